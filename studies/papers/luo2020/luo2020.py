@@ -262,7 +262,8 @@ for number, found in wholes.items():
 #
 # SMPI's own collectives can choose their algorithms as Open MPI, MPICH, MVAPICH2 and Intel MPI do. Most of these
 # selectors look for the leaders of all nodes when a communicator is first used, which takes SMPI minutes from 400
-# processes on. So they are timed on four nodes, with 16 processes on each.
+# processes on. So they are timed on four nodes, with 16 processes on each. In SMPI's own allreduces the reduction
+# itself takes no time; ours are charged 0.15 ns for each byte.
 
 # %%
 few_sizes = [size for size in sizes if size <= 8 * published.MIB]
@@ -342,7 +343,14 @@ here.text(
     f"**Placement.** With ranks placed cyclically the best flat broadcast takes {by_placement['small']['least']:.2f} "
     f"to {by_placement['small']['greatest']:.2f} times as long as the best hierarchical one for small messages, and "
     f"{by_placement['large']['least']:.2f} to {by_placement['large']['greatest']:.2f} times for large ones: another "
-    "flat algorithm is the best then, and it is as fast. The paper does not say how ranks were placed."
+    "flat algorithm is the best then, and no slower. The paper does not say how ranks were placed."
+)
+here.text(
+    "**Allreduce.** As in the paper, hierarchical allreduces lose against the best others for small messages, where "
+    "they reduce and then broadcast, and gain with the size: on Stampede2 over the best flat ones "
+    f"{over_flat[14]['small']['least']:.2f} to {over_flat[14]['small']['greatest']:.2f} times for small messages and "
+    f"{over_flat[14]['large']['least']:.2f} to {over_flat[14]['large']['greatest']:.2f} for large ones. Between 16 and "
+    "128 KiB Rabenseifner's algorithm is far ahead, since all processes of a node reduce a part each."
 )
 here.text(
     "**Libraries.** The margin is clear against what libraries choose untuned, since they choose flat algorithms for "

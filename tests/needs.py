@@ -14,15 +14,17 @@ import subprocess
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from collwise.common.errors import UsageError
-from collwise.simulator.execution.installations import simgrid_directory, smpi_installation
+from collwise.simulator.execution.installations import mpi_installation, simgrid_directory, smpi_installation
 from collwise.validation.testbed import namespaces
 
 ROOT = Path(__file__).resolve().parents[1]
+MPICH_ARCHIVE = Path("/usr/lib", f"{os.uname().machine}-linux-gnu", "libmpich.a")
 _SEARCHED = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
 # Shaping a port, in a network namespace that goes with the command: what a test bed needs most of the kernel.
 _SHAPES_A_PORT = "tc qdisc add dev lo root tbf rate 1mbit burst 3200 limit 10000"
@@ -79,6 +81,14 @@ def _lacks_linked_simulation() -> str:
     return "" if version == "3.32" else f"only SimGrid 3.32 calls a library that is linked alone, and here is {version}"
 
 
+def _lacks_known_openmpi() -> str:
+    try:
+        version = mpi_installation("openmpi").version
+    except UsageError as problem:
+        return str(problem)
+    return "" if version.startswith(("4.1.", "5.0.")) else f"the installed one is {version}"
+
+
 def _lacks_mount_namespaces() -> str:
     done = subprocess.run(["unshare", "-m", "true"], capture_output=True, text=True, check=False)
     return "" if done.returncode == 0 else f"they may not be made: {' '.join(done.stderr.split())}"
@@ -106,6 +116,9 @@ CAPABILITIES: Mapping[str, Capability] = {
     "mount-namespaces": Capability("mount namespaces", _lacks_mount_namespaces),
     "nodes": Capability("nodes by host names", _lacks_host_names),
     "ssh": _commands("ssh", "ssh"),
+    "openmpi-known": Capability("Open MPI 4.1 or 5.0", _lacks_known_openmpi),
+    "mpich-archive": Capability("MPICH's static library", _lacks(MPICH_ARCHIVE, f"no {MPICH_ARCHIVE}")),
+    "pyarrow": Capability("Parquet files", lambda: "" if find_spec("pyarrow") else "pyarrow is not installed"),
     "hpcc": _commands("the HPC Challenge benchmark", "hpcc"),
     "cc": _commands("C compiler", "cc"),
     "c-headers": Capability("C headers", _lacks(Path("/usr/include/stdio.h"), "no /usr/include/stdio.h")),

@@ -10,12 +10,10 @@ import pandas as pd
 
 from collwise import arguments
 from collwise.arguments import Names, Numbers, PlatformLike
+from collwise.validation.measurement.applications import COLLECTIVES, SEGMENTS
 
 if TYPE_CHECKING:
     from collwise.simulator.sweeps.context import SimulationContext
-
-COLLECTIVES = "ompi,flat,hierarchical"
-SEGMENTS = "64KiB:1MiB:x2"
 
 
 def application(

@@ -10,7 +10,6 @@ import click
 
 import collwise
 from collwise import arguments
-from collwise.applications import COLLECTIVES, SEGMENTS
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.units import format_seconds
 from collwise.platforms import HostPlatform
@@ -18,7 +17,13 @@ from collwise.simulator.sweeps.context import ENGINES, SCHEDULE
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import COUNTS, NAMES, NEW_FILE, NamedChoice, Parsed, argument, command, group, option
 from collwise.studies.cli.output import print_json, print_table
-from collwise.validation.measurement.applications import APPLICATIONS, application_of, arguments_of
+from collwise.validation.measurement.applications import (
+    APPLICATIONS,
+    COLLECTIVES,
+    SEGMENTS,
+    application_of,
+    arguments_of,
+)
 from collwise.validation.measurement.applications import NAMES as CHOICES
 
 _SIMULATION = group(

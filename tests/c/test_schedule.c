@@ -282,11 +282,12 @@ static int check_failures(void) {
 }
 
 int main(void) {
+    const int counts[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 13, 16, 17, MOST_PROCS};
     int failures = check_refusals() + check_failures();
     for (const collwise_algorithm *algorithm = collwise_registry; algorithm->collective != NULL; algorithm++) {
-        for (int procs = 1; procs <= MOST_PROCS; procs++) {
-            int is_recorded = !algorithm->real_mpi_only && collwise_procs_objection(algorithm, procs) == NULL;
-            failures += is_recorded ? check(algorithm, procs) : 0;
+        for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+            int is_recorded = !algorithm->real_mpi_only && collwise_procs_objection(algorithm, counts[i]) == NULL;
+            failures += is_recorded ? check(algorithm, counts[i]) : 0;
         }
     }
     return failures > 0;

@@ -172,7 +172,10 @@ MAP = ("decision-map", "--platform", "grisou", "--collective", "bcast")
             ("compare", "--platform", "grisou", "--collective", "barrier", "--procs", "4", "--model", "by_parts"),
             r"model by_parts has no formulas for barrier; these have: critical_path, hockney",
         ),
-        (("select", "--collective", "bcast", "--procs", "4", "--for", "mpich"), r"--for.*'mpich'.*openmpi-4\.1"),
+        (
+            ("select", "--collective", "bcast", "--procs", "4", "--for", "openmpi-4"),
+            r"--for.*'openmpi-4'.*openmpi-4\.1",
+        ),
         ((*SIMULATE[:4], "bcast,gather", *SIMULATE[5:], "--algorithms", "linear"), r"names belong to one collective"),
         (("verify", "--library", "smpy"), r"--library: unknown MPI library 'smpy'; did you mean smpi"),
         (("verify", "--collective", "bcast", "--algorithm", "ring"), r"unknown bcast algorithm 'ring'"),

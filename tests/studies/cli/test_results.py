@@ -13,6 +13,7 @@ import collwise
 from collwise.simulator.store import Store
 from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.studies.cli.main import main
+from tests.needs import needs
 
 MEASURED = Configuration("measured", "bed", "Open MPI 4.1.4", (("launch", "2"), ("timing", "maximum")))
 SIMULATED = Configuration("simulated", "gros", "SimGrid 3.32", (("platform_digest", "abc"),))
@@ -127,8 +128,8 @@ def test_parquet_needs_its_package(
     assert (code, "pip install pyarrow" in err, (tmp_path / "a.parquet").exists()) == (2, True, False)
 
 
+@needs("pyarrow")
 def test_parquet_reads_back(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("pyarrow")
     file = tmp_path / "a.parquet"
     assert run(capsys, "export", "--store", str(store), "-o", str(file))[0] == 0
     found = pd.read_parquet(file)

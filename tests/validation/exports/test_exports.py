@@ -285,7 +285,7 @@ def test_open_mpi_gets_its_second_best_too() -> None:
         exported([DecisionTable("bcast", "bed", 1, "test", BEST.rules)], "openmpi", version="4.1")
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(st.lists(st.lists(st.floats(0.5, 2), min_size=4, max_size=4), min_size=3, max_size=3), st.integers(1, 7))
 def test_the_second_best_has_the_least_worst_slowdown(seconds: list[list[float]], sayable: int) -> None:
     names = (Choice("binomial"), Choice("scatter_allgather"), Choice("scatter_ring_allgather"))

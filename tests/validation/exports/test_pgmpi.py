@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from collwise.common.errors import UsageError
@@ -46,13 +46,11 @@ def profiles(draw: st.DrawFn) -> Profile:
     return Profile("MPI_Bcast", draw(st.integers(1, 10**6)), {one: f"bcast_as_{one}" for one in ids}, ranges)
 
 
-@settings(deadline=None)
 @given(profiles())
 def test_what_is_written_reads_back(profile: Profile) -> None:
     assert parse_profile(profile_text(profile)) == profile
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_a_damaged_profile_is_an_error_that_names_the_line_or_another_profile(data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(LISTING)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from collwise.validation.library_defaults.baselines import BASELINES, PAPERS, ba
 from collwise.validation.library_defaults.installed import check
 from collwise.validation.openmpi.monitoring import monitored
 from collwise.validation.selection.choice import Choice
-from tests.needs import needs
+from tests.needs import MPICH_ARCHIVE, needs
 
 OPENMPI, MPICH = BASELINES["openmpi-4.1"], BASELINES["mpich-4"]
 COLLECTIVES = tuple(Catalogue.load().collectives)
@@ -36,11 +35,9 @@ def sizes(collective: str) -> list[int]:
 POINTS = [(name, procs, size) for name in COLLECTIVES for procs in PROCS for size in sizes(name)]
 
 
-@needs("openmpi")
+@needs("openmpi", "openmpi-known")
 def test_the_installed_open_mpi_decides_the_same() -> None:
     """It is asked for communicators of up to 16384 processes, at every threshold and beside it."""
-    if baseline() not in (OPENMPI, BASELINES["openmpi-5.0"]):
-        pytest.skip("the installed Open MPI is another one")
     found = check(baseline(), POINTS)
     assert len(found) == sum(point[0] not in openmpi.BASIC for point in POINTS)
     assert [one for one in found if not one.agrees] == []
@@ -123,12 +120,10 @@ MONITORED = [
 ]
 
 
-@needs("openmpi")
+@needs("openmpi", "openmpi-known")
 @pytest.mark.parametrize("point", MONITORED, ids=lambda point: " ".join(map(str, point)))
 def test_open_mpi_untuned_sends_what_the_choice_sends(point: tuple[str, int, int]) -> None:
     """One program calls MPI's own collective and our algorithm; Open MPI's monitoring counts the messages of both."""
-    if baseline() not in (OPENMPI, BASELINES["openmpi-5.0"]):
-        pytest.skip("the installed Open MPI is another one")
     collective, procs, size = point
     choice = OPENMPI.choice(*point)
     assert choice is not None
@@ -151,11 +146,9 @@ void *__wrap_{name}(void) {{
 @pytest.fixture(scope="module")
 def traced(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The program `call`, linked with MPICH's archive so that each algorithm says its name when it is called."""
-    libraries = Path("/usr/lib", f"{os.uname().machine}-linux-gnu")
-    archive, headers = libraries / "libmpich.a", Path("/usr/include", libraries.name, "mpich")
-    if not archive.exists():
-        pytest.skip(f"no {archive}")
-    listed = subprocess.run(["nm", "-P", str(archive)], capture_output=True, text=True, check=False).stdout
+    libraries = MPICH_ARCHIVE.parent
+    headers = Path("/usr/include", libraries.name, "mpich")
+    listed = subprocess.run(["nm", "-P", str(MPICH_ARCHIVE)], capture_output=True, text=True, check=False).stdout
     names = sorted(
         {
             line.split()[0]
@@ -172,10 +165,16 @@ def traced(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = folder / "call"
     others = [str(next(iter(sorted(libraries.glob(f"lib{name}.so*"))))) for name in ("ucp", "ucs", "hwloc")]
     command = ["gcc", "-w", "-std=gnu11", f"-I{headers}", f"-I{REPOSITORY / 'algorithms'}", *map(str, sources)]
-    command += [f"-Wl,--wrap={name}" for name in names] + [str(archive), *others, "-lm", "-lpthread", "-lrt", "-ldl"]
+    command += [f"-Wl,--wrap={name}" for name in names] + [
+        str(MPICH_ARCHIVE),
+        *others,
+        "-lm",
+        "-lpthread",
+        "-lrt",
+        "-ldl",
+    ]
     done = subprocess.run([*command, "-o", str(made)], capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        pytest.skip(f"cannot link with MPICH's archive: {done.stderr.strip().splitlines()[-1]}")
+    assert done.returncode == 0, done.stderr
     return made
 
 
@@ -193,7 +192,7 @@ TRACED = [
 ]  # fmt: skip
 
 
-@needs("mpich")
+@needs("mpich", "mpich-archive")
 @pytest.mark.parametrize("point", TRACED, ids=lambda point: " ".join(map(str, point)))
 def test_mpich_untuned_runs_the_algorithm(point: tuple[str, int, int], traced: Path) -> None:
     """MPICH calls its algorithm, as if each process were on a node of its own."""

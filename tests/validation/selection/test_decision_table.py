@@ -49,7 +49,7 @@ TIMED = DecisionTable(
 )
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(data=st.data())
 def test_a_damaged_file_is_an_error_that_names_it_or_another_table(
     data: st.DataObject, tmp_path_factory: pytest.TempPathFactory

@@ -157,7 +157,7 @@ def test_a_wide_interval_is_no_tie_beyond_the_limit() -> None:
     assert table({"linear": [1.0] * 3, "ring": [1.5, 0.5, 1.5]}, wide, tie_limit=0.6) == {4: ((1024, Choice("ring")),)}
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     st.lists(st.tuples(st.floats(0.1, 10) | st.just(math.nan), st.floats(0, 5)), min_size=3, max_size=3),
     st.floats(0, 1),

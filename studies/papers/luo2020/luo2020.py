@@ -251,7 +251,8 @@ for number, found in wholes.items():
     shown = times(found.seconds)
     for source in found.seconds:
         shown[source] = [
-            f"{time} ({choice})" for time, choice in zip(shown[source], found.choices[source], strict=True)
+            f"{time} ({choice})" if choice else ""
+            for time, choice in zip(shown[source], found.choices[source], strict=True)
         ]
     here.table(f"{title}: times and choices, schedule engine", shown)
     if found.smpi.notna().any(axis=None):

@@ -40,7 +40,8 @@ static two_levels two_levels_of(collwise_between kind, const collwise_operation 
     two_levels made = {.levels = levels,
                        .kind = kind == COLLWISE_BETWEEN_LIBRARY && !has_library ? COLLWISE_BETWEEN_BINOMIAL : kind,
                        .between = {.parent = -1},
-                       .between_segment_bytes = with.between_segment_bytes,
+                       /* no parameter where the library moves segments */
+                       .between_segment_bytes = kind == COLLWISE_BETWEEN_LIBRARY ? 0 : with.between_segment_bytes,
                        .op = op,
                        .unit = op == NULL ? 1 : op->element_bytes,
                        .shares = 1};

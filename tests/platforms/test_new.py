@@ -91,7 +91,7 @@ def test_the_other_topologies(tmp_path: Path) -> None:
             "--nodes 4 --interconnect tcp-1g --topology fat-tree --nodes-per-switch 2 --pod-oversubscription 3",
             "is for a fat tree with --switches-per-pod",
         ),
-        ("--nodes 4 --interconnect tcp-1g --cpus 2 --cores 1", "is fewer than the CPUs"),
+        ("--nodes 4 --interconnect tcp-1g --cpus 2 --cores 1", "--cpus 2 is more than the --cores .valid: 1 to 1"),
     ],
 )
 def test_what_does_not_go_together(tmp_path: Path, options: str, message: str) -> None:

@@ -178,6 +178,7 @@ def test_scores_are_printed_with_the_best_model(here: Path, capsys: Capture) -> 
         )
         assert re.search(rf"exact, {collective}: no model here has a formula for .*linear_", output)
     scores = json.loads(run(f"{asked} --json", capsys)[1])
+    scores = [one for one in scores if not one["model"].startswith("Open MPI")]  # the baseline
     assert [(one["collective"], one["model"]) for one in scores] == [
         (collective, model) for collective in ("scatter", "gather") for model in ("hockney", "lmo")
     ]

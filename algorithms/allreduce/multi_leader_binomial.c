@@ -6,7 +6,11 @@
  *
  * with ir and ib for a leader's own share, sr and sb for all shares, which go straight between the leader and the
  * others of its node. Where a node has fewer processes than `leaders`, all nodes have so many leaders. Operations
- * that do not commute have one. */
+ * that do not commute have one.
+ *
+ * Trees are as in reduce/binomial.c between nodes. With the times of tasks for one segment on the slowest leader,
+ * which equations (3) and (4) of the paper add up:
+ *     T = T(sr) + T(irsr) + T(ibirsr) + (u - 3) T(sbibirsr) + T(sbibir) + T(sbib) + T(sb) */
 #include "tasks.h"
 
 void collwise_allreduce_multi_leader_binomial(char *data, size_t elements, const collwise_operation *op, MPI_Comm comm,

@@ -7,7 +7,11 @@
  * between leaders, ib broadcasts it between leaders over the same tree, sb within the node; in task i they are
  * applied to segments i, i - 1, i - 2 and i - 3. All that a task starts goes on until all of it is over. Within nodes
  * it goes along binomial trees, through shared memory or by MPI_Get, as `within` says. If the operation does not
- * commute and ranks of a node are not consecutive, it is a reduction and a broadcast along binomial trees. */
+ * commute and ranks of a node are not consecutive, it is a reduction and a broadcast along binomial trees.
+ *
+ * Trees are as in reduce/binomial.c within nodes. With the times of tasks for one segment on the slowest leader, which
+ * equations (3) and (4) of the paper add up:
+ *     T = T(sr) + T(irsr) + T(ibirsr) + (u - 3) T(sbibirsr) + T(sbibir) + T(sbib) + T(sb) */
 #include "tasks.h"
 
 void collwise_allreduce_tasks_library(char *data, size_t elements, const collwise_operation *op, MPI_Comm comm,

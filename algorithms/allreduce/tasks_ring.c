@@ -7,7 +7,11 @@
  * leaders, sb a broadcast within the node; in task i they are applied to segments i, i - 1 and i - 2. Within nodes it
  * goes along binomial trees, through shared memory or by MPI_Get, as `within` says. If the operation does not commute
  * and ranks of a node are not consecutive, it is a reduction and a broadcast along binomial trees. Operations that do
- * not commute take recursive doubling between nodes. */
+ * not commute take recursive doubling between nodes.
+ *
+ * Trees are as in reduce/binomial.c within nodes. With the times of tasks for one segment on the slowest leader, which
+ * equations (3) and (4) of the paper add up:
+ *     T = T(sr) + T(iasr) + (u - 2) T(sbiasr) + T(sbia) + T(sb) */
 #include "tasks.h"
 
 void collwise_allreduce_tasks_ring(char *data, size_t elements, const collwise_operation *op, MPI_Comm comm,

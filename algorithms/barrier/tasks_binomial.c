@@ -3,7 +3,11 @@
  *     sr, ir, ib, sb
  *
  * and the others sr, sb. sr signals to the leader, ir between leaders to one of them, ib back to the leaders, sb to
- * all processes of the node. */
+ * all processes of the node.
+ *
+ * Trees are as in reduce/binomial.c between nodes and reduce/binomial.c within them. With the times of tasks on the
+ * slowest leader, which equations (3) and (4) of the paper add up:
+ *     T = T(sr) + T(ir) + T(ib) + T(sb) */
 #include "tasks.h"
 
 void collwise_barrier_tasks_binomial(MPI_Comm comm, collwise_parameters with) {

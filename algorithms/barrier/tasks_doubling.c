@@ -3,7 +3,11 @@
  *     sr, ia, sb
  *
  * and the others sr, sb. sr signals to the leader, ia is a barrier of the leaders, sb signals to all processes of the
- * node. */
+ * node.
+ *
+ * Trees are as in reduce/binomial.c within nodes. With the times of tasks on the slowest leader, which equations (3)
+ * and (4) of the paper add up:
+ *     T = T(sr) + T(ia) + T(sb) */
 #include "tasks.h"
 
 void collwise_barrier_tasks_doubling(MPI_Comm comm, collwise_parameters with) {

@@ -10,7 +10,11 @@
  *
  * with sb for the shares of all leaders of the node, each sent by its leader to all others; other processes run sb
  * only. Where a node has fewer processes than `leaders`, all nodes have so many leaders (Bayatpour et al. 2017 have
- * them in an allreduce). */
+ * them in an allreduce).
+ *
+ * Trees are as in bcast/binary.c between nodes. With the times of tasks for one segment on the slowest leader, which
+ * equations (3) and (4) of the paper add up:
+ *     T = T(ib) + (u - 1) T(sbib) + T(sb) */
 #include "tasks.h"
 
 void collwise_bcast_multi_leader_binary(char *data, size_t bytes, int root, MPI_Comm comm, collwise_parameters with) {

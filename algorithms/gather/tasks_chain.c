@@ -4,7 +4,11 @@
  *     sg(0), igsg(1), ..., igsg(u - 1), ig(u - 1)
  *
  * and the others sg(0), ..., sg(u - 1). sg(i) gathers segment i of the blocks of a node at its leader, ig(i) those of
- * all nodes at the root. */
+ * all nodes at the root.
+ *
+ * Trees are as in bcast/chain.c between nodes and reduce/binomial.c within them. With the times of tasks for one
+ * segment on the slowest leader, which equations (3) and (4) of the paper add up:
+ *     T = T(sg) + (u - 1) T(igsg) + T(ig) */
 #include "tasks.h"
 
 void collwise_gather_tasks_chain(const char *mine, char *all, size_t block_bytes, int root, MPI_Comm comm,

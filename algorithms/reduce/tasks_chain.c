@@ -7,7 +7,11 @@
  * starts ir(i - 1) and sr(i), and lets both go on until both are over. Between nodes a segment goes in parts of
  * between_segment_bytes. Within nodes it goes along binomial trees, through shared memory or by MPI_Get, as `within`
  * says. If the operation does not commute, it is reduced to process 0, which sends the result to the root; where
- * ranks of a node are not consecutive, along one binomial tree. */
+ * ranks of a node are not consecutive, along one binomial tree.
+ *
+ * Trees are as in bcast/chain.c between nodes and reduce/binomial.c within them. With the times of tasks for one
+ * segment on the slowest leader, which equations (3) and (4) of the paper add up:
+ *     T = T(sr) + (u - 1) T(irsr) + T(ir) */
 #include "tasks.h"
 
 void collwise_reduce_tasks_chain(const char *data, char *result, size_t elements, const collwise_operation *op,

@@ -4,7 +4,11 @@
  *     is(0), ssis(1), ..., ssis(u - 1), ss(u - 1)
  *
  * and the others ss(0), ..., ss(u - 1). is(i) scatters segment i of all blocks from the root to the leaders, ss(i)
- * those of a node within it. */
+ * those of a node within it.
+ *
+ * Trees are as in bcast/chain.c between nodes and reduce/binomial.c within them. With the times of tasks for one
+ * segment on the slowest leader, which equations (3) and (4) of the paper add up:
+ *     T = T(is) + (u - 1) T(ssis) + T(ss) */
 #include "tasks.h"
 
 void collwise_scatter_tasks_chain(const char *all, char *mine, size_t block_bytes, int root, MPI_Comm comm,

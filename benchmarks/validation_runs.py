@@ -29,13 +29,13 @@ def main() -> int:
         return 2
     runs = [json.loads(Path(name).read_text(encoding="utf-8")) for name in sys.argv[1:]]
     columns = ("quantity", *(f"run {number + 1}" for number in range(len(runs))))
-    rows = [
-        (f"{title}{suffix}: {quantity}", *(shown(values(run, source, least)[quantity]) for run in runs))
-        for source, title in SOURCES.items()
-        for least, suffix in ((0, ""), (FROM_BYTES, ", from 8 KiB"))
-        for quantity in values(runs[0], source, least)
-    ]
-    print(markdown_table(columns, rows, left=1))
+    rows = []
+    for source, title in SOURCES.items():
+        for least, suffix in ((0, ""), (FROM_BYTES, ", from 8 KiB")):
+            scores = [values(run, source, least) for run in runs]
+            for quantity in scores[0]:
+                rows.append((f"{title}{suffix}: {quantity}", *(shown(score[quantity]) for score in scores)))
+    print(markdown_table(columns, rows, left=1), end="")
     for first, second in combinations(range(len(runs)), 2):
         print(f"\nRuns {first + 1} and {second + 1}: {agreement(runs[first], runs[second])}")
     return 0

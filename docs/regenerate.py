@@ -6,9 +6,8 @@ Pages: algorithms, crosscheck, models, evaluation, validation, results, luo2020,
 
 Without names it writes all pages, which takes more than an hour, most of it for the evaluation of models, for a study's
 simulations of thousands of processes, and for measuring on test beds, which needs the right to create network
-namespaces. `results` includes the README's block of
-results, `validation` that of measured times. Nothing that it writes is edited by hand. docs/engines.md is written by
-benchmarks/engines.py.
+namespaces. `results` includes the README's block of results, `validation` that of measured times. Nothing that it
+writes is edited by hand. docs/engines.md is written by benchmarks/engines.py.
 """
 
 from __future__ import annotations

@@ -190,19 +190,27 @@ class Store:
             for key, source, platform, maker, details, rows, failed, collectives, first, last in found
         ]
 
+    def count(self, keys: Sequence[str], before: str | None = None) -> int:
+        """The number of rows that `prune` would delete."""
+        of, time = _made_before(before)
+        with self._lock:
+            return sum(
+                int(self._connection.execute(f"select count(*) from timings where {of}", (key, *time)).fetchone()[0])
+                for key in keys
+            )
+
     def prune(self, keys: Sequence[str], before: str | None = None) -> int:
         """Deletes the rows of configurations, those made before a time (UTC) if one is given; returns their number.
 
         A configuration without rows is deleted, too. All of it is one transaction: a command that is killed has deleted
         everything or nothing. Raises UsageError when the file cannot be written.
         """
-        older, time = (" and made_at < ?", (before,)) if before is not None else ("", ())
+        of, time = _made_before(before)
         try:
             with self._lock, self._connection as connection:
                 connection.execute("begin immediate")
                 deleted = sum(
-                    connection.execute(f"delete from timings where configuration = ?{older}", (key, *time)).rowcount
-                    for key in keys
+                    connection.execute(f"delete from timings where {of}", (key, *time)).rowcount for key in keys
                 )
                 connection.execute("delete from configurations where key not in (select configuration from timings)")
         except sqlite3.DatabaseError as problem:
@@ -264,6 +272,11 @@ def _timing_from(row: Sequence[Any]) -> Timing:
     if values["samples"] is not None:
         values["samples"] = tuple(json.loads(values["samples"]))
     return Timing(Case(**dict(zip(_CASE_COLUMNS, row[:count], strict=True))), **values)
+
+
+def _made_before(time: str | None) -> tuple[str, tuple[str, ...]]:
+    """The condition on rows of one configuration, made before a time if one is given, and the time."""
+    return ("configuration = ?", ()) if time is None else ("configuration = ? and made_at < ?", (time,))
 
 
 def default_store_path() -> Path:

@@ -183,9 +183,8 @@ def time_tasks(
     machine = MachineOptions(None if platform is None else arguments.platform(platform), target, method)
     cut = arguments.sizes(segments)
     space = space_of(collective, machine, nodes, ppn, max(cut), cut, algorithms, within, pieces)
-    points = [point for point in space.points()]
     with machine.timers(context) as machines:
-        return study_tasks(points, machines.timer, tasks)
+        return study_tasks(list(space.points()), machines.timer, tasks)
 
 
 def model_tasks(

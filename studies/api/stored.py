@@ -147,7 +147,7 @@ def chosen_configurations(
 
     Raises UsageError for beginnings of keys and names that the store does not have.
     """
-    found = store.configurations()
+    found = stored = store.configurations()
     for begin in () if keys is None else arguments.names(keys):
         if not re.fullmatch("[0-9a-f]{4,}", begin) or not any(one.key.startswith(begin) for one in found):
             raise unknown_name(
@@ -157,7 +157,7 @@ def chosen_configurations(
         found = [one for one in found if one.key.startswith(arguments.names(keys))]
     for kind, given in (("source", source), ("platform", platform)):
         if given is not None:
-            known = dict.fromkeys(getattr(one.configuration, kind) for one in store.configurations())
+            known = dict.fromkeys(getattr(one.configuration, kind) for one in stored)
             for name in arguments.names(given):
                 if name not in known:
                     raise unknown_name(f"{kind} in store {store.path}", name, known)

@@ -13,9 +13,9 @@ from collwise import arguments
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.units import format_seconds
 from collwise.platforms import HostPlatform
-from collwise.simulator.sweeps.context import ENGINES, SCHEDULE
+from collwise.simulator.sweeps.context import SCHEDULE
 from collwise.studies.cli import options
-from collwise.studies.cli.declare import COUNTS, NAMES, NEW_FILE, NamedChoice, Parsed, argument, command, group, option
+from collwise.studies.cli.declare import COUNTS, NAMES, NEW_FILE, NamedChoice, Parsed, argument, command, option
 from collwise.studies.cli.output import print_json, print_table
 from collwise.validation.measurement.applications import (
     APPLICATIONS,
@@ -26,16 +26,8 @@ from collwise.validation.measurement.applications import (
 )
 from collwise.validation.measurement.applications import NAMES as CHOICES
 
-_SIMULATION = group(
-    options.SimulationOptions,
-    store=options.STORE,
-    engine=option(
-        "The program that times algorithms for flat and hierarchical; the application runs in SMPI.",
-        NamedChoice("engine", ENGINES),
-        SCHEDULE.name,
-    ),
-    simgrid=options.SIMGRID,
-    jobs=option("The number of simultaneous simulations. Default: the number of cores.", click.IntRange(1)),
+_SIMULATION = options.simulation(
+    SCHEDULE.name, "The program that times algorithms for flat and hierarchical; the application runs in SMPI."
 )
 
 

@@ -93,12 +93,12 @@ class SimulationOptions:
         return arguments.session(self.store, self.engine, self.simgrid, self.jobs, sweep_progress)
 
 
-def simulation(engine: str = "smpi") -> Any:
-    """--store, --engine, --simgrid and --jobs, as SimulationOptions; `engine` is the default one."""
+def simulation(engine: str = "smpi", about: str = "The program that simulates.") -> Any:
+    """--store, --engine, --simgrid and --jobs, as SimulationOptions; `engine` is the default one, `about` its help."""
     return group(
         SimulationOptions,
         store=STORE,
-        engine=option("The program that simulates.", NamedChoice("engine", ENGINES), engine),
+        engine=option(about, NamedChoice("engine", ENGINES), engine),
         simgrid=SIMGRID,
         jobs=option("The number of simultaneous simulations. Default: the number of cores.", click.IntRange(1)),
     )

@@ -14,7 +14,6 @@ import click
 from collwise import arguments
 from collwise.common.errors import UsageError
 from collwise.common.units import format_seconds, format_size
-from collwise.simulator.store import default_store_path
 from collwise.studies.cli import declare, options
 from collwise.studies.cli.commands import CommandGroup, example
 from collwise.studies.cli.declare import NAMES, NEW_FILE, command, flag, group, option
@@ -24,13 +23,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _MOST_ROWS = 200
-STORE = option(
-    "The SQLite file of timings.",
-    declare.PATH,
-    default_store_path,
-    show_default="results/timings.sqlite",
-    envvar="COLLWISE_STORE",
-)
 CONFIGURATIONS = option("The first characters of keys, by commas (see 'results list').", NAMES, metavar="KEY[,KEY...]")
 SOURCES = option("Only simulated, or only measured times.", NAMES, names="--source")
 PLATFORMS = option("Only times of these platforms, names by commas.", NAMES, names="--platform")
@@ -64,7 +56,7 @@ def _filter(store: Path, **wanted: Any) -> _Filter:
 
 FILTER = group(
     _filter,
-    store=STORE,
+    store=options.STORE,
     configuration=CONFIGURATIONS,
     source=SOURCES,
     platform=PLATFORMS,
@@ -82,7 +74,7 @@ def results() -> None:
 
 @command("results list --json", "list", parent=results)
 def list_configurations(
-    store: Path = STORE,
+    store: Path = options.STORE,
     as_json: bool = options.JSON,
 ) -> None:
     """Lists the configurations: everything that times depend on besides the case; results of two never mix."""
@@ -155,7 +147,7 @@ def export(
 
 @command("results prune --platform gros --before 2026-01-01 --yes", "prune", parent=results)
 def prune(
-    store: Path = STORE,
+    store: Path = options.STORE,
     configuration: Sequence[str] | None = CONFIGURATIONS,
     source: Sequence[str] | None = SOURCES,
     platform: Sequence[str] | None = PLATFORMS,
@@ -168,7 +160,6 @@ def prune(
     """
     from collwise.simulator.store import Store
     from collwise.stored import chosen_configurations, time_of
-    from collwise.stored import results as stored
 
     if configuration is source is platform is before is None:
         raise click.UsageError("name what to delete: --configuration, --source, --platform or --before")
@@ -176,10 +167,8 @@ def prune(
         raise UsageError(f"there is no store {store}; name one with --store")
     time = None if before is None else time_of(before)
     with Store(store) as opened:
-        chosen = chosen_configurations(opened, configuration, source, platform)
-        keys = [one.key for one in chosen]
-        found = stored(store, configuration=keys) if keys else None
-        number = 0 if found is None else int((found.made_at < time).sum() if time else len(found))
+        keys = [one.key for one in chosen_configurations(opened, configuration, source, platform)]
+        number = opened.count(keys, time)
         if number == 0:
             click.echo(f"{store}: nothing to delete")
             return

@@ -54,7 +54,7 @@ class Algorithm:
     ucc: str = ""
 
     def name_in(self, library: str) -> str:
-        """What one of LIBRARIES calls the same algorithm: its name or id there; empty if it has none."""
+        """The name or id of the same algorithm in one of LIBRARIES; empty if that has none."""
         name = getattr(self, library)
         return "" if name is None else str(name)
 

@@ -62,7 +62,7 @@ static collwise_part share_of(const two_levels *of, collwise_part segment) {
     return (collwise_part){.first = segment.first + part.first, .count = part.count};
 }
 
-/* Where the sum of a segment is made. What a process adds nothing to is sent from where it lies. */
+/* The place of a segment's sum. Data to which the process adds nothing is sent from its own place. */
 static char *sum_of(const two_levels *of, collwise_part share, size_t index) {
     if (of->data != NULL) {
         return of->data + share.first * of->unit;
@@ -297,7 +297,7 @@ void collwise_task_barrier(collwise_between between, MPI_Comm comm) {
 
 /* --- Several leaders on each node --------------------------------------------------------------------------------- */
 
-/* As many leaders as every node has. */
+/* The number of leaders on each node: as many as are wanted, or as the smallest node has processes. */
 static int leaders_of(const collwise_nodes *nodes, int wanted) {
     int leaders = wanted;
     for (int node = 0; node < nodes->nodes; node++) {

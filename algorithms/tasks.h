@@ -38,7 +38,7 @@ void collwise_add_combine(collwise_rounds *to, const collwise_operation *op, cha
                           size_t elements, int sender_is_lower);
 /* The round lasts until `poll` returns 1. */
 void collwise_add_poll(collwise_rounds *to, int (*poll)(void *state), void *state);
-/* What follows belongs to the next round. */
+/* Ends the round: actions that are added later belong to the next one. */
 void collwise_add_round(collwise_rounds *to);
 /* Scratch memory, kept until the next call for more. */
 char *collwise_rounds_scratch(collwise_rounds *of, size_t bytes);
@@ -158,7 +158,7 @@ typedef struct {
 
 void collwise_add_window_bcast(collwise_rounds *to, collwise_transfer *state, collwise_window *window, int root,
                                char *data, size_t bytes);
-/* As collwise_add_reduce. `sum` is the contribution of a process that is not the root, which keeps it. */
+/* Reduces to the root as collwise_add_reduce does. At other processes `sum` is their contribution, which stays. */
 void collwise_add_window_reduce(collwise_rounds *to, collwise_transfer *state, collwise_window *window, int root,
                                 char *sum, size_t elements, const collwise_operation *op);
 
@@ -199,8 +199,8 @@ typedef struct {
     const char *name; /* the steps that the calling process has in it, later ones first: "sbibirsr"; "" if none */
 } collwise_task;
 
-/* What to run of a sequence, and who is told. A sequence over u segments has u + 1 tasks in a broadcast and a
- * reduction, and u + 3 in an allreduce. */
+/* The tasks and steps of a sequence that are run, and a function that is called after each task. A sequence over u
+ * segments has u + 1 tasks in a broadcast and a reduction, and u + 3 in an allreduce. */
 typedef struct {
     size_t first_task, end_task; /* runs tasks first_task to end_task - 1; 0 as the end: all from first_task on */
     const char *steps;           /* runs these steps only, such as "ibir"; NULL: all */

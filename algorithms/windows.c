@@ -149,7 +149,7 @@ static void next_chunk(collwise_transfer *of) {
     of->next = 0;
 }
 
-/* What the operation waits for has not happened. Others may be reading by MPI_Get, which needs MPI to run here too. */
+/* The answer of a poll that found nothing yet. Others may be reading by MPI_Get, which needs MPI to run here too. */
 static int not_yet(const collwise_window *window) {
     int found;
     MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, window->comm, &found, MPI_STATUS_IGNORE);

@@ -105,7 +105,7 @@ def evaluated(platform: HostPlatform, procs: Sequence[int], context: SimulationC
 
 
 def grid_of(platform: HostPlatform, collective: str, procs: Sequence[int]) -> CaseGrid:
-    """What is compared of a collective; on the sampled platform no larger process counts than SMPI has time for."""
+    """The cases of a collective; on the sampled platform none with more processes than SMPI has time for."""
     is_sampled = platform.name == SAMPLED
     sizes = SAMPLED_SIZES if is_sampled else SIZES
     grid = CaseGrid(collective, tuple(procs), sizes if collective != "barrier" else (0,), segments=SEGMENTS)

@@ -1,4 +1,4 @@
-/* The tasks of a collective, as an observer is told of them.
+/* Prints the tasks of a collective for which an observer is called.
  *
  *     task_names COLLECTIVE ALGORITHM SEGMENTS FIRST_TASK END_TASK STEPS
  *

@@ -65,7 +65,7 @@ def test_times_are_those_of_each_case_alone(collective: str) -> None:
 
 
 def test_a_barrier() -> None:
-    compare(cases_of("barrier", (5, 8), (0,)), [GROS])
+    assert len(compare(cases_of("barrier", (5, 8), (0,)), [GROS])) == 0
 
 
 def test_uneven_blocks_of_a_ring_are_not_played() -> None:

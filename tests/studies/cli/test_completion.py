@@ -15,7 +15,7 @@ from tests.needs import ROOT, needs
 
 
 def offered(*words: str) -> list[str]:
-    """What bash is told for the last word of a command line."""
+    """The answer to bash about the last word of a command line."""
     environment = {
         "COMP_WORDS": " ".join(("collwise", *words)),
         "COMP_CWORD": str(len(words)),

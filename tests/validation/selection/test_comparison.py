@@ -130,7 +130,7 @@ def test_the_picks_of_a_library_of_today(made_up: Callable[..., ComparisonResult
 
 
 def test_an_algorithm_of_a_library_that_the_catalogue_lacks(made_up: Callable[..., ComparisonResult]) -> None:
-    """MPICH's recursive doubling for allgatherv has no time, and the user is told so."""
+    """MPICH's recursive doubling for allgatherv has no time, and the output says so."""
 
     class Everything:
         name = platform = "made up"

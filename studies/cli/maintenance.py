@@ -22,14 +22,19 @@ from collwise.studies.cli.declare import NamedChoice, argument, command, option
 _LOOPBACK = "127.0.0.1"
 _FIRST_PORT = 8888  # Jupyter's own
 _SHELLS = ("bash", "zsh", "fish")
+# A process that is done takes over what another has left, so that one with the long tests is not the last alone.
+_WORKERS = ("-n", "auto", "--maxprocesses", "4", "--dist", "worksteal")
 _HIDDEN = ("api", "cli", "figures", "reports", "__*__*", "*.pyc")
 """What is no notebook among the studies, so that JupyterLab shows notebooks and papers alone."""
 
 
 @command("test -q tests/platforms", context_settings={"ignore_unknown_options": True})
 def test(pytest_arguments: tuple[str, ...] = argument(click.UNPROCESSED, nargs=-1)) -> None:  # noqa: PT028
-    """Runs the tests; more arguments go to pytest (-m slow runs the long ones)."""
-    command = [sys.executable, "-m", "pytest", *pytest_arguments]
+    """Runs the tests, one process on each of up to four cores.
+
+    More arguments go to pytest: -m slow runs the long tests, -n 0 runs them in one process.
+    """
+    command = [sys.executable, "-m", "pytest", *_WORKERS, *pytest_arguments]
     done = subprocess.run(command, cwd=REPOSITORY, check=False)
     if done.returncode != 0:
         raise CollwiseError(f"pytest ended with exit code {done.returncode}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections import Counter
 
@@ -24,6 +25,9 @@ def pytest_configure(config: pytest.Config) -> None:
     for number in (signal.SIGINT, signal.SIGHUP):
         if signal.getsignal(number) == signal.SIG_IGN:
             signal.signal(number, lambda *_: None)
+    # The width of tables, which tests give where it matters; readline sets it in processes without a terminal.
+    for variable in ("COLUMNS", "LINES"):
+        os.environ.pop(variable, None)
     config.stash[_SKIPS] = Counter()
     config.pluginmanager.register(_Counting(config.stash[_SKIPS]))
 

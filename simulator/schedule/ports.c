@@ -309,7 +309,9 @@ static int32_t port(int node, int direction) { return node * PORTS + direction; 
 /* The memory that processes of a node share when they exchange messages. */
 static int32_t memory(const play *all, int node) { return port(all->network->nodes, 0) + node; }
 
-static int32_t link_stage(const play *all, int32_t link) { return memory(all, all->network->nodes) + link; }
+static int32_t link_stage(const play *all, int32_t link) {
+    return memory(all, all->network->nodes) + (all->link_of == NULL ? link : all->link_of[link]);
+}
 
 /* The stage at a place of a message's way. */
 static int32_t stage_at(const play *all, const transit *way, int place) {
@@ -571,7 +573,7 @@ ports *ports_make(play *all) {
     }
     all->ports = play_checked(all, calloc(1, sizeof *all->ports));
     ports *to = all->ports;
-    to->stage_count = (size_t)link_stage(all, network->switches > 0 ? network->links : 0);
+    to->stage_count = (size_t)memory(all, network->nodes) + (size_t)(network->switches > 0 ? network->links : 0);
     to->stages = play_checked(all, calloc(to->stage_count + 1, sizeof *to->stages));
     to->first_keys = play_checked(all, malloc((to->stage_count + 1) * FIRST_KEYS * sizeof *to->first_keys));
     to->busy = play_checked(all, malloc((to->stage_count + 1) * sizeof *to->busy));

@@ -64,6 +64,7 @@ enum { STACK_BYTES = 256 << 10 };
 
 typedef struct {
     const schedule_case *wanted;
+    int processes_alone; /* how many are recorded from the root on; 0: all */
     int has_tasks;
     task_window window;
     collwise_observer tasks; /* what is run of a collective made of tasks */
@@ -437,8 +438,16 @@ static own_data **find_own_data(int source) {
     return item;
 }
 
+/* Of processes alone others are not known. */
+static void require_others(recording *to) {
+    if (to->processes_alone > 0) {
+        fail(to, "process %d has to know of others", to->now->rank);
+    }
+}
+
 /* The sender is recorded first if it has not been. */
 static void collect(void *data, size_t bytes, int source) {
+    require_others(current);
     if (*find_own_data(source) == NULL && current->progress_of[source] == NOT_YET && current->fibers == NULL) {
         record_process(current, source);
     }
@@ -519,6 +528,7 @@ int MPI_Comm_size(MPI_Comm comm, int *size) {
 
 int MPI_Comm_split(MPI_Comm comm, int colour, int key, MPI_Comm *part) {
     recording *to = current;
+    require_others(to);
     if (to->communicators == NULL) {
         to->communicators = checked(communicators_make(to->made->procs));
         make_fibers(to);
@@ -1007,7 +1017,12 @@ static size_t *make_offsets(const recording *to) {
 static void record_all(recording *to) {
     int procs = to->made->procs;
     int towards_root = to->algorithm != NULL && to->algorithm->kind == COLLWISE_GATHERV;
-    for (int i = 0; i < procs; i++) {
+    int count = to->processes_alone > 0 && to->processes_alone < procs ? to->processes_alone : procs;
+    if (count < procs) {
+        towards_root = 0;
+        keep(to, &(process){.rank = 0});
+    }
+    for (int i = 0; i < count; i++) {
         int rank = (to->wanted->root + (towards_root ? procs - 1 - i : i)) % procs;
         if (to->progress_of[rank] == NOT_YET) {
             record_process(to, rank);
@@ -1047,13 +1062,8 @@ static void release(recording *to) {
 
 enum { SIZE_PLACES = 64 };
 
-schedule *schedule_record(const schedule_case *wanted, char *problem, size_t problem_bytes) {
-    const collwise_algorithm *algorithm = collwise_find(wanted->collective, wanted->algorithm);
-    return schedule_record_algorithm(wanted, algorithm, problem, problem_bytes);
-}
-
-schedule *schedule_record_algorithm(const schedule_case *wanted, const collwise_algorithm *algorithm, char *problem,
-                                    size_t problem_bytes) {
+static schedule *record(const schedule_case *wanted, const collwise_algorithm *algorithm, int processes_alone,
+                        char *problem, size_t problem_bytes) {
     const char *wrong = objection(wanted, algorithm);
     if (wrong != NULL) {
         snprintf(problem, problem_bytes, "%s", wrong);
@@ -1064,7 +1074,11 @@ schedule *schedule_record_algorithm(const schedule_case *wanted, const collwise_
         snprintf(problem, problem_bytes, "out of memory");
         return NULL;
     }
-    *to = (recording){.wanted = wanted, .algorithm = algorithm, .problem = problem, .problem_bytes = problem_bytes};
+    *to = (recording){.wanted = wanted,
+                      .processes_alone = processes_alone,
+                      .algorithm = algorithm,
+                      .problem = problem,
+                      .problem_bytes = problem_bytes};
     if (task_window_read(wanted->experiment, &to->window)) {
         to->has_tasks = 1;
         to->tasks = (collwise_observer){.first_task = to->window.first,
@@ -1101,6 +1115,21 @@ schedule *schedule_record_algorithm(const schedule_case *wanted, const collwise_
     release(to);
     free(to);
     return made;
+}
+
+schedule *schedule_record(const schedule_case *wanted, char *problem, size_t problem_bytes) {
+    const collwise_algorithm *algorithm = collwise_find(wanted->collective, wanted->algorithm);
+    return schedule_record_algorithm(wanted, algorithm, problem, problem_bytes);
+}
+
+schedule *schedule_record_algorithm(const schedule_case *wanted, const collwise_algorithm *algorithm, char *problem,
+                                    size_t problem_bytes) {
+    return record(wanted, algorithm, 0, problem, problem_bytes);
+}
+
+schedule *schedule_record_root(const schedule_case *wanted, char *problem, size_t problem_bytes) {
+    const collwise_algorithm *algorithm = collwise_find(wanted->collective, wanted->algorithm);
+    return record(wanted, algorithm, 2, problem, problem_bytes);
 }
 
 void schedule_free(schedule *made) {

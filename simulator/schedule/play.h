@@ -1,5 +1,5 @@
 /* Declarations that the parts of the engine share: processes and matching (engine.c), models without a trace
- * (models.c), ports (ports.c), and what plays a schedule by these (play.c). */
+ * (models.c), ports (ports.c, stages.c), and what plays a schedule by these (play.c). */
 #ifndef COLLWISE_PLAY_H
 #define COLLWISE_PLAY_H
 

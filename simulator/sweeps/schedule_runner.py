@@ -26,6 +26,9 @@ from collwise.simulator.timing import Case, Configuration, Timing
 _FEW_MESSAGES = 10_000
 """So many are played as soon as a bound of their time is found."""
 
+_MOST_MESSAGES = 20_000_000
+"""Of the cases of one contest that are played at a time, for their memory."""
+
 
 class ScheduleRunner(Runner):
     """Schedules recorded from the algorithms' code, played over the platform's ports and links."""
@@ -88,7 +91,9 @@ class ScheduleRunner(Runner):
         found: list[Sequence[Case]] = []
         for contest, weight in zip(contests, weights, strict=True):
             sizes = sorted({case.message_bytes for case in contest})
-            count = min(self._jobs, len(sizes)) if 2 * self._jobs * weight > sum(weights) else 1
+            is_long = 2 * self._jobs * weight > sum(weights)
+            at_once = int(_MOST_MESSAGES / max(map(cost_of, contest)))
+            count = max(1, min(self._jobs, len(sizes), at_once)) if is_long else 1
             found += [[case for case in contest if case.message_bytes in sizes[i::count]] for i in range(count)]
         return found
 

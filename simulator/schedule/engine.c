@@ -279,6 +279,14 @@ typedef struct {
     int is_local;
 } message_ends;
 
+/* Between the switches of a process and of one that lies so far behind it, which another one may stand for. */
+static int32_t route_between(const play *all, message_ends ends) {
+    const schedule_network *network = all->network;
+    int procs = all->played->procs, behind = ends.source - (int)ends.relative;
+    int32_t from = network->switch_of[network->node_of[ends.source]];
+    return from * network->switches + network->switch_of[network->node_of[behind < 0 ? behind + procs : behind]];
+}
+
 /* The first message of the connection that lacks this side, or a new one at its end. */
 static int32_t match(play *all, message_ends ends, uint32_t size, int is_send) {
     int source = ends.source, destination = ends.destination;
@@ -287,6 +295,9 @@ static int32_t match(play *all, message_ends ends, uint32_t size, int is_send) {
         play_fail(all, "a send of process %d has no counterpart in process %d", source, destination);
     }
     connection *over = &all->connections[number];
+    if (over->route == NONE && all->network->switches > 0) {
+        over->route = route_between(all, ends);
+    }
     int32_t index = over->first;
     if (index != NONE && (is_send ? !all->messages[index].is_sent : !all->messages[index].is_posted)) {
         over->first = all->messages[index].next;
@@ -588,6 +599,7 @@ static void release(play *all) {
     free(all->local_free_seconds);
     free(all->sorted);
     free(all->ready);
+    free(all->link_of);
     ports_free(all->ports);
 }
 
@@ -604,7 +616,15 @@ schedule_result play_by_events(const schedule *played, const schedule_network *n
                   .network = network,
                   .sizes = played->size_count,
                   .free_message = NONE};
-    all->procs = trace == NULL ? play_period(played, network) : played->procs;
+    all->procs = played->procs;
+    if (trace == NULL) {
+        all->link_of = network->switches > 0 ? malloc((size_t)network->links * sizeof *all->link_of) : NULL;
+        all->procs = play_period(played, network, all->link_of);
+    }
+    if (all->procs == played->procs) {
+        free(all->link_of);
+        all->link_of = NULL;
+    }
     if (setjmp(all->give_up) == 0) {
         if (log != NULL && network->switches > 0) {
             play_fail(all, "links between switches are not compared");

@@ -137,8 +137,11 @@ schedule_result schedule_play(const schedule *played, const schedule_network *ne
  * ports with unlimited buffers that is known before the end. */
 schedule_result schedule_play_within(const schedule *played, const schedule_network *network, int root, double *ends,
                                      double most_seconds);
-/* The same, without trace and log, on several networks: `ends`, unless it is NULL, has the processes of one network
- * after those of another. Point-to-point models in succession with the same nodes and protocols are played in one pass.
+/* The time that the process spends on its own: on overheads and local work. It takes no less until it is done. */
+double schedule_own_seconds(const schedule *played, const schedule_network *network, int rank);
+/* Plays the schedule, without trace and log, on several networks: `ends`, unless it is NULL, has the processes of one
+ * network after those of another. Point-to-point models in succession with the same nodes and protocols are played in
+ * one pass.
  */
 void schedule_play_many(const schedule *played, const schedule_network *const *networks, size_t count, int root,
                         double *ends, schedule_result *results);

@@ -303,11 +303,18 @@ class Trace:
 class Schedule:
     """The operations of every process of a case: sends, receives, waits and computation, recorded from the C code."""
 
-    def __init__(self, case: Case, node_of: Sequence[int] | npt.NDArray[np.integer] | None = None) -> None:
+    def __init__(
+        self,
+        case: Case,
+        node_of: Sequence[int] | npt.NDArray[np.integer] | None = None,
+        *,
+        root_alone: bool = False,
+    ) -> None:
         """Records a case. Raises UsageError if its algorithm cannot run on it.
 
         `node_of` is the node of each process, a number of at least 0, for algorithms that split communicators by node;
-        by default processes are placed by blocks, `case.processes_per_node` on each node.
+        by default processes are placed by blocks, `case.processes_per_node` on each node. With `root_alone` only the
+        root and the process after it are recorded, for `own_seconds`, which fails if they have to know of others.
         """
         self._library = load_library()
         blocks = np.arange(case.procs) // case.processes_per_node
@@ -330,7 +337,8 @@ class Schedule:
             node_of=nodes.ctypes.data_as(ctypes.POINTER(c_int32)),
         )
         problem = ctypes.create_string_buffer(_PROBLEM_BYTES)
-        self._made = self._library.schedule_record(ctypes.byref(wanted), problem, _PROBLEM_BYTES)
+        record = self._library.schedule_record_root if root_alone else self._library.schedule_record
+        self._made = record(ctypes.byref(wanted), problem, _PROBLEM_BYTES)
         if not self._made:
             raise UsageError(problem.value.decode())
         self.root, self.procs = case.root, case.procs
@@ -373,6 +381,14 @@ class Schedule:
     def equals(self, other: Schedule) -> bool:
         """Whether all processes do the same in both, with the same sizes, so that their times are equal as well."""
         return bool(self._library.schedule_equal(self._made, other._made))
+
+    def own_seconds(self, network: NetworkTables) -> float:
+        """A time that no play is shorter than: what the root or the process after it spends on overheads and work."""
+        structure, alive = network._structure()
+        ranks = (self.root, (self.root + 1) % self.procs)
+        seconds = [self._library.schedule_own_seconds(self._made, ctypes.byref(structure), rank) for rank in ranks]
+        del alive
+        return max(seconds)
 
     def play(self, network: NetworkTables) -> Played:
         """The times on a network. Raises CollwiseError if processes wait for ever or messages do not match."""
@@ -473,13 +489,16 @@ def load_library() -> ctypes.CDLL:
     if not path.exists():
         raise CollwiseError(f"{path} is not built; run ./collwise once to build it")
     library = ctypes.CDLL(str(path))
-    library.schedule_record.restype = ctypes.POINTER(_Schedule)
-    library.schedule_record.argtypes = [ctypes.POINTER(_Case), c_char_p, c_size_t]
+    for record in (library.schedule_record, library.schedule_record_root):
+        record.restype = ctypes.POINTER(_Schedule)
+        record.argtypes = [ctypes.POINTER(_Case), c_char_p, c_size_t]
     library.schedule_free.argtypes = [ctypes.POINTER(_Schedule)]
     library.schedule_free.restype = None
     library.schedule_memory.argtypes = [ctypes.POINTER(_Schedule)]
     library.schedule_memory.restype = c_uint64
     library.schedule_equal.argtypes = [ctypes.POINTER(_Schedule), ctypes.POINTER(_Schedule)]
+    library.schedule_own_seconds.restype = c_double
+    library.schedule_own_seconds.argtypes = [ctypes.POINTER(_Schedule), ctypes.POINTER(_Network), c_int]
     library.schedule_play.restype = _Result
     library.schedule_play.argtypes = [
         ctypes.POINTER(_Schedule),

@@ -27,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from collwise.algorithms.catalogue import Catalogue
+from collwise.common.errors import UsageError
 from collwise.simulator.schedule.library import Doubles, NetworkTables, Played, Schedule
 from collwise.simulator.schedule.shared import NodeOf, recorded, segmented_bytes
 from collwise.simulator.timing import Case
@@ -97,6 +98,15 @@ def play_case_within(
     if known is not None:
         known.append((schedule, sizes, most_seconds, played))
     return played
+
+
+def least_seconds(case: Case, tables_of: TablesOf) -> float:
+    """A time that the case is not shorter than, from two processes alone; 0 if they have to know of others."""
+    try:
+        schedule = Schedule(case, root_alone=True)
+    except UsageError:
+        return 0.0
+    return schedule.own_seconds(tables_of(schedule.sizes))
 
 
 def play_case_on_many(case: Case, networks: Sequence[TablesOf], node_of: NodeOf = None) -> list[Played]:

@@ -49,7 +49,7 @@ void schedule_play_many(const schedule *played, const schedule_network *const *n
     for (size_t first = 0, sets; first < count; first += sets) {
         const schedule_network *const *some = networks + first;
         sets = models_can_play(*some) ? models_together(played, some, count - first) : 1;
-        int period = play_period(played, *some);
+        int period = play_period(played, *some, NULL);
         double *rows = models_can_play(*some) ? malloc((size_t)period * sets * sizeof *rows) : NULL;
         int is_done = rows != NULL && models_play(played, some, sets, period, rows);
         for (size_t set = 0; set < sets; set++) {
@@ -63,6 +63,38 @@ void schedule_play_many(const schedule *played, const schedule_network *const *n
         }
         free(rows);
     }
+}
+
+double schedule_own_seconds(const schedule *played, const schedule_network *network, int rank) {
+    const schedule_program *program = &played->programs[played->program_of[rank]];
+    size_t row = (size_t)network->class_of[network->node_of[rank]] * played->size_count;
+    double seconds = 0;
+    for (size_t i = 0; i < program->length; i++) {
+        uint32_t size = schedule_size_of(program->words[i]);
+        switch (schedule_kind_of(program->words[i])) {
+        case SCHEDULE_SEND:
+            seconds += network->send_seconds[row + size];
+            break;
+        case SCHEDULE_START_SEND:
+        case SCHEDULE_START_SYNCHRONOUS:
+            seconds += network->start_seconds[row + size];
+            break;
+        case SCHEDULE_RECEIVE:
+        case SCHEDULE_START_RECEIVE:
+            /* Receives of synchronous messages may be free then. */
+            seconds += network->protocol[size] == SCHEDULE_DEFERRED ? 0 : network->receive_seconds[row + size];
+            break;
+        case SCHEDULE_REDUCE:
+            seconds += network->reduce_seconds[size];
+            break;
+        case SCHEDULE_COPY:
+            seconds += network->copy_seconds[size];
+            break;
+        case SCHEDULE_WAIT:
+            break;
+        }
+    }
+    return seconds;
 }
 
 void schedule_trace_free(schedule_trace *trace) {

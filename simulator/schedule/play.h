@@ -1,5 +1,5 @@
 /* Declarations that the parts of the engine share: processes and matching (engine.c), models without a trace
- * (models.c), ports (ports.c), and what plays a schedule by these (play.c). */
+ * (models.c), ports (ports.c, stages.c), and what plays a schedule by these (play.c). */
 #ifndef COLLWISE_PLAY_H
 #define COLLWISE_PLAY_H
 
@@ -35,6 +35,7 @@ typedef struct transit transit;
 typedef struct {
     int32_t first, last; /* unmatched messages: sends, or receives; NONE or undefined if there are none */
     int32_t latest;      /* over ports, the message that was started last, NONE if it has passed all stages */
+    int32_t route;       /* between the switches of its processes, NONE before its first message */
 } connection;
 
 /* A request, or a blocking operation. */
@@ -91,6 +92,7 @@ typedef struct {
     /* The processes that are played: all, or if what they do repeats along the ranks and nodes, those of the first
      * period, whose messages to others stand for those from others to them. */
     int procs;
+    int32_t *link_of; /* then: the link that stands for each one between switches; NULL: each for itself */
     size_t sizes;
     process *processes;
     message *messages;
@@ -159,9 +161,7 @@ static inline size_t pair_index(const play *all, const message *one) {
 }
 /* The route between the switches of its nodes. */
 static inline size_t route_index(const play *all, const message *one) {
-    const schedule_network *network = all->network;
-    size_t from = (size_t)network->switch_of[all->processes[one->source].node];
-    return from * (size_t)network->switches + (size_t)network->switch_of[all->processes[one->destination].node];
+    return (size_t)all->connections[one->connection].route;
 }
 /* A time between nodes: that of their classes, and what the route adds. */
 static inline double between_nodes(const play *all, const message *one, const double *seconds, const double *factor) {

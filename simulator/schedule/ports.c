@@ -16,6 +16,7 @@
 #include "events.h"
 #include "packets.h"
 #include "play.h"
+#include "stages.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -35,23 +36,6 @@ struct transit {
     uint8_t stages, behind; /* how many there are on its way, and how many of them it has passed */
 };
 
-/* A time, or a virtual one, above a number: keys of heaps, in the order of times, and of numbers at the same time. */
-typedef unsigned __int128 key;
-
-/* Times are not negative, so that their bits have their order. */
-static key make_key(double time, uint64_t number) {
-    uint64_t bits;
-    memcpy(&bits, &time, sizeof bits);
-    return (key)bits << 64 | number;
-}
-
-static double time_of(key one) {
-    uint64_t bits = (uint64_t)(one >> 64);
-    double time;
-    memcpy(&time, &bits, sizeof time);
-    return time;
-}
-
 /* A port or link. */
 typedef struct {
     double rate;            /* bytes per second */
@@ -63,11 +47,8 @@ typedef struct {
     double burst_bytes, tokens; /* token bucket, and what was in it at `seconds` if the stage is idle */
     double next_seconds;        /* when the next message ends */
     int32_t opposite;           /* the stage whose acknowledgements pass here, or NONE */
-    /* What ends next, by virtual end and order (served_message): those that came in the order of their
-     * ends, as messages of one size do, are from `first` to `end` of `queue`, the others in a heap. */
-    key *queue, *heap;
-    size_t first, end, queue_room, heap_count, heap_room;
-    size_t count; /* of messages */
+    served served;              /* its messages, and what ends next, by virtual end and order (served_key) */
+    size_t count;               /* of messages */
 } stage;
 
 /* When the latest message at a stage began or ended there, and its connection. */
@@ -76,16 +57,11 @@ typedef struct {
     int32_t connection;
 } stage_event;
 
-/* Most ports never serve many messages at once: the first keys of all queues are allocated together. */
-enum { FIRST_KEYS = 2 };
-
 struct ports {
     stage *stages;
     key *first_keys;
     size_t stage_count;
-    key *busy; /* a heap of the stages with messages, by their next end and number; BRANCHES are below each */
-    size_t busy_count;
-    int32_t *place_of; /* each stage's place in it, or NONE */
+    busy_stages busy; /* those with messages */
     events events;
     packets *packets; /* NULL if buffers are unlimited */
     uint32_t started;
@@ -96,120 +72,11 @@ struct ports {
     size_t set_out_room;
 };
 
-/* --- The heap of busy stages -------------------------------------------------------------------------------------- */
-
-static void put_stage(ports *to, size_t place, key one) {
-    to->busy[place] = one;
-    to->place_of[(uint32_t)one] = (int32_t)place;
-}
-
-enum { BRANCHES = 4 };
-
-/* Moves a stage, from where there is a gap at `place`, to where it belongs. */
-static void settle_at(ports *to, size_t place, key one) {
-    for (; place > 0 && one < to->busy[(place - 1) / BRANCHES]; place = (place - 1) / BRANCHES) {
-        put_stage(to, place, to->busy[(place - 1) / BRANCHES]);
-    }
-    for (size_t child = BRANCHES * place + 1; child < to->busy_count; child = BRANCHES * place + 1) {
-        size_t end = child + BRANCHES < to->busy_count ? child + BRANCHES : to->busy_count;
-        for (size_t other = child + 1; other < end; other++) {
-            child = to->busy[other] < to->busy[child] ? other : child;
-        }
-        if (to->busy[child] > one) {
-            break;
-        }
-        put_stage(to, place, to->busy[child]);
-        place = child;
-    }
-    put_stage(to, place, one);
-}
-
-/* Puts a stage where it belongs, nowhere if it has no messages. */
+/* Puts a stage where it belongs among the busy ones. */
 static void settle(ports *to, int32_t number) {
     const stage *at = &to->stages[number];
-    int32_t place = to->place_of[number];
-    if (at->count > 0) {
-        settle_at(to, place == NONE ? to->busy_count++ : (size_t)place, make_key(at->next_seconds, (uint32_t)number));
-    } else if (place != NONE) {
-        to->place_of[number] = NONE;
-        if ((size_t)place < --to->busy_count) {
-            settle_at(to, (size_t)place, to->busy[to->busy_count]);
-        }
-    }
+    busy_settle(&to->busy, number, at->count > 0, at->next_seconds);
 }
-
-/* --- A stage's messages ------------------------------------------------------------------------------------------- */
-
-/* What ends at a stage is a message, or the time in which its sender waits for it. */
-enum { RELEASES_SENDER, ENDS_MESSAGE };
-
-static key make_served(double virtual_end, uint32_t order, int32_t message, uint32_t kind) {
-    return make_key(virtual_end, (uint64_t)order << 32 | (uint32_t)message << 1 | kind);
-}
-
-static int32_t served_message(key served) { return (int32_t)((uint32_t)served >> 1); }
-static int releases_sender(key served) { return ((uint32_t)served & ENDS_MESSAGE) == 0; }
-
-static void push_on_heap(play *all, stage *at, key added) {
-    at->heap = play_grown(all, at->heap, at->heap_count, &at->heap_room, sizeof *at->heap);
-    size_t place = at->heap_count++;
-    for (; place > 0 && added < at->heap[(place - 1) / 2]; place = (place - 1) / 2) {
-        at->heap[place] = at->heap[(place - 1) / 2];
-    }
-    at->heap[place] = added;
-}
-
-static key pop_from_heap(stage *at) {
-    key first = at->heap[0], moved = at->heap[--at->heap_count];
-    size_t place = 0;
-    for (size_t child = 1; child < at->heap_count; child = 2 * place + 1) {
-        child += child + 1 < at->heap_count && at->heap[child + 1] < at->heap[child];
-        if (at->heap[child] > moved) {
-            break;
-        }
-        at->heap[place] = at->heap[child];
-        place = child;
-    }
-    at->heap[place] = moved;
-    return first;
-}
-
-static int has_first_keys(const ports *of, const stage *at) {
-    return of->first_keys != NULL && at->queue == of->first_keys + FIRST_KEYS * (at - of->stages);
-}
-
-static void make_queue_room(play *all, stage *at) {
-    key *first = has_first_keys(all->ports, at) ? at->queue : NULL;
-    at->queue = play_grown(all, first == NULL ? at->queue : NULL, at->end, &at->queue_room, sizeof *at->queue);
-    if (first != NULL) {
-        memcpy(at->queue, first, at->end * sizeof *first);
-    }
-}
-
-static void push(play *all, stage *at, key added) {
-    if (at->first == at->end) {
-        at->first = at->end = 0;
-    } else if (added < at->queue[at->end - 1]) {
-        push_on_heap(all, at, added);
-        return;
-    } else if (at->end == at->queue_room && 2 * at->first >= at->end) {
-        at->end -= at->first;
-        memcpy(at->queue, at->queue + at->first, at->end * sizeof *at->queue);
-        at->first = 0;
-    }
-    if (at->end == at->queue_room) {
-        make_queue_room(all, at);
-    }
-    at->queue[at->end++] = added;
-}
-
-static int queue_is_next(const stage *at) {
-    return at->heap_count == 0 || (at->first < at->end && at->queue[at->first] < at->heap[0]);
-}
-
-static key next_of(const stage *at) { return queue_is_next(at) ? at->queue[at->first] : at->heap[0]; }
-
-static key pop(stage *at) { return queue_is_next(at) ? at->queue[at->first++] : pop_from_heap(at); }
 
 /* --- Comparisons -------------------------------------------------------------------------------------------------- */
 
@@ -268,7 +135,7 @@ static void adjust(play *all, stage *at) {
     int acknowledges = at->opposite != NONE && all->ports->stages[at->opposite].count > 0;
     double rate = acknowledges ? at->acknowledging : at->rate;
     at->speed = play_earlier(at->count == 1 ? rate : rate / (double)at->count, at->most_speed);
-    double left = time_of(next_of(at)) - at->virtual_seconds;
+    double left = key_time(served_next(&at->served)) - at->virtual_seconds;
     at->next_seconds = at->seconds + play_later(left, 0) / at->speed;
 }
 
@@ -309,7 +176,9 @@ static int32_t port(int node, int direction) { return node * PORTS + direction; 
 /* The memory that processes of a node share when they exchange messages. */
 static int32_t memory(const play *all, int node) { return port(all->network->nodes, 0) + node; }
 
-static int32_t link_stage(const play *all, int32_t link) { return memory(all, all->network->nodes) + link; }
+static int32_t link_stage(const play *all, int32_t link) {
+    return memory(all, all->network->nodes) + (all->link_of == NULL ? link : all->link_of[link]);
+}
 
 /* The stage at a place of a message's way. */
 static int32_t stage_at(const play *all, const transit *way, int place) {
@@ -334,10 +203,10 @@ static void add_message(play *all, stage *at, int32_t index, int place) {
     at->most_speed = way->most_speed;
     double virtual_end = at->virtual_seconds + way->bytes - free_bytes;
     at->count++;
-    push(all, at, make_served(virtual_end, way->order, index, ENDS_MESSAGE));
+    served_push(all, &at->served, served_key(virtual_end, way->order, index, ENDS_MESSAGE));
     if (place == 0 && is_buffered(all, &all->messages[index])) {
         double released = play_later(at->virtual_seconds, virtual_end - all->network->send_buffer_bytes);
-        push(all, at, make_served(released, way->order, index, RELEASES_SENDER));
+        served_push(all, &at->served, served_key(released, way->order, index, RELEASES_SENDER));
     }
 }
 
@@ -383,11 +252,11 @@ static void end_first(play *all, int32_t number, double seconds) {
     stage *at = &all->ports->stages[number];
     size_t count = at->count;
     advance(all, at, seconds);
-    key ended = pop(at);
+    key ended = served_pop(&at->served);
     int32_t index = served_message(ended);
     compare_event(all, at, &all->messages[index], 1, seconds);
-    at->virtual_seconds = play_later(at->virtual_seconds, time_of(ended));
-    if (releases_sender(ended)) {
+    at->virtual_seconds = play_later(at->virtual_seconds, key_time(ended));
+    if (served_releases_sender(ended)) {
         adjust(all, at);
         settle(all->ports, number);
         play_message_left(all, index, seconds);
@@ -526,15 +395,15 @@ void ports_run(play *all) {
     /* Every message is received before the last process ends. Of packets, a time-out may come that no longer matters.
      */
     double most_seconds = to->packets == NULL ? all->most_seconds : INFINITY;
-    while (to->busy_count > 0 || to->events.filled != 0) {
+    while (to->busy.count > 0 || to->events.filled != 0) {
         if (all->now > most_seconds) {
             all->result.is_longer = 1;
             longjmp(all->give_up, 1);
         }
-        double end = to->busy_count > 0 ? time_of(to->busy[0]) : INFINITY;
+        double end = to->busy.count > 0 ? key_time(to->busy.keys[0]) : INFINITY;
         if (to->events.filled == 0 || end <= events_first_seconds(&to->events)) {
             all->now = end;
-            end_first(all, (int32_t)(uint32_t)to->busy[0], end);
+            end_first(all, busy_first(&to->busy), end);
         } else {
             event next;
             if (!events_take(&to->events, &next)) {
@@ -571,18 +440,18 @@ ports *ports_make(play *all) {
     }
     all->ports = play_checked(all, calloc(1, sizeof *all->ports));
     ports *to = all->ports;
-    to->stage_count = (size_t)link_stage(all, network->switches > 0 ? network->links : 0);
+    to->stage_count = (size_t)memory(all, network->nodes) + (size_t)(network->switches > 0 ? network->links : 0);
     to->stages = play_checked(all, calloc(to->stage_count + 1, sizeof *to->stages));
-    to->first_keys = play_checked(all, malloc((to->stage_count + 1) * FIRST_KEYS * sizeof *to->first_keys));
-    to->busy = play_checked(all, malloc((to->stage_count + 1) * sizeof *to->busy));
-    to->place_of = play_checked(all, malloc((to->stage_count + 1) * sizeof *to->place_of));
+    to->first_keys = play_checked(all, malloc((to->stage_count + 1) * SERVED_FIRST * sizeof *to->first_keys));
+    to->busy.keys = play_checked(all, malloc((to->stage_count + 1) * sizeof *to->busy.keys));
+    to->busy.place_of = play_checked(all, malloc((to->stage_count + 1) * sizeof *to->busy.place_of));
     if (all->log != NULL) {
         size_t turns = all->connection_count * COMPARED_STAGES;
         to->latest_events = play_checked(all, calloc(to->stage_count + 1, sizeof *to->latest_events));
         to->ended_seconds = play_checked(all, calloc(turns + 1, sizeof *to->ended_seconds));
     }
     for (size_t i = 0; i < to->stage_count; i++) {
-        to->place_of[i] = NONE;
+        to->busy.place_of[i] = NONE;
         to->stages[i] = (stage){.rate = network->memory_rate, .opposite = NONE};
     }
     for (int node = 0; node < network->nodes; node++) {
@@ -602,8 +471,8 @@ ports *ports_make(play *all) {
     for (size_t i = 0; i < to->stage_count; i++) {
         stage *at = &to->stages[i];
         at->acknowledging = at->rate / (1 + network->acknowledgement_share);
-        at->queue = to->first_keys + FIRST_KEYS * i;
-        at->queue_room = FIRST_KEYS;
+        at->served.queue = to->first_keys + SERVED_FIRST * i;
+        at->served.queue_room = SERVED_FIRST;
     }
     if (network->buffer_bytes > 0) {
         to->packets = packets_make(all, to->stage_count, &to->events);
@@ -620,15 +489,12 @@ void ports_free(ports *to) {
         return;
     }
     for (size_t i = 0; to->stages != NULL && i < to->stage_count; i++) {
-        if (!has_first_keys(to, &to->stages[i])) {
-            free(to->stages[i].queue);
-        }
-        free(to->stages[i].heap);
+        served_free(&to->stages[i].served);
     }
     free(to->stages);
     free(to->first_keys);
-    free(to->busy);
-    free(to->place_of);
+    free(to->busy.keys);
+    free(to->busy.place_of);
     free(to->latest_events);
     free(to->set_out_seconds);
     free(to->ended_seconds);

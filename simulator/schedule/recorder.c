@@ -1,808 +1,12 @@
-/* The recording MPI of recording/mpi.h, and what the algorithms need besides it: memory, copies, reductions and the
- * private communicator. Each process's function is called in turn; its MPI calls become the words of its program.
- *
- * A process that splits a communicator has to know what the other members ask for. From the first split on the others
- * therefore run on stacks of their own, one at a time: each goes on until it waits for others, and the process that
- * split first resumes them by turns. Processes of algorithms that split nothing need no stacks. */
-#include "recorder.h"
-#include "../programs/task_window.h"
-#include "arrivals.h"
-#include "communicators.h"
-#include "tasks.h"
+/* Recording a case: each process's function is called in turn, and its MPI calls become the words of its program.
+ * recording/ has the MPI that does so, and what the algorithms need besides it: memory, copies, reductions and the
+ * private communicator. */
+#include "recording/recording.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <ucontext.h>
-
-/* Users' data lies at addresses that nobody ever reads or writes. */
-#define PAYLOAD_START ((uintptr_t)1 << 46)
-#define PAYLOAD_BYTES ((uintptr_t)1 << 44)
-
-static int is_payload(const void *address) {
-    return (uintptr_t)address >= PAYLOAD_START && (uintptr_t)address < PAYLOAD_START + PAYLOAD_BYTES;
-}
-
-/* Two buffers, the second one behind anything that an algorithm finds in the first. */
-static char *payload(int which) { return (char *)(PAYLOAD_START + (uintptr_t)which * (PAYLOAD_BYTES / 4)); }
-
-/* Data of the program's own that one process sends another. */
-typedef struct own_data {
-    struct own_data *next;
-    int source, destination;
-    size_t bytes;
-    char data[];
-} own_data;
-
-/* A process that is being recorded. */
-typedef struct process {
-    struct process *next_made, *next_spare;
-    int rank;
-    schedule_word *words;
-    size_t length, room;
-    uint64_t copied;  /* bytes of copies since the last word */
-    int64_t requests; /* made so far */
-    uint32_t most_requests;
-    collwise_hierarchy *hierarchy; /* NULL unless its algorithm asks for it */
-} process;
-
-typedef enum { NOT_YET, UNDER_WAY, RECORDED } progress;
-
-/* A process that runs on a stack of its own. */
-typedef struct {
-    ucontext_t context;
-    int rank;
-    int awaits_messages; /* it can go on when one arrives, not when others do anything else */
-} fiber;
-
-/* The stacks are mapped together, and take memory only where they are used. Nothing on the algorithms' stacks is large:
- * the recording build refuses frames of more than 16 KiB. */
-enum { STACK_BYTES = 256 << 10 };
-
-typedef struct {
-    const schedule_case *wanted;
-    int has_tasks;
-    task_window window;
-    collwise_observer tasks; /* what is run of a collective made of tasks */
-    const collwise_algorithm *algorithm;
-    size_t *offsets; /* of the blocks, for the collectives with a size for each process */
-    collwise_operation op;
-    schedule *made;
-    process *now;
-    unsigned char *progress_of; /* a `progress` for each process */
-    uint32_t *program_table;    /* programs by hash, 1 more than their number; a power of two places */
-    size_t program_places, program_room;
-    uint32_t *size_table; /* sizes by hash, 1 more than their number */
-    size_t size_places, size_room;
-    uint32_t latest_size;        /* 1 more than the number found last */
-    uint32_t *seen_by, *sources; /* each relative process: 1 more than the last program that receives from it; a list */
-    own_data *in_transit;
-    collwise_nodes *nodes;        /* of all processes, NULL before the first one asks */
-    communicators *communicators; /* NULL before the first split */
-    fiber *fibers;                /* NULL before the first split */
-    size_t fiber_count;
-    char *stacks;
-    fiber *running;             /* NULL: the process that was recorded when the first split came */
-    ucontext_t resumes;         /* it, while a fiber runs */
-    uint64_t changes;           /* which could end the wait of a process */
-    arrivals *arrivals;         /* of messages, NULL before a sequence of tasks begins */
-    fiber **fiber_of;           /* of each process, while there are arrivals; NULL for that without one */
-    size_t idle;                /* fibers that await messages or are done */
-    int has_failed;             /* in a fiber */
-    process *processes, *spare; /* all that were made, and those whose words can be used again */
-    jmp_buf give_up;
-    char *problem;
-    size_t problem_bytes;
-} recording;
-
-static _Thread_local recording *current;
-
-/* --- Failure and memory ------------------------------------------------------------------------------------------ */
-
-static _Noreturn void fail(recording *to, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(to->problem, to->problem_bytes, format, arguments);
-    va_end(arguments);
-    if (to->running != NULL) {
-        to->has_failed = 1;
-        setcontext(&to->resumes);
-    }
-    longjmp(to->give_up, 1);
-}
-
-static void *checked(void *memory) {
-    if (memory == NULL) {
-        fail(current, "out of memory");
-    }
-    return memory;
-}
-
-/* Makes room for one more item; rooms double. */
-static void *grown(void *items, size_t count, size_t *room, size_t item_bytes) {
-    if (count < *room) {
-        return items;
-    }
-    *room = *room == 0 ? 16 : 2 * *room;
-    return checked(realloc(items, *room * item_bytes));
-}
-
-/* Programs are kept in blocks of doubling size. */
-struct schedule_block {
-    struct schedule_block *next;
-    size_t bytes, used;
-    max_align_t memory[];
-};
-
-enum { LEAST_BLOCK_BYTES = 4096, MOST_BLOCK_BYTES = 1 << 20 };
-
-/* Zeros that live as long as the schedule. */
-static void *kept(schedule *made, size_t bytes) {
-    struct schedule_block *block = made->blocks;
-    bytes = (bytes + sizeof(schedule_word) - 1) / sizeof(schedule_word) * sizeof(schedule_word);
-    if (block == NULL || block->bytes - block->used < bytes) {
-        size_t room = block == NULL ? LEAST_BLOCK_BYTES : 2 * block->bytes;
-        room = room > MOST_BLOCK_BYTES ? MOST_BLOCK_BYTES : room;
-        room = room < bytes ? bytes : room;
-        block = checked(calloc(1, sizeof *block + room));
-        *block = (struct schedule_block){.next = made->blocks, .bytes = room};
-        made->blocks = block;
-    }
-    block->used += bytes;
-    return (char *)block->memory + block->used - bytes;
-}
-
-static uint64_t mixed(uint64_t value) {
-    value ^= value >> 32;
-    value *= 0x9e3779b97f4a7c15U;
-    return value ^ value >> 29;
-}
-
-/* --- Sizes and programs, each kept once --------------------------------------------------------------------------- */
-
-/* The place of a key in a table of numbers: where it is, or the free place where it belongs. */
-static size_t size_place(const recording *to, uint64_t bytes) {
-    size_t place = mixed(bytes) & (to->size_places - 1);
-    while (to->size_table[place] != 0 && to->made->sizes[to->size_table[place] - 1] != bytes) {
-        place = (place + 1) & (to->size_places - 1);
-    }
-    return place;
-}
-
-static uint32_t size_number(recording *to, uint64_t bytes) {
-    schedule *made = to->made;
-    if (to->latest_size != 0 && made->sizes[to->latest_size - 1] == bytes) {
-        return to->latest_size - 1;
-    }
-    size_t place = size_place(to, bytes);
-    if (to->size_table[place] != 0) {
-        to->latest_size = to->size_table[place];
-        return to->latest_size - 1;
-    }
-    made->sizes = grown(made->sizes, made->size_count, &to->size_room, sizeof *made->sizes);
-    made->sizes[made->size_count++] = bytes;
-    to->size_table[place] = (uint32_t)made->size_count;
-    if (2 * made->size_count > to->size_places) {
-        to->size_places *= 2;
-        free(to->size_table);
-        to->size_table = NULL;
-        to->size_table = checked(calloc(to->size_places, sizeof *to->size_table));
-        for (size_t i = 0; i < made->size_count; i++) {
-            to->size_table[size_place(to, made->sizes[i])] = (uint32_t)i + 1;
-        }
-    }
-    return (uint32_t)made->size_count - 1;
-}
-
-static uint64_t hash_of(const schedule_word *words, size_t length) {
-    uint64_t hash = length;
-    for (size_t i = 0; i < length; i++) {
-        hash = mixed(hash ^ words[i]);
-    }
-    return hash;
-}
-
-static size_t program_place(const recording *to, const schedule_word *words, size_t length) {
-    size_t place = hash_of(words, length) & (to->program_places - 1);
-    for (; to->program_table[place] != 0; place = (place + 1) & (to->program_places - 1)) {
-        const schedule_program *known = &to->made->programs[to->program_table[place] - 1];
-        if (known->length == length && (length == 0 || memcmp(known->words, words, length * sizeof *words) == 0)) {
-            break;
-        }
-    }
-    return place;
-}
-
-/* Makes the table of a program's sources. */
-static void find_sources(recording *to, schedule_program *program, uint32_t mark) {
-    for (size_t i = 0; i < program->length; i++) {
-        schedule_kind kind = schedule_kind_of(program->words[i]);
-        uint32_t peer = schedule_peer_of(program->words[i]);
-        if ((kind == SCHEDULE_RECEIVE || kind == SCHEDULE_START_RECEIVE) && to->seen_by[peer] != mark) {
-            to->seen_by[peer] = mark;
-            to->sources[program->source_count++] = peer;
-        }
-    }
-    program->source_bits = 1;
-    while (1U << program->source_bits < 2 * program->source_count) {
-        program->source_bits++;
-    }
-    program->sources = kept(to->made, sizeof *program->sources << program->source_bits);
-    for (uint32_t i = 0; i < program->source_count; i++) {
-        *schedule_find_source(program, to->sources[i]) = (schedule_source){to->sources[i] + 1, i};
-    }
-}
-
-/* Keeps the program of a process that is done. */
-static void keep(recording *to, const process *done) {
-    schedule *made = to->made;
-    size_t place = program_place(to, done->words, done->length);
-    if (to->program_table[place] == 0) {
-        made->programs = grown(made->programs, made->program_count, &to->program_room, sizeof *made->programs);
-        schedule_program *added = &made->programs[made->program_count];
-        *added = (schedule_program){.length = done->length, .requests = done->most_requests};
-        added->words = kept(made, done->length * sizeof *added->words);
-        if (done->length > 0) {
-            memcpy(added->words, done->words, done->length * sizeof *added->words);
-        }
-        to->program_table[place] = (uint32_t)++made->program_count;
-        find_sources(to, added, (uint32_t)made->program_count);
-    }
-    made->program_of[done->rank] = to->program_table[place] - 1;
-}
-
-/* --- Words -------------------------------------------------------------------------------------------------------- */
-
-static void append(schedule_kind kind, uint32_t peer, uint32_t size) {
-    process *now = current->now;
-    now->words = grown(now->words, now->length, &now->room, sizeof *now->words);
-    now->words[now->length++] = schedule_make_word(kind, peer, size);
-}
-
-/* Copies in succession are one word. */
-static void add_copies(void) {
-    uint64_t copied = current->now->copied;
-    if (copied > 0) {
-        current->now->copied = 0;
-        append(SCHEDULE_COPY, 0, size_number(current, copied));
-    }
-}
-
-static void add(schedule_kind kind, uint32_t peer, uint32_t size) {
-    add_copies();
-    append(kind, peer, size);
-}
-
-static uint32_t relative(int peer) {
-    int distance = peer - current->now->rank;
-    return (uint32_t)(distance < 0 ? distance + current->made->procs : distance);
-}
-
-static void record_process(recording *to, int rank);
-
-/* --- Processes that wait for others ------------------------------------------------------------------------------- */
-
-static void run_fiber(void) {
-    record_process(current, current->running->rank);
-    current->idle++;
-}
-
-/* Gives a stack to each process that has not begun. */
-static void make_fibers(recording *to) {
-    size_t count = 0;
-    for (int rank = 0; rank < to->made->procs; rank++) {
-        count += to->progress_of[rank] == NOT_YET;
-    }
-    to->fibers = checked(calloc(count + 1, sizeof *to->fibers));
-    void *stacks = mmap(NULL, (count + 1) * STACK_BYTES, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    to->stacks = checked(stacks == MAP_FAILED ? NULL : stacks);
-    to->fiber_count = count;
-    for (int rank = 0, i = 0; rank < to->made->procs; rank++) {
-        if (to->progress_of[rank] == NOT_YET) {
-            fiber *made = &to->fibers[i];
-            made->rank = rank;
-            getcontext(&made->context);
-            made->context.uc_stack.ss_sp = to->stacks + (size_t)i * STACK_BYTES;
-            made->context.uc_stack.ss_size = STACK_BYTES;
-            made->context.uc_link = &to->resumes;
-            makecontext(&made->context, run_fiber, 0);
-            i++;
-        }
-    }
-}
-
-static void resume(recording *to, fiber *resumed) {
-    process *now = to->now;
-    to->running = resumed;
-    swapcontext(&to->resumes, &resumed->context);
-    to->running = NULL;
-    if (to->has_failed) {
-        longjmp(to->give_up, 1);
-    }
-    to->now = now;
-}
-
-/* Lets each fiber go on until it waits that is not done and does not await messages. Returns whether that changed
- * anything. */
-static int resume_fibers(recording *to) {
-    uint64_t changes = to->changes;
-    for (size_t i = 0; to->idle < to->fiber_count && i < to->fiber_count; i++) {
-        if (to->progress_of[to->fibers[i].rank] != RECORDED && !to->fibers[i].awaits_messages) {
-            resume(to, &to->fibers[i]);
-        }
-    }
-    return to->changes > changes;
-}
-
-/* Lets the process go on whose messages arrive next. Returns 0 if none are under way. */
-static int resume_next(recording *to) {
-    int rank = to->arrivals == NULL ? -1 : arrivals_next(to->arrivals);
-    fiber *found = rank < 0 ? NULL : to->fiber_of[rank];
-    if (found != NULL && found->awaits_messages) {
-        resume(to, found);
-    }
-    return rank >= 0;
-}
-
-/* The process can go on only after something has changed. */
-static void wait_for_others(recording *to) {
-    if (to->running != NULL) {
-        process *now = to->now;
-        swapcontext(&to->running->context, &to->resumes);
-        to->now = now;
-    } else if (!resume_fibers(to) && !resume_next(to)) {
-        fail(to, "process %d waits for ever for processes that do not split a communicator with it or send it nothing",
-             to->now->rank);
-    }
-}
-
-/* The same where only a message can be what has changed. */
-static void wait_for_messages(recording *to) {
-    fiber *running = to->running;
-    if (running != NULL) {
-        running->awaits_messages = 1;
-        to->idle++;
-    }
-    wait_for_others(to);
-    if (running != NULL) {
-        running->awaits_messages = 0;
-        to->idle--;
-    }
-}
-
-static void finish_fibers(recording *to) {
-    for (size_t i = 0; i < to->fiber_count; i++) {
-        while (to->progress_of[to->fibers[i].rank] != RECORDED) {
-            if (!resume_fibers(to) && !resume_next(to)) {
-                fail(to,
-                     "process %d waits for ever for processes that do not split a communicator with it or send it "
-                     "nothing",
-                     to->fibers[i].rank);
-            }
-        }
-    }
-}
-
-/* From now on messages arrive at times of their own. */
-static void begin_arrivals(recording *to) {
-    if (to->arrivals != NULL || to->fibers == NULL) {
-        return;
-    }
-    to->fiber_of = checked(calloc((size_t)to->made->procs, sizeof *to->fiber_of));
-    for (size_t i = 0; i < to->fiber_count; i++) {
-        to->fiber_of[to->fibers[i].rank] = &to->fibers[i];
-    }
-    to->arrivals = checked(arrivals_make(to->made->procs));
-}
-
-static void post(int is_send, int source, int destination, uint64_t bytes, int64_t request) {
-    const int32_t *node_of = current->wanted->node_of;
-    if (current->arrivals == NULL) {
-        return;
-    }
-    arrivals_side side = {.source = source,
-                          .destination = destination,
-                          .is_send = is_send,
-                          .is_local = node_of != NULL && node_of[source] == node_of[destination],
-                          .bytes = bytes,
-                          .request = request};
-    if (!arrivals_post(current->arrivals, &side)) {
-        fail(current, "out of memory");
-    }
-}
-
-/* --- Data of the program's own ------------------------------------------------------------------------------------ */
-
-static void deposit(const void *data, size_t bytes, int destination) {
-    own_data *item = checked(malloc(sizeof *item + bytes));
-    *item = (own_data){.source = current->now->rank, .destination = destination, .bytes = bytes};
-    memcpy(item->data, data, bytes);
-    own_data **end = &current->in_transit;
-    while (*end != NULL) {
-        end = &(*end)->next;
-    }
-    *end = item;
-    current->changes++;
-}
-
-static own_data **find_own_data(int source) {
-    own_data **item = &current->in_transit;
-    while (*item != NULL && ((*item)->source != source || (*item)->destination != current->now->rank)) {
-        item = &(*item)->next;
-    }
-    return item;
-}
-
-/* The sender is recorded first if it has not been. */
-static void collect(void *data, size_t bytes, int source) {
-    if (*find_own_data(source) == NULL && current->progress_of[source] == NOT_YET && current->fibers == NULL) {
-        record_process(current, source);
-    }
-    while (*find_own_data(source) == NULL && current->fibers != NULL && current->progress_of[source] != RECORDED) {
-        wait_for_others(current);
-    }
-    own_data **item = find_own_data(source), *found = *item;
-    if (found == NULL || found->bytes != bytes) {
-        fail(current, "process %d's control flow depends on data of process %d that it does not have yet",
-             current->now->rank, source);
-    }
-    memcpy(data, found->data, bytes);
-    *item = found->next;
-    free(found);
-}
-
-/* A member's rank among all processes. */
-static int process_of(MPI_Comm comm, int rank) {
-    if (comm == MPI_COMM_WORLD) {
-        return rank;
-    }
-    int size = communicators_size(current->communicators, comm);
-    if (rank < 0 || rank >= size) {
-        fail(current, "process %d names rank %d of a communicator of %d processes", current->now->rank, rank, size);
-    }
-    return communicators_member(current->communicators, comm, rank);
-}
-
-/* The process's own rank. */
-static int rank_in(MPI_Comm comm) {
-    if (comm == MPI_COMM_WORLD) {
-        return current->now->rank;
-    }
-    int is_one = communicators_size(current->communicators, comm) > 0;
-    int rank = is_one ? communicators_rank(current->communicators, comm, current->now->rank) : -1;
-    if (rank < 0) {
-        fail(current, "process %d uses a communicator to which it does not belong", current->now->rank);
-    }
-    return rank;
-}
-
-static void record_send(schedule_kind kind, const void *data, int bytes, int destination) {
-    current->made->messages++;
-    current->made->bytes += (uint64_t)bytes;
-    if (bytes > 0 && !is_payload(data)) {
-        deposit(data, (size_t)bytes, destination);
-    }
-    add(kind, relative(destination), size_number(current, (uint64_t)bytes));
-    post(1, current->now->rank, destination, (uint64_t)bytes, kind == SCHEDULE_SEND ? -1 : current->now->requests);
-}
-
-static void record_receive(schedule_kind kind, void *data, int bytes, int source) {
-    add(kind, relative(source), size_number(current, (uint64_t)bytes));
-    post(0, source, current->now->rank, (uint64_t)bytes, kind == SCHEDULE_RECEIVE ? -1 : current->now->requests);
-    if (bytes > 0 && !is_payload(data)) {
-        collect(data, (size_t)bytes, source);
-    }
-}
-
-static void record_wait(int64_t first, uint32_t count) {
-    process *now = current->now;
-    uint32_t back = (uint32_t)(now->requests - first);
-    now->most_requests = back > now->most_requests ? back : now->most_requests;
-    add(SCHEDULE_WAIT, count, back);
-}
-
-/* --- The recording MPI -------------------------------------------------------------------------------------------- */
-
-int MPI_Comm_rank(MPI_Comm comm, int *rank) {
-    *rank = rank_in(comm);
-    return 0;
-}
-
-int MPI_Comm_size(MPI_Comm comm, int *size) {
-    *size = collwise_size_of(comm);
-    return 0;
-}
-
-int MPI_Comm_split(MPI_Comm comm, int colour, int key, MPI_Comm *part) {
-    recording *to = current;
-    if (to->communicators == NULL) {
-        to->communicators = checked(communicators_make(to->made->procs));
-        make_fibers(to);
-    }
-    int rank = rank_in(comm);
-    if (colour < 0 && colour != MPI_UNDEFINED) {
-        fail(to, "process %d splits a communicator by colour %d, which is negative", to->now->rank, colour);
-    }
-    if (!communicators_divide(to->communicators, comm, rank, colour, MPI_UNDEFINED, key)) {
-        fail(to, "out of memory");
-    }
-    to->changes++;
-    while ((*part = communicators_part(to->communicators, comm, rank)) == COMMUNICATORS_UNKNOWN) {
-        wait_for_others(to);
-    }
-    return 0;
-}
-
-int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *part) {
-    (void)info;
-    if (type != MPI_COMM_TYPE_SHARED && type != MPI_UNDEFINED) {
-        fail(current, "process %d splits a communicator by type %d, which is not MPI_COMM_TYPE_SHARED",
-             current->now->rank, type);
-    }
-    const int32_t *node_of = current->wanted->node_of;
-    int node = node_of == NULL ? current->now->rank : node_of[current->now->rank];
-    return MPI_Comm_split(comm, type == MPI_UNDEFINED ? MPI_UNDEFINED : node, key, part);
-}
-
-int MPI_Comm_free(MPI_Comm *comm) {
-    rank_in(*comm);
-    *comm = MPI_COMM_NULL;
-    return 0;
-}
-
-int MPI_Send(const void *data, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm) {
-    (void)type, (void)tag;
-    record_send(SCHEDULE_SEND, data, count, process_of(comm, destination));
-    return 0;
-}
-
-int MPI_Recv(void *data, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status *status) {
-    (void)type, (void)tag, (void)status;
-    record_receive(SCHEDULE_RECEIVE, data, count, process_of(comm, source));
-    return 0;
-}
-
-int MPI_Isend(const void *data, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm,
-              MPI_Request *request) {
-    (void)type, (void)tag;
-    record_send(SCHEDULE_START_SEND, data, count, process_of(comm, destination));
-    *request = current->now->requests++;
-    return 0;
-}
-
-int MPI_Issend(const void *data, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm,
-               MPI_Request *request) {
-    (void)type, (void)tag;
-    record_send(SCHEDULE_START_SYNCHRONOUS, data, count, process_of(comm, destination));
-    *request = current->now->requests++;
-    return 0;
-}
-
-int MPI_Irecv(void *data, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Request *request) {
-    (void)type, (void)tag;
-    record_receive(SCHEDULE_START_RECEIVE, data, count, process_of(comm, source));
-    *request = current->now->requests++;
-    return 0;
-}
-
-int MPI_Sendrecv(const void *send, int send_count, MPI_Datatype send_type, int destination, int send_tag, void *receive,
-                 int receive_count, MPI_Datatype receive_type, int source, int receive_tag, MPI_Comm comm,
-                 MPI_Status *status) {
-    MPI_Request both[2];
-    (void)status;
-    MPI_Irecv(receive, receive_count, receive_type, source, receive_tag, comm, &both[0]);
-    MPI_Isend(send, send_count, send_type, destination, send_tag, comm, &both[1]);
-    record_wait(both[0], 2);
-    return 0;
-}
-
-/* Requests with successive numbers take one word together. */
-int MPI_Waitall(int count, MPI_Request *requests, MPI_Status *statuses) {
-    (void)statuses;
-    for (int first = 0, next; first < count; first = next) {
-        next = first + 1;
-        if (requests[first] == MPI_REQUEST_NULL) {
-            continue;
-        }
-        while (next < count && requests[next] == requests[next - 1] + 1) {
-            next++;
-        }
-        record_wait(requests[first], (uint32_t)(next - first));
-    }
-    return 0;
-}
-
-/* The request of the list that has completed first, -1 if none has. */
-static int first_complete(const recording *to, int count, const MPI_Request *requests) {
-    uint64_t earliest = UINT64_MAX, when;
-    int first = -1;
-    for (int i = 0; i < count; i++) {
-        if (requests[i] != MPI_REQUEST_NULL && arrivals_is_complete(to->arrivals, to->now->rank, requests[i], &when) &&
-            when < earliest) {
-            earliest = when;
-            first = i;
-        }
-    }
-    return first;
-}
-
-int MPI_Waitany(int count, MPI_Request *requests, int *index, MPI_Status *status) {
-    recording *to = current;
-    int found = 0;
-    (void)status;
-    if (to->arrivals == NULL) {
-        fail(to, "process %d waits for any of several messages outside a sequence of tasks", to->now->rank);
-    }
-    while ((found = first_complete(to, count, requests)) < 0) {
-        wait_for_messages(to);
-    }
-    record_wait(requests[found], 1);
-    requests[found] = MPI_REQUEST_NULL;
-    *index = found;
-    return 0;
-}
-
-int MPI_Testany(int count, MPI_Request *requests, int *index, int *flag, MPI_Status *status) {
-    (void)count, (void)requests, (void)status;
-    *index = MPI_UNDEFINED;
-    *flag = 0;
-    return 0;
-}
-
-/* --- What the algorithms need besides MPI (internal.h, tasks.h) --------------------------------------------------- */
-
-void *collwise_allocate(size_t bytes, MPI_Comm comm) {
-    (void)comm;
-    return checked(malloc(bytes > 0 ? bytes : 1));
-}
-
-char *collwise_scratch(size_t bytes, MPI_Comm comm) {
-    (void)bytes, (void)comm;
-    return payload(3);
-}
-
-void collwise_scratch_free(char *scratch) { (void)scratch; }
-
-static void record_copy(size_t bytes) { current->now->copied += bytes; }
-
-void collwise_copy(char *to, const char *from, size_t bytes) {
-    (void)to, (void)from;
-    record_copy(bytes);
-}
-
-void collwise_combine(const collwise_operation *op, const char *left, char *right, size_t elements) {
-    (void)left, (void)right;
-    if (elements > 0) {
-        add(SCHEDULE_REDUCE, 0, size_number(current, elements * op->element_bytes));
-    }
-}
-
-void collwise_combine_left(const collwise_operation *op, char *left, char *right, size_t elements) {
-    collwise_combine(op, right, left, elements);
-}
-
-void collwise_combine_received(const collwise_operation *op, char *data, char *received, size_t elements,
-                               int sender_is_lower) {
-    (void)sender_is_lower;
-    collwise_combine(op, received, data, elements);
-}
-
-int collwise_has_library(void) { return 1; }
-
-static _Noreturn void refuse_library(void) { fail(current, "MPI's own collectives between nodes cannot be recorded"); }
-
-void collwise_add_library_bcast(collwise_rounds *to, char *data, size_t bytes, int root) {
-    (void)to, (void)data, (void)bytes, (void)root;
-    refuse_library();
-}
-
-void collwise_add_library_reduce(collwise_rounds *to, char *sum, size_t elements, const collwise_operation *op,
-                                 int root) {
-    (void)to, (void)sum, (void)elements, (void)op, (void)root;
-    refuse_library();
-}
-
-void collwise_add_library_gather(collwise_rounds *to, char *blocks, const int *counts, const int *displacements,
-                                 int root) {
-    (void)to, (void)blocks, (void)counts, (void)displacements, (void)root;
-    refuse_library();
-}
-
-void collwise_add_library_scatter(collwise_rounds *to, char *blocks, const int *counts, const int *displacements,
-                                  int root) {
-    (void)to, (void)blocks, (void)counts, (void)displacements, (void)root;
-    refuse_library();
-}
-
-void collwise_add_library_allgather(collwise_rounds *to, char *all, const int *counts, const int *displacements) {
-    (void)to, (void)all, (void)counts, (void)displacements;
-    refuse_library();
-}
-
-void collwise_add_library_alltoall(collwise_rounds *to, const char *send, char *receive, const int *counts,
-                                   const int *displacements) {
-    (void)to, (void)send, (void)receive, (void)counts, (void)displacements;
-    refuse_library();
-}
-
-void collwise_add_library_barrier(collwise_rounds *to) {
-    (void)to;
-    refuse_library();
-}
-
-static _Noreturn void refuse_window(void) {
-    fail(current, "shared and one-sided memory of a node cannot be recorded: 'within' has to be 0");
-}
-
-int collwise_window_takes(size_t element_bytes) {
-    (void)element_bytes;
-    return 1;
-}
-
-collwise_window *collwise_window_of(const collwise_levels *levels, collwise_within form, MPI_Comm comm) {
-    (void)levels, (void)form, (void)comm;
-    refuse_window();
-}
-
-void collwise_window_free(collwise_window *window) { (void)window; }
-
-void collwise_add_window_bcast(collwise_rounds *to, collwise_transfer *state, collwise_window *window, int root,
-                               char *data, size_t bytes) {
-    (void)to, (void)state, (void)window, (void)root, (void)data, (void)bytes;
-    refuse_window();
-}
-
-void collwise_add_window_reduce(collwise_rounds *to, collwise_transfer *state, collwise_window *window, int root,
-                                char *sum, size_t elements, const collwise_operation *op) {
-    (void)to, (void)state, (void)window, (void)root, (void)sum, (void)elements, (void)op;
-    refuse_window();
-}
-
-/* A sequence of tasks begins by asking for it. */
-const collwise_observer *collwise_observer_of(MPI_Comm comm) {
-    (void)comm;
-    begin_arrivals(current);
-    return current->has_tasks ? &current->tasks : NULL;
-}
-
-int collwise_rank_in(MPI_Comm comm) { return rank_in(comm); }
-
-int collwise_size_of(MPI_Comm comm) {
-    if (comm == MPI_COMM_WORLD) {
-        return current->made->procs;
-    }
-    rank_in(comm);
-    return communicators_size(current->communicators, comm);
-}
-
-collwise_tree collwise_tree_of(collwise_topology topology, int root, MPI_Comm comm, int fanout) {
-    return collwise_tree_at(topology, collwise_size_of(comm), root, collwise_rank_in(comm), fanout);
-}
-
-static collwise_nodes *nodes_of_all(const recording *to) {
-    int procs = to->made->procs, *labels = checked(malloc((size_t)procs * sizeof *labels));
-    for (int rank = 0; rank < procs; rank++) {
-        labels[rank] = to->wanted->node_of == NULL ? rank : to->wanted->node_of[rank];
-    }
-    collwise_nodes *made = collwise_nodes_make(labels, procs, MPI_COMM_WORLD);
-    free(labels);
-    return made;
-}
-
-collwise_hierarchy *collwise_hierarchy_of(MPI_Comm comm) {
-    recording *to = current;
-    if (to->nodes == NULL) {
-        to->nodes = nodes_of_all(to);
-    }
-    if (to->now->hierarchy == NULL) {
-        to->now->hierarchy = collwise_hierarchy_make(to->nodes, comm);
-    }
-    return to->now->hierarchy;
-}
 
 /* --- The collective of one process -------------------------------------------------------------------------------- */
 
@@ -811,7 +15,7 @@ static void call_algorithm(const recording *to, const collwise_algorithm *algori
                            collwise_parameters with) {
     int rank = to->now->rank, root = to->wanted->root, at_root = rank == root;
     const MPI_Comm comm = MPI_COMM_WORLD;
-    char *send = payload(0), *receive = payload(1);
+    char *send = recording_payload(0), *receive = recording_payload(1);
     size_t elements = bytes / to->op.element_bytes;
     if (algorithm->kind >= COLLWISE_REDUCE && bytes == 0) {
         return;
@@ -823,45 +27,45 @@ static void call_algorithm(const recording *to, const collwise_algorithm *algori
         }
         break;
     case COLLWISE_GATHER:
-        record_copy(at_root ? bytes : 0);
+        recording_copy(at_root ? bytes : 0);
         if (bytes > 0) {
             algorithm->gather(send, receive, bytes, root, comm, with);
         }
         break;
     case COLLWISE_GATHERV:
-        record_copy(at_root ? bytes : 0);
+        recording_copy(at_root ? bytes : 0);
         algorithm->gatherv(send, bytes, receive, to->offsets, root, comm, with);
         break;
     case COLLWISE_SCATTER:
         if (bytes > 0) {
             algorithm->scatter(send, receive, bytes, root, comm, with);
         }
-        record_copy(at_root ? bytes : 0);
+        recording_copy(at_root ? bytes : 0);
         break;
     case COLLWISE_SCATTERV:
         algorithm->scatterv(send, to->offsets, receive, bytes, root, comm, with);
-        record_copy(at_root ? bytes : 0);
+        recording_copy(at_root ? bytes : 0);
         break;
     case COLLWISE_ALLGATHER:
-        record_copy(bytes);
+        recording_copy(bytes);
         if (bytes > 0) {
             algorithm->allgather(receive, bytes, comm, with);
         }
         break;
     case COLLWISE_ALLGATHERV:
-        record_copy(bytes);
+        recording_copy(bytes);
         if (bytes > 0) {
             algorithm->allgatherv(receive, to->offsets, comm, with);
         }
         break;
     case COLLWISE_ALLTOALL:
-        record_copy(bytes);
+        recording_copy(bytes);
         if (bytes > 0) {
             algorithm->alltoall(send, receive, bytes, comm, with);
         }
         break;
     case COLLWISE_ALLTOALLV:
-        record_copy(bytes);
+        recording_copy(bytes);
         algorithm->alltoallv(send, to->offsets, receive, to->offsets, comm, with);
         break;
     case COLLWISE_BARRIER:
@@ -873,12 +77,12 @@ static void call_algorithm(const recording *to, const collwise_algorithm *algori
     case COLLWISE_ALLREDUCE:
     case COLLWISE_SCAN:
     case COLLWISE_EXSCAN:
-        record_copy(bytes);
+        recording_copy(bytes);
         algorithm->allreduce(receive, elements, &to->op, comm, with);
         break;
     case COLLWISE_REDUCE_SCATTER:
     case COLLWISE_REDUCE_SCATTER_BLOCK:
-        record_copy(to->offsets[to->made->procs] * to->op.element_bytes);
+        recording_copy(to->offsets[to->made->procs] * to->op.element_bytes);
         algorithm->reduce_scatter(receive, to->offsets, send, &to->op, comm, with);
         break;
     case COLLWISE_COLLECTIVES:
@@ -895,7 +99,7 @@ static void call_experiment(const recording *to) {
     if (is(wanted, "barrier")) {
         collwise_barrier_bruck(MPI_COMM_WORLD, (collwise_parameters){0});
     } else if (is(wanted, "exchange")) {
-        collwise_split_binary_exchange(payload(1), wanted->message_bytes, wanted->root, MPI_COMM_WORLD);
+        collwise_split_binary_exchange(recording_payload(1), wanted->message_bytes, wanted->root, MPI_COMM_WORLD);
     } else {
         collwise_parameters with = {.part_bytes = wanted->part_bytes,
                                     .count = wanted->count == 0 ? to->algorithm->default_count : wanted->count,
@@ -911,7 +115,7 @@ static void call_experiment(const recording *to) {
 static process *begin_process(recording *to, int rank) {
     process *one = to->spare;
     if (one == NULL) {
-        one = checked(calloc(1, sizeof *one));
+        one = recording_checked(calloc(1, sizeof *one));
         one->next_made = to->processes;
         to->processes = one;
     } else {
@@ -927,7 +131,7 @@ static process *begin_process(recording *to, int rank) {
 }
 
 static void end_process(recording *to, process *one) {
-    keep(to, one);
+    recording_keep(to, one);
     to->progress_of[one->rank] = RECORDED;
     to->changes++;
     free(one->hierarchy); /* the communicators live as long as the recording */
@@ -937,12 +141,12 @@ static void end_process(recording *to, process *one) {
 }
 
 /* May be called while another process is being recorded, which then goes on. */
-static void record_process(recording *to, int rank) {
+void recording_process(recording *to, int rank) {
     process *before = to->now;
     to->now = begin_process(to, rank);
     if (to->made->procs > 1) {
         call_experiment(to);
-        add_copies();
+        recording_add_copies();
     }
     end_process(to, to->now);
     to->now = before;
@@ -987,7 +191,7 @@ static const char *objection(const schedule_case *wanted, const collwise_algorit
 /* Blocks of equal size in bytes; for a reduce_scatter, blocks in elements, into which the message is split. */
 static size_t *make_offsets(const recording *to) {
     const schedule_case *wanted = to->wanted;
-    size_t procs = (size_t)wanted->procs, *offsets = checked(malloc((procs + 1) * sizeof *offsets));
+    size_t procs = (size_t)wanted->procs, *offsets = recording_checked(malloc((procs + 1) * sizeof *offsets));
     collwise_collective kind = to->algorithm == NULL ? COLLWISE_COLLECTIVES : to->algorithm->kind;
     size_t elements = wanted->message_bytes / to->op.element_bytes;
     offsets[0] = 0;
@@ -1007,11 +211,16 @@ static size_t *make_offsets(const recording *to) {
 static void record_all(recording *to) {
     int procs = to->made->procs;
     int towards_root = to->algorithm != NULL && to->algorithm->kind == COLLWISE_GATHERV;
-    for (int i = 0; i < procs; i++) {
+    int count = to->processes_alone > 0 && to->processes_alone < procs ? to->processes_alone : procs;
+    if (count < procs) {
+        towards_root = 0;
+        recording_keep(to, &(process){.rank = 0});
+    }
+    for (int i = 0; i < count; i++) {
         int rank = (to->wanted->root + (towards_root ? procs - 1 - i : i)) % procs;
         if (to->progress_of[rank] == NOT_YET) {
-            record_process(to, rank);
-            finish_fibers(to);
+            recording_process(to, rank);
+            recording_finish_fibers(to);
         }
     }
 }
@@ -1047,24 +256,23 @@ static void release(recording *to) {
 
 enum { SIZE_PLACES = 64 };
 
-schedule *schedule_record(const schedule_case *wanted, char *problem, size_t problem_bytes) {
-    const collwise_algorithm *algorithm = collwise_find(wanted->collective, wanted->algorithm);
-    return schedule_record_algorithm(wanted, algorithm, problem, problem_bytes);
-}
-
-schedule *schedule_record_algorithm(const schedule_case *wanted, const collwise_algorithm *algorithm, char *problem,
-                                    size_t problem_bytes) {
+static schedule *record(const schedule_case *wanted, const collwise_algorithm *algorithm, int processes_alone,
+                        char *problem, size_t problem_bytes) {
     const char *wrong = objection(wanted, algorithm);
     if (wrong != NULL) {
         snprintf(problem, problem_bytes, "%s", wrong);
         return NULL;
     }
-    recording *to = calloc(1, sizeof *to), *before = current;
+    recording *to = calloc(1, sizeof *to), *before = recording_now;
     if (to == NULL) {
         snprintf(problem, problem_bytes, "out of memory");
         return NULL;
     }
-    *to = (recording){.wanted = wanted, .algorithm = algorithm, .problem = problem, .problem_bytes = problem_bytes};
+    *to = (recording){.wanted = wanted,
+                      .processes_alone = processes_alone,
+                      .algorithm = algorithm,
+                      .problem = problem,
+                      .problem_bytes = problem_bytes};
     if (task_window_read(wanted->experiment, &to->window)) {
         to->has_tasks = 1;
         to->tasks = (collwise_observer){.first_task = to->window.first,
@@ -1080,16 +288,16 @@ schedule *schedule_record_algorithm(const schedule_case *wanted, const collwise_
     to->op = (collwise_operation){.element_bytes = wanted->message_bytes % sizeof(double) == 0 ? sizeof(double) : 1,
                                   .commutative = 1,
                                   .contiguous = 1};
-    current = to;
+    recording_now = to;
     if (setjmp(to->give_up) == 0) {
-        to->made = checked(calloc(1, sizeof *to->made));
+        to->made = recording_checked(calloc(1, sizeof *to->made));
         to->made->procs = wanted->procs;
-        to->made->program_of = checked(calloc(procs, sizeof *to->made->program_of));
-        to->progress_of = checked(calloc(procs, 1));
-        to->program_table = checked(calloc(to->program_places, sizeof *to->program_table));
-        to->size_table = checked(calloc(to->size_places, sizeof *to->size_table));
-        to->seen_by = checked(calloc(procs, sizeof *to->seen_by));
-        to->sources = checked(calloc(procs, sizeof *to->sources));
+        to->made->program_of = recording_checked(calloc(procs, sizeof *to->made->program_of));
+        to->progress_of = recording_checked(calloc(procs, 1));
+        to->program_table = recording_checked(calloc(to->program_places, sizeof *to->program_table));
+        to->size_table = recording_checked(calloc(to->size_places, sizeof *to->size_table));
+        to->seen_by = recording_checked(calloc(procs, sizeof *to->seen_by));
+        to->sources = recording_checked(calloc(procs, sizeof *to->sources));
         to->offsets = make_offsets(to);
         record_all(to);
     } else {
@@ -1097,10 +305,25 @@ schedule *schedule_record_algorithm(const schedule_case *wanted, const collwise_
         to->made = NULL;
     }
     schedule *made = to->made;
-    current = before;
+    recording_now = before;
     release(to);
     free(to);
     return made;
+}
+
+schedule *schedule_record(const schedule_case *wanted, char *problem, size_t problem_bytes) {
+    const collwise_algorithm *algorithm = collwise_find(wanted->collective, wanted->algorithm);
+    return schedule_record_algorithm(wanted, algorithm, problem, problem_bytes);
+}
+
+schedule *schedule_record_algorithm(const schedule_case *wanted, const collwise_algorithm *algorithm, char *problem,
+                                    size_t problem_bytes) {
+    return record(wanted, algorithm, 0, problem, problem_bytes);
+}
+
+schedule *schedule_record_root(const schedule_case *wanted, char *problem, size_t problem_bytes) {
+    const collwise_algorithm *algorithm = collwise_find(wanted->collective, wanted->algorithm);
+    return record(wanted, algorithm, 2, problem, problem_bytes);
 }
 
 void schedule_free(schedule *made) {

@@ -84,6 +84,9 @@ schedule *schedule_record(const schedule_case *wanted, char *problem, size_t pro
 /* The same with an algorithm that need not be in the catalogue; the case's names are not used. */
 schedule *schedule_record_algorithm(const schedule_case *wanted, const collwise_algorithm *algorithm, char *problem,
                                     size_t problem_bytes);
+/* The same for the root and the process after it alone: the programs of others are empty. Fails also for algorithms
+ * whose processes have to know of others, those that split communicators or send data of their own. */
+schedule *schedule_record_root(const schedule_case *wanted, char *problem, size_t problem_bytes);
 void schedule_free(schedule *made);
 
 /* Whether the processes do the same in both, with messages and local work of the same sizes: their times are equal

@@ -1,6 +1,8 @@
 #include "symmetry.h"
 #include "play.h"
 
+#include <stdlib.h>
+
 /* Whether all processes do the same as those a period before them, on nodes that are as far apart and alike. */
 static int repeats_after(const schedule *played, const schedule_network *network, int period) {
     const int32_t *node_of = network->node_of;
@@ -36,13 +38,148 @@ static int depends_on_order(const schedule *played, const schedule_network *netw
     return size < played->size_count;
 }
 
-int play_period(const schedule *played, const schedule_network *network) {
-    int is_alone = network->switches > 0 || network->buffer_bytes > 0 || depends_on_order(played, network);
-    int most = is_alone ? 0 : played->procs / 2;
-    for (int period = (int)played->program_count; period <= most; period++) {
-        if (played->procs % period == 0 && repeats_after(played, network, period)) {
-            return period;
+/* --- Links between switches ----------------------------------------------------------------------------------------
+ */
+
+enum { UNKNOWN = -1 };
+
+/* Whether switches repeat with the nodes: finds the switch that comes in place of each. */
+static int find_next_switches(const schedule_network *network, int nodes, int32_t *next_switch) {
+    for (int one = 0; one < network->switches; one++) {
+        next_switch[one] = UNKNOWN;
+    }
+    for (int node = 0; node < network->nodes; node++) {
+        int other = node + nodes < network->nodes ? node + nodes : node + nodes - network->nodes;
+        int32_t *next = &next_switch[network->switch_of[node]];
+        if (*next != UNKNOWN && *next != network->switch_of[other]) {
+            return 0;
+        }
+        *next = network->switch_of[other];
+    }
+    for (int one = 0; one < network->switches; one++) {
+        if (next_switch[one] == UNKNOWN) {
+            return 0;
         }
     }
-    return played->procs;
+    return 1;
+}
+
+/* Whether the route that comes in place of another adds as much to it and has links of the same rates: finds the link
+ * that comes in place of each. */
+static int find_next_links(const schedule_network *network, size_t route, size_t other, int32_t *next_link) {
+    const int64_t *first = network->route_first;
+    if (network->route_seconds[route] != network->route_seconds[other] ||
+        first[route + 1] - first[route] != first[other + 1] - first[other]) {
+        return 0;
+    }
+    for (int64_t i = first[route], j = first[other]; i < first[route + 1]; i++, j++) {
+        int32_t link = network->route_links[i], next = network->route_links[j];
+        if (network->link_rate[link] != network->link_rate[next] ||
+            (next_link[link] != UNKNOWN && next_link[link] != next)) {
+            return 0;
+        }
+        next_link[link] = next;
+    }
+    return 1;
+}
+
+/* Whether no two links come in place of the same one, and the two directions of a cable in place of those of one. */
+static int are_permuted(const schedule_network *network, const int32_t *next_link, int32_t *seen) {
+    for (int link = 0; link < network->links; link++) {
+        seen[link] = UNKNOWN;
+    }
+    for (int32_t link = 0; link < network->links; link++) {
+        if (next_link[link] != UNKNOWN && seen[next_link[link]] != UNKNOWN) {
+            return 0;
+        }
+        if (next_link[link] != UNKNOWN) {
+            seen[next_link[link]] = link;
+        }
+    }
+    for (int32_t link = 0; link < network->links; link++) {
+        if (next_link[link] == UNKNOWN) {
+            continue;
+        }
+        int32_t back = next_link[link ^ 1];
+        if (back == UNKNOWN ? seen[next_link[link] ^ 1] != UNKNOWN : back != (next_link[link] ^ 1)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* The links that come in place of one another are a cycle, for which its first one stands. */
+static void find_cycles(const schedule_network *network, const int32_t *next_link, int32_t *link_of) {
+    for (int32_t link = 0; link < network->links; link++) {
+        link_of[link] = UNKNOWN;
+    }
+    for (int32_t link = 0; link < network->links; link++) {
+        for (int32_t at = link; at != UNKNOWN && link_of[at] == UNKNOWN; at = next_link[at]) {
+            link_of[at] = link;
+        }
+    }
+}
+
+/* Whether every route passes what stands for its links once only. */
+static int are_passed_once(const schedule_network *network, const int32_t *link_of, int32_t *seen) {
+    for (int link = 0; link < network->links; link++) {
+        seen[link] = UNKNOWN;
+    }
+    for (int32_t route = 0; route < network->switches * network->switches; route++) {
+        for (int64_t i = network->route_first[route]; i < network->route_first[route + 1]; i++) {
+            int32_t *last = &seen[link_of[network->route_links[i]]];
+            if (*last == route) {
+                return 0;
+            }
+            *last = route;
+        }
+    }
+    return 1;
+}
+
+/* Whether switches and links repeat after so many nodes. `memory` has room for two numbers of each. */
+static int links_repeat(const schedule_network *network, int nodes, int32_t *link_of, int32_t *memory) {
+    int32_t *next_link = memory, *seen = memory + network->links, *next_switch = seen + network->links;
+    if (!find_next_switches(network, nodes, next_switch)) {
+        return 0;
+    }
+    for (int link = 0; link < network->links; link++) {
+        next_link[link] = UNKNOWN;
+    }
+    size_t switches = (size_t)network->switches;
+    for (size_t one = 0; one < switches; one++) {
+        for (size_t other = 0; other < switches; other++) {
+            size_t next = (size_t)next_switch[one] * switches + (size_t)next_switch[other];
+            if (!find_next_links(network, one * switches + other, next, next_link)) {
+                return 0;
+            }
+        }
+    }
+    if (!are_permuted(network, next_link, seen)) {
+        return 0;
+    }
+    find_cycles(network, next_link, link_of);
+    return are_passed_once(network, link_of, seen);
+}
+
+/* --- The period --------------------------------------------------------------------------------------------------- */
+
+int play_period(const schedule *played, const schedule_network *network, int32_t *link_of) {
+    int has_links = network->switches > 0;
+    int is_alone = (has_links && link_of == NULL) || network->buffer_bytes > 0 || depends_on_order(played, network);
+    int most = is_alone ? 0 : played->procs / 2;
+    int32_t *memory = NULL;
+    if (has_links && (int)played->program_count <= most) {
+        memory = malloc(2 * (size_t)(network->links + network->switches) * sizeof *memory);
+        most = memory == NULL ? 0 : most;
+    }
+    int found = played->procs;
+    for (int period = (int)played->program_count; period <= most && found == played->procs; period++) {
+        if (played->procs % period == 0 && repeats_after(played, network, period)) {
+            int nodes = (int)((int64_t)network->nodes * period / played->procs);
+            found = !has_links || links_repeat(network, nodes, link_of, memory) ? period : found;
+        }
+    }
+    free(memory);
+    return found;
 }

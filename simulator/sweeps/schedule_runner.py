@@ -16,12 +16,18 @@ from collwise.simulator.execution.installations import file_digest
 from collwise.simulator.schedule.contest import contest_of, hold_contests
 from collwise.simulator.schedule.library import LIBRARY
 from collwise.simulator.schedule.networks import network_tables, ports_of
-from collwise.simulator.schedule.pipelines import KnownPlay, play_case_within
+from collwise.simulator.schedule.pipelines import KnownPlay, least_seconds, play_case_within
 from collwise.simulator.schedule.shared import uncut
 from collwise.simulator.schedule.tasks import is_of_tasks, time_tasks
 from collwise.simulator.sweeps.runner import Keep, Runner, run_concurrently
 from collwise.simulator.sweeps.smpi_runner import cost_of, topologies_of
 from collwise.simulator.timing import Case, Configuration, Timing
+
+_FEW_MESSAGES = 10_000
+"""So many are played as soon as a bound of their time is found."""
+
+_MOST_MESSAGES = 20_000_000
+"""Of the cases of one contest that are played at a time, for their memory."""
 
 
 class ScheduleRunner(Runner):
@@ -75,9 +81,21 @@ class ScheduleRunner(Runner):
                 known[contest_of(case)][case] = timing.seconds
         tasks = [partial(self._time, group, keep) for group in alike.values()]
         # The longest first, so that no core waits for another at the end.
-        for group in sorted(contests.values(), key=lambda group: group[0].procs, reverse=True):
+        for group in sorted(self._shares(list(contests.values())), key=lambda group: group[0].procs, reverse=True):
             tasks.append(partial(self._choose, group, known, keep))
         run_concurrently(tasks, self._jobs, self._stop)
+
+    def _shares(self, contests: Sequence[Sequence[Case]]) -> list[Sequence[Case]]:
+        """The contests, and of those that are more than half of a core's work every so many sizes apart."""
+        weights = [sum(map(cost_of, contest)) for contest in contests]
+        found: list[Sequence[Case]] = []
+        for contest, weight in zip(contests, weights, strict=True):
+            sizes = sorted({case.message_bytes for case in contest})
+            is_long = 2 * self._jobs * weight > sum(weights)
+            at_once = int(_MOST_MESSAGES / max(map(cost_of, contest)))
+            count = max(1, min(self._jobs, len(sizes), at_once)) if is_long else 1
+            found += [[case for case in contest if case.message_bytes in sizes[i::count]] for i in range(count)]
+        return found
 
     def _choose(self, cases: Sequence[Case], known: Mapping[Case, Mapping[Case, float]], keep: Keep) -> None:
         """Times those cases of one collective and P that a choice may need.
@@ -121,6 +139,9 @@ class ScheduleRunner(Runner):
         try:
             if is_of_tasks(case):
                 return time_tasks(case, tables, node_of)
+            has_limit = most_seconds < math.inf and cost_of(case) > _FEW_MESSAGES
+            if has_limit and least_seconds(case, tables) > most_seconds:
+                return None
             played = play_case_within(case, tables, most_seconds, known, node_of)
         except CollwiseError as problem:
             return Timing(case, float("nan"), error=str(problem))

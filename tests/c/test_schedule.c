@@ -1,5 +1,5 @@
-/* Every algorithm recorded and played, for what the sanitizers see: all process counts up to 24, models, ports and
- * ports with finite buffers, eager messages and messages that wait for their receives. */
+/* Every algorithm recorded and played, for what the sanitizers see: all process counts up to 24, models, ports with and
+ * without token buckets, those with finite buffers, eager messages and messages that wait for their receives. */
 #include "batch.h"
 #include "collwise.h"
 #include "engine.h"
@@ -75,7 +75,7 @@ static schedule_result play(const schedule *made, int per_node, network_kind kin
     double *factor = filled(sizes, 1);
     routes between;
     fill_routes(&between, groups);
-    double rate = 1e8, burst = 1000;
+    double rate = 1e8, burst = per_node == 1 ? 1000 : 0;
     for (size_t i = 0; i < sizes; i++) {
         protocols[i] = (uint8_t)protocol;
         load[i] = (double)made->sizes[i];
@@ -132,6 +132,11 @@ static schedule_result play(const schedule *made, int per_node, network_kind kin
             result = (schedule_result){.failed = 1, .problem = "another result"};
         }
     }
+    for (int rank = 0; rank < made->procs && !result.failed; rank++) {
+        if (schedule_own_seconds(made, &network, rank) > result.seconds * (1 + 1e-12)) {
+            result = (schedule_result){.failed = 1, .problem = "a process takes longer on its own"};
+        }
+    }
     if (!plays_alike_in_a_batch(made, &network, &result)) {
         result = (schedule_result){.failed = 1, .problem = "another result in a batch"};
     }
@@ -144,6 +149,24 @@ static schedule_result play(const schedule *made, int per_node, network_kind kin
     free(links);
     free(factor);
     return result;
+}
+
+/* Whether the root and the process after it have the same programs if they are recorded alone. */
+static int is_alike_alone(const schedule_case *wanted, const schedule *made) {
+    char problem[200];
+    schedule *alone = schedule_record_root(wanted, problem, sizeof problem);
+    int is_alike = 1;
+    for (int i = 0; alone != NULL && i < 2; i++) {
+        int rank = (wanted->root + i) % wanted->procs;
+        const schedule_program *whole = &made->programs[made->program_of[rank]];
+        const schedule_program *one = &alone->programs[alone->program_of[rank]];
+        is_alike &= one->length == whole->length && one->requests == whole->requests;
+        for (size_t at = 0; is_alike && at < one->length; at++) {
+            is_alike = one->words[at] >> 32 == whole->words[at] >> 32;
+        }
+    }
+    schedule_free(alone);
+    return is_alike;
 }
 
 /* Algorithms by node are recorded on nodes of 4 processes, by turns. */
@@ -167,7 +190,10 @@ static int check(const collwise_algorithm *algorithm, int procs) {
         fprintf(stderr, "%s %s, P = %d: %s\n", algorithm->collective, algorithm->name, procs, problem);
         return 1;
     }
-    int failures = 0;
+    int failures = !is_alike_alone(&wanted, made);
+    if (failures > 0) {
+        fprintf(stderr, "%s %s, P = %d: other programs alone\n", algorithm->collective, algorithm->name, procs);
+    }
     for (int per_node = 1; per_node <= 3; per_node++) {
         for (network_kind kind = MODEL; kind < KINDS; kind++) {
             for (schedule_protocol protocol = SCHEDULE_EAGER; protocol <= SCHEDULE_DEFERRED; protocol++) {

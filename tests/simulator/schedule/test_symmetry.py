@@ -10,8 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collwise.algorithms.catalogue import Algorithm
+from collwise.platforms import Dragonfly, FatTree, Topology, Torus
 from collwise.simulator.schedule.library import EAGER, RENDEZVOUS, NetworkTables, Schedule
+from collwise.simulator.schedule.networks import network_tables
 from tests.simulator.schedule.test_recording import ALGORITHMS, case_of
+from tests.simulator.schedule.test_topologies import platform_with
 
 
 def network(schedule: Schedule, per_node: int, *, over_ports: bool, protocol: int, apart: bool) -> NetworkTables:
@@ -70,3 +73,51 @@ def test_times_are_those_of_a_play_of_all_processes(
         for apart in (False, True)
     ]
     assert plays[0] == pytest.approx(plays[1], rel=1e-12)
+
+
+HOP = 2e-6
+
+# Those after which a part of the switches can stand for all, and those in which a route passes alike links twice, as
+# along a ring of the torus, or the number of nodes leaves a switch half empty.
+TOPOLOGIES = (
+    FatTree(2, HOP, 2.0),
+    FatTree(4, HOP, 8.0),
+    FatTree(3, HOP, 2.0),
+    FatTree(2, HOP, 1.0, 2, 2.0),
+    Dragonfly(2, HOP, 4, 2, 4e8, 5e7),
+    Dragonfly(2, HOP, 2, 4, 4e8, 5e7),
+    Torus(1, HOP, (16,)),
+    Torus(2, HOP, (2, 2, 2), 1e8),
+    Torus(4, HOP, (2, 2), 5e7),
+)
+
+
+def apart(tables: NetworkTables) -> NetworkTables:
+    """The same tables with each node in a class of its own, so that none stands for another."""
+    nodes = len(tables.class_of)
+    by_class = ("send_seconds", "start_seconds", "receive_seconds", "receive_gap_seconds", "local_latency_seconds")
+    by_class += ("local_transfer_seconds", "out_rate", "in_rate", "burst_bytes")
+    by_pair = ("handshake_seconds", "answer_seconds", "latency_seconds", "transfer_seconds", "gap_seconds")
+    changes = {name: np.repeat(getattr(tables, name), nodes, axis=0) for name in by_class}
+    for name in by_pair:
+        changes[name] = np.repeat(np.repeat(getattr(tables, name), nodes, axis=0), nodes, axis=1)
+    return replace(tables, class_of=np.arange(nodes), **changes)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.sampled_from([one for one in ALGORITHMS if one.name in ("ring", "linear", "pairwise", "linear_sync", "bruck")]),
+    st.sampled_from(TOPOLOGIES),
+    st.sampled_from((4, 8, 12, 16)),
+    st.integers(1, 4),
+    st.sampled_from((1, 100, 3000, 20000)),
+    st.booleans(),
+)
+def test_times_over_links_between_switches_are_those_of_a_play_of_all_processes(
+    algorithm: Algorithm, topology: Topology, nodes: int, per_node: int, elements: int, shares_memory: bool
+) -> None:
+    procs = nodes * per_node
+    schedule = Schedule(replace(case_of(algorithm, procs, 8 * elements), processes_per_node=per_node))
+    platform = platform_with(topology, memory_bytes_per_second=3e8 if shares_memory else None)
+    tables = network_tables(platform, procs, per_node, schedule.sizes)
+    assert schedule.play(tables).ends == pytest.approx(schedule.play(apart(tables)).ends, rel=1e-12)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from collwise.platforms import load
+from collwise.algorithms.catalogue import Catalogue
+from collwise.platforms import FatTree, load
 from collwise.simulator.schedule.library import Schedule
 from collwise.simulator.schedule.networks import network_tables
+from collwise.simulator.schedule.pipelines import least_seconds, play_case
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
 from collwise.simulator.timing import Case
 from collwise.validation.selection.cases import CaseGrid
+from collwise.validation.selection.consumers import algorithms_for
 from collwise.validation.selection.decisions import select_by_simulation, simulate_and_select
 
 PLATFORM = load("dahu")
@@ -45,6 +49,43 @@ def test_what_is_left_out_changes_no_table(tmp_path: Path, tolerance: float) -> 
         assert {case: timing.seconds for case, timing in complete.timings.items()} == {
             case: timing.seconds for case, timing in whole.timings.items()
         }
+
+
+def test_what_is_not_even_recorded_changes_no_table(tmp_path: Path) -> None:
+    # A cluster whose messages cost processors time, of nodes at several switches.
+    platform = replace(load("fat-tree-1024"), nodes=12, topology=FatTree(4, 1.3e-7, 2.0))
+    grids = [
+        CaseGrid(one, (96,), (8, 4096, 2**16), 8, (65536,), algorithms_for(one, "collwise", by_node=True))
+        for one in ("bcast", "allreduce", "alltoall")
+    ]
+    cases = [case for grid in grids for case in grid.cases()]
+    with Store(tmp_path / "all.sqlite") as store, Store(tmp_path / "some.sqlite") as other:
+        whole = SimulationContext(store, SCHEDULE).simulate(platform, cases).complete()
+        for jobs in (1, 3):
+            context = SimulationContext(other, SCHEDULE, jobs=jobs)
+            tables, sweep = simulate_and_select(platform, grids, context, lambda name: False, 0.01)
+            for grid, table in zip(grids, tables, strict=True):
+                assert table.rules == select_by_simulation(platform, grid, whole, False, 0.01).rules
+            assert all(timing.seconds == whole.timings[case].seconds for case, timing in sweep.timings.items())
+            assert Case("allreduce", "ring", 96, 8, 0, 0, 8) not in sweep.timings
+            other.prune([sweep.configuration.key])
+
+
+def test_no_case_is_shorter_than_its_bound() -> None:
+    bounded = 0
+    for collective in Catalogue.load().collectives.values():
+        for algorithm in collective.algorithms.values():
+            procs = 24 if algorithm.objection(24) is None else 16
+            for size in (8, 1000, 2**17):
+                if algorithm.real_mpi_only:
+                    continue
+                case = Case(collective.name, algorithm.name, procs, size, 8192 if algorithm.pipelined else 0, 0, 4)
+                tables = partial(network_tables, PLATFORM, procs, 4)
+                bound, seconds = least_seconds(case, tables), play_case(case, tables).seconds
+                assert bound <= seconds * (1 + 1e-12)
+                assert bound == 0 or not algorithm.by_node
+                bounded += bound > seconds / 2
+    assert bounded > 20
 
 
 def test_a_play_stops_only_when_it_takes_longer() -> None:

@@ -1,0 +1,141 @@
+/* Processes that wait for others, on stacks of their own.
+ *
+ * A process that splits a communicator has to know what the other members ask for. From the first split on the others
+ * therefore run on stacks of their own, one at a time: each goes on until it waits for others, and the process that
+ * split first resumes them by turns. Processes of algorithms that split nothing need no stacks. */
+#include "recording.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+static void run_fiber(void) {
+    recording_process(recording_now, recording_now->running->rank);
+    recording_now->idle++;
+}
+
+/* Gives a stack to each process that has not begun. */
+void recording_make_fibers(recording *to) {
+    size_t count = 0;
+    for (int rank = 0; rank < to->made->procs; rank++) {
+        count += to->progress_of[rank] == NOT_YET;
+    }
+    to->fibers = recording_checked(calloc(count + 1, sizeof *to->fibers));
+    void *stacks = mmap(NULL, (count + 1) * STACK_BYTES, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    to->stacks = recording_checked(stacks == MAP_FAILED ? NULL : stacks);
+    to->fiber_count = count;
+    for (int rank = 0, i = 0; rank < to->made->procs; rank++) {
+        if (to->progress_of[rank] == NOT_YET) {
+            fiber *made = &to->fibers[i];
+            made->rank = rank;
+            getcontext(&made->context);
+            made->context.uc_stack.ss_sp = to->stacks + (size_t)i * STACK_BYTES;
+            made->context.uc_stack.ss_size = STACK_BYTES;
+            made->context.uc_link = &to->resumes;
+            makecontext(&made->context, run_fiber, 0);
+            i++;
+        }
+    }
+}
+
+static void resume(recording *to, fiber *resumed) {
+    process *now = to->now;
+    to->running = resumed;
+    swapcontext(&to->resumes, &resumed->context);
+    to->running = NULL;
+    if (to->has_failed) {
+        longjmp(to->give_up, 1);
+    }
+    to->now = now;
+}
+
+/* Lets each fiber go on until it waits that is not done and does not await messages. Returns whether that changed
+ * anything. */
+static int resume_fibers(recording *to) {
+    uint64_t changes = to->changes;
+    for (size_t i = 0; to->idle < to->fiber_count && i < to->fiber_count; i++) {
+        if (to->progress_of[to->fibers[i].rank] != RECORDED && !to->fibers[i].awaits_messages) {
+            resume(to, &to->fibers[i]);
+        }
+    }
+    return to->changes > changes;
+}
+
+/* Lets the process go on whose messages arrive next. Returns 0 if none are under way. */
+static int resume_next(recording *to) {
+    int rank = to->arrivals == NULL ? -1 : arrivals_next(to->arrivals);
+    fiber *found = rank < 0 ? NULL : to->fiber_of[rank];
+    if (found != NULL && found->awaits_messages) {
+        resume(to, found);
+    }
+    return rank >= 0;
+}
+
+/* The process can go on only after something has changed. */
+void recording_wait_for_others(recording *to) {
+    if (to->running != NULL) {
+        process *now = to->now;
+        swapcontext(&to->running->context, &to->resumes);
+        to->now = now;
+    } else if (!resume_fibers(to) && !resume_next(to)) {
+        recording_fail(
+            to, "process %d waits for ever for processes that do not split a communicator with it or send it nothing",
+            to->now->rank);
+    }
+}
+
+/* The same where only a message can be what has changed. */
+void recording_wait_for_messages(recording *to) {
+    fiber *running = to->running;
+    if (running != NULL) {
+        running->awaits_messages = 1;
+        to->idle++;
+    }
+    recording_wait_for_others(to);
+    if (running != NULL) {
+        running->awaits_messages = 0;
+        to->idle--;
+    }
+}
+
+void recording_finish_fibers(recording *to) {
+    for (size_t i = 0; i < to->fiber_count; i++) {
+        while (to->progress_of[to->fibers[i].rank] != RECORDED) {
+            if (!resume_fibers(to) && !resume_next(to)) {
+                recording_fail(
+                    to,
+                    "process %d waits for ever for processes that do not split a communicator with it or send it "
+                    "nothing",
+                    to->fibers[i].rank);
+            }
+        }
+    }
+}
+
+/* From now on messages arrive at times of their own. */
+void recording_begin_arrivals(recording *to) {
+    if (to->arrivals != NULL || to->fibers == NULL) {
+        return;
+    }
+    to->fiber_of = recording_checked(calloc((size_t)to->made->procs, sizeof *to->fiber_of));
+    for (size_t i = 0; i < to->fiber_count; i++) {
+        to->fiber_of[to->fibers[i].rank] = &to->fibers[i];
+    }
+    to->arrivals = recording_checked(arrivals_make(to->made->procs));
+}
+
+void recording_post(int is_send, int source, int destination, uint64_t bytes, int64_t request) {
+    const int32_t *node_of = recording_now->wanted->node_of;
+    if (recording_now->arrivals == NULL) {
+        return;
+    }
+    arrivals_side side = {.source = source,
+                          .destination = destination,
+                          .is_send = is_send,
+                          .is_local = node_of != NULL && node_of[source] == node_of[destination],
+                          .bytes = bytes,
+                          .request = request};
+    if (!arrivals_post(recording_now->arrivals, &side)) {
+        recording_fail(recording_now, "out of memory");
+    }
+}

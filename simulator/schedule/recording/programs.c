@@ -1,0 +1,186 @@
+/* Failure and memory of a recording, and what it makes: words of the process that is being recorded, and the sizes and
+ * programs of all, each kept once. */
+#include "recording.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+_Thread_local recording *recording_now;
+
+/* --- Failure and memory ------------------------------------------------------------------------------------------- */
+
+_Noreturn void recording_fail(recording *to, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(to->problem, to->problem_bytes, format, arguments);
+    va_end(arguments);
+    if (to->running != NULL) {
+        to->has_failed = 1;
+        setcontext(&to->resumes);
+    }
+    longjmp(to->give_up, 1);
+}
+
+void *recording_checked(void *memory) {
+    if (memory == NULL) {
+        recording_fail(recording_now, "out of memory");
+    }
+    return memory;
+}
+
+/* Makes room for one more item; rooms double. */
+void *recording_grown(void *items, size_t count, size_t *room, size_t item_bytes) {
+    if (count < *room) {
+        return items;
+    }
+    *room = *room == 0 ? 16 : 2 * *room;
+    return recording_checked(realloc(items, *room * item_bytes));
+}
+
+enum { LEAST_BLOCK_BYTES = 4096, MOST_BLOCK_BYTES = 1 << 20 };
+
+/* Zeros that live as long as the schedule. */
+void *recording_kept(schedule *made, size_t bytes) {
+    struct schedule_block *block = made->blocks;
+    bytes = (bytes + sizeof(schedule_word) - 1) / sizeof(schedule_word) * sizeof(schedule_word);
+    if (block == NULL || block->bytes - block->used < bytes) {
+        size_t room = block == NULL ? LEAST_BLOCK_BYTES : 2 * block->bytes;
+        room = room > MOST_BLOCK_BYTES ? MOST_BLOCK_BYTES : room;
+        room = room < bytes ? bytes : room;
+        block = recording_checked(calloc(1, sizeof *block + room));
+        *block = (struct schedule_block){.next = made->blocks, .bytes = room};
+        made->blocks = block;
+    }
+    block->used += bytes;
+    return (char *)block->memory + block->used - bytes;
+}
+
+static uint64_t mixed(uint64_t value) {
+    value ^= value >> 32;
+    value *= 0x9e3779b97f4a7c15U;
+    return value ^ value >> 29;
+}
+
+void recording_require_others(recording *to) {
+    if (to->processes_alone > 0) {
+        recording_fail(to, "process %d has to know of others", to->now->rank);
+    }
+}
+
+/* --- Sizes and programs, each kept once --------------------------------------------------------------------------- */
+
+/* The place of a key in a table of numbers: where it is, or the free place where it belongs. */
+static size_t size_place(const recording *to, uint64_t bytes) {
+    size_t place = mixed(bytes) & (to->size_places - 1);
+    while (to->size_table[place] != 0 && to->made->sizes[to->size_table[place] - 1] != bytes) {
+        place = (place + 1) & (to->size_places - 1);
+    }
+    return place;
+}
+
+uint32_t recording_size_number(recording *to, uint64_t bytes) {
+    schedule *made = to->made;
+    if (to->latest_size != 0 && made->sizes[to->latest_size - 1] == bytes) {
+        return to->latest_size - 1;
+    }
+    size_t place = size_place(to, bytes);
+    if (to->size_table[place] != 0) {
+        to->latest_size = to->size_table[place];
+        return to->latest_size - 1;
+    }
+    made->sizes = recording_grown(made->sizes, made->size_count, &to->size_room, sizeof *made->sizes);
+    made->sizes[made->size_count++] = bytes;
+    to->size_table[place] = (uint32_t)made->size_count;
+    if (2 * made->size_count > to->size_places) {
+        to->size_places *= 2;
+        free(to->size_table);
+        to->size_table = NULL;
+        to->size_table = recording_checked(calloc(to->size_places, sizeof *to->size_table));
+        for (size_t i = 0; i < made->size_count; i++) {
+            to->size_table[size_place(to, made->sizes[i])] = (uint32_t)i + 1;
+        }
+    }
+    return (uint32_t)made->size_count - 1;
+}
+
+static uint64_t hash_of(const schedule_word *words, size_t length) {
+    uint64_t hash = length;
+    for (size_t i = 0; i < length; i++) {
+        hash = mixed(hash ^ words[i]);
+    }
+    return hash;
+}
+
+static size_t program_place(const recording *to, const schedule_word *words, size_t length) {
+    size_t place = hash_of(words, length) & (to->program_places - 1);
+    for (; to->program_table[place] != 0; place = (place + 1) & (to->program_places - 1)) {
+        const schedule_program *known = &to->made->programs[to->program_table[place] - 1];
+        if (known->length == length && (length == 0 || memcmp(known->words, words, length * sizeof *words) == 0)) {
+            break;
+        }
+    }
+    return place;
+}
+
+/* Makes the table of a program's sources. */
+static void find_sources(recording *to, schedule_program *program, uint32_t mark) {
+    for (size_t i = 0; i < program->length; i++) {
+        schedule_kind kind = schedule_kind_of(program->words[i]);
+        uint32_t peer = schedule_peer_of(program->words[i]);
+        if ((kind == SCHEDULE_RECEIVE || kind == SCHEDULE_START_RECEIVE) && to->seen_by[peer] != mark) {
+            to->seen_by[peer] = mark;
+            to->sources[program->source_count++] = peer;
+        }
+    }
+    program->source_bits = 1;
+    while (1U << program->source_bits < 2 * program->source_count) {
+        program->source_bits++;
+    }
+    program->sources = recording_kept(to->made, sizeof *program->sources << program->source_bits);
+    for (uint32_t i = 0; i < program->source_count; i++) {
+        *schedule_find_source(program, to->sources[i]) = (schedule_source){to->sources[i] + 1, i};
+    }
+}
+
+/* Keeps the program of a process that is done. */
+void recording_keep(recording *to, const process *done) {
+    schedule *made = to->made;
+    size_t place = program_place(to, done->words, done->length);
+    if (to->program_table[place] == 0) {
+        made->programs =
+            recording_grown(made->programs, made->program_count, &to->program_room, sizeof *made->programs);
+        schedule_program *added = &made->programs[made->program_count];
+        *added = (schedule_program){.length = done->length, .requests = done->most_requests};
+        added->words = recording_kept(made, done->length * sizeof *added->words);
+        if (done->length > 0) {
+            memcpy(added->words, done->words, done->length * sizeof *added->words);
+        }
+        to->program_table[place] = (uint32_t)++made->program_count;
+        find_sources(to, added, (uint32_t)made->program_count);
+    }
+    made->program_of[done->rank] = to->program_table[place] - 1;
+}
+
+/* --- Words -------------------------------------------------------------------------------------------------------- */
+
+static void append(schedule_kind kind, uint32_t peer, uint32_t size) {
+    process *now = recording_now->now;
+    now->words = recording_grown(now->words, now->length, &now->room, sizeof *now->words);
+    now->words[now->length++] = schedule_make_word(kind, peer, size);
+}
+
+/* Copies in succession are one word. */
+void recording_add_copies(void) {
+    uint64_t copied = recording_now->now->copied;
+    if (copied > 0) {
+        recording_now->now->copied = 0;
+        append(SCHEDULE_COPY, 0, recording_size_number(recording_now, copied));
+    }
+}
+
+void recording_add(schedule_kind kind, uint32_t peer, uint32_t size) {
+    recording_add_copies();
+    append(kind, peer, size);
+}

@@ -1,0 +1,143 @@
+/* What the parts of the recorder share: the state of a recording; failure, memory, words and programs (programs.c);
+ * processes that wait for others (fibers.c); the recording MPI (calls.c); what the algorithms need besides it
+ * (runtime.c); and what records a case by these (recorder.c). */
+#ifndef COLLWISE_RECORDING_H
+#define COLLWISE_RECORDING_H
+
+#include "../../programs/task_window.h"
+#include "../arrivals.h"
+#include "../communicators.h"
+#include "../recorder.h"
+#include "tasks.h"
+
+#include <setjmp.h>
+#include <ucontext.h>
+
+/* Users' data lies at addresses that nobody ever reads or writes. */
+#define PAYLOAD_START ((uintptr_t)1 << 46)
+#define PAYLOAD_BYTES ((uintptr_t)1 << 44)
+
+static inline int recording_is_payload(const void *address) {
+    return (uintptr_t)address >= PAYLOAD_START && (uintptr_t)address < PAYLOAD_START + PAYLOAD_BYTES;
+}
+
+/* Two buffers, the second one behind anything that an algorithm finds in the first. */
+static inline char *recording_payload(int which) {
+    return (char *)(PAYLOAD_START + (uintptr_t)which * (PAYLOAD_BYTES / 4));
+}
+
+/* Data of the program's own that one process sends another. */
+typedef struct own_data {
+    struct own_data *next;
+    int source, destination;
+    size_t bytes;
+    char data[];
+} own_data;
+
+/* A process that is being recorded. */
+typedef struct process {
+    struct process *next_made, *next_spare;
+    int rank;
+    schedule_word *words;
+    size_t length, room;
+    uint64_t copied;  /* bytes of copies since the last word */
+    int64_t requests; /* made so far */
+    uint32_t most_requests;
+    collwise_hierarchy *hierarchy; /* NULL unless its algorithm asks for it */
+} process;
+
+typedef enum { NOT_YET, UNDER_WAY, RECORDED } progress;
+
+/* A process that runs on a stack of its own. */
+typedef struct {
+    ucontext_t context;
+    int rank;
+    int awaits_messages; /* it can go on when one arrives, not when others do anything else */
+} fiber;
+
+/* The stacks are mapped together, and take memory only where they are used. Nothing on the algorithms' stacks is large:
+ * the recording build refuses frames of more than 16 KiB. */
+enum { STACK_BYTES = 256 << 10 };
+
+typedef struct {
+    const schedule_case *wanted;
+    int processes_alone; /* how many are recorded from the root on; 0: all */
+    int has_tasks;
+    task_window window;
+    collwise_observer tasks; /* what is run of a collective made of tasks */
+    const collwise_algorithm *algorithm;
+    size_t *offsets; /* of the blocks, for the collectives with a size for each process */
+    collwise_operation op;
+    schedule *made;
+    process *now;
+    unsigned char *progress_of; /* a `progress` for each process */
+    uint32_t *program_table;    /* programs by hash, 1 more than their number; a power of two places */
+    size_t program_places, program_room;
+    uint32_t *size_table; /* sizes by hash, 1 more than their number */
+    size_t size_places, size_room;
+    uint32_t latest_size;        /* 1 more than the number found last */
+    uint32_t *seen_by, *sources; /* each relative process: 1 more than the last program that receives from it; a list */
+    own_data *in_transit;
+    collwise_nodes *nodes;        /* of all processes, NULL before the first one asks */
+    communicators *communicators; /* NULL before the first split */
+    fiber *fibers;                /* NULL before the first split */
+    size_t fiber_count;
+    char *stacks;
+    fiber *running;             /* NULL: the process that was recorded when the first split came */
+    ucontext_t resumes;         /* it, while a fiber runs */
+    uint64_t changes;           /* which could end the wait of a process */
+    arrivals *arrivals;         /* of messages, NULL before a sequence of tasks begins */
+    fiber **fiber_of;           /* of each process, while there are arrivals; NULL for that without one */
+    size_t idle;                /* fibers that await messages or are done */
+    int has_failed;             /* in a fiber */
+    process *processes, *spare; /* all that were made, and those whose words can be used again */
+    jmp_buf give_up;
+    char *problem;
+    size_t problem_bytes;
+} recording;
+
+/* Programs are kept in blocks of doubling size. */
+struct schedule_block {
+    struct schedule_block *next;
+    size_t bytes, used;
+    max_align_t memory[];
+};
+
+extern _Thread_local recording *recording_now;
+
+_Noreturn void recording_fail(recording *to, const char *format, ...);
+/* Fails if memory has run out. */
+void *recording_checked(void *memory);
+/* Makes room for one more item; rooms double. */
+void *recording_grown(void *items, size_t count, size_t *room, size_t item_bytes);
+/* Of processes alone others are not known. */
+void recording_require_others(recording *to);
+
+/* The number of a size in the schedule's table. */
+uint32_t recording_size_number(recording *to, uint64_t bytes);
+/* Keeps the program of a process that is done. */
+void recording_keep(recording *to, const process *done);
+
+/* Appends a word to the program of the process that is being recorded, and a word for its copies since the last one. */
+void recording_add(schedule_kind kind, uint32_t peer, uint32_t size);
+void recording_add_copies(void);
+static inline void recording_copy(size_t bytes) { recording_now->now->copied += bytes; }
+
+/* Records a process, also while another one is being recorded, which then goes on. */
+void recording_process(recording *to, int rank);
+
+/* Gives a stack to each process that has not begun. */
+void recording_make_fibers(recording *to);
+void recording_finish_fibers(recording *to);
+/* The process can go on only after something has changed. */
+void recording_wait_for_others(recording *to);
+/* The same where only a message can be what has changed. */
+void recording_wait_for_messages(recording *to);
+/* From now on messages arrive at times of their own. */
+void recording_begin_arrivals(recording *to);
+void recording_post(int is_send, int source, int destination, uint64_t bytes, int64_t request);
+
+/* The process's own rank in a communicator. */
+int recording_rank_in(MPI_Comm comm);
+
+#endif

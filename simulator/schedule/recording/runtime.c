@@ -1,0 +1,154 @@
+/* What the algorithms need besides MPI (internal.h, tasks.h): scratch memory, copies, reductions, and what is kept with
+ * the private communicator. MPI's own collectives and memory that processes share cannot be recorded. */
+#include "recording.h"
+
+#include <stdlib.h>
+
+void *collwise_allocate(size_t bytes, MPI_Comm comm) {
+    (void)comm;
+    return recording_checked(malloc(bytes > 0 ? bytes : 1));
+}
+
+char *collwise_scratch(size_t bytes, MPI_Comm comm) {
+    (void)bytes, (void)comm;
+    return recording_payload(3);
+}
+
+void collwise_scratch_free(char *scratch) { (void)scratch; }
+
+void collwise_copy(char *to, const char *from, size_t bytes) {
+    (void)to, (void)from;
+    recording_copy(bytes);
+}
+
+void collwise_combine(const collwise_operation *op, const char *left, char *right, size_t elements) {
+    (void)left, (void)right;
+    if (elements > 0) {
+        recording_add(SCHEDULE_REDUCE, 0, recording_size_number(recording_now, elements * op->element_bytes));
+    }
+}
+
+void collwise_combine_left(const collwise_operation *op, char *left, char *right, size_t elements) {
+    collwise_combine(op, right, left, elements);
+}
+
+void collwise_combine_received(const collwise_operation *op, char *data, char *received, size_t elements,
+                               int sender_is_lower) {
+    (void)sender_is_lower;
+    collwise_combine(op, received, data, elements);
+}
+
+int collwise_has_library(void) { return 1; }
+
+static _Noreturn void refuse_library(void) {
+    recording_fail(recording_now, "MPI's own collectives between nodes cannot be recorded");
+}
+
+void collwise_add_library_bcast(collwise_rounds *to, char *data, size_t bytes, int root) {
+    (void)to, (void)data, (void)bytes, (void)root;
+    refuse_library();
+}
+
+void collwise_add_library_reduce(collwise_rounds *to, char *sum, size_t elements, const collwise_operation *op,
+                                 int root) {
+    (void)to, (void)sum, (void)elements, (void)op, (void)root;
+    refuse_library();
+}
+
+void collwise_add_library_gather(collwise_rounds *to, char *blocks, const int *counts, const int *displacements,
+                                 int root) {
+    (void)to, (void)blocks, (void)counts, (void)displacements, (void)root;
+    refuse_library();
+}
+
+void collwise_add_library_scatter(collwise_rounds *to, char *blocks, const int *counts, const int *displacements,
+                                  int root) {
+    (void)to, (void)blocks, (void)counts, (void)displacements, (void)root;
+    refuse_library();
+}
+
+void collwise_add_library_allgather(collwise_rounds *to, char *all, const int *counts, const int *displacements) {
+    (void)to, (void)all, (void)counts, (void)displacements;
+    refuse_library();
+}
+
+void collwise_add_library_alltoall(collwise_rounds *to, const char *send, char *receive, const int *counts,
+                                   const int *displacements) {
+    (void)to, (void)send, (void)receive, (void)counts, (void)displacements;
+    refuse_library();
+}
+
+void collwise_add_library_barrier(collwise_rounds *to) {
+    (void)to;
+    refuse_library();
+}
+
+static _Noreturn void refuse_window(void) {
+    recording_fail(recording_now, "shared and one-sided memory of a node cannot be recorded: 'within' has to be 0");
+}
+
+int collwise_window_takes(size_t element_bytes) {
+    (void)element_bytes;
+    return 1;
+}
+
+collwise_window *collwise_window_of(const collwise_levels *levels, collwise_within form, MPI_Comm comm) {
+    (void)levels, (void)form, (void)comm;
+    refuse_window();
+}
+
+void collwise_window_free(collwise_window *window) { (void)window; }
+
+void collwise_add_window_bcast(collwise_rounds *to, collwise_transfer *state, collwise_window *window, int root,
+                               char *data, size_t bytes) {
+    (void)to, (void)state, (void)window, (void)root, (void)data, (void)bytes;
+    refuse_window();
+}
+
+void collwise_add_window_reduce(collwise_rounds *to, collwise_transfer *state, collwise_window *window, int root,
+                                char *sum, size_t elements, const collwise_operation *op) {
+    (void)to, (void)state, (void)window, (void)root, (void)sum, (void)elements, (void)op;
+    refuse_window();
+}
+
+/* A sequence of tasks begins by asking for it. */
+const collwise_observer *collwise_observer_of(MPI_Comm comm) {
+    (void)comm;
+    recording_begin_arrivals(recording_now);
+    return recording_now->has_tasks ? &recording_now->tasks : NULL;
+}
+
+int collwise_rank_in(MPI_Comm comm) { return recording_rank_in(comm); }
+
+int collwise_size_of(MPI_Comm comm) {
+    if (comm == MPI_COMM_WORLD) {
+        return recording_now->made->procs;
+    }
+    recording_rank_in(comm);
+    return communicators_size(recording_now->communicators, comm);
+}
+
+collwise_tree collwise_tree_of(collwise_topology topology, int root, MPI_Comm comm, int fanout) {
+    return collwise_tree_at(topology, collwise_size_of(comm), root, collwise_rank_in(comm), fanout);
+}
+
+static collwise_nodes *nodes_of_all(const recording *to) {
+    int procs = to->made->procs, *labels = recording_checked(malloc((size_t)procs * sizeof *labels));
+    for (int rank = 0; rank < procs; rank++) {
+        labels[rank] = to->wanted->node_of == NULL ? rank : to->wanted->node_of[rank];
+    }
+    collwise_nodes *made = collwise_nodes_make(labels, procs, MPI_COMM_WORLD);
+    free(labels);
+    return made;
+}
+
+collwise_hierarchy *collwise_hierarchy_of(MPI_Comm comm) {
+    recording *to = recording_now;
+    if (to->nodes == NULL) {
+        to->nodes = nodes_of_all(to);
+    }
+    if (to->now->hierarchy == NULL) {
+        to->now->hierarchy = collwise_hierarchy_make(to->nodes, comm);
+    }
+    return to->now->hierarchy;
+}

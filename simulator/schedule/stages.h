@@ -1,0 +1,71 @@
+/* What ports and links have to do: the messages that a stage serves, in the order in which they end there, and the
+ * stages that serve any, in the order in which they end the next one. */
+#ifndef COLLWISE_STAGES_H
+#define COLLWISE_STAGES_H
+
+#include "play.h"
+
+#include <string.h>
+
+/* A time, or a virtual one, above a number: keys of heaps, in the order of times, and of numbers at the same time. */
+typedef unsigned __int128 key;
+
+/* Times are not negative, so that their bits have their order. */
+static inline key key_make(double time, uint64_t number) {
+    uint64_t bits;
+    memcpy(&bits, &time, sizeof bits);
+    return (key)bits << 64 | number;
+}
+
+static inline double key_time(key one) {
+    uint64_t bits = (uint64_t)(one >> 64);
+    double time;
+    memcpy(&time, &bits, sizeof time);
+    return time;
+}
+
+/* --- The messages of a stage -------------------------------------------------------------------------------------- */
+
+/* Those that came in the order of their ends, as messages of one size do, are from `first` to `end` of `queue`, the
+ * others in a heap. */
+typedef struct {
+    key *queue, *heap;
+    size_t first, end, queue_room, heap_count, heap_room;
+} served;
+
+/* Most ports never serve many messages at once: the first keys of all queues are allocated together. */
+enum { SERVED_FIRST = 2 };
+
+/* What ends at a stage is a message, or the time in which its sender waits for it. */
+enum { RELEASES_SENDER, ENDS_MESSAGE };
+
+static inline key served_key(double virtual_end, uint32_t order, int32_t message, uint32_t kind) {
+    return key_make(virtual_end, (uint64_t)order << 32 | (uint32_t)message << 1 | kind);
+}
+static inline int32_t served_message(key one) { return (int32_t)((uint32_t)one >> 1); }
+static inline int served_releases_sender(key one) { return ((uint32_t)one & ENDS_MESSAGE) == 0; }
+
+static inline int served_is_in_queue(const served *of) {
+    return of->heap_count == 0 || (of->first < of->end && of->queue[of->first] < of->heap[0]);
+}
+/* What ends next, of one at least. */
+static inline key served_next(const served *of) { return served_is_in_queue(of) ? of->queue[of->first] : of->heap[0]; }
+
+void served_push(play *all, served *to, key added);
+key served_pop(served *from);
+void served_free(served *of);
+
+/* --- Busy stages -------------------------------------------------------------------------------------------------- */
+
+/* A heap of stages, by their next end and number. */
+typedef struct {
+    key *keys;
+    size_t count;
+    int32_t *place_of; /* each stage's place in it, or NONE */
+} busy_stages;
+
+static inline int32_t busy_first(const busy_stages *of) { return (int32_t)(uint32_t)of->keys[0]; }
+/* Puts a stage where it belongs, nowhere if it is not busy. */
+void busy_settle(busy_stages *to, int32_t number, int is_busy, double next_seconds);
+
+#endif

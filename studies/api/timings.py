@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from collwise import arguments
-from collwise.algorithms.catalogue import Catalogue
+from collwise.algorithms.catalogue import GUIDELINES, Catalogue
 from collwise.arguments import Names, Numbers, PlatformLike
 from collwise.common.errors import UsageError
 from collwise.platforms.smpi import warn_of_free_messages
@@ -163,7 +163,7 @@ def choices(
     """
     from collwise.validation.selection.thresholds import check_thresholds_matter, with_thresholds
 
-    if algorithms is not None and len(collectives) > 1 and arguments.names(algorithms) != ("all",):
+    if algorithms is not None and len(collectives) > 1 and arguments.names(algorithms) not in (("all",), (GUIDELINES,)):
         raise UsageError("--algorithms: names belong to one collective; several were asked for")
     found = {
         one: candidates(one, arguments.sizes(segments), arguments.algorithms(one, algorithms), counts, between_segment)

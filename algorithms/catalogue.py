@@ -31,6 +31,7 @@ LIBRARIES = ("mpich", "intel", "mvapich2", "ucc")
 """MPI libraries, besides Open MPI, whose names of our algorithms the catalogue has."""
 
 
+_BLOCKS = {"gather", "scatter", "allgather", "alltoall", "reduce_scatter_block"}
 _REDUCTIONS = {"reduce", "allreduce", "reduce_scatter", "reduce_scatter_block", "scan", "exscan"}
 
 GUIDELINES = "guidelines"
@@ -39,6 +40,7 @@ GUIDELINES = "guidelines"
 _INTEGER_BYTES = 4
 _CHUNK_BYTES = 64
 _ELEMENT_BYTES = 8
+_TOO_LONG = 2**31
 
 
 @dataclass(frozen=True)
@@ -147,6 +149,9 @@ class Algorithm:
         conditions = [_CONDITIONS[requirement] for requirement in self.requires if requirement in _CONDITIONS]
         reasons = [text for holds, text in conditions if not holds(procs)]
         if self.guideline:
+            whole = message_bytes * (procs if self.collective in _BLOCKS else 1)
+            if whole + procs * _ELEMENT_BYTES >= _TOO_LONG:
+                reasons.append("needs messages of less than 2 GiB in all")
             needed, given = self.extra_memory(procs, message_bytes), buffers()
             if needed.message_bytes > given.message_bytes:
                 reasons.append(_too_small("message", needed.message_bytes, given.message_bytes))

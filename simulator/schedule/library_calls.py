@@ -1,4 +1,4 @@
-"""The algorithms that an MPI library runs for its own collectives, which mock-ups call, as the recorder asks for them."""
+"""What an MPI library runs for its own collectives, which mock-ups call: the recorder asks for it."""
 
 from __future__ import annotations
 

@@ -59,7 +59,8 @@ def session(
     `library`, of the baselines that one whose decisions the schedule engine follows where a mock-up of a performance
     guideline calls a collective.
 
-    Raises UsageError for a file that is not a store, an unknown engine or library, and `simgrid` with an engine that is not SMPI.
+    Raises UsageError for a file that is not a store, an unknown engine or library, and `simgrid` with an engine that
+    is not SMPI.
 
     >>> import collwise
     >>> with collwise.session(store="timings.sqlite", jobs=2) as context:

@@ -21,7 +21,7 @@ static inline int recording_is_payload(const void *address) {
     return (uintptr_t)address >= PAYLOAD_START && (uintptr_t)address < PAYLOAD_START + PAYLOAD_BYTES;
 }
 
-/* Two buffers, the second one behind anything that an algorithm finds in the first. */
+/* Buffers, each one behind anything that an algorithm finds in the first. */
 static inline char *recording_payload(int which) {
     return (char *)(PAYLOAD_START + (uintptr_t)which * (PAYLOAD_BYTES / 4));
 }
@@ -44,9 +44,17 @@ typedef struct process {
     int64_t requests; /* made so far */
     uint32_t most_requests;
     collwise_hierarchy *hierarchy; /* NULL unless its algorithm asks for it */
+    int *integers;                 /* the buffer of a mock-up, else NULL */
 } process;
 
 typedef enum { NOT_YET, UNDER_WAY, RECORDED } progress;
+
+/* What the MPI library runs for the latest call of a collective. */
+typedef struct {
+    const collwise_algorithm *algorithm; /* NULL: there was no call */
+    uint64_t message_bytes;
+    collwise_parameters with;
+} library_choice;
 
 /* A process that runs on a stack of its own. */
 typedef struct {
@@ -68,6 +76,7 @@ typedef struct {
     const collwise_algorithm *algorithm;
     size_t *offsets; /* of the blocks, for the collectives with a size for each process */
     collwise_operation op;
+    library_choice library[COLLWISE_COLLECTIVES];
     schedule *made;
     process *now;
     unsigned char *progress_of; /* a `progress` for each process */

@@ -1,5 +1,6 @@
 /* What the algorithms need besides MPI (internal.h, tasks.h): scratch memory, copies, reductions, and what is kept with
  * the private communicator. MPI's own collectives and memory that processes share cannot be recorded. */
+#include "mock_ups.h"
 #include "recording.h"
 
 #include <stdlib.h>
@@ -19,6 +20,28 @@ void collwise_scratch_free(char *scratch) { (void)scratch; }
 void collwise_copy(char *to, const char *from, size_t bytes) {
     (void)to, (void)from;
     recording_copy(bytes);
+}
+
+void collwise_clear(char *data, size_t bytes) {
+    (void)data;
+    recording_copy(bytes);
+}
+
+static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
+
+char *collwise_message_memory(size_t bytes, MPI_Comm comm) {
+    collwise_memory *extra = &recording_now->made->extra;
+    (void)comm;
+    extra->message_bytes = larger(extra->message_bytes, bytes);
+    return recording_payload(2);
+}
+
+int *collwise_integer_memory(size_t count, MPI_Comm comm) {
+    collwise_memory *extra = &recording_now->made->extra;
+    (void)comm;
+    extra->integer_bytes = larger(extra->integer_bytes, count * sizeof(int));
+    recording_now->now->integers = recording_checked(realloc(recording_now->now->integers, count * sizeof(int)));
+    return recording_now->now->integers;
 }
 
 void collwise_combine(const collwise_operation *op, const char *left, char *right, size_t elements) {

@@ -11,6 +11,5 @@
 #include "tasks.h"
 
 void collwise_barrier_tasks_chain(MPI_Comm comm, collwise_parameters with) {
-    (void)with;
-    collwise_task_barrier(COLLWISE_BETWEEN_CHAIN, comm);
+    collwise_task_barrier(COLLWISE_BETWEEN_CHAIN, comm, with);
 }

@@ -11,6 +11,5 @@
 #include "tasks.h"
 
 void collwise_barrier_tasks_doubling(MPI_Comm comm, collwise_parameters with) {
-    (void)with;
-    collwise_task_barrier(COLLWISE_BETWEEN_DOUBLING, comm);
+    collwise_task_barrier(COLLWISE_BETWEEN_DOUBLING, comm, with);
 }

@@ -55,6 +55,7 @@ class _Case(ctypes.Structure):
         ("limit_bytes", c_uint64),
         ("count", c_int),
         ("node_of", ctypes.POINTER(c_int32)),
+        ("socket_of", ctypes.POINTER(c_int32)),
     )
 
 
@@ -115,6 +116,9 @@ _ARRAY_FIELDS: Mapping[str, type] = {
     "receive_gap_seconds": np.float64,
     "local_latency_seconds": np.float64,
     "local_transfer_seconds": np.float64,
+    "socket_of": np.int32,
+    "cross_latency_seconds": np.float64,
+    "cross_transfer_seconds": np.float64,
     "out_rate": np.float64,
     "in_rate": np.float64,
     "burst_bytes": np.float64,
@@ -152,6 +156,9 @@ class _Network(ctypes.Structure):
         *_pointers("node_of", "answer_seconds"),
         ("senders_wait_for_arrival", c_int),
         *_pointers("latency_seconds", "local_transfer_seconds"),
+        ("sockets", c_int),
+        *_pointers("socket_of", "cross_transfer_seconds"),
+        ("cross_rate", c_double),
         *((name, c_double) for name in _PACKET_FIELDS),
         *_pointers("out_rate", "load_bytes"),
         ("acknowledgement_share", c_double),
@@ -170,7 +177,7 @@ class NetworkTables:
     Shapes: `node_of` (P,), `class_of` (nodes,); tables by size (sizes,), by class and size (classes, sizes), by pair
     (classes, classes, sizes), by class (classes,), `switch_of` (nodes,), `link_rate` (links,), `route_first`
     (switches^2 + 1,), `route_seconds` (switches^2,). Point-to-point models have no `out_rate`, and networks whose
-    switches never limit a message no `switch_of`.
+    switches never limit a message no `switch_of`. Where sockets do not count there is no `socket_of` (P,).
     `buffers` divide messages between nodes into packets; without them buffers are unlimited.
     """
 
@@ -198,6 +205,10 @@ class NetworkTables:
     acknowledgement_share: float = 0.0
     send_buffer_bytes: float = 0.0
     memory_rate: float = 0.0
+    socket_of: npt.NDArray[np.integer] | None = None
+    cross_latency_seconds: Doubles | None = None
+    cross_transfer_seconds: Doubles | None = None
+    cross_rate: float = 0.0
     switch_of: npt.NDArray[np.integer] | None = None
     link_rate: Doubles | None = None
     route_first: npt.NDArray[np.integer] | None = None
@@ -257,6 +268,8 @@ class NetworkTables:
         made.senders_wait_for_arrival = self.senders_wait_for_arrival
         made.acknowledgement_share, made.memory_rate = self.acknowledgement_share, self.memory_rate
         made.send_buffer_bytes = self.send_buffer_bytes
+        if self.socket_of is not None:
+            made.sockets, made.cross_rate = int(self.socket_of.max()) + 1, self.cross_rate
         if self.route_first is not None and self.link_rate is not None:
             made.switches, made.links = math.isqrt(len(self.route_first) - 1), len(self.link_rate)
         if self.buffers is not None:
@@ -303,15 +316,19 @@ class Trace:
 class Schedule:
     """The operations of every process of a case: sends, receives, waits and computation, recorded from the C code."""
 
-    def __init__(self, case: Case, node_of: Sequence[int] | npt.NDArray[np.integer] | None = None) -> None:
+    def __init__(
+        self, case: Case, node_of: Sequence[int] | Sequence[tuple[int, int]] | npt.NDArray[np.integer] | None = None
+    ) -> None:
         """Records a case. Raises UsageError if its algorithm cannot run on it.
 
-        `node_of` is the node of each process, a number of at least 0, for algorithms that split communicators by node;
-        by default processes are placed by blocks, `case.processes_per_node` on each node.
+        `node_of` is the node of each process, a number of at least 0, for algorithms that split communicators by node,
+        or node and socket; by default processes are placed by blocks, `case.processes_per_node` on each node.
         """
         self._library = load_library()
         blocks = np.arange(case.procs) // case.processes_per_node
-        nodes = np.ascontiguousarray(blocks if node_of is None else node_of, dtype=np.int32)
+        placed = np.asarray(blocks if node_of is None else node_of, dtype=np.int32)
+        with_sockets = placed if placed.ndim == 2 else np.column_stack((placed, np.zeros_like(placed)))
+        nodes, sockets = np.ascontiguousarray(with_sockets.T)
         if nodes.shape != blocks.shape:
             raise UsageError(
                 f"node_of places {nodes.size} processes, not {case.procs} (valid: a node for each process)"
@@ -328,6 +345,7 @@ class Schedule:
             limit_bytes=case.limit_bytes,
             count=case.fanout,
             node_of=nodes.ctypes.data_as(ctypes.POINTER(c_int32)),
+            socket_of=sockets.ctypes.data_as(ctypes.POINTER(c_int32)),
         )
         problem = ctypes.create_string_buffer(_PROBLEM_BYTES)
         self._made = self._library.schedule_record(ctypes.byref(wanted), problem, _PROBLEM_BYTES)

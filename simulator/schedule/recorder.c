@@ -735,7 +735,7 @@ void collwise_add_library_barrier(collwise_rounds *to) {
 }
 
 static _Noreturn void refuse_window(void) {
-    fail(current, "shared and one-sided memory of a node cannot be recorded: 'within' has to be 0");
+    fail(current, "shared and one-sided memory of a node cannot be recorded: 'within' has to be 0 or 3");
 }
 
 int collwise_window_takes(size_t element_bytes) {
@@ -802,6 +802,27 @@ collwise_hierarchy *collwise_hierarchy_of(MPI_Comm comm) {
         to->now->hierarchy = collwise_hierarchy_make(to->nodes, comm);
     }
     return to->now->hierarchy;
+}
+
+collwise_nodes *collwise_sockets_on_node(const collwise_hierarchy *of) {
+    const int32_t *socket_of = current->wanted->socket_of;
+    int procs = collwise_size_of(of->node), *labels = checked(malloc((size_t)procs * sizeof *labels));
+    for (int place = 0; place < procs; place++) {
+        labels[place] = socket_of == NULL ? 0 : socket_of[process_of(of->node, place)];
+    }
+    collwise_nodes *made = collwise_nodes_make(labels, procs, of->node);
+    free(labels);
+    return made;
+}
+
+/* The communicators live as long as the recording. */
+static void forget_hierarchy(process *of) {
+    if (of->hierarchy != NULL && of->hierarchy->sockets != NULL) {
+        free(of->hierarchy->sockets->nodes);
+        free(of->hierarchy->sockets);
+    }
+    free(of->hierarchy);
+    of->hierarchy = NULL;
 }
 
 /* --- The collective of one process -------------------------------------------------------------------------------- */
@@ -930,8 +951,7 @@ static void end_process(recording *to, process *one) {
     keep(to, one);
     to->progress_of[one->rank] = RECORDED;
     to->changes++;
-    free(one->hierarchy); /* the communicators live as long as the recording */
-    one->hierarchy = NULL;
+    forget_hierarchy(one);
     one->next_spare = to->spare;
     to->spare = one;
 }
@@ -1033,7 +1053,7 @@ static void release(recording *to) {
     while (to->processes != NULL) {
         process *next = to->processes->next_made;
         free(to->processes->words);
-        free(to->processes->hierarchy);
+        forget_hierarchy(to->processes);
         free(to->processes);
         to->processes = next;
     }

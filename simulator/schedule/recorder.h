@@ -76,6 +76,7 @@ typedef struct {
     int count;
     const int32_t *node_of; /* of each process, at least 0, for algorithms that split communicators by node; NULL: each
                                process has a node of its own */
+    const int32_t *socket_of; /* of each process, on its node; NULL: a node is one socket */
 } schedule_case;
 
 /* Records a case. Returns NULL, with the reason in `problem`, if there is no such algorithm, if it does not run on

@@ -15,7 +15,7 @@ from collwise.platforms import HostPlatform
 from collwise.simulator.execution.installations import file_digest
 from collwise.simulator.schedule.contest import contest_of, hold_contests
 from collwise.simulator.schedule.library import LIBRARY
-from collwise.simulator.schedule.networks import network_tables, ports_of
+from collwise.simulator.schedule.networks import network_tables, ports_of, sockets_of
 from collwise.simulator.schedule.pipelines import KnownPlay, play_case_within
 from collwise.simulator.schedule.shared import uncut
 from collwise.simulator.schedule.tasks import is_of_tasks, time_tasks
@@ -51,6 +51,7 @@ class ScheduleRunner(Runner):
             "platform_digest": self.platform.digest(),
             "program_digest": file_digest(LIBRARY),
             "ports": str(self._ports),
+            "sockets": str(sockets_of(self.platform)),
         }
         return Configuration("simulated", self.platform.name, "schedule engine", tuple(sorted(details.items())))
 
@@ -117,11 +118,11 @@ class ScheduleRunner(Runner):
     def _timing(self, case: Case, known: list[KnownPlay] | None, most_seconds: float = math.inf) -> Timing | None:
         """The timing of a case, with an error if it cannot be played; None if it takes longer than that."""
         tables = partial(network_tables, self.platform, case.procs, case.processes_per_node)
-        node_of = self.platform.positions(case.procs, case.processes_per_node)
+        places = self.platform.places(case.procs, case.processes_per_node)
         try:
             if is_of_tasks(case):
-                return time_tasks(case, tables, node_of)
-            played = play_case_within(case, tables, most_seconds, known, node_of)
+                return time_tasks(case, tables, places)
+            played = play_case_within(case, tables, most_seconds, known, places)
         except CollwiseError as problem:
             return Timing(case, float("nan"), error=str(problem))
         return None if played is None else Timing(case, played.seconds, played.root_seconds)

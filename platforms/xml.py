@@ -25,8 +25,7 @@ _HEAD = """<?xml version='1.0'?>
 # The rate of a link that limits nothing, bytes per second.
 _NO_LIMIT = 1e15
 
-# Reductions, and the third level of collectives by node, read these properties of their host (algorithms/operation.c and
-# sockets.c).
+# Reductions, and collectives by socket, read these properties of their host (algorithms/operation.c and sockets.c).
 _REDUCE, _SOCKETS = "collwise/reduce-seconds-per-byte", "collwise/sockets"
 
 

@@ -127,8 +127,8 @@ def space_of(
         ways = within_codes(within)
         if not set(ways) <= set(SIMULATED):
             raise UsageError(
-                "--within: the processes of a simulated node always send messages; valid: point-to-point and by-socket, "
-                "and all with an execution target"
+                "--within: the processes of a simulated node always send messages; valid: point-to-point and "
+                "by-socket, and all with an execution target"
             )
         if BY_SOCKET in ways and platform.sockets_per_node == 1:
             raise UsageError(

@@ -45,9 +45,7 @@ class TaskCosts:
         return float(whole.max()) + self.times.tail_seconds
 
 
-def runs_needed(
-    collective: str, segments: Iterable[int], most: int = SEGMENTS, within: int = 0
-) -> tuple[int, ...]:
+def runs_needed(collective: str, segments: Iterable[int], most: int = SEGMENTS, within: int = 0) -> tuple[int, ...]:
     """The numbers of segments with which tasks must be timed, so that costs for all those numbers follow.
 
     A pipeline is timed with `most` segments, or as many as the longest one has; numbers below d - 1 each for itself.

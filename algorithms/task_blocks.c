@@ -172,9 +172,9 @@ void collwise_task_gather(collwise_between between, const char *mine, char *all,
     order_by_tree(&of, of.counts, root);
     make_buffers(&of, &segments, of.levels.is_leader ? of.between.total : of.within.total, steps.last_lag);
     if (of.levels.is_leader) {
-        add_step(\& steps, "ig", 1, \& of, of.levels.between, add_ig);
+        add_step(&steps, "ig", 1, &of, of.levels.between, add_ig);
     }
-    add_step(\& steps, "sg", 0, \& of, of.levels.node, add_sg);
+    add_step(&steps, "sg", 0, &of, of.levels.node, add_sg);
     collwise_run_steps(&steps, segments, comm);
     free_block_levels(&of);
 }
@@ -218,9 +218,9 @@ void collwise_task_scatter(collwise_between between, const char *all, char *mine
     order_by_tree(&of, of.counts, root);
     make_buffers(&of, &segments, of.levels.is_leader ? of.between.total : of.within.total, steps.last_lag);
     if (of.levels.is_leader) {
-        add_step(\& steps, "is", 0, \& of, of.levels.between, add_is);
+        add_step(&steps, "is", 0, &of, of.levels.between, add_is);
     }
-    add_step(\& steps, "ss", 1, \& of, of.levels.node, add_ss);
+    add_step(&steps, "ss", 1, &of, of.levels.node, add_ss);
     collwise_run_steps(&steps, segments, comm);
     free_block_levels(&of);
 }
@@ -302,13 +302,13 @@ void collwise_task_allgather(collwise_between between, char *all, size_t block_b
     }
     make_buffers(&of, &segments, (size_t)procs_of(&of), steps.last_lag);
     if (of.levels.is_leader && along_tree) {
-        add_step(\& steps, "ib", 2, \& of, of.levels.between, add_down);
-        add_step(\& steps, "ig", 1, \& of, of.levels.between, add_up);
+        add_step(&steps, "ib", 2, &of, of.levels.between, add_down);
+        add_step(&steps, "ig", 1, &of, of.levels.between, add_up);
     } else if (of.levels.is_leader) {
-        add_step(\& steps, "ia", 1, \& of, of.levels.between, add_among_leaders);
+        add_step(&steps, "ia", 1, &of, of.levels.between, add_among_leaders);
     }
     add_last_steps(&steps, &of, by_socket);
-    add_step(\& steps, "sg", 0, \& of, of.levels.node, add_sg);
+    add_step(&steps, "sg", 0, &of, of.levels.node, add_sg);
     collwise_run_steps(&steps, segments, comm);
     free_block_levels(&of);
 }
@@ -371,10 +371,10 @@ void collwise_task_alltoall(collwise_between between, const char *send, char *re
     order_from(&of, of.counts, 0);
     make_buffers(&of, &segments, 2 * of.within.total * (size_t)procs_of(&of), steps.last_lag);
     if (of.levels.is_leader) {
-        add_step(\& steps, "ia", 1, \& of, of.levels.between, add_exchange);
+        add_step(&steps, "ia", 1, &of, of.levels.between, add_exchange);
     }
-    add_step(\& steps, "ss", 2, \& of, of.levels.node, add_row_scatter);
-    add_step(\& steps, "sg", 0, \& of, of.levels.node, add_row_gather);
+    add_step(&steps, "ss", 2, &of, of.levels.node, add_row_scatter);
+    add_step(&steps, "sg", 0, &of, of.levels.node, add_row_gather);
     collwise_run_steps(&steps, segments, comm);
     free_block_levels(&of);
 }

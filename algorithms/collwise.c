@@ -42,7 +42,10 @@ void collwise_prepare(const collwise_algorithm *algorithm, const collwise_call *
     for (int place = 0; place < leaders && place < collwise_node_size(nodes, 0); place++) {
         collwise_levels_of(nodes->ranks[place], private);
     }
-    if (has_count(algorithm, "within") && with.within != COLLWISE_WITHIN_MESSAGES) {
+    if (has_count(algorithm, "within") && with.within == COLLWISE_WITHIN_SOCKETS) {
+        collwise_socket_levels_of(0, private);
+        collwise_socket_levels_of(call->root, private);
+    } else if (has_count(algorithm, "within") && with.within != COLLWISE_WITHIN_MESSAGES) {
         collwise_window_of(&levels, (collwise_within)with.within, private);
     }
 }

@@ -44,6 +44,7 @@ typedef enum {
     COLLWISE_WITHIN_MESSAGES,  /* binomial trees of point-to-point messages */
     COLLWISE_WITHIN_SHARED,    /* copies through a shared window */
     COLLWISE_WITHIN_ONE_SIDED, /* MPI_Put and MPI_Get */
+    COLLWISE_WITHIN_SOCKETS,   /* binomial trees within sockets, and one of their leaders: a third level */
     COLLWISE_WITHIN_FORMS      /* how many there are */
 } collwise_within;
 
@@ -207,9 +208,10 @@ void collwise_run(const collwise_algorithm *algorithm, const collwise_call *call
  * A collective call, like those. */
 void collwise_prepare(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with);
 
-/* Tells on which node the process is to be taken to be by the algorithms that look at nodes: processes with equal
- * numbers share one. Without it they ask MPI which processes share memory. Collective, like these algorithms. */
-void collwise_place(MPI_Comm comm, int node);
+/* Tells on which node, and on which of its sockets, the process is to be taken to be by the algorithms that look at
+ * these: processes with equal numbers share one. Without it they ask MPI which processes share memory, and the system
+ * on which socket the process is bound. Collective, like these algorithms. */
+void collwise_place(MPI_Comm comm, int node, int socket);
 
 /* The sizes of the two buffers that mock-ups use on each communicator, unless collwise_limit_memory() sets others. */
 #define COLLWISE_MESSAGE_BUFFER_BYTES ((size_t)128 << 20)

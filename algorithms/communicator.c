@@ -89,14 +89,19 @@ static int node_label(MPI_Comm comm) {
     return label;
 }
 
-static collwise_hierarchy *keep_hierarchy(MPI_Comm private, int label) {
-    int procs = collwise_size_of(private);
-    int *labels = collwise_allocate((size_t)procs * sizeof *labels, private);
+static collwise_nodes *nodes_by_label(int label, MPI_Comm comm) {
+    int procs = collwise_size_of(comm);
+    int *labels = collwise_allocate((size_t)procs * sizeof *labels, comm);
     /* SMPI's allgather has all P^2 messages under way at once, which takes it minutes for some hundred processes. */
-    PMPI_Gather(&label, 1, MPI_INT, labels, 1, MPI_INT, 0, private);
-    PMPI_Bcast(labels, procs, MPI_INT, 0, private);
-    collwise_hierarchy *made = collwise_hierarchy_make(collwise_nodes_make(labels, procs, private), private);
+    PMPI_Gather(&label, 1, MPI_INT, labels, 1, MPI_INT, 0, comm);
+    PMPI_Bcast(labels, procs, MPI_INT, 0, comm);
+    collwise_nodes *made = collwise_nodes_make(labels, procs, comm);
     free(labels);
+    return made;
+}
+
+static collwise_hierarchy *keep_hierarchy(MPI_Comm private, int label) {
+    collwise_hierarchy *made = collwise_hierarchy_make(nodes_by_label(label, private), private);
     MPI_Comm_set_attr(private, attribute_key(HIERARCHY), made);
     return made;
 }
@@ -108,7 +113,17 @@ collwise_hierarchy *collwise_hierarchy_of(MPI_Comm comm) {
     return found ? made : keep_hierarchy(comm, node_label(comm));
 }
 
-void collwise_place(MPI_Comm comm, int node) { keep_hierarchy(collwise_private(comm), node)->is_placed = 1; }
+collwise_nodes *collwise_sockets_on_node(const collwise_hierarchy *of) {
+    int label =
+        of->is_placed ? of->socket : collwise_own_socket(collwise_rank_in(of->node), collwise_size_of(of->node));
+    return nodes_by_label(label, of->node);
+}
+
+void collwise_place(MPI_Comm comm, int node, int socket) {
+    collwise_hierarchy *made = keep_hierarchy(collwise_private(comm), node);
+    made->is_placed = 1;
+    made->socket = socket;
+}
 
 void collwise_run_tasks(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with,
                         const collwise_observer *observer) {

@@ -1,4 +1,5 @@
-/* Two levels of communicators: the processes of each node, and one leader of each node. */
+/* Levels of communicators: the processes of each node, and one leader of each node; and the same for the sockets of a
+ * node. */
 #include "tasks.h"
 
 #include <stdlib.h>
@@ -90,12 +91,16 @@ void collwise_hierarchy_free(collwise_hierarchy *made) {
             collwise_window_free(made->windows[form]);
         }
     }
+    if (made->sockets != NULL) {
+        collwise_nodes *sockets = made->sockets->nodes;
+        collwise_hierarchy_free(made->sockets);
+        free(sockets);
+    }
     free_communicator(&made->node);
     free(made);
 }
 
-collwise_levels collwise_levels_of(int root, MPI_Comm comm) {
-    collwise_hierarchy *made = collwise_hierarchy_of(comm);
+static collwise_levels levels_in(collwise_hierarchy *made, int root, MPI_Comm comm) {
     const collwise_nodes *nodes = made->nodes;
     int rank = collwise_rank_in(comm), node = nodes->node_of[rank], leader = collwise_leader_place(nodes, node, root);
     collwise_leaders *leaders = &made->leaders[nodes->place_of[root]];
@@ -113,6 +118,19 @@ collwise_levels collwise_levels_of(int root, MPI_Comm comm) {
                              .leader = leader,
                              .top = nodes->node_of[root],
                              .is_leader = nodes->place_of[rank] == leader};
+}
+
+collwise_levels collwise_levels_of(int root, MPI_Comm comm) {
+    return levels_in(collwise_hierarchy_of(comm), root, comm);
+}
+
+collwise_levels collwise_socket_levels_of(int root, MPI_Comm comm) {
+    collwise_hierarchy *made = collwise_hierarchy_of(comm);
+    collwise_levels levels = levels_in(made, root, comm);
+    if (made->sockets == NULL) {
+        made->sockets = collwise_hierarchy_make(collwise_sockets_on_node(made), levels.node);
+    }
+    return levels_in(made->sockets, levels.leader, levels.node);
 }
 
 /* --- Blocks in the order of nodes --------------------------------------------------------------------------------- */

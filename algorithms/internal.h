@@ -230,7 +230,7 @@ collwise_allreduce_function collwise_allreduce_recursive_doubling;
 void collwise_ring_allreduce(char *data, size_t elements, const collwise_operation *op, size_t segment_bytes,
                              MPI_Comm comm);
 
-/* --- Two levels: within nodes, and between them (hierarchy.c) ----------------------------------------------------- */
+/* --- Levels: within nodes, and between them (hierarchy.c) --------------------------------------------------------- */
 
 /* The processes of a communicator by node. Nodes have numbers in the order of their lowest ranks, and the processes of
  * a node have places in the order of their ranks. */
@@ -253,11 +253,14 @@ typedef struct {
     MPI_Comm comm;
 } collwise_leaders;
 
-/* The hierarchy of a private communicator: its nodes, and the communicators and windows made of it so far. */
-typedef struct {
+/* The hierarchy of a private communicator: its nodes, and the communicators and windows made of it so far. That of a
+ * node has sockets where this one has nodes. */
+typedef struct collwise_hierarchy {
     collwise_nodes *nodes;
-    int is_placed; /* several of the nodes may be one machine */
+    int is_placed; /* several of the nodes may be one machine, */
+    int socket;    /* and the process is on the socket with that number */
     MPI_Comm node;
+    struct collwise_hierarchy *sockets;                     /* of the node; NULL before the first use */
     struct collwise_window *windows[COLLWISE_WITHIN_FORMS]; /* of the node; NULL where it has one process */
     int has_windows[COLLWISE_WITHIN_FORMS];                 /* whether they have been made */
     collwise_leaders leaders[];                             /* for each place of a root */
@@ -268,6 +271,11 @@ collwise_hierarchy *collwise_hierarchy_make(collwise_nodes *nodes, MPI_Comm comm
 void collwise_hierarchy_free(collwise_hierarchy *made);
 /* That of a private communicator, made on first use (communicator.c). */
 collwise_hierarchy *collwise_hierarchy_of(MPI_Comm comm);
+/* The processes of the own node by socket (communicator.c). */
+collwise_nodes *collwise_sockets_on_node(const collwise_hierarchy *of);
+/* The number of the calling process's socket; the same for all of a node that are not bound to one. The process has
+ * that place among `on_node` on its node (sockets.c). */
+int collwise_own_socket(int place, int on_node);
 
 /* The levels of a collective: the leader of the root's node is the root. */
 typedef struct {
@@ -279,6 +287,8 @@ typedef struct {
 } collwise_levels;
 
 collwise_levels collwise_levels_of(int root, MPI_Comm comm);
+/* The levels within the own node, between and within its sockets, of a collective whose root is the node's leader. */
+collwise_levels collwise_socket_levels_of(int root, MPI_Comm comm);
 /* The place of a node's leader: that of the root in its own node, where there are so many processes. */
 int collwise_leader_place(const collwise_nodes *nodes, int node, int root);
 

@@ -4,8 +4,6 @@
 #include <limits.h>
 #include <stdlib.h>
 
-enum { IN_FLIGHT = 4 }; /* segments */
-
 /* The calling process's part. A leader has the blocks of a segment for all processes below it packed, those of its own
  * node together. */
 typedef struct {
@@ -13,6 +11,8 @@ typedef struct {
     collwise_between kind;
     MPI_Comm comm;
     collwise_block_tree between, within; /* `between` is that of leaders only */
+    collwise_levels sockets;             /* if these count */
+    collwise_tree to_all;                /* on the level on which each process gets its data last */
     int *ranks;                          /* of all processes, in the order in which the packed blocks of all lie */
     int *displacements, *counts;         /* in bytes, for MPI's own collectives; by node */
     size_t own_place;                    /* packed blocks in front of those of the own node */
@@ -20,7 +20,7 @@ typedef struct {
     char *to;
     size_t block_bytes;
     char *buffers;
-    size_t room; /* of one segment's buffer */
+    size_t room, under_way; /* of one segment's buffer, and how many segments have one */
 } block_levels;
 
 static int procs_of(const block_levels *of) { return of->levels.nodes->first[of->levels.nodes->nodes]; }
@@ -29,7 +29,7 @@ static size_t on_own_node(const block_levels *of) {
     return (size_t)collwise_node_size(of->levels.nodes, of->levels.own_node);
 }
 
-static char *buffer_of(const block_levels *of, size_t index) { return of->buffers + index % IN_FLIGHT * of->room; }
+static char *buffer_of(const block_levels *of, size_t index) { return of->buffers + index % of->under_way * of->room; }
 
 /* The tree of the leaders: MPI's own collectives need none, and have the root's blocks first. */
 static collwise_topology topology_of(collwise_between kind) {
@@ -89,9 +89,11 @@ static block_levels block_levels_of(collwise_between kind, int root, size_t bloc
     return made;
 }
 
-static void make_buffers(block_levels *of, const collwise_segment *segments, size_t blocks) {
+static void make_buffers(block_levels *of, const collwise_segment *segments, size_t blocks, size_t last_lag) {
+    of->under_way = last_lag + 1;
     of->room = blocks * segments->count; /* the first segment is the longest one */
-    of->buffers = collwise_scratch(collwise_least(IN_FLIGHT, collwise_segments_left(segments)) * of->room, of->comm);
+    of->buffers =
+        collwise_scratch(collwise_least(of->under_way, collwise_segments_left(segments)) * of->room, of->comm);
 }
 
 static void free_block_levels(block_levels *of) {
@@ -101,12 +103,11 @@ static void free_block_levels(block_levels *of) {
     collwise_scratch_free(of->buffers);
 }
 
-static collwise_step *add_step(collwise_steps *to, const char *name, size_t lag, block_levels *of,
-                               void (*add)(collwise_rounds *, void *, collwise_part, size_t)) {
-    collwise_step *added = collwise_add_step(to, name, lag, name[0] == 'i' ? of->levels.between : of->levels.node);
+static void add_step(collwise_steps *to, const char *name, size_t lag, block_levels *of, MPI_Comm comm,
+                     void (*add)(collwise_rounds *, void *, collwise_part, size_t)) {
+    collwise_step *added = collwise_add_step(to, name, lag, comm);
     added->add = add;
     added->context = of;
-    return added;
 }
 
 /* Whether MPI's own collective is to be used. Its counts and displacements are ints. */
@@ -169,11 +170,11 @@ void collwise_task_gather(collwise_between between, const char *mine, char *all,
     of.from = mine;
     of.to = collwise_rank_in(comm) == root ? all : NULL;
     order_by_tree(&of, of.counts, root);
-    make_buffers(&of, &segments, of.levels.is_leader ? of.between.total : of.within.total);
+    make_buffers(&of, &segments, of.levels.is_leader ? of.between.total : of.within.total, steps.last_lag);
     if (of.levels.is_leader) {
-        add_step(&steps, "ig", 1, &of, add_ig);
+        add_step(&steps, "ig", 1, &of, of.levels.between, add_ig);
     }
-    add_step(&steps, "sg", 0, &of, add_sg);
+    add_step(&steps, "sg", 0, &of, of.levels.node, add_sg);
     collwise_run_steps(&steps, segments, comm);
     free_block_levels(&of);
 }
@@ -215,11 +216,11 @@ void collwise_task_scatter(collwise_between between, const char *all, char *mine
     of.from = is_root ? all : NULL;
     of.to = is_root ? NULL : mine;
     order_by_tree(&of, of.counts, root);
-    make_buffers(&of, &segments, of.levels.is_leader ? of.between.total : of.within.total);
+    make_buffers(&of, &segments, of.levels.is_leader ? of.between.total : of.within.total, steps.last_lag);
     if (of.levels.is_leader) {
-        add_step(&steps, "is", 0, &of, add_is);
+        add_step(&steps, "is", 0, &of, of.levels.between, add_is);
     }
-    add_step(&steps, "ss", 1, &of, add_ss);
+    add_step(&steps, "ss", 1, &of, of.levels.node, add_ss);
     collwise_run_steps(&steps, segments, comm);
     free_block_levels(&of);
 }
@@ -256,8 +257,30 @@ static void add_to_all(collwise_rounds *to, void *context, collwise_part segment
     const block_levels *of = context;
     char *packed = buffer_of(of, index);
     size_t bytes = (size_t)procs_of(of) * segment.count;
-    collwise_add_bcast(to, &of->within.tree, packed, collwise_byte_segments(collwise_whole(bytes), 0));
+    collwise_add_bcast(to, &of->to_all, packed, collwise_byte_segments(collwise_whole(bytes), 0));
     add_copies_by_rank(to, of, packed, segment);
+}
+
+static void add_to_sockets(collwise_rounds *to, void *context, collwise_part segment, size_t index) {
+    const block_levels *of = context;
+    size_t bytes = (size_t)procs_of(of) * segment.count;
+    collwise_tree tree = collwise_tree_of(COLLWISE_IN_ORDER_BINOMIAL, of->sockets.top, of->sockets.between, 0);
+    collwise_add_bcast(to, &tree, buffer_of(of, index), collwise_byte_segments(collwise_whole(bytes), 0));
+}
+
+/* Each node's leader broadcasts all blocks, within the node or first between its sockets. */
+static void add_last_steps(collwise_steps *to, block_levels *of, int by_socket) {
+    MPI_Comm comm = of->levels.node;
+    of->to_all = of->within.tree;
+    if (by_socket) {
+        of->sockets = collwise_socket_levels_of(0, of->comm);
+        comm = of->sockets.node;
+        of->to_all = collwise_tree_of(COLLWISE_IN_ORDER_BINOMIAL, of->sockets.leader, comm, 0);
+    }
+    if (by_socket && of->sockets.is_leader) {
+        add_step(to, "nb", to->last_lag - 1, of, of->sockets.between, add_to_sockets);
+    }
+    add_step(to, "sb", to->last_lag, of, comm, add_to_all);
 }
 
 void collwise_task_allgather(collwise_between between, char *all, size_t block_bytes, MPI_Comm comm,
@@ -265,7 +288,8 @@ void collwise_task_allgather(collwise_between between, char *all, size_t block_b
     block_levels of = block_levels_of(between, 0, block_bytes, comm);
     collwise_segment segments = collwise_byte_segments(collwise_whole(block_bytes), with.segment_bytes);
     int along_tree = between <= COLLWISE_BETWEEN_BINOMIAL, goes_round = between == COLLWISE_BETWEEN_DOUBLING;
-    collwise_steps steps = {.last_lag = along_tree ? 3 : 2};
+    int by_socket = with.within == COLLWISE_WITHIN_SOCKETS;
+    collwise_steps steps = {.last_lag = (along_tree ? 3 : 2) + (size_t)by_socket};
     of.from = all + (size_t)collwise_rank_in(comm) * block_bytes;
     of.to = all;
     if (along_tree) {
@@ -276,15 +300,15 @@ void collwise_task_allgather(collwise_between between, char *all, size_t block_b
     if (of.levels.is_leader && !along_tree && !goes_round) {
         of.own_place = (size_t)of.levels.nodes->first[of.levels.own_node];
     }
-    make_buffers(&of, &segments, (size_t)procs_of(&of));
+    make_buffers(&of, &segments, (size_t)procs_of(&of), steps.last_lag);
     if (of.levels.is_leader && along_tree) {
-        add_step(&steps, "ib", 2, &of, add_down);
-        add_step(&steps, "ig", 1, &of, add_up);
+        add_step(&steps, "ib", 2, &of, of.levels.between, add_down);
+        add_step(&steps, "ig", 1, &of, of.levels.between, add_up);
     } else if (of.levels.is_leader) {
-        add_step(&steps, "ia", 1, &of, add_among_leaders);
+        add_step(&steps, "ia", 1, &of, of.levels.between, add_among_leaders);
     }
-    add_step(&steps, "sb", steps.last_lag, &of, add_to_all);
-    add_step(&steps, "sg", 0, &of, add_sg);
+    add_last_steps(&steps, &of, by_socket);
+    add_step(&steps, "sg", 0, &of, of.levels.node, add_sg);
     collwise_run_steps(&steps, segments, comm);
     free_block_levels(&of);
 }
@@ -345,12 +369,12 @@ void collwise_task_alltoall(collwise_between between, const char *send, char *re
     of.from = send;
     of.to = receive;
     order_from(&of, of.counts, 0);
-    make_buffers(&of, &segments, 2 * of.within.total * (size_t)procs_of(&of));
+    make_buffers(&of, &segments, 2 * of.within.total * (size_t)procs_of(&of), steps.last_lag);
     if (of.levels.is_leader) {
-        add_step(&steps, "ia", 1, &of, add_exchange);
+        add_step(&steps, "ia", 1, &of, of.levels.between, add_exchange);
     }
-    add_step(&steps, "ss", 2, &of, add_row_scatter);
-    add_step(&steps, "sg", 0, &of, add_row_gather);
+    add_step(&steps, "ss", 2, &of, of.levels.node, add_row_scatter);
+    add_step(&steps, "sg", 0, &of, of.levels.node, add_row_gather);
     collwise_run_steps(&steps, segments, comm);
     free_block_levels(&of);
 }

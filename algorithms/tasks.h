@@ -166,7 +166,8 @@ void collwise_add_window_reduce(collwise_rounds *to, collwise_transfer *state, c
 
 /* One step of a segment on its way: an operation on one level, in which the process takes part. In task t it is applied
  * to segment t - lag. The names are the paper's: i between nodes, s within a node; b broadcast, r reduction; and after
- * them: g gather, s scatter, a all processes to all. */
+ * them: g gather, s scatter, a all processes to all. With three levels n is between the sockets of a node, and s within
+ * a socket. */
 typedef struct {
     const char *name; /* of two letters: "ib", "sb", "ir", "sr", "ig", ... */
     size_t lag;       /* steps before this one */
@@ -239,7 +240,7 @@ void collwise_task_reduce(collwise_between between, const char *data, char *resu
                           const collwise_operation *op, int root, MPI_Comm comm, collwise_parameters with);
 void collwise_task_allreduce(collwise_between between, char *data, size_t elements, const collwise_operation *op,
                              MPI_Comm comm, collwise_parameters with);
-void collwise_task_barrier(collwise_between between, MPI_Comm comm);
+void collwise_task_barrier(collwise_between between, MPI_Comm comm, collwise_parameters with);
 
 /* The same with `with.leaders` processes of each node, or fewer where a node has fewer. */
 void collwise_multi_leader_bcast(collwise_between between, char *data, size_t bytes, int root, MPI_Comm comm,

@@ -434,7 +434,14 @@ def _with_other_node(platform: Described, node: int, other: Callable[[NodeType],
 
 def _with_node_types(platform: Platform) -> HeterogeneousPlatform:
     """A homogeneous platform as a heterogeneous one of one node type. Raises UsageError for what these do not have."""
-    lacking = [name for name in ("topology", "ports", "memory_bytes_per_second") if getattr(platform, name) is not None]
+    names = (
+        "topology",
+        "ports",
+        "memory_bytes_per_second",
+        "between_sockets_bytes_per_second",
+        "between_sockets_latency_seconds",
+    )
+    lacking = [name for name in names if getattr(platform, name) is not None]
     if lacking:
         raise UsageError(f"nodes that differ cannot be described beside {lacking[0]} (valid: platforms without it)")
     own = platform.calibration

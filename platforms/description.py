@@ -146,6 +146,8 @@ class Platform(Description):
 
     A node's CPUs are its sockets; without `memory_domains_per_node` each has one memory domain. The messages between
     the processes of a node have the loopback's rate each, and `memory_bytes_per_second` together, if that is given.
+    Between sockets, those that leave the same one have `between_sockets_bytes_per_second` together and
+    `between_sockets_latency_seconds` for the loopback's; None: as within a socket. SMPI does not know the last two.
     """
 
     nodes: int
@@ -160,6 +162,8 @@ class Platform(Description):
     ports: Ports | None = None
     memory_domains_per_node: int | None = None
     memory_bytes_per_second: float | None = None
+    between_sockets_bytes_per_second: float | None = None
+    between_sockets_latency_seconds: float | None = None
     topology: Topology | None = None
 
     @property
@@ -171,6 +175,11 @@ class Platform(Description):
     def default_processes_per_node(self) -> int:
         """The described number of processes per node, or one per CPU."""
         return self.processes_per_node or self.cpus_per_node
+
+    @property
+    def sockets_per_node(self) -> int:
+        """The CPUs of a node."""
+        return self.cpus_per_node
 
     @property
     def route(self) -> tuple[float, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,6 +15,9 @@ from collwise.common.errors import UsageError
 _RADICAL_PART = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
 MOST_HOSTS = 1_000_000
 _SMPI_EAGER_LIMIT_BYTES = 65536
+
+Places = tuple[tuple[int, int], ...]
+"""The node of each rank, and its socket there."""
 
 
 class HostPlatform(ABC):
@@ -49,6 +53,11 @@ class HostPlatform(ABC):
     def eager_limit_bytes(self) -> int:
         """Rendezvous threshold of the simulated MPI library in bytes; SMPI's default if the platform sets none."""
         return int(self.smpi_options().get("smpi/send-is-detached-thresh", _SMPI_EAGER_LIMIT_BYTES))
+
+    @property
+    def sockets_per_node(self) -> int:
+        """The sockets of a node; 1 where nodes differ, and for platform XML, where it is unknown."""
+        return 1
 
     @property
     def heterogeneous(self) -> bool:
@@ -88,6 +97,18 @@ class HostPlatform(ABC):
             )
         return tuple(rank // processes_per_node for rank in range(procs))
 
+    def places(self, procs: int, processes_per_node: int) -> Places:
+        """The position in `hosts` of each rank's host, and its socket, on which the ranks of a node lie in even blocks.
+
+        Raises the errors of `positions`.
+        """
+        positions = self.positions(procs, processes_per_node)
+        on_node, seen, found = Counter(positions), Counter[int](), []
+        for position in positions:
+            found.append((position, seen[position] * self.sockets_per_node // on_node[position]))
+            seen[position] += 1
+        return tuple(found)
+
     def reordered(self, order: Sequence[int]) -> ReorderedPlatform:
         """The same platform with its hosts in another order: host r of the result is host order[r] of this one.
 
@@ -121,6 +142,11 @@ class DerivedPlatform(HostPlatform):
     def default_processes_per_node(self) -> int:
         """The same as for the base platform."""
         return self.base.default_processes_per_node
+
+    @property
+    def sockets_per_node(self) -> int:
+        """The same as for the base platform."""
+        return self.base.sockets_per_node
 
     @property
     def heterogeneous(self) -> bool:

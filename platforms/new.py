@@ -34,6 +34,8 @@ class Node:
     processes: int | None = None
     loopback_bytes_per_second: float | None = None
     loopback_latency_seconds: float | None = None
+    between_sockets_bytes_per_second: float | None = None
+    between_sockets_latency_seconds: float | None = None
     memory_bytes_per_second: float | None = None
 
 
@@ -82,6 +84,8 @@ def new_platform(
         loopback_bytes_per_second=node.loopback_bytes_per_second or loopback[0],
         loopback_latency_seconds=loopback[1] if loopback_latency is None else loopback_latency,
         memory_bytes_per_second=node.memory_bytes_per_second,
+        between_sockets_bytes_per_second=node.between_sockets_bytes_per_second,
+        between_sockets_latency_seconds=node.between_sockets_latency_seconds,
         topology=_topology(topology, hop_latency_seconds, figures),
         calibration=picked.calibration if picked else Calibration(note="none: nominal bandwidth, no overheads"),
         sources=_sources(picked),
@@ -102,6 +106,12 @@ def _check_node(node: Node) -> None:
     ):
         if number is not None and number > most:
             raise UsageError(f"{option} {number} is more than the {of} (valid: 1 to {most})")
+    for option, value in (
+        ("--between-sockets-gbytes", node.between_sockets_bytes_per_second),
+        ("--between-sockets-latency-us", node.between_sockets_latency_seconds),
+    ):
+        if value is not None and node.cpus == 1:
+            raise UsageError(f"{option} is for nodes of several sockets (valid: with --cpus 2 or more)")
 
 
 def with_overheads(platform: Platform, interconnect_name: str) -> Platform:

@@ -204,6 +204,9 @@ class _Reader:
         if "backbone_latency_seconds" in values and "backbone_bytes_per_second" not in values:
             what = "is given without backbone_bytes_per_second (valid: both, or the bandwidth alone, or neither)"
             self._add("network", "backbone_latency_seconds", what)
+        for name in ("between_sockets_bytes_per_second", "between_sockets_latency_seconds"):
+            if name in values and cpus == 1:
+                self._add("network", name, "is given for nodes of one CPU (valid: cpus_per_node of 2 or more)")
         domains = values.get("memory_domains_per_node", 1)
         if cores is not None and domains > cores:
             self._add("cluster", "memory_domains_per_node", f"{domains} is more than the cores (valid: up to {cores})")

@@ -93,7 +93,8 @@ CLUSTER = _keys(
 )
 NETWORK = _keys(
     "link_bytes_per_second link_latency_seconds links_per_node? loopback_bytes_per_second loopback_latency_seconds "
-    "memory_bytes_per_second? backbone_bytes_per_second? backbone_latency_seconds?"
+    "between_sockets_bytes_per_second? between_sockets_latency_seconds? memory_bytes_per_second? "
+    "backbone_bytes_per_second? backbone_latency_seconds?"
 )
 _SHARE = Key("a number of at least 1", lambda v: is_number(v) and v >= 1, float)
 TOPOLOGY = {

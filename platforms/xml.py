@@ -25,8 +25,8 @@ _HEAD = """<?xml version='1.0'?>
 # The rate of a link that limits nothing, bytes per second.
 _NO_LIMIT = 1e15
 
-# Reductions read this property of their host (algorithms/operation.c).
-_REDUCE = "collwise/reduce-seconds-per-byte"
+# Reductions, and collectives by socket, read these properties of their host (algorithms/operation.c and sockets.c).
+_REDUCE, _SOCKETS = "collwise/reduce-seconds-per-byte", "collwise/sockets"
 
 
 def platform_xml(platform: Platform) -> str:
@@ -56,7 +56,7 @@ def _graph_lines(platform: Platform) -> list[str]:
     for host in hosts:
         lines += _property_lines(
             _tag("host", id=host, speed=f"{platform.core_flops!r}f", core=str(platform.cores_per_node)),
-            {_REDUCE: repr(platform.calibration.reduce_seconds_per_byte)},
+            _properties(platform),
             "host",
         )
         lines.append(_link(f"{host}_link", rate, platform.link_latency_seconds, "SPLITDUPLEX"))
@@ -184,8 +184,12 @@ def _cluster_lines(platform: Platform) -> list[str]:
         # A shared backbone would make all flows of the cluster compete; a switch forwards them independently.
         attributes["bb_sharing_policy"] = "FATPIPE"
     # A property of a <cluster> applies to each of its hosts.
-    prop = _tag("prop", id=_REDUCE, value=repr(platform.calibration.reduce_seconds_per_byte))
-    return [_tag("cluster", **attributes).replace("/>", ">"), f"  {prop}", "</cluster>"]
+    return _property_lines(_tag("cluster", **attributes), _properties(platform), "cluster")
+
+
+def _properties(platform: Platform) -> dict[str, str]:
+    sockets = {_SOCKETS: str(platform.sockets_per_node)} if platform.sockets_per_node > 1 else {}
+    return {_REDUCE: repr(platform.calibration.reduce_seconds_per_byte), **sockets}
 
 
 def _tag(tag: str, **attributes: str) -> str:

@@ -4,11 +4,12 @@
  *     sr(0), irsr(1), ibirsr(2), sbibirsr(3), ..., sbibirsr(u - 1), sbibir, sbib, sb
  *
  * and the others sr(0), sr(1), sr(2), sbsr(3), ..., sbsr(u - 1), sb, sb, sb. sr reduces a segment within the node, ir
- * between leaders, ib broadcasts it between leaders over the same tree, sb within the node; in task i they are
- * applied to segments i, i - 1, i - 2 and i - 3. All that a task starts goes on until all of it is over. Between
- * nodes a segment goes in parts of between_segment_bytes. Within nodes it goes along binomial trees, through shared
- * memory or by MPI_Get, as `within` says. If the operation does not commute and ranks of a node are not consecutive,
- * it is a reduction and a broadcast along binomial trees.
+ * between leaders, ib broadcasts it between leaders over the same tree, sb within the node; in task i they are applied
+ * to segments i, i - 1, i - 2 and i - 3. All that a task starts goes on until all of it is over. Between nodes a
+ * segment goes in parts of between_segment_bytes. Within nodes it goes along binomial trees, through shared memory or
+ * by MPI_Get, as `within` says. By socket, sr, nr and nb, sb, within and between the sockets of a node, take the place
+ * of sr and sb. If the operation does not commute and ranks of a node are not consecutive, it is a reduction and a
+ * broadcast along binomial trees.
  *
  * Trees are as in reduce/binomial.c between nodes and reduce/binomial.c within them. With the times of tasks for one
  * segment on the slowest leader, which equations (3) and (4) of the paper add up:

@@ -5,9 +5,10 @@
  *
  * and the others sr(0), sr(1), sbsr(2), ..., sb, sb. sr reduces a segment within the node, ia is an allreduce between
  * leaders, sb a broadcast within the node; in task i they are applied to segments i, i - 1 and i - 2. Within nodes it
- * goes along binomial trees, through shared memory or by MPI_Get, as `within` says. If the operation does not commute
- * and ranks of a node are not consecutive, it is a reduction and a broadcast along binomial trees. Operations that do
- * not commute take recursive doubling between nodes.
+ * goes along binomial trees, through shared memory or by MPI_Get, as `within` says. By socket, sr, nr and nb, sb,
+ * within and between the sockets of a node, take the place of sr and sb. If the operation does not commute and ranks
+ * of a node are not consecutive, it is a reduction and a broadcast along binomial trees. Operations that do not
+ * commute take recursive doubling between nodes.
  *
  * Trees are as in reduce/binomial.c within nodes. With the times of tasks for one segment on the slowest leader, which
  * equations (3) and (4) of the paper add up:

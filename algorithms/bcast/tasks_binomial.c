@@ -6,7 +6,7 @@
  * and the others sb(0), ..., sb(u - 1). ib(i) broadcasts segment i between leaders, sb(i) within the node; sbib(i)
  * starts ib(i) and sb(i - 1), and lets both go on until both are over. Between nodes a segment goes in parts of
  * between_segment_bytes. Within nodes it goes along binomial trees, through shared memory or by MPI_Get, as `within`
- * says.
+ * says. By socket, nb and sb, between and within the sockets of a node, take the place of sb.
  *
  * Trees are as in reduce/binomial.c between nodes and reduce/binomial.c within them. With the times of tasks for one
  * segment on the slowest leader, which equations (3) and (4) of the paper add up:

@@ -5,7 +5,8 @@
  *
  * and the others sb(0), ..., sb(u - 1). ib(i) broadcasts segment i between leaders, sb(i) within the node; sbib(i)
  * starts ib(i) and sb(i - 1), and lets both go on until both are over. Within nodes it goes along binomial trees,
- * through shared memory or by MPI_Get, as `within` says.
+ * through shared memory or by MPI_Get, as `within` says. By socket, nb and sb, between and within the sockets of a
+ * node, take the place of sb.
  *
  * Trees are as in reduce/binomial.c within nodes. With the times of tasks for one segment on the slowest leader, which
  * equations (3) and (4) of the paper add up:

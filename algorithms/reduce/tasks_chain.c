@@ -3,11 +3,12 @@
  *
  *     sr(0), irsr(1), ..., irsr(u - 1), ir(u - 1)
  *
- * and the others sr(0), ..., sr(u - 1). sr(i) reduces segment i within the node, ir(i) between leaders; irsr(i)
- * starts ir(i - 1) and sr(i), and lets both go on until both are over. Between nodes a segment goes in parts of
+ * and the others sr(0), ..., sr(u - 1). sr(i) reduces segment i within the node, ir(i) between leaders; irsr(i) starts
+ * ir(i - 1) and sr(i), and lets both go on until both are over. Between nodes a segment goes in parts of
  * between_segment_bytes. Within nodes it goes along binomial trees, through shared memory or by MPI_Get, as `within`
- * says. If the operation does not commute, it is reduced to process 0, which sends the result to the root; where
- * ranks of a node are not consecutive, along one binomial tree.
+ * says. By socket, sr and nr, within and between the sockets of a node, take the place of sr. If the operation does
+ * not commute, it is reduced to process 0, which sends the result to the root; where ranks of a node are not
+ * consecutive, along one binomial tree.
  *
  * Trees are as in bcast/chain.c between nodes and reduce/binomial.c within them. With the times of tasks for one
  * segment on the slowest leader, which equations (3) and (4) of the paper add up:

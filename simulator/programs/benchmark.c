@@ -99,8 +99,9 @@ static const char *objection(const bench_case *one, int world_procs) {
         return "MPI's own non-blocking collectives cannot be simulated";
     }
     int has_within = algorithm->count_parameter != NULL && strcmp(algorithm->count_parameter, "within") == 0;
-    if (SIMULATED && has_within && one->count != COLLWISE_WITHIN_MESSAGES) {
-        return "shared and one-sided memory of a node cannot be simulated: 'within' has to be 0";
+    int has_window = one->count == COLLWISE_WITHIN_SHARED || one->count == COLLWISE_WITHIN_ONE_SIDED;
+    if (SIMULATED && has_within && has_window) {
+        return "shared and one-sided memory of a node cannot be simulated: 'within' has to be 0 or 3";
     }
     return collwise_procs_objection(algorithm, one->procs);
 }

@@ -29,7 +29,7 @@ static const double *gathered(gathering *from, const double *table, size_t rows)
     return start;
 }
 
-enum { TABLES_BY_SIZE = 6, TABLES_BY_CLASS = 6, TABLES_BY_PAIR = 5 };
+enum { TABLES_BY_SIZE = 6, TABLES_BY_CLASS = 8, TABLES_BY_PAIR = 5 };
 
 static schedule_network tables_of(gathering *from, const schedule_network *network, uint8_t *protocol) {
     size_t classes = (size_t)network->classes, pairs = classes * classes;
@@ -46,6 +46,8 @@ static schedule_network tables_of(gathering *from, const schedule_network *netwo
     own.receive_gap_seconds = gathered(from, network->receive_gap_seconds, classes);
     own.local_latency_seconds = gathered(from, network->local_latency_seconds, classes);
     own.local_transfer_seconds = gathered(from, network->local_transfer_seconds, classes);
+    own.cross_latency_seconds = gathered(from, network->cross_latency_seconds, classes);
+    own.cross_transfer_seconds = gathered(from, network->cross_transfer_seconds, classes);
     own.handshake_seconds = gathered(from, network->handshake_seconds, pairs);
     own.answer_seconds = gathered(from, network->answer_seconds, pairs);
     own.latency_seconds = gathered(from, network->latency_seconds, pairs);

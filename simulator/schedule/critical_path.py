@@ -85,10 +85,15 @@ def _alone(network: NetworkTables, path: np.ndarray) -> dict[str, np.ndarray]:
         on_route = network.route_seconds[network.switch_of[source] * switches + network.switch_of[destination]]
         latency = latency + on_route * network.latency_factor[size]
         handshake = handshake + on_route * network.handshake_factor[size]
+    local_latency, local_transfer = network.local_latency_seconds[one, size], network.local_transfer_seconds[one, size]
+    if network.socket_of is not None:
+        assert network.cross_latency_seconds is not None
+        assert network.cross_transfer_seconds is not None
+        crosses = network.socket_of[path["process"]] != network.socket_of[path["peer"]]
+        local_latency = np.where(crosses, network.cross_latency_seconds[one, size], local_latency)
+        local_transfer = np.where(crosses, network.cross_transfer_seconds[one, size], local_transfer)
     return {
-        "latency": np.where(local, network.local_latency_seconds[one, size], latency),
-        "transfer": np.where(
-            local, network.local_transfer_seconds[one, size], network.transfer_seconds[one, other, size]
-        ),
+        "latency": np.where(local, local_latency, latency),
+        "transfer": np.where(local, local_transfer, network.transfer_seconds[one, other, size]),
         "handshake": np.where(waits, handshake, 0.0),
     }

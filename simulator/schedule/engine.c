@@ -175,7 +175,7 @@ void play_message_left(play *all, int32_t index, double seconds) {
 
 /* The answer to a synchronous send sets out when the message is there and its receive posted, after that span. */
 static void answer(play *all, const message *one, double seconds, int32_t before) {
-    double latency = one->is_local ? all->network->local_latency_seconds[class_index(all, one->source, one->size)]
+    double latency = one->is_local ? play_local_latency(all, one)
                                    : between_nodes(all, one, all->network->answer_seconds, all->network->answer_factor);
     double answered = seconds + latency;
     int32_t after =
@@ -219,11 +219,10 @@ static void start_by_model(play *all, int32_t index, double seconds) {
     message *one = &all->messages[index];
     double arrival;
     if (one->is_local) {
-        size_t at = class_index(all, one->source, one->size);
         double *free_seconds = &all->local_free_seconds[one->connection];
         play_compare(all, COMPARED_PATH, (size_t)one->connection, one->size, *free_seconds, seconds);
-        *free_seconds = play_later(seconds, *free_seconds) + network->local_transfer_seconds[at];
-        arrival = *free_seconds + network->local_latency_seconds[at];
+        *free_seconds = play_later(seconds, *free_seconds) + play_local_transfer(all, one);
+        arrival = *free_seconds + play_local_latency(all, one);
     } else {
         size_t at = pair_index(all, one);
         process *from = &all->processes[one->source];

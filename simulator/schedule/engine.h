@@ -47,6 +47,12 @@ typedef struct {
     /* Within a node, by class and size. */
     const double *local_latency_seconds, *local_transfer_seconds;
 
+    /* From one socket of a node to another, the same; not used if `sockets` is 0. */
+    int sockets;              /* of each node */
+    const int32_t *socket_of; /* of each process: on its node, from 0 on */
+    const double *cross_latency_seconds, *cross_transfer_seconds;
+    double cross_rate; /* which transfers that leave the same socket share; 0: they do not */
+
     /* Ports and links whose switches have finite buffers: packets and TCP (packets.h). Not used if `buffer_bytes` is 0,
      * for unlimited buffers. */
     double buffer_bytes; /* of each port of a switch */

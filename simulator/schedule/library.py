@@ -59,6 +59,7 @@ class _Case(ctypes.Structure):
         ("limit_bytes", c_uint64),
         ("count", c_int),
         ("node_of", ctypes.POINTER(c_int32)),
+        ("socket_of", ctypes.POINTER(c_int32)),
         ("library", FUNCTION),
     )
 
@@ -120,6 +121,9 @@ _ARRAY_FIELDS: Mapping[str, type] = {
     "receive_gap_seconds": np.float64,
     "local_latency_seconds": np.float64,
     "local_transfer_seconds": np.float64,
+    "socket_of": np.int32,
+    "cross_latency_seconds": np.float64,
+    "cross_transfer_seconds": np.float64,
     "out_rate": np.float64,
     "in_rate": np.float64,
     "burst_bytes": np.float64,
@@ -157,6 +161,9 @@ class _Network(ctypes.Structure):
         *_pointers("node_of", "answer_seconds"),
         ("senders_wait_for_arrival", c_int),
         *_pointers("latency_seconds", "local_transfer_seconds"),
+        ("sockets", c_int),
+        *_pointers("socket_of", "cross_transfer_seconds"),
+        ("cross_rate", c_double),
         *((name, c_double) for name in _PACKET_FIELDS),
         *_pointers("out_rate", "load_bytes"),
         ("acknowledgement_share", c_double),
@@ -175,7 +182,7 @@ class NetworkTables:
     Shapes: `node_of` (P,), `class_of` (nodes,); tables by size (sizes,), by class and size (classes, sizes), by pair
     (classes, classes, sizes), by class (classes,), `switch_of` (nodes,), `link_rate` (links,), `route_first`
     (switches^2 + 1,), `route_seconds` (switches^2,). Point-to-point models have no `out_rate`, and networks whose
-    switches never limit a message no `switch_of`.
+    switches never limit a message no `switch_of`. Where sockets do not count there is no `socket_of` (P,).
     `buffers` divide messages between nodes into packets; without them buffers are unlimited.
     """
 
@@ -203,6 +210,10 @@ class NetworkTables:
     acknowledgement_share: float = 0.0
     send_buffer_bytes: float = 0.0
     memory_rate: float = 0.0
+    socket_of: npt.NDArray[np.integer] | None = None
+    cross_latency_seconds: Doubles | None = None
+    cross_transfer_seconds: Doubles | None = None
+    cross_rate: float = 0.0
     switch_of: npt.NDArray[np.integer] | None = None
     link_rate: Doubles | None = None
     route_first: npt.NDArray[np.integer] | None = None
@@ -262,6 +273,8 @@ class NetworkTables:
         made.senders_wait_for_arrival = self.senders_wait_for_arrival
         made.acknowledgement_share, made.memory_rate = self.acknowledgement_share, self.memory_rate
         made.send_buffer_bytes = self.send_buffer_bytes
+        if self.socket_of is not None:
+            made.sockets, made.cross_rate = int(self.socket_of.max()) + 1, self.cross_rate
         if self.route_first is not None and self.link_rate is not None:
             made.switches, made.links = math.isqrt(len(self.route_first) - 1), len(self.link_rate)
         if self.buffers is not None:
@@ -311,21 +324,23 @@ class Schedule:
     def __init__(
         self,
         case: Case,
-        node_of: Sequence[int] | npt.NDArray[np.integer] | None = None,
+        node_of: Sequence[int] | Sequence[tuple[int, int]] | npt.NDArray[np.integer] | None = None,
         library: LibraryDecisions | None = None,
         *,
         root_alone: bool = False,
     ) -> None:
         """Records a case. Raises UsageError if its algorithm cannot run on it.
 
-        `node_of` is the node of each process, a number of at least 0, for algorithms that split communicators by node;
-        by default processes are placed by blocks, `case.processes_per_node` on each node. `library` says what runs for
-        the collectives that a mock-up calls. With `root_alone` only the root and the process after it are recorded, for
-        `own_seconds`, which fails if they have to know of others.
+        `node_of` is the node of each process, a number of at least 0, for algorithms that split communicators by node,
+        or node and socket; by default processes are placed by blocks, `case.processes_per_node` on each node. `library`
+        says what runs for the collectives that a mock-up calls. With `root_alone` only the root and the process after
+        it are recorded, for `own_seconds`, which fails if they have to know of others.
         """
         self._library = load_library()
         blocks = np.arange(case.procs) // case.processes_per_node
-        nodes = np.ascontiguousarray(blocks if node_of is None else node_of, dtype=np.int32)
+        placed = np.asarray(blocks if node_of is None else node_of, dtype=np.int32)
+        with_sockets = placed if placed.ndim == 2 else np.column_stack((placed, np.zeros_like(placed)))
+        nodes, sockets = np.ascontiguousarray(with_sockets.T)
         if nodes.shape != blocks.shape:
             raise UsageError(
                 f"node_of places {nodes.size} processes, not {case.procs} (valid: a node for each process)"
@@ -343,6 +358,7 @@ class Schedule:
             limit_bytes=case.limit_bytes,
             count=case.fanout,
             node_of=nodes.ctypes.data_as(ctypes.POINTER(c_int32)),
+            socket_of=sockets.ctypes.data_as(ctypes.POINTER(c_int32)),
             library=asked.function,
         )
         problem = ctypes.create_string_buffer(_PROBLEM_BYTES)

@@ -571,7 +571,9 @@ static void release(pass *of) {
     free(of->ready);
 }
 
-int models_can_play(const schedule_network *network) { return network->out_rate == NULL && network->switches == 0; }
+int models_can_play(const schedule_network *network) {
+    return network->out_rate == NULL && network->switches == 0 && network->sockets == 0;
+}
 
 size_t models_together(const schedule *played, const schedule_network *const *networks, size_t count) {
     const schedule_network *first = networks[0];

@@ -88,9 +88,28 @@ def network_tables(
         acknowledgement_share=CROSS_TRAFFIC if calibration.crosstraffic else 0.0,
     )
     if isinstance(described, Platform):
+        sockets = [socket for _, socket in platform.places(procs, processes_per_node)]
+        tables = _with_sockets(tables, described, sockets, latency_factor)
         tables = _with_topology(tables, described, nodes, own_factor, handshake_factor)
     ports = ports_of(platform)
     return tables if ports is None or like_smpi else _with_ports(tables, ports, m)
+
+
+def _with_sockets(
+    tables: NetworkTables, described: Platform, sockets: Sequence[int], latency_factor: Doubles
+) -> NetworkTables:
+    """The tables with other times between the sockets of a node, if the platform describes these."""
+    rate, latency = sockets_of(described)
+    if rate is None and latency is None:
+        return tables
+    longer = 1.0 if rate is None else max(1.0, described.loopback_bytes_per_second / rate)
+    return replace(
+        tables,
+        socket_of=np.array(sockets),
+        cross_latency_seconds=tables.local_latency_seconds if latency is None else (latency * latency_factor)[None],
+        cross_transfer_seconds=tables.local_transfer_seconds * longer,
+        cross_rate=rate or 0.0,
+    )
 
 
 def _with_topology(
@@ -120,6 +139,14 @@ def ports_of(platform: HostPlatform) -> Ports | None:
     """The ports that a platform describes. Raises UsageError for platform XML."""
     described = _described(platform)[1]
     return described.ports if isinstance(described, Platform) else None
+
+
+def sockets_of(platform: HostPlatform) -> tuple[float | None, float | None]:
+    """The rate and the latency between sockets that a platform describes. Raises UsageError for platform XML."""
+    described = _described(platform)[1]
+    if not isinstance(described, Platform):
+        return None, None
+    return described.between_sockets_bytes_per_second, described.between_sockets_latency_seconds
 
 
 def _with_ports(tables: NetworkTables, ports: Ports, m: Doubles) -> NetworkTables:

@@ -155,6 +155,22 @@ static inline void play_compare(play *all, compared what, size_t number, uint32_
 }
 
 static inline size_t class_index(const play *all, int rank, uint32_t size) { return all->processes[rank].row + size; }
+
+/* Whether a message within a node goes from one socket to another, and its times. */
+static inline int play_crosses(const play *all, const message *one) {
+    const schedule_network *network = all->network;
+    return network->sockets > 0 && network->socket_of[one->source] != network->socket_of[one->destination];
+}
+
+static inline double play_local_latency(const play *all, const message *one) {
+    size_t at = class_index(all, one->source, one->size);
+    return (play_crosses(all, one) ? all->network->cross_latency_seconds : all->network->local_latency_seconds)[at];
+}
+
+static inline double play_local_transfer(const play *all, const message *one) {
+    size_t at = class_index(all, one->source, one->size);
+    return (play_crosses(all, one) ? all->network->cross_transfer_seconds : all->network->local_transfer_seconds)[at];
+}
 static inline size_t pair_index(const play *all, const message *one) {
     size_t classes = (size_t)all->network->classes;
     return all->processes[one->source].row * classes + all->processes[one->destination].row + one->size;

@@ -157,14 +157,14 @@ static void adjust_both(play *all, stage *at, size_t count_before) {
 
 static double latency_of(const play *all, const message *one) {
     if (one->is_local) {
-        return all->network->local_latency_seconds[class_index(all, one->source, one->size)];
+        return play_local_latency(all, one);
     }
     return between_nodes_latency(all, one);
 }
 
 static double transfer_of(const play *all, const message *one) {
     if (one->is_local) {
-        return all->network->local_transfer_seconds[class_index(all, one->source, one->size)];
+        return play_local_transfer(all, one);
     }
     return all->network->transfer_seconds[pair_index(all, one)];
 }
@@ -176,8 +176,13 @@ static int32_t port(int node, int direction) { return node * PORTS + direction; 
 /* The memory that processes of a node share when they exchange messages. */
 static int32_t memory(const play *all, int node) { return port(all->network->nodes, 0) + node; }
 
+/* What leaves a socket for others of its node. */
+static int32_t socket_port(const play *all, int node, int socket) {
+    return memory(all, all->network->nodes) + node * all->network->sockets + socket;
+}
+
 static int32_t link_stage(const play *all, int32_t link) {
-    return memory(all, all->network->nodes) + (all->link_of == NULL ? link : all->link_of[link]);
+    return socket_port(all, all->network->nodes, 0) + (all->link_of == NULL ? link : all->link_of[link]);
 }
 
 /* The stage at a place of a message's way. */
@@ -306,13 +311,19 @@ static void reach(play *all, int32_t index, int place, double seconds) {
     }
 }
 
+static int crosses_shared_port(const play *all, const message *one) {
+    return play_crosses(all, one) && all->network->cross_rate > 0;
+}
+
 static void find_way(play *all, const message *one, transit *over) {
     const schedule_network *network = all->network;
     int from = all->processes[one->source].node, to = all->processes[one->destination].node;
     int64_t links = 0;
     if (one->is_local) {
-        over->first = memory(all, from);
-        over->stages = 1;
+        int shares_port = crosses_shared_port(all, one);
+        over->first = shares_port ? socket_port(all, from, network->socket_of[one->source]) : memory(all, from);
+        over->last = memory(all, from);
+        over->stages = shares_port && network->memory_rate > 0 ? 2 : 1;
         return;
     }
     if (network->switches > 0) {
@@ -368,7 +379,7 @@ static void set_out(play *all, int32_t index, double seconds) {
 
 void ports_start(play *all, int32_t index, double seconds) {
     const message *one = &all->messages[index];
-    if (one->is_local && !(all->network->memory_rate > 0)) {
+    if (one->is_local && !(all->network->memory_rate > 0) && !crosses_shared_port(all, one)) {
         start_on_own_path(all, index, seconds);
         return;
     }
@@ -440,7 +451,8 @@ ports *ports_make(play *all) {
     }
     all->ports = play_checked(all, calloc(1, sizeof *all->ports));
     ports *to = all->ports;
-    to->stage_count = (size_t)memory(all, network->nodes) + (size_t)(network->switches > 0 ? network->links : 0);
+    to->stage_count =
+        (size_t)socket_port(all, network->nodes, 0) + (size_t)(network->switches > 0 ? network->links : 0);
     to->stages = play_checked(all, calloc(to->stage_count + 1, sizeof *to->stages));
     to->first_keys = play_checked(all, malloc((to->stage_count + 1) * SERVED_FIRST * sizeof *to->first_keys));
     to->busy.keys = play_checked(all, malloc((to->stage_count + 1) * sizeof *to->busy.keys));
@@ -462,6 +474,9 @@ ports *ports_make(play *all) {
             at->opposite = port(node, 1 - direction);
             at->burst_bytes = at->tokens = network->burst_bytes[class];
         }
+    }
+    for (int32_t i = socket_port(all, 0, 0); i < socket_port(all, network->nodes, 0); i++) {
+        to->stages[i].rate = network->cross_rate;
     }
     for (int link = 0; network->switches > 0 && link < network->links; link++) {
         stage *at = &to->stages[link_stage(all, link)];

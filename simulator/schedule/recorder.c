@@ -185,8 +185,7 @@ static void end_process(recording *to, process *one) {
     recording_keep(to, one);
     to->progress_of[one->rank] = RECORDED;
     to->changes++;
-    free(one->hierarchy); /* the communicators live as long as the recording */
-    one->hierarchy = NULL;
+    recording_forget_hierarchy(one);
     free(one->integers);
     one->integers = NULL;
     one->next_spare = to->spare;
@@ -295,7 +294,7 @@ static void release(recording *to) {
     while (to->processes != NULL) {
         process *next = to->processes->next_made;
         free(to->processes->words);
-        free(to->processes->hierarchy);
+        recording_forget_hierarchy(to->processes);
         free(to->processes->integers);
         free(to->processes);
         to->processes = next;

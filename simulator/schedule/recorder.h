@@ -88,6 +88,7 @@ typedef struct {
     int count;
     const int32_t *node_of; /* of each process, at least 0, for algorithms that split communicators by node; NULL: each
                                process has a node of its own */
+    const int32_t *socket_of;  /* of each process, on its node; NULL: a node is one socket */
     schedule_library *library; /* for mock-ups, which call a library's collectives; NULL: they cannot be recorded */
 } schedule_case;
 

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from collwise.algorithms.catalogue import Catalogue
+from collwise.platforms.hosts import Places
 from collwise.simulator.schedule.library import Schedule
 from collwise.simulator.timing import Case
 
@@ -22,8 +23,8 @@ _UNITS = 3
 _MOST_KEPT, _MOST_KEPT_BYTES = 32, 64 << 20
 """The number of recordings that are kept for other sizes, and their memory, which only a single one may exceed."""
 
-NodeOf = tuple[int, ...] | None
-"""The node of each process; None: by blocks."""
+NodeOf = tuple[int, ...] | Places | None
+"""The node of each process, and its socket there, if these count; None: by blocks."""
 
 
 def recorded(case: Case, node_of: NodeOf = None) -> tuple[Schedule, npt.NDArray[np.uint64]]:

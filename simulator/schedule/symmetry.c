@@ -3,7 +3,8 @@
 
 #include <stdlib.h>
 
-/* Whether all processes do the same as those a period before them, on nodes that are as far apart and alike. */
+/* Whether all processes do the same as those a period before them, on nodes that are as far apart and alike, and on
+ * sockets that have the same number. */
 static int repeats_after(const schedule *played, const schedule_network *network, int period) {
     const int32_t *node_of = network->node_of;
     int nodes = (int)((int64_t)network->nodes * period / played->procs);
@@ -12,7 +13,8 @@ static int repeats_after(const schedule *played, const schedule_network *network
         int node =
             node_of[rank] + nodes < network->nodes ? node_of[rank] + nodes : node_of[rank] + nodes - network->nodes;
         int is_alike = played->program_of[rank] == played->program_of[other] && node_of[other] == node &&
-                       network->class_of[node_of[rank]] == network->class_of[node];
+                       network->class_of[node_of[rank]] == network->class_of[node] &&
+                       (network->sockets == 0 || network->socket_of[rank] == network->socket_of[other]);
         if (!is_alike || (rank < period && node_of[rank] >= nodes)) {
             return 0;
         }

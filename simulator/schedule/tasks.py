@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from collwise.common.errors import unknown_name
+from collwise.platforms.hosts import Places
 from collwise.simulator.schedule.library import NetworkTables, Played, Schedule
 from collwise.simulator.schedule.pipelines import Sizes
 from collwise.simulator.timing import Case, Timing
@@ -28,37 +29,49 @@ PARTS: Mapping[str, tuple[str, ...]] = {
 }
 """The parts of each collective made of tasks, in the order in which a segment passes them (algorithms/tasks.c)."""
 
+BY_SOCKET = 3
+"""The value of `within`, the fanout of a case, with which there are three levels."""
+
+
+def parts_of(collective: str, within: int = 0) -> tuple[str, ...]:
+    """The parts of a collective; of three levels those between sockets, too. Raises UsageError if it has none."""
+    if collective not in PARTS:
+        raise unknown_name("collective with tasks", collective, PARTS)
+    if within != BY_SOCKET:
+        return PARTS[collective]
+    between_sockets = {"sr": ("sr", "nr"), "sb": ("nb", "sb")}
+    return tuple(part for one in PARTS[collective] for part in between_sockets.get(one, (one,)))
+
 
 def is_of_tasks(case: Case) -> bool:
     """Whether the case is such an experiment."""
     return case.experiment.partition(":")[0] == EXPERIMENT
 
 
-def time_tasks(case: Case, tables_of: Callable[[Sizes], NetworkTables], node_of: tuple[int, ...]) -> Timing:
+def time_tasks(case: Case, tables_of: Callable[[Sizes], NetworkTables], places: Places) -> Timing:
     """The timing of a case: seconds of the whole, and the ends of its tasks on each leader.
 
     Raises UsageError if it cannot be recorded, and the errors of `Schedule.play`.
     """
-    Schedule(case, node_of)  # names an experiment that is not one
+    Schedule(case, places)  # names an experiment that is not one
     _, first, end, steps = [*case.experiment.split(":"), "", "", ""][:4]
     begin, last = int(first or 0), task_count(case)
-    leaders = _leaders(np.array(node_of), case.root)
+    leaders = _leaders(np.array(places)[:, 0], case.root)
     windows = [f"{EXPERIMENT}:{begin}:{task}:{steps}" for task in range(begin + 1, min(int(end or last), last) + 1)]
-    plays = [_play(replace(case, experiment=window), tables_of, node_of) for window in windows]
+    plays = [_play(replace(case, experiment=window), tables_of, places) for window in windows]
     ends = np.array([played.ends[leaders] for played in plays])
     return Timing(case, plays[-1].seconds, plays[-1].root_seconds, samples=tuple(ends.T.ravel().tolist()))
 
 
 def task_count(case: Case) -> int:
     """The number of tasks of the whole collective. Raises UsageError if it has none."""
-    if case.collective not in PARTS:
-        raise unknown_name("collective with tasks", case.collective, PARTS)
+    parts = parts_of(case.collective, case.fanout)
     segments = max(1, -(-case.message_bytes // (case.segment_bytes or case.message_bytes)))
-    return segments + len(PARTS[case.collective]) - 1
+    return segments + len(parts) - 1
 
 
-def _play(case: Case, tables_of: Callable[[Sizes], NetworkTables], node_of: tuple[int, ...]) -> Played:
-    schedule = Schedule(case, node_of)
+def _play(case: Case, tables_of: Callable[[Sizes], NetworkTables], places: Places) -> Played:
+    schedule = Schedule(case, places)
     return schedule.play(tables_of(schedule.sizes))
 
 

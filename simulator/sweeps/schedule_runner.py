@@ -16,7 +16,7 @@ from collwise.simulator.execution.installations import file_digest
 from collwise.simulator.schedule.contest import contest_of, hold_contests
 from collwise.simulator.schedule.library import LIBRARY, Schedule
 from collwise.simulator.schedule.library_calls import LibraryDecisions
-from collwise.simulator.schedule.networks import network_tables, ports_of
+from collwise.simulator.schedule.networks import network_tables, ports_of, sockets_of
 from collwise.simulator.schedule.pipelines import KnownPlay, least_seconds, play_case_within
 from collwise.simulator.schedule.shared import uncut
 from collwise.simulator.schedule.tasks import is_of_tasks, time_tasks
@@ -64,6 +64,7 @@ class ScheduleRunner(Runner):
             "platform_digest": self.platform.digest(),
             "program_digest": file_digest(LIBRARY),
             "ports": str(self._ports),
+            "sockets": str(sockets_of(self.platform)),
             **(self._library.details if self._library is not None else {}),
         }
         return Configuration("simulated", self.platform.name, "schedule engine", tuple(sorted(details.items())))
@@ -143,19 +144,19 @@ class ScheduleRunner(Runner):
     def _timing(self, case: Case, known: list[KnownPlay] | None, most_seconds: float = math.inf) -> Timing | None:
         """The timing of a case, with an error if it cannot be played; None if it takes longer than that."""
         tables = partial(network_tables, self.platform, case.procs, case.processes_per_node)
-        node_of = self.platform.positions(case.procs, case.processes_per_node)
+        places = self.platform.places(case.procs, case.processes_per_node)
         try:
             if is_of_tasks(case):
-                return time_tasks(case, tables, node_of)
+                return time_tasks(case, tables, places)
             if is_mock_up(case):
                 # What the library runs, and so the schedule, changes with the message's size.
-                schedule = Schedule(case, node_of, self._library)
+                schedule = Schedule(case, places, self._library)
                 alone = schedule.play(tables(schedule.sizes))
                 return Timing(case, alone.seconds, alone.root_seconds)
             has_limit = most_seconds < math.inf and cost_of(case) > _FEW_MESSAGES
             if has_limit and least_seconds(case, tables) > most_seconds:
                 return None
-            played = play_case_within(case, tables, most_seconds, known, node_of)
+            played = play_case_within(case, tables, most_seconds, known, places)
         except CollwiseError as problem:
             return Timing(case, float("nan"), error=str(problem))
         return None if played is None else Timing(case, played.seconds, played.root_seconds)

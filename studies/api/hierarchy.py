@@ -12,6 +12,7 @@ from collwise.arguments import Names, Numbers, PlatformLike
 from collwise.common.errors import UsageError, unknown_name
 from collwise.platforms import HostPlatform
 from collwise.platforms.smpi import warn_of_free_messages
+from collwise.simulator.schedule.tasks import BY_SOCKET, parts_of
 from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
 from collwise.simulator.sweeps.mpi_runner import measure
 from collwise.simulator.timing import Case, Timing
@@ -19,8 +20,8 @@ from collwise.validation.hierarchy.machine import Predictor, Timer, predictor
 from collwise.validation.hierarchy.model_check import ModelCheck, check_model
 from collwise.validation.hierarchy.overlap import TaskStudy, study_tasks
 from collwise.validation.hierarchy.searches import BUDGET, PREDICT, SEARCHES
-from collwise.validation.hierarchy.space import WITHIN, Space
-from collwise.validation.hierarchy.tasks import SEGMENTS, parts_of
+from collwise.validation.hierarchy.space import SIMULATED, WITHIN, Space
+from collwise.validation.hierarchy.tasks import SEGMENTS
 from collwise.validation.hierarchy.tuning import Tuning, tune
 
 if TYPE_CHECKING:
@@ -123,10 +124,15 @@ def space_of(
         counts = arguments.counts(nodes) if nodes is not None else (len(platform.hosts),)
         for processes in per_node:
             platform.hosts_for(max(counts) * processes, processes)
-        if any(within_codes(within)):
+        ways = within_codes(within)
+        if not set(ways) <= set(SIMULATED):
             raise UsageError(
-                "--within: the processes of a simulated node always send messages; valid: point-to-point, and all with "
-                "an execution target"
+                "--within: the processes of a simulated node always send messages; valid: point-to-point and "
+                "by-socket, and all with an execution target"
+            )
+        if BY_SOCKET in ways and platform.sockets_per_node == 1:
+            raise UsageError(
+                f"--within by-socket: the nodes of platform '{platform.name}' have one socket; valid: point-to-point"
             )
         warn_of_free_messages(platform)
     else:
@@ -166,8 +172,9 @@ def time_tasks(
     Parameters: `collective`, 'bcast', 'reduce' or 'allreduce'; `platform`, on which `context` simulates, see
     `platform` and `session`; `nodes` and `ppn`, processes per node, by default all of the platform's; `segments`, sizes
     of the segments; `algorithms` between nodes; `within`, how the processes of a node communicate: 'point-to-point',
-    'shared-memory', 'one-sided'; `pieces`, in which a segment goes between nodes, 0 for whole ones; `tasks`, with how
-    many segments tasks are timed; `target` and `method`, to measure on an execution target instead.
+    'shared-memory', 'one-sided', or 'by-socket', which is a third level; `pieces`, in which a segment goes between
+    nodes, 0 for whole ones; `tasks`, with how many segments tasks are timed; `target` and `method`, to measure on an
+    execution target instead.
 
     Returns a TaskStudy for each configuration: `times`, the seconds of each leader and task, `stable_seconds`,
     `probes`, tasks alone and at once, and `overlap`. Raises UsageError for wrong arguments.

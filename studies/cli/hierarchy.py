@@ -82,7 +82,10 @@ _NODES = option("The number of nodes. Default: all of the platform's.", COUNTS)
 _PPN = option("Processes per node. Default: as the platform or the target says.", COUNTS)
 _ALGORITHMS = option("Algorithms between nodes: chain, binary, binomial, library.", NAMES, "chain,binary,binomial")
 _WITHIN = option(
-    "How processes of a node communicate: point-to-point, shared-memory, one-sided.", NAMES, "point-to-point"
+    "How processes of a node communicate: point-to-point, shared-memory, one-sided, or by-socket, point to point "
+    "within sockets and between them: a third level.",
+    NAMES,
+    "point-to-point",
 )
 _PIECES = option("The pieces in which a segment goes between nodes (ibs, irs); 0: it is not cut.", SIZES, "0")
 _COLLECTIVE = option("bcast, reduce or allreduce.", default="bcast")
@@ -120,6 +123,8 @@ def tasks(
     how = machine.options(ppn)
     if len(nodes or (1,)) > 1 or len(ppn or (1,)) > 1:
         raise UsageError("--nodes and --ppn take one number here")
+    if "by-socket" in within and len(within) > 1:
+        raise UsageError("--within: by-socket has other tasks than other ways (valid: by-socket alone)")
     space = space_of(collective, how, nodes, ppn, max(segments), segments, algorithms, within, pieces)
     with machine.simulation.context() as context, how.timers(context) as machines:
         studies = study_tasks(list(space.points()), machines.timer, number)

@@ -215,6 +215,17 @@ NODE = group(
     loopback_latency_seconds=option(
         "The latency between two processes of a node in us.", _US, names="--loopback-latency-us"
     ),
+    between_sockets_bytes_per_second=option(
+        "What the messages from one socket to others of its node share, in Gbyte/s (schedule engine only). "
+        "Default: no limit.",
+        _GBYTES,
+        names="--between-sockets-gbytes",
+    ),
+    between_sockets_latency_seconds=option(
+        "The latency between processes on two sockets of a node in us (schedule engine only). Default: as on one.",
+        _US,
+        names="--between-sockets-latency-us",
+    ),
     memory_bytes_per_second=option(
         "What all messages within a node share, in Gbyte/s. Default: no limit.", _GBYTES, names="--memory-gbytes"
     ),

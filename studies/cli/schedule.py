@@ -77,7 +77,7 @@ def schedule(
     check_thresholds_matter([entry], thresholds)
     (choice,) = with_thresholds(collective, [Choice(algorithm, cut)], thresholds)
     case = case_of(collective, choice, procs, size[0], per_node, root)
-    recorded = Schedule(case, platform.positions(procs, per_node), library_decisions(called))
+    recorded = Schedule(case, platform.places(procs, per_node), library_decisions(called))
     network = network_tables(platform, procs, per_node, recorded.sizes)
     trace, parts = path_parts(recorded, network)
     rounds, waiting = recorded.rounds(), recorded.rounds(every_send_waits=True)

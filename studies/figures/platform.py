@@ -201,7 +201,12 @@ def _draw_node(axes: Axes, platform: Platform) -> None:
     together = f"together {memory * 1e-9:.4g} GB/s" if memory else "shared by nobody"
     pair = f"{platform.loopback_bytes_per_second * 1e-9:.4g} GB/s a pair"
     latency = f"{platform.loopback_latency_seconds * 1e6:.3g} us"
-    axes.text(5, 1.55, f"between processes: {pair}, {latency}; {together}", ha="center", va="center", fontsize=8)
+    rate, crossing = platform.between_sockets_bytes_per_second, platform.between_sockets_latency_seconds
+    further = [f"{rate * 1e-9:.4g} GB/s"] if rate else []
+    further += [f"{crossing * 1e6:.3g} us"] if crossing is not None else []
+    between = f"; between sockets {', '.join(further)}" if further else ""
+    paths = f"between processes: {pair}, {latency}; {together}{between}"
+    axes.text(5, 1.55, paths, ha="center", va="center", fontsize=6 if further else 8)
     axes.add_patch(Rectangle((2.5, 0.15), 5, 0.9, facecolor=_SWITCH, edgecolor="none"))
     links = f"{platform.links_per_node} links, " if platform.links_per_node > 1 else ""
     interface = f"network interface: {links}{_rate(platform.node_bytes_per_second)}"

@@ -1,9 +1,9 @@
 /* Prints the tasks of a collective for which an observer is called.
  *
- *     task_names COLLECTIVE ALGORITHM SEGMENTS FIRST_TASK END_TASK STEPS
+ *     task_names COLLECTIVE ALGORITHM SEGMENTS FIRST_TASK END_TASK STEPS [by-socket]
  *
- * Two processes share a node. Each process of the first node prints a line: its rank and the names of its tasks, '-'
- * where it has nothing to do. END_TASK 0 and STEPS '-' stand for all. */
+ * Two processes share a node; by socket, two share a socket and four a node. Each process of the first node prints a
+ * line: its rank and the names of its tasks, '-' where it has nothing to do. END_TASK 0 and STEPS '-' stand for all. */
 #include "tasks.h"
 
 #include <stdio.h>
@@ -27,12 +27,12 @@ static void note(void *context, const collwise_task *task) {
 
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
-    if (argc != 7) {
+    if (argc < 7) {
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
-    int rank;
+    int rank, by_socket = argc > 7, on_node = by_socket ? 4 : 2;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    collwise_place(MPI_COMM_WORLD, rank / 2);
+    collwise_place(MPI_COMM_WORLD, rank / on_node, rank / 2);
     int bytes = atoi(argv[3]) * SEGMENT_BYTES;
     char *own = calloc((size_t)bytes, 1), *result = calloc((size_t)bytes, 1);
     collwise_call call = {.send = own,
@@ -47,9 +47,12 @@ int main(int argc, char **argv) {
                                   .steps = strcmp(argv[6], "-") == 0 ? NULL : argv[6],
                                   .after = note,
                                   .context = &tasks};
-    collwise_run_tasks(collwise_find(argv[1], argv[2]), &call, (collwise_parameters){.segment_bytes = SEGMENT_BYTES},
-                       &observer);
-    for (int one = 0; one < 2; one++) {
+    collwise_parameters with = {.segment_bytes = SEGMENT_BYTES};
+    if (by_socket) {
+        with.within = COLLWISE_WITHIN_SOCKETS;
+    }
+    collwise_run_tasks(collwise_find(argv[1], argv[2]), &call, with, &observer);
+    for (int one = 0; one < on_node; one++) {
         MPI_Barrier(MPI_COMM_WORLD);
         if (one == rank) {
             printf("%d%s\n", rank, tasks.names);

@@ -19,11 +19,11 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def names(program: Path, *arguments: object) -> list[list[str]]:
-    """The names of the tasks on the leader of a node, and on the other process there."""
+    """The names of the tasks on the leader of a node, and on the other processes there."""
     run = run_program("smpi", str(program), 6, [str(one) for one in arguments], platform=load("gros"))
     assert run.returncode == 0, run.error_text
-    lines = sorted(line.split() for line in run.output_lines if line[:1] in "01")
-    assert [line[0] for line in lines] == ["0", "1"]
+    lines = sorted(line.split() for line in run.output_lines if line[:1].isdigit())
+    assert [line[0] for line in lines] == [str(rank) for rank in range(len(lines))]
     return [line[1:] for line in lines]
 
 
@@ -50,6 +50,26 @@ def test_tasks_are_those_of_the_paper(program: Path, collective: str, expected: 
 )
 def test_tasks_of_three_segments(program: Path, collective: str, algorithm: str, expected: tuple[str, ...]) -> None:
     assert names(program, collective, algorithm, 3, 0, 0, "-") == [one.split() for one in expected]
+
+
+# By leaders of nodes, other processes of their sockets, leaders of other sockets, and other processes of these.
+BCAST_BY_SOCKET = ("ib nbib sbnbib sbnb sb", "- - sb sb sb", "- nb sbnb sbnb sb", "- - sb sb sb")
+REDUCE_BY_SOCKET = ("sr nrsr irnrsr irnr ir", "sr sr sr - -", "sr nrsr nrsr nr -", "sr sr sr - -")
+ALLREDUCE_BY_SOCKET = ("sr nr ir ib nb sb", "sr - - - - sb", "sr nr - - nb sb", "sr - - - - sb")
+
+
+@pytest.mark.parametrize(
+    ("collective", "segments", "expected"),
+    [
+        ("bcast", 3, BCAST_BY_SOCKET),
+        ("reduce", 3, REDUCE_BY_SOCKET),
+        ("allreduce", 1, ALLREDUCE_BY_SOCKET),
+        ("barrier", 1, ALLREDUCE_BY_SOCKET),
+    ],
+)
+def test_tasks_of_three_levels(program: Path, collective: str, segments: int, expected: tuple[str, ...]) -> None:
+    found = names(program, collective, "tasks_chain", segments, 0, 0, "-", "by-socket")
+    assert found == [one.split() for one in expected]
 
 
 def test_a_part_of_the_tasks_and_some_of_their_steps(program: Path) -> None:

@@ -59,14 +59,15 @@ static int plays_alike_in_a_batch(const schedule *made, const schedule_network *
     return expected->failed ? strcmp(problem, expected->problem) == 0 : seconds == expected->seconds;
 }
 
-/* Plays a schedule where nodes have `per_node` processes; the buffers hold two packets. Playing it again must have
- * the same result, and so must playing it on two equal models in one pass. */
+/* Plays a schedule where nodes have `per_node` processes, of three the last on a socket of its own; the buffers hold
+ * two packets. Playing it again must have the same result, and so must playing it on two equal models in one pass. */
 static schedule_result play(const schedule *made, int per_node, network_kind kind, schedule_protocol protocol) {
     size_t sizes = made->size_count;
     int nodes = (made->procs + per_node - 1) / per_node, groups = (nodes + GROUP - 1) / GROUP;
-    int32_t node_of[MOST_PROCS], class_of[MOST_PROCS] = {0}, group_of[MOST_PROCS];
+    int32_t node_of[MOST_PROCS], class_of[MOST_PROCS] = {0}, group_of[MOST_PROCS], socket_of[MOST_PROCS];
     for (int i = 0; i < MOST_PROCS; i++) {
         node_of[i] = i / per_node;
+        socket_of[i] = i % per_node / 2;
         group_of[i] = i / GROUP;
     }
     uint8_t *protocols = malloc(sizes + 1);
@@ -98,7 +99,12 @@ static schedule_result play(const schedule *made, int per_node, network_kind kin
                                 .gap_seconds = transfer,
                                 .receive_gap_seconds = transfer,
                                 .local_latency_seconds = nothing,
-                                .local_transfer_seconds = transfer};
+                                .local_transfer_seconds = transfer,
+                                .sockets = per_node > 2 ? 2 : 0,
+                                .socket_of = socket_of,
+                                .cross_latency_seconds = latency,
+                                .cross_transfer_seconds = transfer,
+                                .cross_rate = rate};
     if (kind != MODEL) {
         network.out_rate = network.in_rate = &rate;
         network.burst_bytes = &burst;
@@ -169,12 +175,27 @@ static int is_alike_alone(const schedule_case *wanted, const schedule *made) {
     return is_alike;
 }
 
-/* Algorithms by node are recorded on nodes of 4 processes, by turns. */
+/* A library that runs the catalogue's first algorithm. */
+static int first_algorithm(const char *collective, int procs, uint64_t message_bytes, schedule_choice *chosen) {
+    (void)message_bytes;
+    for (const collwise_algorithm *one = collwise_registry; one->collective != NULL; one++) {
+        if (strcmp(one->collective, collective) == 0 && one->guideline == NULL && !one->real_mpi_only &&
+            collwise_procs_objection(one, procs) == NULL) {
+            snprintf(chosen->algorithm, sizeof chosen->algorithm, "%s", one->name);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Algorithms by node are recorded on nodes of 4 processes, by turns, those with three levels on 2 sockets. */
 static int check(const collwise_algorithm *algorithm, int procs) {
     int cuts = algorithm->part_parameter != NULL;
-    int32_t nodes[MOST_PROCS];
+    int by_socket = algorithm->count_parameter != NULL && strcmp(algorithm->count_parameter, "within") == 0;
+    int32_t nodes[MOST_PROCS], sockets[MOST_PROCS];
     for (int rank = 0; rank < procs; rank++) {
         nodes[rank] = rank % ((procs + GROUP - 1) / GROUP);
+        sockets[rank] = rank % 2;
     }
     schedule_case wanted = {.experiment = "collective",
                             .collective = algorithm->collective,
@@ -183,7 +204,10 @@ static int check(const collwise_algorithm *algorithm, int procs) {
                             .root = procs - 1,
                             .message_bytes = MESSAGE_BYTES,
                             .part_bytes = cuts ? PART_BYTES : 0,
-                            .node_of = nodes};
+                            .count = by_socket ? COLLWISE_WITHIN_SOCKETS : 0,
+                            .node_of = nodes,
+                            .socket_of = sockets,
+                            .library = first_algorithm};
     char problem[200];
     schedule *made = schedule_record(&wanted, problem, sizeof problem);
     if (made == NULL) {
@@ -213,12 +237,13 @@ static int check(const collwise_algorithm *algorithm, int procs) {
 
 /* Wrong cases are refused with a reason. */
 static int check_refusals(void) {
-    const schedule_case wrong[] = {{"collective", "bcast", "none", 4, 0, 1, 0, 0, 0, 0, NULL, NULL},
-                                   {"collective", "bcast", "chain", 0, 0, 1, 0, 0, 0, 0, NULL, NULL},
-                                   {"collective", "bcast", "chain", 4, 4, 1, 0, 0, 0, 0, NULL, NULL},
-                                   {"none", "bcast", "chain", 4, 0, 1, 0, 0, 0, 0, NULL, NULL},
-                                   {"collective", "allgather", "neighbor_exchange", 3, 0, 1, 0, 0, 0, 0, NULL, NULL},
-                                   {"collective", "bcast", "chain", 4, 0, (uint64_t)1 << 31, 0, 0, 0, 0, NULL, NULL}};
+    const schedule_case wrong[] = {
+        {"collective", "bcast", "none", 4, 0, 1, 0, 0, 0, 0, NULL, NULL, NULL},
+        {"collective", "bcast", "chain", 0, 0, 1, 0, 0, 0, 0, NULL, NULL, NULL},
+        {"collective", "bcast", "chain", 4, 4, 1, 0, 0, 0, 0, NULL, NULL, NULL},
+        {"none", "bcast", "chain", 4, 0, 1, 0, 0, 0, 0, NULL, NULL, NULL},
+        {"collective", "allgather", "neighbor_exchange", 3, 0, 1, 0, 0, 0, 0, NULL, NULL, NULL},
+        {"collective", "bcast", "chain", 4, 0, (uint64_t)1 << 31, 0, 0, 0, 0, NULL, NULL, NULL}};
     int failures = 0;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         char problem[200] = "";

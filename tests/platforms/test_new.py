@@ -37,7 +37,10 @@ def make(tmp_path: Path, *options: str) -> tuple[str, Path]:
     return result.output, file
 
 
-NODE = "--nodes 64 --interconnect infiniband-hdr --cpus 2 --cores 64 --ppn 32 --memory-gbytes 80"
+NODE = (
+    "--nodes 64 --interconnect infiniband-hdr --cpus 2 --cores 64 --ppn 32 --memory-gbytes 80 "
+    "--between-sockets-gbytes 40 --between-sockets-latency-us 0.9"
+)
 FAT_TREE = "--topology fat-tree --nodes-per-switch 16 --oversubscription 2"
 
 
@@ -48,6 +51,8 @@ def test_a_cluster_with_a_2_to_1_fat_tree_in_one_command(tmp_path: Path) -> None
     assert made.topology == FatTree(16, preset.topology.hop_latency_seconds if preset.topology else 0.0, 2.0)
     assert (made.default_processes_per_node, made.cores_per_node, made.cpus_per_node) == (32, 64, 2)
     assert made.memory_bytes_per_second == 80e9
+    assert (made.between_sockets_bytes_per_second, made.between_sockets_latency_seconds) == (40e9, 0.9e-6)
+    assert '<prop id="collwise/sockets" value="2"/>' in made.xml_text()
     assert made.calibration == preset.calibration
     assert made.route == preset.route
     assert "estimated" in file.read_text()
@@ -69,6 +74,7 @@ def test_the_other_topologies(tmp_path: Path) -> None:
     ("options", "message"),
     [
         ("--nodes 4", "--gbits and --latency-us are needed, or --interconnect"),
+        ("--nodes 4 --interconnect tcp-1g --between-sockets-gbytes 40", "--between-sockets-gbytes is for nodes of sev"),
         ("--nodes 4 --interconnect infiniband", "unknown interconnect 'infiniband'; did you mean infiniband-hdr"),
         ("--nodes 4 --interconnect tcp-1g --topology torrus", "unknown topology 'torrus'; did you mean torus"),
         ("--nodes 4 --interconnect tcp-1g --topology torus", "needs --dimensions; --dimensions is missing"),

@@ -27,6 +27,19 @@ def test_cyclic_uses_the_nodes_of_blocks_evenly_in_turn(procs: int, per_node: in
     assert all(cyclic[rank] == cyclic[rank - nodes] for rank in range(nodes, len(cyclic)))
 
 
+@pytest.mark.parametrize("placement", ["block", "cyclic"])
+def test_the_ranks_of_a_node_lie_on_its_sockets_in_even_blocks(placement: str) -> None:
+    platform = placed(load("grisou"), placement)  # of two sockets
+    places = platform.places(17, 5)
+    assert tuple(node for node, _ in places) == platform.positions(17, 5)
+    of_node: dict[int, list[int]] = {}
+    for node, socket in places:
+        of_node.setdefault(node, []).append(socket)
+    expected = {2: [0, 1], 4: [0, 0, 1, 1], 5: [0, 0, 0, 1, 1]}
+    assert all(sockets == expected[len(sockets)] for sockets in of_node.values())
+    assert load("exact").places(3, 3) == ((0, 0), (0, 0), (0, 0))
+
+
 @given(st.lists(st.integers(0, 123), min_size=1, max_size=60))
 def test_a_placement_of_any_hosts_is_kept(ranks: list[int]) -> None:
     platform = PlacedPlatform(GROS, tuple(ranks), "file")

@@ -19,7 +19,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from collwise.models.piecewise import Array
-from collwise.validation.hierarchy.tasks import SEGMENTS, TaskTimes, parts_of
+from collwise.simulator.schedule.tasks import parts_of
+from collwise.validation.hierarchy.tasks import SEGMENTS, TaskTimes
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class TaskCosts:
         """The cost of a collective of so many segments. Raises ValueError for a number that was not provided for."""
         if segments in self.short:
             return self.short[segments].whole_seconds
-        if self.times is None or segments < (ends := len(parts_of(self.times.collective)) - 1):
+        if self.times is None or segments < (ends := len(self.times.parts) - 1):
             raise ValueError(f"no times of tasks for {segments} segments")
         each = self.times.seconds
         first, last = each[:, :ends].sum(axis=1), each[:, each.shape[1] - ends :].sum(axis=1)
@@ -44,13 +45,13 @@ class TaskCosts:
         return float(whole.max()) + self.times.tail_seconds
 
 
-def runs_needed(collective: str, segments: Iterable[int], most: int = SEGMENTS) -> tuple[int, ...]:
+def runs_needed(collective: str, segments: Iterable[int], most: int = SEGMENTS, within: int = 0) -> tuple[int, ...]:
     """The numbers of segments with which tasks must be timed, so that costs for all those numbers follow.
 
     A pipeline is timed with `most` segments, or as many as the longest one has; numbers below d - 1 each for itself.
     """
     asked = sorted(set(segments))
-    least = len(parts_of(collective)) - 1
+    least = len(parts_of(collective, within)) - 1
     long = [count for count in asked if count >= least]
     return (*(count for count in asked if count < least), *([min(max(long), most)] if long else ()))
 
@@ -58,7 +59,7 @@ def runs_needed(collective: str, segments: Iterable[int], most: int = SEGMENTS) 
 def costs_from(runs: Iterable[TaskTimes]) -> TaskCosts:
     """The costs from timed tasks of the numbers of segments that `runs_needed` says."""
     found = list(runs)
-    least = len(parts_of(found[0].collective)) - 1
+    least = len(found[0].parts) - 1
     long = [one for one in found if one.segments >= least]
     return TaskCosts(
         max(long, key=lambda one: one.segments) if long else None,

@@ -59,7 +59,10 @@ class Machine:
         for point in points:
             alike.setdefault(_tasks_key(point), []).append(point)
         runs = {
-            key: [task_case(group[0], count) for count in runs_needed(group[0].collective, _segments(group), most)]
+            key: [
+                task_case(group[0], count)
+                for count in runs_needed(group[0].collective, _segments(group), most, group[0].choice.fanout)
+            ]
             for key, group in alike.items()
         }
         found = self._timed([case for cases in runs.values() for case in cases])

@@ -10,10 +10,11 @@ import numpy as np
 
 from collwise.common.errors import CollwiseError
 from collwise.models.piecewise import Array
+from collwise.simulator.schedule.tasks import BY_SOCKET, parts_of
 from collwise.simulator.timing import Case
 from collwise.validation.hierarchy.machine import Timer
 from collwise.validation.hierarchy.space import Point
-from collwise.validation.hierarchy.tasks import SEGMENTS, TaskTimes, leader_seconds, parts_of, task_case, task_times
+from collwise.validation.hierarchy.tasks import SEGMENTS, TaskTimes, leader_seconds, task_case, task_times
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,21 @@ def study_tasks(points: Sequence[Point], timer: Timer, segments: int = SEGMENTS)
 
 
 def _probe_cases(point: Point) -> dict[Probe, Case]:
-    segments = len(parts_of(point.collective))
+    segments = len(parts_of(point.collective, point.choice.fanout))
+    return {probe: task_case(point, segments, probe.steps, probe.tasks) for probe in _probes(point)}
+
+
+def _probes(point: Point) -> Sequence[Probe]:
+    """The probes of a configuration. With three levels the part next to ib is nb, and ib may be a task later."""
     probes = _SINGLE_AND_BOTH.get(point.collective, ())
-    return {probe: task_case(point, segments, probe.steps, probe.tasks) for probe in probes}
+    if not probes or point.choice.fanout != BY_SOCKET:
+        return probes
+    later = parts_of(point.collective, BY_SOCKET).index("ib") - parts_of(point.collective).index("ib")
+    return [
+        Probe(
+            probe.title.replace("sb", "nb"),
+            probe.steps.replace("sb", "nb"),
+            range(probe.tasks.start + later, probe.tasks.stop + later),
+        )
+        for probe in probes
+    ]

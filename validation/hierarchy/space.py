@@ -14,6 +14,7 @@ from itertools import product
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
 from collwise.common.units import format_size
+from collwise.simulator.schedule.tasks import BY_SOCKET
 from collwise.simulator.timing import Case
 from collwise.validation.selection.cases import case_of
 from collwise.validation.selection.choice import Choice
@@ -24,8 +25,12 @@ PREFIX = "tasks_"
 BETWEEN = ("chain", "binary", "binomial", "library")
 """The algorithms between nodes by which an allreduce has the steps sr, ir, ib and sb, those of equation (4)."""
 
-WITHIN = ("point-to-point", "shared memory", "one-sided")
-"""The ways in which the processes of a node communicate, in the order of the parameter's values."""
+WITHIN = ("point-to-point", "shared memory", "one-sided", "by socket")
+"""The ways in which the processes of a node communicate, in the order of the parameter's values. By socket is a third
+level: point to point within sockets, and between one process of each."""
+
+SIMULATED = (0, BY_SOCKET)
+"""Those of them that can be simulated."""
 
 
 @dataclass(frozen=True, order=True)

@@ -3,7 +3,7 @@
 A message of u segments is worked off in steps. In step s the part k of the collective (the broadcast between nodes, ib,
 is part 0 of a broadcast; sb, that within nodes, part 1) works on segment s - k, if there is such a segment. What a
 leader does in one step is a task: ib(0), sbib(1), ..., sbib(u - 1), sb(u - 1) for a broadcast. Parts are named in the
-order of the paper, the last one first.
+order of the paper, the last one first. With three levels nb and nr, between the sockets of a node, are parts as well.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from collwise.common.errors import CollwiseError, unknown_name
+from collwise.common.errors import CollwiseError
 from collwise.models.piecewise import Array
-from collwise.simulator.schedule.tasks import EXPERIMENT, PARTS
+from collwise.simulator.schedule.tasks import EXPERIMENT, parts_of
 from collwise.simulator.timing import Case, Timing
 from collwise.validation.hierarchy.space import Point
 
@@ -22,16 +22,9 @@ SEGMENTS = 8
 """The number of segments with which tasks are timed: figure 3 shows sbib(1) to sbib(8), stable from the third on."""
 
 
-def parts_of(collective: str) -> tuple[str, ...]:
-    """The parts of a collective, sections III-A-1 and III-B-1. Raises UsageError for one without a cost model."""
-    if collective not in PARTS:
-        raise unknown_name("collective with tasks", collective, PARTS)
-    return PARTS[collective]
-
-
-def task_names(collective: str, segments: int) -> list[str]:
+def task_names(collective: str, segments: int, within: int = 0) -> list[str]:
     """The tasks of a leader in their order: ['ib(0)', 'sbib(1)', 'sb(1)'] for a broadcast of two segments."""
-    parts = parts_of(collective)
+    parts = parts_of(collective, within)
     names = []
     for step in range(segments + len(parts) - 1):
         present = [part for number, part in enumerate(parts) if 0 <= step - number < segments]
@@ -43,18 +36,25 @@ def task_names(collective: str, segments: int) -> list[str]:
 class TaskTimes:
     """The seconds that each leader (first axis) took for each task (second axis) of `segments` segments.
 
-    `tail_seconds` is by how much the last process ends after the last leader, as down a tree within a node.
+    `tail_seconds` is by how much the last process ends after the last leader, as down a tree within a node. `within`
+    says how the processes of a node communicate, by socket for instance.
     """
 
     collective: str
     segments: int
     seconds: Array
     tail_seconds: float = 0.0
+    within: int = 0
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The parts of the collective."""
+        return parts_of(self.collective, self.within)
 
     @property
     def names(self) -> list[str]:
         """The tasks in their order."""
-        return task_names(self.collective, self.segments)
+        return task_names(self.collective, self.segments, self.within)
 
     @property
     def whole_seconds(self) -> float:
@@ -64,7 +64,7 @@ class TaskTimes:
     @property
     def full(self) -> slice:
         """The tasks in which every part works on a segment; none if there are fewer segments than parts."""
-        depth = len(parts_of(self.collective))
+        depth = len(self.parts)
         return slice(depth - 1, max(self.segments, depth - 1))
 
     @property
@@ -108,6 +108,7 @@ def task_times(timing: Timing) -> TaskTimes:
     """The times of all tasks in a timing of `task_case`. Raises the errors of `leader_seconds`."""
     case = timing.case
     segments = -(-case.message_bytes // case.segment_bytes)
-    count = segments + len(parts_of(case.collective)) - 1
+    count = segments + len(parts_of(case.collective, case.fanout)) - 1
     seconds = leader_seconds(timing, count)
-    return TaskTimes(case.collective, segments, seconds, max(timing.seconds - float(seconds.sum(axis=1).max()), 0.0))
+    tail = max(timing.seconds - float(seconds.sum(axis=1).max()), 0.0)
+    return TaskTimes(case.collective, segments, seconds, tail, case.fanout)

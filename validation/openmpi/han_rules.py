@@ -35,7 +35,7 @@ _COLLECTIVES = ("allgather", "allreduce", "bcast", "gather", "reduce", "scatter"
 
 _BETWEEN = {"library": "libnbc"}
 _USUAL_BETWEEN = "adapt"
-_WITHIN = dict(zip(WITHIN, ("tuned", "sm", "sm"), strict=True))
+_WITHIN = dict(zip(WITHIN, ("tuned", "sm", "sm", "tuned"), strict=True))
 """HAN's component for each way within a node. Its one-sided one, SOLO, is in no release."""
 
 _UP_MODULES, _LOW_MODULES = ("libnbc", "adapt"), ("tuned", "sm")

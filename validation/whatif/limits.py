@@ -28,7 +28,7 @@ def limits_of(platform: HostPlatform, case: Case) -> dict[str, float]:
 
     Raises UsageError for platform XML, and if the algorithm cannot run on the case.
     """
-    node_of = platform.positions(case.procs, case.processes_per_node)
+    node_of = platform.places(case.procs, case.processes_per_node)
     schedule = Schedule(case, node_of)
     network = network_tables(platform, case.procs, case.processes_per_node, schedule.sizes)
     _, parts = path_parts(schedule, network)

@@ -81,7 +81,7 @@ class LiveMap:
         per_node = new.processes_per_node or self.grid.processes_per_node
         node_of: dict[int, NodeOf] = dict.fromkeys(self.grid.procs)
         if self._by_node:
-            node_of = {procs: new.platform.positions(procs, per_node) for procs in self.grid.procs}
+            node_of = {procs: new.platform.places(procs, per_node) for procs in self.grid.procs}
         described = getattr(new.platform, "base", new.platform)
         exact = not isinstance(described, Platform) or described.topology is not None or per_node > 1
         key = (exact, per_node if self._by_node else 1, *node_of.values())

@@ -32,8 +32,8 @@ typedef struct {
 typedef enum { PLAIN, REVERSED, DUPLICATE, COMMUNICATORS } communicator;
 static const char *const communicator_names[] = {"ranks as started", "ranks reversed", "duplicated communicator"};
 
-/* Which processes share a node, for the algorithms that look at this: as MPI says, on nodes of 1, 2, 3 and so on, by
- * turns on nodes of about 3, and each on a node of its own. */
+/* Which processes share a node, and a socket of it, for the algorithms that look at this: as MPI says, on nodes of 1,
+ * 2, 3 and so on, by turns on nodes of about 3, and each on a node of its own. */
 typedef enum { AS_STARTED, UNEVEN, CYCLIC, APART, PLACEMENTS } placement;
 static const char *const placement_names[] = {"", ", uneven nodes", ", cyclic placement", ", nodes of one process"};
 
@@ -170,12 +170,22 @@ static int node_of(placement placed, int rank, int procs) {
     }
 }
 
+/* A process's socket: on nodes of uneven sizes, sockets of 1, 2, 3 and so on; elsewhere by turns on two, and so on
+ * every other node of uneven size. */
+static int socket_of(placement placed, int rank, int procs) {
+    int node = node_of(placed, rank, procs), place = 0;
+    for (int other = 0; other < rank; other++) {
+        place += node_of(placed, other, procs) == node;
+    }
+    return placed == UNEVEN && node % 2 == 0 ? node_of(UNEVEN, place, procs) : place % 2;
+}
+
 static void place(MPI_Comm comm, placement placed) {
     int rank, procs;
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &procs);
     if (placed != AS_STARTED) {
-        collwise_place(comm, node_of(placed, rank, procs));
+        collwise_place(comm, node_of(placed, rank, procs), socket_of(placed, rank, procs));
     }
 }
 

@@ -49,7 +49,7 @@ static void collect(void *data, size_t bytes, int source) {
 }
 
 /* A member's rank among all processes. */
-static int process_of(MPI_Comm comm, int rank) {
+int recording_process_of(MPI_Comm comm, int rank) {
     if (comm == MPI_COMM_WORLD) {
         return rank;
     }
@@ -159,20 +159,20 @@ int MPI_Comm_free(MPI_Comm *comm) {
 
 int MPI_Send(const void *data, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm) {
     (void)type, (void)tag;
-    record_send(SCHEDULE_SEND, data, count, process_of(comm, destination));
+    record_send(SCHEDULE_SEND, data, count, recording_process_of(comm, destination));
     return 0;
 }
 
 int MPI_Recv(void *data, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status *status) {
     (void)type, (void)tag, (void)status;
-    record_receive(SCHEDULE_RECEIVE, data, count, process_of(comm, source));
+    record_receive(SCHEDULE_RECEIVE, data, count, recording_process_of(comm, source));
     return 0;
 }
 
 int MPI_Isend(const void *data, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm,
               MPI_Request *request) {
     (void)type, (void)tag;
-    record_send(SCHEDULE_START_SEND, data, count, process_of(comm, destination));
+    record_send(SCHEDULE_START_SEND, data, count, recording_process_of(comm, destination));
     *request = recording_now->now->requests++;
     return 0;
 }
@@ -180,14 +180,14 @@ int MPI_Isend(const void *data, int count, MPI_Datatype type, int destination, i
 int MPI_Issend(const void *data, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm,
                MPI_Request *request) {
     (void)type, (void)tag;
-    record_send(SCHEDULE_START_SYNCHRONOUS, data, count, process_of(comm, destination));
+    record_send(SCHEDULE_START_SYNCHRONOUS, data, count, recording_process_of(comm, destination));
     *request = recording_now->now->requests++;
     return 0;
 }
 
 int MPI_Irecv(void *data, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Request *request) {
     (void)type, (void)tag;
-    record_receive(SCHEDULE_START_RECEIVE, data, count, process_of(comm, source));
+    record_receive(SCHEDULE_START_RECEIVE, data, count, recording_process_of(comm, source));
     *request = recording_now->now->requests++;
     return 0;
 }

@@ -146,7 +146,11 @@ void recording_wait_for_messages(recording *to);
 void recording_begin_arrivals(recording *to);
 void recording_post(int is_send, int source, int destination, uint64_t bytes, int64_t request);
 
-/* The process's own rank in a communicator. */
+/* The process's own rank in a communicator, and the process that has a rank in it. */
 int recording_rank_in(MPI_Comm comm);
+int recording_process_of(MPI_Comm comm, int rank);
+
+/* Frees what is kept of nodes and sockets; the communicators live as long as the recording. */
+void recording_forget_hierarchy(process *of);
 
 #endif

@@ -107,7 +107,8 @@ void collwise_add_library_barrier(collwise_rounds *to) {
 }
 
 static _Noreturn void refuse_window(void) {
-    recording_fail(recording_now, "shared and one-sided memory of a node cannot be recorded: 'within' has to be 0");
+    recording_fail(recording_now,
+                   "shared and one-sided memory of a node cannot be recorded: 'within' has to be 0 or 3");
 }
 
 int collwise_window_takes(size_t element_bytes) {
@@ -174,4 +175,24 @@ collwise_hierarchy *collwise_hierarchy_of(MPI_Comm comm) {
         to->now->hierarchy = collwise_hierarchy_make(to->nodes, comm);
     }
     return to->now->hierarchy;
+}
+
+collwise_nodes *collwise_sockets_on_node(const collwise_hierarchy *of) {
+    const int32_t *socket_of = recording_now->wanted->socket_of;
+    int procs = collwise_size_of(of->node), *labels = recording_checked(malloc((size_t)procs * sizeof *labels));
+    for (int place = 0; place < procs; place++) {
+        labels[place] = socket_of == NULL ? 0 : socket_of[recording_process_of(of->node, place)];
+    }
+    collwise_nodes *made = collwise_nodes_make(labels, procs, of->node);
+    free(labels);
+    return made;
+}
+
+void recording_forget_hierarchy(process *of) {
+    if (of->hierarchy != NULL && of->hierarchy->sockets != NULL) {
+        free(of->hierarchy->sockets->nodes);
+        free(of->hierarchy->sockets);
+    }
+    free(of->hierarchy);
+    of->hierarchy = NULL;
 }

@@ -27,6 +27,8 @@ BY_NODE = [
     if one.by_node and not one.real_mpi_only
 ]
 PLACEMENTS = st.lists(st.integers(0, 6), min_size=1, max_size=40)
+PLACES = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), min_size=1, max_size=40)
+BY_SOCKET = 3
 
 
 def seconds(
@@ -45,17 +47,18 @@ def seconds(
     return schedule.play(replace(tables, node_of=placed, local_transfer_seconds=local)).seconds
 
 
-@given(st.sampled_from(BY_NODE), PLACEMENTS, st.integers(1, 5000), st.data())
+@given(st.sampled_from(BY_NODE), PLACEMENTS | PLACES, st.integers(1, 5000), st.data())
 def test_every_send_meets_its_receive_for_any_placement_and_root(
     algorithm: object, node_of: list[int], message_bytes: int, data: st.DataObject
 ) -> None:
+    counts = {"leaders": st.integers(1, 5), "within": st.sampled_from((0, BY_SOCKET))}
     root = data.draw(st.integers(0, len(node_of) - 1))
     part_bytes = data.draw(st.integers(1, 600))
     case = replace(
         case_of(algorithm, len(node_of), message_bytes, root),  # type: ignore[arg-type]
         segment_bytes=part_bytes if algorithm.pipelined else 0,  # type: ignore[attr-defined]
         limit_bytes=data.draw(st.integers(0, 600)) if algorithm.limit_parameter else 0,  # type: ignore[attr-defined]
-        fanout=data.draw(st.integers(1, 5)) if algorithm.count_parameter == "leaders" else 0,  # type: ignore[attr-defined]
+        fanout=data.draw(counts.get(algorithm.count_parameter, st.just(0))),  # type: ignore[attr-defined]
     )
     schedule = Schedule(case, node_of)
     for protocol in (EAGER, RENDEZVOUS, DEFERRED):
@@ -121,6 +124,44 @@ def test_messages_cross_between_nodes_as_often_as_the_leaders_algorithm_needs(
         schedule = Schedule(Case(collective, name, procs, message_bytes, root=root), node_of)
         assert seconds(schedule, node_of, 1.0) == pytest.approx(latencies), (collective, name)
         assert schedule.messages == messages, (collective, name)
+
+
+@given(PLACES, st.data())
+def test_by_socket_each_socket_gets_one_message_from_the_others_of_its_node(
+    places: list[tuple[int, int]], data: st.DataObject
+) -> None:
+    """Latencies between sockets on the longest path: those of a binomial tree of the sockets of a node."""
+    procs = len(places)
+    root = data.draw(st.integers(0, procs - 1))
+    nodes = np.unique([node for node, _ in places], return_inverse=True)[1]
+    sockets = [len({socket for at, socket in places if at == node}) for node, _ in places]
+    deepest = max(bin(socket).count("1") for socket in range(max(sockets)))
+    for collective, ways in (("bcast", 1), ("reduce", 1), ("allreduce", 2), ("barrier", 2)):
+        case = Case(
+            collective, "tasks_chain", procs, 0 if collective == "barrier" else 8, 0, BY_SOCKET,
+            root=0 if collective in ("allreduce", "barrier") else root,
+        )  # fmt: skip
+        schedule = Schedule(case, places)
+        assert schedule.messages == ways * (procs - 1)
+        none = np.zeros((1, len(schedule.sizes)))
+        tables = replace(
+            flat_network(schedule),
+            node_of=nodes,
+            socket_of=np.array([socket for _, socket in places]),
+            cross_latency_seconds=none + 1.0,
+            cross_transfer_seconds=none,
+        )
+        assert schedule.play(tables).seconds == pytest.approx(ways * deepest), collective
+
+
+def test_the_three_levels_work_on_different_segments_at_once() -> None:
+    """Where a segment takes as long on each level, as many segments take little longer than on one."""
+    places, segments = [(rank // 4, rank // 2 % 2) for rank in range(8)], 100
+    for collective, procs_on_way in (("bcast", 3), ("reduce", 3), ("allreduce", 6)):
+        case = Case(collective, "tasks_chain", 8, 1000 * segments, 1000, BY_SOCKET)
+        schedule = Schedule(case, places)
+        took = seconds(schedule, [node for node, _ in places], 0.0, 1e-3, 1e-3)
+        assert segments <= took <= (segments + procs_on_way) * (2 if collective == "allreduce" else 1), collective
 
 
 @pytest.mark.parametrize("node_of", [[0] * 13, list(range(13))], ids=["one node", "one process a node"])

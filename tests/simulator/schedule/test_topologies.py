@@ -124,6 +124,38 @@ def test_processes_of_a_node_share_its_memory_in_both_engines(
     assert played(memory, within) == pytest.approx(56 * (100_000 + ENVELOPE) / (5 * RATE), rel=1e-3)
 
 
+def test_messages_from_one_socket_to_others_share_a_port() -> None:
+    """Of a linear alltoall on a node of 2 sockets with 4 processes each, 16 messages leave either socket."""
+    size, cable, memory = 1_000_000, RATE / 10, 100 * RATE
+    within = Case("alltoall", "linear", 8, size, processes_per_node=8)
+    node = {"nodes": 1, "cpus_per_node": 2, "cores_per_node": 8, "loopback_bytes_per_second": RATE}
+    free = platform_with(None, **node)
+    limited = replace(free, between_sockets_bytes_per_second=cable)
+    assert played(free, within, like_smpi=False) < 1.1 * 4 * size / RATE
+    assert played(limited, within, like_smpi=False) == pytest.approx(16 * size / cable, rel=0.01)
+    # Through the node's memory as well, which limits nothing.
+    both = replace(limited, memory_bytes_per_second=memory)
+    assert played(both, within, like_smpi=False) == pytest.approx(16 * size / cable, rel=0.01)
+    # As much again is within sockets: 24 messages.
+    slow = replace(limited, memory_bytes_per_second=cable)
+    assert played(slow, within, like_smpi=False) == pytest.approx(56 * size / cable, rel=0.01)
+
+
+def test_a_message_to_another_socket_has_its_own_latency() -> None:
+    """On its way alone, and by its part of the critical path."""
+    node = {"nodes": 1, "cpus_per_node": 2, "cores_per_node": 2, "loopback_latency_seconds": 1e-6}
+    node |= {"loopback_bytes_per_second": 1e12}
+    platform = platform_with(None, between_sockets_latency_seconds=5e-6, **node)
+    case = Case("bcast", "linear", 2, 1, processes_per_node=2)
+    for ranks, latency in ((2, 5e-6), (4, 1e-6)):
+        schedule = Schedule(replace(case, procs=ranks, processes_per_node=ranks))
+        tables = network_tables(platform, ranks, ranks, schedule.sizes)
+        assert tables.socket_of is not None
+        parts = path_parts(schedule, tables)[1]
+        assert parts.seconds["latency"] == pytest.approx(5e-6)
+        assert schedule.play(tables).ends[1] == pytest.approx(latency, rel=0.01)
+
+
 @given(st.permutations(range(16)), st.sampled_from(sorted(TOPOLOGIES)))
 def test_a_barrier_takes_as_long_as_its_farthest_pairs_whatever_the_placement(order: list[int], name: str) -> None:
     platform = PlacedPlatform(platform_with(TOPOLOGIES[name][0]), tuple(order), "any")

@@ -68,6 +68,34 @@ def test_model(in_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "median error" in capsys.readouterr().out
 
 
+def test_a_third_level(capsys: pytest.CaptureFixture[str]) -> None:
+    """By socket there are other tasks; the model is as near, and the search may choose it."""
+    place = (*SMALL[:5], "8", *SMALL[6:], "--within")
+    run("tasks", *place, "by-socket", "--collective", "allreduce", "--algorithms", "chain", "--json")
+    [study] = json.loads(capsys.readouterr().out)
+    assert study["tasks"][:4] == ["sr(0)", "nrsr(1)", "irnrsr(2)", "ibirnrsr(3)"]
+    assert len(study["tasks"]) == 13
+    assert -0.01 <= study["overlap"] <= 1.01
+    run("tasks", *place, "by-socket", "--algorithms", "chain", "--json")
+    [study] = json.loads(capsys.readouterr().out)
+    assert list(study["alone_and_at_once"])[1:3] == ["nb(0)", "nb(0) and ib(1) at once"]
+    run("model", *place, "by-socket", *GRID, "--collective", "bcast", "--json")
+    assert json.loads(capsys.readouterr().out)["median_error"] < 0.1
+    both = ("point-to-point,by-socket", *GRID, "--collective", "allreduce", "--search", "exhaustive", "--json")
+    run("tune", *place, *both, "--table", "allreduce.table")
+    [document] = json.loads(capsys.readouterr().out)
+    assert document["searches"][0]["benchmarks"] == 2 * 10
+    assert "by socket" in {one["smod"] for one in document["decisions"]["exhaustive"]}
+    assert "within=3" in Path("allreduce.table").read_text()
+
+
+def test_a_third_level_needs_sockets(capsys: pytest.CaptureFixture[str]) -> None:
+    one_socket = ("--platform", "exact", "--nodes", "4", "--ppn", "2", "--engine", "schedule")
+    assert "platform 'exact' have one socket" in refused(capsys, "model", *one_socket, "--within", "by-socket")
+    ways = ("--within", "by-socket,point-to-point")
+    assert "by-socket alone" in refused(capsys, "tasks", *SMALL, *ways)
+
+
 def test_tune_and_what_it_writes(in_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     searches = ("--search", "exhaustive,exhaustive-heuristics,tasks-heuristics,tasks")
     written = ("-o", "bcast.json", "--table", "bcast.table", "--han-rules", "han.rules")

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from collwise.simulator.schedule.tasks import parts_of
 from collwise.simulator.timing import Case, Timing
 from collwise.validation.hierarchy.space import Space
-from collwise.validation.hierarchy.tasks import parts_of
 
 SPACE = Space(
     "bcast",

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collwise.common.errors import CollwiseError, UsageError
+from collwise.simulator.schedule.tasks import BY_SOCKET
 from collwise.simulator.timing import Case, Timing
 from collwise.validation.hierarchy.cost_model import costs_from, runs_needed
 from collwise.validation.hierarchy.tasks import TaskTimes, task_names, task_times
@@ -23,6 +24,8 @@ def test_tasks_have_the_papers_names() -> None:
     ]
     assert task_names("allreduce", 1) == ["sr(0)", "ir(0)", "ib(0)", "sb(0)"]
     assert task_names("reduce", 2) == ["sr(0)", "irsr(1)", "ir(1)"]
+    assert task_names("bcast", 2, BY_SOCKET) == ["ib(0)", "nbib(1)", "sbnb(1)", "sb(1)"]
+    assert task_names("allreduce", 1, BY_SOCKET) == ["sr(0)", "nr(0)", "ir(0)", "ib(0)", "nb(0)", "sb(0)"]
     with pytest.raises(UsageError, match="collective with tasks 'gather'; valid: bcast, reduce, allreduce"):
         task_names("gather", 2)
 

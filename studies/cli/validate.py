@@ -11,10 +11,10 @@ from collwise.common.errors import UsageError, note
 from collwise.common.units import format_seconds
 from collwise.simulator.store import Store
 from collwise.studies.cli import options
-from collwise.studies.cli.declare import COLLECTIVES, FOLDER, SIZES, command, flag, group, option
+from collwise.studies.cli.declare import COLLECTIVES, FOLDER, SIZES, NamedChoice, command, flag, group, option
 from collwise.studies.cli.output import check_failed, print_json, print_table
 from collwise.studies.cli.testbed import RATE
-from collwise.validation.testbed.shape import format_rate
+from collwise.validation.testbed.shape import TRANSPORTS, format_rate
 from collwise.validation.three_way.plan import BITS_PER_SECOND, NODES, RATES, usual_plan
 from collwise.validation.three_way.plan import COLLECTIVES as COMPARED
 
@@ -40,6 +40,11 @@ def validate(
         ),
         sizes=option("Message sizes: 8KiB:1MiB:x2. Default: 8 or 10 by collective, with --quick 3.", SIZES),
         quick=flag("Take some minutes only: three sizes, one test bed, fewer cases repeated and explained."),
+        transport=option(
+            "The settings of Open MPI on the main test bed (see 'collwise testbed up').",
+            NamedChoice("transport", TRANSPORTS),
+            TRANSPORTS[0],
+        ),
         models=option("Fit the models on the test beds and compare them.", default=True, names="--models/--no-models"),
     ),
     output: Path = option(

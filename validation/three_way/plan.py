@@ -86,10 +86,11 @@ def usual_plan(
     sizes: Sequence[int] | None = None,
     quick: bool = False,
     models: bool = True,
+    transport: str = TRANSPORTS[0],
 ) -> ThreeWayPlan:
     """The main scenario; unless `quick`, also 4 and 16 nodes, half the rate, and Open MPI's default transport.
 
-    The others have three sizes each.
+    The others have three sizes each. `transport` is that of the main scenario.
 
     Raises UsageError for collectives without a size (barrier), fewer than two nodes and empty messages.
     """
@@ -102,9 +103,10 @@ def usual_plan(
         raise UsageError(f"no comparison of {', '.join(unfit)}; valid: {', '.join(COLLECTIVES)}")
     few = {name: tuple(sizes or ()) or (_FEW_MESSAGES if name in _WHOLE else _FEW_BLOCKS) for name in collectives}
     if quick:
-        return ThreeWayPlan((Scenario(nodes, bits_per_second, few),), True, models, repeated=20, diagnosed=4)
+        return ThreeWayPlan((Scenario(nodes, bits_per_second, few, transport),), True, models, repeated=20, diagnosed=4)
     many = {name: tuple(sizes or ()) or (_MESSAGES if name in _WHOLE else _BLOCKS) for name in collectives}
     others = [Scenario(count, bits_per_second, few) for count in _OTHER_NODES if count != nodes]
     slower = Scenario(nodes, bits_per_second * _OTHER_RATE, few)
-    untuned = Scenario(nodes, bits_per_second, few, "default")
-    return ThreeWayPlan((Scenario(nodes, bits_per_second, many), *others, slower, untuned), False, models)
+    another = Scenario(nodes, bits_per_second, few, next(name for name in TRANSPORTS[::-1] if name != transport))
+    main = Scenario(nodes, bits_per_second, many, transport)
+    return ThreeWayPlan((main, *others, slower, another), False, models)

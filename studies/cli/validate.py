@@ -15,7 +15,7 @@ from collwise.studies.cli.declare import COLLECTIVES, FOLDER, SIZES, NamedChoice
 from collwise.studies.cli.output import check_failed, print_json, print_table
 from collwise.studies.cli.testbed import RATE
 from collwise.validation.testbed.shape import TRANSPORTS, format_rate
-from collwise.validation.three_way.plan import BITS_PER_SECOND, NODES, RATES, usual_plan
+from collwise.validation.three_way.plan import BITS_PER_SECOND, NODES, RATES, Scenario, usual_plan
 from collwise.validation.three_way.plan import COLLECTIVES as COMPARED
 
 
@@ -25,6 +25,13 @@ def validate(
     planned: dict[str, Any] = group(
         dict,
         nodes=option("The number of nodes of the main test bed.", click.IntRange(2, 64), NODES),
+        ranks_per_node=option(
+            "Processes on each node. With several, hierarchical algorithms are verified and compared, too, and Open "
+            "MPI's components tuned and HAN beside them; there are no models.",
+            click.IntRange(1, 64),
+            1,
+            names="--ppn",
+        ),
         bits_per_second=option(
             f"The rate of every port. Default: the highest of {', '.join(map(format_rate, RATES))} at which the "
             f"network limits messages, not the processors; with --quick {format_rate(BITS_PER_SECOND)}.",
@@ -67,7 +74,7 @@ def validate(
     given = planned.pop("bits_per_second")
     plan = usual_plan(**planned, bits_per_second=given or BITS_PER_SECOND)
     if given is None and not plan.quick:
-        plan = usual_plan(**planned, bits_per_second=_highest_rate(plan.main.nodes))
+        plan = usual_plan(**planned, bits_per_second=_highest_rate(plan.main))
     with Store(store) as opened:
         result = ThreeWayComparison(plan, opened, output, _tell).run()
     page, _ = report.write_validation(result, output)
@@ -81,17 +88,18 @@ def validate(
     check_failed(result.failed)
 
 
-def _highest_rate(nodes: int) -> float:
+def _highest_rate(main: Scenario) -> float:
     """The rate of the main test bed."""
     from collwise.validation.testbed.check import Check, highest_rate
-    from collwise.validation.testbed.shape import Shape
     from collwise.validation.three_way.pipeline import USUAL_NAME
 
     def tell(rate: float, found: Check) -> None:
         scaling = " and ".join(f"{one.scaling:.0%}" for one in found.exchanges)
-        note(f"{nodes} nodes at {format_rate(rate)}: an alltoall at half the rate takes {scaling} of twice the time")
+        note(
+            f"{main.nodes} nodes at {format_rate(rate)}: an alltoall at half the rate takes {scaling} of twice the time"
+        )
 
-    rate = highest_rate(Shape(nodes), RATES, USUAL_NAME, tell)
+    rate = highest_rate(main.shape, RATES, USUAL_NAME, tell)
     note(f"the main test bed has {format_rate(rate)} (--rate {format_rate(rate).replace(' ', '').replace('/s', '')})")
     return rate
 

@@ -1,8 +1,9 @@
 /* Runs every algorithm of the registry on real data and compares each byte with the collective's definition.
  *
- *     verify [--collective NAME] [--algorithm NAME] [--procs 1,2,5] [--quick] [--skip N]
+ *     verify [--collective NAME] [--algorithm NAME] [--by-node] [--procs 1,2,5] [--quick] [--skip N]
  *
- * Without --procs it takes every process count up to the number of processes started. One JSON line an algorithm:
+ * With --by-node it takes only algorithms that treat the processes of one node differently from others. Without --procs
+ * it takes every process count up to the number of processes started. One JSON line an algorithm:
  *     {"collective": .., "algorithm": .., "cases": N, "skipped": N, "failures": N, "first_failure": text or null}
  * where those skipped are cases to which the algorithm does not apply, and one for each test of communicators, as the
  * collective "isolation". At the end comes {"finished": true}.
@@ -23,7 +24,7 @@ enum { QUICK_CASES = 8, CASES = 19, CASES_OF_LARGE = 10, LARGE_PROCS = 18 };
 
 typedef struct {
     const char *collective, *algorithm; /* NULL: all */
-    bool quick;
+    bool by_node, quick;
     int skip;
     int listed;
     int procs[MOST_LISTED];
@@ -268,6 +269,10 @@ static options parse(int argc, char **argv, int world_procs) {
             options.quick = true;
             continue;
         }
+        if (strcmp(argv[i], "--by-node") == 0) {
+            options.by_node = true;
+            continue;
+        }
         if (value == NULL) {
             fail("unknown option, or no value after", argv[i]);
         } else if (strcmp(argv[i], "--collective") == 0) {
@@ -301,11 +306,11 @@ int main(int argc, char **argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     options options = parse(argc, argv, world_procs);
     for (const collwise_algorithm *each = collwise_registry; each->collective != NULL; each++) {
-        if (is_wanted(&options, each->collective, each->name, &wanted)) {
+        if ((each->by_node || !options.by_node) && is_wanted(&options, each->collective, each->name, &wanted)) {
             run_algorithm(each, &options);
         }
     }
-    for (int test = 0; verify_isolation_name(test) != NULL; test++) {
+    for (int test = 0; !options.by_node && verify_isolation_name(test) != NULL; test++) {
         if (is_wanted(&options, "isolation", verify_isolation_name(test), &wanted)) {
             verify_isolation(test, world_procs);
         }

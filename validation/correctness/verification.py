@@ -76,9 +76,7 @@ def verify(
     `collective` and `algorithm` narrow it down. `on_progress` gets one line of text whenever the program turns to
     another algorithm or process count. An engine that is missing or breaks is a failed result.
     """
-    options = ["--collective", collective] if collective else []
-    options += ["--algorithm", algorithm] if algorithm else []
-    options += ["--quick"] if quick else []
+    options = [*_only(collective, algorithm), *(["--quick"] if quick else [])]
     return [
         result
         for library in engines
@@ -87,19 +85,27 @@ def verify(
 
 
 def verify_hierarchical(
-    target: ExecutionTarget, collective: str | None = None, on_progress: Callable[[str], object] = lambda line: None
+    target: ExecutionTarget,
+    collective: str | None = None,
+    algorithm: str | None = None,
+    on_progress: Callable[[str], object] = lambda line: None,
 ) -> list[VerificationResult]:
     """Verifies every hierarchical algorithm on a target, on as many processes as there is room for.
 
     Each runs on the nodes as they are, on uneven ones, with cyclic placement and with one process on each node.
     """
-    options = ["--by-node", "--quick", *(["--collective", collective] if collective else [])]
+    options = ["--by-node", "--quick", *_only(collective, algorithm)]
     procs = (target.usual_procs,)
 
     def run(args: list[str], on_line: Callable[[str], None]) -> ProgramRun:
         return target.run("verify", max(procs), args, timeout_seconds=QUICK_TIME_LIMIT_SECONDS, on_line=on_line)
 
     return _verify(target.installation.library, target.installation.version, procs, options, run, on_progress)
+
+
+def _only(collective: str | None, algorithm: str | None) -> list[str]:
+    given = {"--collective": collective, "--algorithm": algorithm}
+    return [word for option, name in given.items() if name for word in (option, name)]
 
 
 Run = Callable[[list[str], Callable[[str], None]], ProgramRun]

@@ -29,7 +29,7 @@ _WHOLE = ("bcast", "reduce", "allreduce")
 _FEW_MESSAGES, _FEW_BLOCKS = (8192, 65536, 524288), (2048, 16384, 65536)
 # With several processes on each node there are three times as many algorithms.
 _SHARED_NODES_MESSAGES, _SHARED_NODES_BLOCKS = (4096, 16384, 65536, 262144), (1024, 4096, 16384)
-_FEW_SHARED_NODES_MESSAGES, _FEW_SHARED_NODES_BLOCKS = (8192, 65536), (2048, 8192)
+_FEW_SHARED_NODES_MESSAGES, _FEW_SHARED_NODES_BLOCKS = (8192, 32768), (2048, 8192)
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,7 @@ def choices_of_kind(rows: pd.DataFrame, source: str) -> pd.DataFrame:
         measured = {kind: fastest.loc[(*point, kind)] for kind in KINDS}
         best = min(KINDS, key=lambda kind: measured[kind].seconds)
         pair = measured[chosen], measured[best]
-        cost = slowdown(*(one.seconds for one in pair))
+        cost = float(slowdown(*(one.seconds for one in pair)))
         found.append((*point, chosen, best, cost, bool(cost > 0 and distinguishable(*pair))))
     return pd.DataFrame(found, columns=[*POINT, "chosen", "best", "slowdown", "certain"])
 

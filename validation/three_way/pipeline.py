@@ -74,7 +74,7 @@ class Validation:
     diagnoses: list[Diagnosis]
     failed: list[Timing]
     maker: str
-    components: pd.DataFrame
+    components: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=POINT))
     """The times of the MPI library's components by point, a column each; without rows where they were not measured."""
     verified: list[VerificationResult] = field(default_factory=list)
     """The hierarchical algorithms on the main test bed, where its nodes have several processes."""

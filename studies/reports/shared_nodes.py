@@ -31,6 +31,7 @@ MEDIAN_ERROR_LIMIT, MEAN_COST_LIMIT = 0.08, 0.05
 """Promised on nodes of several processes: the median error, and the mean cost of choosing flat or hierarchical."""
 _SOURCES = (SCHEDULED, SIMULATED)
 _LEADER = 2
+_LEAST_PART = 0.1
 
 
 def shared_node_sections(result: Validation) -> list[Section]:
@@ -190,17 +191,19 @@ def _tasks(studies: Sequence[TaskStudy]) -> Section:
         ]
     text = (
         "The parts of tasks alone and at once, and tasks one after another, measured on the leaders of the nodes; the "
-        "overlap is the share of the shorter part that is hidden behind the longer one (docs/hierarchy.md)."
+        "overlap is the share of the shorter part that is hidden behind the longer one (docs/hierarchy.md). A part that "
+        f"takes less than {_LEAST_PART:.0%} of the other one has none, since its time is lost in the variation of that one."
     )
     return Section("Tasks", [text], tables, pictures)
 
 
 def _task_row(study: TaskStudy) -> tuple[str, ...]:
     start = study.stable_from(min(_LEADER, len(study.times.seconds) - 1))
+    parts = [float(seconds.max()) for seconds in study.probes.values()][:2]
     return (
         study.point.choice.algorithm.removeprefix("tasks_"),
         *(format_seconds(float(seconds.max())) for seconds in study.probes.values()),
         format_seconds(float(study.stable_seconds.max())),
         "-" if start is None else str(start),
-        f"{study.overlap:.0%}",
+        f"{study.overlap:.0%}" if min(parts) >= _LEAST_PART * max(parts) else "-",
     )

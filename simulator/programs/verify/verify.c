@@ -12,6 +12,7 @@
  * the cases of each communicator says where it was, and a second run with --skip goes on behind it: N algorithms are
  * left out. */
 #include "verify.h"
+#include "timing.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -171,13 +172,34 @@ static int node_of(placement placed, int rank, int procs) {
     }
 }
 
-static void place(MPI_Comm comm, placement placed) {
-    int rank, procs;
+/* Real nodes cannot share the memory of others: where there are several, they are divided, and for a cyclic placement
+ * the ranks go round them by turns. Simulated nodes have one process each here, and share nothing. */
+static MPI_Comm place(MPI_Comm comm, placement placed) {
+    int rank, procs, neighbours, first, local_rank;
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &procs);
-    if (placed != AS_STARTED) {
-        collwise_place(comm, node_of(placed, rank, procs));
+    if (placed == AS_STARTED) {
+        return comm;
     }
+    int label = node_of(placed, rank, procs);
+    if (!SIMULATED) {
+        MPI_Comm node;
+        MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node);
+        MPI_Comm_size(node, &neighbours);
+        MPI_Comm_rank(node, &local_rank);
+        MPI_Allreduce(&rank, &first, 1, MPI_INT, MPI_MIN, node);
+        MPI_Comm_free(&node);
+        MPI_Allreduce(MPI_IN_PLACE, &neighbours, 1, MPI_INT, MPI_MAX, comm);
+        if (neighbours < procs && placed == CYCLIC) {
+            MPI_Comm by_turns;
+            MPI_Comm_split(comm, 0, local_rank * procs + rank, &by_turns);
+            MPI_Comm_free(&comm);
+            return by_turns;
+        }
+        label += neighbours < procs ? first * procs : 0;
+    }
+    collwise_place(comm, label);
+    return comm;
 }
 
 static void run_cases(const collwise_algorithm *algorithm, MPI_Comm comm, const char *where, unsigned first,
@@ -212,7 +234,7 @@ static void run_on(const collwise_algorithm *algorithm, const options *options, 
     if (comm == MPI_COMM_NULL) {
         verify_skip(tally, (int)cases + 1);
     } else {
-        place(comm, placed);
+        comm = place(comm, placed);
         run_cases(algorithm, comm, where, first, cases, tally);
         MPI_Comm_free(&comm);
     }

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from collwise.common.errors import UsageError, note
+from collwise.common.errors import CollwiseError, UsageError, note
 from collwise.common.units import format_seconds
 from collwise.simulator.store import Store
 from collwise.studies.cli import options
@@ -86,6 +86,8 @@ def validate(
         print_table("Simulated against measured", columns, rows, left=promises.left)
         click.echo(f"{page}: {format_seconds(sum(stage.seconds for stage in result.stages))}")
     check_failed(result.failed)
+    if wrong := [one for one in result.verified if not one.ok]:
+        raise CollwiseError(f"{len(wrong)} algorithms are wrong; first: {wrong[0].name}: {wrong[0].first_failure}")
 
 
 def _highest_rate(main: Scenario) -> float:

@@ -191,8 +191,8 @@ def _tasks(studies: Sequence[TaskStudy]) -> Section:
         ]
     text = (
         "The parts of tasks alone and at once, and tasks one after another, measured on the leaders of the nodes; the "
-        "overlap is the share of the shorter part that is hidden behind the longer one (docs/hierarchy.md). A part that "
-        f"takes less than {_LEAST_PART:.0%} of the other one has none, since its time is lost in the variation of that one."
+        "overlap is the share of the shorter part that is hidden behind the longer one (docs/hierarchy.md). Where one "
+        f"part takes less than {_LEAST_PART:.0%} of the other, its time is lost in the variation of that one."
     )
     return Section("Tasks", [text], tables, pictures)
 

@@ -12,7 +12,7 @@
  * the cases of each communicator says where it was, and a second run with --skip goes on behind it: N algorithms are
  * left out. */
 #include "verify.h"
-#include "timing.h"
+#include "../timing.h"
 
 #include <stdio.h>
 #include <stdlib.h>

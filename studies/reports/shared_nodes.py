@@ -85,7 +85,8 @@ def _verified(result: Validation) -> Section:
 
 
 def _kinds(rows: pd.DataFrame) -> Section:
-    errors, chosen = [], []
+    errors: list[tuple[object, ...]] = []
+    chosen: list[tuple[object, ...]] = []
     for source in _SOURCES:
         for kind, mine in with_kind(rows).groupby("kind", sort=False):
             found = errors_of(mine, source)

@@ -41,8 +41,8 @@ def write_validation(result: Validation, folder: Path) -> tuple[Path, Path]:
     plan = result.plan
     intro = (
         f"Real {result.maker} over TCP on test beds of network namespaces, beside the same cases simulated on a "
-        "platform calibrated there from messages between two nodes, and predicted by models fitted there. Errors are "
-        "relative to measured times; slowdowns compare the measured time of a pick with that of the best of all "
+        f"platform calibrated there from messages between two processes, and predicted by {_predicts(result)}. Errors "
+        "are relative to measured times; slowdowns compare the measured time of a pick with that of the best of all "
         "measured algorithms." + (" This is a quick look: fewer sizes, one test bed." if plan.quick else "")
     )
     main = result.main
@@ -52,6 +52,10 @@ def write_validation(result: Validation, folder: Path) -> tuple[Path, Path]:
         *(_others(result), _by_algorithm(main), _made(result)),
     ]
     return write_sections("Predicted, simulated, measured", intro, sections, folder, STEM)
+
+
+def _predicts(result: Validation) -> str:
+    return "the schedule engine" if result.plan.main.ranks_per_node > 1 else "models fitted there"
 
 
 def _shown(by_source: Mapping[str, T]) -> dict[str, T]:

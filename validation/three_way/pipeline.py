@@ -201,7 +201,7 @@ class ThreeWayComparison:
         if bed.bed.shape.ranks_per_node == 1:
             return []
         with self._stage(f"{bed.name}: hierarchical algorithms verified"):
-            collectives = self.plan.main.sizes
+            collectives = (*self.plan.main.sizes, "barrier")
             return [result for name in collectives for result in verify_hierarchical(bed, name)]
 
     def _components(self, bed: TestBed, scenario: Scenario) -> pd.DataFrame:

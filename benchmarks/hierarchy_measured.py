@@ -19,6 +19,8 @@ SHOWN = ("scatter", "overlap-bcast", "trend-bcast", "overlap-allreduce", "trend-
 HEAD = (
     "# Hierarchical collectives: measured\n\n"
     "<!-- Written by benchmarks/hierarchy_measured.py from the report of `collwise validate`; do not edit. -->\n\n"
+    "Times on a test bed whose nodes have several processes, beside the same cases simulated (SMPI) and predicted (the "
+    "schedule engine) on a platform calibrated there from messages between two processes. "
     "[hierarchy.md](hierarchy.md#measured) says how this was measured, and what it shows.\n"
 )
 _FIGURE = re.compile(r"\n!\[([^]]*)\]\(validation-([^)]*)\.png\)\n")
@@ -29,7 +31,7 @@ def main() -> int:
         print("the folder of a report is needed: collwise validate --testbed --ppn 4 --output FOLDER", file=sys.stderr)
         return 2
     folder = Path(sys.argv[1])
-    _, _, text = (folder / "validation.md").read_text(encoding="utf-8").partition("\n")
+    _, heading, text = (folder / "validation.md").read_text(encoding="utf-8").partition("\n## ")
 
     def placed(match: re.Match[str]) -> str:
         caption, name = match.groups()
@@ -38,7 +40,7 @@ def main() -> int:
         shutil.copyfile(folder / f"validation-{name}.png", DOCS / "figures" / f"{NAME}-{name}.png")
         return f"\n![{caption}](figures/{NAME}-{name}.png)\n"
 
-    (DOCS / f"{NAME}.md").write_text(HEAD + _FIGURE.sub(placed, text), encoding="utf-8")
+    (DOCS / f"{NAME}.md").write_text(HEAD + heading + _FIGURE.sub(placed, text), encoding="utf-8")
     return 0
 
 

@@ -3,8 +3,10 @@
     ./collwise validate --testbed --quick --no-models --rate 50Mbit --store 1.sqlite --json > 1.json
     (the same later, with another store, into 2.json and 3.json)
     .venv/bin/python benchmarks/validation_runs.py 1.json 2.json 3.json
+    .venv/bin/python benchmarks/validation_runs.py "4 nodes=4.json" "25 Mbit/s=25.json"
 
-Each run needs a store of its own, since stored times are not measured again. The table is Markdown.
+Each run needs a store of its own, since stored times are not measured again. The table is Markdown; runs without a name
+are numbered. Measured times are compared where two runs have the same cases on the same test bed.
 """
 
 from __future__ import annotations
@@ -27,8 +29,9 @@ def main() -> int:
     if len(sys.argv) < 3:
         print("at least two files that `collwise validate --json` wrote are needed", file=sys.stderr)
         return 2
-    runs = [json.loads(Path(name).read_text(encoding="utf-8")) for name in sys.argv[1:]]
-    columns = ("quantity", *(f"run {number + 1}" for number in range(len(runs))))
+    given = [text.rpartition("=") for text in sys.argv[1:]]
+    runs = [json.loads(Path(file).read_text(encoding="utf-8")) for _, _, file in given]
+    columns = ("quantity", *(name or f"run {number}" for number, (name, _, _) in enumerate(given, 1)))
     rows = []
     for source, title in SOURCES.items():
         for least, suffix in ((0, ""), (FROM_BYTES, ", from 8 KiB")):
@@ -37,7 +40,8 @@ def main() -> int:
                 rows.append((f"{title}{suffix}: {quantity}", *(shown(score[quantity]) for score in scores)))
     print(markdown_table(columns, rows, left=1), end="")
     for first, second in combinations(range(len(runs)), 2):
-        print(f"\nRuns {first + 1} and {second + 1}: {agreement(runs[first], runs[second])}")
+        if same := agreement(runs[first], runs[second]):
+            print(f"\nRuns {first + 1} and {second + 1}: {same}")
     return 0
 
 
@@ -66,11 +70,13 @@ def values(run: Run, source: str, least_bytes: int) -> dict[str, float]:
 
 
 def agreement(one: Run, other: Run) -> str:
-    """How far the measured times of two runs differ."""
+    """How far the measured times of two runs differ; empty where they have no case in common."""
     seconds = {_case(row): row["seconds"] for row in one["rows"]}
     differences = sorted(
         abs(row["seconds"] / seconds[_case(row)] - 1) for row in other["rows"] if _case(row) in seconds
     )
+    if not differences:
+        return ""
     within = sum(difference <= 0.05 for difference in differences)
     return (
         f"the measured times of {len(differences)} cases differ by {shown(statistics.median(differences))} in the "

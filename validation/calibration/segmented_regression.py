@@ -101,7 +101,7 @@ def fit_segments(
     x, y = np.asarray(sizes, float), np.asarray(seconds, float)
     scale = np.maximum(y if scale_seconds is None else np.asarray(scale_seconds, float), 1e-9)
     unit = scale * np.maximum(_TOLERATED, 0.0 if relative_errors is None else np.asarray(relative_errors, float))
-    deviations = np.abs(_deviations(x, y / unit))
+    deviations = np.abs(_deviations(x, y, unit))
     noise = max(1.0, float(np.median(deviations)) / _MEDIAN_OF_NORMAL)
     huber = np.minimum(1.0, _HUBER * noise / np.maximum(deviations, 1e-12))
     cost = _LineCost(least, through_origin).fit(np.stack([x, y, np.sqrt(huber) / unit], axis=1))
@@ -126,12 +126,12 @@ def _ends(cost: _LineCost, count: int, noise: float, most_segments: int) -> list
         penalty *= 1.5
 
 
-def _deviations(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The deviation of each point from the line through its neighbours, scaled to the noise of a single point."""
+def _deviations(x: np.ndarray, y: np.ndarray, unit: np.ndarray) -> np.ndarray:
+    """The deviation of each point from the line through its neighbours, over that which their units let expect."""
     if len(x) < 3:
         return np.zeros(len(x))
     apart = x[2:] - x[:-2]
     share = np.where(apart > 0, (x[1:-1] - x[:-2]) / np.maximum(apart, 1), 0.5)
     expected = y[:-2] + share * (y[2:] - y[:-2])
-    inner = (y[1:-1] - expected) / np.sqrt(1 + share**2 + (1 - share) ** 2)
+    inner = (y[1:-1] - expected) / np.sqrt(unit[1:-1] ** 2 + (share * unit[2:]) ** 2 + ((1 - share) * unit[:-2]) ** 2)
     return np.concatenate([[inner[0]], inner, [inner[-1]]])

@@ -25,8 +25,8 @@ COUNT_PARAMETERS = tuple(LEAST_COUNTS)
 
 CATALOGUE_PATH = Path(__file__).with_name("catalogue.toml")
 LIBRARIES_PATH = Path(__file__).with_name("libraries.toml")
-LIBRARIES = ("mpich", "intel", "mvapich2", "ucc")
-"""MPI libraries, besides Open MPI, whose names of our algorithms the catalogue has."""
+LIBRARIES = ("mpich", "intel", "mvapich2", "ucc", "pgmpi")
+"""MPI libraries besides Open MPI, and PGMPITuneLib (pgmpi), whose names of our algorithms the catalogue has."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,7 @@ class Algorithm:
     intel: int | None = None
     mvapich2: int | None = None
     ucc: str = ""
+    pgmpi: str = ""
 
     def name_in(self, library: str) -> str:
         """The name or id of the same algorithm in one of LIBRARIES; empty if that has none."""

@@ -237,9 +237,9 @@ def export(
 
     Parameters: `decisions`, what `select` returned, or files that it was saved in; `path`, the file to write, if any;
     `format_name`, 'openmpi' (classic dynamic rules), 'openmpi-json', 'collwise' (the table of `collwise run`), 'mpich'
-    (its selection file), 'mpich-variables', 'intel', 'mvapich2', 'ucc' or 'smpi'; `openmpi_version`, whose algorithm
-    ids classic rules have; `mpich_version`, '4.0' or '4.1' for 4.1 and later; `procs`, for formats that hold for one
-    process count, which one.
+    (its selection file), 'mpich-variables', 'intel', 'mvapich2', 'ucc', 'smpi' or 'prf' (a profile of
+    PGMPITuneLib); `openmpi_version`, whose algorithm ids classic rules have; `mpich_version`, '4.0' or '4.1' for 4.1
+    and later; `procs`, for formats that hold for one process count, which one.
 
     Returns the text of the rules. A choice that the format cannot say is replaced by the best one that it can, and a
     note says what that costs. Raises UsageError for what cannot be written at all, and for a file that cannot be

@@ -315,7 +315,7 @@ def export(
         "For mpich: 4.0, or 4.1 for later ones.", declare.NamedChoice("version", MPICH_VERSIONS), MPICH_VERSIONS[0]
     ),
     procs: int | None = option(
-        "For formats that hold for one process count (mpich-variables, mvapich2, smpi): which.", click.IntRange(1)
+        "For formats that hold for one process count (mpich-variables, mvapich2, smpi, prf): which.", click.IntRange(1)
     ),
     output: Path = option("The rules file.", NEW_FILE, required=True, names="-o --output"),
     check: bool = flag("Run the installed library with the rules and see what it does; for openmpi and mpich."),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from collwise.common.errors import UsageError
-from collwise.validation.exports import mpich, openmpi_json, variables
+from collwise.validation.exports import mpich, openmpi_json, pgmpi, variables
 from collwise.validation.exports.expressed import Expressed, Substitution, expressed
 from collwise.validation.exports.mpich import selection_file
 from collwise.validation.openmpi.rules import inexpressible, openmpi_rules
@@ -65,6 +65,9 @@ FORMATS = {
         Format("mvapich2", "MVAPICH2's tuning variables", "mvapich2", _SOURCE, one_procs=True),
         Format("ucc", "UCC's UCC_TL_UCP_TUNE", "ucc", _SOURCE),
         Format(SMPI, "options of SMPI", SMPI, "smpirun $(cat {file})", by_size=False, one_procs=True),
+        Format(
+            "prf", "a profile of PGMPITuneLib", pgmpi.NAME, "PGMPI_PARAMS=--ppath=$(dirname {file})", one_procs=True
+        ),
     )
 }
 
@@ -126,6 +129,7 @@ _WRITERS: dict[str, _Write] = {
     "mvapich2": lambda said, procs, _: variables.mvapich2(said, procs or 1),
     "ucc": lambda said, procs, _: variables.ucc(said),
     SMPI: lambda said, procs, _: variables.smpi(said, procs or 1),
+    "prf": lambda said, procs, _: pgmpi.profile_text(pgmpi.profile_of(said, procs or 1)),
 }
 
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collwise.predictions import FittedModel, fit, predict
     from collwise.questions import SweepResult, WhatIfResult, live_map, whatif, whatif_application, whatif_sweep
     from collwise.stored import configurations, prune, results
-    from collwise.timings import measure, simulate
+    from collwise.timings import measure, measure_adaptively, simulate
 
 __all__ = [
     "CollwiseError",
@@ -57,6 +57,7 @@ __all__ = [
     "fit",
     "live_map",
     "measure",
+    "measure_adaptively",
     "model_tasks",
     "platform",
     "predict",
@@ -81,7 +82,7 @@ _MODULES = {
     "predictions": ("FittedModel", "fit", "predict"),
     "questions": ("SweepResult", "WhatIfResult", "live_map", "whatif", "whatif_application", "whatif_sweep"),
     "stored": ("configurations", "prune", "results"),
-    "timings": ("measure", "simulate"),
+    "timings": ("measure", "measure_adaptively", "simulate"),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -20,7 +20,7 @@ from collwise.common.units import counted
 from collwise.models.interface import CollectiveModel
 from collwise.platforms import HostPlatform, known, load
 from collwise.platforms.smpi import charges_overheads, warn_of_free_messages
-from collwise.predictions import ModelLike, model_from
+from collwise.predictions import ModelLike, model_from, predicted_times
 from collwise.simulator.timing import Case, Timing
 from collwise.stored import chosen_configurations
 from collwise.validation.exports.formats import FORMATS, exported
@@ -311,16 +311,7 @@ class _Filler:
             return {case: one.seconds for case, one in sweep.timings.items() if one.ok}, sweep.configuration.maker
         assert self.model is not None
         fitted = model_from(self.model, self.model_name)
-        found = {
-            case: float(
-                fitted.predict(
-                    case.collective, case.algorithm, case.procs, case.message_bytes, case.segment_bytes, case.fanout
-                )
-            )
-            for case in cases
-            if case.algorithm in fitted.algorithms(case.collective)
-        }
-        return {case: one for case, one in found.items() if not math.isnan(one)}, f"model {fitted.name}"
+        return predicted_times(fitted, cases), f"model {fitted.name}"
 
 
 def _measured_platform(store: Store, platform: PlatformLike | None) -> str:

@@ -95,8 +95,9 @@ class Ports:
     the token buckets of rate-limited links do. A message takes `latency_seconds` besides the port's time and the
     overheads of the calibration, and one that waits for its receiver `handshake_seconds` more, before it leaves.
     Acknowledgements take `acknowledgement_share` of a flow's rate in the opposite direction. The sender of a message
-    that waits for its receiver continues when only `send_buffer_bytes` of it are left. Without `buffers` the switch
-    never loses anything.
+    that waits for its receiver continues when only `send_buffer_bytes` of it are left. A message within a node takes
+    `loopback_latency_seconds`, overheads included, and passes at `loopback_bytes_per_second`; if the latter is 0 it
+    takes what SMPI's parameters say. Without `buffers` the switch never loses anything.
     """
 
     bytes_per_second: float
@@ -105,6 +106,8 @@ class Ports:
     burst_bytes: float = 0.0
     acknowledgement_share: float = 0.0
     send_buffer_bytes: float = 0.0
+    loopback_latency_seconds: float = 0.0
+    loopback_bytes_per_second: float = 0.0
     buffers: Buffers | None = None
 
 

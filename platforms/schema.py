@@ -141,8 +141,10 @@ HETEROGENEOUS_CLUSTER = {
 }
 HETEROGENEOUS_NETWORK = {key: NETWORK[key] for key in ("loopback_bytes_per_second", "loopback_latency_seconds")}
 PORTS = _keys(
-    "bytes_per_second latency_seconds handshake_seconds? burst_bytes? acknowledgement_share? send_buffer_bytes?",
+    "bytes_per_second latency_seconds handshake_seconds? burst_bytes? acknowledgement_share? send_buffer_bytes? "
+    "loopback_latency_seconds? loopback_bytes_per_second?",
     burst_bytes=_AMOUNT,
+    loopback_bytes_per_second=_AMOUNT,
     send_buffer_bytes=_AMOUNT,
     acknowledgement_share=Key("a number from 0 to below 1", lambda v: is_number(v) and 0 <= v < 1, float),
 )

@@ -197,7 +197,8 @@ static void finish_if_done(play *all, int32_t index) {
         }
         request *received = &all->processes[one->destination].requests[one->receive_slot];
         received->is_free =
-            one->protocol == SCHEDULE_RENDEZVOUS && all->network->protocol[one->size] == SCHEDULE_DEFERRED;
+            (one->is_local && all->network->without_local_overheads) ||
+            (one->protocol == SCHEDULE_RENDEZVOUS && all->network->protocol[one->size] == SCHEDULE_DEFERRED);
         complete(all, one->destination, one->receive_slot, seconds, after);
         free_message(all, index);
     }
@@ -472,8 +473,9 @@ static int perform(play *all, int rank, schedule_word word, int is_resumed) {
             post_receive(all, (message_ends){peer, rank, count, is_within}, size, slot, now->clock);
         } else {
             size_t at = class_index(all, rank, size);
+            double overhead = (kind == SCHEDULE_SEND ? network->send_seconds : network->start_seconds)[at];
             spend(all, rank, SCHEDULE_SPENT_SENDING, peer, size,
-                  (kind == SCHEDULE_SEND ? network->send_seconds : network->start_seconds)[at]);
+                  is_within && network->without_local_overheads ? 0 : overhead);
             message_ends ends = {rank, peer, count == 0 ? 0 : (uint32_t)procs - count, is_within};
             post_send(all, ends, size, slot, now->clock, play_protocol_of(kind, network->protocol[size]));
         }

@@ -157,6 +157,7 @@ class _Network(ctypes.Structure):
         ("acknowledgement_share", c_double),
         ("send_buffer_bytes", c_double),
         ("memory_rate", c_double),
+        ("without_local_overheads", c_int),
         ("switches", c_int),
         ("links", c_int),
         *_pointers("switch_of", "answer_factor"),
@@ -198,6 +199,7 @@ class NetworkTables:
     acknowledgement_share: float = 0.0
     send_buffer_bytes: float = 0.0
     memory_rate: float = 0.0
+    without_local_overheads: bool = False
     switch_of: npt.NDArray[np.integer] | None = None
     link_rate: Doubles | None = None
     route_first: npt.NDArray[np.integer] | None = None
@@ -256,7 +258,7 @@ class NetworkTables:
         made.nodes, made.classes = len(self.class_of), len(self.send_seconds)
         made.senders_wait_for_arrival = self.senders_wait_for_arrival
         made.acknowledgement_share, made.memory_rate = self.acknowledgement_share, self.memory_rate
-        made.send_buffer_bytes = self.send_buffer_bytes
+        made.send_buffer_bytes, made.without_local_overheads = self.send_buffer_bytes, self.without_local_overheads
         if self.route_first is not None and self.link_rate is not None:
             made.switches, made.links = math.isqrt(len(self.route_first) - 1), len(self.link_rate)
         if self.buffers is not None:

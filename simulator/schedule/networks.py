@@ -124,6 +124,13 @@ def ports_of(platform: HostPlatform) -> Ports | None:
 
 def _with_ports(tables: NetworkTables, ports: Ports, m: Doubles) -> NetworkTables:
     rates = np.array([ports.bytes_per_second])
+    if ports.loopback_bytes_per_second > 0:
+        tables = replace(
+            tables,
+            local_latency_seconds=np.full((1, len(m)), ports.loopback_latency_seconds),
+            local_transfer_seconds=(m / ports.loopback_bytes_per_second)[None],
+            without_local_overheads=True,
+        )
     return replace(
         tables,
         latency_seconds=np.full((1, 1, len(m)), ports.latency_seconds),

@@ -9,12 +9,15 @@ import click
 from rich.console import Console
 
 from collwise.algorithms.catalogue import Catalogue
-from collwise.common.errors import CollwiseError
+from collwise.common.errors import CollwiseError, UsageError
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import COLLECTIVE, command, flag, named_choices, option
 from collwise.studies.cli.output import print_json, print_table
 from collwise.validation.correctness.verification import PROCS as ENGINES
 from collwise.validation.correctness.verification import verify as run_verification
+from collwise.validation.correctness.verification import verify_hierarchical
+from collwise.validation.testbed.bed import USUAL_NAME, running
+from collwise.validation.testbed.target import TestBed
 
 
 @command("verify --library smpi --collective barrier --quick")
@@ -25,6 +28,12 @@ def verify(
     collective: str | None = option("Only this one.", COLLECTIVE),
     algorithm: str | None = option("Only this one."),
     quick: bool = flag("Run fewer process counts and cases."),
+    testbed: str | None = option(
+        "Only hierarchical algorithms, on the test bed of that name, which must be up.",
+        metavar="[NAME]",
+        is_flag=False,
+        flag_value=USUAL_NAME,
+    ),
     simgrid: str | None = options.SIMGRID,
     as_json: bool = options.JSON,
 ) -> None:
@@ -36,9 +45,17 @@ def verify(
     if collective is not None:
         Catalogue.load().collective(collective)
         if algorithm is not None:
-            Catalogue.load().algorithm(collective, algorithm)
+            entry = Catalogue.load().algorithm(collective, algorithm)
+            if testbed is not None and not entry.by_node:
+                raise UsageError(
+                    f"--testbed verifies hierarchical algorithms only, which {collective} {algorithm} is not"
+                )
+    target = None if testbed is None else TestBed(running(testbed))
     with Console(stderr=True).status("verifying") as status:
-        results = run_verification(libraries, collective, algorithm, quick, status.update, smpi_version=simgrid)
+        if target is not None:
+            results = verify_hierarchical(target, collective, algorithm, status.update)
+        else:
+            results = run_verification(libraries, collective, algorithm, quick, status.update, smpi_version=simgrid)
     if as_json:
         print_json([asdict(result) for result in results])
     else:

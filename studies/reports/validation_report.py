@@ -16,6 +16,7 @@ from collwise.models.registry import MODELS
 from collwise.studies.figures import three_way as draw
 from collwise.studies.reports.markdown import percent
 from collwise.studies.reports.sections import Picture, Section, TextTable, write_sections
+from collwise.studies.reports.shared_nodes import shared_node_document, shared_node_sections
 from collwise.studies.reports.testbed_check import COLUMNS, check_rows, check_words
 from collwise.validation.measurement.repeatability import WANTED
 from collwise.validation.three_way.conditions import CONDITIONS
@@ -46,7 +47,8 @@ def write_validation(result: Validation, folder: Path) -> tuple[Path, Path]:
     )
     main = result.main
     sections = [
-        *(limits(result), _errors(main), _ranks(main), _slowdowns(main), _repeated(result), _causes(result)),
+        *(limits(result), _errors(main), _ranks(main), _slowdowns(main), *shared_node_sections(result)),
+        *(_repeated(result), _causes(result)),
         *(_others(result), _by_algorithm(main), _made(result)),
     ]
     return write_sections("Predicted, simulated, measured", intro, sections, folder, STEM)
@@ -390,4 +392,5 @@ def document(result: Validation) -> dict[str, Any]:
             for row in records(own(result.table))
         ],
         "failed": [asdict(one) for one in result.failed],
+        **(shared_node_document(result) if result.plan.main.ranks_per_node > 1 else {}),
     }

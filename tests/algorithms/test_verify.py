@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 
 from collwise.simulator.execution import installations as engines
+from collwise.simulator.execution.local_machine import LocalMachine
+from collwise.simulator.execution.targets import ModifiedTarget
 from collwise.validation.correctness import verification
-from collwise.validation.correctness.verification import VerificationResult, verify
+from collwise.validation.correctness.verification import VerificationResult, verify, verify_hierarchical
 from tests.needs import each, need, needs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -93,6 +95,23 @@ def test_one_algorithm_can_be_chosen() -> None:
     assert (result.collective, result.algorithm) == ("gather", "linear")
     assert result.ok
     assert result.procs == verification.QUICK_PROCS["smpi"]
+
+
+class Nodes(ModifiedTarget):
+    """This machine as a target with room for three processes."""
+
+    def __init__(self) -> None:
+        super().__init__(LocalMachine("openmpi"), {})
+        self.usual_procs = 3
+
+
+@needs("openmpi")
+def test_hierarchical_algorithms_alone_on_a_target() -> None:
+    built("openmpi")
+    results = verify_hierarchical(Nodes(), "barrier")
+    entries = CATALOGUE["barrier"]["algorithm"]
+    assert [result.algorithm for result in results] == [one["name"] for one in entries if one.get("by_node")]
+    assert all(result.ok and result.procs == (3,) for result in results)
 
 
 @pytest.mark.slow

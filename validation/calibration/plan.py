@@ -82,8 +82,9 @@ def size_plan(
 ) -> CalibrationPlan:
     """Measurements over log-uniform random sizes in random order.
 
-    All are between the pairs of `processes` side by side, except for ping-pongs between the first two processes of a
-    node that has several. The times of `nominal` determine how often each is repeated.
+    All are between the pairs of `processes` side by side. Where nodes have several processes, ping-pongs between the
+    first two of each of these nodes are added, of the first node only if one pair measures alone. The times of
+    `nominal` determine how often each is repeated.
     """
     chance = random.Random(1)
     most = grid.most_bytes
@@ -104,8 +105,10 @@ def size_plan(
             delay = 2 * one_way + _SLACK_SECONDS if kind == Kind.RECEIVE else 0.0
             case = case_of_kind(kind, processes, processes_per_node, size, count, delay)
             made.append((case, _repetitions(grid, messages * one_way)))
+    nodes = processes if len(processes) > 2 else processes[:1]
+    neighbours = tuple(rank + place for rank in nodes for place in (0, 1))
     for size in _sizes(chance, grid.least_bytes, most, grid.calls if processes_per_node > 1 else 0):
-        case = case_of_kind(Kind.PING_PONG, (0, 1), processes_per_node, size)
+        case = case_of_kind(Kind.PING_PONG, neighbours, processes_per_node, size)
         made.append((case, _repetitions(grid, 2 * size / nominal.loopback_bytes_per_second)))
     for size in _sizes(chance, 1024, 2**20, 8):
         case = case_of_kind(Kind.REDUCE, processes, processes_per_node, -(-size // 8) * 8)

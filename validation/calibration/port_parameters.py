@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from scipy.optimize import least_squares
@@ -63,6 +64,21 @@ def fit_ports(
         burst_bytes=rounded(burst),
         acknowledgement_share=rounded(min(max(share, 0.0), _MOST_ACKNOWLEDGEMENTS)),
         send_buffer_bytes=rounded(max(buffered, 0.0)),
+    )
+
+
+def with_loopback(ports: Ports | None, inside: Sequence[MessageTime]) -> Ports | None:
+    """The ports with the path within a node, fitted to one-way times of messages there; unchanged if there are too few.
+
+    The times contain the overheads, which are others than between nodes: there TCP takes them.
+    """
+    if ports is None or len(inside) < _LEAST_POINTS:
+        return ports
+    base, per_byte = _base_and_slope(inside, lambda size: 0.0)
+    return replace(
+        ports,
+        loopback_latency_seconds=rounded(max(base, 0.0)),
+        loopback_bytes_per_second=rounded(1 / max(per_byte, 1e-15)),
     )
 
 

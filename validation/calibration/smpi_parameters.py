@@ -25,7 +25,7 @@ from collwise.validation.calibration.latency_and_bandwidth import (
     rounded,
 )
 from collwise.validation.calibration.points import CalibrationPoint, Kind, of_kind
-from collwise.validation.calibration.port_parameters import fit_ports
+from collwise.validation.calibration.port_parameters import fit_ports, with_loopback
 from collwise.validation.calibration.segmented_regression import Segment, fit_segments, value_at
 
 CROSSTRAFFIC = 0.05
@@ -105,10 +105,11 @@ def fit_platform(points: Sequence[CalibrationPoint], nominal: Platform) -> tuple
     crosstraffic = bool(ratios) and statistics.median(ratios) > 1 + CROSSTRAFFIC / 2
     platform = _platform(nominal, network, overheads, crosstraffic, _reduce_seconds_per_byte(times(Kind.REDUCE)))
     ports = fit_ports(alone, times(Kind.SEND), ratios, overheads.blocking, limit, link_bytes_per_second)
-    platform = replace(platform, ports=ports)
+    inside = times(Kind.PING_PONG, within_node=True)
+    platform = replace(platform, ports=with_loopback(ports, inside))
     segments = {Kind.SEND: overheads.os, Kind.ISEND: overheads.ois, Kind.RECEIVE: overheads.or_}
     segments[Kind.PING_PONG] = network
-    return _with_loopback(platform, times(Kind.PING_PONG, within_node=True), overheads), segments
+    return _with_loopback(platform, inside, overheads), segments
 
 
 def _fit_overheads(

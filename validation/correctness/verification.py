@@ -15,6 +15,8 @@ from collwise.common.errors import CollwiseError
 from collwise.platforms import load
 from collwise.simulator.execution.installations import find_installation
 from collwise.simulator.execution.local_machine import run_program
+from collwise.simulator.execution.processes import ProgramRun
+from collwise.simulator.execution.targets import ExecutionTarget
 
 # Communicator sizes. Polling makes more real processes than cores slow, MPICH's most of all.
 PROCS = {
@@ -74,9 +76,7 @@ def verify(
     `collective` and `algorithm` narrow it down. `on_progress` gets one line of text whenever the program turns to
     another algorithm or process count. An engine that is missing or breaks is a failed result.
     """
-    options = ["--collective", collective] if collective else []
-    options += ["--algorithm", algorithm] if algorithm else []
-    options += ["--quick"] if quick else []
+    options = [*_only(collective, algorithm), *(["--quick"] if quick else [])]
     return [
         result
         for library in engines
@@ -84,11 +84,81 @@ def verify(
     ]
 
 
+def verify_hierarchical(
+    target: ExecutionTarget,
+    collective: str | None = None,
+    algorithm: str | None = None,
+    on_progress: Callable[[str], object] = lambda line: None,
+) -> list[VerificationResult]:
+    """Verifies every hierarchical algorithm on a target, on as many processes as there is room for.
+
+    Each runs on the nodes as they are, on uneven ones, with cyclic placement and with one process on each node.
+    """
+    options = ["--by-node", "--quick", *_only(collective, algorithm)]
+    procs = (target.usual_procs,)
+
+    def run(args: list[str], on_line: Callable[[str], None]) -> ProgramRun:
+        return target.run("verify", max(procs), args, timeout_seconds=QUICK_TIME_LIMIT_SECONDS, on_line=on_line)
+
+    return _verify(target.installation.library, target.installation.version, procs, options, run, on_progress)
+
+
+def _only(collective: str | None, algorithm: str | None) -> list[str]:
+    given = {"--collective": collective, "--algorithm": algorithm}
+    return [word for option, name in given.items() if name for word in (option, name)]
+
+
+Run = Callable[[list[str], Callable[[str], None]], ProgramRun]
+"""Runs the program with some arguments, and passes each line of output on."""
+
+
 def _verify_under(
     library: str, options: Sequence[str], quick: bool, on_progress: Callable[[str], object], simgrid: str | None
 ) -> list[VerificationResult]:
     procs = (QUICK_PROCS if quick else PROCS)[library]
-    version = ""
+    try:
+        version = find_installation(library, simgrid).version
+    except CollwiseError as error:
+        return [_result(library, "", procs, {"failures": 1, "first_failure": " ".join(str(error).split())})]
+
+    def run(args: list[str], on_line: Callable[[str], None]) -> ProgramRun:
+        return run_program(
+            library,
+            "verify",
+            max(procs),
+            args,
+            platform=load(_PLATFORM) if library == "smpi" else None,
+            simgrid=simgrid,
+            timeout_seconds=QUICK_TIME_LIMIT_SECONDS if quick else TIME_LIMIT_SECONDS,
+            on_line=on_line,
+        )
+
+    return _verify(library, version, procs, options, run, on_progress)
+
+
+def _result(library: str, version: str, procs: tuple[int, ...], record: Mapping[str, Any]) -> VerificationResult:
+    return VerificationResult(
+        engine=library,
+        version=version,
+        collective=record.get("collective", ""),
+        algorithm=record.get("algorithm", ""),
+        cases=record.get("cases", 0),
+        skipped=record.get("skipped", 0),
+        failures=record.get("failures", 0),
+        first_failure=record.get("first_failure"),
+        procs=procs,
+    )
+
+
+def _verify(
+    library: str,
+    version: str,
+    procs: tuple[int, ...],
+    options: Sequence[str],
+    run: Run,
+    on_progress: Callable[[str], object],
+) -> list[VerificationResult]:
+    """The results of all algorithms; the program is run again behind each one that ends it."""
     records: list[dict[str, Any]] = []
 
     def follow(line: str) -> None:
@@ -103,40 +173,20 @@ def _verify_under(
                 on_progress(f"{library} {version}: {call}")
 
     def result(record: Mapping[str, Any]) -> VerificationResult:
-        return VerificationResult(
-            engine=library,
-            version=version,
-            collective=record.get("collective", ""),
-            algorithm=record.get("algorithm", ""),
-            cases=record.get("cases", 0),
-            skipped=record.get("skipped", 0),
-            failures=record.get("failures", 0),
-            first_failure=record.get("first_failure"),
-            procs=procs,
-        )
+        return _result(library, version, procs, record)
 
     results: list[VerificationResult] = []
     while True:
         records.clear()
         try:
-            version = find_installation(library, simgrid).version
-            run = run_program(
-                library,
-                "verify",
-                max(procs),
-                ["--procs", ",".join(map(str, procs)), "--skip", str(len(results)), *options],
-                platform=load(_PLATFORM) if library == "smpi" else None,
-                simgrid=simgrid,
-                timeout_seconds=QUICK_TIME_LIMIT_SECONDS if quick else TIME_LIMIT_SECONDS,
-                on_line=follow,
-            )
+            ended = run(["--procs", ",".join(map(str, procs)), "--skip", str(len(results)), *options], follow)
         except CollwiseError as error:
             return [*results, result({"failures": 1, "first_failure": " ".join(str(error).split())})]
         results += [result(record) for record in records if "cases" in record]
         if any("finished" in record for record in records):
             return results
         culprit = records[-1] if records and "started" in records[-1] else {}
-        problem = f"{culprit['started']}: {run.problem}" if culprit else run.problem
+        problem = f"{culprit['started']}: {ended.problem}" if culprit else ended.problem
         results.append(result({**culprit, "failures": 1, "first_failure": problem}))
         # The tests of isolation run all algorithms: one that breaks a run would break each of them.
         if culprit.get("collective") in (None, "isolation"):

@@ -68,11 +68,12 @@ class Shape:
     def title(self) -> str:
         """A short title for names of platforms: '8x100M', '8x100M-2x10M' with a link of 10 Mbit/s between two switches.
 
-        The transport 'default' adds '-default'.
+        Four ranks on each node add '-4ppn', the transport 'default' adds '-default'.
         """
         uplink = f"-2x{self.uplink_bits_per_second / 1e6:g}M" if self.switches == 2 else ""
         transport = "" if self.transport == TRANSPORTS[0] else f"-{self.transport}"
-        return f"{self.nodes}x{self.bits_per_second / 1e6:g}M{uplink}{transport}"
+        ranks = f"-{self.ranks_per_node}ppn" if self.ranks_per_node > 1 else ""
+        return f"{self.nodes}x{self.bits_per_second / 1e6:g}M{uplink}{ranks}{transport}"
 
 
 def _check(what: str, value: float, least: float, most: float) -> None:

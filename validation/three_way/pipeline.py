@@ -14,6 +14,7 @@ from collwise.common.errors import CollwiseError
 from collwise.common.files import write_text
 from collwise.models.interface import CollectiveModel
 from collwise.platforms import Platform, write_description
+from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SCHEDULE, SMPI, SimulationContext
 from collwise.simulator.sweeps.method import Method, Precision
@@ -22,7 +23,10 @@ from collwise.simulator.timing import Case, Timing
 from collwise.validation.calibration.calibration import alone_platform, measure_points, refit
 from collwise.validation.calibration.plan import QUICK, USUAL
 from collwise.validation.calibration.points import CalibrationPoint
+from collwise.validation.correctness.verification import VerificationResult, verify_hierarchical
 from collwise.validation.fitting.models_by_name import measured_models
+from collwise.validation.hierarchy.overlap import TaskStudy, study_tasks
+from collwise.validation.hierarchy.space import Space
 from collwise.validation.measurement.repeatability import Repeatability, repeatability
 from collwise.validation.testbed.bed import temporarily_up
 from collwise.validation.testbed.check import Check, check
@@ -31,8 +35,9 @@ from collwise.validation.testbed.shape import Shape
 from collwise.validation.testbed.target import TestBed
 from collwise.validation.three_way.diagnosing import Diagnoser, case_of
 from collwise.validation.three_way.disagreements import Diagnosis, Disagreement, disagreements, spread
+from collwise.validation.three_way.kinds import COMPONENTS, can_be_simulated, with_component
 from collwise.validation.three_way.plan import Scenario, ThreeWayPlan
-from collwise.validation.three_way.table import SCHEDULED, SIMULATED, ours, table_of
+from collwise.validation.three_way.table import POINT, SCHEDULED, SIMULATED, ours, table_of
 
 METHOD = Method(precision=Precision(5, 15, 0.95, 0.05), warmup=2)
 USUAL_NAME = "validate"
@@ -40,6 +45,8 @@ USUAL_NAME = "validate"
 MAIN_METHOD = Method(precision=Precision(3, 8, 0.95, 0.05), warmup=2, launches=3)
 """The method of the main scenario. Times differ more between launches than within one."""
 _TIMEOUT_SECONDS = 900.0
+TASK_COLLECTIVES, TASK_ALGORITHMS, TASK_BYTES = ("bcast", "allreduce"), ("chain", "binary", "binomial"), 65536
+"""Tasks that are measured on nodes of several processes: their collectives, trees between nodes, and segments."""
 _MODELS_SECONDS, _QUICK_MODELS_SECONDS = 240.0, 45.0
 
 
@@ -67,6 +74,12 @@ class Validation:
     diagnoses: list[Diagnosis]
     failed: list[Timing]
     maker: str
+    components: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=POINT))
+    """The times of the MPI library's components by point, a column each; without rows where they were not measured."""
+    verified: list[VerificationResult] = field(default_factory=list)
+    """The hierarchical algorithms on the main test bed, where its nodes have several processes."""
+    tasks: list[TaskStudy] = field(default_factory=list)
+    """Tasks of hierarchical collectives there."""
     notes: list[str] = field(default_factory=list)
     """Lines on models that could not be fitted."""
     stages: list[Stage] = field(default_factory=list)
@@ -109,8 +122,9 @@ class ThreeWayComparison:
             isolated = alone_platform(self._points(bed, shape), simulated_platform(shape))
             models = self._fitted(bed)
             tables = [self._compared(bed, main, platforms[bed.name], models)]
+            components, tasks = self._components(bed, main), self._tasks(bed)
             repeated = self._repeated(bed, main)
-            checked = self._checked(bed)
+            checked, verified = self._checked(bed), self._verified(bed)
         for scenario in self.plan.scenarios[1:]:
             alike = (scenario.bits_per_second, scenario.transport) == (main.bits_per_second, main.transport)
             with self._bed(scenario.shape) as bed:
@@ -135,6 +149,9 @@ class ThreeWayComparison:
             diagnoses=diagnoses,
             failed=self._failed,
             maker=self._maker,
+            components=components,
+            verified=verified,
+            tasks=tasks,
             notes=self._notes,
             stages=self._stages,
         )
@@ -180,6 +197,46 @@ class ThreeWayComparison:
                 bed, self.store, bed.bed.shape.nodes, budget_seconds=budget, on_note=self._notes.append
             )
 
+    def _verified(self, bed: TestBed) -> list[VerificationResult]:
+        if bed.bed.shape.ranks_per_node == 1:
+            return []
+        with self._stage(f"{bed.name}: hierarchical algorithms verified"):
+            collectives = self.plan.main.sizes
+            return [result for name in collectives for result in verify_hierarchical(bed, name)]
+
+    def _components(self, bed: TestBed, scenario: Scenario) -> pd.DataFrame:
+        """The times of Open MPI's own collectives by its component tuned, and by HAN."""
+        found = pd.DataFrame(columns=POINT)
+        if scenario.ranks_per_node == 1:
+            return found
+        for name in COMPONENTS:
+            with self._stage(f"{bed.name}: Open MPI's component {name} measured"):
+                timings = self._measured(with_component(bed, name), scenario.builtin_cases(), self._method(scenario))
+            rows = table_of(bed.name, timings, {})[[*POINT, "seconds"]].rename(columns={"seconds": name})
+            found = rows if found.empty else found.merge(rows, on=POINT, how="outer")
+        return found
+
+    def _tasks(self, bed: TestBed) -> list[TaskStudy]:
+        """The tasks of broadcast and allreduce, with 8 segments of 64 KiB."""
+        shape = bed.bed.shape
+        if shape.ranks_per_node == 1:
+            return []
+        place = (shape.nodes,), (shape.ranks_per_node,)
+        spaces = [
+            Space(collective, *place, (TASK_BYTES,), (TASK_BYTES,), TASK_ALGORITHMS)
+            for collective in self.plan.main.sizes
+            if collective in TASK_COLLECTIVES
+        ]
+        with self._stage(f"{bed.name}: tasks measured"):
+            return [
+                study
+                for space in spaces
+                for study in study_tasks(
+                    list(space.points()),
+                    lambda cases: dict(zip(cases, self._measured(bed, cases, METHOD), strict=True)),
+                )
+            ]
+
     def _compared(
         self, bed: TestBed, scenario: Scenario, platform: Platform, models: Sequence[CollectiveModel]
     ) -> pd.DataFrame:
@@ -188,6 +245,7 @@ class ThreeWayComparison:
             measured = self._measured(bed, cases, self._method(scenario))
         with self._stage(f"{bed.name}: MPI's own collectives measured"):
             builtin = self._measured(bed, scenario.builtin_cases(), self._method(scenario))
+        cases = [case for case in cases if can_be_simulated(case)]
         with self._stage(f"{bed.name}: simulated and predicted"):
             simulated = {
                 source: SimulationContext(self.store, engine).simulate(platform, cases)
@@ -200,7 +258,7 @@ class ThreeWayComparison:
     def _method(self, scenario: Scenario) -> Method:
         return MAIN_METHOD if scenario is self.plan.main else METHOD
 
-    def _measured(self, bed: TestBed, cases: Sequence[Case], method: Method, run: str = "") -> list[Timing]:
+    def _measured(self, bed: ExecutionTarget, cases: Sequence[Case], method: Method, run: str = "") -> list[Timing]:
         timings = measure(bed, cases, self.store, method=method, run=run, timeout_seconds=_TIMEOUT_SECONDS)
         self._failed += [timing for timing in timings if not timing.ok]
         self._maker = bed.installation.label

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from collwise.common.errors import UsageError
 from collwise.simulator.timing import Case
 from collwise.validation.selection.cases import builtin_cases, candidates, cases
+from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.defaults import SEGMENT_BYTES
 from collwise.validation.testbed.shape import TRANSPORTS, Shape
+from collwise.validation.three_way.kinds import hierarchical_choices
 
 COLLECTIVES = ("bcast", "gather", "scatter", "reduce", "allreduce", "allgather", "alltoall")
 
@@ -25,37 +27,55 @@ _MESSAGES = tuple(1024 * size for size in (1, 4, 8, 16, 32, 64, 128, 256, 512, 1
 _BLOCKS = tuple(1024 * size for size in (1, 2, 4, 8, 16, 32, 64, 128))
 _WHOLE = ("bcast", "reduce", "allreduce")
 _FEW_MESSAGES, _FEW_BLOCKS = (8192, 65536, 524288), (2048, 16384, 65536)
+# With several processes on each node there are three times as many algorithms.
+_SHARED_NODES_MESSAGES, _SHARED_NODES_BLOCKS = (4096, 16384, 65536, 262144), (1024, 4096, 16384)
+_FEW_SHARED_NODES_MESSAGES, _FEW_SHARED_NODES_BLOCKS = (8192, 32768), (2048, 8192)
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """A test bed of `nodes` nodes with one process each and ports of `bits_per_second`, and the sizes by collective.
+    """A test bed of `nodes` nodes and ports of `bits_per_second`, and the sizes by collective.
 
-    `transport` is that of the test bed's Shape.
+    `transport` and `ranks_per_node` are those of the test bed's Shape.
     """
 
     nodes: int
     bits_per_second: float
     sizes: Mapping[str, tuple[int, ...]]
     transport: str = TRANSPORTS[0]
+    ranks_per_node: int = 1
 
     @property
     def shape(self) -> Shape:
         """The shape of the test bed."""
-        return Shape(self.nodes, self.bits_per_second, transport=self.transport)
+        return Shape(self.nodes, self.bits_per_second, ranks_per_node=self.ranks_per_node, transport=self.transport)
+
+    @property
+    def procs(self) -> int:
+        """The number of processes."""
+        return self.nodes * self.ranks_per_node
 
     def cases(self) -> list[Case]:
-        """Every algorithm that runs on so many processes, at every size; segments of 8 KiB where messages are cut."""
+        """Every algorithm that runs on so many processes, at every size; segments of 8 KiB where messages are cut.
+
+        On nodes of several processes hierarchical algorithms, too.
+        """
         return [
             case
             for collective, sizes in self.sizes.items()
-            for case in cases(collective, candidates(collective, [SEGMENT_BYTES]), [self.nodes], sizes)
+            for case in cases(collective, self._choices(collective), [self.procs], sizes, self.ranks_per_node)
         ]
+
+    def _choices(self, collective: str) -> list[Choice]:
+        flat = list(candidates(collective, [SEGMENT_BYTES]))
+        return flat + (hierarchical_choices(collective, SEGMENT_BYTES) if self.ranks_per_node > 1 else [])
 
     def builtin_cases(self) -> list[Case]:
         """MPI's own collective at every size."""
         return [
-            case for collective, sizes in self.sizes.items() for case in builtin_cases(collective, [self.nodes], sizes)
+            case
+            for collective, sizes in self.sizes.items()
+            for case in builtin_cases(collective, [self.procs], sizes, self.ranks_per_node)
         ]
 
 
@@ -86,10 +106,13 @@ def usual_plan(
     sizes: Sequence[int] | None = None,
     quick: bool = False,
     models: bool = True,
+    transport: str = TRANSPORTS[0],
+    ranks_per_node: int = 1,
 ) -> ThreeWayPlan:
     """The main scenario; unless `quick`, also 4 and 16 nodes, half the rate, and Open MPI's default transport.
 
-    The others have three sizes each.
+    The others have three sizes each. `transport` is that of the main scenario. With several `ranks_per_node` there are
+    hierarchical algorithms, no models, which know one process on each node, and no other scenarios.
 
     Raises UsageError for collectives without a size (barrier), fewer than two nodes and empty messages.
     """
@@ -100,11 +123,23 @@ def usual_plan(
     unfit = [name for name in collectives if name not in COLLECTIVES]
     if unfit:
         raise UsageError(f"no comparison of {', '.join(unfit)}; valid: {', '.join(COLLECTIVES)}")
-    few = {name: tuple(sizes or ()) or (_FEW_MESSAGES if name in _WHOLE else _FEW_BLOCKS) for name in collectives}
+
+    def sizes_by_name(whole: tuple[int, ...], blocks: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
+        return {name: tuple(sizes or ()) or (whole if name in _WHOLE else blocks) for name in collectives}
+
+    if ranks_per_node > 1:
+        mine = sizes_by_name(
+            *((_FEW_SHARED_NODES_MESSAGES, _FEW_SHARED_NODES_BLOCKS) if quick
+              else (_SHARED_NODES_MESSAGES, _SHARED_NODES_BLOCKS))
+        )  # fmt: skip
+        shared = Scenario(nodes, bits_per_second, mine, transport, ranks_per_node)
+        return ThreeWayPlan((shared,), quick, False, repeated=20, diagnosed=4)
+    few = sizes_by_name(_FEW_MESSAGES, _FEW_BLOCKS)
     if quick:
-        return ThreeWayPlan((Scenario(nodes, bits_per_second, few),), True, models, repeated=20, diagnosed=4)
-    many = {name: tuple(sizes or ()) or (_MESSAGES if name in _WHOLE else _BLOCKS) for name in collectives}
+        return ThreeWayPlan((Scenario(nodes, bits_per_second, few, transport),), True, models, repeated=20, diagnosed=4)
+    many = sizes_by_name(_MESSAGES, _BLOCKS)
     others = [Scenario(count, bits_per_second, few) for count in _OTHER_NODES if count != nodes]
     slower = Scenario(nodes, bits_per_second * _OTHER_RATE, few)
-    untuned = Scenario(nodes, bits_per_second, few, "default")
-    return ThreeWayPlan((Scenario(nodes, bits_per_second, many), *others, slower, untuned), False, models)
+    another = Scenario(nodes, bits_per_second, few, next(name for name in TRANSPORTS[::-1] if name != transport))
+    main = Scenario(nodes, bits_per_second, many, transport)
+    return ThreeWayPlan((main, *others, slower, another), False, models)

@@ -2,7 +2,8 @@
 
 A row has the execution target (a test bed's name), collective, P, m in bytes, algorithm, measured mean in seconds and
 the half-width of its confidence interval, then the seconds that each source predicts, nan without a prediction. Rows
-whose algorithm is empty are of the MPI library's own collectives.
+whose algorithm is empty are of the MPI library's own collectives. Algorithms whose processes do not send messages
+within a node have names such as 'tasks_chain, shared memory'.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from collwise.algorithms.catalogue import Catalogue
 from collwise.models.interface import CollectiveModel
 from collwise.simulator.timing import Case, Timing
+from collwise.validation.hierarchy.space import WITHIN
 
 SIMULATED = "simulated"
 """The source of times simulated by SMPI."""
@@ -23,6 +26,8 @@ SCHEDULED = "schedule"
 """The source of times by the schedule engine. All other sources are models, by their names."""
 POINT = ["target", "collective", "procs", "message_bytes"]
 """The columns of a point at which algorithms compete."""
+LABEL_SEPARATOR = ", "
+"""Between an algorithm's name and the way in which the processes of a node communicate, where that is not messages."""
 _MEASURED = [*POINT, "algorithm", "seconds", "half_width_seconds"]
 
 
@@ -64,7 +69,14 @@ def _typical_seconds(timing: Timing) -> float:
 
 
 def _what(case: Case) -> tuple[str, int, int, str]:
-    return case.collective, case.procs, case.message_bytes, case.algorithm if case.algorithm != "-" else ""
+    return case.collective, case.procs, case.message_bytes, _label(case)
+
+
+def _label(case: Case) -> str:
+    if case.algorithm == "-":
+        return ""
+    counts_ways = Catalogue.load().algorithm(case.collective, case.algorithm).count_parameter == "within"
+    return case.algorithm + (f"{LABEL_SEPARATOR}{WITHIN[case.fanout]}" if counts_ways and case.fanout else "")
 
 
 def ours(table: pd.DataFrame) -> pd.DataFrame:

@@ -1,8 +1,9 @@
 /* Runs every algorithm of the registry on real data and compares each byte with the collective's definition.
  *
- *     verify [--collective NAME] [--algorithm NAME] [--procs 1,2,5] [--quick] [--skip N]
+ *     verify [--collective NAME] [--algorithm NAME] [--by-node] [--procs 1,2,5] [--quick] [--skip N]
  *
- * Without --procs it takes every process count up to the number of processes started. One JSON line an algorithm:
+ * With --by-node it takes only algorithms that treat the processes of one node differently from others. Without --procs
+ * it takes every process count up to the number of processes started. One JSON line an algorithm:
  *     {"collective": .., "algorithm": .., "cases": N, "skipped": N, "failures": N, "first_failure": text or null}
  * where those skipped are cases to which the algorithm does not apply, and one for each test of communicators, as the
  * collective "isolation". At the end comes {"finished": true}.
@@ -11,6 +12,7 @@
  * the cases of each communicator says where it was, and a second run with --skip goes on behind it: N algorithms are
  * left out. */
 #include "verify.h"
+#include "timing.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +25,7 @@ enum { QUICK_CASES = 8, CASES = 19, CASES_OF_LARGE = 10, LARGE_PROCS = 18 };
 
 typedef struct {
     const char *collective, *algorithm; /* NULL: all */
-    bool quick;
+    bool by_node, quick;
     int skip;
     int listed;
     int procs[MOST_LISTED];
@@ -170,13 +172,34 @@ static int node_of(placement placed, int rank, int procs) {
     }
 }
 
-static void place(MPI_Comm comm, placement placed) {
-    int rank, procs;
+/* Real nodes cannot share the memory of others: where there are several, they are divided, and for a cyclic placement
+ * the ranks go round them by turns. Simulated nodes have one process each here, and share nothing. */
+static MPI_Comm place(MPI_Comm comm, placement placed) {
+    int rank, procs, neighbours, first, local_rank;
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &procs);
-    if (placed != AS_STARTED) {
-        collwise_place(comm, node_of(placed, rank, procs));
+    if (placed == AS_STARTED) {
+        return comm;
     }
+    int label = node_of(placed, rank, procs);
+    if (!SIMULATED) {
+        MPI_Comm node;
+        MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node);
+        MPI_Comm_size(node, &neighbours);
+        MPI_Comm_rank(node, &local_rank);
+        MPI_Allreduce(&rank, &first, 1, MPI_INT, MPI_MIN, node);
+        MPI_Comm_free(&node);
+        MPI_Allreduce(MPI_IN_PLACE, &neighbours, 1, MPI_INT, MPI_MAX, comm);
+        if (neighbours < procs && placed == CYCLIC) {
+            MPI_Comm by_turns;
+            MPI_Comm_split(comm, 0, local_rank * procs + rank, &by_turns);
+            MPI_Comm_free(&comm);
+            return by_turns;
+        }
+        label += neighbours < procs ? first * procs : 0;
+    }
+    collwise_place(comm, label);
+    return comm;
 }
 
 static void run_cases(const collwise_algorithm *algorithm, MPI_Comm comm, const char *where, unsigned first,
@@ -211,7 +234,7 @@ static void run_on(const collwise_algorithm *algorithm, const options *options, 
     if (comm == MPI_COMM_NULL) {
         verify_skip(tally, (int)cases + 1);
     } else {
-        place(comm, placed);
+        comm = place(comm, placed);
         run_cases(algorithm, comm, where, first, cases, tally);
         MPI_Comm_free(&comm);
     }
@@ -268,6 +291,10 @@ static options parse(int argc, char **argv, int world_procs) {
             options.quick = true;
             continue;
         }
+        if (strcmp(argv[i], "--by-node") == 0) {
+            options.by_node = true;
+            continue;
+        }
         if (value == NULL) {
             fail("unknown option, or no value after", argv[i]);
         } else if (strcmp(argv[i], "--collective") == 0) {
@@ -301,11 +328,11 @@ int main(int argc, char **argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     options options = parse(argc, argv, world_procs);
     for (const collwise_algorithm *each = collwise_registry; each->collective != NULL; each++) {
-        if (is_wanted(&options, each->collective, each->name, &wanted)) {
+        if ((each->by_node || !options.by_node) && is_wanted(&options, each->collective, each->name, &wanted)) {
             run_algorithm(each, &options);
         }
     }
-    for (int test = 0; verify_isolation_name(test) != NULL; test++) {
+    for (int test = 0; !options.by_node && verify_isolation_name(test) != NULL; test++) {
         if (is_wanted(&options, "isolation", verify_isolation_name(test), &wanted)) {
             verify_isolation(test, world_procs);
         }

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
-from collwise.platforms import load
+from collwise.platforms import Calibration, Ports, load
 from collwise.platforms.placement import placed
 from collwise.simulator.schedule.library import DEFERRED, EAGER, RENDEZVOUS, Schedule
 from collwise.simulator.store import Store
@@ -244,3 +244,24 @@ def test_simulations_place_processes_as_the_platform_says(tmp_path: Path) -> Non
 def test_communicators_of_many_nodes_are_recorded() -> None:
     schedule = Schedule(Case("allreduce", "hierarchical", 4096, 8, processes_per_node=32))
     assert schedule.messages == 2 * 4095
+
+
+@pytest.mark.parametrize("own_path", [False, True], ids=["SMPI's loopback", "its own path"])
+def test_a_message_within_a_node_has_its_own_path_and_no_overheads_of_the_network(
+    own_path: bool, tmp_path: Path
+) -> None:
+    calibration = Calibration(os=((0, 2e-6, 0.0),), or_=((0, 3e-6, 0.0),), ois=((0, 1e-6, 0.0),), tcp_window=False)
+    path = {"loopback_latency_seconds": 1e-5, "loopback_bytes_per_second": 1e9} if own_path else {}
+    platform = replace(
+        load("gros"),
+        loopback_latency_seconds=4e-6,
+        loopback_bytes_per_second=5e8,
+        calibration=calibration,
+        ports=Ports(1e8, 7e-6, **path),
+    )
+    cases = [Case("bcast", "linear", 2, 1000, processes_per_node=per_node) for per_node in (2, 1)]
+    with Store(tmp_path / "store.sqlite") as store:
+        timings = SimulationContext(store, ENGINES["schedule"]).simulate(platform, cases).timings
+    within = 1e-5 + 1000 / 1e9 if own_path else 2e-6 + 4e-6 + 1000 / 5e8 + 3e-6
+    assert timings[cases[0]].seconds == pytest.approx(within)
+    assert timings[cases[1]].seconds == pytest.approx(2e-6 + 7e-6 + 1000 / 1e8 + 3e-6)

@@ -27,6 +27,8 @@ def refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
         (["--testbed", "--sizes", "many"], "--sizes: malformed size 'many'"),
         (["--testbed", "--sizes", "0"], "the least size is 1 B"),
         (["--testbed", "--nodes", "1"], "--nodes"),
+        (["--testbed", "--ppn", "0"], "--ppn"),
+        (["--testbed", "--transport", "stedy"], "--transport: unknown transport 'stedy'; did you mean steady"),
     ],
 )
 def test_bad_options_are_refused_in_one_line(

@@ -21,6 +21,7 @@ from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.cli.main import main
 from collwise.validation.calibration.calibration import alone_platform, measure_points, refit
 from collwise.validation.calibration.plan import (
+    QUICK,
     CalibrationGrid,
     limit_plan,
     pairs_between_nodes,
@@ -218,6 +219,16 @@ class TwoNodes(LocalMachine):
             request.on_line(line)
 
         return super().launch(replace(request, on_line=take))
+
+
+@pytest.mark.parametrize(
+    ("processes", "peers"), [((0, 4, 8, 12), "0,1,4,5,8,9,12,13"), ((0, 4), "0,1")], ids=["together", "alone"]
+)
+def test_neighbours_on_all_nodes_that_measure_exchange_messages(processes: tuple[int, ...], peers: str) -> None:
+    plan = size_plan(QUICK, 65536, processes, 4, NOMINAL)
+    within = [case for case in plan if case.peers.startswith("0,1")]
+    assert {case.peers for case in within} == {peers}
+    assert len(within) == QUICK.calls
 
 
 @needs("openmpi")

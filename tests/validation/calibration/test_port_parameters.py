@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from collwise.platforms import Ports
 from collwise.validation.calibration.latency_and_bandwidth import MessageTime
-from collwise.validation.calibration.port_parameters import fit_ports
+from collwise.validation.calibration.port_parameters import fit_ports, with_loopback
 
 LIMIT = 65536
 SIZES = [1, 8, 50, 300, 900, 1500, 2500, 4000, 9000, 20000, 40000, 60000, 70000, 200000, 10**6, 4 * 10**6]
@@ -65,3 +68,17 @@ def test_no_port_is_faster_than_its_link_and_few_points_are_no_ports() -> None:
     assert found.acknowledgement_share == 0
     assert found.send_buffer_bytes == 0
     assert fit_ports(measured[:3], [], [], overheads, LIMIT, 1e8) is None
+
+
+@given(st.floats(1e8, 1e11), st.floats(1e-7, 1e-4))
+def test_the_path_within_a_node_is_fitted_to_messages_there(rate: float, latency: float) -> None:
+    ports = Ports(1e7, 1e-5)
+    inside = [MessageTime(m, latency + m / rate, 0.01) for m in SIZES]
+    found = with_loopback(ports, inside)
+    assert found is not None
+    for one in inside:
+        seconds = found.loopback_latency_seconds + one.message_bytes / found.loopback_bytes_per_second
+        assert seconds == pytest.approx(one.seconds, rel=0.02)
+    assert replace(found, loopback_latency_seconds=0.0, loopback_bytes_per_second=0.0) == ports
+    assert with_loopback(ports, inside[:3]) == ports
+    assert with_loopback(None, inside) is None

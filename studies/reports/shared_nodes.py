@@ -1,0 +1,209 @@
+"""Sections of the report of `collwise validate` on nodes of several processes: both kinds of algorithms, and tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pandas as pd
+
+from collwise.common.units import format_seconds, format_size
+from collwise.studies.figures import hierarchy as draw
+from collwise.studies.reports.markdown import percent
+from collwise.studies.reports.sections import Picture, Section, TextTable
+from collwise.validation.hierarchy.overlap import TaskStudy
+from collwise.validation.hierarchy.space import label
+from collwise.validation.three_way.kinds import (
+    COMPONENTS,
+    FLAT,
+    HIERARCHICAL,
+    choices_of_kind,
+    component_table,
+    ways_within,
+    with_kind,
+)
+from collwise.validation.three_way.pipeline import Validation
+from collwise.validation.three_way.scores import errors_of
+from collwise.validation.three_way.table import SCHEDULED, SIMULATED, ours
+from collwise.validation.three_way.verdict import ALL
+
+MEDIAN_ERROR_LIMIT, MEAN_COST_LIMIT = 0.08, 0.05
+"""Promised on nodes of several processes: the median error, and the mean cost of choosing flat or hierarchical."""
+_SOURCES = (SCHEDULED, SIMULATED)
+_LEADER = 2
+_LEAST_PART = 0.1
+
+
+def shared_node_sections(result: Validation) -> list[Section]:
+    """The sections; none where each node has one process."""
+    if result.plan.main.ranks_per_node == 1:
+        return []
+    rows = ours(result.main)
+    sections = [_verified(result), _kinds(rows), _components(result, rows), _ways(rows)]
+    return [*sections, _tasks(result.tasks)]
+
+
+def shared_node_document(result: Validation) -> dict[str, Any]:
+    """The same as plain dictionaries and lists."""
+    rows = ours(result.main)
+    return {
+        "verified": [
+            {"collective": one.collective, "algorithm": one.algorithm, "cases": one.cases, "failures": one.failures}
+            for one in result.verified
+        ],
+        "choices_of_kind": {name: choices_of_kind(rows, name).to_dict("records") for name in _SOURCES},
+        "components": component_table(rows, result.components, SCHEDULED).to_dict("records"),
+        "within": ways_within(rows).to_dict("records"),
+        "tasks": [
+            {
+                "collective": one.point.collective,
+                "configuration": label(one.point.choice),
+                "seconds": one.times.seconds.tolist(),
+                "overlap": one.overlap,
+            }
+            for one in result.tasks
+        ],
+    }
+
+
+def _verified(result: Validation) -> Section:
+    rows = [
+        (name, len(mine), sum(one.cases for one in mine), sum(one.failures for one in mine))
+        for name in dict.fromkeys(one.collective for one in result.verified)
+        for mine in [[one for one in result.verified if one.collective == name]]
+    ]
+    wrong = [f"{one.name}: {one.first_failure}" for one in result.verified if not one.ok]
+    text = (
+        "Every hierarchical algorithm on real data on this test bed, compared with the definition of its collective: "
+        "on the nodes as they are, on uneven ones, with cyclic placement, and with one process on each node; by "
+        "messages, shared memory and one-sided communication within nodes."
+    )
+    bad = {(number, 3) for number, row in enumerate(rows) if row[3]}
+    return Section(
+        "Verification", [text, *wrong], [TextTable(("collective", "algorithms", "cases", "failures"), rows, 1, bad=bad)]
+    )
+
+
+def _kinds(rows: pd.DataFrame) -> Section:
+    errors, chosen = [], []
+    for source in _SOURCES:
+        for kind, mine in with_kind(rows).groupby("kind", sort=False):
+            found = errors_of(mine, source)
+            if found is not None:
+                errors.append((source, kind, found.count, *map(percent, (found.median, found.mean, found.ninetieth))))
+        whole = errors_of(rows, source)
+        if whole is not None:
+            errors.append((source, ALL, whole.count, *map(percent, (whole.median, whole.mean, whole.ninetieth))))
+        chosen += _choice_rows(source, choices_of_kind(rows, source))
+    text = [
+        "A flat algorithm treats all processes alike, a hierarchical one those of a node differently from others. A "
+        "source chooses the kind of its fastest algorithm; the cost of the choice compares the measured times of the "
+        "fastest algorithm of either kind. Slowdowns of the very algorithm that a source picks are above.",
+        f"Promised are a median error of at most {percent(MEDIAN_ERROR_LIMIT)} and choices that cost at most "
+        f"{percent(MEAN_COST_LIMIT)} on average.",
+    ]
+    tables = [
+        TextTable(("source", "kind", "cases", "median error", "mean", "90 %"), errors, 2, "Errors by kind"),
+        TextTable(
+            ("source", "collective", "points", HIERARCHICAL + " is faster", "right", "mean cost", "worst cost",
+             "worst at", "beyond intervals"),
+            chosen, 2, "The choice between the kinds",
+        ),
+    ]  # fmt: skip
+    return Section("Flat or hierarchical", text, tables)
+
+
+def _choice_rows(source: str, found: pd.DataFrame) -> Iterator[tuple[object, ...]]:
+    for name in (ALL, *found.collective.unique()):
+        mine = found if name == ALL else found[found.collective == name]
+        if mine.empty:
+            continue
+        worst = mine.loc[mine.slowdown.idxmax()]
+        at = f"{worst.collective} {format_size(worst.message_bytes)}" if worst.slowdown > 0 else "-"
+        yield (
+            *(source, name, len(mine), (mine.best == HIERARCHICAL).sum(), (mine.chosen == mine.best).sum()),
+            *(percent(float(mine.slowdown.mean())), percent(worst.slowdown), at, mine.certain.sum()),
+        )
+
+
+def _components(result: Validation, rows: pd.DataFrame) -> Section:
+    table = component_table(rows, result.components, SCHEDULED)
+    times = (FLAT, HIERARCHICAL, "pick", *COMPONENTS)
+    cells = [
+        (
+            row["collective"],
+            format_size(row["message_bytes"]),
+            *(format_seconds(row[name]) for name in times),
+            row["pick algorithm"],
+            *(f"{row[name] / row['pick']:.2f}" for name in COMPONENTS),
+        )
+        for row in table.to_dict("records")
+    ]
+    ratios = [
+        (name, len(table), f"{(table[name] / table.pick).median():.2f}", f"{(table[name] / table.pick).min():.2f}",
+         f"{(table[name] / table.pick).max():.2f}", (table[name] < table.pick).sum())
+        for name in COMPONENTS
+    ]  # fmt: skip
+    text = [
+        "Measured times of the fastest flat and the fastest hierarchical algorithm, of the algorithm that the schedule "
+        "engine picks, and of Open MPI's own collectives by its component tuned and by HAN, measured in the same run. "
+        "HAN has no alltoall and leaves it to tuned.",
+    ]
+    heads = ("component", "points", "time over the pick's: median", "least", "greatest", "faster than the pick")
+    tables = [
+        TextTable(heads, ratios, 1),
+        TextTable(
+            ("collective", "m", FLAT, HIERARCHICAL, "engine's pick", *COMPONENTS, "picked",
+             *(f"{name} / pick" for name in COMPONENTS)),
+            cells, 1,
+        ),
+    ]  # fmt: skip
+    return Section("Open MPI's components", text, tables)
+
+
+def _ways(rows: pd.DataFrame) -> Section:
+    found = ways_within(rows)
+    cells = [
+        (collective, way, len(mine), *(f"{value:.2f}" for value in (mine.median(), mine.min(), mine.max())))
+        for (collective, way), mine in found.groupby(["collective", "way"], sort=False).ratio
+    ]
+    text = (
+        "Measured times with memory that the processes of a node share, or read from one another, over those with "
+        "messages within the node, of the same algorithm between nodes. Neither engine simulates such memory. There "
+        "are more processes than processors here, so that waiting for a flag in memory takes a processor from others."
+    )
+    heads = ("collective", "within nodes", "cases", "median ratio", "least", "greatest")
+    return Section("Shared memory and one-sided communication", [text], [TextTable(heads, cells, 2)])
+
+
+def _tasks(studies: Sequence[TaskStudy]) -> Section:
+    tables, pictures = [], []
+    for name in dict.fromkeys(one.point.collective for one in studies):
+        mine = [one for one in studies if one.point.collective == name]
+        size = format_size(mine[0].point.choice.segment_bytes)
+        title = f"{name}, segments of {size}"
+        heads = ("between nodes", *mine[0].probes, "stabilised", "stable from", "overlap")
+        tables.append(TextTable(heads, [_task_row(one) for one in mine], 1, f"{title}, slowest leader"))
+        leader = min(_LEADER, len(mine[0].times.seconds) - 1)
+        pictures += [
+            Picture.of(f"overlap-{name}", draw.task_overlap(mine, title), f"Parts of tasks alone and at once, {title}"),
+            Picture.of(f"trend-{name}", draw.task_trend(mine, leader, title), f"Successive tasks on a leader, {title}"),
+        ]
+    text = (
+        "The parts of tasks alone and at once, and tasks one after another, measured on the leaders of the nodes; the "
+        "overlap is the share of the shorter part that is hidden behind the longer one (docs/hierarchy.md). Where one "
+        f"part takes less than {_LEAST_PART:.0%} of the other, its time is lost in the variation of that one."
+    )
+    return Section("Tasks", [text], tables, pictures)
+
+
+def _task_row(study: TaskStudy) -> tuple[str, ...]:
+    start = study.stable_from(min(_LEADER, len(study.times.seconds) - 1))
+    parts = [float(seconds.max()) for seconds in study.probes.values()][:2]
+    return (
+        study.point.choice.algorithm.removeprefix("tasks_"),
+        *(format_seconds(float(seconds.max())) for seconds in study.probes.values()),
+        format_seconds(float(study.stable_seconds.max())),
+        "-" if start is None else str(start),
+        f"{study.overlap:.0%}" if min(parts) >= _LEAST_PART * max(parts) else "-",
+    )

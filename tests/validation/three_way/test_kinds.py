@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from collwise.algorithms.catalogue import Catalogue
+from collwise.simulator.timing import Case, Timing
+from collwise.validation.three_way.kinds import (
+    can_be_simulated,
+    choices_of_kind,
+    component_table,
+    hierarchical_choices,
+    ways_within,
+)
+from collwise.validation.three_way.plan import COLLECTIVES, usual_plan
+from collwise.validation.three_way.table import POINT, SCHEDULED, ours, table_of
+
+
+def table(times: dict[tuple[str, int], tuple[float, float | None]]) -> pd.DataFrame:
+    """Measured and predicted seconds of broadcasts of 1 KiB by algorithm and way within a node."""
+    cases = {key: Case("bcast", key[0], 16, 1024, 8192, key[1], 4) for key in times}
+    measured = [Timing(cases[key], seconds, median_seconds=seconds) for key, (seconds, _) in times.items()]
+    predicted = {cases[key]: Timing(cases[key], seconds) for key, (_, seconds) in times.items() if seconds is not None}
+    return ours(table_of("bed", measured, {SCHEDULED: predicted}))
+
+
+TIMES = {
+    ("chain", 0): (4.0, 2.5),
+    ("binomial", 0): (3.0, 3.5),
+    ("hierarchical", 0): (2.5, 3.0),
+    ("tasks_chain", 0): (2.0, 5.0),
+    ("tasks_chain", 1): (1.0, None),
+}
+
+
+def test_a_choice_of_kind_costs_what_the_best_of_the_other_kind_would_have_saved() -> None:
+    [choice] = choices_of_kind(table(TIMES), SCHEDULED).itertuples()
+    # The source's fastest is the flat chain; the best flat one takes 3 s, the best hierarchical one 1 s.
+    assert (choice.chosen, choice.best) == ("flat", "hierarchical")
+    assert choice.slowdown == pytest.approx(3.0 / 1.0 - 1)
+
+
+def test_a_right_choice_of_kind_costs_nothing_whatever_algorithm_is_picked() -> None:
+    times = {**TIMES, ("hierarchical", 0): (9.0, 1.0)}
+    [choice] = choices_of_kind(table(times), SCHEDULED).itertuples()
+    assert (choice.chosen, choice.best, choice.slowdown, choice.certain) == ("hierarchical", "hierarchical", 0, False)
+
+
+def test_a_source_that_predicts_one_kind_chooses_nothing() -> None:
+    assert choices_of_kind(table({key: TIMES[key] for key in TIMES if key[0] == "chain"}), SCHEDULED).empty
+    assert choices_of_kind(table(TIMES), "nobody").empty
+
+
+def test_components_stand_beside_the_best_of_each_kind_and_the_pick() -> None:
+    rows = table(TIMES)
+    components = pd.DataFrame([("bed", "bcast", 16, 1024, 2.2, 8.0)], columns=[*POINT, "tuned", "han"])
+    [row] = component_table(rows, components, SCHEDULED).to_dict("records")
+    assert (row["flat"], row["flat algorithm"]) == (3.0, "binomial")
+    assert (row["hierarchical"], row["hierarchical algorithm"]) == (1.0, "tasks_chain, shared memory")
+    assert (row["pick"], row["pick algorithm"], row["tuned"], row["han"]) == (4.0, "chain", 2.2, 8.0)
+
+
+def test_ways_within_nodes_are_compared_with_messages() -> None:
+    [row] = ways_within(table(TIMES)).itertuples()
+    assert (row.algorithm, row.way, row.ratio) == ("tasks_chain", "shared memory", 0.5)
+
+
+@pytest.mark.parametrize("collective", COLLECTIVES)
+def test_every_hierarchical_algorithm_is_measured_in_each_way_within_nodes(collective: str) -> None:
+    entries = {one.name: one for one in Catalogue.load().algorithms(collective) if one.by_node}
+    plan = usual_plan(nodes=4, ranks_per_node=4, collectives=[collective])
+    mine = [case for case in plan.main.cases() if case.algorithm in entries]
+    assert {case.algorithm for case in mine} == set(entries)
+    assert {(case.procs, case.processes_per_node) for case in plan.main.cases()} == {(16, 4)}
+    for name, one in entries.items():
+        ways = {case.fanout for case in mine if case.algorithm == name}
+        assert ways == ({0, 1, 2} if one.count_parameter == "within" else {0})
+    simulable = {case.algorithm for case in mine if can_be_simulated(case)}
+    assert simulable == {name for name, one in entries.items() if not one.real_mpi_only}
+    assert not any(case.fanout and can_be_simulated(case) for case in mine)
+
+
+def test_one_process_on_each_node_has_flat_algorithms_only() -> None:
+    hierarchical = {choice.algorithm for choice in hierarchical_choices("bcast", 8192)}
+    assert hierarchical.isdisjoint(case.algorithm for case in usual_plan(quick=True).main.cases())
+    assert len(usual_plan(ranks_per_node=4).scenarios) == 1

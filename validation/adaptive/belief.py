@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import linalg, optimize, special
+from scipy import linalg, optimize, special, stats
 
 from collwise.models.piecewise import Array
 from collwise.simulator.timing import Case, Timing
@@ -40,13 +40,16 @@ class Spread:
     alone: float
 
 
-SPREAD = Spread(level=0.7, shape=0.3, algorithm=0.2, course=0.2, alone=0.05)
+PREDICTED = Spread(level=0.7, shape=0.3, algorithm=0.2, course=0.2, alone=0.05)
 """Of predictions at the scale 1: those of one algorithm are some 30 % too long or too short against another's."""
+FROM_LINES = Spread(level=0.7, shape=0.5, algorithm=0.2, course=0.8, alone=0.05)
+"""Of lines through what was measured, which miss pipelines and changes of protocol between and beyond their points."""
 _UNKNOWN = 10.0
 """The factor of a case's spread where nothing predicts its time and others are predicted."""
-_SCALES = (0.125, 0.25, 0.5, 1.0, 2.0)
+_SCALES, _SCALES_OF_LINES = (0.125, 0.25, 0.5, 1.0, 2.0), (1.0, 2.0)
+# Lines pass through what they are judged by, so that small scales would look plausible.
 # How far apart cases are alike: in doublings of the size, of the process count and of the segment size.
-_FAR = (16.0, 4.0, 8.0)
+_FAR = (8.0, 4.0, 8.0)
 _GUESSED_NOISE, _GUESSES = 0.03, 4
 """The standard deviation of repetitions, as a share, before anything is known, and as how many it counts."""
 _BETWEEN_LAUNCHES = 0.01
@@ -56,12 +59,14 @@ _BETWEEN_LAUNCHES = 0.01
 class Belief:
     """Means and covariances of the logarithms of times, of which `learn` takes measured ones into account.
 
-    `predictions` are those of all sources; where they disagree a case is the more uncertain. Cases that failed are
+    `predictions` are those of all sources; where they disagree a case is the more uncertain. Each launch repeats a case
+    `in_a_round` times. Cases that failed are
     `out`: they are never the fastest.
     """
 
-    def __init__(self, cases: Sequence[Case], predictions: Sequence[Predictions] = ()) -> None:
+    def __init__(self, cases: Sequence[Case], predictions: Sequence[Predictions] = (), in_a_round: int = 2) -> None:
         self.cases = list(cases)
+        self._in_a_round = in_a_round
         self.out = np.zeros(len(cases), dtype=bool)
         self._noise = _GUESSED_NOISE**2
         self._places = np.array([_place(case) for case in cases]).reshape(len(cases), 3)
@@ -94,12 +99,12 @@ class Belief:
         if not self.predicted:
             self._prior = self._from_lines()
         if self._measured:
-            self.scale = max(_SCALES, key=self._plausibility)
+            self.scale = max(_SCALES if self.predicted else _SCALES_OF_LINES, key=self._plausibility)
         self.mean, self.covariance = self._posterior()
 
     def visit_variance(self, repetitions: int) -> float:
         """The variance of the mean's logarithm that so many repetitions of a case would have."""
-        return self._noise / repetitions + _BETWEEN_LAUNCHES**2
+        return (self._noise + _BETWEEN_LAUNCHES**2 * self._in_a_round) / repetitions
 
     def imagine(self, number: int, repetitions: int) -> None:
         """Lowers variances as measuring a case would: this does not depend on what the measured time is."""
@@ -111,6 +116,13 @@ class Belief:
         """Whether the case of that number has a measured time."""
         return number in self._measured
 
+    def half_width(self, timing: Timing, confidence: float) -> float:
+        """The half-width of the mean's interval, with a variance to which all cases of the collective contribute."""
+        squares, freedom = _relative_squares(timing)
+        variance = (_GUESSES * self._noise + squares) / (_GUESSES + freedom)
+        quantile = float(stats.t.ppf(0.5 + confidence / 2, _GUESSES + freedom))
+        return quantile * math.sqrt(variance / timing.repetitions) * timing.seconds
+
     @property
     def is_informed(self) -> bool:
         """Whether anything was predicted or measured."""
@@ -118,14 +130,14 @@ class Belief:
 
     def _variance(self, repetitions: int, squares: float, freedom: int) -> float:
         noise = (_GUESSES * self._noise + squares) / (_GUESSES + freedom)
-        return noise / repetitions + _BETWEEN_LAUNCHES**2
+        return (noise + _BETWEEN_LAUNCHES**2 * self._in_a_round) / repetitions
 
     def _kernel(self, rows: Array | slice, columns: Array | slice, scale: float) -> Array:
         far = [
             np.abs(np.subtract.outer(self._places[rows, axis], self._places[columns, axis])) / _FAR[axis]
             for axis in range(3)
         ]
-        spread = SPREAD
+        spread = PREDICTED if self.predicted else FROM_LINES
         near = np.exp(-far[0] - far[1])
         same = self._same[rows][:, columns] * np.outer(self._doubt[rows], self._doubt[columns]) * scale**2
         identical = same * (sum(far) == 0)
@@ -203,7 +215,7 @@ def _sources(logs: Array, count: int) -> tuple[Array, Array]:
     mean = filled.sum(axis=0) / np.maximum(number, 1)
     apart = np.sqrt((np.where(known, logs - mean, 0.0) ** 2).sum(axis=0) / np.maximum(number, 1))
     overall = float(mean[number > 0].mean())
-    doubt = np.hypot(1.0, apart / math.hypot(SPREAD.algorithm, SPREAD.course))
+    doubt = np.hypot(1.0, apart / math.hypot(PREDICTED.algorithm, PREDICTED.course))
     return np.where(number > 0, mean, overall), np.where(number > 0, doubt, _UNKNOWN)
 
 

@@ -6,12 +6,12 @@ import math
 from dataclasses import dataclass
 
 LOSS = 0.005
-"""A point is left alone when its choice is expected to be slower than the best one by less than this share."""
+"""A search stops when its choices are expected to be slower than the best ones by less than this share on average."""
 
 
 @dataclass(frozen=True)
 class Goal:
-    """When to stop: `budget_seconds` of machine time, or an expected loss below `loss` at every point."""
+    """When to stop: `budget_seconds` of machine time, or a mean expected loss below `loss`."""
 
     budget_seconds: float = math.inf
     loss: float = LOSS

@@ -27,12 +27,16 @@ from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.validation.adaptive.belief import Belief, Predictions, expected_gain
 from collwise.validation.adaptive.goal import GOAL, Goal
 
-REPETITIONS = 3
+REPETITIONS = 2
 """How often a case is repeated in a round, after the untimed repetitions."""
 _LAUNCH_SECONDS = 2.0
 """What starting an execution of MPI is taken to cost until one was timed."""
 _ROUND_SHARE, _ROUND_LAUNCHES = 0.3, 3.0
 """A round takes this share of what was spent before, and at least this many times what its start costs."""
+_CASE_SECONDS = 0.005
+"""What a case costs beside its repetitions."""
+_DEEPER = 0.5
+"""A round is planned for this share of the loss wanted, so that few rounds are needed."""
 _UNKNOWN_SECONDS = 0.01
 """What a repetition is taken to last before anything is known."""
 
@@ -121,17 +125,17 @@ class AdaptiveSearch:
         by_collective: dict[str, list[Case]] = {}
         for case in self.cases:
             by_collective.setdefault(case.collective, []).append(case)
-        self._fields = [_Field(Belief(cases, self.predictions)) for cases in by_collective.values()]
+        self._fields = [_Field(Belief(cases, self.predictions, REPETITIONS)) for cases in by_collective.values()]
         self._learn()
         stopped = "the budget is spent"
         while self._left() > 0:
             chosen = self._next_round()
             if not chosen:
-                in_doubt = any(one.in_doubt(self.goal.loss).any() for one in self._fields)
-                stopped = "the budget is spent" if in_doubt else "no choice is in doubt"
+                stopped = "the budget is spent" if self._in_doubt() else "no choice is in doubt"
                 break
             self._measure(chosen)
             self._learn()
+        self._settle()
         return self._result(stopped)
 
     def _left(self) -> float:
@@ -141,6 +145,17 @@ class AdaptiveSearch:
     def _learn(self) -> None:
         for one in self._fields:
             one.belief.learn(self._timings)
+
+    def _settle(self) -> None:
+        """Gives all means the intervals that the spread over all cases of their collectives tells."""
+        confidence = self.usual.precision.confidence
+        by_collective = {one.belief.cases[0].collective: one.belief for one in self._fields}
+        for case, one in self._timings.items():
+            if one.ok and one.seconds > 0:
+                width = by_collective[case.collective].half_width(one, confidence)
+                self._timings[case] = replace(one, half_width_seconds=width)
+        if self._timings:
+            self.store.add(self.configuration, list(self._timings.values()))
 
     def _runs(self, repetitions: int) -> int:
         return repetitions + self.usual.warmup
@@ -160,23 +175,36 @@ class AdaptiveSearch:
             allowed = min(self._left(), max(allowed, self._left() / 4)) if math.isfinite(self._left()) else math.inf
             chosen = dict.fromkeys(case for one in self._fields for case in one.first())
             return self._affordable(list(chosen), allowed)
-        taken = 0.0
-        for one in self._fields:
-            one.begin_round()
-        telling = [one.most_telling(self.goal.loss) for one in self._fields]
-        while True:
-            place = max(range(len(telling)), key=lambda place: telling[place][1])
-            (number, value), best = telling[place], self._fields[place]
-            if value <= 0 or taken + self._cost(best, number) > allowed:
-                break
-            taken += self._cost(best, number)
-            chosen[best.belief.cases[number]] = None
-            best.take(number)
-            telling[place] = best.most_telling(self.goal.loss)
+        if self._expected_loss() > self.goal.loss:
+            chosen = self._telling(allowed)
         if not chosen:
             chosen = dict.fromkeys(one.belief.cases[number] for one, number in confirming)
             return self._affordable(list(chosen), self._left())
         return list(chosen)
+
+    def _telling(self, allowed: float) -> dict[Case, None]:
+        """The cases from which most is expected for their machine time, until little is expected of more."""
+        chosen: dict[Case, None] = {}
+        for one in self._fields:
+            one.begin_round()
+        telling = [one.most_telling() for one in self._fields]
+        while self._expected_loss() > self.goal.loss * _DEEPER:
+            place = max(range(len(telling)), key=lambda place: telling[place][1])
+            (number, value), best = telling[place], self._fields[place]
+            allowed -= self._cost(best, number)
+            if value <= 0 or allowed < 0:
+                break
+            chosen[best.belief.cases[number]] = None
+            best.take(number)
+            telling[place] = best.most_telling()
+        return chosen
+
+    def _expected_loss(self) -> float:
+        """The mean over all points of what their choices are expected to lose."""
+        return float(np.mean(np.concatenate([one.losses() for one in self._fields])))
+
+    def _in_doubt(self) -> bool:
+        return self._expected_loss() > self.goal.loss or any(one.unmeasured_leaders() for one in self._fields)
 
     def _affordable(self, cases: Sequence[Case], seconds: float) -> list[Case]:
         """Those that take no longer than that together, the shortest messages first; always one."""
@@ -190,7 +218,7 @@ class AdaptiveSearch:
         return kept
 
     def _cost(self, one: _Field, number: int) -> float:
-        return self._runs(REPETITIONS) * one.seconds(number)
+        return self._runs(REPETITIONS) * one.seconds(number) + _CASE_SECONDS
 
     def _measure(self, chosen: Sequence[Case]) -> None:
         """One round. Every case is stored with the repetitions of the rounds before as soon as it is done."""
@@ -271,22 +299,16 @@ class _Field:
         numbers = np.arange(len(leader))
         return leader, belief.mean - belief.mean[leader], belief.covariance[numbers, leader]
 
-    def _losses(self, leaders: Array) -> Array:
+    def losses(self, leaders: Array | None = None) -> Array:
         """What each point's leader is expected to lose against its strongest rival, as a share."""
         belief = self.belief
-        leader, behind, together = self._rivalry(leaders)
+        leader, behind, together = self._rivalry(self._leaders() if leaders is None else leaders)
         own = np.diag(belief.covariance)
         deviation = np.sqrt(np.maximum(own + own[leader] - 2 * together, 0.0))
         gains = np.where(belief.out | (np.arange(len(leader)) == leader), 0.0, expected_gain(behind, deviation))
         found = np.zeros(len(self._points))
         np.maximum.at(found, self._point, gains)
         return found
-
-    def in_doubt(self, loss: float) -> Array:
-        """Whether the choice of each point is expected to lose more than that, or was not measured."""
-        leaders = self._leaders()
-        unmeasured = np.array([not self.belief.is_measured(number) for number in leaders])
-        return (self._losses(leaders) > loss) | unmeasured
 
     def unmeasured_leaders(self) -> list[int]:
         """The cases that look best at their points and have no measured time."""
@@ -296,13 +318,13 @@ class _Field:
             if not (self.belief.is_measured(number) or self.belief.out[number])
         ]
 
-    def _values(self, loss: float) -> Array:
-        """What measuring each case is expected to gain at its point; 0 at points whose loss is small enough."""
+    def _values(self) -> Array:
+        """What measuring each case is expected to gain at its point."""
         belief = self.belief
         leaders = self._leaders()
         leader, behind, together = self._rivalry(leaders)
         own, variance = np.diag(belief.covariance), belief.visit_variance(REPETITIONS)
-        rivals = ~belief.out & (np.arange(len(leader)) != leader) & (self._losses(leaders) > loss)[self._point]
+        rivals = ~belief.out & (np.arange(len(leader)) != leader)
         by_rival = np.abs(own - together) / np.sqrt(own + variance)
         by_leader = np.abs(own[leader] - together) / np.sqrt(own[leader] + variance)
         values = np.where(rivals, expected_gain(behind, by_rival), 0.0)
@@ -311,9 +333,9 @@ class _Field:
         values[self._taken] = 0.0
         return values
 
-    def most_telling(self, loss: float) -> tuple[int, float]:
+    def most_telling(self) -> tuple[int, float]:
         """The case with the largest value for its machine time, and that ratio."""
-        ratios = self._values(loss) / np.exp(np.minimum(self.belief.mean, 10.0))
+        ratios = self._values() / (np.exp(np.minimum(self.belief.mean, 10.0)) + _CASE_SECONDS / REPETITIONS)
         number = int(np.argmax(ratios))
         return number, float(ratios[number])
 
@@ -344,7 +366,7 @@ class _Field:
             known = [number for number in members if belief.is_measured(number)]
             means = [timings[belief.cases[number]].seconds for number in known]
             leaders.append(known[int(np.argmin(means))] if known else members[0])
-        losses = self._losses(np.array(leaders))
+        losses = self.losses(np.array(leaders))
         return [
             PointFound(
                 belief.cases[number].collective,

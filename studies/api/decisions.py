@@ -41,7 +41,6 @@ from collwise.validation.selection.measured import (
     Measurement,
     fill_gaps,
     gap_cases,
-    loss_of,
     measured_grid,
     measured_platform,
     measured_times,
@@ -363,14 +362,12 @@ def _by_measured(
     table = select_by_times(grid, times, platform, made_by, *how)
     if not table.rules:
         raise UsageError(f"{collective} on {platform}: no time for any of the process counts and sizes asked for")
-    for line in _told(measurement, len(gaps), int(times.filled.sum()), table, filler):
+    for line in _told(measurement, len(gaps), int(times.filled.sum()), filler):
         note(f"{collective}: {line}")
     return table
 
 
-def _told(
-    measurement: Measurement, gaps: int, filled: int, table: DecisionTable, filler: _Filler | None
-) -> Iterator[str]:
+def _told(measurement: Measurement, gaps: int, filled: int, filler: _Filler | None) -> Iterator[str]:
     yield f"{len(measurement.timings)} times measured under {measurement.maker}, configuration {measurement.label}"
     if measurement.others:
         yield f"{measurement.others} other measurements there are not used; choose one with its configuration"
@@ -380,9 +377,6 @@ def _told(
         yield f"{filled} of {gaps} gaps filled by {filler.source} times, the others have no agreement nearby"
     elif gaps:
         yield f"{gaps} points of choices are not measured, where they are not chosen"
-    loss = loss_of(table)
-    mean, worst = f"{loss.mean * 100:.1f} %", f"{loss.worst * 100:.1f} %"
-    yield f"by these times the choices are {mean} slower than the best on average, at most {worst}"
 
 
 def _candidates(collectives: Sequence[str], consumer: str | None, by_node: bool) -> dict[str, tuple[str, ...]]:

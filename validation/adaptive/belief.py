@@ -52,6 +52,8 @@ _SCALES, _SCALES_OF_LINES = (0.125, 0.25, 0.5, 1.0, 2.0), (1.0, 2.0)
 _FAR = (8.0, 4.0, 8.0)
 _GUESSED_NOISE, _GUESSES = 0.03, 4
 """The standard deviation of repetitions, as a share, before anything is known, and as how many it counts."""
+_LEAST_SECONDS = 1e-12
+"""What a measured time of nothing counts as."""
 _BETWEEN_LAUNCHES = 0.01
 """By how much, as a share, the mean differs from launch to launch at least."""
 
@@ -87,13 +89,13 @@ class Belief:
         index = {case: number for number, case in enumerate(self.cases)}
         known = {index[case]: one for case, one in timings.items() if case in index}
         self.out[[number for number, one in known.items() if not one.ok]] = True
-        kept = {number: one for number, one in known.items() if one.ok and one.seconds > 0}
+        kept = {number: one for number, one in known.items() if one.ok}
         spread = {number: _relative_squares(one) for number, one in kept.items()}
         self._noise = (_GUESSES * _GUESSED_NOISE**2 + sum(squares for squares, _ in spread.values())) / (
             _GUESSES + sum(freedom for _, freedom in spread.values())
         )
         self._measured = {
-            number: (math.log(one.seconds), self._variance(one.repetitions, *spread[number]))
+            number: (math.log(max(one.seconds, _LEAST_SECONDS)), self._variance(one.repetitions, *spread[number]))
             for number, one in kept.items()
         }
         if not self.predicted:
@@ -228,5 +230,5 @@ def _place(case: Case) -> list[float]:
 
 def _relative_squares(timing: Timing) -> tuple[float, int]:
     """The sum of the samples' squared differences from their mean, as shares of it, and its degrees of freedom."""
-    samples = np.array(timing.samples or (timing.seconds,))
+    samples = np.maximum(timing.samples or (timing.seconds,), _LEAST_SECONDS)
     return float((((samples - samples.mean()) / samples.mean()) ** 2).sum()), samples.size - 1

@@ -2,8 +2,8 @@
 
 Each round is one execution of MPI, and each case in it is repeated a few times. The next case of a round is the one
 from which most is expected for its time: that it turns out to be faster than what looks best at its point, or that this
-one turns out to be slower (the knowledge gradient). A point at which the choice is expected to lose less than wanted is
-left alone; so are algorithms that are clearly beaten there. In the end the choice of every point has been measured.
+one turns out to be slower (the knowledge gradient). What is clearly beaten is left alone. In the end the choice of
+every point has been measured.
 """
 
 from __future__ import annotations
@@ -144,14 +144,14 @@ class AdaptiveSearch:
 
     def _learn(self) -> None:
         for one in self._fields:
-            one.belief.learn(self._timings)
+            one.learn(self._timings)
 
     def _settle(self) -> None:
         """Gives all means the intervals that the spread over all cases of their collectives tells."""
         confidence = self.usual.precision.confidence
         by_collective = {one.belief.cases[0].collective: one.belief for one in self._fields}
         for case, one in self._timings.items():
-            if one.ok and one.seconds > 0:
+            if one.ok:
                 width = by_collective[case.collective].half_width(one, confidence)
                 self._timings[case] = replace(one, half_width_seconds=width)
         if self._timings:
@@ -185,10 +185,9 @@ class AdaptiveSearch:
     def _telling(self, allowed: float) -> dict[Case, None]:
         """The cases from which most is expected for their machine time, until little is expected of more."""
         chosen: dict[Case, None] = {}
-        for one in self._fields:
-            one.begin_round()
         telling = [one.most_telling() for one in self._fields]
-        while self._expected_loss() > self.goal.loss * _DEEPER:
+        losses = [one.losses() for one in self._fields]
+        while float(np.mean(np.concatenate(losses))) > self.goal.loss * _DEEPER:
             place = max(range(len(telling)), key=lambda place: telling[place][1])
             (number, value), best = telling[place], self._fields[place]
             allowed -= self._cost(best, number)
@@ -196,7 +195,7 @@ class AdaptiveSearch:
                 break
             chosen[best.belief.cases[number]] = None
             best.take(number)
-            telling[place] = best.most_telling()
+            telling[place], losses[place] = best.most_telling(), best.losses()
         return chosen
 
     def _expected_loss(self) -> float:
@@ -270,6 +269,8 @@ class _Field:
         self._point = np.array([places[point] for point in points])
         self._members = [np.flatnonzero(self._point == place) for place in range(len(self._points))]
         self._taken = np.zeros(len(points), dtype=bool)
+        # The number of the case that looks best, by point.
+        self._leading = np.array([members[0] for members in self._members])
 
     def seconds(self, number: int) -> float:
         """The expected seconds of a case; 0 for one that failed."""
@@ -278,19 +279,17 @@ class _Field:
             return 0.0
         return math.exp(min(float(belief.mean[number]), 10.0)) if belief.is_informed else _UNKNOWN_SECONDS
 
-    def begin_round(self) -> None:
-        """Forgets what the round before took."""
+    def learn(self, timings: Mapping[Case, Timing]) -> None:
+        """Takes measured times into account, and forgets what the round before took."""
+        self.belief.learn(timings)
+        mean = np.where(self.belief.out, np.inf, self.belief.mean)
+        self._leading = np.array([members[np.argmin(mean[members])] for members in self._members])
         self._taken[:] = False
 
     def take(self, number: int) -> None:
         """Adds a case to the round."""
         self._taken[number] = True
         self.belief.imagine(number, REPETITIONS)
-
-    def _leaders(self) -> Array:
-        """The number of the case that looks best, by point."""
-        mean = np.where(self.belief.out, np.inf, self.belief.mean)
-        return np.array([members[np.argmin(mean[members])] for members in self._members])
 
     def _rivalry(self, leaders: Array) -> tuple[Array, Array, Array]:
         """For every case its point's leader, how far it is behind that, and the covariance with it."""
@@ -302,7 +301,7 @@ class _Field:
     def losses(self, leaders: Array | None = None) -> Array:
         """What each point's leader is expected to lose against its strongest rival, as a share."""
         belief = self.belief
-        leader, behind, together = self._rivalry(self._leaders() if leaders is None else leaders)
+        leader, behind, together = self._rivalry(self._leading if leaders is None else leaders)
         own = np.diag(belief.covariance)
         deviation = np.sqrt(np.maximum(own + own[leader] - 2 * together, 0.0))
         gains = np.where(belief.out | (np.arange(len(leader)) == leader), 0.0, expected_gain(behind, deviation))
@@ -313,16 +312,13 @@ class _Field:
     def unmeasured_leaders(self) -> list[int]:
         """The cases that look best at their points and have no measured time."""
         return [
-            int(number)
-            for number in self._leaders()
-            if not (self.belief.is_measured(number) or self.belief.out[number])
+            int(number) for number in self._leading if not (self.belief.is_measured(number) or self.belief.out[number])
         ]
 
     def _values(self) -> Array:
         """What measuring each case is expected to gain at its point."""
         belief = self.belief
-        leaders = self._leaders()
-        leader, behind, together = self._rivalry(leaders)
+        leader, behind, together = self._rivalry(self._leading)
         own, variance = np.diag(belief.covariance), belief.visit_variance(REPETITIONS)
         rivals = ~belief.out & (np.arange(len(leader)) != leader)
         by_rival = np.abs(own - together) / np.sqrt(own + variance)

@@ -92,7 +92,7 @@ def test_the_report_of_a_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert list(dict.fromkeys(result.table.target)) == ["n1,n2, P = 8", "n1,n2, P = 4"]
     assert set(result.main.procs) == {8}
     assert {one.worst.algorithm for one in result.disagreements} == {"chain"}
-    page, text = write_validation(result, tmp_path)
+    _, text = write_validation(result, tmp_path)
     report = text.read_text()
     assert "Real Open MPI 4.1.4 on n1,n2, P = 8" in report
     assert "test bed" not in report

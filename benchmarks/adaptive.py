@@ -50,7 +50,7 @@ MOST_TIME, MOST_LOSS = 0.25, 0.01
 LAUNCH_SECONDS = 2.0
 NOTHING, ENGINE = "nothing", "schedule engine"
 Known = Mapping[str, Sequence[Predictions]]
-REPLAYS = 5
+REPLAYS = 3
 HEAD = "| search | knows beforehand | budget | machine time | share | cases | rounds | loss | worst | expected |"
 
 

@@ -13,7 +13,7 @@ from collwise.validation.exports.mpich import selection_file
 from collwise.validation.openmpi.rules import inexpressible, openmpi_rules
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.collwise_rules import collwise_rules
-from collwise.validation.selection.consumers import COLLWISE, OPENMPI, SMPI, can_say, sees_sizes, series
+from collwise.validation.selection.consumers import COLLWISE, OPENMPI, PGMPI, SMPI, can_say, sees_sizes, series
 from collwise.validation.selection.decision_table import DecisionTable
 
 OPENMPI_JSON, MPICH_VARIABLES = "openmpi-json", "mpich-variables"
@@ -65,9 +65,7 @@ FORMATS = {
         Format("mvapich2", "MVAPICH2's tuning variables", "mvapich2", _SOURCE, one_procs=True),
         Format("ucc", "UCC's UCC_TL_UCP_TUNE", "ucc", _SOURCE),
         Format(SMPI, "options of SMPI", SMPI, "smpirun $(cat {file})", by_size=False, one_procs=True),
-        Format(
-            "prf", "a profile of PGMPITuneLib", pgmpi.NAME, "PGMPI_PARAMS=--ppath=$(dirname {file})", one_procs=True
-        ),
+        Format("prf", "a profile of PGMPITuneLib", PGMPI, "PGMPI_PARAMS=--ppath=$(dirname {file})", one_procs=True),
     )
 }
 

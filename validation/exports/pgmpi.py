@@ -13,9 +13,7 @@ from dataclasses import dataclass
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
 from collwise.validation.exports.expressed import Expressed, sized
-
-NAME = "pgmpi"
-"""PGMPITuneLib in the catalogue, and as a decision consumer."""
+from collwise.validation.selection.consumers import PGMPI
 
 _TITLE = "# pgtune profile"
 _LARGEST = 2**31 - 1
@@ -70,7 +68,7 @@ def profile_of(tables: Sequence[Expressed], procs: int) -> Profile:
     ranges = []
     for start, end, choice in sized(one.row(procs)):
         if choice is not None and start <= _LARGEST:
-            mockup = ids.setdefault(known[choice.algorithm].name_in(NAME), len(ids) + 1)
+            mockup = ids.setdefault(known[choice.algorithm].name_in(PGMPI), len(ids) + 1)
             ranges.append(Range(start, _LARGEST if end is None else min(end, _LARGEST), mockup))
     if not ranges:
         raise UsageError(

@@ -311,11 +311,7 @@ def test_predicted_tables_know_their_second_best(tmp_path: Path) -> None:
 # Names, and the command line
 
 
-# Mock-ups are checked in test_pgmpi.py.
-OF_ALGORITHMS = tuple(name for name in LIBRARIES if name != "pgmpi")
-
-
-@pytest.mark.parametrize("library", OF_ALGORITHMS)
+@pytest.mark.parametrize("library", LIBRARIES)
 def test_the_catalogue_refuses_names_that_a_library_does_not_have(library: str) -> None:
     known = {name: {} for name in LIBRARIES}
     with pytest.raises(ValueError, match=rf"{library} = \w+ is not in libraries.toml; valid: none"):
@@ -329,7 +325,7 @@ def _all_of(library: str) -> dict[str, list[str | int]]:
     }
 
 
-@pytest.mark.parametrize("consumer", [*OF_ALGORITHMS, "smpi", "openmpi-6.0"])
+@pytest.mark.parametrize("consumer", [*LIBRARIES, "smpi", "openmpi-6.0"])
 def test_every_consumer_can_be_selected_for(consumer: str) -> None:
     assert consumer in ALL_CONSUMERS
     for name in algorithms_for("allreduce", consumer):

@@ -11,12 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collwise.algorithms.catalogue import LIBRARIES_PATH, Catalogue, check_libraries
+from collwise.algorithms.catalogue import LIBRARIES_PATH, Catalogue
 from collwise.common.errors import UsageError
 from collwise.studies.cli.main import main
 from collwise.validation.exports.formats import exported
 from collwise.validation.exports.pgmpi import Profile, Range, parse_profile, profile_text
 from collwise.validation.selection.choice import Choice
+from collwise.validation.selection.consumers import algorithms_for
 from collwise.validation.selection.decision_table import DecisionTable, decisions_document
 
 # Hunold & Carpen-Amarie 2018, listing 1.
@@ -93,39 +94,21 @@ def test_wrong_profiles_are_named(text: str, said: str) -> None:
     assert said in str(caught.value)
 
 
+BCAST_TO_ALL, IRREGULAR, OTHER = Choice("gl21_bcast"), Choice("gl22_scatterv"), Choice("binomial")
+KIB = 1024
+GATHER = DecisionTable("gather", "bed", 1, "test", {8: ((0, Choice("gl12_gatherv")),)})
 SCATTER = DecisionTable(
     "scatter",
     "bed",
     1,
     "test",
     {
-        8: (
-            (0, Choice("linear")),
-            (64, Choice("binomial")),
-            (KIB := 1024, Choice("linear")),
-            (8 * KIB, Choice("chain")),
-        ),
-        16: ((32, Choice("binomial")),),
+        8: ((0, IRREGULAR), (64, BCAST_TO_ALL), (KIB, IRREGULAR), (8 * KIB, OTHER)),
+        16: ((32, BCAST_TO_ALL),),
     },
 )
 
 
-@pytest.fixture
-def mockups(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A catalogue in which two algorithms of scatter are mock-ups of PGMPITuneLib."""
-    catalogue = Catalogue.load()
-    entry = catalogue.collective("scatter")
-    names = {"linear": "scatter_as_scatterv", "binomial": "scatter_as_bcast"}
-    algorithms = {
-        name: replace(one, pgmpi=names.get(name, ""), name=name)
-        for name, one in {**entry.algorithms, "chain": replace(entry.algorithms["linear"], name="chain")}.items()
-    }
-    changed = Catalogue({**catalogue.collectives, "scatter": replace(entry, algorithms=algorithms)})
-    check_libraries(changed, tomllib.loads(LIBRARIES_PATH.read_text(encoding="utf-8")))
-    monkeypatch.setattr(Catalogue, "load", staticmethod(lambda: changed))
-
-
-@pytest.mark.usefixtures("mockups")
 def test_a_table_becomes_a_profile_that_gives_each_size_its_mock_up() -> None:
     made = parse_profile(exported([SCATTER], "prf", procs=8).text)
     assert (made.function, made.procs) == ("MPI_Scatter", 8)
@@ -137,16 +120,15 @@ def test_a_table_becomes_a_profile_that_gives_each_size_its_mock_up() -> None:
     assert [beyond.lookup(size) for size in (31, 32, 2**31 - 1, 2**31)] == [None, *["scatter_as_bcast"] * 2, None]
 
 
-@pytest.mark.usefixtures("mockups")
 @pytest.mark.parametrize(
     ("tables", "procs", "said"),
     [
         ([SCATTER], None, "--procs P"),
         ([SCATTER], 4, "starts at P = 8"),
-        ([SCATTER, replace(SCATTER, collective="bcast")], 8, "scatter, bcast; export each"),
-        ([replace(SCATTER, rules={8: ((0, Choice("chain")),)})], 8, "make them with 'collwise select --for pgmpi'"),
+        ([SCATTER, GATHER], 8, "scatter, gather; export each"),
+        ([replace(SCATTER, rules={8: ((0, OTHER),)})], 8, "make them with 'collwise select --for pgmpi'"),
         (
-            [replace(SCATTER, rules={2: ((0, Choice("chain")),), 4: ((0, Choice("linear")),)})],
+            [replace(SCATTER, rules={2: ((0, OTHER),), 4: ((0, IRREGULAR),)})],
             3,
             "no mock-up is chosen",
         ),
@@ -157,7 +139,6 @@ def test_what_no_profile_can_say_is_an_error(tables: list[DecisionTable], procs:
         exported(tables, "prf", procs=procs)
 
 
-@pytest.mark.usefixtures("mockups")
 def test_profiles_are_written_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "d.json").write_text(json.dumps(decisions_document([SCATTER])))
     file = tmp_path / "scatter.prf"
@@ -166,3 +147,14 @@ def test_profiles_are_written_from_the_command_line(tmp_path: Path, capsys: pyte
     assert not ended.value.code
     assert "PGMPI_PARAMS=--ppath=" in capsys.readouterr().out
     assert parse_profile(file.read_text()).procs == 8
+
+
+def test_every_mock_up_of_pgmpitunelib_is_one_of_the_catalogue() -> None:
+    known = tomllib.loads(LIBRARIES_PATH.read_text(encoding="utf-8"))["pgmpi"]
+    ours = {
+        name: {one.pgmpi for one in entry.algorithms.values() if one.pgmpi}
+        for name, entry in Catalogue.load().collectives.items()
+    }
+    assert {name: found for name, found in ours.items() if found} == {name: set(names) for name, names in known.items()}
+    assert all(bool(one.pgmpi) == bool(one.guideline) for one in Catalogue.load().algorithms())
+    assert algorithms_for("scatter", "pgmpi") == ("gl21_bcast", "gl22_scatterv")

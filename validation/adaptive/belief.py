@@ -1,11 +1,11 @@
 """What is believed of the times of one collective's cases: a Gaussian process over their logarithms.
 
 The mean of a case is the logarithm of its prediction, or without predictions that of a line through the algorithm's
-measured times: a latency and a time per byte. Differences from it are alike for cases that are near
-one another: in size and process count, and for the same algorithm with segments of about the same size. Measured times
-therefore tell something of cases beside them, and cases far from everything that was measured stay uncertain. How far
-predictions, or times of an algorithm from one size to the next, can be off is not known beforehand: of several scales
-the one is taken under which the measured times are the least surprising.
+measured times: a latency and times per byte of a message and of a segment. Differences from it are alike for cases
+that are near one another: in size and process count, and for the same algorithm with segments of about the same size.
+Measured times therefore tell something of cases beside them, and cases far from everything that was measured stay
+uncertain. How far predictions, or times of an algorithm from one size to the next, can be off is not known beforehand:
+of several scales the one is taken under which the measured times are the least surprising.
 """
 
 from __future__ import annotations
@@ -70,7 +70,9 @@ class Belief:
         self.cases = list(cases)
         self._in_a_round = in_a_round
         self.out = np.zeros(len(cases), dtype=bool)
-        self._noise = _GUESSED_NOISE**2
+        self._noise = np.full(len(cases), _GUESSED_NOISE**2)
+        points = [(case.procs, case.message_bytes) for case in cases]
+        self._point = np.array([points.index(point) for point in points])
         self._places = np.array([_place(case) for case in cases]).reshape(len(cases), 3)
         names = {name: number for number, name in enumerate(dict.fromkeys(case.algorithm for case in cases))}
         self._same = np.equal.outer(*[np.array([names[case.algorithm] for case in cases])] * 2)
@@ -91,11 +93,12 @@ class Belief:
         self.out[[number for number, one in known.items() if not one.ok]] = True
         kept = {number: one for number, one in known.items() if one.ok}
         spread = {number: _relative_squares(one) for number, one in kept.items()}
-        self._noise = (_GUESSES * _GUESSED_NOISE**2 + sum(squares for squares, _ in spread.values())) / (
-            _GUESSES + sum(freedom for _, freedom in spread.values())
-        )
+        self._noise = self._noise_of(spread)
         self._measured = {
-            number: (math.log(max(one.seconds, _LEAST_SECONDS)), self._variance(one.repetitions, *spread[number]))
+            number: (
+                math.log(max(one.seconds, _LEAST_SECONDS)),
+                self._variance(number, one.repetitions, *spread[number]),
+            )
             for number, one in kept.items()
         }
         if not self.predicted:
@@ -104,24 +107,33 @@ class Belief:
             self.scale = max(_SCALES if self.predicted else _SCALES_OF_LINES, key=self._plausibility)
         self.mean, self.covariance = self._posterior()
 
-    def visit_variance(self, repetitions: int) -> float:
-        """The variance of the mean's logarithm that so many repetitions of a case would have."""
+    def _noise_of(self, spread: Mapping[int, tuple[float, int]]) -> Array:
+        """The variance of a repetition of each case, as a share: that at its point, drawn towards that over all."""
+        squares, freedom = np.zeros(len(self.cases)), np.zeros(len(self.cases))
+        for number, (of_squares, of_freedom) in spread.items():
+            squares[self._point[number]] += of_squares
+            freedom[self._point[number]] += of_freedom
+        everywhere = (_GUESSES * _GUESSED_NOISE**2 + squares.sum()) / (_GUESSES + freedom.sum())
+        return ((_GUESSES * everywhere + squares) / (_GUESSES + freedom))[self._point]
+
+    def visit_variance(self, repetitions: int) -> Array:
+        """The variance of the mean's logarithm that so many repetitions of each case would have."""
         return (self._noise + _BETWEEN_LAUNCHES**2 * self._in_a_round) / repetitions
 
     def imagine(self, number: int, repetitions: int) -> None:
         """Lowers variances as measuring a case would: this does not depend on what the measured time is."""
         column = self.covariance[:, number]
-        column = column / math.sqrt(self.covariance[number, number] + self.visit_variance(repetitions))
+        column = column / math.sqrt(self.covariance[number, number] + self.visit_variance(repetitions)[number])
         self.covariance -= np.outer(column, column)
 
     def is_measured(self, number: int) -> bool:
         """Whether the case of that number has a measured time."""
         return number in self._measured
 
-    def half_width(self, timing: Timing, confidence: float) -> float:
-        """The half-width of the mean's interval, with a variance to which all cases of the collective contribute."""
+    def half_width(self, number: int, timing: Timing, confidence: float) -> float:
+        """The half-width of the mean's interval, with a variance to which the cases beside it contribute."""
         squares, freedom = _relative_squares(timing)
-        variance = (_GUESSES * self._noise + squares) / (_GUESSES + freedom)
+        variance = (_GUESSES * self._noise[number] + squares) / (_GUESSES + freedom)
         quantile = float(stats.t.ppf(0.5 + confidence / 2, _GUESSES + freedom))
         return quantile * math.sqrt(variance / timing.repetitions) * timing.seconds
 
@@ -130,8 +142,8 @@ class Belief:
         """Whether anything was predicted or measured."""
         return self.predicted or bool(self._measured)
 
-    def _variance(self, repetitions: int, squares: float, freedom: int) -> float:
-        noise = (_GUESSES * self._noise + squares) / (_GUESSES + freedom)
+    def _variance(self, number: int, repetitions: int, squares: float, freedom: int) -> float:
+        noise = float((_GUESSES * self._noise[number] + squares) / (_GUESSES + freedom))
         return (noise + _BETWEEN_LAUNCHES**2 * self._in_a_round) / repetitions
 
     def _kernel(self, rows: Array | slice, columns: Array | slice, scale: float) -> Array:
@@ -151,7 +163,7 @@ class Belief:
         )
 
     def _from_lines(self) -> Array:
-        """The logarithm of an algorithm's latency and time per byte, at the nearest P at which it was measured.
+        """The logarithm of an algorithm's latency and times per byte, at the nearest P at which it was measured.
 
         Of an algorithm that was not measured it is the mean over the others.
         """
@@ -164,16 +176,21 @@ class Belief:
             for number in numbers if by_procs else ():
                 case = self.cases[number]
                 nearest = min(by_procs, key=lambda procs: abs(math.log(procs / case.procs)))
-                prior[number] = math.log(self._line(by_procs[nearest]) @ (1.0, case.message_bytes))
+                prior[number] = math.log(self._line(by_procs[nearest]) @ (1.0, case.message_bytes, _piece(case)))
         return np.where(np.isnan(prior), np.nanmean(prior) if not np.isnan(prior).all() else 0.0, prior)
 
     def _line(self, numbers: Sequence[int]) -> Array:
-        """The latency and the time per byte with the least relative errors; neither is negative."""
+        """The latency and the times per byte of the message and of a segment with the least relative errors.
+
+        A pipeline takes the first segment through all its processes, and the rest of the message once. No part is
+        negative.
+        """
+        cases = [self.cases[number] for number in numbers]
         seconds = np.exp([self._measured[number][0] for number in numbers])
-        sizes = np.array([self.cases[number].message_bytes for number in numbers])
-        if np.ptp(sizes) == 0:
-            return np.array([seconds.mean(), 0.0])
-        return optimize.nnls(np.stack([1 / seconds, sizes / seconds], axis=1), np.ones(len(numbers)))[0]
+        parts = np.array([(1.0, case.message_bytes, _piece(case)) for case in cases])
+        if np.ptp(parts[:, 1]) == 0:
+            return np.array([seconds.mean(), 0.0, 0.0])
+        return optimize.nnls(parts / seconds[:, None], np.ones(len(numbers)))[0]
 
     def _learned(self, scale: float) -> tuple[Array, Array, Array]:
         """The numbers of the measured cases, the Cholesky factor of their covariance, and their surprises."""
@@ -223,9 +240,13 @@ def _sources(logs: Array, count: int) -> tuple[Array, Array]:
 
 def _place(case: Case) -> list[float]:
     """Logarithms of a case's size, process count and largest piece: segments beyond the message do not cut it."""
-    size = max(case.message_bytes, 1)
-    piece = min(case.segment_bytes or size, size)
-    return [math.log2(size), math.log2(case.procs), math.log2(piece)]
+    sizes = max(case.message_bytes, 1), case.procs, max(_piece(case), 1)
+    return [math.log2(size) for size in sizes]
+
+
+def _piece(case: Case) -> int:
+    """The bytes of a segment, or of the message if that is not cut."""
+    return min(case.segment_bytes or case.message_bytes, case.message_bytes)
 
 
 def _relative_squares(timing: Timing) -> tuple[float, int]:

@@ -147,13 +147,14 @@ class AdaptiveSearch:
             one.learn(self._timings)
 
     def _settle(self) -> None:
-        """Gives all means the intervals that the spread over all cases of their collectives tells."""
+        """Gives all means the intervals that the spread over the cases beside them tells."""
         confidence = self.usual.precision.confidence
-        by_collective = {one.belief.cases[0].collective: one.belief for one in self._fields}
-        for case, one in self._timings.items():
-            if one.ok:
-                width = by_collective[case.collective].half_width(one, confidence)
-                self._timings[case] = replace(one, half_width_seconds=width)
+        for belief in (one.belief for one in self._fields):
+            for number, case in enumerate(belief.cases):
+                if belief.is_measured(number):
+                    known = self._timings[case]
+                    width = belief.half_width(number, known, confidence)
+                    self._timings[case] = replace(known, half_width_seconds=width)
         if self._timings:
             self.store.add(self.configuration, list(self._timings.values()))
 
@@ -322,7 +323,7 @@ class _Field:
         own, variance = np.diag(belief.covariance), belief.visit_variance(REPETITIONS)
         rivals = ~belief.out & (np.arange(len(leader)) != leader)
         by_rival = np.abs(own - together) / np.sqrt(own + variance)
-        by_leader = np.abs(own[leader] - together) / np.sqrt(own[leader] + variance)
+        by_leader = np.abs(own[leader] - together) / np.sqrt(own[leader] + variance[leader])
         values = np.where(rivals, expected_gain(behind, by_rival), 0.0)
         of_leader = np.where(rivals, expected_gain(behind, by_leader), 0.0)
         np.maximum.at(values, leader, of_leader)

@@ -50,8 +50,19 @@ LAUNCH_SECONDS = 2.0
 NOTHING, ENGINE = "nothing", "schedule engine"
 Known = Mapping[str, Sequence[Predictions]]
 REPLAYS = 5
-COLUMNS = ("search", "knows beforehand", "budget", "machine time", "share", "cases", "rounds", "loss", "worst", "by means",
-           "expected")  # fmt: skip
+COLUMNS = [
+    "search",
+    "knows beforehand",
+    "budget",
+    "machine time",
+    "share",
+    "cases",
+    "rounds",
+    "loss",
+    "worst",
+    "by means",
+    "expected",
+]
 
 
 @dataclass(frozen=True)
@@ -210,9 +221,9 @@ def page(measured: Sequence[Row], replays: Sequence[Row], grid: Mapping[Case, Ti
         "",
         "The loss of a choice is its time against that of the best one at its point, both by the full grid's medians; "
         "the mean and the worst over all points, and the mean by the grid's means. These tell of stalls of the two "
-        "cores: of a short message that no segment size cuts, two segment sizes differ by up to a factor of three. A replayed "
-        f"search draws its repetitions around the full grid's times; its machine time counts {LAUNCH_SECONDS:g} s for "
-        "each launch. 'Expected' is the mean loss that the search itself expects in the end.",
+        "cores: of a short message that no segment size cuts, two segment sizes differ by up to a factor of three. A "
+        "replayed search draws its repetitions around the full grid's times; its machine time counts "
+        f"{LAUNCH_SECONDS:g} s for each launch. 'Expected' is the mean loss that the search itself expects in the end.",
         "",
         "| " + " | ".join(COLUMNS) + " |",
         "|" + " --- |" * len(COLUMNS),

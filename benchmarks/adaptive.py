@@ -50,19 +50,8 @@ LAUNCH_SECONDS = 2.0
 NOTHING, ENGINE = "nothing", "schedule engine"
 Known = Mapping[str, Sequence[Predictions]]
 REPLAYS = 5
-COLUMNS = [
-    "search",
-    "knows beforehand",
-    "budget",
-    "machine time",
-    "share",
-    "cases",
-    "rounds",
-    "loss",
-    "worst",
-    "by means",
-    "expected",
-]
+COLUMNS = ("search", "knows beforehand", "budget", "machine time", "share", "cases", "rounds")
+LOSSES = ("loss", "worst", "by means", "expected")
 
 
 @dataclass(frozen=True)
@@ -225,8 +214,8 @@ def page(measured: Sequence[Row], replays: Sequence[Row], grid: Mapping[Case, Ti
         "replayed search draws its repetitions around the full grid's times; its machine time counts "
         f"{LAUNCH_SECONDS:g} s for each launch. 'Expected' is the mean loss that the search itself expects in the end.",
         "",
-        "| " + " | ".join(COLUMNS) + " |",
-        "|" + " --- |" * len(COLUMNS),
+        "| " + " | ".join(COLUMNS + LOSSES) + " |",
+        "|" + " --- |" * len(COLUMNS + LOSSES),
         *(cells([one], full) for one in measured),
     ]
     for key in dict.fromkeys((one.knows, one.budget) for one in replays):

@@ -27,7 +27,7 @@ def test_two_collectives_are_measured_within_a_budget_and_chosen_from(
 ) -> None:
     store = tmp_path / "store.sqlite"
     measure = ["measure", "--collective", "bcast,allreduce", "--procs", "2", "--sizes", "1KiB,64KiB"]
-    budget = ["--segments", "8KiB", "--platform", "exact", "--budget", "15s", "--store", str(store)]
+    budget = ["--segments", "8KiB", "--platform", "exact", "--budget", "4s", "--loss", "20", "--store", str(store)]
     assert not ended([*measure, *budget, "--json"])
     found = json.loads(capsys.readouterr().out)
     assert {(point["collective"], point["message_bytes"]) for point in found["points"]} == {

@@ -28,11 +28,13 @@ from collwise.validation.selection.measured import measured_grid, measured_times
 from tests.models.parameter_examples import fitted
 
 KIB = 1024
-LAUNCH_SECONDS, NOISE = 0.05, 0.02
-PREDICTED = predicted_times(
+LAUNCH_SECONDS, NOISE = 1.0, 0.02
+_OF_MODEL = predicted_times(
     FittedModel(fitted("hockney")).models["hockney"],
     CaseGrid("bcast", (4, 8), tuple(KIB * 2**k for k in range(0, 11, 2)), segments=(8 * KIB, 64 * KIB)).cases(),
 )
+# The full grid takes a few minutes.
+PREDICTED = {case: seconds * 40 / sum(_OF_MODEL.values()) for case, seconds in _OF_MODEL.items()}
 CASES = list(PREDICTED)
 _numbers = itertools.count()
 
@@ -114,7 +116,7 @@ def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "store.sqlite")
 
 
-@settings(max_examples=6)
+@settings(max_examples=4)
 @given(seed=st.integers(0, 10**6))
 def test_wrong_predictions_still_lead_to_good_choices_for_little_time(
     seed: int, tmp_path_factory: pytest.TempPathFactory
@@ -156,7 +158,7 @@ def test_what_is_clearly_beaten_is_measured_less_often_than_what_is_close(store:
     assert np.mean([visits[case] for case in chosen]) > np.mean([visits[case] for case in set(visits) - chosen]) - 0.5
 
 
-@pytest.mark.parametrize("share", [0.02, 0.1, 0.3])
+@pytest.mark.parametrize("share", [0.05, 0.1])
 def test_the_budget_is_kept(store: Store, share: float) -> None:
     truth = biased(2)
     budget = share * full_seconds(truth)
@@ -177,7 +179,7 @@ def test_more_time_loses_less(store: Store) -> None:
 
 def test_a_search_that_was_stopped_resumes_from_the_store(store: Store) -> None:
     truth = biased(4)
-    first = NoisyRunner(truth, stop_after=30)
+    first = NoisyRunner(truth, stop_after=10)
     goal = Goal(budget_seconds=0.4 * full_seconds(truth))
 
     def search(runner: NoisyRunner, configuration: Configuration) -> Searched:
@@ -235,7 +237,7 @@ def test_select_takes_what_was_found(store: Store) -> None:
 
 
 def test_without_a_choice_the_report_says_so(store: Store) -> None:
-    found, _ = searched(store, biased(8), goal=Goal(LAUNCH_SECONDS * 45))
+    found, _ = searched(store, biased(8), goal=Goal(3.5))
     assert any(one.timing is None for one in found.points)
     assert "points have no measured choice" in summary_lines(found)[-1]
     assert ("-", "-") in {(row[3], row[-1]) for row in point_rows(found)}

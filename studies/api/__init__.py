@@ -5,6 +5,7 @@ The public interface, for notebooks and scripts (docs/python.md has examples):
     platform(name)                         a cluster: a known one, or a .toml or .xml file
     simulate(platform, collective, procs)  simulated times, a pandas DataFrame
     measure(collective, procs)             measured times under Open MPI or MPICH, a DataFrame
+    measure_adaptively(collective, procs)  the same within a budget, only where the choice is in doubt
     results(), configurations()            every time in the store, and what made them, DataFrames
     prune(platform=name)                   deletes times from the store
     fit(platform)                          a model whose parameters are estimated there

@@ -27,8 +27,8 @@ COUNT_PARAMETERS = tuple(LEAST_COUNTS)
 
 CATALOGUE_PATH = Path(__file__).with_name("catalogue.toml")
 LIBRARIES_PATH = Path(__file__).with_name("libraries.toml")
-LIBRARIES = ("mpich", "intel", "mvapich2", "ucc")
-"""MPI libraries, besides Open MPI, whose names of our algorithms the catalogue has."""
+LIBRARIES = ("mpich", "intel", "mvapich2", "ucc", "pgmpi")
+"""MPI libraries besides Open MPI, and PGMPITuneLib (pgmpi), whose names of our algorithms the catalogue has."""
 
 
 _BLOCKS = {"gather", "scatter", "allgather", "alltoall", "reduce_scatter_block"}
@@ -91,6 +91,7 @@ class Algorithm:
     intel: int | None = None
     mvapich2: int | None = None
     ucc: str = ""
+    pgmpi: str = ""
     guideline: str = ""
     calls: tuple[str, ...] = ()
     message_memory: str = "0"

@@ -9,6 +9,8 @@ from collwise.common.errors import UsageError
 _UNITS = {"": 1, "B": 1, "K": 2**10, "KIB": 2**10, "M": 2**20, "MIB": 2**20, "G": 2**30, "GIB": 2**30}
 _UNITS |= {"KB": 10**3, "MB": 10**6, "GB": 10**9}
 _SIZE = re.compile(r"([0-9]{1,18})\s*([A-Za-z]*)")
+_DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*([a-z]*)")
+_DURATIONS = {"": 1, "s": 1, "min": 60, "h": 3600}
 _SIZE_HELP = "write a whole number with B, KiB, MiB, GiB (or KB, MB, GB), for example 8KiB"
 _RANGE_HELP = {
     "size": "write a list (8KiB,64KiB), a range that multiplies (8KiB:4MiB:x2) or adds (8KiB:32KiB:+8KiB)",
@@ -23,6 +25,15 @@ def parse_size(text: str) -> int:
     if match is None or match.group(2).upper() not in _UNITS:
         raise UsageError(f"malformed size '{text}': {_SIZE_HELP}")
     return int(match.group(1)) * _UNITS[match.group(2).upper()]
+
+
+def parse_duration(text: str) -> float:
+    """Seconds from '90s', '10min', '2h', '1.5h' or '90'. Raises UsageError for anything else, and for nothing."""
+    match = _DURATION.fullmatch(text.strip())
+    seconds = float(match.group(1)) * _DURATIONS.get(match.group(2), 0) if match else 0.0
+    if not seconds:
+        raise UsageError(f"malformed duration '{text}': write a positive number with s, min or h, for example 10min")
+    return seconds
 
 
 def parse_sizes(text: str) -> list[int]:

@@ -5,6 +5,7 @@ The public interface, for notebooks and scripts (docs/python.md has examples):
     platform(name)                         a cluster: a known one, or a .toml or .xml file
     simulate(platform, collective, procs)  simulated times, a pandas DataFrame
     measure(collective, procs)             measured times under Open MPI or MPICH, a DataFrame
+    measure_adaptively(collective, procs)  the same within a budget, only where the choice is in doubt
     results(), configurations()            every time in the store, and what made them, DataFrames
     prune(platform=name)                   deletes times from the store
     fit(platform)                          a model whose parameters are estimated there
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from collwise.predictions import FittedModel, fit, predict
     from collwise.questions import SweepResult, WhatIfResult, live_map, whatif, whatif_application, whatif_sweep
     from collwise.stored import configurations, prune, results
-    from collwise.timings import measure, simulate
+    from collwise.timings import measure, measure_adaptively, simulate
 
 __all__ = [
     "CollwiseError",
@@ -57,6 +58,7 @@ __all__ = [
     "fit",
     "live_map",
     "measure",
+    "measure_adaptively",
     "model_tasks",
     "platform",
     "predict",
@@ -81,7 +83,7 @@ _MODULES = {
     "predictions": ("FittedModel", "fit", "predict"),
     "questions": ("SweepResult", "WhatIfResult", "live_map", "whatif", "whatif_application", "whatif_sweep"),
     "stored": ("configurations", "prune", "results"),
-    "timings": ("measure", "simulate"),
+    "timings": ("measure", "measure_adaptively", "simulate"),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -20,7 +20,7 @@ from collwise.common.units import counted
 from collwise.models.interface import CollectiveModel
 from collwise.platforms import HostPlatform, known, load
 from collwise.platforms.smpi import charges_overheads, warn_of_free_messages
-from collwise.predictions import ModelLike, model_from
+from collwise.predictions import ModelLike, model_from, predicted_times
 from collwise.simulator.timing import Case, Timing
 from collwise.stored import chosen_configurations
 from collwise.validation.exports.formats import FORMATS, exported
@@ -41,7 +41,6 @@ from collwise.validation.selection.measured import (
     Measurement,
     fill_gaps,
     gap_cases,
-    loss_of,
     measured_grid,
     measured_platform,
     measured_times,
@@ -241,9 +240,9 @@ def export(
 
     Parameters: `decisions`, what `select` returned, or files that it was saved in; `path`, the file to write, if any;
     `format_name`, 'openmpi' (classic dynamic rules), 'openmpi-json', 'collwise' (the table of `collwise run`), 'mpich'
-    (its selection file), 'mpich-variables', 'intel', 'mvapich2', 'ucc' or 'smpi'; `openmpi_version`, whose algorithm
-    ids classic rules have; `mpich_version`, '4.0' or '4.1' for 4.1 and later; `procs`, for formats that hold for one
-    process count, which one.
+    (its selection file), 'mpich-variables', 'intel', 'mvapich2', 'ucc', 'smpi' or 'prf' (a profile of
+    PGMPITuneLib); `openmpi_version`, whose algorithm ids classic rules have; `mpich_version`, '4.0' or '4.1' for 4.1
+    and later; `procs`, for formats that hold for one process count, which one.
 
     Returns the text of the rules. A choice that the format cannot say is replaced by the best one that it can, and a
     note says what that costs. Raises UsageError for what cannot be written at all, and for a file that cannot be
@@ -315,16 +314,7 @@ class _Filler:
             return {case: one.seconds for case, one in sweep.timings.items() if one.ok}, sweep.configuration.maker
         assert self.model is not None
         fitted = model_from(self.model, self.model_name)
-        found = {
-            case: float(
-                fitted.predict(
-                    case.collective, case.algorithm, case.procs, case.message_bytes, case.segment_bytes, case.fanout
-                )
-            )
-            for case in cases
-            if case.algorithm in fitted.algorithms(case.collective)
-        }
-        return {case: one for case, one in found.items() if not math.isnan(one)}, f"model {fitted.name}"
+        return predicted_times(fitted, cases), f"model {fitted.name}"
 
 
 def _measured_platform(store: Store, platform: PlatformLike | None) -> str:
@@ -376,14 +366,12 @@ def _by_measured(
     table = select_by_times(grid, times, platform, made_by, *how)
     if not table.rules:
         raise UsageError(f"{collective} on {platform}: no time for any of the process counts and sizes asked for")
-    for line in _told(measurement, len(gaps), int(times.filled.sum()), table, filler):
+    for line in _told(measurement, len(gaps), int(times.filled.sum()), filler):
         note(f"{collective}: {line}")
     return table
 
 
-def _told(
-    measurement: Measurement, gaps: int, filled: int, table: DecisionTable, filler: _Filler | None
-) -> Iterator[str]:
+def _told(measurement: Measurement, gaps: int, filled: int, filler: _Filler | None) -> Iterator[str]:
     yield f"{len(measurement.timings)} times measured under {measurement.maker}, configuration {measurement.label}"
     if measurement.others:
         yield f"{measurement.others} other measurements there are not used; choose one with its configuration"
@@ -393,9 +381,6 @@ def _told(
         yield f"{filled} of {gaps} gaps filled by {filler.source} times, the others have no agreement nearby"
     elif gaps:
         yield f"{gaps} points of choices are not measured, where they are not chosen"
-    loss = loss_of(table)
-    mean, worst = f"{loss.mean * 100:.1f} %", f"{loss.worst * 100:.1f} %"
-    yield f"by these times the choices are {mean} slower than the best on average, at most {worst}"
 
 
 def _candidates(

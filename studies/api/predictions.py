@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -23,6 +23,7 @@ from collwise.models.loading import implementation_aware_models, models_of
 from collwise.models.parameter_file import FAMILIES, FittedParameters
 from collwise.models.registry import CRITICAL_PATH, IMPLEMENTATION_AWARE, no_parameters
 from collwise.platforms import HostPlatform
+from collwise.simulator.timing import Case
 from collwise.validation.selection.defaults import sizes_of
 
 if TYPE_CHECKING:
@@ -269,6 +270,20 @@ def model_from(model: ModelLike, name: str | None = None) -> CollectiveModel:
     if name is not None and name not in found:
         raise unknown_name("model", name, found, f"those in {model}")
     return found[name] if name is not None else next(iter(found.values()))
+
+
+def predicted_times(model: CollectiveModel, cases: Sequence[Case]) -> dict[Case, float]:
+    """The model's times of cases, without those that it has no prediction for."""
+    found = {
+        case: float(
+            model.predict(
+                case.collective, case.algorithm, case.procs, case.message_bytes, case.segment_bytes, case.fanout
+            )
+        )
+        for case in cases
+        if case.algorithm in model.algorithms(case.collective)
+    }
+    return {case: one for case, one in found.items() if not np.isnan(one)}
 
 
 def _with_formula(model: CollectiveModel, collective: str, given: Names | None) -> list[str]:

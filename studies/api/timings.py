@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from collwise.algorithms.catalogue import GUIDELINES, Catalogue
 from collwise.arguments import Names, Numbers, PlatformLike
 from collwise.common.errors import UsageError
 from collwise.platforms.smpi import warn_of_free_messages
+from collwise.predictions import ModelLike, model_from, predicted_times
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.timing import Case, Timing
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collwise.models.lmo import Thresholds
     from collwise.simulator.execution.targets import ExecutionTarget
     from collwise.simulator.sweeps.method import Method
+    from collwise.validation.adaptive.search import Goal, Searched
 
 _CASE = (
     *("collective", "algorithm", "procs", "message_bytes", "segment_bytes", "fanout", "limit_bytes"),
@@ -147,6 +149,64 @@ def measure(
     frame = _frame(timings, _CASE, ("seconds", *_MEASURED, "error"))
     frame.attrs = {"platform": place.name, "maker": place.installation.label}
     return frame
+
+
+def measure_adaptively(
+    collective: Names,
+    procs: Numbers,
+    sizes: Numbers | None = None,
+    *,
+    goal: Goal | None = None,
+    algorithms: Names | None = None,
+    segments: Numbers = SEGMENTS_TEXT,
+    thresholds: Thresholds | None = None,
+    target: str | ExecutionTarget = "openmpi",
+    platform: PlatformLike | None = None,
+    model: ModelLike | None = None,
+    method: Method | None = None,
+    context: SimulationContext | None = None,
+    on_round: Callable[[int, int, float], None] = lambda number, cases, spent: None,
+) -> Searched:
+    """Measures where the choice is in doubt, within a budget of machine time (docs/adaptive.md).
+
+    Parameters: as for `measure`, where `collective` may also be several; `goal`, when to stop
+    (validation.adaptive.search.Goal); `platform`, on which the context's engine predicts times, and `model`, which
+    predicts some as well: without both, nothing is known beforehand; `method`, how times are taken, and how often the
+    full grid would repeat them; `context`, see `session`; `on_round` is told each round's number, cases and the seconds
+    spent before.
+
+    Returns the choices found, what they are expected to lose, and what was saved. The times are in the store as one
+    measurement, by which `select` decides; a search that was stopped resumes from there.
+
+    Raises UsageError for wrong arguments and where the library is missing, CollwiseError when it does not run.
+
+    >>> import collwise
+    >>> from collwise.validation.adaptive.search import Goal
+    >>> found = collwise.measure_adaptively("bcast", 2, "8KiB", algorithms="linear,chain", goal=Goal(loss=0.5))
+    >>> [point.message_bytes for point in found.points]
+    [8192]
+    """
+    from collwise.simulator.execution.local_machine import LocalMachine
+    from collwise.simulator.sweeps.method import Method
+    from collwise.validation.adaptive.search import Goal, search_on
+
+    place = LocalMachine(target) if isinstance(target, str) else target
+    asked = arguments.collectives(collective)
+    competing = choices(asked, algorithms, segments, {}, thresholds)
+    wanted = [case for one in asked for case in cases_to_measure(one, competing[one], procs, sizes, place)]
+    with arguments.opened(context) as opened:
+        predictions = []
+        if platform is not None:
+            sweep = opened.simulate(arguments.platform(platform), [*filter(_can_be_simulated, wanted)])
+            predictions.append({case: one.seconds for case, one in sweep.timings.items() if one.ok})
+        if model is not None:
+            predictions.append(predicted_times(model_from(model), wanted))
+        how = method or Method()
+        return search_on(place, wanted, opened.store, predictions, goal or Goal(), how, on_round)
+
+
+def _can_be_simulated(case: Case) -> bool:
+    return not Catalogue.load().algorithm(case.collective, case.algorithm).real_mpi_only
 
 
 def choices(

@@ -107,7 +107,9 @@ SECTIONS = {
             "Compares our algorithms with SMPI's and Open MPI's own.",
             needs="build !--library=openmpi:smpi !--library=smpi:openmpi",
         ),
-        "validate": Command("Compares predicted, simulated and measured times.", needs="build smpi openmpi testbed"),
+        "validate": Command(
+            "Compares predicted, simulated and measured times.", needs="build smpi openmpi --testbed:testbed"
+        ),
         "study": Command("Runs a paper's study as a notebook.", needs="build smpi"),
     },
     "Maintenance": {

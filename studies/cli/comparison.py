@@ -45,7 +45,7 @@ from collwise.validation.selection.consumers import ALL_CONSUMERS, COLLWISE, OPE
 from collwise.validation.selection.decision_table import DecisionTable, decisions_document
 from collwise.validation.selection.decisions import TIE_LIMIT
 from collwise.validation.selection.defaults import SEGMENTS_TEXT, TOLERANCE_PERCENT, sizes_of
-from collwise.validation.selection.measured import AGREEMENT
+from collwise.validation.selection.measured import AGREEMENT, loss_of
 
 TIMES = declare.NamedChoice("source of times", ("predicted", "simulated"))
 ALL_TIMES = declare.NamedChoice("source of times", ("predicted", "simulated", "measured"))
@@ -302,6 +302,10 @@ def _print_decisions(decisions: DecisionTable, tolerance: float) -> None:
     print_table(title, columns, rows[:_MOST_ROWS], left=0, keys=2)
     left_out = f", of which these are the first {_MOST_ROWS}; --json prints all, -o FILE keeps them"
     click.echo(f"{counted(len(rows), 'row')}, tolerance {tolerance:g} %{left_out if len(rows) > _MOST_ROWS else ''}")
+    loss = loss_of(decisions)
+    if loss.points:
+        mean, worst = f"{loss.mean * 100:.2f} %", f"{loss.worst * 100:.1f} %"
+        click.echo(f"by these times the choices are {mean} slower than the best on average, at most {worst}")
     if any(str(row[2]).endswith(" *") for row in rows) and decisions.evidence is not None:
         click.echo(f"* at some of its sizes by {decisions.evidence.filled_by}, where the choice was not measured")
 
@@ -321,7 +325,7 @@ def export(
         "For mpich: 4.0, or 4.1 for later ones.", declare.NamedChoice("version", MPICH_VERSIONS), MPICH_VERSIONS[0]
     ),
     procs: int | None = option(
-        "For formats that hold for one process count (mpich-variables, mvapich2, smpi): which.", click.IntRange(1)
+        "For formats that hold for one process count (mpich-variables, mvapich2, smpi, prf): which.", click.IntRange(1)
     ),
     output: Path = option("The rules file.", NEW_FILE, required=True, names="-o --output"),
     check: bool = flag("Run the installed library with the rules and see what it does; for openmpi and mpich."),

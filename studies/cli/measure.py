@@ -3,22 +3,37 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from collwise.algorithms.catalogue import Catalogue
+import click
+
+from collwise.common.errors import note
 from collwise.common.files import write_text
-from collwise.common.units import format_seconds, format_size
+from collwise.common.units import counted, format_seconds, format_size, parse_duration
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.method import Method, combine
 from collwise.simulator.sweeps.mpi_runner import measure_launches, samples_csv
 from collwise.simulator.timing import Timing
-from collwise.studies.cli import options, target_options
-from collwise.studies.cli.declare import ALGORITHMS, COUNTS, NEW_FILE, command, option
+from collwise.studies.cli import declare, options, target_options
+from collwise.studies.cli.declare import (
+    ALGORITHMS,
+    COUNTS,
+    NEW_FILE,
+    PATH,
+    PLATFORM,
+    Parsed,
+    Scaled,
+    command,
+    group,
+    option,
+)
 from collwise.studies.cli.output import check_failed, print_json, print_table, sweep_progress
 from collwise.studies.cli.target_options import TARGET, TargetOptions, target_from
+from collwise.studies.reports.adaptive import POINT_COLUMNS, document, point_rows, summary_lines
+from collwise.validation.adaptive.goal import LOSS
 from collwise.validation.selection.defaults import SEGMENTS_TEXT
 
 if TYPE_CHECKING:
@@ -28,7 +43,7 @@ if TYPE_CHECKING:
 @command("measure --library openmpi --collective bcast --procs 4 --sizes 8KiB:64KiB:x2")
 def measure(
     where: TargetOptions = TARGET,
-    collective: str = options.COLLECTIVE,
+    collectives: Sequence[str] = options.COLLECTIVES,
     algorithms: Sequence[str] | None = option(
         "Algorithms, names by commas, or all. Default: all that can be chosen.", ALGORITHMS
     ),
@@ -37,26 +52,49 @@ def measure(
     segments: Sequence[int] = options.segments(SEGMENTS_TEXT),
     thresholds: Thresholds | None = options.THRESHOLDS,
     method: Method = options.METHOD,
+    adaptive: dict[str, Any] = group(
+        dict,
+        budget=option(
+            "Measure only where the choice is in doubt, for at most this time on the machine: 90s, 10min, 2h.",
+            Parsed("duration", parse_duration),
+        ),
+        loss=option(
+            "With --budget: leave a point alone when its choice is expected to be slower than the best one by at most "
+            "so many percent.",
+            Scaled(0.01),
+            LOSS * 100,
+            metavar="PERCENT",
+        ),
+        platform=option("With --budget: a platform on which --engine predicts times.", PLATFORM),
+        parameters=option("With --budget: a file from 'collwise fit', whose model predicts times.", PATH),
+    ),
     raw: Path | None = option("Write every repetition to a CSV file.", NEW_FILE),
     script: Path | None = target_options.SCRIPT,
-    store: Path = options.STORE,
+    simulation: options.SimulationOptions = options.simulation("schedule", "With --budget: what predicts times."),
     as_json: bool = options.JSON,
 ) -> None:
     """Measures our algorithms under Open MPI or MPICH: on this machine, hosts, a batch job's nodes or a test bed.
 
     Without a target, times are those of this machine's shared memory and cores, not of a cluster's network.
-    docs/measuring.md says which method to use when.
+    docs/measuring.md says which method to use when, docs/adaptive.md how --budget saves time.
     """
     from collwise.timings import cases_to_measure, choices
 
-    [competing] = choices([Catalogue.load().collective(collective).name], algorithms, segments, {}, thresholds).values()
+    if adaptive["budget"] is not None:
+        declare.refuse_options(_NOT_ADAPTIVE, "measuring without --budget")
+        asked_for = (collectives, algorithms, procs, sizes, segments, thresholds)
+        _measure_adaptively(where, asked_for, adaptive, method, simulation, as_json)
+        return
+    declare.refuse_options(_ADAPTIVE, "--budget")
+    competing = choices(collectives, algorithms, segments, {}, thresholds)
     target = None if script is not None else target_from(where)
-    asked = cases_to_measure(collective, competing, procs, sizes, target)
+    asked = [case for one in collectives for case in cases_to_measure(one, competing[one], procs, sizes, target)]
     method = replace(method, keep_samples=raw is not None)
     if target is None:
         target_options.print_script(Path(str(script)), asked, method, where)
         return
-    with Store(store) as opened, sweep_progress(f"{collective}, {target.name}") as advance:
+    named = ", ".join(collectives) if len(collectives) <= 3 else f"{len(collectives)} collectives"
+    with Store(simulation.store) as opened, sweep_progress(f"{named}, {target.name}") as advance:
         launches = measure_launches(target, asked, opened, method=method, on_progress=advance)
     timings = [combine(each, method.precision.confidence) for each in zip(*launches, strict=True)]
     if raw is not None:
@@ -72,9 +110,58 @@ def measure(
     else:
         several_segments = len(segments) > 1
         maker = target.installation.label
-        title = f"{collective}, {maker}, {target.name}, timing {method.timing}, {method.synchronisation}"
-        print_table(title, _COLUMNS, [_row(row, several_segments) for row in timings], 0, keys=3)
+        for one in collectives:
+            title = f"{one}, {maker}, {target.name}, timing {method.timing}, {method.synchronisation}"
+            rows = [_row(row, several_segments) for row in timings if row.case.collective == one]
+            print_table(title, _COLUMNS, rows, 0, keys=3)
     check_failed([row for row in timings if not row.ok])
+
+
+_ADAPTIVE = ("loss", "platform", "parameters", "engine", "simgrid", "jobs")
+_NOT_ADAPTIVE = ("raw", "script", "nrep", "launches")
+
+
+def _measure_adaptively(
+    where: TargetOptions,
+    asked: tuple[Any, ...],
+    adaptive: Mapping[str, Any],
+    method: Method,
+    simulation: options.SimulationOptions,
+    as_json: bool,
+) -> None:
+    from collwise.timings import measure_adaptively
+    from collwise.validation.adaptive.search import Goal
+
+    collectives, algorithms, procs, sizes, segments, thresholds = asked
+    target = target_from(where)
+    with simulation.context() as context:
+        found = measure_adaptively(
+            collectives,
+            procs,
+            sizes,
+            goal=Goal(adaptive["budget"], adaptive["loss"]),
+            algorithms=algorithms,
+            segments=segments,
+            thresholds=thresholds,
+            target=target,
+            platform=adaptive["platform"],
+            model=adaptive["parameters"],
+            method=method,
+            context=context,
+            on_round=lambda number, cases, spent: note(
+                f"round {number}: {counted(cases, 'case')}, {format_seconds(spent)} spent"
+            ),
+        )
+    if as_json:
+        print_json(document(found))
+    else:
+        title = f"{', '.join(collectives)}, {target.installation.label}, {target.name}: measured choices"
+        print_table(title, POINT_COLUMNS, point_rows(found), left=1, keys=3)
+        for line in summary_lines(found):
+            click.echo(line)
+        key = found.configuration.key[:12]
+        click.echo(f"choose by them: collwise select --by measured --platform {target.name} --configuration {key}")
+    check_failed(found.failed)
 
 
 _COLUMNS = ("P", "m", "algorithm", "mean", "median", "minimum", "maximum", "+-", "repetitions", "late starts")

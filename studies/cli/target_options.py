@@ -81,6 +81,11 @@ TARGET = group(
 TARGET_WITHOUT_PPN = group(TargetOptions, **_NAMING, **_REACHING)
 """The same for commands whose own --ppn takes several values."""
 
+TARGET_BESIDE_TESTBEDS = group(
+    TargetOptions, **{name: one for name, one in (_NAMING | _REACHING).items() if name not in ("testbed", "transport")}
+)
+"""The same for a command whose own options describe test beds."""
+
 SCRIPT = option(
     "Only write a script that measures where collwise is not installed; import reads its results.",
     NEW_FILE,

@@ -2,34 +2,64 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from collwise.common.errors import CollwiseError, UsageError, note
+from collwise.common.errors import CollwiseError, UsageError, note, unknown_name
 from collwise.common.units import format_seconds
+from collwise.platforms import HostPlatform
+from collwise.simulator.execution.cluster import TRANSPORTS as OF_HOSTS
 from collwise.simulator.store import Store
-from collwise.studies.cli import options
-from collwise.studies.cli.declare import COLLECTIVES, FOLDER, SIZES, NamedChoice, command, flag, group, option
+from collwise.studies.cli import declare, options
+from collwise.studies.cli.declare import (
+    COLLECTIVES,
+    COUNTS,
+    FOLDER,
+    PLATFORM,
+    SIZES,
+    NamedChoice,
+    command,
+    flag,
+    group,
+    option,
+)
 from collwise.studies.cli.output import check_failed, print_json, print_table
+from collwise.studies.cli.target_options import TARGET_BESIDE_TESTBEDS, TargetOptions, target_from
 from collwise.studies.cli.testbed import RATE
 from collwise.validation.testbed.shape import TRANSPORTS, format_rate
 from collwise.validation.three_way.plan import BITS_PER_SECOND, NODES, RATES, Scenario, usual_plan
 from collwise.validation.three_way.plan import COLLECTIVES as COMPARED
 
+if TYPE_CHECKING:
+    from collwise.validation.three_way.pipeline import ThreeWayComparison
+
 
 @command("validate --testbed --quick")
 def validate(
     testbed: bool = flag("Measure on test beds of network namespaces, which are made and removed."),
+    where: TargetOptions = TARGET_BESIDE_TESTBEDS,
+    platform: HostPlatform | None = option("With --hosts or --launcher: the platform that is simulated.", PLATFORM),
+    nominal: HostPlatform | None = option(
+        "With --hosts or --launcher: a description to start from, which is calibrated there and then simulated.",
+        PLATFORM,
+    ),
+    procs: Sequence[int] | None = option(
+        "With --hosts or --launcher: process counts, of which the largest has most sizes. Default: all there is room "
+        "for.",
+        COUNTS,
+    ),
     planned: dict[str, Any] = group(
         dict,
         nodes=option("The number of nodes of the main test bed.", click.IntRange(2, 64), NODES),
         ranks_per_node=option(
-            "Processes on each node. With several, hierarchical algorithms are verified and compared, too, and Open "
-            "MPI's components tuned and HAN beside them; there are no models.",
+            "Processes on each node. With several on a test bed, hierarchical algorithms are verified and compared, "
+            "too, and Open MPI's components tuned and HAN beside them; there are no models. Default: one, or as the "
+            "hosts say.",
             click.IntRange(1, 64),
-            1,
             names="--ppn",
         ),
         bits_per_second=option(
@@ -48,11 +78,11 @@ def validate(
         sizes=option("Message sizes: 8KiB:1MiB:x2. Default: 8 or 10 by collective, with --quick 3.", SIZES),
         quick=flag("Take some minutes only: three sizes, one test bed, fewer cases repeated and explained."),
         transport=option(
-            "The settings of Open MPI on the main test bed (see 'collwise testbed up').",
-            NamedChoice("transport", TRANSPORTS),
-            TRANSPORTS[0],
+            f"The settings of Open MPI on the main test bed, {' or '.join(TRANSPORTS)} (see 'collwise testbed up'), or "
+            f"the transport on hosts, {' or '.join(OF_HOSTS)}.",
+            NamedChoice("transport", dict.fromkeys((*TRANSPORTS, *OF_HOSTS))),
         ),
-        models=option("Fit the models on the test beds and compare them.", default=True, names="--models/--no-models"),
+        models=option("Fit the models where times are measured.", default=True, names="--models/--no-models"),
     ),
     output: Path = option(
         "The folder of the report: validation.html, validation.md and figures.", FOLDER, Path("results") / "validation"
@@ -60,23 +90,30 @@ def validate(
     store: Path = options.STORE,
     as_json: bool = options.JSON,
 ) -> None:
-    """Compares predicted, simulated and measured times on a test bed, and writes a report.
+    """Compares predicted, simulated and measured times, on a test bed or on your own cluster, and writes a report.
 
-    A platform is calibrated there from messages between two nodes, and models are fitted by their own experiments; then
-    all algorithms are measured, simulated and predicted. The command needs the right to make network namespaces.
-    Finished cases are stored, so that a run that was stopped resumes from there.
+    On a test bed a platform is calibrated from messages between two nodes, and models are fitted by their own
+    experiments; then all algorithms are measured, simulated and predicted. That needs the right to make network
+    namespaces. With --hosts, --launcher srun or --launcher oar the same is done there, beside simulation on --platform
+    as it is, or on --nominal calibrated there. Finished cases are stored, so that a run that was stopped resumes.
     """
     from collwise.studies.reports import validation_report as report
-    from collwise.validation.three_way.pipeline import ThreeWayComparison
 
-    if not testbed:
-        raise UsageError("name where to measure: --testbed")
-    given = planned.pop("bits_per_second")
-    plan = usual_plan(**planned, bits_per_second=given or BITS_PER_SECOND)
-    if given is None and not plan.quick:
-        plan = usual_plan(**planned, bits_per_second=_highest_rate(plan.main))
+    if testbed == where.named:
+        raise UsageError(
+            "--testbed and another target; give one"
+            if testbed
+            else "name where to measure: --testbed, --hosts FILE|A,B,... or --launcher srun|oar"
+        )
+    declare.refuse_options(
+        _OF_CLUSTERS if testbed else _OF_TESTBEDS, "--hosts or --launcher" if testbed else "--testbed"
+    )
+    if testbed:
+        comparison = _on_testbed(planned, output)
+    else:
+        comparison = _on_cluster(where, (platform, nominal), procs or (), planned, output)
     with Store(store) as opened:
-        result = ThreeWayComparison(plan, opened, output, _tell).run()
+        result = comparison(opened).run()
     page, _ = report.write_validation(result, output)
     if as_json:
         print_json(report.document(result))
@@ -88,6 +125,50 @@ def validate(
     check_failed(result.failed)
     if wrong := [one for one in result.verified if not one.ok]:
         raise CollwiseError(f"{len(wrong)} algorithms are wrong; first: {wrong[0].name}: {wrong[0].first_failure}")
+
+
+_OF_CLUSTERS = ("platform", "nominal", "procs", "remote_shell", "eager_limit", "mpirun_args", "reach")
+_OF_TESTBEDS = ("nodes", "bits_per_second")
+_Comparison = Callable[[Store], "ThreeWayComparison"]
+
+
+def _on_testbed(planned: dict[str, Any], output: Path) -> _Comparison:
+    from collwise.validation.three_way.pipeline import ThreeWayComparison
+
+    given = planned.pop("bits_per_second")
+    asked = {
+        **planned,
+        "transport": planned["transport"] or TRANSPORTS[0],
+        "ranks_per_node": planned["ranks_per_node"] or 1,
+    }
+    if asked["transport"] not in TRANSPORTS:
+        raise unknown_name("transport of a test bed", asked["transport"], TRANSPORTS)
+    plan = usual_plan(**asked, bits_per_second=given or BITS_PER_SECOND)
+    if given is None and not plan.quick:
+        plan = usual_plan(**asked, bits_per_second=_highest_rate(plan.main))
+    return lambda store: ThreeWayComparison(plan, store, output, _tell)
+
+
+def _on_cluster(
+    where: TargetOptions,
+    described: tuple[HostPlatform | None, HostPlatform | None],
+    procs: Sequence[int],
+    planned: dict[str, Any],
+    output: Path,
+) -> _Comparison:
+    from collwise.validation.three_way.on_cluster import ClusterComparison, cluster_plan
+
+    given = [one for one in described if one is not None]
+    if len(given) != 1:
+        raise UsageError("name what is simulated: --platform, as it is, or --nominal, which is calibrated there first")
+    if planned["transport"] not in (None, *OF_HOSTS):
+        raise unknown_name("transport of hosts", planned["transport"], OF_HOSTS)
+    asked = {name: planned[name] for name in ("collectives", "sizes", "quick", "models")}
+    target = target_from(replace(where, ppn=planned["ranks_per_node"], transport=planned["transport"]))
+    plan = cluster_plan(target, procs, **asked)
+    return lambda store: ClusterComparison(
+        plan, store, output, _tell, target=target, platform=given[0], calibrate=described[0] is None
+    )
 
 
 def _highest_rate(main: Scenario) -> float:

@@ -13,6 +13,7 @@ import pandas as pd
 
 from collwise.common.units import format_seconds, format_size
 from collwise.models.registry import MODELS
+from collwise.platforms import Platform
 from collwise.studies.figures import three_way as draw
 from collwise.studies.reports.markdown import percent
 from collwise.studies.reports.sections import Picture, Section, TextTable, write_sections
@@ -38,12 +39,13 @@ def write_validation(result: Validation, folder: Path) -> tuple[Path, Path]:
 
     Raises UsageError when the folder cannot be written.
     """
-    plan = result.plan
+    where = "over TCP on test beds of network namespaces" if result.on_testbed else f"on {result.main.target.iloc[0]}"
+    quick = "fewer sizes, one test bed" if result.on_testbed else "fewer sizes"
     intro = (
-        f"Real {result.maker} over TCP on test beds of network namespaces, beside the same cases simulated on a "
-        f"platform calibrated there from messages between two processes, and predicted by {_predicts(result)}. Errors "
-        "are relative to measured times; slowdowns compare the measured time of a pick with that of the best of all "
-        "measured algorithms." + (" This is a quick look: fewer sizes, one test bed." if plan.quick else "")
+        f"Real {result.maker} {where}, beside the same cases simulated on a platform that was calibrated from messages "
+        f"between two processes or described, and predicted by {_predicts(result)}. Errors are relative to measured "
+        "times; slowdowns compare the measured time of a pick with that of the best of all measured algorithms."
+        + (f" This is a quick look: {quick}." if result.plan.quick else "")
     )
     main = result.main
     sections = [
@@ -81,11 +83,12 @@ def limits(result: Validation) -> Section:
     columns = ("collective", "quantity of simulation", "found", "limit", "within limit", "distance", "causes found")
     bad = {(i, j) for i, one in enumerate(found) for j in range(len(columns)) if not one.within_limit}
     tables = [TextTable(columns, rows, 2, bad=bad)]
-    text = [
-        f"Simulated against measured times on {_testbed_title(result.main.target.iloc[0])}.",
-        "Messages below 8 KiB fit, or nearly fit, into the burst of the test bed's token buckets: after a pause they "
-        "take no time on the wire, in a row they do. Simulation always has the link's rate.",
-    ]
+    text = [f"Simulated against measured times on {_testbed_title(result.main.target.iloc[0])}."]
+    if result.on_testbed:
+        text.append(
+            "Messages below 8 KiB fit, or nearly fit, into the burst of the test bed's token buckets: after a pause "
+            "they take no time on the wire, in a row they do. Simulation always has the link's rate."
+        )
     return Section("Limits", text, tables)
 
 
@@ -240,11 +243,14 @@ def _causes(result: Validation) -> Section:
     points = sum(len(one.rows) for one in result.disagreements)
     text = [
         f"Simulation and measurement differ by more than {LIMIT * 100:.0f} % in {points} of {len(ours(result.main))} "
-        f"cases, in {len(result.disagreements)} groups of one algorithm on neighbouring sizes. Of "
-        f"{len(result.diagnoses)} of them, the worst of each collective first, the worst case was run again as it is "
-        "and with one condition changed at a time. The cause is the change that closes the gap |ln(simulated / "
-        "measured)| most, by half at least; otherwise the cause is 'not found'.",
+        f"cases, in {len(result.disagreements)} groups of one algorithm on neighbouring sizes."
     ]
+    if result.on_testbed:
+        text.append(
+            f"Of {len(result.diagnoses)} of them, the worst of each collective first, the worst case was run again as "
+            "it is and with one condition changed at a time. The cause is the change that closes the gap |ln(simulated "
+            "/ measured)| most, by half at least; otherwise the cause is 'not found'."
+        )
 
     def gap_text(pair: Pair) -> str:
         return f"{math.expm1(pair.gap) * 100:.0f} %"
@@ -267,7 +273,7 @@ def _causes(result: Validation) -> Section:
         TextTable((*group, "cause", "gap again", "smallest gaps left", "sent again, dropped"), causes, 2, "Causes"),
         TextTable(("cause", "change"), [(one.cause, one.change) for one in CONDITIONS], 2, "Tests"),
         TextTable(group, [_group_cells(one) for one in rest], 2, "Not diagnosed"),
-    ]
+    ][0 if result.on_testbed else -1 :]
     return Section("Where simulation and measurement differ", text, tables)
 
 
@@ -295,6 +301,8 @@ def _others(result: Validation) -> Section:
     text = (
         "Both engines on each test bed. The other test beds have fewer sizes. '-default' is the test bed with Open "
         "MPI's default transport: puts, and send buffers that grow (docs/testbed.md)."
+        if result.on_testbed
+        else "Both engines at each process count. The others have fewer sizes."
     )
     return Section(title, [text], [TextTable(columns, rows, 3)])
 
@@ -340,6 +348,7 @@ def _made(result: Validation) -> Section:
             f"{platform.calibration.eager_limit_bytes} B",
         )
         for name, platform in result.platforms.items()
+        if isinstance(platform, Platform)
     ]
     checked = check_rows(result.checked) if result.checked is not None else []
     failed = [

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from collwise.common.errors import UsageError
-from collwise.validation.exports import mpich, openmpi_json, variables
+from collwise.validation.exports import mpich, openmpi_json, pgmpi, variables
 from collwise.validation.exports.expressed import Expressed, Substitution, expressed
 from collwise.validation.exports.mpich import selection_file
 from collwise.validation.openmpi.rules import inexpressible, openmpi_rules
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.collwise_rules import collwise_rules
-from collwise.validation.selection.consumers import COLLWISE, OPENMPI, SMPI, can_say, sees_sizes, series
+from collwise.validation.selection.consumers import COLLWISE, OPENMPI, PGMPI, SMPI, can_say, sees_sizes, series
 from collwise.validation.selection.decision_table import DecisionTable
 
 OPENMPI_JSON, MPICH_VARIABLES = "openmpi-json", "mpich-variables"
@@ -65,6 +65,7 @@ FORMATS = {
         Format("mvapich2", "MVAPICH2's tuning variables", "mvapich2", _SOURCE, one_procs=True),
         Format("ucc", "UCC's UCC_TL_UCP_TUNE", "ucc", _SOURCE),
         Format(SMPI, "options of SMPI", SMPI, "smpirun $(cat {file})", by_size=False, one_procs=True),
+        Format("prf", "a profile of PGMPITuneLib", PGMPI, "PGMPI_PARAMS=--ppath=$(dirname {file})", one_procs=True),
     )
 }
 
@@ -126,6 +127,7 @@ _WRITERS: dict[str, _Write] = {
     "mvapich2": lambda said, procs, _: variables.mvapich2(said, procs or 1),
     "ucc": lambda said, procs, _: variables.ucc(said),
     SMPI: lambda said, procs, _: variables.smpi(said, procs or 1),
+    "prf": lambda said, procs, _: pgmpi.profile_text(pgmpi.profile_of(said, procs or 1)),
 }
 
 

@@ -2,19 +2,17 @@
 
 The selection file is a tree of conditions with algorithms as leaves. MPICH reads it in place of its own one and stops
 at a call for which it has no leaf, so that the file written here has MPICH's own decision, too, for every collective
-and wherever a table says nothing (`mpich_defaults`).
+and wherever a table says nothing (`own_tables`).
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from collwise.algorithms.catalogue import Catalogue
-from collwise.common.errors import UsageError
 from collwise.validation.exports.expressed import Expressed, sized
-from collwise.validation.exports.mpich_defaults import Tree, defaults
+from collwise.validation.library_defaults.mpich_tables import Tree, own_tables, selected
 from collwise.validation.selection.choice import Choice
 
 VERSIONS = ("4.0", "4.1")
@@ -36,7 +34,7 @@ _TAIL_STEP, _TAIL_END_PROCS = 32, 2**16
 
 def selection_file(tables: Sequence[Expressed], version: str = VERSIONS[0]) -> str:
     """The text of a selection file that makes MPICH run what the tables choose."""
-    tree = {f"collective={name}": entry for name, entry in defaults().items()}
+    tree = dict(own_tables())
     for one in tables:
         name = one.table.collective
         own = tree[f"collective={name}"]
@@ -56,7 +54,7 @@ _RENAMED_BARRIER = (
 
 def own_selection() -> str:
     """The text of a selection file with which MPICH decides as it does without any."""
-    return json.dumps({f"collective={name}": entry for name, entry in defaults().items()})
+    return json.dumps(own_tables())
 
 
 def variables(tables: Sequence[Expressed], procs: int) -> str:
@@ -73,46 +71,8 @@ def variables(tables: Sequence[Expressed], procs: int) -> str:
 
 
 def lookup(text: str, collective: str, procs: int, message_bytes: int, **call: bool) -> str:
-    """The algorithm that a selection file gives a call, as MPICH looks it up: 'MPIR_Bcast_intra_binomial'.
-
-    `call` may say that it is `inplace`, `commutative` or with a `built_in` operation, and that there is a hierarchy of
-    nodes, `parent`. Messages are of bytes. Raises UsageError where the file has no algorithm for it, and MPICH stops.
-    """
-    facts = {"commutative": True, "built_in": True, "inplace": False, "parent": False, **call}
-    total = message_bytes * (procs if collective in ("allgather", "allgatherv", "reduce_scatter_block") else 1)
-    values = {"comm_size": procs, "avg_msg_size": message_bytes, "total_msg_size": total, "count": message_bytes}
-
-    def holds(condition: str) -> bool:
-        if condition == "any" or condition.endswith("=any"):
-            return True
-        for sign in ("<=", "<"):
-            name, found, bound = condition.partition(sign)
-            if found and bound == "pow2":
-                return values[name] < 2 ** (procs.bit_length() - 1)
-            if found:
-                return values[name] <= int(bound) if sign == "<=" else values[name] < int(bound)
-        name, _, value = condition.partition("=")
-        answers = {
-            "comm_type": "intra",
-            "comm_size": "pow2" if procs & (procs - 1) == 0 else "",
-            "comm_hierarchy": "parent" if facts["parent"] else "flat",
-            "is_commutative": "yes" if facts["commutative"] else "no",
-            "is_op_built_in": "yes" if facts["built_in"] else "no",
-            "is_sendbuf_inplace": "yes" if facts["inplace"] else "no",
-            "is_block_regular": "yes",
-            "is_node_consecutive": "yes",
-        }
-        return answers[name] == value
-
-    def leaf(tree: Mapping[str, Any]) -> str:
-        for condition, below in tree.items():
-            if condition.startswith("algorithm="):
-                return condition.removeprefix("algorithm=")
-            if holds(condition):
-                return leaf(below)
-        raise UsageError(f"no algorithm for {collective} on {procs} processes with {message_bytes} bytes")
-
-    return leaf(json.loads(text)[f"collective={collective}"])
+    """The algorithm that a selection file gives a call, of bytes (`selected`)."""
+    return selected(json.loads(text), collective, procs, message_bytes, **call)
 
 
 def _by_procs(one: Expressed, default: Tree) -> Tree:

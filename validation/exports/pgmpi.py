@@ -1,17 +1,22 @@
 """Profiles of PGMPITuneLib (.prf): mock-ups that replace an MPI function, by ranges of message sizes.
 
 The format is that of Hunold & Carpen-Amarie 2018, listing 1: a profile holds for one function and one process count,
-and leaves sizes outside its ranges to the library. Comments begin with #.
+and leaves sizes outside its ranges to the library. Comments begin with #. Sizes are the bytes of a block or message, as
+ours are; PGMPITuneLib reads them as C integers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
+from collwise.validation.exports.expressed import Expressed, sized
+from collwise.validation.selection.consumers import PGMPI
 
 _TITLE = "# pgtune profile"
+_LARGEST = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,27 @@ class Profile:
         """The mock-up for a message; None where the library's own function is called."""
         found = next((one for one in self.ranges if one.start <= message_bytes <= one.end), None)
         return None if found is None else self.mockups[found.mockup]
+
+
+def profile_of(tables: Sequence[Expressed], procs: int) -> Profile:
+    """The profile of a table for P processes. Raises UsageError for several tables, or if P has no mock-up."""
+    if len(tables) > 1:
+        names = ", ".join(one.table.collective for one in tables)
+        raise UsageError(f"a profile is of one MPI function, and the tables are of {names}; export each by itself")
+    [one] = tables
+    known = Catalogue.load().collective(one.table.collective).algorithms
+    ids: dict[str, int] = {}
+    ranges = []
+    for start, end, choice in sized(one.row(procs)):
+        if choice is not None and start <= _LARGEST:
+            mockup = ids.setdefault(known[choice.algorithm].name_in(PGMPI), len(ids) + 1)
+            ranges.append(Range(start, _LARGEST if end is None else min(end, _LARGEST), mockup))
+    if not ranges:
+        raise UsageError(
+            f"no mock-up is chosen for {one.table.collective} with P = {procs}; a profile names mock-ups only"
+        )
+    function = f"MPI_{one.table.collective.capitalize()}"
+    return Profile(function, procs, {identity: name for name, identity in ids.items()}, tuple(ranges))
 
 
 def profile_text(profile: Profile) -> str:

@@ -20,7 +20,7 @@ from collwise.simulator.execution.installations import Installation, mpi_install
 from collwise.simulator.execution.local_machine import run_program
 from collwise.simulator.execution.mpirun import parameter_options
 from collwise.validation.library_defaults.baselines import Baseline
-from collwise.validation.library_defaults.decision import elements
+from collwise.validation.library_defaults.mpich import mpichs_algorithm
 from collwise.validation.library_defaults.openmpi import BASIC, decided_name
 
 Point = tuple[str, int, int]
@@ -56,9 +56,6 @@ _FUNCTIONS_BY_COLLECTIVE = {
     ("alltoall", "two_procs"): "pairwise",
     ("barrier", "two_procs"): "recursive_doubling",
 }
-
-
-_KNOWN_AT_THE_CALL = ("is_sendbuf", "is_commutative", "is_op", "avg_msg_size", "total_msg_size", "count")
 
 
 @dataclass(frozen=True)
@@ -133,53 +130,3 @@ def selection_tables(installation: Installation) -> Mapping[str, Any]:
             tables: Mapping[str, Any] = json.loads(text)
             return tables
     raise CollwiseError(f"no selection tables in the library of {installation.label}")
-
-
-def mpichs_algorithm(tables: Mapping[str, Any], collective: str, procs: int, message_bytes: int) -> str:
-    """The algorithm that the tables select for a call with one process on each node, by MPICH's name."""
-    totals = message_bytes * (1 if collective in ("bcast", "reduce", "allreduce", "reduce_scatter") else procs)
-    numbers = {
-        "comm_size": procs,
-        "avg_msg_size": message_bytes,
-        "total_msg_size": totals,
-        "count": elements(message_bytes),
-    }
-    facts = {
-        "collective": collective,
-        "comm_type": "intra",
-        "comm_hierarchy": "flat",
-        "is_commutative": "yes",
-        "is_op_built_in": "yes",
-        "is_sendbuf_inplace": "no",
-        "is_block_regular": "yes",
-        "is_node_consecutive": "yes",
-    }
-    tree, at_the_call = tables, False
-    while tree:
-        condition = next(each for each in tree if _holds(each, numbers, facts, procs, at_the_call))
-        at_the_call |= condition.startswith(_KNOWN_AT_THE_CALL)
-        if condition.startswith("algorithm="):
-            name = condition.rpartition("=")[2].removeprefix(f"MPIR_{collective.capitalize()}_")
-            # Without several processes on a node, what treats nodes differently is this.
-            return "recursive_doubling" if name == "intra_smp" else re.sub("^(intra|allcomm)_", "", name)
-        tree = tree[condition]
-    raise CollwiseError(f"MPICH's tables select nothing for {collective}")
-
-
-def _holds(condition: str, numbers: Mapping[str, int], facts: Mapping[str, str], procs: int, at_the_call: bool) -> bool:
-    """Whether a condition such as 'comm_size<8', 'comm_size=pow2', 'count<pow2' or 'is_commutative=yes' holds.
-
-    Conditions on the communicator alone are decided when it is made. MPICH 4.0 takes 'comm_size<8' for 'at most 8' if
-    it decides this at the call, below a condition on its arguments.
-    """
-    name, operator, value = re.fullmatch(r"(\w+)(<=|<|=)(.*)", condition).groups()  # type: ignore[union-attr]
-    if name == "algorithm" or value == "any":
-        return True
-    if name in facts:
-        return facts[name] == value
-    largest_power = 1 << (procs.bit_length() - 1)
-    bound = largest_power if value == "pow2" else int(value)
-    number = numbers[name]
-    if at_the_call and condition.startswith("comm_size<"):
-        operator = "<="
-    return number < bound if operator == "<" else number <= bound if operator == "<=" else number == bound

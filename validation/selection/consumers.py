@@ -21,7 +21,7 @@ OPENMPI_VERSIONS = _versions()
 OPENMPI, COLLWISE = "openmpi", "collwise"
 CONSUMERS = (COLLWISE, *(f"openmpi-{version}" for version in OPENMPI_VERSIONS))
 """Those that every table of `report` and `demo` is made for."""
-SMPI = "smpi"
+SMPI, PGMPI = "smpi", "pgmpi"
 ALL_CONSUMERS = (*CONSUMERS, *LIBRARIES, SMPI)
 
 # Open MPI 4.0 compares datatype size times processes and ignores the count (mended by its pull requests 7758, 8048);
@@ -103,10 +103,11 @@ def algorithms_for(
 ) -> tuple[str, ...]:
     """Names of the algorithms that a decision can ask each consumer for, those by node and mock-ups only if wanted.
 
-    Raises UsageError if there are none.
+    PGMPITuneLib has nothing but mock-ups. Raises UsageError if there are none.
     """
     entry = Catalogue.load().collective(collective)
-    offered = entry.selectable + (entry.by_node if by_node else ()) + (entry.mock_ups if guidelines else ())
+    mock_ups = guidelines or PGMPI in consumers
+    offered = entry.selectable + (entry.by_node if by_node else ()) + (entry.mock_ups if mock_ups else ())
     names = tuple(name for name in offered if all(can_run(each, entry.algorithms[name]) for each in consumers))
     if not names:
         raise UsageError(f"{', '.join(consumers)} has no {collective} algorithm that could be chosen")

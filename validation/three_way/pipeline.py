@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,7 +13,7 @@ import pandas as pd
 from collwise.common.errors import CollwiseError
 from collwise.common.files import write_text
 from collwise.models.interface import CollectiveModel
-from collwise.platforms import Platform, write_description
+from collwise.platforms import HostPlatform, Platform, write_description
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SCHEDULE, SMPI, SimulationContext
@@ -47,7 +47,8 @@ MAIN_METHOD = Method(precision=Precision(3, 8, 0.95, 0.05), warmup=2, launches=3
 _TIMEOUT_SECONDS = 900.0
 TASK_COLLECTIVES, TASK_ALGORITHMS, TASK_BYTES = ("bcast", "allreduce"), ("chain", "binary", "binomial"), 65536
 """Tasks that are measured on nodes of several processes: their collectives, trees between nodes, and segments."""
-_MODELS_SECONDS, _QUICK_MODELS_SECONDS = 240.0, 45.0
+MODELS_SECONDS, QUICK_MODELS_SECONDS = 240.0, 45.0
+"""The time limits of fitting all models."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,8 @@ class Validation:
 
     plan: ThreeWayPlan
     table: pd.DataFrame
-    platforms: dict[str, Platform]
-    """The calibrated platforms that were simulated, by name of the test bed."""
+    platforms: Mapping[str, HostPlatform]
+    """The platforms that were simulated, by name of the test bed; elsewhere by their own."""
     models: tuple[str, ...]
     repeated: Repeatability
     checked: Check | None
@@ -74,6 +75,7 @@ class Validation:
     diagnoses: list[Diagnosis]
     failed: list[Timing]
     maker: str
+    on_testbed: bool = True
     components: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=POINT))
     """The times of the MPI library's components by point, a column each; without rows where they were not measured."""
     verified: list[VerificationResult] = field(default_factory=list)
@@ -191,7 +193,7 @@ class ThreeWayComparison:
     def _fitted(self, bed: TestBed) -> list[CollectiveModel]:
         if not self.plan.models:
             return []
-        budget = _QUICK_MODELS_SECONDS if self.plan.quick else _MODELS_SECONDS
+        budget = QUICK_MODELS_SECONDS if self.plan.quick else MODELS_SECONDS
         with self._stage(f"{bed.name}: models fitted"):
             return measured_models(
                 bed, self.store, bed.bed.shape.nodes, budget_seconds=budget, on_note=self._notes.append
@@ -238,7 +240,7 @@ class ThreeWayComparison:
             ]
 
     def _compared(
-        self, bed: TestBed, scenario: Scenario, platform: Platform, models: Sequence[CollectiveModel]
+        self, bed: ExecutionTarget, scenario: Scenario, platform: HostPlatform, models: Sequence[CollectiveModel]
     ) -> pd.DataFrame:
         cases = scenario.cases()
         with self._stage(f"{bed.name}: {len(cases)} cases measured"):
@@ -266,7 +268,7 @@ class ThreeWayComparison:
             raise CollwiseError(f"{bed.name}: no case could be measured; first: {timings[0].error}")
         return timings
 
-    def _repeated(self, bed: TestBed, scenario: Scenario) -> Repeatability:
+    def _repeated(self, bed: ExecutionTarget, scenario: Scenario) -> Repeatability:
         cases = scenario.cases()
         sample = cases[:: max(1, -(-len(cases) // self.plan.repeated))]
         with self._stage(f"{bed.name}: {len(sample)} cases measured again"):

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from collwise.algorithms.catalogue import LIBRARIES_PATH, Catalogue
 from collwise.common.errors import UsageError
+from collwise.studies.cli.main import main
+from collwise.validation.exports.formats import exported
 from collwise.validation.exports.pgmpi import Profile, Range, parse_profile, profile_text
+from collwise.validation.selection.choice import Choice
+from collwise.validation.selection.consumers import algorithms_for
+from collwise.validation.selection.decision_table import DecisionTable, decisions_document
 
 # Hunold & Carpen-Amarie 2018, listing 1.
 LISTING = """# pgtune profile
@@ -81,3 +92,69 @@ def test_wrong_profiles_are_named(text: str, said: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse_profile(text, "p.prf")
     assert said in str(caught.value)
+
+
+BCAST_TO_ALL, IRREGULAR, OTHER = Choice("gl21_bcast"), Choice("gl22_scatterv"), Choice("binomial")
+KIB = 1024
+GATHER = DecisionTable("gather", "bed", 1, "test", {8: ((0, Choice("gl12_gatherv")),)})
+SCATTER = DecisionTable(
+    "scatter",
+    "bed",
+    1,
+    "test",
+    {
+        8: ((0, IRREGULAR), (64, BCAST_TO_ALL), (KIB, IRREGULAR), (8 * KIB, OTHER)),
+        16: ((32, BCAST_TO_ALL),),
+    },
+)
+
+
+def test_a_table_becomes_a_profile_that_gives_each_size_its_mock_up() -> None:
+    made = parse_profile(exported([SCATTER], "prf", procs=8).text)
+    assert (made.function, made.procs) == ("MPI_Scatter", 8)
+    wanted = {0: "scatter_as_scatterv", 63: "scatter_as_scatterv", 64: "scatter_as_bcast", KIB - 1: "scatter_as_bcast"}
+    wanted |= {KIB: "scatter_as_scatterv", 8 * KIB - 1: "scatter_as_scatterv"}
+    assert {size: made.lookup(size) for size in wanted} == wanted
+    assert made.lookup(8 * KIB) is None
+    beyond = parse_profile(exported([SCATTER], "prf", procs=17).text)
+    assert [beyond.lookup(size) for size in (31, 32, 2**31 - 1, 2**31)] == [None, *["scatter_as_bcast"] * 2, None]
+
+
+@pytest.mark.parametrize(
+    ("tables", "procs", "said"),
+    [
+        ([SCATTER], None, "--procs P"),
+        ([SCATTER], 4, "starts at P = 8"),
+        ([SCATTER, GATHER], 8, "scatter, gather; export each"),
+        ([replace(SCATTER, rules={8: ((0, OTHER),)})], 8, "make them with 'collwise select --for pgmpi'"),
+        (
+            [replace(SCATTER, rules={2: ((0, OTHER),), 4: ((0, IRREGULAR),)})],
+            3,
+            "no mock-up is chosen",
+        ),
+    ],
+)
+def test_what_no_profile_can_say_is_an_error(tables: list[DecisionTable], procs: int | None, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        exported(tables, "prf", procs=procs)
+
+
+def test_profiles_are_written_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "d.json").write_text(json.dumps(decisions_document([SCATTER])))
+    file = tmp_path / "scatter.prf"
+    with pytest.raises(SystemExit) as ended:
+        main(["export", str(tmp_path / "d.json"), "--format", "prf", "--procs", "8", "-o", str(file)])
+    assert not ended.value.code
+    assert "PGMPI_PARAMS=--ppath=" in capsys.readouterr().out
+    assert parse_profile(file.read_text()).procs == 8
+
+
+def test_every_mock_up_of_pgmpitunelib_is_one_of_the_catalogue() -> None:
+    known = tomllib.loads(LIBRARIES_PATH.read_text(encoding="utf-8"))["pgmpi"]
+    ours = {
+        name: {one.pgmpi for one in entry.algorithms.values() if one.pgmpi}
+        for name, entry in Catalogue.load().collectives.items()
+    }
+    assert {name: found for name, found in ours.items() if found} == {name: set(names) for name, names in known.items()}
+    assert all(bool(one.pgmpi) == bool(one.guideline) for one in Catalogue.load().algorithms())
+    assert algorithms_for("scatter", "pgmpi") == ("gl21_bcast", "gl22_scatterv")

@@ -1,0 +1,81 @@
+"""What an adaptive search found, saved and may have lost: rows of a table, lines and JSON."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from typing import Any
+
+from collwise.common.units import counted, format_seconds, format_size
+from collwise.validation.adaptive.search import PointFound, Searched
+from collwise.validation.selection.choice import Choice
+
+POINT_COLUMNS = ("collective", "P", "m", "algorithm", "mean", "+-", "repetitions", "measured", "expected loss")
+
+
+def point_rows(found: Searched) -> list[tuple[object, ...]]:
+    """A row for every point: its choice, and what that is expected to lose."""
+    return [_row(one) for one in found.points]
+
+
+def summary_lines(found: Searched) -> list[str]:
+    """What was measured, saved and may have been lost."""
+    spent, share = found.spent, found.spent.seconds / found.full_seconds
+    decided = [one for one in found.points if one.timing is not None]
+    lines = [
+        f"{len(found.timings)} of {found.cases} cases measured, {spent.repetitions} repetitions in "
+        f"{counted(spent.rounds, 'round')}; {found.stopped}",
+        f"{format_seconds(spent.seconds)} of machine time, {share * 100:.0f} % of what the full grid takes at least "
+        f"({format_seconds(found.full_seconds)})",
+    ]
+    if decided:
+        worst = max(decided, key=lambda one: one.loss)
+        lines.append(
+            f"expected loss against the best choices: {found.mean_loss * 100:.2f} % on average, at most "
+            f"{worst.loss * 100:.1f} % ({worst.collective}, P = {worst.procs}, {format_size(worst.message_bytes)})"
+        )
+    if missing := len(found.points) - len(decided):
+        lines.append(f"{missing} of {len(found.points)} points have no measured choice: the budget is too small")
+    return lines
+
+
+def document(found: Searched) -> dict[str, Any]:
+    """The whole result as plain dictionaries and lists."""
+    points = []
+    for one in found.points:
+        record = {name: value for name, value in asdict(one).items() if name != "timing"}
+        if one.timing is not None:
+            kept = ("seconds", "half_width_seconds", "repetitions")
+            record |= asdict(_choice(one)) | {name: getattr(one.timing, name) for name in kept}
+        else:
+            record["loss"] = None
+        points.append(record)
+    return {
+        "configuration": found.configuration.key,
+        "stopped": found.stopped,
+        "cases": found.cases,
+        "measured": len(found.timings),
+        **asdict(found.spent),
+        "full_seconds": found.full_seconds,
+        "mean_loss": None if math.isnan(found.mean_loss) else found.mean_loss,
+        "points": points,
+    }
+
+
+def _choice(one: PointFound) -> Choice:
+    assert one.timing is not None
+    case = one.timing.case
+    return Choice(case.algorithm, case.segment_bytes, case.fanout, case.limit_bytes)
+
+
+def _row(one: PointFound) -> tuple[object, ...]:
+    start = (one.collective, one.procs, format_size(one.message_bytes))
+    measured = f"{one.measured} of {one.candidates}"
+    if one.timing is None:
+        return (*start, "-", "-", "-", 0, measured, "-")
+    timing = one.timing
+    width = f"{timing.half_width_seconds / timing.seconds * 100:.1f} %"
+    return (
+        *(*start, _choice(one).label, format_seconds(timing.seconds), width),
+        *(timing.repetitions, measured, f"{one.loss * 100:.2f} %"),
+    )

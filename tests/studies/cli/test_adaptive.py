@@ -1,0 +1,78 @@
+"""collwise measure --budget: from the command line to a decision table, and options that do not go together."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from collwise.common.errors import UsageError
+from collwise.common.units import parse_duration
+from collwise.simulator.store import Store
+from collwise.studies.cli.main import main
+from collwise.validation.selection.decision_table import decisions_from
+from tests.needs import needs
+
+
+def ended(arguments: list[str]) -> object:
+    with pytest.raises(SystemExit) as raised:
+        main(arguments)
+    return raised.value.code
+
+
+@needs("openmpi")
+def test_two_collectives_are_measured_within_a_budget_and_chosen_from(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = tmp_path / "store.sqlite"
+    measure = ["measure", "--collective", "bcast,allreduce", "--procs", "2", "--sizes", "1KiB,64KiB"]
+    budget = ["--segments", "8KiB", "--platform", "exact", "--budget", "4s", "--loss", "20", "--store", str(store)]
+    assert not ended([*measure, *budget, "--json"])
+    found = json.loads(capsys.readouterr().out)
+    assert {(point["collective"], point["message_bytes"]) for point in found["points"]} == {
+        (name, size) for name in ("bcast", "allreduce") for size in (1024, 65536)
+    }
+    assert all(0 < point["seconds"] < 1 for point in found["points"])
+    assert found["measured"] <= found["cases"]
+    with Store(store) as opened:
+        [made] = [one for one in opened.configurations() if one.configuration.source == "measured"]
+        assert made.key == found["configuration"]
+        assert sum(one.ok for one in opened.timings_of(made.key).values()) == found["measured"]
+    decisions = tmp_path / "d.json"
+    select = ["select", "--by", "measured", "--collective", "bcast", "--store", str(store), "-o", str(decisions)]
+    assert not ended([*select, "--tolerance", "0", "--tie-limit", "0"])
+    [table] = decisions_from(decisions)
+    for point in found["points"]:
+        if point["collective"] == "bcast":
+            assert table.choose(2, point["message_bytes"]).algorithm == point["algorithm"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--budget", "soon"], "malformed duration 'soon': write a positive number with s, min or h"),
+        (["--budget", "0"], "malformed duration '0'"),
+        (["--budget", "5s", "--nrep", "0.1"], "--nrep is for measuring without --budget"),
+        (["--budget", "5s", "--launches", "2"], "--launches is for measuring without --budget"),
+        (["--platform", "gros"], "--platform is for --budget"),
+        (["--loss", "1"], "--loss is for --budget"),
+        (["--budget", "5s", "--loss", "0"], "--loss"),
+    ],
+)
+def test_options_that_do_not_go_together(
+    words: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = ["--store", str(tmp_path / "store.sqlite")]
+    assert ended(["measure", "--collective", "bcast", "--procs", "2", *words, *store]) == 2
+    err = capsys.readouterr().err
+    assert said in err
+    assert err.count("\n") == 1
+
+
+def test_durations() -> None:
+    found = [parse_duration(text) for text in ("90", "90s", "1.5 min", "2h")]
+    assert found == [90, 90, 90, 7200]
+    for text in ("", "-1s", "1d", "1e9", "s", "0.0min"):
+        with pytest.raises(UsageError, match="malformed duration"):
+            parse_duration(text)

@@ -1,0 +1,329 @@
+"""The adaptive search where the truth is known: what it finds, spends, keeps within and resumes from."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from collwise.common.errors import CollwiseError
+from collwise.predictions import FittedModel, predicted_times
+from collwise.simulator.store import Store
+from collwise.simulator.sweeps.method import USUAL_METHOD
+from collwise.simulator.sweeps.runner import Keep
+from collwise.simulator.timing import Case, Configuration, Timing
+from collwise.studies.reports.adaptive import document, point_rows, summary_lines
+from collwise.validation.adaptive.belief import Belief, expected_gain
+from collwise.validation.adaptive.goal import Goal
+from collwise.validation.adaptive.search import REPETITIONS, AdaptiveSearch, Searched, pooled
+from collwise.validation.selection.cases import CaseGrid
+from collwise.validation.selection.measured import measured_grid, measured_times, measurement_of
+from tests.models.parameter_examples import fitted
+
+KIB = 1024
+LAUNCH_SECONDS, NOISE = 1.0, 0.02
+_OF_MODEL = predicted_times(
+    FittedModel(fitted("hockney")).models["hockney"],
+    CaseGrid("bcast", (4, 8), tuple(KIB * 2**k for k in range(0, 11, 2)), segments=(8 * KIB, 64 * KIB)).cases(),
+)
+# The full grid takes a few minutes.
+PREDICTED = {case: seconds * 40 / sum(_OF_MODEL.values()) for case, seconds in _OF_MODEL.items()}
+CASES = list(PREDICTED)
+_numbers = itertools.count()
+
+
+class NoisyRunner:
+    """A Runner and a clock: times around a truth, and the machine time that they and the launches take."""
+
+    def __init__(self, truth: Mapping[Case, float | None], seed: int = 0, stop_after: float = math.inf) -> None:
+        self.processes_started, self.now = 0, 0.0
+        self.made: list[Case] = []
+        self._truth, self._random, self._stop_after = truth, np.random.default_rng(seed), stop_after
+        self.configuration = Configuration("measured", "bed", "Open MPI", (("runner", str(next(_numbers))),))
+
+    def weight(self, case: Case) -> float:
+        return 1.0
+
+    def clock(self) -> float:
+        return self.now
+
+    def make(self, cases: Sequence[Case], keep: Keep) -> None:
+        self.processes_started += 1
+        self.now += LAUNCH_SECONDS
+        for case in cases:
+            if len(self.made) >= self._stop_after:
+                raise CollwiseError("stopped")
+            self.made.append(case)
+            seconds = self._truth[case]
+            if seconds is None:
+                keep(Timing(case, math.nan, error="failed"))
+                continue
+            samples = tuple(seconds * np.exp(self._random.normal(0, NOISE, REPETITIONS)))
+            self.now += (REPETITIONS + USUAL_METHOD.warmup) * seconds
+            keep(Timing(case, float(np.mean(samples)), repetitions=REPETITIONS, samples=samples))
+
+
+def biased(seed: int, share: float = 0.3) -> dict[Case, float]:
+    """A truth that the model misses: by algorithm, and by algorithm with the size."""
+    random = np.random.default_rng(seed)
+    names = dict.fromkeys(case.algorithm for case in CASES)
+    of = {name: (random.normal(0, share), random.normal(0, share / 10)) for name in names}
+    return {
+        case: seconds * math.exp(of[case.algorithm][0] + of[case.algorithm][1] * math.log2(case.message_bytes / KIB))
+        for case, seconds in PREDICTED.items()
+    }
+
+
+def searched(
+    store: Store,
+    truth: Mapping[Case, float | None],
+    predictions: Sequence[Mapping[Case, float]] = (),
+    goal: Goal | None = None,
+    **how: float,
+) -> tuple[Searched, NoisyRunner]:
+    runner = NoisyRunner(truth, **how)  # type: ignore[arg-type]
+    search = AdaptiveSearch(
+        runner, runner.configuration, list(truth), store, predictions, goal or Goal(), clock=runner.clock
+    )
+    return search.run(), runner
+
+
+def loss(found: Searched, truth: Mapping[Case, float | None]) -> list[float]:
+    """What the choices lose in truth against the best case of each point."""
+    best: dict[tuple[int, int], float] = {}
+    for case, seconds in truth.items():
+        if seconds is not None:
+            point = case.procs, case.message_bytes
+            best[point] = min(best.get(point, math.inf), seconds)
+    chosen = [one.timing.case for one in found.points if one.timing is not None]
+    return [float(truth[case] or math.inf) / best[case.procs, case.message_bytes] - 1 for case in chosen]
+
+
+def full_seconds(truth: Mapping[Case, float]) -> float:
+    method = USUAL_METHOD
+    return LAUNCH_SECONDS + (method.precision.min_repetitions + method.warmup) * sum(truth.values())
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "store.sqlite")
+
+
+@settings(max_examples=4)
+@given(seed=st.integers(0, 10**6))
+def test_wrong_predictions_still_lead_to_good_choices_for_little_time(
+    seed: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    truth = biased(seed)
+    with Store(tmp_path_factory.mktemp("search") / "store.sqlite") as store:
+        found, runner = searched(store, truth, [PREDICTED], seed=seed)
+    losses = loss(found, truth)
+    assert len(losses) == len(found.points) == 12
+    assert np.mean(losses) < 0.02
+    assert runner.now < 0.35 * full_seconds(truth)
+
+
+@settings(max_examples=4)
+@given(seed=st.integers(0, 10**6))
+def test_from_nothing_choices_are_good_as_well(seed: int, tmp_path_factory: pytest.TempPathFactory) -> None:
+    truth = biased(seed)
+    with Store(tmp_path_factory.mktemp("search") / "store.sqlite") as store:
+        found, runner = searched(store, truth, seed=seed)
+    assert np.mean(loss(found, truth)) < 0.03
+    assert runner.now < 0.7 * full_seconds(truth)
+
+
+def test_right_predictions_leave_little_to_measure(store: Store) -> None:
+    found, runner = searched(store, PREDICTED, [PREDICTED])
+    assert np.mean(loss(found, PREDICTED)) < 0.01
+    assert len(set(runner.made)) < len(CASES) / 3
+    assert found.mean_loss <= Goal().loss
+    assert found.stopped == "no choice is in doubt"
+    assert found.full_seconds == pytest.approx(full_seconds(PREDICTED), rel=0.1)
+
+
+def test_what_is_clearly_beaten_is_measured_less_often_than_what_is_close(store: Store) -> None:
+    found, runner = searched(store, biased(1), [PREDICTED])
+    visits = {case: runner.made.count(case) for case in set(runner.made)}
+    chosen = {one.timing.case for one in found.points if one.timing}
+    assert chosen <= set(visits)
+    assert max(visits.values()) <= found.spent.rounds
+    assert np.mean([visits[case] for case in chosen]) > np.mean([visits[case] for case in set(visits) - chosen]) - 0.5
+
+
+@pytest.mark.parametrize("share", [0.05, 0.1])
+def test_the_budget_is_kept(store: Store, share: float) -> None:
+    truth = biased(2)
+    budget = share * full_seconds(truth)
+    found, runner = searched(store, truth, [PREDICTED], Goal(budget, loss=1e-6))
+    assert found.stopped == "the budget is spent"
+    assert runner.now == pytest.approx(found.spent.seconds)
+    # Times that nobody knew before are guessed.
+    assert runner.now < 1.2 * budget + LAUNCH_SECONDS
+
+
+def test_more_time_loses_less(store: Store) -> None:
+    truth = biased(3)
+    budgets = [share * full_seconds(truth) for share in (0.05, 0.5)]
+    found = [searched(store, truth, [PREDICTED], Goal(budget, loss=1e-6))[0] for budget in budgets]
+    assert np.mean(loss(found[1], truth)) <= np.mean(loss(found[0], truth))
+    assert found[1].mean_loss < found[0].mean_loss
+
+
+def test_a_search_that_was_stopped_resumes_from_the_store(store: Store) -> None:
+    truth = biased(4)
+    first = NoisyRunner(truth, stop_after=10)
+    goal = Goal(budget_seconds=0.4 * full_seconds(truth))
+
+    def search(runner: NoisyRunner, configuration: Configuration) -> Searched:
+        return AdaptiveSearch(runner, configuration, CASES, store, [PREDICTED], goal, clock=runner.clock).run()
+
+    with pytest.raises(CollwiseError, match="stopped"):
+        search(first, first.configuration)
+    assert set(store.timings(first.configuration)) == set(first.made)
+    second = NoisyRunner(truth, seed=1)
+    found = search(second, first.configuration)
+    repetitions = sum(one.repetitions for one in store.timings(first.configuration).values())
+    assert repetitions == REPETITIONS * (len(first.made) + len(second.made)) == found.spent.repetitions
+    assert found.spent.seconds > second.now
+    third = NoisyRunner(truth, seed=2)
+    again = search(third, first.configuration)
+    assert third.made == []
+    assert [one.timing for one in again.points] == [one.timing for one in found.points]
+
+
+def test_what_fails_is_never_chosen_and_is_told(store: Store) -> None:
+    truth: dict[Case, float | None] = {**biased(5)}
+    for case in CASES:
+        if case.algorithm in ("binomial", "chain"):
+            truth[case] = None
+    found, runner = searched(store, truth, [PREDICTED])
+    assert {one.case.algorithm for one in found.failed} <= {"binomial", "chain"}
+    assert found.failed
+    assert all(runner.made.count(one.case) == 1 for one in found.failed)
+    assert np.mean(loss(found, truth)) < 0.02
+
+
+def test_several_collectives_share_rounds(store: Store) -> None:
+    truth = biased(6)
+    both = {**truth, **{replace(case, collective="reduce"): seconds for case, seconds in truth.items()}}
+    found, runner = searched(store, both)
+    assert {one.collective for one in found.points} == {"bcast", "reduce"}
+    assert runner.processes_started == found.spent.rounds
+    assert {case.collective for case in runner.made[:40]} == {"bcast", "reduce"}
+
+
+def test_select_takes_what_was_found(store: Store) -> None:
+    found, _ = searched(store, biased(7), [PREDICTED])
+    measurement = measurement_of(store, "bed", "bcast")
+    grid = measured_grid(measurement, tuple(dict.fromkeys(case.algorithm for case in CASES)))
+    times = measured_times(grid, measurement)
+    least = np.nanmin(times.seconds, axis=0)
+    by_point = {(one.procs, one.message_bytes): one.timing for one in found.points}
+    for i, procs in enumerate(grid.procs):
+        for j, size in enumerate(grid.message_bytes):
+            timing = by_point[procs, size]
+            assert timing is not None
+            assert timing.seconds == least[i, j]
+            # Two repetitions alone would have an interval of several times this.
+            assert 0 < timing.half_width_seconds < 0.15 * timing.seconds
+
+
+def test_without_a_choice_the_report_says_so(store: Store) -> None:
+    found, _ = searched(store, biased(8), goal=Goal(3.5))
+    assert any(one.timing is None for one in found.points)
+    assert "points have no measured choice" in summary_lines(found)[-1]
+    assert ("-", "-") in {(row[3], row[-1]) for row in point_rows(found)}
+    assert None in {point["loss"] for point in document(found)["points"]}
+
+
+# What is believed
+
+
+@given(st.floats(-3, 3), st.floats(1e-3, 3))
+def test_the_expected_gain_is_that_of_a_normal(behind: float, deviation: float) -> None:
+    points = np.linspace(-8, 8, 20001)
+    density = np.exp(-(points**2) / 2) / math.sqrt(2 * math.pi)
+    wanted = float((np.maximum(deviation * points - behind, 0) * density).sum() * (points[1] - points[0]))
+    found = float(expected_gain(np.array([behind]), np.array([deviation]))[0])
+    assert found == pytest.approx(wanted, abs=1e-4)
+    assert float(expected_gain(np.array([behind]), np.array([0.0]))[0]) == max(-behind, 0.0)
+
+
+def measured(case: Case, seconds: float, repetitions: int = 2) -> Timing:
+    return Timing(case, seconds, repetitions=repetitions, samples=(seconds,) * repetitions)
+
+
+def test_measured_cases_are_known_and_cases_beside_them_better_known() -> None:
+    belief = Belief(CASES, [PREDICTED])
+    before = np.diag(belief.covariance).copy()
+    number = CASES.index(Case("bcast", "chain", 4, 64 * KIB, 8 * KIB))
+    belief.learn({CASES[number]: measured(CASES[number], 2 * PREDICTED[CASES[number]])})
+    after = np.diag(belief.covariance)
+    assert (after <= before + 1e-9).all()
+    assert belief.mean[number] == pytest.approx(math.log(2 * PREDICTED[CASES[number]]), abs=0.05)
+    assert math.sqrt(after[number]) < 0.06
+    ratio = {case: belief.mean[place] - math.log(PREDICTED[case]) for place, case in enumerate(CASES)}
+    near, far = Case("bcast", "chain", 4, 256 * KIB, 8 * KIB), Case("bcast", "binary", 4, 64 * KIB, 8 * KIB)
+    assert math.log(2) > ratio[near] > ratio[far] > 0
+
+
+@settings(max_examples=20)
+@given(st.lists(st.integers(0, len(CASES) - 1), min_size=1, max_size=5, unique=True))
+def test_imagining_lowers_variances_as_measuring_does(numbers: list[int]) -> None:
+    belief = Belief(CASES, [PREDICTED])
+    for number in numbers:
+        belief.imagine(number, 2)
+    imagined = belief.covariance.copy()
+    other = Belief(CASES, [PREDICTED])
+    # Four repetitions that vary by as much as was guessed, so that the noise stays what it was.
+    spread = 0.03 * math.sqrt(0.5)
+    timings = {
+        CASES[number]: replace(measured(CASES[number], PREDICTED[CASES[number]]), samples=_two(CASES[number], spread))
+        for number in numbers
+    }
+    other.learn(timings)
+    if other.scale == belief.scale:
+        assert np.allclose(imagined, other.covariance, atol=1e-6)
+
+
+def _two(case: Case, spread: float) -> tuple[float, float]:
+    seconds = PREDICTED[case]
+    return seconds * (1 + spread), seconds * (1 - spread)
+
+
+def test_sources_that_disagree_leave_a_case_in_doubt() -> None:
+    doubted = CASES[7]
+    belief = Belief(CASES, [PREDICTED, {**PREDICTED, doubted: 3 * PREDICTED[doubted]}])
+    own = np.diag(belief.covariance)
+    assert int(np.argmax(own)) == 7
+    assert belief.mean[7] == pytest.approx(math.log(math.sqrt(3) * PREDICTED[doubted]))
+
+
+def test_segments_that_do_not_cut_a_message_are_one_choice() -> None:
+    cases = [Case("bcast", "chain", 4, 4 * KIB, segment) for segment in (0, 8 * KIB, 64 * KIB, KIB)]
+    belief = Belief(cases, [dict.fromkeys(cases, 1e-3)])
+    own, together = np.diag(belief.covariance), belief.covariance
+    assert together[0, 1] == pytest.approx(own[0]) == pytest.approx(together[1, 2])
+    assert together[0, 3] < own[0]
+
+
+def test_rounds_are_pooled_by_their_repetitions() -> None:
+    case = CASES[0]
+    rounds = [
+        Timing(case, float(np.mean(values)), repetitions=2, samples=values) for values in ((1.0, 3.0), (4.0, 4.0))
+    ]
+    both = pooled(rounds[0], rounds[1])
+    assert (both.seconds, both.repetitions, both.median_seconds) == (3.0, 4, 3.5)
+    assert (both.least_seconds, both.greatest_seconds) == (1.0, 4.0)
+    assert both.samples == (1.0, 3.0, 4.0, 4.0)
+    failed = Timing(case, math.nan, error="died")
+    assert pooled(rounds[0], failed) is failed
+    assert pooled(None, rounds[1]) is rounds[1]

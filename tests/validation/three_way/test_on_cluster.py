@@ -1,0 +1,193 @@
+"""The comparison on hosts and in batch jobs: plans, the report, and, under a real MPI, the command."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from collwise.common.errors import UsageError
+from collwise.platforms import load
+from collwise.simulator.store import Store
+from collwise.simulator.sweeps.runner import RunResult
+from collwise.simulator.timing import Case, Configuration, Timing
+from collwise.studies.cli import validate
+from collwise.studies.cli.main import main
+from collwise.studies.cli.target_options import TargetOptions
+from collwise.studies.reports.validation_report import document, write_validation
+from collwise.validation.three_way import on_cluster, pipeline
+from collwise.validation.three_way.on_cluster import ClusterComparison, cluster_plan
+from collwise.validation.three_way.table import POINT, SIMULATED
+from tests.needs import needs
+
+
+class Hosts:
+    """Eight hosts with room for two processes each, of which small runs use one."""
+
+    name, usual_procs = "n1,n2", 8
+    installation = SimpleNamespace(label="Open MPI 4.1.4")
+
+    def processes_per_node(self, procs: int) -> int:
+        if procs > 16:
+            raise UsageError(f"{procs} processes; there is room for 16")
+        return 2 if procs > 8 else 1
+
+
+HOSTS: Any = Hosts()
+
+
+def test_the_largest_process_count_is_the_main_one() -> None:
+    plan = cluster_plan(HOSTS, (4, 16), collectives=("bcast", "alltoall"))
+    assert [one.procs for one in plan.scenarios] == [16, 4]
+    assert {case.processes_per_node for case in plan.main.cases()} == {2}
+    assert {case.processes_per_node for case in plan.scenarios[1].builtin_cases()} == {1}
+    assert len(plan.main.sizes["bcast"]) > len(plan.scenarios[1].sizes["bcast"]) == 3
+    assert not plan.models, "models know one process on each node"
+    assert cluster_plan(HOSTS).models
+    assert [one.procs for one in cluster_plan(HOSTS, quick=True).scenarios] == [8]
+
+
+@pytest.mark.parametrize(
+    ("procs", "how", "said"),
+    [
+        ((32,), {}, "there is room for 16"),
+        ((1, 4), {}, "P = 1; valid: 2 and more"),
+        ((4,), {"collectives": ("barrier",)}, "no comparison of barrier"),
+        ((4,), {"sizes": (0,)}, "the least size is 1 B"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(procs: Sequence[int], how: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        cluster_plan(HOSTS, procs, **how)
+
+
+def _seconds(case: Case, factor: float = 1.0) -> Timing:
+    seconds = factor * case.procs * (1e-5 + 1e-8 * case.message_bytes) * (1 + len(case.algorithm) / 10)
+    return Timing(case, seconds, half_width_seconds=seconds / 100, repetitions=3, median_seconds=seconds)
+
+
+class Simulations:
+    """In place of engines: 10 % above what is measured, but for one algorithm, at half of that."""
+
+    def __init__(self, *_: object) -> None:
+        pass
+
+    def simulate(self, platform: object, cases: Sequence[Case]) -> RunResult:
+        made = {case: _seconds(case, 0.5 if case.algorithm == "chain" else 1.1) for case in cases}
+        return RunResult(made, 0, 1, Configuration("simulated", "gros", "SMPI"))
+
+
+def test_the_report_of_a_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipeline, "measure", lambda target, cases, *_, **__: [_seconds(case) for case in cases])
+    monkeypatch.setattr(pipeline, "SimulationContext", Simulations)
+    monkeypatch.setattr(on_cluster, "measured_models", lambda *_, **__: [])
+    plan = cluster_plan(HOSTS, (4, 8), collectives=("bcast",), quick=True)
+    with Store(tmp_path / "store.sqlite") as store:
+        result = ClusterComparison(plan, store, tmp_path, target=HOSTS, platform=load("gros")).run()
+    assert list(dict.fromkeys(result.table.target)) == ["n1,n2, P = 8", "n1,n2, P = 4"]
+    assert set(result.main.procs) == {8}
+    assert {one.worst.algorithm for one in result.disagreements} == {"chain"}
+    _, text = write_validation(result, tmp_path)
+    report = text.read_text()
+    assert "Real Open MPI 4.1.4 on n1,n2, P = 8" in report
+    assert "test bed" not in report
+    assert "| bcast | median absolute error | 10.0 % |" in report.replace("**", "")
+    assert "n1,n2, P = 4" in report
+    found = document(result)
+    assert found["checked"] is None
+    assert found["causes"] == []
+    assert found["verdicts"][0]["found"] == pytest.approx(0.1)
+
+
+def test_a_platform_is_calibrated_on_as_many_nodes_as_there_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+    monkeypatch.setattr(on_cluster, "measure_points", lambda target, nominal, *_: seen.append(nominal.nodes) or [])
+    monkeypatch.setattr(
+        on_cluster, "refit", lambda points, nominal, _: SimpleNamespace(platform=replace(nominal, title="calibrated"))
+    )
+    plan = cluster_plan(HOSTS, (4,), quick=True)
+    with Store(tmp_path / "store.sqlite") as store:
+        comparison = ClusterComparison(plan, store, tmp_path, target=HOSTS, platform=load("gros"), calibrate=True)
+        found = comparison._calibrated_there(HOSTS, load("gros"))
+    assert seen == [4]
+    assert found.nodes == load("gros").max_procs(1)
+    assert "calibrated" in (tmp_path / "gros.toml").read_text()
+
+
+# The command
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--testbed", "--hosts", "localhost"], "--testbed and another target; give one"),
+        (["--testbed", "--platform", "gros"], "--platform is for --hosts or --launcher"),
+        (["--testbed", "--procs", "4"], "--procs is for --hosts or --launcher"),
+        (["--testbed", "--transport", "tcp"], "unknown transport of a test bed 'tcp'"),
+        (["--hosts", "localhost", "--nodes", "4"], "--nodes is for --testbed"),
+        (["--hosts", "localhost"], "name what is simulated: --platform"),
+        (["--hosts", "localhost", "--platform", "gros", "--nominal", "gros"], "name what is simulated: --platform"),
+        (
+            ["--hosts", "localhost", "--platform", "gros", "--transport", "steady"],
+            "unknown transport of hosts 'steady'",
+        ),
+    ],
+)
+def test_options_that_do_not_go_together(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["validate", *words])
+    err = capsys.readouterr().err
+    assert (ended.value.code, err.count("\n")) == (2, 1)
+    assert said in err
+
+
+@pytest.mark.parametrize("launcher", [["--launcher", "srun"], ["--launcher", "oar"], ["--hosts", "n1,n2"]])
+def test_each_launcher_reaches_the_comparison(
+    launcher: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That launchers run programs is tested with their stand-ins."""
+    seen: list[tuple[TargetOptions, ClusterComparison]] = []
+    named: list[TargetOptions] = []
+    monkeypatch.setattr(validate, "target_from", lambda where: named.append(where) or HOSTS)
+
+    def run(comparison: ClusterComparison) -> None:
+        seen.append((named[0], comparison))
+        raise UsageError("far enough")
+
+    monkeypatch.setattr(ClusterComparison, "run", run)
+    words = ["--ppn", "1", "--procs", "2,4", "--nominal", "gros", "--quick", "--store", str(tmp_path / "s.sqlite")]
+    with pytest.raises(SystemExit):
+        main(["validate", *launcher, *words, "--output", str(tmp_path)])
+    [(where, comparison)] = seen
+    assert (where.launcher, where.hosts, where.ppn) == (
+        launcher[1] if launcher[0] == "--launcher" else None,
+        launcher[1] if launcher[0] == "--hosts" else None,
+        1,
+    )
+    assert comparison.calibrate
+    assert [one.procs for one in comparison.plan.scenarios] == [4, 2]
+
+
+@needs("openmpi", "smpi")
+@pytest.mark.slow
+def test_hosts_from_nothing_to_the_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    hosts = tmp_path / "hosts"
+    hosts.write_text("localhost slots=2\n")
+    words = ["--hosts", str(hosts), "--reach", "900", "--platform", "gros", "--collective", "bcast", "--quick"]
+    files = ["--store", str(tmp_path / "s.sqlite"), "--output", str(tmp_path / "report")]
+    with pytest.raises(SystemExit) as ended:
+        main(["validate", *words, "--sizes", "8KiB", "--no-models", *files, "--json"])
+    assert not ended.value.code
+    found = json.loads(capsys.readouterr().out)
+    assert {row["point"]["procs"] for row in found["rows"]} == {2}
+    assert all(row["predicted"][SIMULATED] > 0 for row in found["rows"])
+    assert found["builtin"][0]["seconds"] > 0
+    assert set(POINT) == set(found["rows"][0]["point"])
+    assert (tmp_path / "report" / "validation.html").stat().st_size > 10_000

@@ -1,0 +1,255 @@
+"""What is believed of the times of one collective's cases: a Gaussian process over their logarithms.
+
+The mean of a case is the logarithm of its prediction, or without predictions that of a line through the algorithm's
+measured times: a latency and times per byte of a message and of a segment. Differences from it are alike for cases
+that are near one another: in size and process count, and for the same algorithm with segments of about the same size.
+Measured times therefore tell something of cases beside them, and cases far from everything that was measured stay
+uncertain. How far predictions, or times of an algorithm from one size to the next, can be off is not known beforehand:
+of several scales the one is taken under which the measured times are the least surprising.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import linalg, optimize, special, stats
+
+from collwise.models.piecewise import Array
+from collwise.simulator.timing import Case, Timing
+
+Predictions = Mapping[Case, float]
+"""Seconds by case, from one source."""
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Standard deviations, in logarithms, of what makes a case's time differ from its mean.
+
+    `level` is common to all cases, `shape` to those of near sizes and process counts, `algorithm` to those of one
+    algorithm, `course` to those of it that are also near; `alone` is each case's own. Only the last three change which
+    case is the fastest; they are scaled.
+    """
+
+    level: float
+    shape: float
+    algorithm: float
+    course: float
+    alone: float
+
+
+PREDICTED = Spread(level=0.7, shape=0.3, algorithm=0.2, course=0.2, alone=0.05)
+"""Of predictions at the scale 1: those of one algorithm are some 30 % too long or too short against another's."""
+FROM_LINES = Spread(level=0.7, shape=0.5, algorithm=0.2, course=0.8, alone=0.05)
+"""Of lines through what was measured, which miss pipelines and changes of protocol between and beyond their points."""
+_UNKNOWN = 10.0
+"""The factor of a case's spread where nothing predicts its time and others are predicted."""
+_SCALES, _SCALES_OF_LINES = (0.125, 0.25, 0.5, 1.0, 2.0), (1.0, 2.0)
+# Lines pass through what they are judged by, so that small scales would look plausible.
+# How far apart cases are alike: in doublings of the size, of the process count and of the segment size.
+_FAR = (8.0, 4.0, 8.0)
+_GUESSED_NOISE, _GUESSES = 0.03, 4
+"""The standard deviation of repetitions, as a share, before anything is known, and as how many it counts."""
+_LEAST_SECONDS = 1e-12
+"""What a measured time of nothing counts as."""
+_BETWEEN_LAUNCHES = 0.01
+"""By how much, as a share, the mean differs from launch to launch at least."""
+
+
+class Belief:
+    """Means and covariances of the logarithms of times, of which `learn` takes measured ones into account.
+
+    `predictions` are those of all sources; where they disagree a case is the more uncertain. Each launch repeats a case
+    `in_a_round` times. Cases that failed are
+    `out`: they are never the fastest.
+    """
+
+    def __init__(self, cases: Sequence[Case], predictions: Sequence[Predictions] = (), in_a_round: int = 2) -> None:
+        self.cases = list(cases)
+        self._in_a_round = in_a_round
+        self.out = np.zeros(len(cases), dtype=bool)
+        self._noise = np.full(len(cases), _GUESSED_NOISE**2)
+        points = [(case.procs, case.message_bytes) for case in cases]
+        self._point = np.array([points.index(point) for point in points])
+        self._places = np.array([_place(case) for case in cases]).reshape(len(cases), 3)
+        names = {name: number for number, name in enumerate(dict.fromkeys(case.algorithm for case in cases))}
+        self._same = np.equal.outer(*[np.array([names[case.algorithm] for case in cases])] * 2)
+        logs = np.array(
+            [[math.log(one[case]) if one.get(case, 0) > 0 else math.nan for case in cases] for one in predictions]
+        )
+        self.predicted = bool(predictions) and not np.isnan(logs).all()
+        self._prior, self._doubt = _sources(logs, len(cases))
+        self._lines = {name: [number for number, case in enumerate(cases) if case.algorithm == name] for name in names}
+        self._measured: dict[int, tuple[float, float]] = {}
+        self.scale = 1.0
+        self.mean, self.covariance = self._posterior()
+
+    def learn(self, timings: Mapping[Case, Timing]) -> None:
+        """Replaces what was measured by these timings, which have all their samples; forgets what was imagined."""
+        index = {case: number for number, case in enumerate(self.cases)}
+        known = {index[case]: one for case, one in timings.items() if case in index}
+        self.out[[number for number, one in known.items() if not one.ok]] = True
+        kept = {number: one for number, one in known.items() if one.ok}
+        spread = {number: _relative_squares(one) for number, one in kept.items()}
+        self._noise = self._noise_of(spread)
+        self._measured = {
+            number: (
+                math.log(max(one.seconds, _LEAST_SECONDS)),
+                self._variance(number, one.repetitions, *spread[number]),
+            )
+            for number, one in kept.items()
+        }
+        if not self.predicted:
+            self._prior = self._from_lines()
+        if self._measured:
+            self.scale = max(_SCALES if self.predicted else _SCALES_OF_LINES, key=self._plausibility)
+        self.mean, self.covariance = self._posterior()
+
+    def _noise_of(self, spread: Mapping[int, tuple[float, int]]) -> Array:
+        """The variance of a repetition of each case, as a share: that at its point, drawn towards that over all."""
+        squares, freedom = np.zeros(len(self.cases)), np.zeros(len(self.cases))
+        for number, (of_squares, of_freedom) in spread.items():
+            squares[self._point[number]] += of_squares
+            freedom[self._point[number]] += of_freedom
+        everywhere = (_GUESSES * _GUESSED_NOISE**2 + squares.sum()) / (_GUESSES + freedom.sum())
+        return ((_GUESSES * everywhere + squares) / (_GUESSES + freedom))[self._point]
+
+    def visit_variance(self, repetitions: int) -> Array:
+        """The variance of the mean's logarithm that so many repetitions of each case would have."""
+        return (self._noise + _BETWEEN_LAUNCHES**2 * self._in_a_round) / repetitions
+
+    def imagine(self, number: int, repetitions: int) -> None:
+        """Lowers variances as measuring a case would: this does not depend on what the measured time is."""
+        column = self.covariance[:, number]
+        column = column / math.sqrt(self.covariance[number, number] + self.visit_variance(repetitions)[number])
+        self.covariance -= np.outer(column, column)
+
+    def is_measured(self, number: int) -> bool:
+        """Whether the case of that number has a measured time."""
+        return number in self._measured
+
+    def half_width(self, number: int, timing: Timing, confidence: float) -> float:
+        """The half-width of the mean's interval, with a variance to which the cases beside it contribute."""
+        squares, freedom = _relative_squares(timing)
+        variance = (_GUESSES * self._noise[number] + squares) / (_GUESSES + freedom)
+        quantile = float(stats.t.ppf(0.5 + confidence / 2, _GUESSES + freedom))
+        return quantile * math.sqrt(variance / timing.repetitions) * timing.seconds
+
+    @property
+    def is_informed(self) -> bool:
+        """Whether anything was predicted or measured."""
+        return self.predicted or bool(self._measured)
+
+    def _variance(self, number: int, repetitions: int, squares: float, freedom: int) -> float:
+        noise = float((_GUESSES * self._noise[number] + squares) / (_GUESSES + freedom))
+        return (noise + _BETWEEN_LAUNCHES**2 * self._in_a_round) / repetitions
+
+    def _kernel(self, rows: Array | slice, columns: Array | slice, scale: float) -> Array:
+        far = [
+            np.abs(np.subtract.outer(self._places[rows, axis], self._places[columns, axis])) / _FAR[axis]
+            for axis in range(3)
+        ]
+        spread = PREDICTED if self.predicted else FROM_LINES
+        near = np.exp(-far[0] - far[1])
+        same = self._same[rows][:, columns] * np.outer(self._doubt[rows], self._doubt[columns]) * scale**2
+        identical = same * (sum(far) == 0)
+        return (
+            spread.level**2
+            + spread.shape**2 * near
+            + same * (spread.algorithm**2 + spread.course**2 * near * np.exp(-far[2]))
+            + spread.alone**2 * identical
+        )
+
+    def _from_lines(self) -> Array:
+        """The logarithm of an algorithm's latency and times per byte, at the nearest P at which it was measured.
+
+        Of an algorithm that was not measured it is the mean over the others.
+        """
+        prior = np.full(len(self.cases), math.nan)
+        for numbers in self._lines.values():
+            by_procs: dict[int, list[int]] = {}
+            for number in numbers:
+                if number in self._measured:
+                    by_procs.setdefault(self.cases[number].procs, []).append(number)
+            for number in numbers if by_procs else ():
+                case = self.cases[number]
+                nearest = min(by_procs, key=lambda procs: abs(math.log(procs / case.procs)))
+                prior[number] = math.log(self._line(by_procs[nearest]) @ (1.0, case.message_bytes, _piece(case)))
+        return np.where(np.isnan(prior), np.nanmean(prior) if not np.isnan(prior).all() else 0.0, prior)
+
+    def _line(self, numbers: Sequence[int]) -> Array:
+        """The latency and the times per byte of the message and of a segment with the least relative errors.
+
+        A pipeline takes the first segment through all its processes, and the rest of the message once. No part is
+        negative.
+        """
+        cases = [self.cases[number] for number in numbers]
+        seconds = np.exp([self._measured[number][0] for number in numbers])
+        parts = np.array([(1.0, case.message_bytes, _piece(case)) for case in cases])
+        if np.ptp(parts[:, 1]) == 0:
+            return np.array([seconds.mean(), 0.0, 0.0])
+        return optimize.nnls(parts / seconds[:, None], np.ones(len(numbers)))[0]
+
+    def _learned(self, scale: float) -> tuple[Array, Array, Array]:
+        """The numbers of the measured cases, the Cholesky factor of their covariance, and their surprises."""
+        numbers = np.array(list(self._measured))
+        logs, variances = np.array(list(self._measured.values())).T
+        factor = linalg.cholesky(self._kernel(numbers, numbers, scale) + np.diag(variances), lower=True)
+        return numbers, factor, logs - self._prior[numbers]
+
+    def _plausibility(self, scale: float) -> float:
+        """The log-likelihood of the measured times under a scale, with a prior that is widest at 1."""
+        _, factor, surprises = self._learned(scale)
+        whitened = linalg.solve_triangular(factor, surprises, lower=True)
+        return float(-whitened @ whitened / 2 - np.log(np.diag(factor)).sum() - math.log(scale) ** 2 / 2)
+
+    def _posterior(self) -> tuple[Array, Array]:
+        everything = slice(None)
+        covariance = self._kernel(everything, everything, self.scale)
+        if not self._measured:
+            return self._prior.copy(), covariance
+        numbers, factor, surprises = self._learned(self.scale)
+        across = linalg.solve_triangular(factor, covariance[numbers], lower=True)
+        mean = self._prior + across.T @ linalg.solve_triangular(factor, surprises, lower=True)
+        return mean, covariance - across.T @ across
+
+
+def expected_gain(behind: Array, deviation: Array) -> Array:
+    """E[max(0, X)] of a normal X with the mean -behind: how much is gained on average by what may overtake."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = behind / deviation
+        gain = deviation * np.exp(-(ratio**2) / 2) / math.sqrt(2 * math.pi) - behind * special.ndtr(-ratio)
+    return np.where(deviation > 0, np.maximum(gain, 0.0), np.maximum(-behind, 0.0))
+
+
+def _sources(logs: Array, count: int) -> tuple[Array, Array]:
+    """The mean of the sources' logarithms, and a factor of doubt: 1, and more where they disagree or say nothing."""
+    if logs.size == 0 or np.isnan(logs).all():
+        return np.zeros(count), np.ones(count)
+    known = ~np.isnan(logs)
+    number = known.sum(axis=0)
+    filled = np.where(known, logs, 0.0)
+    mean = filled.sum(axis=0) / np.maximum(number, 1)
+    apart = np.sqrt((np.where(known, logs - mean, 0.0) ** 2).sum(axis=0) / np.maximum(number, 1))
+    overall = float(mean[number > 0].mean())
+    doubt = np.hypot(1.0, apart / math.hypot(PREDICTED.algorithm, PREDICTED.course))
+    return np.where(number > 0, mean, overall), np.where(number > 0, doubt, _UNKNOWN)
+
+
+def _place(case: Case) -> list[float]:
+    """Logarithms of a case's size, process count and largest piece: segments beyond the message do not cut it."""
+    sizes = max(case.message_bytes, 1), case.procs, max(_piece(case), 1)
+    return [math.log2(size) for size in sizes]
+
+
+def _piece(case: Case) -> int:
+    """The bytes of a segment, or of the message if that is not cut."""
+    return min(case.segment_bytes or case.message_bytes, case.message_bytes)
+
+
+def _relative_squares(timing: Timing) -> tuple[float, int]:
+    """The sum of the samples' squared differences from their mean, as shares of it, and its degrees of freedom."""
+    samples = np.maximum(timing.samples or (timing.seconds,), _LEAST_SECONDS)
+    return float((((samples - samples.mean()) / samples.mean()) ** 2).sum()), samples.size - 1

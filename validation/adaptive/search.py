@@ -1,0 +1,422 @@
+"""The adaptive search: measures the cases that tell most about the choice for their machine time, round by round.
+
+Each round is one execution of MPI, and each case in it is repeated a few times. The next case of a round is the one
+from which most is expected for its time: that it turns out to be faster than what looks best at its point, or that this
+one turns out to be slower (the knowledge gradient). What is clearly beaten is left alone. In the end the choice of
+every point has been measured.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from collwise.models.piecewise import Array
+from collwise.simulator.execution.local_machine import LocalMachine
+from collwise.simulator.execution.targets import ExecutionTarget
+from collwise.simulator.limits import check_measured_sizes
+from collwise.simulator.store import Store
+from collwise.simulator.sweeps.method import USUAL_METHOD, Method, Precision, half_width
+from collwise.simulator.sweeps.mpi_runner import MpiRunner
+from collwise.simulator.sweeps.runner import Runner
+from collwise.simulator.timing import Case, Configuration, Timing
+from collwise.validation.adaptive.belief import Belief, Predictions, expected_gain
+from collwise.validation.adaptive.goal import GOAL, Goal
+
+REPETITIONS = 2
+"""How often a case is repeated in a round, after the untimed repetitions."""
+_LAUNCH_SECONDS = 2.0
+"""What starting an execution of MPI is taken to cost until one was timed."""
+_ROUND_SHARE, _ROUND_LAUNCHES = 0.3, 3.0
+"""A round takes this share of what was spent before, and at least this many times what its start costs."""
+_CASE_SECONDS = 0.005
+"""What a case costs beside its repetitions."""
+_DEEPER = 0.5
+"""A round is planned for this share of the loss wanted, so that few rounds are needed."""
+_UNKNOWN_SECONDS = 0.01
+"""What a repetition is taken to last before anything is known."""
+
+
+@dataclass
+class Spent:
+    """Machine time: of executions of MPI as they were timed, or as repetitions add up where the store has them."""
+
+    seconds: float = 0.0
+    rounds: int = 0
+    repetitions: int = 0
+    launch_seconds: float = _LAUNCH_SECONDS
+
+
+@dataclass(frozen=True)
+class PointFound:
+    """A point, its choice of those measured, and what that is expected to lose, as a share of the best time.
+
+    `timing` is None where nothing was measured.
+    """
+
+    collective: str
+    procs: int
+    message_bytes: int
+    timing: Timing | None
+    loss: float
+    candidates: int
+    measured: int
+
+
+@dataclass(frozen=True)
+class Searched:
+    """The result of a search: its points, all timings, what they cost, and what the whole grid would have cost.
+
+    `full_seconds` is that of the full grid by the usual method, at least: measured times, and elsewhere expected ones,
+    with the fewest repetitions.
+    """
+
+    points: tuple[PointFound, ...]
+    timings: Mapping[Case, Timing]
+    cases: int
+    spent: Spent
+    full_seconds: float
+    stopped: str
+    configuration: Configuration
+
+    @property
+    def mean_loss(self) -> float:
+        """The expected loss over all points that have a choice."""
+        return float(np.mean([one.loss for one in self.points if one.timing is not None] or [math.nan]))
+
+    @property
+    def failed(self) -> list[Timing]:
+        """The timings of cases that did not run."""
+        return [one for one in self.timings.values() if not one.ok]
+
+
+@dataclass
+class AdaptiveSearch:
+    """A search over the cases of one or several collectives, whose times `runner` makes, a few repetitions each.
+
+    The store has the times of all rounds together under `configuration`; a search that was stopped resumes from it.
+    `usual` is the method of the full grid with which costs are compared; `clock` tells the machine time.
+    """
+
+    runner: Runner
+    configuration: Configuration
+    cases: Sequence[Case]
+    store: Store
+    predictions: Sequence[Predictions] = ()
+    goal: Goal = GOAL
+    usual: Method = USUAL_METHOD
+    clock: Callable[[], float] = time.monotonic
+    on_round: Callable[[int, int, float], None] = lambda number, cases, spent: None
+    _timings: dict[Case, Timing] = field(default_factory=dict, init=False)
+    _spent: Spent = field(default_factory=Spent, init=False)
+    _fields: list[_Field] = field(default_factory=list, init=False)
+
+    def run(self) -> Searched:
+        """Measures round by round. Raises what the runner raises; what was measured before is in the store."""
+        wanted = set(self.cases)
+        stored = self.store.timings(self.configuration)
+        self._timings = {case: one for case, one in stored.items() if case in wanted and one.ok}
+        self._spent.repetitions = sum(one.repetitions for one in self._timings.values())
+        self._spent.seconds = sum(one.repetitions * self._repetition_cost(one) for one in self._timings.values())
+        by_collective: dict[str, list[Case]] = {}
+        for case in self.cases:
+            by_collective.setdefault(case.collective, []).append(case)
+        self._fields = [_Field(Belief(cases, self.predictions, REPETITIONS)) for cases in by_collective.values()]
+        self._learn()
+        stopped = "the budget is spent"
+        while self._left() > 0:
+            chosen = self._next_round()
+            if not chosen:
+                stopped = "the budget is spent" if self._in_doubt() else "no choice is in doubt"
+                break
+            self._measure(chosen)
+            self._learn()
+        self._settle()
+        return self._result(stopped)
+
+    def _left(self) -> float:
+        """The machine time that is left for cases, after the start of another round."""
+        return self.goal.budget_seconds - self._spent.seconds - self._spent.launch_seconds
+
+    def _learn(self) -> None:
+        for one in self._fields:
+            one.learn(self._timings)
+
+    def _settle(self) -> None:
+        """Gives all means the intervals that the spread over the cases beside them tells."""
+        confidence = self.usual.precision.confidence
+        for belief in (one.belief for one in self._fields):
+            for number, case in enumerate(belief.cases):
+                if belief.is_measured(number):
+                    known = self._timings[case]
+                    width = belief.half_width(number, known, confidence)
+                    self._timings[case] = replace(known, half_width_seconds=width)
+        if self._timings:
+            self.store.add(self.configuration, list(self._timings.values()))
+
+    def _runs(self, repetitions: int) -> int:
+        return repetitions + self.usual.warmup
+
+    def _repetition_cost(self, timing: Timing) -> float:
+        """The machine time of a repetition with its share of the untimed ones."""
+        return timing.seconds * self._runs(REPETITIONS) / REPETITIONS
+
+    def _next_round(self) -> list[Case]:
+        """The cases of the next round, the most telling ones first, as far as its time and the budget go."""
+        confirming = [(one, number) for one in self._fields for number in one.unmeasured_leaders()]
+        reserved = sum(self._cost(one, number) for one, number in confirming)
+        least = _ROUND_LAUNCHES * self._spent.launch_seconds
+        allowed = min(max(least, _ROUND_SHARE * self._spent.seconds), self._left() - reserved)
+        chosen: dict[Case, None] = {}
+        if not self._timings:
+            allowed = min(self._left(), max(allowed, self._left() / 4)) if math.isfinite(self._left()) else math.inf
+            chosen = dict.fromkeys(case for one in self._fields for case in one.first())
+            return self._affordable(list(chosen), allowed)
+        if self._expected_loss() > self.goal.loss:
+            chosen = self._telling(allowed)
+        if not chosen:
+            chosen = dict.fromkeys(one.belief.cases[number] for one, number in confirming)
+            return self._affordable(list(chosen), self._left())
+        return list(chosen)
+
+    def _telling(self, allowed: float) -> dict[Case, None]:
+        """The cases from which most is expected for their machine time, until little is expected of more."""
+        chosen: dict[Case, None] = {}
+        telling = [one.most_telling() for one in self._fields]
+        losses = [one.losses() for one in self._fields]
+        while float(np.mean(np.concatenate(losses))) > self.goal.loss * _DEEPER:
+            place = max(range(len(telling)), key=lambda place: telling[place][1])
+            (number, value), best = telling[place], self._fields[place]
+            allowed -= self._cost(best, number)
+            if value <= 0 or allowed < 0:
+                break
+            chosen[best.belief.cases[number]] = None
+            best.take(number)
+            telling[place], losses[place] = best.most_telling(), best.losses()
+        return chosen
+
+    def _expected_loss(self) -> float:
+        """The mean over all points of what their choices are expected to lose."""
+        return float(np.mean(np.concatenate([one.losses() for one in self._fields])))
+
+    def _in_doubt(self) -> bool:
+        return self._expected_loss() > self.goal.loss or any(one.unmeasured_leaders() for one in self._fields)
+
+    def _affordable(self, cases: Sequence[Case], seconds: float) -> list[Case]:
+        """Those that take no longer than that together, the shortest messages first; always one."""
+        costs = {case: self._cost(one, number) for one in self._fields for number, case in enumerate(one.belief.cases)}
+        kept: list[Case] = []
+        for case in sorted(cases, key=lambda case: costs[case]):
+            seconds -= costs[case]
+            if kept and seconds < 0:
+                break
+            kept.append(case)
+        return kept
+
+    def _cost(self, one: _Field, number: int) -> float:
+        return self._runs(REPETITIONS) * one.seconds(number) + _CASE_SECONDS
+
+    def _measure(self, chosen: Sequence[Case]) -> None:
+        """One round. Every case is stored with the repetitions of the rounds before as soon as it is done."""
+        self._spent.rounds += 1
+        self.on_round(self._spent.rounds, len(chosen), self._spent.seconds)
+        own = 0.0
+
+        def keep(timing: Timing) -> None:
+            nonlocal own
+            before = self._timings.get(timing.case)
+            known = pooled(before, timing, self.usual.precision.confidence)
+            self._timings[timing.case] = known
+            self.store.add(self.configuration, [known])
+            if timing.ok:
+                self._spent.repetitions += timing.repetitions
+                own += timing.repetitions * self._repetition_cost(timing)
+
+        begun = self.clock()
+        try:
+            self.runner.make(chosen, keep)
+        finally:
+            took = self.clock() - begun
+            self._spent.seconds += took
+        least = max(took - own, 0.0)
+        self._spent.launch_seconds += (least - self._spent.launch_seconds) / self._spent.rounds
+
+    def _result(self, stopped: str) -> Searched:
+        repetitions = self._runs(self.usual.precision.min_repetitions)
+        seconds = sum(one.seconds(number) for one in self._fields for number in range(len(one.belief.cases)))
+        return Searched(
+            tuple(found for one in self._fields for found in one.found(self._timings)),
+            dict(self._timings),
+            len(self.cases),
+            self._spent,
+            self.usual.launches * (repetitions * seconds + self._spent.launch_seconds),
+            stopped,
+            self.configuration,
+        )
+
+
+class _Field:
+    """The candidates of one collective at all its points, and what more is worth knowing of them."""
+
+    def __init__(self, belief: Belief) -> None:
+        self.belief = belief
+        points = [(case.procs, case.message_bytes) for case in belief.cases]
+        self._points = list(dict.fromkeys(points))
+        places = {point: place for place, point in enumerate(self._points)}
+        self._point = np.array([places[point] for point in points])
+        self._members = [np.flatnonzero(self._point == place) for place in range(len(self._points))]
+        self._taken = np.zeros(len(points), dtype=bool)
+        # The number of the case that looks best, by point.
+        self._leading = np.array([members[0] for members in self._members])
+
+    def seconds(self, number: int) -> float:
+        """The expected seconds of a case; 0 for one that failed."""
+        belief = self.belief
+        if belief.out[number]:
+            return 0.0
+        return math.exp(min(float(belief.mean[number]), 10.0)) if belief.is_informed else _UNKNOWN_SECONDS
+
+    def learn(self, timings: Mapping[Case, Timing]) -> None:
+        """Takes measured times into account, and forgets what the round before took."""
+        self.belief.learn(timings)
+        mean = np.where(self.belief.out, np.inf, self.belief.mean)
+        self._leading = np.array([members[np.argmin(mean[members])] for members in self._members])
+        self._taken[:] = False
+
+    def take(self, number: int) -> None:
+        """Adds a case to the round."""
+        self._taken[number] = True
+        self.belief.imagine(number, REPETITIONS)
+
+    def _rivalry(self, leaders: Array) -> tuple[Array, Array, Array]:
+        """For every case its point's leader, how far it is behind that, and the covariance with it."""
+        belief = self.belief
+        leader = leaders[self._point]
+        numbers = np.arange(len(leader))
+        return leader, belief.mean - belief.mean[leader], belief.covariance[numbers, leader]
+
+    def losses(self, leaders: Array | None = None) -> Array:
+        """What each point's leader is expected to lose against its strongest rival, as a share."""
+        belief = self.belief
+        leader, behind, together = self._rivalry(self._leading if leaders is None else leaders)
+        own = np.diag(belief.covariance)
+        deviation = np.sqrt(np.maximum(own + own[leader] - 2 * together, 0.0))
+        gains = np.where(belief.out | (np.arange(len(leader)) == leader), 0.0, expected_gain(behind, deviation))
+        found = np.zeros(len(self._points))
+        np.maximum.at(found, self._point, gains)
+        return found
+
+    def unmeasured_leaders(self) -> list[int]:
+        """The cases that look best at their points and have no measured time."""
+        return [
+            int(number) for number in self._leading if not (self.belief.is_measured(number) or self.belief.out[number])
+        ]
+
+    def _values(self) -> Array:
+        """What measuring each case is expected to gain at its point."""
+        belief = self.belief
+        leader, behind, together = self._rivalry(self._leading)
+        own, variance = np.diag(belief.covariance), belief.visit_variance(REPETITIONS)
+        rivals = ~belief.out & (np.arange(len(leader)) != leader)
+        by_rival = np.abs(own - together) / np.sqrt(own + variance)
+        by_leader = np.abs(own[leader] - together) / np.sqrt(own[leader] + variance[leader])
+        values = np.where(rivals, expected_gain(behind, by_rival), 0.0)
+        of_leader = np.where(rivals, expected_gain(behind, by_leader), 0.0)
+        np.maximum.at(values, leader, of_leader)
+        values[self._taken] = 0.0
+        return values
+
+    def most_telling(self) -> tuple[int, float]:
+        """The case with the largest value for its machine time, and that ratio."""
+        ratios = self._values() / (np.exp(np.minimum(self.belief.mean, 10.0)) + _CASE_SECONDS / REPETITIONS)
+        number = int(np.argmax(ratios))
+        return number, float(ratios[number])
+
+    def first(self) -> list[Case]:
+        """What is measured before anything else, of the least and the greatest process count.
+
+        With predictions the best choice of every algorithm at a short and at a middle size, else every choice there.
+        """
+        cases, belief = self.belief.cases, self.belief
+        sizes = sorted({case.message_bytes for case in cases})
+        counts = {min(case.procs for case in cases), max(case.procs for case in cases)}
+        wanted = {sizes[0], sizes[len(sizes) // 2]}
+        found: dict[object, int] = {}
+        for number, case in enumerate(cases):
+            if case.procs not in counts or case.message_bytes not in wanted:
+                continue
+            piece = min(case.segment_bytes or case.message_bytes, case.message_bytes)
+            kind = (case.algorithm,) if belief.predicted else (case.algorithm, piece, case.fanout, case.limit_bytes)
+            key = (*kind, case.procs, case.message_bytes)
+            if key not in found or belief.mean[number] < belief.mean[found[key]]:
+                found[key] = number
+        return [cases[number] for number in found.values()]
+
+    def found(self, timings: Mapping[Case, Timing]) -> list[PointFound]:
+        """The points in their order, each with the measured choice and its expected loss."""
+        belief, leaders = self.belief, []
+        for members in self._members:
+            known = [number for number in members if belief.is_measured(number)]
+            means = [timings[belief.cases[number]].seconds for number in known]
+            leaders.append(known[int(np.argmin(means))] if known else members[0])
+        losses = self.losses(np.array(leaders))
+        return [
+            PointFound(
+                belief.cases[number].collective,
+                *self._points[place],
+                timings[belief.cases[number]] if belief.is_measured(number) else None,
+                float(losses[place]) if belief.is_measured(number) else math.nan,
+                len(self._members[place]),
+                sum(map(belief.is_measured, self._members[place])),
+            )
+            for place, number in enumerate(leaders)
+        ]
+
+
+def search_on(
+    target: ExecutionTarget,
+    cases: Sequence[Case],
+    store: Store,
+    predictions: Sequence[Predictions],
+    goal: Goal,
+    method: Method,
+    on_round: Callable[[int, int, float], None],
+) -> Searched:
+    """A search on an execution target, whose full grid `method` would measure. Raises what measuring there raises."""
+    check_measured_sizes(cases, isinstance(target, LocalMachine))
+    runner = MpiRunner(target, visiting(method))
+    made = runner.configuration
+    details = {**dict(made.details), "repetitions": f"adaptive, {REPETITIONS} in a round"}
+    configuration = replace(made, details=tuple(sorted(details.items())))
+    return AdaptiveSearch(runner, configuration, cases, store, predictions, goal, usual=method, on_round=on_round).run()
+
+
+def visiting(method: Method) -> Method:
+    """The method of one round: a few repetitions, all of which are kept."""
+    few = Precision(REPETITIONS, REPETITIONS, method.precision.confidence, method.precision.relative_error)
+    return replace(method, precision=few, keep_samples=True)
+
+
+def pooled(before: Timing | None, new: Timing, confidence: float = 0.95) -> Timing:
+    """The times of one case in several rounds as one: over all repetitions, with the interval of their mean.
+
+    A round in which the case failed makes it fail.
+    """
+    if before is None or not before.ok or not new.ok:
+        return new
+    samples = (*(before.samples or ()), *(new.samples or ()))
+    return replace(
+        new,
+        seconds=float(np.mean(samples)),
+        half_width_seconds=half_width(samples, confidence),
+        repetitions=before.repetitions + new.repetitions,
+        median_seconds=float(np.median(samples)),
+        least_seconds=min(samples),
+        greatest_seconds=max(samples),
+        late_starts=before.late_starts + new.late_starts,
+        samples=samples,
+    )

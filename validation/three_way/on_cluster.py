@@ -1,0 +1,149 @@
+"""The comparison on a user's own cluster: hosts, or the nodes of a batch job, with or without a calibration there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import pandas as pd
+
+from collwise.common.errors import UsageError
+from collwise.common.files import write_text
+from collwise.platforms import HostPlatform, Platform, write_description
+from collwise.simulator.execution.targets import ExecutionTarget
+from collwise.simulator.sweeps.context import SimulationContext
+from collwise.simulator.timing import Case
+from collwise.validation.calibration.calibration import measure_points, refit
+from collwise.validation.calibration.plan import QUICK, USUAL
+from collwise.validation.fitting.models_by_name import measured_models
+from collwise.validation.selection.cases import builtin_cases, candidates, cases
+from collwise.validation.selection.defaults import SEGMENT_BYTES
+from collwise.validation.three_way.disagreements import disagreements
+from collwise.validation.three_way.pipeline import (
+    MODELS_SECONDS,
+    QUICK_MODELS_SECONDS,
+    ThreeWayComparison,
+    Validation,
+)
+from collwise.validation.three_way.plan import COLLECTIVES, Scenario, ThreeWayPlan, usual_plan
+from collwise.validation.three_way.table import ours
+
+
+@dataclass(frozen=True)
+class ClusterScenario(Scenario):
+    """A number of processes on a cluster, `per_node` on each of its nodes, and the sizes by collective."""
+
+    count: int = 2
+    per_node: int = 1
+
+    @property
+    def procs(self) -> int:
+        """The number of processes."""
+        return self.count
+
+    def cases(self) -> list[Case]:
+        """Every algorithm that can be chosen and runs on so many processes, at every size."""
+        return [
+            case
+            for name, sizes in self.sizes.items()
+            for case in cases(name, candidates(name, [SEGMENT_BYTES]), [self.count], sizes, self.per_node)
+        ]
+
+    def builtin_cases(self) -> list[Case]:
+        """MPI's own collective at every size."""
+        return [
+            case
+            for name, sizes in self.sizes.items()
+            for case in builtin_cases(name, [self.count], sizes, self.per_node)
+        ]
+
+
+def cluster_plan(
+    target: ExecutionTarget,
+    procs: Sequence[int] = (),
+    *,
+    collectives: Sequence[str] = COLLECTIVES,
+    sizes: Sequence[int] | None = None,
+    quick: bool = False,
+    models: bool = True,
+) -> ThreeWayPlan:
+    """The largest process count as the main scenario, the others with three sizes; by default all the target has.
+
+    Models know one process on each node, and are fitted only there. Raises UsageError as `usual_plan` does, and for
+    process counts that there is no room for.
+    """
+    counts = sorted({*(procs or (target.usual_procs,))}, reverse=True)
+    if counts[-1] < 2:
+        raise UsageError(f"P = {counts[-1]}; valid: 2 and more")
+    per_node = {count: target.processes_per_node(count) for count in counts}
+    many = usual_plan(collectives=collectives, sizes=sizes, quick=quick).main.sizes
+    few = usual_plan(collectives=collectives, sizes=sizes, quick=True)
+    scenarios = [
+        ClusterScenario(
+            -(-count // per_node[count]),
+            0.0,
+            many if place == 0 else few.main.sizes,
+            count=count,
+            per_node=per_node[count],
+        )
+        for place, count in enumerate(counts)
+    ]
+    repeated = few.repeated if quick else ThreeWayPlan.repeated
+    one_each = per_node[counts[0]] == 1
+    return ThreeWayPlan(tuple(scenarios), quick, models and one_each, repeated=repeated, diagnosed=0)
+
+
+@dataclass
+class ClusterComparison(ThreeWayComparison):
+    """One run of a plan on a target, beside simulation on `platform`, which is calibrated there first if asked for.
+
+    No causes of differences are looked for: conditions are changes of a test bed.
+    """
+
+    target: ExecutionTarget | None = None
+    platform: HostPlatform | None = None
+    calibrate: bool = False
+
+    def run(self) -> Validation:
+        """Runs everything. Raises UsageError where cases do not fit on the platform, CollwiseError when MPI fails."""
+        assert self.target is not None
+        assert self.platform is not None
+        target, main = self.target, self.plan.main
+        platform = self._calibrated_there(target, self.platform) if self.calibrate else self.platform
+        models = []
+        if self.plan.models:
+            budget = QUICK_MODELS_SECONDS if self.plan.quick else MODELS_SECONDS
+            with self._stage(f"{target.name}: models fitted"):
+                models = measured_models(
+                    target, self.store, main.procs, budget_seconds=budget, on_note=self._notes.append
+                )
+        tables = []
+        for scenario in self.plan.scenarios:
+            table = self._compared(target, scenario, platform, models)
+            tables.append(table.assign(target=f"{target.name}, P = {scenario.procs}"))
+        repeated = self._repeated(target, main)
+        return Validation(
+            plan=self.plan,
+            table=pd.concat(tables, ignore_index=True),
+            platforms={platform.name: platform},
+            models=tuple(model.name for model in models),
+            repeated=repeated,
+            checked=None,
+            disagreements=disagreements(ours(tables[0])),
+            diagnoses=[],
+            failed=self._failed,
+            maker=self._maker,
+            on_testbed=False,
+            notes=self._notes,
+            stages=self._stages,
+        )
+
+    def _calibrated_there(self, target: ExecutionTarget, nominal: HostPlatform) -> Platform:
+        if not isinstance(nominal, Platform):
+            raise UsageError(f"nominal platform {nominal.name}; valid: equal nodes behind one switch, in TOML")
+        used = replace(nominal, nodes=min(nominal.nodes, self.plan.main.nodes))
+        with self._stage(f"{target.name}: calibrated"):
+            points = measure_points(target, used, QUICK if self.plan.quick else USUAL, self.store)
+            platform = replace(refit(points, used, SimulationContext(self.store)).platform, nodes=nominal.nodes)
+        write_text(self.folder / f"{platform.name}.toml", write_description(platform))
+        return platform

@@ -1,7 +1,7 @@
-"""Writes the interposing library's MPI functions and its export list from catalogue.toml.
+"""Writes the MPI functions that the interposing library replaces, from catalogue.toml.
 
 Run by the build, with the standard library alone, so that a cluster needs nothing but a Python:
-generate_wrappers.py CATALOGUE EXPORTS_TEMPLATE WRAPPERS EXPORTS.
+generate_wrappers.py CATALOGUE WRAPPERS.
 """
 
 from __future__ import annotations
@@ -39,9 +39,13 @@ ${head}
         collwise_call call = {
 ${fields}
         };
-        if (interpose_run(${kind}, &call)) {
-            return MPI_SUCCESS;
+        interpose_pending pending;
+        int status;
+        if (!interpose_run(${kind}, &call, &pending, &status)) {
+${forward_status}
         }
+        interpose_finish(&pending);
+        return status;
     }
 ${forward}
 }
@@ -80,6 +84,7 @@ def wrapper(collective: str, description: dict) -> str:
         forwards=forwards,
         fields="\n".join(f"            .{argument} = {argument}," for argument in arguments),
         kind=kind,
+        forward_status=filled(f"            status = P{function}(", arguments, ");"),
         forward=filled(f"    return P{function}(", arguments, ");"),
     )
 
@@ -124,14 +129,7 @@ def wrappers_source(catalogue: dict) -> str:
     )
 
 
-def exports_map(catalogue: dict, template: str) -> str:
-    """The linker's version script: the template with the collectives' MPI functions filled in."""
-    functions = "\n".join(f"        {function_of(collective)};" for collective in catalogue)
-    return f"{_HEADER}\n{string.Template(template).substitute(collectives=functions.strip())}"
-
-
 if __name__ == "__main__":
-    catalogue_path, template_path, wrappers_path, exports_path = map(Path, sys.argv[1:5])
+    catalogue_path, wrappers_path = map(Path, sys.argv[1:3])
     parsed = tomllib.loads(catalogue_path.read_text(encoding="utf-8"))
     wrappers_path.write_text(wrappers_source(parsed), encoding="utf-8")
-    exports_path.write_text(exports_map(parsed, template_path.read_text(encoding="utf-8")), encoding="utf-8")

@@ -18,6 +18,8 @@ The public interface, for notebooks and scripts (docs/python.md has examples):
     whatif(platform, changes, collective)  which choices and times change with the platform
     whatif_sweep(platform, factors, ...)   the same over many factors, with cross-over points
     whatif_application(platform, ...)      a program's collectives on the changed platform
+    profile(report, platform)              which collectives of a program matter, and what it would gain
+    achieved(before, after)                what a tuned run saved, a DataFrame
     live_map(platform, collective)         a map that follows changes within a fraction of a second
     session(...)                           a store, a version of SimGrid and so on, for several calls
 
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from collwise.decisions import Decisions, export, select
     from collwise.hierarchy import model_tasks, time_tasks, tune_hierarchy
     from collwise.predictions import FittedModel, fit, predict
+    from collwise.profiles import ProfileResult, achieved, profile
     from collwise.questions import SweepResult, WhatIfResult, live_map, whatif, whatif_application, whatif_sweep
     from collwise.stored import configurations, prune, results
     from collwise.timings import measure, simulate
@@ -48,9 +51,11 @@ __all__ = [
     "CollwiseError",
     "Decisions",
     "FittedModel",
+    "ProfileResult",
     "SweepResult",
     "UsageError",
     "WhatIfResult",
+    "achieved",
     "application",
     "configurations",
     "export",
@@ -60,6 +65,7 @@ __all__ = [
     "model_tasks",
     "platform",
     "predict",
+    "profile",
     "prune",
     "results",
     "select",
@@ -79,6 +85,7 @@ _MODULES = {
     "decisions": ("Decisions", "export", "select"),
     "hierarchy": ("model_tasks", "time_tasks", "tune_hierarchy"),
     "predictions": ("FittedModel", "fit", "predict"),
+    "profiles": ("ProfileResult", "achieved", "profile"),
     "questions": ("SweepResult", "WhatIfResult", "live_map", "whatif", "whatif_application", "whatif_sweep"),
     "stored": ("configurations", "prune", "results"),
     "timings": ("measure", "simulate"),

@@ -7,7 +7,6 @@ by the part of the time of MPI's own algorithm that the best one saves, both tim
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,8 @@ from collwise.platforms import HostPlatform
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.validation.library_defaults.baselines import Baseline
 from collwise.validation.selection.choice import Choice
+from collwise.validation.selection.collwise_rules import words_of
+from collwise.validation.selection.consumers import COLLWISE, sees_sizes
 from collwise.validation.selection.decision_table import DecisionTable
 from collwise.validation.selection.defaults import SEGMENTS
 from collwise.validation.whatif.application import Calls, rounded_bytes, what_if_application
@@ -208,7 +209,7 @@ def _replaceable(rows: Iterable[ProfileRow]) -> tuple[list[ProfileRow], list[str
     """The rows of calls that libcollwise could replace and whose times can be asked for, and why others are not."""
     kept, left_out = [], []
     for row in rows:
-        what = f"{counted(row.calls, 'call')} of {row.collective} on {counted(row.processes, 'process', 'processes')}"
+        what = f"{counted(row.calls, 'call')} of {row.collective} on {row.processes} processes"
         if row.collective not in Catalogue.load().collectives:
             left_out.append(f"{what}: {row.mpis_own or 'unknown'}, which libcollwise passes on")
         elif row.processes < 2:
@@ -313,25 +314,29 @@ def _by_key(rows: Iterable[ProfileRow]) -> dict[tuple[str, str, str, int, int | 
     return found
 
 
-def tuned_tables(expectation: Expectation, least_gain: float = 0.0) -> list[DecisionTable]:
-    """Decision tables with the tuned choice for each row whose saving is at least this part of its time.
+def rules_of(expectation: Expectation) -> str:
+    """The text of a table for libcollwise that has the tuned choice for the profiled calls that it makes faster.
 
-    All other sizes that the profile has keep MPI's own algorithm; so do all other process counts.
+    All other process counts and sizes keep MPI's own algorithms.
     """
-    by_table: dict[tuple[str, int], dict[int, dict[int, Choice]]] = {}
+    steps: dict[tuple[str, int, int], dict[int, Choice]] = {}
     for one in expectation.rows:
-        if one.tuned_seconds < one.default_seconds * (1 - least_gain):
-            rules = by_table.setdefault((one.row.collective, one.row.processes_per_node), {})
-            rules.setdefault(one.row.processes, {})[one.row.least_bytes or 0] = one.tuned
-    return [
-        DecisionTable(
-            collective, "the profile", per_node, expectation.made_by,
-            {procs: tuple(sorted(row.items(), key=lambda step: step[0])) for procs, row in sorted(rules.items())},
-        )
-        for (collective, per_node), rules in by_table.items()
-    ]  # fmt: skip
-
-
-def is_finite(value: float) -> bool:
-    """Whether a time is known."""
-    return math.isfinite(value)
+        if one.saving_seconds > 0 and one.tuned != one.default:
+            key = (one.row.collective, one.row.processes, one.row.processes_per_node)
+            least = (one.row.least_bytes or 0) if sees_sizes(COLLWISE, one.row.collective) else 0
+            steps.setdefault(key, {})[least] = one.tuned
+    lines = [
+        f"# For the calls of a profile, by {expectation.made_by}",
+        "# collective procs processes_per_node message_bytes algorithm [parameters]",
+    ]
+    for (collective, procs, per_node), choices in sorted(steps.items()):
+        words: dict[int, str] = {0: "default"}
+        for least in sorted(choices):
+            words[least] = words_of(collective, choices[least])
+            if collective != "barrier" and sees_sizes(COLLWISE, collective):
+                words.setdefault(2 * least if least else 1, "default")
+        words |= {least: words_of(collective, choice) for least, choice in choices.items()}
+        lines += [f"{collective} {procs} {per_node} {least} {words[least]}" for least in sorted(words)]
+        if (collective, procs + 1, 1) not in steps:
+            lines.append(f"{collective} {procs + 1} 1 0 default")
+    return "\n".join(lines) + "\n"

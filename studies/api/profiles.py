@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -82,6 +82,7 @@ def profile(
     decisions: str | Path | None = None,
     baseline: str | None = None,
     segments: Numbers = SEGMENTS_TEXT,
+    ppn: int | None = None,
     context: SimulationContext | None = None,
 ) -> ProfileResult:
     """Which collectives of a program matter, and what other algorithms would save.
@@ -89,7 +90,8 @@ def profile(
     Parameters: `report`, the report of libcollwise in JSON (`collwise profile -o`, or COLLWISE_REPORT=FILE.json); where
     the times of algorithms come from, either `platform`, see `platform`, which is simulated, or `decisions`, a file of
     `collwise select`, whose own times count; `baseline`, the library whose decisions run untuned, by default the
-    installed Open MPI; `segments`, the segment sizes that tuned choices may have; `context`, see `session`, by default
+    installed Open MPI; `segments`, the segment sizes that tuned choices may have; `ppn`, processes per node on the
+    platform, by default as they were in the run; `context`, see `session`, by default
     one of the schedule engine.
 
     Returns a ProfileResult. Raises UsageError for wrong arguments and files.
@@ -107,6 +109,8 @@ def profile(
     if platform is not None and decisions is not None:
         raise UsageError("give either a platform or decisions")
     read = read_profile(Path(report))
+    if ppn is not None:
+        read = replace(read, rows=tuple(replace(row, processes_per_node=ppn) for row in read.rows))
     library = baseline_of(baseline)
     if decisions is not None:
         return ProfileResult(read, expected_of(decisions_from(Path(decisions)), read, library))

@@ -62,7 +62,9 @@ def profile(
         metavar="NAME",
     ),
     segments: tuple[int, ...] = options.segments(SEGMENTS_TEXT),
-    ppn: int | None = options.PPN,
+    ppn: int | None = option(
+        "Processes per node on the platform. Default: as in the run; for smpi one per CPU.", click.IntRange(1)
+    ),
     output: Path | None = option(
         "Write the report here: .json for --report, or .csv with the savings.", NEW_FILE, names="--output -o"
     ),
@@ -89,9 +91,9 @@ def profile(
         raise UsageError("give either --platform or --decisions")
     if output is not None and output.suffix not in (".json", ".csv"):
         raise UsageError(f"--output: {output} is neither .json nor .csv")
-    asked = _Asked(platform, decisions, baseline, segments, simulation)
+    asked = _Asked(platform, decisions, baseline, segments, ppn, simulation)
     if report is not None:
-        refuse_options(("library", "procs", "ppn", "simgrid"), "a program that is run")
+        refuse_options(("library", "procs"), "a program that is run")
         found = asked.profile(report)
         if after is not None:
             _show_achieved(found, collwise.achieved(report, after), as_json)
@@ -130,6 +132,7 @@ class _Asked:
     decisions: Path | None
     baseline: str | None
     segments: tuple[int, ...]
+    ppn: int | None
     simulation: options.SimulationOptions
 
     def profile(self, report: Path) -> collwise.ProfileResult:
@@ -140,7 +143,12 @@ class _Asked:
             return collwise.profile(report)
         with self.simulation.context() as context:
             return collwise.profile(
-                report, self.platform, baseline=self.baseline, segments=self.segments, context=context
+                report,
+                self.platform,
+                baseline=self.baseline,
+                segments=self.segments,
+                ppn=self.ppn,
+                context=context,
             )
 
 

@@ -53,7 +53,9 @@ def run(
     destination = str(report_to.absolute()) if report_to is not None else "1" if report else ""
     options = LibraryOptions(table, algorithms, destination)
     if plain and (options != LibraryOptions() or thresholds is not None):
-        raise UsageError("--plain runs without the library: no --table, --algorithms, --thresholds, --report or --report-to with it")
+        raise UsageError(
+            "--plain runs without the library: no --table, --algorithms, --thresholds, --report or --report-to with it"
+        )
     if library != "smpi" and (platform is not None or ppn is not None or simgrid is not None):
         raise UsageError("--platform, --ppn and --simgrid are for --library smpi")
     options.check()

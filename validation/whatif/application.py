@@ -24,9 +24,7 @@ from collwise.validation.selection.cases import CaseGrid, case_of
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.defaults import SEGMENT_BYTES, SEGMENTS
 
-_LINE = re.compile(
-    r"(\w+)\s+(\d+)\s+(\S+(?: \S+)*)\s+(-|\d+)(?: to (\d+))?\s+(\d+)(?:\s+\d+\.\d+\s+\S.*)?\s*"
-)
+_LINE = re.compile(r"(\w+)\s+(\d+)\s+(\S+(?: \S+)*)\s+(-|\d+)(?: to (\d+))?\s+(\d+)(?:\s+\d+\.\d+\s+\S.*)?\s*")
 _OWN = "MPI's own"
 _HEAD = "collwise: collectives of this run"
 _ELEMENT_BYTES = 8

@@ -239,7 +239,9 @@ def expected_on(
     made_by = ""
     for per_node in sorted({row.processes_per_node for row in rows}):
         mine = [row for row in rows if row.processes_per_node == per_node]
-        timed = what_if_application(platform, (), [calls_of(row) for row in mine], per_node, context, baseline, segments)
+        timed = what_if_application(
+            platform, (), [calls_of(row) for row in mine], per_node, context, baseline, segments
+        )
         made_by = f"{platform.title}, {timed.made_by}"
         found += [
             Expected(

@@ -1,6 +1,6 @@
 """Writes the MPI functions that the interposing library counts and passes on, and Open MPI's Fortran functions.
 
-Counted are the non-blocking and persistent forms of every collective of catalogue.toml, MPI_Alltoallw, and the functions
+Counted are the non-blocking and persistent forms of every collective of catalogue.toml, MPI_Alltoallw, and functions
 with large counts, which become ordinary calls where their counts are small enough. Run by the build, with the standard
 library alone: generate_counted.py CATALOGUE C_SOURCE FORTRAN_SOURCE.
 """

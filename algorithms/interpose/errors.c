@@ -16,35 +16,32 @@ int interpose_guarded_run(const collwise_algorithm *algorithm, const collwise_ca
 
 #else
 
-/* The call of this thread that runs an algorithm of ours, and its first error. */
-typedef struct {
-    MPI_Comm comm;
-    int status;
-} guarded_call;
+INTERPOSE_THREAD_LOCAL interpose_current_call *interpose_current;
 
-static _Thread_local __attribute__((tls_model("initial-exec"))) guarded_call *current;
-
-int interpose_is_inside(void) { return current != NULL; }
+int interpose_is_inside(void) { return interpose_current != NULL; }
 
 /* The handler of private communicators, which those made of them inherit. */
 static void pass_on(MPI_Comm *private, int *code, ...) {
-    if (current == NULL) {
+    if (interpose_current == NULL) {
         PMPI_Abort(*private, *code);
         return;
     }
-    if (current->status == MPI_SUCCESS) {
-        current->status = *code;
+    if (interpose_current->status == MPI_SUCCESS) {
+        interpose_current->status = *code;
     }
-    PMPI_Comm_call_errhandler(current->comm, *code);
+    PMPI_Comm_call_errhandler(interpose_current->comm, *code);
 }
 
 /* A collective call where the private communicator does not exist yet, as the algorithm itself would be. */
-static void guard(MPI_Comm comm) {
+static void guard(interpose_state *state, MPI_Comm comm) {
     MPI_Errhandler handler;
+    state->private = collwise_private(comm);
+    PMPI_Comm_rank(comm, &state->rank);
     if (PMPI_Comm_create_errhandler(pass_on, &handler) == MPI_SUCCESS) {
-        PMPI_Comm_set_errhandler(collwise_private(comm), handler);
+        PMPI_Comm_set_errhandler(state->private, handler);
         PMPI_Errhandler_free(&handler);
     }
+    state->is_guarded = 1;
 }
 
 /* A buffer at MPI_BOTTOM, which MPICH's MPI_Pack refuses, as one at the address of its first element's data, and its
@@ -96,12 +93,11 @@ static void run_from_bottom(const collwise_algorithm *algorithm, const collwise_
 
 int interpose_guarded_run(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with,
                           interpose_state *state) {
-    guarded_call now = {call->comm, MPI_SUCCESS};
     if (!state->is_guarded) {
-        state->is_guarded = 1;
-        guard(call->comm);
+        guard(state, call->comm);
     }
-    current = &now;
+    interpose_current_call now = {call->comm, state->private, state->rank, state->procs, MPI_SUCCESS};
+    interpose_current = &now;
     int may_be_bottom =
         (call->send == MPI_BOTTOM || call->receive == MPI_BOTTOM) && algorithm->kind != COLLWISE_BARRIER;
     if (may_be_bottom && !interpose_signatures[algorithm->kind].has_op) {
@@ -109,7 +105,7 @@ int interpose_guarded_run(const collwise_algorithm *algorithm, const collwise_ca
     } else {
         collwise_run(algorithm, call, with);
     }
-    current = NULL;
+    interpose_current = NULL;
     return now.status;
 }
 

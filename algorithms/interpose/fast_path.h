@@ -51,9 +51,21 @@ typedef struct {
     int is_set;
     MPI_Datatype type;
     MPI_Count bytes;
+    MPI_Aint low, extent;
 } interpose_cached_type;
 
 extern INTERPOSE_THREAD_LOCAL interpose_cached_type interpose_type_cache;
+
+/* The call of this thread that runs an algorithm of ours, NULL outside, and its first error. */
+typedef struct {
+    MPI_Comm comm, private;
+    int rank, procs, status;
+} interpose_current_call;
+
+extern INTERPOSE_THREAD_LOCAL interpose_current_call *interpose_current;
+
+/* Whether the operation is one of MPI's own for reductions; all of these commute. */
+int interpose_is_predefined(MPI_Op op);
 
 static inline MPI_Count interpose_element_bytes(MPI_Datatype type) {
     return interpose_type_cache.is_set && interpose_type_cache.type == type ? interpose_type_cache.bytes

@@ -123,7 +123,9 @@ static inline void interpose_finish(const interpose_pending *pending) {
 /* The state that all calls on a communicator share. */
 typedef struct interpose_state {
     int is_inter, procs;
-    int is_guarded; /* whether errors of our algorithms reach the program's error handler */
+    int is_guarded;   /* whether the next two are set, and errors reach the program's error handler */
+    MPI_Comm private; /* the private communicator */
+    int rank;
     uint64_t group; /* tells communicators apart by name and processes; 0 if calls are not counted */
     const decision_row *rows[COLLWISE_COLLECTIVES]; /* NULL: no rule */
 } interpose_state;

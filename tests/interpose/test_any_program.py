@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.interpose.running import arguments_of, counts_of, installation_of, run
-from tests.needs import each, need, needs
+from tests.needs import each, needs
 
 HERE = Path(__file__).parent
 each_library = pytest.mark.parametrize("name", each("openmpi", "mpich"))

@@ -205,6 +205,14 @@ def calls_of(row: ProfileRow) -> Calls:
     return Calls(row.collective, row.processes, rounded_bytes(row.mean_bytes or 0), row.calls, row.ran)
 
 
+def profiled_calls(path: Path) -> list[Calls]:
+    """The calls of a JSON report that libcollwise could replace. Raises UsageError for other files."""
+    calls = [calls_of(row) for row in _replaceable(read_profile(path).rows)[0]]
+    if not calls:
+        raise UsageError(f"{path}: the report counts no call that libcollwise could replace")
+    return calls
+
+
 def _replaceable(rows: Iterable[ProfileRow]) -> tuple[list[ProfileRow], list[str]]:
     """The rows of calls that libcollwise could replace and whose times can be asked for, and why others are not."""
     kept, left_out = [], []

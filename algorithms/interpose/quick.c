@@ -5,6 +5,7 @@
 #ifndef SMPI_SHARED_MALLOC
 
 #include <limits.h>
+#include <stddef.h>
 
 static int is_current(MPI_Comm comm) {
     const interpose_current_call *now = interpose_current;
@@ -70,6 +71,13 @@ int __wrap_MPI_Type_get_envelope(MPI_Datatype type, int *integers, int *addresse
     return PMPI_Type_get_envelope(type, integers, addresses, types, combiner);
 }
 
+int __wrap_collwise_is_contiguous(MPI_Datatype type);
+int __real_collwise_is_contiguous(MPI_Datatype type);
+int __wrap_collwise_is_contiguous(MPI_Datatype type) {
+    return is_cached(type) ? interpose_type_cache.low == 0 && interpose_type_cache.extent == interpose_type_cache.bytes
+                           : __real_collwise_is_contiguous(type);
+}
+
 int __wrap_MPI_Op_commutative(MPI_Op op, int *commutes);
 int __wrap_MPI_Op_commutative(MPI_Op op, int *commutes) {
     if (interpose_is_predefined(op)) {
@@ -77,6 +85,41 @@ int __wrap_MPI_Op_commutative(MPI_Op op, int *commutes) {
         return MPI_SUCCESS;
     }
     return PMPI_Op_commutative(op, commutes);
+}
+
+/* --- Scratch memory for short messages ---------------------------------------------------------------------------- */
+
+enum { SHORT_BYTES = 512, SHORT_BUFFERS = 2 };
+
+typedef struct {
+    _Alignas(max_align_t) char bytes[SHORT_BYTES];
+    int is_used;
+} short_buffer;
+
+static _Thread_local __attribute__((tls_model("initial-exec"))) short_buffer short_buffers[SHORT_BUFFERS];
+
+char *__wrap_collwise_scratch(size_t bytes, MPI_Comm comm);
+char *__real_collwise_scratch(size_t bytes, MPI_Comm comm);
+char *__wrap_collwise_scratch(size_t bytes, MPI_Comm comm) {
+    for (int i = 0; i < SHORT_BUFFERS && bytes <= SHORT_BYTES; i++) {
+        if (!short_buffers[i].is_used) {
+            short_buffers[i].is_used = 1;
+            return short_buffers[i].bytes;
+        }
+    }
+    return __real_collwise_scratch(bytes, comm);
+}
+
+void __wrap_collwise_scratch_free(char *scratch);
+void __real_collwise_scratch_free(char *scratch);
+void __wrap_collwise_scratch_free(char *scratch) {
+    for (int i = 0; i < SHORT_BUFFERS; i++) {
+        if (scratch == short_buffers[i].bytes) {
+            short_buffers[i].is_used = 0;
+            return;
+        }
+    }
+    __real_collwise_scratch_free(scratch);
 }
 
 #endif

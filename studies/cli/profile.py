@@ -227,7 +227,7 @@ def _summary(found: collwise.ProfileResult) -> list[str]:
 
 
 def _show_achieved(found: collwise.ProfileResult, frame: pd.DataFrame, as_json: bool) -> None:
-    expected = {}
+    expected: dict[tuple[str, str, int, int | None], float] = {}
     if found.expectation is not None:
         for one in found.expectation.rows:
             key = (one.row.collective, one.row.where, one.row.processes, one.row.least_bytes)

@@ -26,7 +26,8 @@ RULES = (
     b"bcast 2 1 0 default\nbcast 2 1 8192 k_chain segment_bytes=8192 chains=3 # why\ngather 4 2 0 lmo bound_bytes=5\n"
 )
 LIST = b"bcast=k_chain,segment_bytes=64,chains=2;barrier=bruck;alltoall=linear_sync,max_requests=1"
-CASES = b"1 collective bcast chain 8 0 1024 64 0 0 0"
+EXPERIMENTS_OF_CASES = (b"collective", b"builtin", b"bcast_gather", b"exchange", b"barrier", b"tasks", b"tasks:2:4")
+CASES = tuple(b"1 %s bcast tasks_chain 8 0 1024 64 2 512 0" % one for one in EXPERIMENTS_OF_CASES)
 EXPERIMENTS = b"1 1 roundtrip 1024 1024 1 0.5 0 2 0 1\n2 1 gather 8 0 1 0 3 8 0\n3 1 one_to_two 8 0 1 0 3 3 0 1 2\n"
 
 
@@ -46,7 +47,7 @@ READERS = {
         ("algorithms/interpose/decision.c", "algorithms/interpose/table_file.c", *REGISTRY),
         (b"\0" + RULES, b"\1" + LIST),
     ),
-    "cases": Reader((f"{PROGRAMS}/workload.c", *REGISTRY), (CASES,), 256),
+    "cases": Reader((f"{PROGRAMS}/workload.c", *REGISTRY), CASES, 256),
     "experiments": Reader((), (EXPERIMENTS,), 512, leaks=False),
 }
 

@@ -298,7 +298,7 @@ def expected_of(tables: Sequence[DecisionTable], profile: Profile, baseline: Bas
 
 def _default_of(row: ProfileRow, baseline: Baseline, size: int, seconds: Mapping[Choice, float]) -> Choice | None:
     if row.algorithm:
-        return min((one for one in seconds if one.algorithm == row.algorithm), default=None)
+        return next((one for one in seconds if one.algorithm == row.algorithm), None)
     if row.collective not in baseline.collectives:
         return None
     return baseline.choice(row.collective, row.processes, size)

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from collwise.studies.cli.main import main
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.decision_table import DecisionTable, Evidence, decisions_document
+from tests.studies.cli.model_commands import Capture, run
 
-Capture = pytest.CaptureFixture[str]
 CALL = {
     "collective": "bcast", "communicator": "MPI_COMM_WORLD", "ranks": "0-15", "processes": 16, "processes_per_node": 1,
     "mpis_own": "no rule", "least_bytes": 1048576, "most_bytes": 2097151, "mean_bytes": 1048576, "calls": 100,
@@ -33,12 +32,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def write(name: str, *rows: dict[str, object]) -> None:
     Path(name).write_text(json.dumps({"collwise_report": 1, "processes": 16, "seconds": 2.0, "rows": rows}))
-
-
-def run(words: str, capsys: Capture) -> tuple[int, str, str]:
-    code = main(words.split())
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
 
 
 def test_a_report_alone(capsys: Capture) -> None:

@@ -11,7 +11,9 @@ from tests.needs import needs
 
 
 @needs("openmpi", "fuzzer")
-@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize(
+    "name", ["tables", *(pytest.param(one, marks=pytest.mark.slow) for one in READERS if one != "tables")]
+)
 def test_no_input_harms_a_reader(name: str, tmp_path: Path) -> None:
     good, said = fuzz(name, 5000, tmp_path, tmp_path / "corpus")
     assert good, said[-3000:]

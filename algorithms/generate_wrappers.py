@@ -1,7 +1,9 @@
-"""Writes the interposing library's MPI functions and its export list from catalogue.toml.
+"""Writes the functions of the interposing library, from catalogue.toml.
 
-Run by the build, with the standard library alone, so that a cluster needs nothing but a Python:
-generate_wrappers.py CATALOGUE EXPORTS_TEMPLATE WRAPPERS EXPORTS.
+Three sources in C: the MPI functions that it replaces; those that it counts and passes on, which are the non-blocking
+and persistent forms of every collective, MPI_Alltoallw, and functions with large counts, which become ordinary calls
+where their counts are small enough; and Fortran's functions for Open MPI. Run by the build, with the standard library
+alone, so that a cluster needs nothing but a Python: generate_wrappers.py CATALOGUE WRAPPERS COUNTED FORTRAN.
 """
 
 from __future__ import annotations
@@ -9,7 +11,8 @@ from __future__ import annotations
 import string
 import sys
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 LINE_LENGTH = 120
@@ -39,9 +42,13 @@ ${head}
         collwise_call call = {
 ${fields}
         };
-        if (interpose_run(${kind}, &call)) {
-            return MPI_SUCCESS;
+        interpose_pending pending;
+        int status;
+        if (!interpose_run(${kind}, &call, &pending, &status)) {
+${forward_status}
         }
+        interpose_finish(&pending);
+        return status;
     }
 ${forward}
 }
@@ -80,6 +87,7 @@ def wrapper(collective: str, description: dict) -> str:
         forwards=forwards,
         fields="\n".join(f"            .{argument} = {argument}," for argument in arguments),
         kind=kind,
+        forward_status=filled(f"            status = P{function}(", arguments, ");"),
         forward=filled(f"    return P{function}(", arguments, ");"),
     )
 
@@ -124,14 +132,248 @@ def wrappers_source(catalogue: dict) -> str:
     )
 
 
-def exports_map(catalogue: dict, template: str) -> str:
-    """The linker's version script: the template with the collectives' MPI functions filled in."""
-    functions = "\n".join(f"        {function_of(collective)};" for collective in catalogue)
-    return f"{_HEADER}\n{string.Template(template).substitute(collectives=functions.strip())}"
+# --- Functions that are counted ---------------------------------------------------------------------------------------
+
+_NO_KIND = "COLLWISE_COLLECTIVES"
+_PARAMETERS = PARAMETERS | {
+    "send_types": "const MPI_Datatype send_types[]",
+    "receive_types": "const MPI_Datatype receive_types[]",
+    "info": "MPI_Info info",
+    "request": "MPI_Request *request",
+}
+_SCALARS = ("send_count", "receive_count")
+_ARRAYS = ("send_counts", "receive_counts", "send_displacements", "receive_displacements")
+_LARGE = {name: f"MPI_Count {name}" for name in _SCALARS} | {
+    name: f"const {'MPI_Aint' if name.endswith('displacements') else 'MPI_Count'} {name}[]" for name in _ARRAYS
+}
+# Every process has types of its own for each other one, so our algorithms do not apply.
+_ALLTOALLW = (
+    "send", "send_counts", "send_displacements", "send_types",
+    "receive", "receive_counts", "receive_displacements", "receive_types", "comm",
+)  # fmt: skip
+
+_COUNTED = string.Template("""\
+${head}
+    interpose_pending pending;
+    interpose_begin(${number}, ${kind}, &(collwise_call){${fields}}, &pending);
+${forward}
+    interpose_finish(&pending);
+    return status;
+}
+""")
+_LARGE_COUNTED = string.Template("""\
+${head}
+${small}
+    interpose_pending pending;
+    interpose_begin(${number}, ${no_kind}, &(collwise_call){.comm = comm}, &pending);
+${forward}
+    interpose_finish(&pending);
+    return status;
+}
+""")
+_FORTRAN = string.Template("""\
+${head}
+${body}
+}
+${names}
+""")
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of MPI: its name in C without MPI_, its arguments, and what the report says of it."""
+
+    name: str
+    arguments: tuple[str, ...]
+    title: str
+    why: str
+    kind: str = _NO_KIND
+
+    @property
+    def is_persistent(self) -> bool:
+        """Whether it belongs to MPI 4."""
+        return self.name.endswith("_init")
+
+
+def blocking(catalogue: Mapping[str, dict]) -> list[Function]:
+    """The collectives that the library replaces, in the order of the catalogue."""
+    return [
+        Function(function_of(name)[4:], tuple(about["arguments"]), name, "", kind_of(name))
+        for name, about in catalogue.items()
+    ]
+
+
+def counted(catalogue: Mapping[str, dict]) -> list[Function]:
+    """The functions that the library counts only."""
+    replaced = blocking(catalogue)
+    alltoallw = Function("Alltoallw", _ALLTOALLW, "alltoallw", "not replaced")
+    starting = [*replaced, alltoallw]
+    nonblocking = [
+        Function(f"I{of.name.lower()}", (*of.arguments, "request"), f"i{of.title}", "non-blocking", of.kind)
+        for of in starting
+    ]
+    persistent = [
+        Function(f"{of.name}_init", (*of.arguments, "info", "request"), f"{of.title}_init", "persistent", of.kind)
+        for of in starting
+    ]
+    return [alltoallw, *nonblocking, *persistent]
+
+
+def _has_large(function: Function) -> bool:
+    return any(name in function.arguments for name in _LARGE)
+
+
+def _fields(function: Function) -> str:
+    known = [name for name in function.arguments if name in PARAMETERS]
+    return ", ".join(f".{name} = {name}" for name in (["comm"] if function.kind == _NO_KIND else known))
+
+
+def _call(start: str, function: Function) -> str:
+    return filled(start, function.arguments, ");")
+
+
+def counted_source(function: Function, number: int, prefix: str = "MPI_") -> str:
+    """A function that is counted and passed on."""
+    name = f"{prefix}{function.name}"
+    return _COUNTED.substitute(
+        head=filled(f"int {name}(", [_PARAMETERS[argument] for argument in function.arguments], ") {"),
+        number=number,
+        kind=function.kind,
+        fields=_fields(function),
+        forward=_call(f"    int status = P{name}(", function),
+    )
+
+
+def large_source(function: Function, number: int) -> str:
+    """A function with large counts: the ordinary one if they are small, else counted and passed on."""
+    parameters = _PARAMETERS | _LARGE
+    name = f"MPI_{function.name}"
+    counts = [argument for argument in function.arguments if argument in _SCALARS]
+    small = ""
+    if counts and not any(argument in function.arguments for argument in _ARRAYS):
+        fits = " && ".join(f"{count} <= INT_MAX" for count in counts)
+        arguments = [f"(int){name}" if name in counts else name for name in function.arguments]
+        small = f"    if ({fits}) {{\n{filled(f'        return {name}(', arguments, ');')}\n    }}"
+    return _LARGE_COUNTED.substitute(
+        head=filled(f"int {name}_c(", [parameters[argument] for argument in function.arguments], ") {"),
+        small=small,
+        number=number,
+        no_kind=_NO_KIND,
+        forward=_call(f"    int status = P{name}_c(", function),
+    )
+
+
+def c_source(catalogue: Mapping[str, dict]) -> str:
+    """C source of the table of functions and of all that are counted."""
+    replaced, others = blocking(catalogue), counted(catalogue)
+    large = [function for function in [*replaced, *others] if _has_large(function)]
+    first_large = len(replaced) + len(others)
+    names = [(function.title, function.why) for function in [*replaced, *others]]
+    names += [(f"{function.title}_c", "a large count") for function in large]
+    numbers = {function: len(replaced) + i for i, function in enumerate(others)}
+    plain = [function for function in others if not function.is_persistent]
+    persistent = [function for function in others if function.is_persistent]
+    parts = [
+        f"{_HEADER}\n",
+        '#include "interpose/fast_path.h"\n\n#include <limits.h>\n',
+        "const interpose_function interpose_functions[] = {",
+        *(f'    {{"{title}", {f"{chr(34)}{why}{chr(34)}" if why else "NULL"}}},' for title, why in names),
+        "};\n",
+        *(counted_source(function, numbers[function]) for function in plain),
+        "#if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)\n",
+        *(counted_source(function, numbers[function]) for function in persistent),
+        "#elif defined(OPEN_MPI) && defined(__has_include)\n#if __has_include(<mpi-ext.h>)\n#include <mpi-ext.h>",
+        "#ifdef OMPI_HAVE_MPI_EXT_PCOLLREQ\n",
+        *(counted_source(function, numbers[function], "MPIX_") for function in persistent),
+        "#endif\n#endif\n#endif\n\n#if MPI_VERSION >= 4\n",
+        *(large_source(function, first_large + i) for i, function in enumerate(large)),
+        "#endif",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+# --- Fortran ----------------------------------------------------------------------------------------------------------
+
+
+def _fortran_parameter(argument: str) -> str:
+    return f"void *{argument}" if argument in ("send", "receive") else f"MPI_Fint *{argument}"
+
+
+_FROM_FORTRAN = {
+    "send": "fortran_buffer({})",
+    "receive": "fortran_buffer({})",
+    "comm": "PMPI_Comm_f2c(*{})",
+    "op": "PMPI_Op_f2c(*{})",
+    "send_type": "PMPI_Type_f2c(*{})",
+    "receive_type": "PMPI_Type_f2c(*{})",
+    **dict.fromkeys((*_SCALARS, "root"), "*{}"),
+    **dict.fromkeys(_ARRAYS, "{}"),
+}
+
+
+def _fortran_names(name: str) -> list[str]:
+    """The names by which compilers of Fortran call a function, and that by which Open MPI's own modules do."""
+    lower = f"mpi_{name.lower()}"
+    return [lower, f"{lower}__", lower.upper(), f"ompi_{name.lower()}_f"]
+
+
+def _fortran_function(function: Function, body: str, prefix: str = "mpi") -> str:
+    name = f"{prefix}_{function.name.lower()}"
+    parameters = [*(_fortran_parameter(argument) for argument in function.arguments), "MPI_Fint *error"]
+    names = [other.replace("mpi_", f"{prefix}_", 1) for other in _fortran_names(function.name)[:2]]
+    names += [f"{prefix.upper()}_{function.name.upper()}", f"o{prefix}_{function.name.lower()}_f"]
+    return _FORTRAN.substitute(
+        head=filled(f"void {name}_(", parameters, ") {"),
+        body=body,
+        names="\n".join(f"FORTRAN_NAME({other}, {name}_, {', '.join(parameters)})" for other in names),
+    )
+
+
+def fortran_replaced(function: Function) -> str:
+    """The Fortran function of a collective that the library replaces: it calls that of C."""
+    arguments = [_FROM_FORTRAN[argument].format(argument) for argument in function.arguments]
+    body = filled(f"    int status = MPI_{function.name}(", arguments, ");")
+    return _fortran_function(function, f"{body}\n    if (error != NULL) {{\n        *error = status;\n    }}")
+
+
+def fortran_counted(function: Function, number: int, prefix: str = "mpi") -> str:
+    """The Fortran function of a collective that is only counted: it calls Open MPI's."""
+    known = [argument for argument in function.arguments if argument in PARAMETERS]
+    used = ["comm"] if function.kind == _NO_KIND else known
+    fields = ", ".join(f".{argument} = {_FROM_FORTRAN[argument].format(argument)}" for argument in used)
+    arguments = ", ".join([*function.arguments, "error"])
+    pointers = ", ".join(["void *"] * (len(function.arguments) + 1))
+    body = f"""\
+    static void *next;
+    void (*forward)({pointers});
+    interpose_pending pending;
+    find_next(&next, "{f"o{prefix}_{function.name.lower()}_f"}", &forward);
+    interpose_begin({number}, {function.kind}, &(collwise_call){{{fields}}}, &pending);
+    forward({arguments});
+    interpose_finish(&pending);"""
+    return _fortran_function(function, body, prefix)
+
+
+def fortran_source(catalogue: Mapping[str, dict]) -> str:
+    """C source of Open MPI's Fortran functions, which call PMPI's and so never get to the library's C functions."""
+    replaced, others = blocking(catalogue), counted(catalogue)
+    numbers = {function: len(replaced) + i for i, function in enumerate(others)}
+    parts = [
+        f"{_HEADER}\n",
+        '#include "interpose/fortran.h"\n',
+        "#ifdef INTERPOSE_HAS_FORTRAN\n",
+        *(fortran_replaced(function) for function in replaced),
+        *(fortran_counted(function, numbers[function]) for function in others if not function.is_persistent),
+        "#if OMPI_MAJOR_VERSION >= 5\n",
+        *(fortran_counted(function, numbers[function]) for function in others if function.is_persistent),
+        "#else\n",
+        *(fortran_counted(function, numbers[function], "mpix") for function in others if function.is_persistent),
+        "#endif\n\n#endif",
+    ]
+    return "\n".join(parts) + "\n"
 
 
 if __name__ == "__main__":
-    catalogue_path, template_path, wrappers_path, exports_path = map(Path, sys.argv[1:5])
-    parsed = tomllib.loads(catalogue_path.read_text(encoding="utf-8"))
-    wrappers_path.write_text(wrappers_source(parsed), encoding="utf-8")
-    exports_path.write_text(exports_map(parsed, template_path.read_text(encoding="utf-8")), encoding="utf-8")
+    parsed = tomllib.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    for source, path in zip((wrappers_source, c_source, fortran_source), sys.argv[2:5], strict=True):
+        Path(path).write_text(source(parsed), encoding="utf-8")

@@ -90,6 +90,8 @@ class Store:
             self._connection.rollback()
         except (sqlite3.DatabaseError, OSError) as problem:
             raise UsageError(self._complaint(problem)) from None
+        except UnicodeDecodeError as problem:
+            raise UsageError(self._complaint(ValueError(f"malformed name: {problem}"))) from None
 
     def _complaint(self, problem: Exception) -> str:
         text = str(problem)
@@ -124,6 +126,17 @@ class Store:
             for suffix in ("", "-journal"):
                 shutil.copyfile(f"{self.path.resolve()}{suffix}", Path(directory, f"store{suffix}"))
             return _look_into(Path(directory, "store"), "rw")
+
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Holds the lock. Raises UsageError for content that no store has, which SQLite's own check does not find."""
+        try:
+            with self._lock:
+                yield
+        except sqlite3.DatabaseError as problem:
+            raise UsageError(self._complaint(problem)) from None
+        except (ValueError, TypeError, AttributeError, OverflowError) as problem:
+            raise UsageError(self._complaint(ValueError(f"malformed row: {problem}"))) from None
 
     def close(self) -> None:
         """Closes the file."""
@@ -161,34 +174,34 @@ class Store:
 
     def timings_of(self, key: str) -> dict[Case, Timing]:
         """All rows of the configuration with a key, by case."""
-        with self._lock:
+        with self._reading():
             rows = self._connection.execute(
                 f"select {', '.join((*_CASE_COLUMNS, *_VALUE_COLUMNS))} from timings where configuration = ?",
                 (key,),
             ).fetchall()
-        return {timing.case: timing for timing in map(_timing_from, rows)}
+            return {timing.case: timing for timing in map(_timing_from, rows)}
 
     def configurations(self) -> list[StoredConfiguration]:
         """Every configuration that has rows, in the order in which their first rows were made."""
-        with self._lock:
+        with self._reading():
             found = self._connection.execute(
                 "select key, source, platform, maker, details, count(*), sum(error != ''), "
                 "group_concat(distinct collective), min(made_at), max(made_at) from timings "
                 "join configurations on configurations.key = timings.configuration "
                 "group by key order by min(made_at), min(timings.rowid)"
             ).fetchall()
-        return [
-            StoredConfiguration(
-                key,
-                Configuration(source, platform, maker, tuple(sorted(json.loads(details).items()))),
-                rows,
-                failed,
-                tuple(sorted(collectives.split(","))),
-                first,
-                last,
-            )
-            for key, source, platform, maker, details, rows, failed, collectives, first, last in found
-        ]
+            return [
+                StoredConfiguration(
+                    key,
+                    Configuration(source, platform, maker, tuple(sorted(json.loads(details).items()))),
+                    rows,
+                    failed,
+                    tuple(sorted(collectives.split(","))),
+                    first,
+                    last,
+                )
+                for key, source, platform, maker, details, rows, failed, collectives, first, last in found
+            ]
 
     def count(self, keys: Sequence[str], before: str | None = None) -> int:
         """The number of rows that `prune` would delete."""
@@ -226,7 +239,7 @@ class Store:
         """
         choices = {name: value if isinstance(value, tuple) else (value,) for name, value in wanted.items()}
         where = " and ".join(f"{name} in ({', '.join('?' * len(value))})" for name, value in choices.items()) or "1"
-        with self._lock:
+        with self._reading():
             cursor = self._connection.execute(
                 "select source, platform, maker, details, timings.* from timings "
                 "join configurations on configurations.key = timings.configuration "

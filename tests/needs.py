@@ -101,6 +101,19 @@ def _lacks_host_names() -> str:
     return "" if done.returncode == 0 else f"they may not be made: {' '.join(done.stderr.split())}"
 
 
+def _lacks_mpi4py() -> str:
+    done = subprocess.run(["/usr/bin/python3", "-c", "import mpi4py.MPI"], capture_output=True, check=False)
+    return "" if done.returncode == 0 else "the system's Python has none (apt install python3-mpi4py)"
+
+
+def _lacks_fuzzer() -> str:
+    if not _found("clang"):
+        return "clang not found on PATH"
+    done = subprocess.run(["clang", "--print-runtime-dir"], capture_output=True, text=True, check=False)
+    has_library = any(Path(done.stdout.strip()).glob("libclang_rt.fuzzer*.a"))
+    return "" if has_library else "clang has no libFuzzer (apt install libclang-rt-14-dev)"
+
+
 def _lacks(path: Path, what: str) -> Callable[[], str]:
     return lambda: "" if path.exists() else what
 
@@ -120,6 +133,9 @@ CAPABILITIES: Mapping[str, Capability] = {
     "mpich-archive": Capability("MPICH's static library", _lacks(MPICH_ARCHIVE, f"no {MPICH_ARCHIVE}")),
     "pyarrow": Capability("Parquet files", lambda: "" if find_spec("pyarrow") else "pyarrow is not installed"),
     "hpcc": _commands("the HPC Challenge benchmark", "hpcc"),
+    "fortran": _commands("Fortran", "gfortran"),
+    "mpi4py": Capability("the system's mpi4py", _lacks_mpi4py),
+    "fuzzer": Capability("clang's libFuzzer", _lacks_fuzzer),
     "cc": _commands("C compiler", "cc"),
     "c-headers": Capability("C headers", _lacks(Path("/usr/include/stdio.h"), "no /usr/include/stdio.h")),
     "clang-format": _commands("clang-format", "clang-format"),

@@ -31,7 +31,9 @@ MPI_Count interpose_query_element_bytes(MPI_Datatype type) {
     MPI_Count bytes;
     PMPI_Type_size_x(type, &bytes);
     if (is_named(type)) {
-        interpose_type_cache = (interpose_cached_type){1, type, bytes};
+        interpose_cached_type named = {.is_set = 1, .type = type, .bytes = bytes};
+        PMPI_Type_get_extent(type, &named.low, &named.extent);
+        interpose_type_cache = named;
     }
     return bytes;
 }
@@ -147,10 +149,44 @@ static int classes_accepted(MPI_Op op) {
     return op == MPI_OP_NULL || op == MPI_REPLACE || op == MPI_NO_OP ? 0 : -1;
 }
 
+#ifdef SMPI_SHARED_MALLOC
+
 static int operation_is_valid(MPI_Op op, MPI_Datatype type) {
     int accepted = classes_accepted(op);
     return accepted == -1 || (accepted & class_of(type)) != 0;
 }
+
+#else
+
+/* The predefined operation that this thread used last, and the named datatype. Neither is ever freed. */
+typedef struct {
+    int is_set;
+    MPI_Op op;
+    MPI_Datatype type;
+} cached_operation;
+
+static _Thread_local __attribute__((tls_model("initial-exec"))) cached_operation operation_cache;
+
+int interpose_is_predefined(MPI_Op op) {
+    return (operation_cache.is_set && operation_cache.op == op) || classes_accepted(op) > 0;
+}
+
+static int operation_is_valid(MPI_Op op, MPI_Datatype type) {
+    if (operation_cache.is_set && operation_cache.op == op && operation_cache.type == type) {
+        return 1;
+    }
+    int accepted = classes_accepted(op);
+    if (accepted == -1) {
+        return 1;
+    }
+    int is_valid = (accepted & class_of(type)) != 0;
+    if (is_valid) {
+        operation_cache = (cached_operation){1, op, type};
+    }
+    return is_valid;
+}
+
+#endif
 
 /* --- Whole calls ------------------------------------------------------------------------------------------------- */
 

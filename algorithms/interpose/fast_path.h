@@ -10,7 +10,7 @@
 #ifdef SMPI_SHARED_MALLOC
 
 /* Simulated processes may share a thread, so nothing is cached for a thread. */
-static inline const interpose_state *interpose_state_of(const interpose_settings *settings, MPI_Comm comm) {
+static inline interpose_state *interpose_state_of(const interpose_settings *settings, MPI_Comm comm) {
     return interpose_find_state(settings, comm);
 }
 
@@ -26,16 +26,16 @@ enum { INTERPOSE_CACHED_STATES = 8 };
 typedef struct {
     MPI_Comm comm;
     unsigned generation;
-    const interpose_state *state;
+    interpose_state *state;
 } interpose_cached_state;
 
 extern INTERPOSE_THREAD_LOCAL interpose_cached_state interpose_state_cache[INTERPOSE_CACHED_STATES];
 
 /* Looks the state up and stores it in the cache's entry. */
-const interpose_state *interpose_cache_state(const interpose_settings *settings, MPI_Comm comm,
-                                             interpose_cached_state *entry);
+interpose_state *interpose_cache_state(const interpose_settings *settings, MPI_Comm comm,
+                                       interpose_cached_state *entry);
 
-static inline const interpose_state *interpose_state_of(const interpose_settings *settings, MPI_Comm comm) {
+static inline interpose_state *interpose_state_of(const interpose_settings *settings, MPI_Comm comm) {
     uintptr_t handle = (uintptr_t)comm;
     interpose_cached_state *entry =
         &interpose_state_cache[(handle ^ handle >> 4 ^ handle >> 8) % INTERPOSE_CACHED_STATES];
@@ -51,9 +51,21 @@ typedef struct {
     int is_set;
     MPI_Datatype type;
     MPI_Count bytes;
+    MPI_Aint low, extent;
 } interpose_cached_type;
 
 extern INTERPOSE_THREAD_LOCAL interpose_cached_type interpose_type_cache;
+
+/* The call of this thread that runs an algorithm of ours, NULL outside, and its first error. */
+typedef struct {
+    MPI_Comm comm, private;
+    int rank, procs, status;
+} interpose_current_call;
+
+extern INTERPOSE_THREAD_LOCAL interpose_current_call *interpose_current;
+
+/* Whether the operation is one of MPI's own for reductions; all of these commute. */
+int interpose_is_predefined(MPI_Op op);
 
 static inline MPI_Count interpose_element_bytes(MPI_Datatype type) {
     return interpose_type_cache.is_set && interpose_type_cache.type == type ? interpose_type_cache.bytes
@@ -70,7 +82,7 @@ static inline const decision_row *interpose_row_of(collwise_collective kind, MPI
     if (settings == NULL || *is_counted || (settings->collectives >> kind & 1) == 0) {
         return NULL;
     }
-    const interpose_state *state = interpose_state_of(settings, comm);
+    interpose_state *state = interpose_state_of(settings, comm);
     return state == NULL ? NULL : state->rows[kind];
 }
 

@@ -8,15 +8,16 @@ typedef struct {
     collwise_parameters parameters;
     const char *reason;
     int size_bits;
+    uint64_t bytes;
 } outcome;
 
 #ifndef SMPI_SHARED_MALLOC
 
 INTERPOSE_THREAD_LOCAL interpose_cached_state interpose_state_cache[INTERPOSE_CACHED_STATES];
 
-const interpose_state *interpose_cache_state(const interpose_settings *settings, MPI_Comm comm,
-                                             interpose_cached_state *entry) {
-    const interpose_state *state = interpose_find_state(settings, comm);
+interpose_state *interpose_cache_state(const interpose_settings *settings, MPI_Comm comm,
+                                       interpose_cached_state *entry) {
+    interpose_state *state = interpose_find_state(settings, comm);
     if (state != NULL) {
         *entry = (interpose_cached_state){comm, atomic_load(&interpose_generation), state};
     }
@@ -27,54 +28,84 @@ const interpose_state *interpose_cache_state(const interpose_settings *settings,
 
 static int bit_length(uint64_t value) { return value == 0 ? 0 : 64 - __builtin_clzll(value); }
 
-static outcome mpis_own(const char *reason, int size_bits) {
-    return (outcome){.reason = reason, .size_bits = size_bits};
+static outcome unsized(const char *reason) { return (outcome){.reason = reason, .size_bits = INTERPOSE_NO_SIZE}; }
+
+static outcome mpis_own(const char *reason, uint64_t bytes) {
+    return (outcome){.reason = reason, .size_bits = bit_length(bytes), .bytes = bytes};
 }
 
-static outcome decide(const interpose_state *state, collwise_collective kind, const collwise_call *call) {
+static outcome decide(interpose_state *state, collwise_collective kind, const collwise_call *call) {
     uint64_t bytes;
     if (state != NULL && state->is_inter) {
-        return mpis_own("an intercommunicator", INTERPOSE_NO_SIZE);
+        return unsized("an intercommunicator");
     }
     if (state == NULL || !interpose_message_bytes(kind, call, state->procs, &bytes)) {
-        return mpis_own("invalid arguments", INTERPOSE_NO_SIZE);
+        return unsized("invalid arguments");
     }
     if (state->procs == 1) {
-        return mpis_own("one process", bit_length(bytes));
+        return mpis_own("one process", bytes);
     }
     const decision_row *row = state->rows[kind];
     const decision_choice *choice = row == NULL ? NULL : decision_row_choice(row, bytes);
     if (choice == NULL || choice->algorithm == DECISION_DEFAULT) {
-        return mpis_own(choice == NULL ? "no rule" : "the rule says default", bit_length(bytes));
+        return mpis_own(choice == NULL ? "no rule" : "the rule says default", bytes);
     }
     if (!interpose_arguments_are_valid(kind, call, state->procs)) {
-        return mpis_own("invalid arguments", INTERPOSE_NO_SIZE);
+        return unsized("invalid arguments");
     }
     const collwise_algorithm *algorithm = &collwise_registry[choice->algorithm];
-    const char *objection = collwise_objection(algorithm, call);
+    const char *objection = (algorithm->needs & COLLWISE_NEEDS_COMMUTATIVE) != 0
+                                ? collwise_objection(algorithm, call)
+                                : collwise_procs_objection(algorithm, state->procs);
     if (objection != NULL) {
-        return mpis_own(objection, bit_length(bytes));
+        return mpis_own(objection, bytes);
     }
     collwise_parameters with = {
         .part_bytes = choice->part_bytes, .count = choice->count, .limit_bytes = choice->limit_bytes};
-    return (outcome){algorithm, with, NULL, bit_length(bytes)};
+    return (outcome){algorithm, with, NULL, bit_length(bytes), bytes};
 }
 
-int interpose_run(collwise_collective kind, const collwise_call *call) {
+static void start_clock(interpose_pending *pending, int row) {
+    *pending = (interpose_pending){row, row < 0 ? 0 : interpose_seconds()};
+}
+
+int interpose_run(collwise_collective kind, const collwise_call *call, interpose_pending *pending, int *status) {
     const interpose_settings *settings = atomic_load_explicit(&interpose_published, memory_order_acquire);
+    pending->row = -1;
     if (settings == NULL) {
         return 0;
     }
-    outcome found = decide(interpose_state_of(settings, call->comm), kind, call);
+    interpose_state *state = interpose_state_of(settings, call->comm);
+    outcome found = decide(state, kind, call);
     if (settings->counting != 0) {
-        const char *name = found.algorithm == NULL ? NULL : found.algorithm->name;
-        interpose_count(settings, kind, name, found.reason, found.size_bits, call->comm);
+        interpose_row row = {.function = (int)kind, .size_bits = found.size_bits, .is_ours = found.algorithm != NULL};
+        row.outcome = row.is_ours ? found.algorithm->name : found.reason;
+        start_clock(pending, interpose_count(settings, row, found.bytes, call->comm, state));
     }
     if (found.algorithm == NULL) {
         return 0;
     }
-    collwise_run(found.algorithm, call, found.parameters);
+    *status = interpose_guarded_run(found.algorithm, call, found.parameters, state);
     return 1;
+}
+
+void interpose_begin(int function, collwise_collective kind, const collwise_call *call, interpose_pending *pending) {
+    const interpose_settings *settings = atomic_load_explicit(&interpose_published, memory_order_acquire);
+    pending->row = -1;
+    if (settings == NULL || settings->counting == 0 || interpose_is_inside()) {
+        return;
+    }
+    interpose_state *state = interpose_state_of(settings, call->comm);
+    uint64_t bytes = 0;
+    int has_size = kind != COLLWISE_COLLECTIVES && state != NULL && !state->is_inter &&
+                   interpose_message_bytes(kind, call, state->procs, &bytes);
+    interpose_row row = {.function = function, .size_bits = has_size ? bit_length(bytes) : INTERPOSE_NO_SIZE};
+    row.outcome = interpose_functions[function].why;
+    start_clock(pending, interpose_count(settings, row, bytes, call->comm, state));
+}
+
+void interpose_end(const interpose_pending *pending) {
+    interpose_add_seconds(pending->row, interpose_seconds() - pending->start);
 }
 
 static int start_after(int status) {

@@ -1,152 +1,10 @@
-/* Counts calls by algorithm and size, and prints the report. */
+/* Adds up the counts of all processes, and writes the report and the load marker. */
 #include "interpose.h"
 
-#include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { OUTCOME_LENGTH = 96 };
-
-/* The number of calls that agree in everything else; the form in which counts are sent to the process that prints. */
-typedef struct {
-    int kind, procs, size_bits;
-    long long calls;
-    char outcome[OUTCOME_LENGTH]; /* the algorithm, or why MPI's own ran */
-} record;
-
-typedef struct {
-    pthread_mutex_t lock;
-    long long calls;
-    record *list;
-    int count, room;
-} counts;
-
-/* --- Each process's own counts ----------------------------------------------------------------------------------- */
-
-#ifdef SMPI_SHARED_MALLOC
-
-static int counts_key(void) {
-    static atomic_int key = MPI_KEYVAL_INVALID;
-    return interpose_key(&key, MPI_COMM_NULL_DELETE_FN);
-}
-
-static counts *own_counts(void) {
-    counts *own;
-    int found;
-    PMPI_Comm_get_attr(MPI_COMM_SELF, counts_key(), &own, &found);
-    return found ? own : NULL;
-}
-
-static void store_counts(counts *own) {
-    if (own == NULL) {
-        PMPI_Comm_delete_attr(MPI_COMM_SELF, counts_key());
-    } else {
-        PMPI_Comm_set_attr(MPI_COMM_SELF, counts_key(), own);
-    }
-}
-
-#else
-
-static counts **stored_counts(void) {
-    static counts *own;
-    return &own;
-}
-
-static counts *own_counts(void) { return *stored_counts(); }
-static void store_counts(counts *own) { *stored_counts() = own; }
-
-#endif
-
-void interpose_counts_make(void) {
-    counts *own = calloc(1, sizeof *own);
-    if (own != NULL) {
-        pthread_mutex_init(&own->lock, NULL);
-        store_counts(own);
-    }
-}
-
-void interpose_counts_free(void) {
-    counts *own = own_counts();
-    if (own != NULL) {
-        store_counts(NULL);
-        pthread_mutex_destroy(&own->lock);
-        free(own->list);
-        free(own);
-    }
-}
-
-static record make_record(collwise_collective kind, const char *algorithm, const char *reason, int size_bits,
-                          MPI_Comm comm) {
-    record made = {.kind = (int)kind, .size_bits = size_bits, .calls = 1};
-    PMPI_Comm_size(comm, &made.procs);
-    if (algorithm != NULL) {
-        snprintf(made.outcome, sizeof made.outcome, "%s", algorithm);
-    } else {
-        snprintf(made.outcome, sizeof made.outcome, "MPI's own: %s", reason);
-    }
-    return made;
-}
-
-static int compare(const void *left, const void *right) {
-    const record *a = left, *b = right;
-    int by_outcome = strcmp(a->outcome, b->outcome);
-    return a->kind != b->kind     ? a->kind - b->kind
-           : a->procs != b->procs ? a->procs - b->procs
-           : by_outcome != 0      ? by_outcome
-                                  : a->size_bits - b->size_bits;
-}
-
-/* Without memory the call is not counted. */
-static void append(counts *own, record made) {
-    if (own->count == own->room) {
-        int room = 2 * own->room + 16;
-        record *longer = realloc(own->list, (size_t)room * sizeof *longer);
-        if (longer == NULL) {
-            return;
-        }
-        own->list = longer;
-        own->room = room;
-    }
-    own->list[own->count++] = made;
-}
-
-static void add(counts *own, record made) {
-    for (int i = 0; i < own->count; i++) {
-        if (compare(&own->list[i], &made) == 0) {
-            own->list[i].calls++;
-            return;
-        }
-    }
-    append(own, made);
-}
-
-static int is_first_of(MPI_Comm comm) {
-    int rank = -1;
-    return comm != MPI_COMM_NULL && PMPI_Comm_rank(comm, &rank) == MPI_SUCCESS && rank == 0;
-}
-
-void interpose_count(const interpose_settings *settings, collwise_collective kind, const char *algorithm,
-                     const char *reason, int size_bits, MPI_Comm comm) {
-    counts *own = own_counts();
-    if (own == NULL) {
-        return;
-    }
-    int is_counted = (settings->counting & COUNT_FOR_REPORT) != 0 && is_first_of(comm);
-    pthread_mutex_lock(&own->lock);
-    own->calls++;
-    if (is_counted) {
-        add(own, make_record(kind, algorithm, reason, size_bits, comm));
-    }
-    pthread_mutex_unlock(&own->lock);
-}
-
-long long interpose_calls(void) {
-    const counts *own = own_counts();
-    return own == NULL ? 0 : own->calls;
-}
-
-/* --- The report -------------------------------------------------------------------------------------------------- */
+enum { TAG = 0 };
 
 static void *allocate(size_t bytes) {
     void *memory = malloc(bytes > 0 ? bytes : 1);
@@ -157,93 +15,223 @@ static void *allocate(size_t bytes) {
     return memory;
 }
 
-/* Gathers the records of all processes at the first one; *count is their number, 0 on the other processes. */
-static record *collect(int *count) {
-    const counts *own = own_counts();
-    int rank, procs, bytes = own == NULL ? 0 : own->count * (int)sizeof(record);
-    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    PMPI_Comm_size(MPI_COMM_WORLD, &procs);
-    size_t senders = rank == 0 ? (size_t)procs : 0;
-    int *lengths = allocate(senders * sizeof *lengths), *displacements = allocate(senders * sizeof *displacements);
-    PMPI_Gather(&bytes, 1, MPI_INT, lengths, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    int total = 0;
-    for (int i = 0; rank == 0 && i < procs; i++) {
-        displacements[i] = total;
-        total += lengths[i];
-    }
-    record *all = allocate((size_t)total);
-    PMPI_Gatherv(own == NULL ? NULL : own->list, bytes, MPI_BYTE, all, lengths, displacements, MPI_BYTE, 0,
-                 MPI_COMM_WORLD);
-    free(lengths);
-    free(displacements);
-    *count = total / (int)sizeof(record);
-    return all;
+/* --- The processes of a communicator ------------------------------------------------------------------------------ */
+
+/* For each process the lowest rank on its node. SMPI's allgather has all P^2 messages under way at once, so this is a
+ * gather and a broadcast. Freed with free(). */
+static int *nodes_of_world(int procs) {
+    int label, *nodes = allocate((size_t)procs * sizeof *nodes);
+    MPI_Comm node;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &label);
+    PMPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, label, MPI_INFO_NULL, &node);
+    PMPI_Bcast(&label, 1, MPI_INT, 0, node);
+    PMPI_Comm_free(&node);
+    PMPI_Gather(&label, 1, MPI_INT, nodes, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    PMPI_Bcast(nodes, procs, MPI_INT, 0, MPI_COMM_WORLD);
+    return nodes;
 }
 
-/* Sorts the records and adds up equal ones; returns how many are left. */
-static int merge(record *list, int count) {
+/* The largest number of the communicator's processes on one node. */
+static int most_per_node(const interpose_group *group, const int *nodes, int world) {
+    int most = 0, *on_node = allocate((size_t)world * sizeof *on_node);
+    memset(on_node, 0, (size_t)world * sizeof *on_node);
+    for (int i = 0; i < group->procs; i++) {
+        if (group->ranks[i] >= 0) {
+            int here = ++on_node[nodes[group->ranks[i]]];
+            most = here > most ? here : most;
+        }
+    }
+    free(on_node);
+    return most;
+}
+
+/* The number of ranks from the first one on that have equal distances. */
+static int run_length(const int *ranks, int count) {
+    int length = count < 2 ? count : 2;
+    while (length < count && ranks[length] - ranks[length - 1] == ranks[1] - ranks[0]) {
+        length++;
+    }
+    return length;
+}
+
+/* "0-3,8", "0-12:4" with a distance of 4; ends with "..." where there is no room. */
+static void describe_ranks(char text[INTERPOSE_TEXT], const int *ranks, int count) {
+    enum { LONGEST = 40 };
+    size_t length = 0;
+    text[0] = '\0';
+    while (count > 0) {
+        int run = run_length(ranks, count), step = run > 1 ? ranks[1] - ranks[0] : 1;
+        run = run == 2 && step != 1 ? 1 : run;
+        const char *comma = length == 0 ? "" : ",";
+        if (length + LONGEST > INTERPOSE_TEXT) {
+            snprintf(text + length, INTERPOSE_TEXT - length, "%s...", comma);
+            return;
+        }
+        length += (size_t)snprintf(text + length, INTERPOSE_TEXT - length, "%s%d", comma, ranks[0]);
+        if (run > 1) {
+            length += (size_t)snprintf(text + length, INTERPOSE_TEXT - length, "-%d", ranks[run - 1]);
+        }
+        if (run > 1 && step != 1) {
+            length += (size_t)snprintf(text + length, INTERPOSE_TEXT - length, ":%d", step);
+        }
+        ranks += run;
+        count -= run;
+    }
+}
+
+/* --- Adding up ---------------------------------------------------------------------------------------------------- */
+
+static int order(long long a, long long b) { return (a > b) - (a < b); }
+
+static int compare(const void *left, const void *right) {
+    const interpose_record *a = left, *b = right;
+    int orders[] = {
+        order(a->function, b->function),
+        order(a->procs, b->procs),
+        order(b->is_ours, a->is_ours),
+        strcmp(a->outcome, b->outcome),
+        order(a->size_bits, b->size_bits),
+        strcmp(a->communicator, b->communicator),
+        order(a->processes_per_node, b->processes_per_node),
+        order(a->group > b->group, a->group < b->group),
+    };
+    for (size_t i = 0; i < sizeof orders / sizeof orders[0]; i++) {
+        if (orders[i] != 0) {
+            return orders[i];
+        }
+    }
+    return 0;
+}
+
+/* Sorts the records and adds up those of the same communicator. */
+static void merge(interpose_report *report) {
     int merged = 0;
-    qsort(list, (size_t)count, sizeof *list, compare);
-    for (int i = 0; i < count; i++) {
-        if (merged > 0 && compare(&list[merged - 1], &list[i]) == 0) {
-            list[merged - 1].calls += list[i].calls;
+    interpose_record *list = report->list;
+    qsort(list, (size_t)report->count, sizeof *list, compare);
+    for (int i = 0; i < report->count; i++) {
+        interpose_record *last = &list[merged - 1];
+        if (merged > 0 && compare(last, &list[i]) == 0) {
+            last->calls += list[i].calls;
+            last->all_calls += list[i].all_calls;
+            last->seconds += list[i].seconds;
+            last->bytes += list[i].bytes;
+            last->shortest = list[i].shortest < last->shortest ? list[i].shortest : last->shortest;
+            last->longest = list[i].longest > last->longest ? list[i].longest : last->longest;
         } else {
             list[merged++] = list[i];
         }
     }
-    return merged;
+    report->count = merged;
 }
 
-/* The sizes that have this bit length: "0", "1", "2 to 3", "4 to 7". */
-static void describe_sizes(char *text, size_t room, int bits) {
-    if (bits == INTERPOSE_NO_SIZE) {
-        snprintf(text, room, "-");
-    } else if (bits < 2) {
-        snprintf(text, room, "%d", bits);
+/* The records of the calling process. */
+static interpose_report own_report(void) {
+    const interpose_counts *own = interpose_own_counts();
+    interpose_report report = {0};
+    PMPI_Comm_size(MPI_COMM_WORLD, &report.procs);
+    report.count = own == NULL ? 0 : own->row_count;
+    report.seconds = own == NULL ? 0 : interpose_seconds() - own->start;
+    report.list = allocate((size_t)report.count * sizeof *report.list);
+    int *nodes = nodes_of_world(report.procs);
+    for (int i = 0; i < report.count; i++) {
+        const interpose_row *row = &own->rows[i];
+        const interpose_group *group = &own->groups[row->group];
+        interpose_record made = {.group = group->id,
+                                 .function = row->function,
+                                 .procs = group->procs,
+                                 .processes_per_node = most_per_node(group, nodes, report.procs),
+                                 .size_bits = row->size_bits,
+                                 .is_ours = row->is_ours,
+                                 .communicators = 1,
+                                 .calls = row->first_calls,
+                                 .all_calls = row->calls,
+                                 .seconds = row->seconds,
+                                 .shortest = row->seconds,
+                                 .longest = row->seconds,
+                                 .bytes = row->bytes};
+        snprintf(made.outcome, sizeof made.outcome, "%s", row->outcome);
+        snprintf(made.communicator, sizeof made.communicator, "%.*s", INTERPOSE_TEXT - 1, group->name);
+        describe_ranks(made.ranks, group->ranks, group->procs);
+        report.list[i] = made;
+    }
+    free(nodes);
+    return report;
+}
+
+/* Receives the records of another process and adds them. */
+static void take(interpose_report *report, int from) {
+    int count;
+    PMPI_Recv(&count, 1, MPI_INT, from, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    size_t own = (size_t)report->count, record = sizeof *report->list;
+    interpose_record *all = allocate((own + (size_t)count) * record);
+    memcpy(all, report->list, own * record);
+    PMPI_Recv(all + own, count * (int)record, MPI_BYTE, from, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    free(report->list);
+    report->list = all;
+    report->count += count;
+    merge(report);
+}
+
+/* Adds up the records along a binomial tree, so that no process holds more of them than the report has lines. */
+static interpose_report collect(void) {
+    interpose_report report = own_report();
+    double seconds = report.seconds;
+    int rank, bytes;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    merge(&report);
+    for (int step = 1; step < report.procs && (rank & (step - 1)) == 0; step *= 2) {
+        if ((rank & step) != 0) {
+            bytes = report.count * (int)sizeof *report.list;
+            PMPI_Send(&report.count, 1, MPI_INT, rank - step, TAG, MPI_COMM_WORLD);
+            PMPI_Send(report.list, bytes, MPI_BYTE, rank - step, TAG, MPI_COMM_WORLD);
+        } else if (rank + step < report.procs) {
+            take(&report, rank + step);
+        }
+    }
+    PMPI_Reduce(&seconds, &report.seconds, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+    report.seconds /= report.procs;
+    return report;
+}
+
+double interpose_mean_seconds(const interpose_record *record) {
+    return record->procs > 0 ? record->seconds / record->procs / record->communicators : 0;
+}
+
+/* --- Writing ------------------------------------------------------------------------------------------------------ */
+
+static int ends_with(const char *text, const char *end) {
+    size_t length = strlen(text), own = strlen(end);
+    return length >= own && strcmp(text + length - own, end) == 0;
+}
+
+static void write_report(const char *target, interpose_report *report) {
+    int to_file = target != NULL && strcmp(target, "1") != 0;
+    FILE *to = to_file ? fopen(target, "w") : stderr;
+    if (to == NULL) {
+        fprintf(stderr, "collwise: warning: COLLWISE_REPORT: %s cannot be written; the report follows\n", target);
+        to = stderr;
+    }
+    if (to != stderr && ends_with(target, ".json")) {
+        interpose_write_json(to, report);
+    } else if (to != stderr && ends_with(target, ".csv")) {
+        interpose_write_csv(to, report);
     } else {
-        unsigned long long low = 1ULL << (bits - 1);
-        snprintf(text, room, "%llu to %llu", low, low + (low - 1));
-    }
-}
-
-static void print(FILE *to, const record *list, int count) {
-    int procs, width = (int)strlen("algorithm");
-    PMPI_Comm_size(MPI_COMM_WORLD, &procs);
-    for (int i = 0; i < count; i++) {
-        int length = (int)strlen(list[i].outcome);
-        width = length > width ? length : width;
-    }
-    fprintf(to, "collwise: collectives of this run of %d processes, counted once a call\n", procs);
-    fprintf(to, "%-20s  %9s  %-*s  %24s  %10s\n", "collective", "processes", width, "algorithm", "message bytes",
-            "calls");
-    for (int i = 0; i < count; i++) {
-        char sizes[64];
-        describe_sizes(sizes, sizeof sizes, list[i].size_bits);
-        fprintf(to, "%-20s  %9d  %-*s  %24s  %10lld\n", collwise_collective_names[list[i].kind], list[i].procs, width,
-                list[i].outcome, sizes, list[i].calls);
-    }
-    if (count == 0) {
-        fprintf(to, "none was called\n");
+        interpose_write_text(to, report);
     }
     fflush(to);
+    if (to != stderr) {
+        fclose(to);
+    }
 }
 
 void interpose_print_report(const char *target) {
-    int count;
-    record *all = collect(&count);
-    if (is_first_of(MPI_COMM_WORLD)) {
-        int to_file = target != NULL && strcmp(target, "1") != 0;
-        FILE *to = to_file ? fopen(target, "w") : stderr;
-        if (to == NULL) {
-            fprintf(stderr, "collwise: warning: COLLWISE_REPORT: %s cannot be written; the report follows\n", target);
-            to = stderr;
-        }
-        print(to, all, merge(all, count));
-        if (to != stderr) {
-            fclose(to);
-        }
+    interpose_report report = collect();
+    int rank;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank == 0) {
+        write_report(target, &report);
     }
-    free(all);
+    free(report.list);
 }
 
 void interpose_write_load_marker(const char *path, long long calls) {

@@ -275,7 +275,8 @@ void interpose_stop(void) {
     const interpose_settings *settings = atomic_load(&interpose_published);
     if (settings != NULL && settings->counting != 0) {
         if ((settings->counting & COUNT_FOR_LOAD_MARKER) != 0 && is_first_process()) {
-            interpose_write_load_marker(interpose_variable("COLLWISE_LOAD_MARKER"), interpose_calls());
+            const interpose_counts *own = interpose_own_counts();
+            interpose_write_load_marker(interpose_variable("COLLWISE_LOAD_MARKER"), own == NULL ? 0 : own->calls);
         }
         if ((settings->counting & COUNT_FOR_REPORT) != 0) {
             interpose_print_report(report_target());

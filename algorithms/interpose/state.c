@@ -61,7 +61,7 @@ static void fill(interpose_state *state, const decision_table *table, MPI_Comm c
     }
 }
 
-const interpose_state *interpose_find_state(const interpose_settings *settings, MPI_Comm comm) {
+interpose_state *interpose_find_state(const interpose_settings *settings, MPI_Comm comm) {
     static atomic_int stored_key = MPI_KEYVAL_INVALID;
     int key = interpose_key(&stored_key, free_state), found;
     interpose_state *state, *earlier;
@@ -76,6 +76,7 @@ const interpose_state *interpose_find_state(const interpose_settings *settings, 
         return NULL;
     }
     fill(state, settings->table, comm);
+    state->group = (settings->counting & COUNT_FOR_REPORT) != 0 ? interpose_group_id(comm) : 0;
     /* If processes share the communicator object, another process may have set the attribute in the meantime. */
     PMPI_Comm_get_attr(comm, key, &earlier, &found);
     if (found) {

@@ -39,11 +39,14 @@ _COLUMNS = "collective procs processes_per_node message_bytes algorithm [PARAMET
 
 @dataclass(frozen=True)
 class LibraryOptions:
-    """Options of libcollwise: a table, an algorithm per collective ('bcast=binomial;barrier=bruck'), a report."""
+    """Options of libcollwise: a table, an algorithm per collective ('bcast=binomial;barrier=bruck'), a report.
+
+    `report` is empty without a report, '1' for one on stderr, else the file that gets it.
+    """
 
     table: Path | None = None
     algorithms: str = ""
-    report: bool = False
+    report: str = ""
 
     def check(self) -> None:
         """Raises UsageError for a table or a list of algorithms that the library would reject."""
@@ -59,7 +62,7 @@ class LibraryOptions:
         variables = {
             "COLLWISE_TABLE": str(self.table) if self.table is not None else "",
             "COLLWISE_ALGORITHMS": self.algorithms,
-            "COLLWISE_REPORT": "1" if self.report else "",
+            "COLLWISE_REPORT": self.report,
         }
         return {name: value for name, value in variables.items() if value}
 
@@ -222,7 +225,7 @@ def _joined(first: str, others: str) -> str:
 def _not_called(mpi: Installation, program: Path) -> str:
     advice = {
         "smpi": f"is it built by the smpicc of {mpi.label}?",
-        "openmpi": "is MPI linked statically, is it another MPI's program, or in Fortran?",
+        "openmpi": "is MPI linked statically, or is it another MPI's program?",
         "mpich": "is MPI linked statically, or is it another MPI's program?",
     }
     return f"libcollwise was asked for, but {program} ended without calling it: {advice[mpi.library]}"

@@ -1,27 +1,78 @@
-/* An MPI_Allreduce of 8 bytes through whatever stands in for it, against PMPI_Allreduce in the same run, for
+/* Collectives through whatever stands in for them, against PMPI's in the same run, for
  * benchmarks/interposer_overhead.py.
  *
- *     interposer_overhead [BLOCKS]
+ *     interposer_overhead BLOCKS COLLECTIVE BYTES...
  *
- * Blocks of both take turns. Prints one JSON object: the median nanoseconds of both, and the median and the quartiles
- * of the difference between neighbouring blocks. */
+ * The collective is bcast, gather, scatter, allgather, alltoall, barrier, reduce or allreduce; reductions sum doubles.
+ * Blocks of both take turns. Prints one JSON object for each size: the median nanoseconds of both, and the median and
+ * the quartiles of the difference between neighbouring blocks. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-enum { CALLS = 2000 };
+enum { CALLS = 2000, BYTES_PER_BLOCK = 1 << 24 };
 
-typedef int allreduce(const void *send, void *receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm);
+typedef struct {
+    double *send, *receive;
+    int bytes, doubles;
+} buffers;
 
-/* Nanoseconds of a call, the mean of a block. */
-static double time_block(allreduce *function) {
-    double mine = 1, sum;
+typedef void caller(const buffers *with);
+
+#define CALLERS(PREFIX, name)                                                                                          \
+    static void name##_bcast(const buffers *with) {                                                                    \
+        PREFIX##MPI_Bcast(with->receive, with->bytes, MPI_BYTE, 0, MPI_COMM_WORLD);                                    \
+    }                                                                                                                  \
+    static void name##_gather(const buffers *with) {                                                                   \
+        PREFIX##MPI_Gather(with->send, with->bytes, MPI_BYTE, with->receive, with->bytes, MPI_BYTE, 0,                 \
+                           MPI_COMM_WORLD);                                                                            \
+    }                                                                                                                  \
+    static void name##_scatter(const buffers *with) {                                                                  \
+        PREFIX##MPI_Scatter(with->send, with->bytes, MPI_BYTE, with->receive, with->bytes, MPI_BYTE, 0,                \
+                            MPI_COMM_WORLD);                                                                           \
+    }                                                                                                                  \
+    static void name##_allgather(const buffers *with) {                                                                \
+        PREFIX##MPI_Allgather(with->send, with->bytes, MPI_BYTE, with->receive, with->bytes, MPI_BYTE,                 \
+                              MPI_COMM_WORLD);                                                                         \
+    }                                                                                                                  \
+    static void name##_alltoall(const buffers *with) {                                                                 \
+        PREFIX##MPI_Alltoall(with->send, with->bytes, MPI_BYTE, with->receive, with->bytes, MPI_BYTE, MPI_COMM_WORLD); \
+    }                                                                                                                  \
+    static void name##_barrier(const buffers *with) {                                                                  \
+        (void)with;                                                                                                    \
+        PREFIX##MPI_Barrier(MPI_COMM_WORLD);                                                                           \
+    }                                                                                                                  \
+    static void name##_reduce(const buffers *with) {                                                                   \
+        PREFIX##MPI_Reduce(with->send, with->receive, with->doubles, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);          \
+    }                                                                                                                  \
+    static void name##_allreduce(const buffers *with) {                                                                \
+        PREFIX##MPI_Allreduce(with->send, with->receive, with->doubles, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);          \
+    }
+
+CALLERS(, through)
+CALLERS(P, plain)
+
+typedef struct {
+    const char *name;
+    caller *through, *plain;
+} collective;
+
+#define BOTH(name)                                                                                                     \
+    { #name, through_##name, plain_##name }
+
+static const collective collectives[] = {BOTH(bcast),    BOTH(gather),  BOTH(scatter), BOTH(allgather),
+                                         BOTH(alltoall), BOTH(barrier), BOTH(reduce),  BOTH(allreduce)};
+
+/* Nanoseconds of a call, the mean of a block until both processes are done. */
+static double time_block(caller *call, const buffers *with, int calls) {
     PMPI_Barrier(MPI_COMM_WORLD);
     double start = PMPI_Wtime();
-    for (int i = 0; i < CALLS; i++) {
-        function(&mine, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    for (int i = 0; i < calls; i++) {
+        call(with);
     }
-    return (PMPI_Wtime() - start) * 1e9 / CALLS;
+    PMPI_Barrier(MPI_COMM_WORLD);
+    return (PMPI_Wtime() - start) * 1e9 / calls;
 }
 
 static int compare(const void *a, const void *b) {
@@ -29,26 +80,30 @@ static int compare(const void *a, const void *b) {
     return (left > right) - (left < right);
 }
 
-int main(int argc, char **argv) {
-    MPI_Init(&argc, &argv);
-    int rank, blocks = argc == 2 ? atoi(argv[1]) : 400;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    blocks = blocks > 0 ? blocks : 1;
-    double *through = calloc((size_t)blocks, sizeof *through), *plain = calloc((size_t)blocks, sizeof *plain);
-    double *added = calloc((size_t)blocks, sizeof *added);
-    if (through == NULL || plain == NULL || added == NULL) {
+static void *allocate(size_t bytes) {
+    void *memory = calloc(bytes + 8, 1);
+    if (memory == NULL) {
         PMPI_Abort(MPI_COMM_WORLD, 1);
     }
-    time_block(MPI_Allreduce);
-    time_block(PMPI_Allreduce);
+    return memory;
+}
+
+static void measure(const collective *of, int bytes, int blocks, int rank, int procs) {
+    size_t room = (size_t)bytes * (size_t)procs;
+    buffers with = {allocate(room), allocate(room), bytes, bytes / (int)sizeof(double)};
+    double *through = allocate((size_t)blocks * sizeof *through), *plain = allocate((size_t)blocks * sizeof *plain);
+    double *added = allocate((size_t)blocks * sizeof *added);
+    int calls = bytes > BYTES_PER_BLOCK / CALLS ? BYTES_PER_BLOCK / bytes : CALLS;
+    time_block(of->through, &with, calls);
+    time_block(of->plain, &with, calls);
     for (int i = 0; i < blocks; i++) {
         /* The two take turns in going first, so that a trend favours neither. */
         if (i % 2 == 0) {
-            through[i] = time_block(MPI_Allreduce);
+            through[i] = time_block(of->through, &with, calls);
         }
-        plain[i] = time_block(PMPI_Allreduce);
+        plain[i] = time_block(of->plain, &with, calls);
         if (i % 2 == 1) {
-            through[i] = time_block(MPI_Allreduce);
+            through[i] = time_block(of->through, &with, calls);
         }
         added[i] = through[i] - plain[i];
     }
@@ -56,12 +111,35 @@ int main(int argc, char **argv) {
     qsort(plain, (size_t)blocks, sizeof *plain, compare);
     qsort(added, (size_t)blocks, sizeof *added, compare);
     if (rank == 0) {
-        printf("{\"through\": %.1f, \"plain\": %.1f, \"added\": %.1f, \"added_low\": %.1f, \"added_high\": %.1f}\n",
-               through[blocks / 2], plain[blocks / 2], added[blocks / 2], added[blocks / 4], added[3 * blocks / 4]);
+        printf("{\"bytes\": %d, \"through\": %.1f, \"plain\": %.1f, \"added\": %.1f, \"added_low\": %.1f, "
+               "\"added_high\": %.1f}\n",
+               bytes, through[blocks / 2], plain[blocks / 2], added[blocks / 2], added[blocks / 4],
+               added[3 * blocks / 4]);
+        fflush(stdout);
     }
+    free(with.send);
+    free(with.receive);
     free(through);
     free(plain);
     free(added);
+}
+
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    int rank, procs, blocks = argc > 3 ? atoi(argv[1]) : 0;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    PMPI_Comm_size(MPI_COMM_WORLD, &procs);
+    const collective *of = NULL;
+    for (size_t i = 0; i < sizeof collectives / sizeof collectives[0] && argc > 3; i++) {
+        of = strcmp(collectives[i].name, argv[2]) == 0 ? &collectives[i] : of;
+    }
+    if (of == NULL || blocks < 1) {
+        fprintf(stderr, "usage: interposer_overhead BLOCKS COLLECTIVE BYTES...\n");
+        PMPI_Abort(MPI_COMM_WORLD, 2);
+    }
+    for (int i = 3; i < argc; i++) {
+        measure(of, atoi(argv[i]), blocks, rank, procs);
+    }
     MPI_Finalize();
     return 0;
 }

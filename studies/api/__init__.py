@@ -19,6 +19,8 @@ The public interface, for notebooks and scripts (docs/python.md has examples):
     whatif(platform, changes, collective)  which choices and times change with the platform
     whatif_sweep(platform, factors, ...)   the same over many factors, with cross-over points
     whatif_application(platform, ...)      a program's collectives on the changed platform
+    profile(report, platform)              which collectives of a program matter, and what it would gain
+    achieved(before, after)                what a tuned run saved, a DataFrame
     live_map(platform, collective)         a map that follows changes within a fraction of a second
     session(...)                           a store, a version of SimGrid and so on, for several calls
 
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from collwise.decisions import Decisions, export, select
     from collwise.hierarchy import model_tasks, time_tasks, tune_hierarchy
     from collwise.predictions import FittedModel, fit, predict
+    from collwise.profiles import ProfileResult, achieved, profile
     from collwise.questions import SweepResult, WhatIfResult, live_map, whatif, whatif_application, whatif_sweep
     from collwise.stored import configurations, prune, results
     from collwise.timings import measure, measure_adaptively, simulate
@@ -49,9 +52,11 @@ __all__ = [
     "CollwiseError",
     "Decisions",
     "FittedModel",
+    "ProfileResult",
     "SweepResult",
     "UsageError",
     "WhatIfResult",
+    "achieved",
     "application",
     "configurations",
     "export",
@@ -62,6 +67,7 @@ __all__ = [
     "model_tasks",
     "platform",
     "predict",
+    "profile",
     "prune",
     "results",
     "select",
@@ -81,6 +87,7 @@ _MODULES = {
     "decisions": ("Decisions", "export", "select"),
     "hierarchy": ("model_tasks", "time_tasks", "tune_hierarchy"),
     "predictions": ("FittedModel", "fit", "predict"),
+    "profiles": ("ProfileResult", "achieved", "profile"),
     "questions": ("SweepResult", "WhatIfResult", "live_map", "whatif", "whatif_application", "whatif_sweep"),
     "stored": ("configurations", "prune", "results"),
     "timings": ("measure", "measure_adaptively", "simulate"),

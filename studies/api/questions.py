@@ -28,6 +28,7 @@ from collwise.validation.whatif.application import Application, read_report, wha
 from collwise.validation.whatif.comparison import Side, WhatIf, what_if
 from collwise.validation.whatif.limits import limits_of, main_limit
 from collwise.validation.whatif.live_map import LiveMap
+from collwise.validation.whatif.profile import profiled_calls
 from collwise.validation.whatif.sweep import Factors, Sweep, parse_factors, sweep_over
 
 if TYPE_CHECKING:
@@ -303,9 +304,9 @@ def whatif_application(
 ) -> Application:
     """What the collectives of a program would take on a changed platform, by default and tuned.
 
-    Parameters: `report`, the file in which libcollwise counted the calls of a run (`collwise run --report`, see
-    docs/interposing.md); `baseline`, the library whose decisions are the default, such as 'openmpi-4.1' or 'mpich-4',
-    by default the installed Open MPI; the others as for `whatif`.
+    Parameters: `report`, the file in which libcollwise counted the calls of a run (`collwise run --report-to`, text or
+    JSON, see docs/interposing.md); `baseline`, the library whose decisions are the default, such as 'openmpi-4.1' or
+    'mpich-4', by default the installed Open MPI; the others as for `whatif`.
 
     Returns an Application: `lines` with the times of each line of the report, and `total(name)` of 'default_before',
     'tuned_before', 'default_after' or 'tuned_after'. Raises UsageError for wrong arguments and files.
@@ -318,7 +319,7 @@ def whatif_application(
     True
     """
     where = arguments.platform(platform)
-    lines = read_report(Path(report))
+    lines = profiled_calls(Path(report)) if Path(report).suffix == ".json" else read_report(Path(report))
     per_node = ppn or where.default_processes_per_node
     library = baseline_of(baseline)
     with opened(context) as simulations:

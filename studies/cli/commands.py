@@ -58,6 +58,10 @@ SECTIONS = {
             "Runs an unmodified MPI program with our algorithms in it.",
             needs="build --library=smpi:smpi --library=openmpi:openmpi --library=mpich:mpich",
         ),
+        "profile": Command(
+            "Shows which collectives of a program matter, and what it would gain.",
+            needs="build --library=smpi:smpi --library=openmpi:openmpi --library=mpich:mpich --engine=smpi:smpi",
+        ),
         "application": Command("Simulates applications under other collectives.", needs="build smpi"),
     },
     "Platforms": {

@@ -13,7 +13,7 @@ from collwise.common.errors import UsageError
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.interposed import LIBRARIES, LibraryOptions, run_interposed
 from collwise.studies.cli import options
-from collwise.studies.cli.declare import PATH, PLATFORM, NamedChoice, argument, command, flag, option
+from collwise.studies.cli.declare import NEW_FILE, PATH, PLATFORM, NamedChoice, argument, command, flag, option
 from collwise.validation.selection.thresholds import with_bounds
 
 if TYPE_CHECKING:
@@ -35,7 +35,10 @@ def run(
     table: Path | None = option("A decision table (collwise export --format collwise).", PATH),
     algorithms: str = option("Algorithms that override the table: bcast=k_chain,chains=3;barrier=bruck.", default=""),
     thresholds: Thresholds | None = options.THRESHOLDS,
-    report: bool = flag("Print the calls of each algorithm by message size at the end."),
+    report: bool = flag("Print the calls of each algorithm, and their time, by message size at the end."),
+    report_to: Path | None = option(
+        "Write that report to this file, as JSON or CSV if its name ends so.", NEW_FILE, metavar="FILE"
+    ),
     plain: bool = flag("Run without the library, for comparison."),
     program: str = argument(),
     args: Sequence[str] = argument(click.UNPROCESSED, nargs=-1),
@@ -45,9 +48,14 @@ def run(
     The program is not modified; for smpi, it must have been built by smpicc. 'latency', 'asp', 'matmul' and 'training'
     are programs of ours. The exit code is the program's, or 1 if the program does not call the library.
     """
-    options = LibraryOptions(table, algorithms, report)
+    if report and report_to is not None:
+        raise UsageError("give either --report or --report-to FILE")
+    destination = str(report_to.absolute()) if report_to is not None else "1" if report else ""
+    options = LibraryOptions(table, algorithms, destination)
     if plain and (options != LibraryOptions() or thresholds is not None):
-        raise UsageError("--plain runs without the library: no --table, --algorithms, --thresholds or --report with it")
+        raise UsageError(
+            "--plain runs without the library: no --table, --algorithms, --thresholds, --report or --report-to with it"
+        )
     if library != "smpi" and (platform is not None or ppn is not None or simgrid is not None):
         raise UsageError("--platform, --ppn and --simgrid are for --library smpi")
     options.check()

@@ -36,7 +36,7 @@ from collwise.validation.selection.measured import choice_at
 DEFAULT, RULES, LIBCOLLWISE = "default", "rules", "libcollwise"
 WAYS = (DEFAULT, RULES, LIBCOLLWISE)
 NOT_BY_RULES = "not by rules"
-_REPORT_LINE = re.compile(r"([a-z_]+) +(\d+)  (\S.*?) {2,}(-|\d+(?: to \d+)?) +(\d+)")
+_REPORT_LINE = re.compile(r"([a-z_]+) +(\d+)  (\S.*?) {2,}(-|\d+(?: to \d+)?) +(\d+)(?: +\d+\.\d+  .+)?")
 _UNREADABLE = "collwise: unreadable on "
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
+from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.consumers import COLLWISE, sees_sizes
 from collwise.validation.selection.decision_table import DecisionTable, check_one_choice
 
@@ -43,6 +44,11 @@ def _lines(table: DecisionTable, procs: int) -> Iterator[str]:
     if not row or row[0][0] > 0:
         yield f"{where} 0 default"
     for start, choice in row:
-        algorithm = Catalogue.load().algorithm(table.collective, choice.algorithm)
-        named = algorithm.named_parameters(choice.segment_bytes, choice.fanout, choice.limit_bytes)
-        yield " ".join([where, str(start), choice.algorithm, *(f"{name}={value}" for name, value in named.items())])
+        yield f"{where} {start} {words_of(table.collective, choice)}"
+
+
+def words_of(collective: str, choice: Choice) -> str:
+    """A choice as a rule names it: the algorithm and its parameters."""
+    algorithm = Catalogue.load().algorithm(collective, choice.algorithm)
+    named = algorithm.named_parameters(choice.segment_bytes, choice.fanout, choice.limit_bytes)
+    return " ".join([choice.algorithm, *(f"{name}={value}" for name, value in named.items())])

@@ -24,10 +24,12 @@ from collwise.validation.selection.cases import CaseGrid, case_of
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.defaults import SEGMENT_BYTES, SEGMENTS
 
-_LINE = re.compile(r"(\w+)\s+(\d+)\s+(\S+(?: \S+)*)\s+(\d+)(?: to (\d+))?\s+(\d+)\s*")
+_LINE = re.compile(r"(\w+)\s+(\d+)\s+(\S+(?: \S+)*)\s+(-|\d+)(?: to (\d+))?\s+(\d+)(?:\s+\d+\.\d+\s+\S.*)?\s*")
 _OWN = "MPI's own"
 _HEAD = "collwise: collectives of this run"
 _ELEMENT_BYTES = 8
+# Functions that libcollwise counts without replacing them.
+_PASSED_ON = tuple(f"{_OWN}: {why}" for why in ("non-blocking", "persistent", "not replaced", "a large count"))
 
 AS_RUN, BEST_BEFORE = "as it ran", "best before"
 """What the default of a line is, if it is no library's decision: the algorithm of ours that ran, or what was the best
@@ -93,6 +95,8 @@ def read_report(path: Path) -> list[Calls]:
                 break
             raise UsageError(f"{path}:{number}: no line of a report: '{line}'")
         collective, procs, algorithm, low, high, calls = match.groups()
+        if low == "-" or any(reason in algorithm for reason in _PASSED_ON):
+            continue
         if collective not in Catalogue.load().collectives:
             raise UsageError(f"{path}:{number}: no collective '{collective}'")
         found.append(Calls(collective, int(procs), _middle(int(low), high is not None), int(calls), algorithm))
@@ -104,7 +108,13 @@ def read_report(path: Path) -> list[Calls]:
 def _middle(low: int, is_range: bool) -> int:
     """One and a half times the lower end, in whole doubles where these are as fine."""
     middle = low * 3 // 2 if is_range else low
-    return middle // _ELEMENT_BYTES * _ELEMENT_BYTES if middle >= 2 * _ELEMENT_BYTES else middle
+    return rounded_bytes(middle)
+
+
+def rounded_bytes(message_bytes: float) -> int:
+    """A number of bytes in whole doubles where these are as fine."""
+    whole = int(message_bytes)
+    return whole // _ELEMENT_BYTES * _ELEMENT_BYTES if whole >= 2 * _ELEMENT_BYTES else whole
 
 
 def what_if_application(

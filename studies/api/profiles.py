@@ -1,0 +1,148 @@
+"""Profiles of programs: `profile` reads one and says what other algorithms would save, `achieved` what they did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from collwise import arguments
+from collwise.arguments import Numbers, PlatformLike
+from collwise.common.errors import UsageError
+from collwise.validation.library_defaults.baselines import baseline as baseline_of
+from collwise.validation.selection.decision_table import decisions_from
+from collwise.validation.selection.defaults import SEGMENTS_TEXT
+from collwise.validation.whatif.profile import (
+    Expectation,
+    Profile,
+    achieved_between,
+    expected_of,
+    expected_on,
+    read_profile,
+    rules_of,
+)
+
+if TYPE_CHECKING:
+    from collwise.simulator.sweeps.context import SimulationContext
+
+
+@dataclass(frozen=True, repr=False)
+class ProfileResult:
+    """The answer of `profile`: `profile` has the run's calls, `expectation` their savings, None if nobody was asked."""
+
+    profile: Profile
+    expectation: Expectation | None
+
+    def frame(self) -> pd.DataFrame:
+        """A row per collective, communicator and size, the most time first.
+
+        Columns: those of the report (docs/interposing.md); `share` of the run's time; and if savings were asked for,
+        `default` and `tuned`, the algorithms, `default_seconds` and `tuned_seconds` of one call, and `saving_seconds`
+        of all calls; nan where nothing is known.
+        """
+        known = {} if self.expectation is None else {one.row: one for one in self.expectation.rows}
+        rows = []
+        for row in sorted(self.profile.rows, key=lambda row: -row.seconds * row.processes):
+            spent = row.seconds * row.processes / self.profile.processes
+            share = spent / self.profile.seconds if self.profile.seconds else 0.0
+            found: dict[str, object] = {**vars(row), "share": share}
+            if self.expectation is not None:
+                one = known.get(row)
+                found |= {
+                    "default": one.default.label if one else "-",
+                    "tuned": one.tuned.label if one else "-",
+                    "default_seconds": one.default_seconds if one else float("nan"),
+                    "tuned_seconds": one.tuned_seconds if one else float("nan"),
+                    "saving_seconds": one.saving_seconds if one else float("nan"),
+                }
+            rows.append(found)
+        return pd.DataFrame(rows)
+
+    @property
+    def saving_seconds(self) -> float:
+        """What a tuned table would save, by the mean process; nan if that was not asked."""
+        return float("nan") if self.expectation is None else self.expectation.saving_seconds(self.profile.processes)
+
+    def rules(self) -> str:
+        """A table for libcollwise with the tuned choices. Raises UsageError if savings were not asked for."""
+        if self.expectation is None:
+            raise UsageError("rules need the savings: give a platform or decisions")
+        return rules_of(self.expectation)
+
+    def __repr__(self) -> str:
+        return f"<ProfileResult {len(self.profile.rows)} rows, {self.profile.collective_seconds:.3g} s in collectives>"
+
+
+def profile(
+    report: str | Path,
+    platform: PlatformLike | None = None,
+    *,
+    decisions: str | Path | None = None,
+    baseline: str | None = None,
+    segments: Numbers = SEGMENTS_TEXT,
+    ppn: int | None = None,
+    context: SimulationContext | None = None,
+) -> ProfileResult:
+    """Which collectives of a program matter, and what other algorithms would save.
+
+    Parameters: `report`, the report of libcollwise in JSON (`collwise profile -o`, or COLLWISE_REPORT=FILE.json); where
+    the times of algorithms come from, either `platform`, see `platform`, which is simulated, or `decisions`, a file of
+    `collwise select`, whose own times count; `baseline`, the library whose decisions run untuned, by default the
+    installed Open MPI; `segments`, the segment sizes that tuned choices may have; `ppn`, processes per node on the
+    platform, by default as they were in the run; `context`, see `session`, by default
+    one of the schedule engine.
+
+    Returns a ProfileResult. Raises UsageError for wrong arguments and files.
+
+    >>> import collwise
+    >>> row = '{"collective": "bcast", "communicator": "MPI_COMM_WORLD", "ranks": "0-15", "processes": 16, '
+    >>> row += '"processes_per_node": 1, "mpis_own": "no rule", "least_bytes": 1048576, "most_bytes": 2097151, '
+    >>> row += '"mean_bytes": 1048576, "calls": 100, "seconds": 0.4, "shortest_seconds": 0.3, "longest_seconds": 0.5}'
+    >>> text = '{"collwise_report": 1, "processes": 16, "seconds": 2.0, "rows": [' + row + "]}"
+    >>> _ = open("report.json", "w").write(text)
+    >>> found = collwise.profile("report.json", "gros")
+    >>> 0 < found.saving_seconds < 0.4
+    True
+    """
+    if platform is not None and decisions is not None:
+        raise UsageError("give either a platform or decisions")
+    read = read_profile(Path(report))
+    if ppn is not None:
+        read = replace(read, rows=tuple(replace(row, processes_per_node=ppn) for row in read.rows))
+    library = baseline_of(baseline)
+    if decisions is not None:
+        return ProfileResult(read, expected_of(decisions_from(Path(decisions)), read, library))
+    if platform is None:
+        return ProfileResult(read, None)
+    opened = arguments.session(engine="schedule") if context is None else arguments.opened(context)
+    with opened as simulations:
+        found = expected_on(arguments.platform(platform), read, simulations, library, arguments.sizes(segments))
+    return ProfileResult(read, found)
+
+
+def achieved(before: str | Path, after: str | Path) -> pd.DataFrame:
+    """What a tuned run saved: the calls that two reports of a program have in common.
+
+    Parameters: `before` and `after`, reports of libcollwise in JSON.
+
+    Returns a DataFrame with a row per collective, communicator and size: `ran`, what ran in the later run,
+    `seconds_before` and `seconds_after` of the mean process, and `saving_seconds`. Raises UsageError for other files.
+    """
+    rows = achieved_between(read_profile(Path(before)), read_profile(Path(after)))
+    return pd.DataFrame(
+        {
+            "collective": one.row.collective,
+            "communicator": one.row.where,
+            "processes": one.row.processes,
+            "least_bytes": one.row.least_bytes,
+            "calls": one.row.calls,
+            "ran_before": one.row.ran,
+            "ran": one.ran,
+            "seconds_before": one.seconds_before,
+            "seconds_after": one.seconds_after,
+            "saving_seconds": one.saving_seconds,
+        }
+        for one in rows
+    )

@@ -1,0 +1,268 @@
+"""collwise profile: which collectives of a program matter, and what other algorithms would save."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+import pandas as pd
+
+import collwise
+from collwise.common.errors import UsageError, note
+from collwise.common.files import write_text
+from collwise.common.units import format_seconds, format_size
+from collwise.platforms import HostPlatform
+from collwise.simulator.execution.interposed import LIBRARIES, LibraryOptions, run_interposed
+from collwise.simulator.sweeps.context import SCHEDULE
+from collwise.studies.cli import options
+from collwise.studies.cli.declare import (
+    NEW_FILE,
+    PATH,
+    PLATFORM,
+    NamedChoice,
+    argument,
+    command,
+    option,
+    refuse_options,
+)
+from collwise.studies.cli.output import print_json, print_table
+from collwise.validation.library_defaults.baselines import BASELINES
+from collwise.validation.selection.defaults import SEGMENTS_TEXT
+
+_MOST_ROWS = 40
+
+
+@command(
+    "profile --library openmpi --procs 2 --platform gros -- latency --collectives bcast,allreduce",
+    context_settings={"allow_interspersed_args": False},
+)
+def profile(
+    library: str | None = option("The MPI library that runs the program.", NamedChoice("MPI library", LIBRARIES)),
+    procs: int | None = option("The number of processes.", click.IntRange(1)),
+    report: Path | None = option(
+        "Instead of running a program, read a report of libcollwise (JSON).", PATH, metavar="FILE"
+    ),
+    after: Path | None = option(
+        "The report (JSON) of a later run, with a table: what it saved. Needs --report.", PATH, metavar="FILE"
+    ),
+    platform: HostPlatform | None = option(
+        "The platform that times algorithms for the expected savings; for smpi also runs the program.", PLATFORM
+    ),
+    decisions: Path | None = option(
+        "Instead of a platform, decisions with times (collwise select -o) for the expected savings.", PATH
+    ),
+    baseline: str | None = option(
+        f"The library that decides untuned: {', '.join(BASELINES)}. Default: the installed Open MPI.",
+        NamedChoice("baseline", BASELINES),
+        metavar="NAME",
+    ),
+    segments: tuple[int, ...] = options.segments(SEGMENTS_TEXT),
+    ppn: int | None = option(
+        "Processes per node on the platform. Default: as in the run; for smpi one per CPU.", click.IntRange(1)
+    ),
+    output: Path | None = option(
+        "Write the report here: .json for --report, or .csv with the savings.", NEW_FILE, names="--output -o"
+    ),
+    rules: Path | None = option("Write the tuned table here, for 'collwise run --table'.", NEW_FILE),
+    simulation: options.SimulationOptions = options.simulation(SCHEDULE.name, "The program that times algorithms."),
+    as_json: bool = options.JSON,
+    program: str | None = argument(required=False),
+    args: Sequence[str] = argument(click.UNPROCESSED, nargs=-1),
+) -> int | None:
+    """Shows which collectives of a program take its time, and what other algorithms would save: -- PROGRAM [ARGS].
+
+    The program runs with MPI's own algorithms; nothing is changed. Times are those of the mean process within all calls
+    of a collective on a communicator, and include its waiting for later processes. With --platform or --decisions, the
+    expected saving is the part of this time that the best algorithm would save. With --report FILE --after FILE,
+    compares two runs instead: what a table has saved.
+    """
+    if (program is None) == (report is None):
+        raise UsageError("give either a program to run, -- PROGRAM [ARGS], or --report FILE")
+    if after is not None and report is None:
+        raise UsageError("--after needs --report, the report of the earlier run")
+    if rules is not None and platform is None and decisions is None:
+        raise UsageError("--rules needs --platform or --decisions, whose times choose")
+    if platform is not None and decisions is not None and library != "smpi":
+        raise UsageError("give either --platform or --decisions")
+    if output is not None and output.suffix not in (".json", ".csv"):
+        raise UsageError(f"--output: {output} is neither .json nor .csv")
+    asked = _Asked(platform, decisions, baseline, segments, ppn, simulation)
+    if report is not None:
+        refuse_options(("library", "procs"), "a program that is run")
+        found = asked.profile(report)
+        if after is not None:
+            _show_achieved(found, collwise.achieved(report, after), as_json)
+        else:
+            _show(found, as_json)
+        _write(found, report, output, rules)
+        return None
+    if library is None or procs is None:
+        raise UsageError("running a program needs --library and --procs")
+    assert program is not None
+    with tempfile.TemporaryDirectory(prefix="collwise-") as folder:
+        made = Path(folder, "report.json")
+        code = run_interposed(
+            library,
+            program,
+            args,
+            procs=procs,
+            options=LibraryOptions(report=str(made)),
+            platform=platform if library == "smpi" else None,
+            processes_per_node=ppn or platform.default_processes_per_node if platform is not None else 1,
+            simgrid=simulation.simgrid,
+        )
+        if code != 0:
+            return code
+        found = asked.profile(made)
+        _show(found, as_json)
+        _write(found, made, output, rules)
+    return code
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """Where the times of algorithms come from, and what runs untuned."""
+
+    platform: HostPlatform | None
+    decisions: Path | None
+    baseline: str | None
+    segments: tuple[int, ...]
+    ppn: int | None
+    simulation: options.SimulationOptions
+
+    def profile(self, report: Path) -> collwise.ProfileResult:
+        """The profile in a report, with the savings that were asked for."""
+        if self.decisions is not None:
+            return collwise.profile(report, decisions=self.decisions, baseline=self.baseline)
+        if self.platform is None:
+            return collwise.profile(report)
+        with self.simulation.context() as context:
+            return collwise.profile(
+                report,
+                self.platform,
+                baseline=self.baseline,
+                segments=self.segments,
+                ppn=self.ppn,
+                context=context,
+            )
+
+
+def _write(found: collwise.ProfileResult, report: Path, output: Path | None, rules: Path | None) -> None:
+    if output is not None:
+        write_text(output, report.read_text("utf-8") if output.suffix == ".json" else found.frame().to_csv(index=False))
+        note(f"written: {output}")
+    if rules is not None:
+        write_text(rules, found.rules())
+        note(f"written: {rules}")
+
+
+def _size(row: Any) -> str:
+    return "-" if row.mean_bytes is None or math.isnan(row.mean_bytes) else format_size(round(row.mean_bytes))
+
+
+def _where(row: Any) -> str:
+    return row.communicator or f"ranks {row.ranks}"
+
+
+def _show(found: collwise.ProfileResult, as_json: bool) -> None:
+    frame, expected = found.frame(), found.expectation
+    if as_json:
+        rows = [{name: _known(value) for name, value in row.items()} for row in frame.to_dict("records")]
+        print_json(
+            {
+                "processes": found.profile.processes,
+                "seconds": found.profile.seconds,
+                "collective_seconds": found.profile.collective_seconds,
+                "saving_seconds": _known(found.saving_seconds),
+                "made_by": expected.made_by if expected else None,
+                "left_out": list(expected.left_out) if expected else [],
+                "rows": rows,
+            }
+        )
+        return
+    heads = ["collective", "communicator", "P", "m", "ran", "calls", "time", "share"]
+    heads += ["default", "tuned", "would save"] if expected else []
+    shown = [
+        [
+            row.collective, _where(row), row.processes, _size(row), row.algorithm or "MPI's own", row.calls,
+            format_seconds(row.seconds), f"{100 * row.share:.1f} %",
+            *((row.default, row.tuned, _saving(row)) if expected else ()),
+        ]
+        for row in frame.head(_MOST_ROWS).itertuples()
+    ]  # fmt: skip
+    title = f"Collectives of {found.profile.processes} processes by time"
+    print_table(title + (f"; savings by {expected.made_by}" if expected else ""), heads, shown, left=2)
+    if len(frame) > _MOST_ROWS:
+        click.echo(f"The table has the first {_MOST_ROWS} of {len(frame)} rows; --json prints all.")
+    for line in expected.left_out if expected else ():
+        click.echo(f"no saving known: {line}")
+    for line in _summary(found):
+        click.echo(line)
+
+
+def _known(value: Any) -> Any:
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _saving(row: Any) -> str:
+    if math.isnan(row.saving_seconds):
+        return "-"
+    return f"{format_seconds(row.saving_seconds)} (x{row.default_seconds / row.tuned_seconds:.2f})"
+
+
+def _summary(found: collwise.ProfileResult) -> list[str]:
+    within, total = found.profile.collective_seconds, found.profile.seconds
+    share = f" ({100 * within / total:.1f} %)" if total else ""
+    lines = [f"The mean process spent {format_seconds(within)} of {format_seconds(total)} in collectives{share}."]
+    if found.expectation is not None:
+        saving = found.saving_seconds
+        part = f", {100 * saving / total:.1f} % of the run" if total else ""
+        lines.append(f"A tuned table would save {format_seconds(saving)}{part}.")
+    return lines
+
+
+def _show_achieved(found: collwise.ProfileResult, frame: pd.DataFrame, as_json: bool) -> None:
+    expected: dict[tuple[str, str, int, int | None], float] = {}
+    if found.expectation is not None:
+        for one in found.expectation.rows:
+            key = (one.row.collective, one.row.where, one.row.processes, one.row.least_bytes)
+            expected[key] = expected.get(key, 0.0) + one.saving_seconds
+    rows = []
+    for row in frame.itertuples():
+        least = None if row.least_bytes is None or math.isnan(row.least_bytes) else int(row.least_bytes)
+        key = (row.collective, row.communicator, row.processes, least)
+        rows.append(
+            {
+                "collective": row.collective, "communicator": row.communicator, "processes": row.processes,
+                "least_bytes": least, "calls": row.calls, "ran": row.ran, "seconds_before": row.seconds_before,
+                "seconds_after": row.seconds_after, "achieved_seconds": row.saving_seconds,
+                "expected_seconds": expected.get(key),
+            }
+        )  # fmt: skip
+    if as_json:
+        print_json({"rows": rows})
+        return
+    shown = [
+        (
+            row["collective"], row["communicator"], row["processes"],
+            "-" if row["least_bytes"] is None else f"from {format_size(row['least_bytes'])}", row["calls"], row["ran"],
+            format_seconds(row["seconds_before"]), format_seconds(row["seconds_after"]),
+            _signed(row["achieved_seconds"]), _signed(row["expected_seconds"]),
+        )
+        for row in sorted(rows, key=lambda row: -row["achieved_seconds"])
+    ]  # fmt: skip
+    heads = ("collective", "communicator", "P", "m", "calls", "ran", "before", "after", "saved", "expected")
+    print_table("Time in collectives by the mean process, before and after", heads, shown, left=2)
+    saved = sum(row["achieved_seconds"] * row["processes"] for row in rows) / found.profile.processes
+    click.echo(f"Saved by the mean process: {_signed(saved)}.")
+
+
+def _signed(seconds: float | None) -> str:
+    if seconds is None:
+        return "-"
+    return ("-" if seconds < 0 else "") + format_seconds(abs(seconds))

@@ -1,0 +1,65 @@
+/* Errors of collectives reach the program's own error handlers: those that MPI raises for invalid arguments, and those
+ * within an algorithm of ours. Two processes or more. Prints "ok", or what is wrong. */
+#include <mpi.h>
+#include <stdio.h>
+
+static int handled, handled_class;
+
+static void count(MPI_Comm *comm, int *code, ...) {
+    (void)comm;
+    handled++;
+    MPI_Error_class(*code, &handled_class);
+}
+
+static long wrong(int is_right, const char *what) {
+    if (!is_right) {
+        printf("wrong: %s\n", what);
+    }
+    return !is_right;
+}
+
+/* MPICH says of several requests only that one of them has failed. */
+static int is_truncated(int class) { return class == MPI_ERR_TRUNCATE || class == MPI_ERR_IN_STATUS; }
+
+static long check_returned(int rank, int procs) {
+    int data[64] = {0}, class = MPI_SUCCESS;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    long failures = wrong(MPI_Bcast(data, 1, MPI_INT, procs, MPI_COMM_WORLD) != MPI_SUCCESS, "an invalid root");
+    failures += wrong(MPI_Bcast(data, -1, MPI_INT, 0, MPI_COMM_WORLD) != MPI_SUCCESS, "a negative count");
+    /* The last process expects less than it is sent. */
+    int code = MPI_Bcast(data, rank == procs - 1 ? 16 : 64, MPI_INT, 0, MPI_COMM_WORLD);
+    MPI_Error_class(code, &class);
+    failures += wrong(rank == procs - 1 ? is_truncated(class) : class == MPI_SUCCESS, "a short buffer");
+    return failures + wrong(MPI_Barrier(MPI_COMM_WORLD) == MPI_SUCCESS, "the next collective");
+}
+
+static long check_handled(int rank, int procs) {
+    int data[64] = {0};
+    MPI_Errhandler handler;
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_create_errhandler(count, &handler);
+    MPI_Comm_set_errhandler(comm, handler);
+    MPI_Bcast(data, 1, MPI_INT, -1, comm);
+    long failures = wrong(handled == 1 && handled_class == MPI_ERR_ROOT, "a handler of its own, invalid root");
+    MPI_Bcast(data, rank == procs - 1 ? 16 : 64, MPI_INT, 0, comm);
+    int is_last = rank == procs - 1, is_right = is_last ? is_truncated(handled_class) : handled_class == MPI_ERR_ROOT;
+    failures += wrong(handled == 1 + is_last && is_right, "a handler of its own, a short buffer");
+    MPI_Errhandler_free(&handler);
+    MPI_Comm_free(&comm);
+    return failures;
+}
+
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    int rank, procs;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &procs);
+    long failures = check_returned(rank, procs) + check_handled(rank, procs), sum;
+    MPI_Allreduce(&failures, &sum, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
+    if (rank == 0 && sum == 0) {
+        printf("ok\n");
+    }
+    MPI_Finalize();
+    return sum != 0;
+}

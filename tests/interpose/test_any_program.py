@@ -1,0 +1,149 @@
+"""Any program under libcollwise: in Fortran and Python, with other collectives, errors and its own communicators."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.interpose.running import arguments_of, counts_of, installation_of, run
+from tests.needs import each, needs
+
+HERE = Path(__file__).parent
+each_library = pytest.mark.parametrize("name", each("openmpi", "mpich"))
+OURS = "bcast=binomial;allreduce=ring;gatherv=linear;reduce=binomial;scatter=binomial;allgather=ring;barrier=bruck"
+FORTRAN = {"mpif.h": "-DUSE_MPIF", "mpi": "-DUSE_MPI", "mpi_f08": "-DUSE_MPI_F08"}
+
+
+@needs("fortran")
+@each_library
+@pytest.mark.parametrize("module", FORTRAN)
+def test_fortran(name: str, module: str, tmp_path: Path) -> None:
+    """All three kinds of Fortran programs run our algorithms, with Fortran's sentinels, and get the right results."""
+    program = tmp_path / "program"
+    command = [f"mpifort.{name}", "-cpp", FORTRAN[module], "-fallow-argument-mismatch", str(HERE / "collectives.F90")]
+    built = subprocess.run([*command, "-o", str(program)], capture_output=True, text=True, cwd=tmp_path)
+    assert built.returncode == 0, built.stderr
+    done = run(name, 3, "--report", "--algorithms", OURS, "--", str(program))
+    assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
+    counted = counts_of(done.stderr)
+    for entry in OURS.split(";"):
+        collective, algorithm = entry.split("=")
+        assert counted[collective, algorithm] > 0, counted
+    assert counted["bcast", "binomial"] == 2
+    assert counted["allreduce", "ring"] >= 3
+    assert counted["ibcast", "MPI's own: non-blocking"] == 1
+
+
+@needs("openmpi", "mpi4py")
+def test_python(tmp_path: Path) -> None:
+    python = "/usr/bin/python3"
+    script = tmp_path / "program.py"
+    script.write_text(
+        "from mpi4py import MPI\n"
+        "world = MPI.COMM_WORLD\n"
+        "data = world.bcast({'key': [1, 2.5]} if world.rank == 0 else None)\n"
+        "assert data == {'key': [1, 2.5]}\n"
+        "assert world.allreduce(world.rank) == sum(range(world.size))\n"
+        "try:\n"
+        "    world.Bcast(bytearray(4), root=world.size)\n"
+        "except MPI.Exception:\n"
+        "    print('caught' if world.rank == 0 else '', end='')\n"
+    )
+    done = run("openmpi", 3, "--report", "--algorithms", "bcast=binomial", "--", python, str(script))
+    assert (done.returncode, done.stdout) == (0, "caught"), done.stderr
+    assert counts_of(done.stderr)["bcast", "binomial"] >= 2  # objects take a call for the size and one for the data
+
+
+@each_library
+@pytest.mark.parametrize("algorithms", ["bcast=linear;barrier=bruck", "bcast=default"])
+def test_errors_reach_the_programs_handlers(name: str, algorithms: str, compiled) -> None:
+    program = compiled(name, str(HERE / "errors.c"))
+    done = run(name, 3, "--report", "--algorithms", algorithms, "--", str(program))
+    assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
+    assert counts_of(done.stderr).get(("bcast", "linear"), 0) == (2 if "linear" in algorithms else 0)
+
+
+@pytest.mark.parametrize("name", each("openmpi", "mpich", "smpi"))
+def test_other_collectives_are_passed_on_and_counted(name: str, compiled, tmp_path: Path) -> None:
+    program, report = compiled(name, str(HERE / "others.c")), tmp_path / "report.json"
+    done = run(name, 3, "--report-to", str(report), "--algorithms", "allreduce=ring", "--", str(program))
+    assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
+    found = json.loads(report.read_text())
+    assert found["processes"] == 3
+    rows = {row["collective"]: row for row in found["rows"]}
+    expected = {"reduce": "no rule", "iallreduce": "non-blocking"}
+    if name != "smpi":
+        expected["allreduce_init"] = "persistent"
+    if name == "mpich":
+        expected["bcast_c"] = "a large count"
+        assert rows.pop("allreduce")["algorithm"] == "ring"  # MPI_Allreduce_c with a small count
+    assert {collective: row["mpis_own"] for collective, row in rows.items()} == expected
+    assert all(row["communicator"] == 'all, "the" processes' and row["ranks"] == "0-2" for row in rows.values())
+    assert rows["iallreduce"]["mean_bytes"] == 4
+    assert found["seconds"] > 0
+    for row in rows.values():
+        assert row["shortest_seconds"] <= row["seconds"] <= row["longest_seconds"] <= found["seconds"]
+
+
+@each_library
+def test_a_report_by_communicator(name: str, tmp_path: Path, compiled) -> None:
+    source = tmp_path / "parts.c"
+    source.write_text(
+        "#include <mpi.h>\n#include <unistd.h>\n"
+        "int main(void) {\n"
+        "    int rank; double x = 0; MPI_Comm part;\n"
+        "    MPI_Init(NULL, NULL);\n"
+        "    MPI_Comm_rank(MPI_COMM_WORLD, &rank);\n"
+        "    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &part);\n"
+        "    MPI_Barrier(MPI_COMM_WORLD);\n"
+        "    if (rank == 0) usleep(100000);\n"
+        "    for (int i = 0; i < 3; i++) MPI_Bcast(&x, 1, MPI_DOUBLE, 0, part);\n"
+        "    MPI_Comm_free(&part);\n"
+        "    MPI_Finalize();\n"
+        "    return 0;\n"
+        "}\n"
+    )
+    program = compiled(name, str(source))
+    table = tmp_path / "report.csv"
+    assert run(name, 4, "--report-to", str(table), "--", str(program)).returncode == 0
+    rows = [row for row in csv.DictReader(table.read_text().splitlines()) if row["collective"] == "bcast"]
+    assert {row["ranks"]: row["calls"] for row in rows} == {"0,2": "3", "1,3": "3"}
+    [late] = [row for row in rows if row["ranks"] == "0,2"]
+    # Rank 2 waits for rank 0, which comes late; the mean of both is half of that.
+    shortest, mean, longest = (float(late[f"{name}seconds"]) for name in ("shortest_", "", "longest_"))
+    assert longest > 0.08
+    assert mean == pytest.approx((shortest + longest) / 2, rel=1e-3)
+    text = run(name, 4, "--report", "--", str(program)).stderr
+    assert re.search(r"^bcast +2  MPI's own: no rule +8 to 15 +6 +0\.\d+  unnamed \(2 of them\)$", text, re.MULTILINE)
+    assert re.search(r"^collwise: the mean process spent 0\.\d+ of \d\.\d+ s within these calls", text, re.MULTILINE)
+
+
+@needs("openmpi")
+def test_a_profile_of_a_program_and_what_its_table_saves(tmp_path: Path) -> None:
+    """Nothing is changed in the run; the table that the profile writes is what libcollwise then runs."""
+    installation_of("openmpi")
+    command = [sys.executable, "-P", "-m", "collwise.studies"]
+    rules, report, tuned = tmp_path / "rules", tmp_path / "report.json", tmp_path / "tuned.json"
+    where = ["--platform", "gros", "--store", str(tmp_path / "store.sqlite")]
+    program = ["--", "latency", "--collectives", "bcast", "--sizes", "1MiB:1MiB", "--iterations", "2", "--warmup", "1"]
+    asked = [*arguments_of("openmpi"), "--procs", "4"]
+    words = [*command, "profile", *asked, *where, "--ppn", "1", "--rules", str(rules), "-o", str(report), *program]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=900)
+    assert done.returncode == 0, done.stderr
+    assert "A tuned table would save " in done.stdout
+    assert all("algorithm" not in row for row in json.loads(report.read_text())["rows"])
+    saved = re.search(r"^bcast 4 \d+ 1048576 (\w+)", rules.read_text(), re.MULTILINE)
+    assert saved is not None, rules.read_text()
+    words = [*command, "run", *asked, "--table", str(rules), "--report-to", str(tuned), *program]
+    assert subprocess.run(words, capture_output=True, text=True, timeout=900).returncode == 0
+    assert saved.group(1) in {row.get("algorithm") for row in json.loads(tuned.read_text())["rows"]}
+    words = [*command, "profile", "--report", str(report), "--after", str(tuned), *where]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=900)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"Saved by the mean process: ", done.stdout)

@@ -1,0 +1,137 @@
+"""collwise profile: what a report says, what would be saved, and what was."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from collwise.validation.selection.choice import Choice
+from collwise.validation.selection.decision_table import DecisionTable, Evidence, decisions_document
+from tests.studies.cli.model_commands import Capture, run
+
+CALL = {
+    "collective": "bcast", "communicator": "MPI_COMM_WORLD", "ranks": "0-15", "processes": 16, "processes_per_node": 1,
+    "mpis_own": "no rule", "least_bytes": 1048576, "most_bytes": 2097151, "mean_bytes": 1048576, "calls": 100,
+    "seconds": 0.4, "shortest_seconds": 0.3, "longest_seconds": 0.5,
+}  # fmt: skip
+PART = CALL | {
+    "collective": "allreduce", "communicator": "", "ranks": "0-6:2", "processes": 4, "least_bytes": 8, "most_bytes": 15,
+    "mean_bytes": 8, "calls": 1000, "seconds": 0.1,
+}  # fmt: skip
+STARTED = PART | {"collective": "iallreduce", "mpis_own": "non-blocking", "calls": 7, "seconds": 0.02}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    write("before.json", CALL, PART, STARTED)
+    return tmp_path
+
+
+def write(name: str, *rows: dict[str, object]) -> None:
+    Path(name).write_text(json.dumps({"collwise_report": 1, "processes": 16, "seconds": 2.0, "rows": rows}))
+
+
+def test_a_report_alone(capsys: Capture) -> None:
+    code, shown, _ = run("profile --report before.json", capsys)
+    assert code == 0
+    # 0.4 s of all processes, 0.1 and 0.02 s of a quarter of them.
+    assert "The mean process spent 430 ms of 2.00 s in collectives (21.5 %)." in shown
+    assert "ranks 0-6:2" in shown
+
+
+def test_expected_savings_on_a_platform(capsys: Capture) -> None:
+    asked = "profile --report before.json --platform gros --baseline openmpi-4.1 --store s.sqlite"
+    found = json.loads(run(f"{asked} --json --rules rules.txt", capsys)[1])
+    first, second, third = found["rows"]
+    assert first["saving_seconds"] == pytest.approx(0.4 * (1 - first["tuned_seconds"] / first["default_seconds"]))
+    assert first["saving_seconds"] > 0.05
+    assert first["share"] == pytest.approx(0.2)
+    assert (third["collective"], third["saving_seconds"]) == ("iallreduce", None)
+    assert found["saving_seconds"] == pytest.approx(first["saving_seconds"] + second["saving_seconds"] / 4)
+    assert found["left_out"] == ["7 calls of iallreduce on 4 processes: non-blocking, which libcollwise passes on"]
+    rules = [line for line in Path("rules.txt").read_text().splitlines() if line.startswith("bcast")]
+    tuned = first["tuned"].split(",")[0]
+    assert [line.split()[:5] for line in rules] == [
+        ["bcast", "16", "1", "0", "default"],
+        ["bcast", "16", "1", "1048576", tuned],
+        ["bcast", "16", "1", "2097152", "default"],
+        ["bcast", "17", "1", "0", "default"],
+    ]
+    text = run(asked, capsys)[1]
+    assert "A tuned table would save " in text
+
+
+def test_expected_savings_by_decisions(capsys: Capture) -> None:
+    default, tuned = Choice("scatter_allgather"), Choice("chain", 8192)
+    evidence = Evidence((default, tuned), (16,), (1048576,), (((0.004,),), ((0.001,),)))
+    table = DecisionTable("bcast", "gros", 1, "hand", {16: ((1048576, tuned),)}, evidence)
+    Path("d.json").write_text(json.dumps(decisions_document([table])))
+    asked = "profile --report before.json --decisions d.json --baseline openmpi-4.1"
+    code, shown, said = run(f"{asked} -o out.csv", capsys)
+    assert code == 0, said
+    assert "300 ms (x4.00)" in shown
+    assert "no saving known: 1000 calls of allreduce on 4 processes: the decisions have none for it" in shown
+    assert Path("out.csv").read_text().startswith("collective,communicator,ranks,")
+
+
+def test_what_a_later_run_saved(capsys: Capture) -> None:
+    ran = {key: value for key, value in CALL.items() if key != "mpis_own"} | {"algorithm": "chain", "seconds": 0.1}
+    write("after.json", ran, PART | {"seconds": 0.12})
+    asked = "profile --report before.json --after after.json"
+    rows = {row["collective"]: row for row in json.loads(run(f"{asked} --json", capsys)[1])["rows"]}
+    assert rows["bcast"]["ran"] == "chain"
+    assert rows["bcast"]["achieved_seconds"] == pytest.approx(0.3)
+    assert rows["allreduce"]["achieved_seconds"] == pytest.approx(-0.02)
+    assert "iallreduce" not in rows
+    code, shown, _ = run(asked, capsys)
+    assert code == 0
+    assert "Saved by the mean process: 295 ms." in shown  # a quarter of the processes lost 0.02 s
+
+
+def test_a_json_report_is_an_application(capsys: Capture) -> None:
+    asked = "whatif --platform gros --application before.json --change bandwidth=x2 --baseline openmpi-4.1 --json"
+    lines = json.loads(run(asked, capsys)[1])["lines"]
+    assert [(line["collective"], line["message_bytes"]) for line in lines] == [("bcast", 1048576), ("allreduce", 8)]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("", "give either a program to run, -- PROGRAM [ARGS], or --report FILE"),
+        ("--report before.json -- ls", "give either a program to run"),
+        ("-- ls", "running a program needs --library and --procs"),
+        ("--report nowhere.json", "cannot read nowhere.json: No such file"),
+        ("--report before.json --rules r.txt", "--rules needs --platform or --decisions"),
+        ("--report before.json --procs 4", "--procs is for a program that is run"),
+        ("--report before.json -o out.txt", "out.txt is neither .json nor .csv"),
+        ("--after before.json -- ls", "--after needs --report"),
+    ],
+)
+def test_wrong_usage_is_one_line(words: str, said: str, capsys: Capture) -> None:
+    code, _, error = run(f"profile {words}", capsys)
+    assert (code, error.count("\n")) == (2, 1), error
+    assert said in error
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("no json", "no JSON; make one with: collwise profile -o"),
+        ("[]", "no report of libcollwise in JSON"),
+        ('{"collwise_report": 1, "seconds": 1, "rows": []}', "no 'processes'"),
+        ('{"collwise_report": 1, "processes": 1, "seconds": -1, "rows": []}', "seconds is '-1'"),
+        (json.dumps({"collwise_report": 1, "processes": 4, "seconds": 1, "rows": [CALL, 7]}), "row 2: it is not"),
+        (
+            json.dumps({"collwise_report": 1, "processes": 4, "seconds": 1, "rows": [CALL | {"calls": 1.5}]}),
+            "row 1: calls is '1.5'; it is a whole number from 0 on",
+        ),
+    ],
+)
+def test_other_files_are_one_error(text: str, said: str, capsys: Capture) -> None:
+    Path("other.json").write_text(text)
+    code, _, error = run("profile --report other.json", capsys)
+    assert (code, error.count("\n")) == (2, 1)
+    assert said in error

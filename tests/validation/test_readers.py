@@ -1,0 +1,220 @@
+"""Whatever a file holds, its reader takes it or says in one line what is wrong: never a traceback."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from collwise.common.errors import CollwiseError
+from collwise.models.loading import load_models
+from collwise.models.parameter_file import FittedParameters
+from collwise.platforms import load, load_description, write_description
+from collwise.simulator.execution.host_lists import read_host_file
+from collwise.simulator.execution.interposed import LibraryOptions
+from collwise.simulator.store import Store
+from collwise.simulator.timing import Case, Configuration, Timing
+from collwise.validation.calibration.points import read_points
+from collwise.validation.exports.pgmpi import parse_profile
+from collwise.validation.measurement.imports import MissingFacts, import_file
+from collwise.validation.openmpi.rules_file import parse_rules
+from collwise.validation.selection.choice import Choice
+from collwise.validation.selection.decision_table import DecisionTable, Evidence, decisions_document, decisions_from
+from collwise.validation.whatif.application import read_report
+from collwise.validation.whatif.profile import read_profile
+from tests.models.parameter_examples import EXAMPLES, fitted
+
+ROW: dict[str, Any] = {
+    "collective": "bcast", "communicator": "MPI_COMM_WORLD", "ranks": "0-3", "processes": 4, "processes_per_node": 1,
+    "mpis_own": "no rule", "least_bytes": 8, "most_bytes": 15, "mean_bytes": 8.5, "calls": 3, "seconds": 0.1,
+    "shortest_seconds": 0.1, "longest_seconds": 0.2,
+}  # fmt: skip
+REPORT = """collwise: collectives of this run of 8 processes, counted once a call
+collective            processes  algorithm                  message bytes       calls     seconds  communicator
+bcast                         8  MPI's own: no rule      131072 to 262143           5    0.000100  MPI_COMM_WORLD
+ibarrier                      8  MPI's own: non-blocking                -           5    0.000100  unnamed (2 of them)
+"""
+PRF = """# pgtune profile
+MPI_Allgather
+16 # nb. of processes
+1 # nb. of mock-up impl.
+1 allgather_as_gather_bcast
+1 # nb. of ranges
+0 1024 1
+"""
+OSU = """# OSU MPI Broadcast Latency Test v5.9
+# Size       Avg Latency(us)
+1                       1.50
+8                       1.60
+"""
+POINTS = """kind,first,second,pairs,within_node,message_bytes,count,repetition,seconds
+ping_pong,0,1,1,0,8,1,0,1e-06
+"""
+RULES = "1 # collectives\n7 # bcast\n1 # counts\n4 # processes\n2 # sizes\n0 6 0 0\n65536 5 0 8192\n"
+
+
+def _decisions() -> str:
+    evidence = Evidence((Choice("binomial"),), (4, 8), (8, 64), (((1e-6, 2e-6), (3e-6, float("nan"))),))
+    table = DecisionTable("bcast", "gros", 1, "hand", {4: ((8, Choice("binomial")),)}, evidence)
+    return json.dumps(decisions_document([table]))
+
+
+def _store(path: Path) -> None:
+    with Store(path) as store:
+        for configuration in store.configurations():
+            store.timings_of(configuration.key)
+        list(store.rows(collective="bcast"))
+
+
+def _stored(folder: Path) -> bytes:
+    path = folder / "whole.sqlite"
+    with Store(path) as store:
+        made = Configuration("measured", "gros", "Open MPI", (("digest", "1"),))
+        store.add(made, [Timing(Case("bcast", "chain", 4, size), 1e-6, samples=(1e-6, 2e-6)) for size in (8, 16)])
+    return path.read_bytes()
+
+
+Reader = Callable[[Path], object]
+TEXTS: dict[str, tuple[str, Reader]] = {
+    "table": (
+        "# rules\nbcast 2 1 0 default\nbcast 2 1 8192 k_chain segment_bytes=8192 chains=3\n",
+        lambda path: LibraryOptions(path).check(),
+    ),
+    "report": (REPORT, read_report),
+    "profile": (json.dumps({"collwise_report": 1, "processes": 4, "seconds": 1.5, "rows": [ROW]}), read_profile),
+    "decisions": (_decisions(), decisions_from),
+    "prf": (PRF, lambda path: parse_profile(path.read_text(errors="replace"))),
+    "rules": (RULES, lambda path: parse_rules(path.read_text(errors="replace"))),
+    "platform": (write_description(load_description("gros")), load),
+    "hosts": ("node1 slots=4\nnode2:3 # why\nnode3\n", read_host_file),
+    "points": (POINTS, read_points),
+}
+TOKENS = ["0", "-1", "1e999", "nan", "99999999999999999999", "[", "]", "{", "}", '"', "=", "#", "\n", "\0", "é", "true"]
+EDITS = st.lists(
+    st.tuples(
+        st.floats(0, 1), st.integers(0, 12), st.one_of(st.sampled_from(TOKENS).map(str.encode), st.binary(max_size=6))
+    ),
+    min_size=1,
+    max_size=4,
+)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+def damaged(whole: bytes, edits: list[tuple[float, int, bytes]], end: float) -> bytes:
+    for place, length, new in edits:
+        at = int(place * len(whole))
+        whole = whole[:at] + new + whole[at + length :]
+    return whole[: int(end * len(whole)) + 1]
+
+
+def takes_or_refuses(reader: Reader, path: Path) -> None:
+    said = "nothing"
+    try:
+        reader(path)
+    except CollwiseError as problem:
+        said = str(problem).strip()
+    assert said
+    assert "\n" not in said or path.suffix == ".toml"  # a platform has a line for each problem
+
+
+quick = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_damaged_texts(name: str, tmp_path: Path) -> None:
+    text, reader = TEXTS[name]
+    path = tmp_path / ("file.toml" if name == "platform" else "file")
+    path.write_text(text, encoding="utf-8")
+    reader(path)
+
+    @quick
+    @given(EDITS, st.one_of(st.just(1.0), st.floats(0, 1)))
+    def check(edits: list[tuple[float, int, bytes]], end: float) -> None:
+        path.write_bytes(damaged(text.encode(), edits, end))
+        takes_or_refuses(reader, path)
+
+    check()
+
+
+@pytest.mark.parametrize("name", ["profile", "decisions"])
+def test_other_json(name: str, tmp_path: Path) -> None:
+    """Anything in place of any value of a document."""
+    text, reader = TEXTS[name]
+    path = tmp_path / "file"
+
+    @quick
+    @given(st.data(), VALUES)
+    def check(data: st.DataObject, value: Any) -> None:
+        document = {"whole": json.loads(text)}
+        inside: Any = document
+        while True:
+            keys = list(inside) if isinstance(inside, dict) else list(range(len(inside)))
+            key = data.draw(st.sampled_from(keys))
+            if not isinstance(inside[key], dict | list) or not inside[key] or data.draw(st.integers(0, 3)) == 0:
+                break
+            inside = inside[key]
+        inside[key] = value
+        path.write_text(json.dumps(document["whole"]), encoding="utf-8")
+        takes_or_refuses(reader, path)
+
+    check()
+
+
+@pytest.mark.parametrize("example", ["hockney", "lmo of pairs", "plogp"])
+def test_damaged_parameters(example: str, tmp_path: Path) -> None:
+    assert example in EXAMPLES
+    path = tmp_path / "file"
+    made: FittedParameters = fitted(example)
+    made.save(path)
+    whole = path.read_bytes()
+    load_models(path)
+
+    @quick
+    @given(EDITS, st.one_of(st.just(1.0), st.floats(0, 1)))
+    def check(edits: list[tuple[float, int, bytes]], end: float) -> None:
+        path.write_bytes(damaged(whole, edits, end))
+        takes_or_refuses(load_models, path)
+
+    check()
+
+
+def test_damaged_stores(tmp_path: Path) -> None:
+    whole = _stored(tmp_path)
+    path = tmp_path / "store.sqlite"
+    used = [at for at, byte in enumerate(whole) if byte]
+
+    @quick
+    @given(st.lists(st.tuples(st.sampled_from(used), st.integers(0, 255)), min_size=1, max_size=4), st.booleans())
+    def check(changes: list[tuple[int, int]], is_cut: bool) -> None:
+        content = bytearray(whole)
+        for at, byte in changes:
+            content[at] = byte
+        path.write_bytes(content[: changes[0][0] + 1] if is_cut else content)
+        takes_or_refuses(_store, path)
+
+    check()
+
+
+def test_damaged_output_of_other_programs(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    missing = MissingFacts("cluster", 4)
+    with Store(tmp_path / "store.sqlite") as store:
+        path.write_text(OSU)
+        import_file(path, store, missing)
+
+        @quick
+        @given(EDITS, st.one_of(st.just(1.0), st.floats(0, 1)))
+        def check(edits: list[tuple[float, int, bytes]], end: float) -> None:
+            path.write_bytes(damaged(OSU.encode(), edits, end))
+            takes_or_refuses(lambda file: import_file(file, store, missing), path)
+
+        check()

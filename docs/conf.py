@@ -1,0 +1,27 @@
+"""Sphinx builds the documentation as a site, and the manual page, from the pages in this folder."""
+
+from __future__ import annotations
+
+from importlib.metadata import version as version_of
+
+project = "collwise"
+author = "the authors of collwise"
+version = release = version_of("collwise")
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_click", "sphinx_copybutton"]
+myst_enable_extensions = ["fieldlist"]
+myst_heading_anchors = 4
+exclude_patterns = ["*.py"]
+nitpicky = False
+# Blocks of code without a language are shown as they are.
+highlight_language = "none"
+suppress_warnings = ["myst.header"]
+autodoc_member_order = "bysource"
+autodoc_typehints = "description"
+
+html_theme = "furo"
+html_title = "collwise"
+html_copy_source = False
+html_show_sourcelink = False
+copybutton_prompt_text = "$ "
+
+man_pages = [("commands", "collwise", "choose MPI collective algorithms before the hardware run", author, 1)]

@@ -21,7 +21,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLo
 from collwise.common.units import format_size
 from collwise.models.piecewise import Array
 from collwise.models.switch_points import NOBODY, Indices
-from collwise.studies.figures.style import algorithm_style
+from collwise.studies.figures.style import algorithm_style, ink
 from collwise.validation.selection.choice import Choice
 from collwise.validation.whatif.comparison import WhatIf
 from collwise.validation.whatif.limits import LIMITS
@@ -48,12 +48,12 @@ def whatif_figure(found: WhatIf, title: str) -> Figure:
     grid = found.before.grid
     choices = list(grid.candidates.values())
     used = _used(choices, found.before.best, found.after.best)
-    colours = _colours(grid.collective, [choices[index] for index in used])
+    colours = _colours([choices[index] for index in used])
     for axis, best in ((before, found.before.best), (after, found.after.best)):
         _choice_cells(axis, best, used, colours)
     for i, j in np.argwhere(found.changes_choice):
-        ink = _ink(colours[used.index(int(found.after.best[i, j]))])
-        after.text(j + 0.5, i + 0.5, "•", ha="center", va="center", color=ink)
+        dot = ink(colours[used.index(int(found.after.best[i, j]))])
+        after.text(j + 0.5, i + 0.5, "•", ha="center", va="center", color=dot)
     before.set_title("best choice before")
     after.set_title("best choice after (dots: another one)")
     _heat(ratio, found.time_ratio, _ratio_norm(found.time_ratio), "RdBu_r", "{:.2f}")
@@ -82,7 +82,7 @@ def sweep_figure(
     ratios = seconds / np.nanmin(seconds, axis=1)[:, None]
     figure, (above, below) = plt.subplots(2, 1, figsize=(8.4, 6.6), sharex=True, height_ratios=(3, 2))
     for index in _best_of_each_algorithm(sweep.choices, ratios):
-        colour, marker = algorithm_style(sweep.grid.collective, sweep.choices[index].algorithm)
+        colour, marker = algorithm_style(sweep.choices[index].algorithm)
         above.plot(
             factors, ratios[:, index], color=colour, marker=marker, markersize=4.5, label=sweep.choices[index].label
         )
@@ -118,7 +118,7 @@ def sweep_map(sweep: Sweep, message_bytes: int, unit: str, title: str) -> Figure
     best = sweep.best[:, :, sweep.grid.message_bytes.index(message_bytes)].T
     crossed = np.array([[sweep.choices.index(one.above) for one in sweep.crossovers]], dtype=np.int64)
     used = _used(sweep.choices, best, crossed)
-    colours = _colours(sweep.grid.collective, [sweep.choices[index] for index in used])
+    colours = _colours([sweep.choices[index] for index in used])
     rows = len(sweep.grid.procs)
     figure, axis = plt.subplots(figsize=(8.4, 1.9 + 0.28 * rows))
     low, high = sweep.factors.values[0], sweep.factors.values[-1]
@@ -129,8 +129,8 @@ def sweep_map(sweep: Sweep, message_bytes: int, unit: str, title: str) -> Figure
             if index in used:
                 axis.barh(row + 0.5, end - start, left=start, height=1, color=colours[used.index(index)], linewidth=0)
         for start, index in starts[1:]:
-            ink = _ink(colours[used.index(index)]) if index in used else "black"
-            axis.text(start, row + 0.5, f" x{start:.2g}", va="center", fontsize=8.5, color=ink)
+            colour = ink(colours[used.index(index)]) if index in used else "black"
+            axis.text(start, row + 0.5, f" x{start:.2g}", va="center", fontsize=8.5, color=colour)
     axis.set_ylim(0, rows)
     axis.set_yticks(np.arange(rows) + 0.5, [str(count) for count in sweep.grid.procs])
     axis.grid(axis="y", visible=False)
@@ -151,13 +151,11 @@ class LiveFigure:
     The axes, labels and colours are laid out once; `draw` only replaces the cells, so that it keeps up with a slider.
     """
 
-    def __init__(
-        self, collective: str, choices: Sequence[Choice], procs: Sequence[int], message_bytes: Sequence[int]
-    ) -> None:
+    def __init__(self, choices: Sequence[Choice], procs: Sequence[int], message_bytes: Sequence[int]) -> None:
         self._figure = Figure(figsize=(11, 4.6), layout="constrained")
         self._canvas = FigureCanvasAgg(self._figure)
         axes = self._figure.subplots(1, 2, sharex=True, sharey=True)
-        colours = _colours(collective, choices)
+        colours = _colours(choices)
         shape = (len(procs), len(message_bytes))
         self._best = axes[0].pcolormesh(
             np.zeros(shape), cmap=ListedColormap(colours), vmin=-0.5, vmax=len(choices) - 0.5
@@ -203,13 +201,13 @@ def _used(choices: Sequence[Choice], *maps: Indices) -> list[int]:
     return sorted(found, key=lambda index: (names.index(choices[index].algorithm), choices[index].segment_bytes))
 
 
-def _colours(collective: str, choices: Sequence[Choice]) -> list[str]:
+def _colours(choices: Sequence[Choice]) -> list[str]:
     """The colour of each choice: its algorithm's, lighter for smaller segments."""
     found = []
     for choice in choices:
         mine = sorted({one.segment_bytes for one in choices if one.algorithm == choice.algorithm}, reverse=True)
         white = _LIGHTEST * mine.index(choice.segment_bytes) / max(len(mine) - 1, 1)
-        colour = np.array(to_rgb(algorithm_style(collective, choice.algorithm)[0]))
+        colour = np.array(to_rgb(algorithm_style(choice.algorithm)[0]))
         found.append(to_hex(tuple(colour * (1 - white) + white)))
     return found
 
@@ -219,11 +217,6 @@ def _patches(labels: Sequence[str], colours: Sequence[str]) -> list[Patch]:
         Patch(facecolor=colour, edgecolor="#444444", linewidth=0.4, label=label)
         for label, colour in zip(labels, colours, strict=True)
     ]
-
-
-def _ink(colour: str) -> str:
-    """Black or white, whichever can be read on a colour."""
-    return "#000000" if np.dot(to_rgb(colour), (0.299, 0.587, 0.114)) > 0.5 else "#FFFFFF"
 
 
 def _numbered(best: Indices, used: Sequence[int]) -> Array:
@@ -254,8 +247,8 @@ def _heat(axis: Axes, values: Array, norm: Normalize, colours: str, digits: str)
         axis.figure.colorbar(mesh, ax=axis)
         return
     for i, j in np.argwhere(np.isfinite(values)):
-        ink = _ink(to_hex(mesh.cmap(norm(values[i, j]))))
-        axis.text(j + 0.5, i + 0.5, digits.format(values[i, j]), ha="center", va="center", fontsize=6.5, color=ink)
+        colour = ink(to_hex(mesh.cmap(norm(values[i, j]))))
+        axis.text(j + 0.5, i + 0.5, digits.format(values[i, j]), ha="center", va="center", fontsize=6.5, color=colour)
 
 
 def _label_cells(axes: np.ndarray, procs: Sequence[int], message_bytes: Sequence[int]) -> None:

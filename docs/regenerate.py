@@ -278,7 +278,7 @@ def validation() -> tuple[str, dict[str, Any]]:
 def report_of(folder: Path) -> str:
     """The tables of a run in that folder; its figures are copied to docs/figures."""
     text = (folder / "validation.md").read_text(encoding="utf-8")
-    for picture in folder.glob("validation-*.png"):
+    for picture in folder.glob("validation-*.svg"):
         shutil.copy(picture, DOCS / "figures" / picture.name)
     _, _, body = text.partition("\n\n")
     return f"\n{body.replace('](validation-', '](figures/validation-')}\n"

@@ -42,8 +42,9 @@ class Blank(NamedTuple):
     label: str
 
 
-NOT_TIMED = Blank("#FFFFFF", "////", "#BBBBBB", "not timed")
-NO_CHOICE = Blank("#E3E3E3", "....", "#777777", "no choice: no formula,\nor not in the catalogue")
+NOT_TIMED = Blank("#FFFFFF", "//", "#BBBBBB", "not timed")
+NO_CHOICE = Blank("#E3E3E3", "..", "#777777", "no choice: no formula,\nor not in the catalogue")
+NO_FORMULA = NO_CHOICE._replace(label="no formula, or no choice")
 
 
 def borders(centres: Sequence[int]) -> Array:

@@ -21,6 +21,7 @@ from collwise.models.piecewise import Array
 from collwise.models.switch_points import NOBODY, Indices
 from collwise.studies.figures.cells import (
     NO_CHOICE,
+    NO_FORMULA,
     NOT_TIMED,
     PERCENT,
     SLOWDOWNS,
@@ -143,6 +144,54 @@ def _heat_panels(
         figure.legend(handles=blank_patches(blanks), loc="outside lower center", ncols=2, fontsize=8.5,
                       handlelength=2.6, handleheight=1.5)  # fmt: skip
     return figure, axes
+
+
+def collective_maps(panels: Mapping[str, Mapping[tuple[str, int], float]], title: str, label: str) -> Figure:
+    """Maps of shares in percent, collectives by message sizes, one panel for each source.
+
+    Where no source has a value, nothing was timed; where one has none alone, it has no formula.
+    """
+    every = dict.fromkeys(point for values in panels.values() for point in values)
+    collectives, sizes = list(dict.fromkeys(name for name, _ in every)), sorted({size for _, size in every})
+    # From top to bottom, as in tables.
+    upwards, across = np.arange(len(collectives), -1.0, -1.0), np.arange(len(sizes) + 1.0)
+    cells = {
+        source: np.array([[values.get((name, size), np.nan) for size in sizes] for name in collectives])
+        for source, values in panels.items()
+    }
+    timed = ~np.isnan([*cells.values()]).all(axis=0)
+    figure, axes = panel_grid(len(panels), 0.3 * len(collectives) + 1.7, columns=2, width=0.46 * len(sizes) + 2.4)
+    blanks = []
+    for axis, (source, values) in zip(axes, cells.items(), strict=True):
+        heat(axis, across, upwards, percent_values(values), (SLOWDOWNS, PERCENT), percent_texts(values))
+        for blank, where in ((NOT_TIMED, ~timed), (NO_FORMULA, timed & np.isnan(values))):
+            if fill_blank(axis, across, upwards, where, blank):
+                blanks.append(blank)
+        axis.set(xlim=(0, len(sizes)), xticks=across[:-1] + 0.5, ylim=(0, len(collectives)), yticks=upwards[:-1] - 0.5)
+        axis.set_xticklabels(
+            [format_size(size) for size in sizes], rotation=50, fontsize=8, ha="right", rotation_mode="anchor"
+        )
+        axis.set_yticklabels(collectives)
+        axis.grid(False)
+        axis.set_title(source.replace("_", " "), fontsize=10)
+    if axes:
+        percent_bar(figure, axes, label, shrink=0.6)
+    if blanks:
+        figure.legend(handles=blank_patches(blanks), loc="outside lower center", ncols=2, fontsize=9,
+                      handlelength=2.6, handleheight=1.5)  # fmt: skip
+    figure.suptitle(title, fontsize=11)
+    return figure
+
+
+def panel_grid(count: int, height: float, columns: int, width: float) -> tuple[Figure, list[Axes]]:
+    """A figure with `count` panels in rows of `columns`; the last row may be shorter."""
+    wide = min(columns, max(1, count))
+    rows = -(-max(1, count) // wide)
+    figure, axes = plt.subplots(rows, wide, figsize=(width * wide, height * rows), squeeze=False)
+    flat = list(axes.flat)
+    for axis in flat[count:]:
+        axis.remove()
+    return figure, flat[:count]
 
 
 def _panels(titles: Sequence[str], procs: Sequence[int], sizes: Sequence[int]) -> tuple[Figure, list[Axes]]:

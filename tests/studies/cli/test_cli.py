@@ -376,7 +376,7 @@ def test_report_is_one_page_with_its_figures(here: Path) -> None:
     done = collwise("report", "--platform", "toy.toml", "--procs", "4,8", "-o", "report", cwd=here)
     assert done.returncode == 0, done.stderr
     page = (here / "report" / "report.html").read_text()
-    assert page.count("data:image/png;base64,") == 6
+    assert page.count("data:image/svg+xml;base64,") == 6
     assert "http://" not in page.replace("http://www.w3.org", "")
     assert "src=" in page
     assert "https://" not in page

@@ -36,7 +36,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">")
 _ALGORITHM_COLOURS = tuple("#999933" if colour == "#999999" else colour for colour in PALETTE)
 """Olive instead of grey, which stands for what has no value."""
 
-_HATCHES = ("//", "..", "xx", "\\\\", "++", "o", "--", "||")
+_HATCHES = ("//", "..", "xx", "o", "++", "\\\\", "--", "||")
 """Hatches by the power of two of a segment size, so that neighbouring sizes differ."""
 
 MOST_RATIO = 16.0

@@ -81,9 +81,8 @@ for change in ("bandwidth=x0.7", "latency=x2", "overheads=x2"):
 
 # %%
 for change, collective, mean, worst in lines:
-    here.conclude(
-        f"{collective}, if in truth {change}: the rules cost {mean * 100:.1f} % on the mean, {worst * 100:.1f} % at worst."
-    )
+    cost = f"{mean * 100:.1f} % on the mean, {worst * 100:.1f} % at worst"
+    here.conclude(f"{collective}, if in truth {change}: the rules cost {cost}.")
 here.text(
     "Measure next what costs most if it is wrong. `collwise calibrate` fits the description to messages between two "
     "nodes, which takes minutes; `collwise measure` times the algorithms themselves, and `collwise gain` the rules "

@@ -7,7 +7,7 @@ a cell whose value is zero, and the legend explains those that occur.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib import colormaps
@@ -107,7 +107,7 @@ def heat(
     """Coloured cells, white where a value is nan, with texts in an ink that can be read on the colour."""
     chosen, norm = colours
     # Lines around cells with texts, so that white ones are cells too.
-    lines = {"edgecolors": "#DDDDDD", "linewidth": 0.6} if texts else {"linewidth": 0}
+    lines: dict[str, Any] = {"edgecolors": "#DDDDDD", "linewidth": 0.6} if texts else {"linewidth": 0}
     axis.pcolormesh(across, upwards, np.ma.masked_invalid(values), cmap=chosen, norm=norm, **lines)
     for (i, j), text in texts.items():
         at = tuple((edges[k] + edges[k + 1]) / 2 for edges, k in ((across, j), (upwards, i)))

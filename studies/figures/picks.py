@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib import pyplot as plt
@@ -175,14 +175,18 @@ def markers_and_lines(
             colour, marker = algorithm_style(name)
             known = np.asarray(given, dtype=float) / best
             largest = max(largest, float(np.nanmax(known, initial=1.0)))
-            style = {"linestyle": "-", "linewidth": 1.0} if is_line else {"linestyle": "", "marker": marker, "ms": 5.5}
+            style: dict[str, Any] = {"linestyle": "-", "linewidth": 1.0}
+            if not is_line:
+                style = {"linestyle": "", "marker": marker, "markersize": 5.5}
             times.plot(sizes, given, color=colour, **style)
             ratios.plot(sizes, known, color=colour, **style)
             if errors is not None and not is_line:
                 times.errorbar(sizes, given, yerr=errors[name], fmt="none", color=colour, capsize=2.5, elinewidth=1)
     keys = []
     if builtin is not None:
-        own = {"linestyle": "", "marker": "_", "ms": 14, "markeredgewidth": 1.5, "color": "#444444"}
+        own: dict[str, Any] = {
+            "linestyle": "", "marker": "_", "markersize": 14, "markeredgewidth": 1.5, "color": "#444444",
+        }  # fmt: skip
         times.plot(sizes, builtin, **own)
         ratios.plot(sizes, np.asarray(builtin) / _least(list(markers.values())), **own)
         keys.append(Line2D([], [], label="MPI's own choice", **own))

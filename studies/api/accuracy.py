@@ -119,7 +119,7 @@ def accuracy(
     cut = None if segments is None else arguments.sizes(segments)
     given = None if sizes is None else arguments.sizes(sizes)
     with arguments.opened(context) as simulations:
-        compared = {}
+        compared: dict[str, tuple[CaseGrid, Array | None, str]] = {}
         for name in names:
             found = _measured(simulations.store, where, name, (counts, given, cut), ppn)
             if found is None and counts is None:

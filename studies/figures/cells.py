@@ -18,9 +18,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch, PathPatch
 from matplotlib.path import Path
 from matplotlib.ticker import NullLocator
+from numpy.typing import NDArray
 
 from collwise.models.piecewise import Array
-from collwise.models.switch_points import Indices
 from collwise.studies.figures.style import ink
 
 _MOST_EVEN = 16
@@ -73,7 +73,7 @@ def cell_axis(axis: Axes, direction: str, centres: Sequence[int], labels: Mappin
 
 
 def fill(
-    axis: Axes, across: Array, upwards: Array, where: Array | Indices, face: str, hatch: str = "", edge: str = ""
+    axis: Axes, across: Array, upwards: Array, where: NDArray[np.bool_], face: str, hatch: str = "", edge: str = ""
 ) -> None:
     """The cells where a condition holds, as one shape: cells of their own would show their seams."""
     rows, columns = np.nonzero(where)
@@ -86,7 +86,7 @@ def fill(
     axis.add_patch(PathPatch(shape, facecolor=face, hatch=hatch, edgecolor=edge or face, linewidth=0))
 
 
-def fill_blank(axis: Axes, across: Array, upwards: Array, where: Array | Indices, blank: Blank) -> bool:
+def fill_blank(axis: Axes, across: Array, upwards: Array, where: NDArray[np.bool_], blank: Blank) -> bool:
     """Marks cells that have no value; returns whether there are any."""
     fill(axis, across, upwards, where, blank.face, blank.hatch, blank.edge)
     return bool(np.any(where))

@@ -15,6 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Colormap, LogNorm, Normalize
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
+from numpy.typing import NDArray
 
 from collwise.common.units import format_size
 from collwise.models.piecewise import Array
@@ -49,7 +50,7 @@ class Slowdowns(NamedTuple):
     """The slowdown of a source's choices, shape (P, m), and whether it chooses anything at each point."""
 
     slowdown: Array
-    chosen: Indices
+    chosen: NDArray[np.bool_]
 
 
 def decision_figure(maps: DecisionMaps, title: str) -> Figure:

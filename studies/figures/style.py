@@ -84,7 +84,8 @@ def _algorithm_styles() -> dict[str, tuple[str, str]]:
         taken = Counter(colour for other, colour in colours.items() if any(other in some for some in beside))
         everywhere = Counter(colours.values())
         colours[name] = min(range(len(_ALGORITHM_COLOURS)), key=lambda colour: (taken[colour], everywhere[colour]))
-    styles, used = {}, Counter[int]()
+    styles: dict[str, tuple[str, str]] = {}
+    used: Counter[int] = Counter()
     for name, colour in colours.items():
         styles[name] = (_ALGORITHM_COLOURS[colour], MARKERS[(colour + used[colour]) % len(MARKERS)])
         used[colour] += 1

@@ -99,12 +99,12 @@ def _pictures(tuning: Tuning, collective: str, result: ComparisonResult) -> Iter
     stem, maker = f"{tuning.platform.name}-{collective}", result.sweep.configuration.maker
     points = [(row.procs, row.message_bytes) for row in result.rows]
     rules = {(one.procs, one.message_bytes): one.rules for one in tuning.gains(collective)}
-    sources = {
+    sources: dict[str, list[Pick | None]] = {
         "the model chooses": [row.model for row in result.rows],
         f"{result.baseline.title} chooses untuned": [row.baseline for row in result.rows],
         "the rules choose": [rules.get(point) for point in points],
     }
-    panels = {f"fastest by {maker}": [row.best for row in result.rows], **sources}
+    panels: dict[str, list[Pick | None]] = {f"fastest by {maker}": [row.best for row in result.rows], **sources}
     every = [pick.choice for picks in panels.values() for pick in picks if pick is not None and not pick.missing]
     methods = [*grid.candidates.values(), *dict.fromkeys(one for one in every if one not in grid.candidates.values())]
     chosen = {name: _winners(result, picks, methods) for name, picks in panels.items()}

@@ -34,7 +34,7 @@ def main() -> int:
     for collective in sys.argv[1:] or ["allreduce"]:
         started = time.perf_counter()
         live = collwise.live_map("gros", collective, procs=PROCS, sizes=SIZES)
-        figure = LiveFigure(collective, live.choices, PROCS, SIZES)
+        figure = LiveFigure(live.choices, PROCS, SIZES)
         recorded = time.perf_counter() - started
         timing, drawing, used = [], [], []
         for factor in MOVES:

@@ -2,12 +2,13 @@
 
     .venv/bin/python docs/regenerate.py [PAGE...]
 
-Pages: algorithms, crosscheck, models, evaluation, validation, results, luo2020, whatif, applications.
+Pages: algorithms, crosscheck, models, evaluation, validation, results, luo2020, whatif, applications, notebooks.
 
 Without names it writes all pages, which takes more than an hour, most of it for the evaluation of models, for a study's
 simulations of thousands of processes, and for measuring on test beds, which needs the right to create network
 namespaces. `results` includes the README's block of results, `validation` that of measured times. Nothing that it
-writes is edited by hand. docs/engines.md is written by benchmarks/engines.py.
+writes is edited by hand. docs/engines.md is written by benchmarks/engines.py, pictures of the report by
+docs/screenshots.py.
 """
 
 from __future__ import annotations
@@ -59,6 +60,7 @@ README = DOCS.parent / "README.md"
 COUNTED_PROCS = range(2, 34)
 SHOWN_PROCS = 16
 EVALUATED = ("boba", "frodo", "grisou", "gros")
+NOTEBOOKS = ("getting_started", "model_accuracy", "own_cluster", "whatif")
 NOTE = "<!-- Written by docs/regenerate.py; do not edit. -->\n"
 
 
@@ -73,6 +75,7 @@ def main() -> int:
         "luo2020": lambda: write_study("luo2020"),
         "whatif": write_whatif,
         "applications": write_applications,
+        "notebooks": write_notebooks,
     }
     if unknown := [name for name in sys.argv[1:] if name not in pages]:
         print(f"unknown page '{unknown[0]}'; valid: {', '.join(pages)}", file=sys.stderr)
@@ -117,13 +120,22 @@ def write_results() -> None:
     write(README, replaced(README.read_text(encoding="utf-8"), "results", readme_block(tunings)))
 
 
-def write_study(name: str) -> None:
-    """Runs a study with the stored times, and writes its page and figures."""
+def write_study(name: str, page: str = "", *options: str) -> None:
+    """Runs a study with the stored times, and writes its page, by default of its name, and figures."""
+    page = page or name
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([sys.executable, "-m", "collwise.studies", "study", name, "-o", folder], check=True)
-        write(DOCS / f"{name}.md", study_page(name, Path(folder, f"{name}.md").read_text(encoding="utf-8")))
+        command = [sys.executable, "-m", "collwise.studies", "study", name, "-o", folder, *options]
+        subprocess.run(command, check=True)
+        write(DOCS / f"{page}.md", study_page(page, Path(folder, f"{name}.md").read_text(encoding="utf-8")))
         for figure in Path(folder).glob("*.png"):
-            shutil.copy(figure, DOCS / "figures" / f"{name}-{figure.name}")
+            shutil.copy(figure, DOCS / "figures" / f"{page}-{figure.name}")
+
+
+def write_notebooks() -> None:
+    """Writes the notebooks about questions, with what their cells show, from an empty store each."""
+    for name in NOTEBOOKS:
+        with tempfile.TemporaryDirectory() as folder:
+            write_study(name, f"notebook-{name.replace('_', '-')}", "--store", str(Path(folder, "timings.sqlite")))
 
 
 def study_page(name: str, page: str) -> str:
@@ -278,7 +290,7 @@ def validation() -> tuple[str, dict[str, Any]]:
 def report_of(folder: Path) -> str:
     """The tables of a run in that folder; its figures are copied to docs/figures."""
     text = (folder / "validation.md").read_text(encoding="utf-8")
-    for picture in folder.glob("validation-*.png"):
+    for picture in folder.glob("validation-*.svg"):
         shutil.copy(picture, DOCS / "figures" / picture.name)
     _, _, body = text.partition("\n\n")
     return f"\n{body.replace('](validation-', '](figures/validation-')}\n"

@@ -22,6 +22,7 @@ import pytest
 from collwise.common.errors import UsageError
 from collwise.simulator.execution.installations import mpi_installation, simgrid_directory, smpi_installation
 from collwise.validation.testbed import namespaces
+from tests.browser import NAMES, executable
 
 ROOT = Path(__file__).resolve().parents[1]
 MPICH_ARCHIVE = Path("/usr/lib", f"{os.uname().machine}-linux-gnu", "libmpich.a")
@@ -132,6 +133,7 @@ CAPABILITIES: Mapping[str, Capability] = {
     "openmpi-known": Capability("Open MPI 4.1 or 5.0", _lacks_known_openmpi),
     "mpich-archive": Capability("MPICH's static library", _lacks(MPICH_ARCHIVE, f"no {MPICH_ARCHIVE}")),
     "pyarrow": Capability("Parquet files", lambda: "" if find_spec("pyarrow") else "pyarrow is not installed"),
+    "browser": Capability("a browser", lambda: "" if executable() else f"none of {', '.join(NAMES)} on PATH"),
     "hpcc": _commands("the HPC Challenge benchmark", "hpcc"),
     "fortran": _commands("Fortran", "gfortran"),
     "mpi4py": Capability("the system's mpi4py", _lacks_mpi4py),

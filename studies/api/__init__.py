@@ -10,6 +10,7 @@ The public interface, for notebooks and scripts (docs/python.md has examples):
     prune(platform=name)                   deletes times from the store
     fit(platform)                          a model whose parameters are estimated there
     predict(model, collective, procs)      predicted times, a DataFrame
+    accuracy(platform, collective)         which model or simulation to trust, by collective and message size
     select(collective, model)              decisions: which algorithm for which P and message size
     time_tasks(collective, platform)       times of the tasks of a hierarchical collective
     model_tasks(collective, platform)      the cost model of tasks beside whole collectives
@@ -37,6 +38,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collwise.accuracy import AccuracyResult, accuracy
     from collwise.applications import application
     from collwise.arguments import platform, session
     from collwise.common.errors import CollwiseError, UsageError
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
     from collwise.timings import measure, measure_adaptively, simulate
 
 __all__ = [
+    "AccuracyResult",
     "CollwiseError",
     "Decisions",
     "FittedModel",
@@ -56,6 +59,7 @@ __all__ = [
     "SweepResult",
     "UsageError",
     "WhatIfResult",
+    "accuracy",
     "achieved",
     "application",
     "configurations",
@@ -81,6 +85,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "accuracy": ("AccuracyResult", "accuracy"),
     "applications": ("application",),
     "arguments": ("platform", "session"),
     "common.errors": ("CollwiseError", "UsageError"),

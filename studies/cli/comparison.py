@@ -31,7 +31,7 @@ from collwise.studies.cli.declare import (
     group,
     option,
 )
-from collwise.studies.cli.output import check_failed, print_json, print_table
+from collwise.studies.cli.output import check_failed, own_command, print_json, print_table
 from collwise.studies.cli.sources import Asked, compare_sources, parse_sources
 from collwise.studies.reports.comparison_table import summary_line, table_columns, table_row
 from collwise.validation.exports.formats import FORMATS
@@ -391,7 +391,7 @@ def report(
     By predicted times the rules hold for every P, to the byte; by simulated times they are made from those that the
     report compares, and hold from each of --procs up to the next one.
     """
-    from collwise.studies.reports.report import sections_of, write_report, write_rules
+    from collwise.studies.reports.report import measurements, sections_of, write_report, write_rules
     from collwise.validation.selection.tuning import decided, tune
 
     if model is None:
@@ -402,9 +402,10 @@ def report(
         tuning = tune(
             platform, collectives, procs, context, baseline, processes_per_node=ppn, segments=segments, model=model
         )
+        measured = measurements(context.store, tuning)
     tuning = decided(tuning, by)
     write_rules([tuning], output)
-    page = write_report([tuning], output, [sections_of(tuning)])
+    page = write_report([tuning], output, [sections_of(tuning, measured)], own_command())
     click.echo(f"report: {page}")
     if tuning.failures:
         raise CollwiseError(f"{counted(tuning.failures, 'case')} failed; their rows are left out")

@@ -14,7 +14,7 @@ from collwise.common.units import format_seconds, format_size
 from collwise.platforms import load
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import FOLDER, command, option
-from collwise.studies.cli.output import print_table, stdout_console
+from collwise.studies.cli.output import own_command, print_table, stdout_console
 from collwise.studies.cli.rules_check import check_all
 from collwise.studies.reports.comparison_table import summary_line, table_columns, table_row
 from collwise.studies.reports.engine_table import agreement_line, engine_columns, engine_rows, library_line
@@ -61,7 +61,7 @@ def demo(
         write_rules(tunings, output)
         # Open MPI runs in its own processes while the figures are drawn.
         checks = check_all(rules_path(output, tunings[0], "4.1"), list(tunings[0].decisions.values()))
-        page = write_report(tunings, output, [sections.result() for sections in drawn])
+        page = write_report(tunings, output, [sections.result() for sections in drawn], own_command())
     click.echo("Open MPI, run here with the rules of Grisou:")
     wrong = 0
     for line, ok in checks:

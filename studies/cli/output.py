@@ -9,6 +9,7 @@ import json
 import math
 import os
 import re
+import shlex
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -37,6 +38,11 @@ _BETWEEN_WORDS = re.compile(rf"(?<![0-9]) | (?!(?:{_UNITS})(?:[\s,;)]|$))")
 _BORDERS_PER_COLUMN = 3
 # The interval at which a sweep without a terminal reports its progress.
 _TELL_EVERY_SECONDS = 30.0
+
+
+def own_command() -> str:
+    """The command that runs, as a shell takes it."""
+    return shlex.join(["collwise", *sys.argv[1:]])
 
 
 def stdout_console() -> Console:

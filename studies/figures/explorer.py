@@ -30,7 +30,7 @@ class Explorer:
     def __init__(self, live: LiveMap) -> None:
         self._live = live
         grid = live.grid
-        self._figure = LiveFigure(grid.collective, live.choices, grid.procs, grid.message_bytes)
+        self._figure = LiveFigure(live.choices, grid.procs, grid.message_bytes)
         self.bandwidth, self.latency, self.reduction = (
             _slider(widgets.FloatLogSlider, name, value=1.0, base=2, min=-3, max=3, step=0.25)
             for name in ("bandwidth x", "latency x", "reduction x")

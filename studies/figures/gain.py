@@ -5,43 +5,56 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from matplotlib import colormaps
 from matplotlib import pyplot as plt
-from matplotlib.colors import TwoSlopeNorm
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
 from collwise.common.units import format_size
+from collwise.studies.figures.cells import NO_CHOICE, NOT_TIMED, blank_patches, cell_axis, fill_blank, heat
 from collwise.validation.measurement.gain import LIBCOLLWISE, RULES, GainRow
 
-# The colours end at twice as fast and at half as fast.
-_MOST = 1.0
+_MOST = 2.0
+"""The colours end at twice as fast and at half as fast."""
+
+_TICKS = (0.5, 0.7, 1, 1.4, 2)
+_NOT_BY_RULES = NO_CHOICE._replace(label="rules cannot say the choice")
 
 
 def gain_figure(rows: Sequence[GainRow], title: str) -> Figure:
     """Speed-ups over Open MPI's default at one P; those in brackets lie within the confidence intervals."""
     names = list(dict.fromkeys(row.collective for row in rows))
     sizes = sorted({row.message_bytes for row in rows})
-    by_key = {(row.collective, row.message_bytes): row for row in rows}
-    width, height = 2.4 + 1.5 * len(sizes), 1.3 + 0.42 * len(names)
+    # From top to bottom, as in tables.
+    upwards, across = np.arange(len(names), -1.0, -1.0), np.arange(len(sizes) + 1.0)
+    width, height = 2.6 + 1.5 * len(sizes), 2.0 + 0.36 * len(names)
     figure, axes = plt.subplots(1, 2, figsize=(max(width, 8.0), height), sharey=True)
-    norm = TwoSlopeNorm(0, -_MOST, _MOST)
+    colours = (colormaps["RdBu"], LogNorm(1 / _MOST, _MOST))
+    blanks = []
     for axis, way, heading in zip(axes, (RULES, LIBCOLLWISE), ("Open MPI by rules file", "libcollwise"), strict=True):
         gains = np.full((len(names), len(sizes)), np.nan)
-        for (name, size), row in by_key.items():
-            gains[names.index(name), sizes.index(size)] = row.speedup(way)
-        picture = axis.imshow(np.log2(gains), norm=norm, cmap="RdBu", aspect="auto")
-        for (name, size), row in by_key.items():
-            gain = row.speedup(way)
-            text = "–" if np.isnan(gain) else f"{gain:.2f}" if row.significant(way) else f"({gain:.2f})"
-            dark = not np.isnan(gain) and abs(np.log2(gain)) > 0.65 * _MOST
-            where = sizes.index(size), names.index(name)
-            axis.text(*where, text, ha="center", va="center", fontsize=8.5, color="white" if dark else "black")
-        axis.set_xticks(range(len(sizes)), [format_size(size) for size in sizes], rotation=45, ha="right")
-        axis.set_yticks(range(len(names)), names)
-        axis.grid(False)
+        measured = np.zeros_like(gains, dtype=bool)
+        texts = {}
+        for row in rows:
+            at = names.index(row.collective), sizes.index(row.message_bytes)
+            gains[at], measured[at] = row.speedup(way), True
+            if np.isfinite(gains[at]):
+                texts[at] = f"{gains[at]:.2f}" if row.significant(way) else f"({gains[at]:.2f})"
+        heat(axis, across, upwards, gains, colours, texts)
+        for blank, where in ((NOT_TIMED, ~measured), (_NOT_BY_RULES, measured & np.isnan(gains))):
+            if fill_blank(axis, across, upwards, where, blank):
+                blanks.append(blank)
+        cell_axis(axis, "x", sizes, {size: format_size(size) for size in sizes})
+        axis.set(ylim=(0, len(names)), yticks=upwards[:-1] - 0.5, yticklabels=names)
         axis.set_title(heading, fontsize=10)
         axis.set_xlabel("message size m")
-    bar = figure.colorbar(picture, ax=axes, ticks=[-1, -0.5, 0, 0.5, 1])
-    bar.ax.set_yticklabels(["0.5", "0.71", "1", "1.41", "2"])
-    bar.set_label("default time / time")
-    figure.suptitle(title, fontsize=11)
+    bar = figure.colorbar(ScalarMappable(colours[1], colours[0]), ax=axes, extend="both", aspect=16)
+    bar.set_ticks(_TICKS, labels=[f"{tick:g}" for tick in _TICKS])
+    bar.ax.minorticks_off()
+    bar.set_label("default time / time\n(above 1: faster)")
+    if blanks:
+        figure.legend(handles=blank_patches(blanks), loc="outside lower center", ncols=2, fontsize=9,
+                      handlelength=2.6, handleheight=1.5)  # fmt: skip
+    figure.suptitle(f"{title}\nin brackets: within the confidence intervals", fontsize=11)
     return figure

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from collwise.common.units import format_size
-from collwise.studies.figures.style import MARKERS, PALETTE, seconds_axis, size_axis
+from collwise.studies.figures.style import PALETTE, algorithm_style, seconds_axis, size_axis
 from collwise.validation.measurement.irregular_regions import Regions, Series, least_times
 
 
@@ -41,10 +41,10 @@ def _singles(axis: Axes, series: Series, title: str, marks: dict[str, int | None
 
 def _algorithms(axis: Axes, found: Regions, marks: dict[str, int | None]) -> None:
     sizes = np.array(found.gather.message_bytes)
-    for number, series in enumerate(found.compared):
+    for series in found.compared:
         here = np.array(series.message_bytes)
-        colour = PALETTE[number]
-        axis.plot(here, series.seconds.mean(axis=0), "-", color=colour, marker=MARKERS[number], label=series.algorithm)
+        colour, marker = algorithm_style(series.algorithm)
+        axis.plot(here, series.seconds.mean(axis=0), "-", color=colour, marker=marker, label=series.algorithm)
         repeated = np.broadcast_to(here, series.seconds.shape)
         axis.plot(repeated.ravel(), series.seconds.ravel(), ".", color=colour, alpha=0.35, markersize=4)
     _finish(axis, "gather algorithms: mean and every repetition", sizes, marks)

@@ -1,38 +1,62 @@
 """Decision maps and maps of slowdowns over (m, P), drawn as in figures 6 and 7 of Pješivac-Grbović et al. 2007.
 
-Colours tell algorithms apart (Okabe and Ito's palette), hatches segment sizes.
+Colours tell algorithms apart, hatches segment sizes; both are the same in every figure.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
+from matplotlib import colormaps
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
-from matplotlib.colors import LogNorm, to_rgb
+from matplotlib.colors import Colormap, LogNorm, Normalize
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.patches import Patch, PathPatch
-from matplotlib.path import Path
-from matplotlib.ticker import NullFormatter, NullLocator
+from numpy.typing import NDArray
 
+from collwise.common.units import format_size
 from collwise.models.piecewise import Array
 from collwise.models.switch_points import NOBODY, Indices
-from collwise.studies.figures.style import PALETTE, size_axis
+from collwise.studies.figures.cells import (
+    NO_CHOICE,
+    NO_FORMULA,
+    NOT_TIMED,
+    PERCENT,
+    SLOWDOWNS,
+    Blank,
+    blank_patches,
+    borders,
+    cell_axis,
+    fill,
+    fill_blank,
+    heat,
+    percent_bar,
+    percent_texts,
+    percent_values,
+)
+from collwise.studies.figures.style import choice_patches, choice_style
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.maps import DecisionMaps
 
-_HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++++", "oo")
 _MOST_COLUMNS = 3
-_WHITE_BELOW_PERCENT, _WORST_PERCENT = 5, 300
-_PERCENT_TICKS = (5, 10, 20, 50, 100, 200, 300)
+_MOST_LABELS = 6
+_CLOSENESS = colormaps["GnBu"].with_extremes(under="white")
+
+
+class Slowdowns(NamedTuple):
+    """The slowdown of a source's choices, shape (P, m), and whether it chooses anything at each point."""
+
+    slowdown: Array
+    chosen: NDArray[np.bool_]
 
 
 def decision_figure(maps: DecisionMaps, title: str) -> Figure:
     """The best method at every (m, P): a panel for simulation and one for each model."""
     panels = {"simulation": maps.best} | {_title(maps, name): found.winners for name, found in maps.maps.items()}
-    return method_map(panels, maps.methods, maps.grid.procs, maps.grid.message_bytes, title)
+    return method_map(panels, maps.methods, maps.grid.procs, maps.grid.message_bytes, title, timed="simulation")
 
 
 def method_map(
@@ -41,23 +65,28 @@ def method_map(
     procs: Sequence[int],
     sizes: Sequence[int],
     title: str = "",
+    timed: str = "",
 ) -> Figure:
-    """Maps of the method chosen at every (m, P): indices into `methods` of shape (P, m), by title of the panel."""
+    """Maps of the method chosen at every (m, P): indices into `methods` of shape (P, m), by title of the panel.
+
+    In the panel `timed`, of the best by its times, a point without a method was not timed; in others the source
+    chooses nothing there.
+    """
     found = {int(index) for winners in panels.values() for index in np.unique(winners)} - {NOBODY}
     names = list(dict.fromkeys(method.algorithm for method in methods))
     used = sorted(found, key=lambda index: (names.index(methods[index].algorithm), methods[index].segment_bytes))
-    styles = _styles([methods[index] for index in used])
-    figure, axes = _panels(len(panels), procs, sizes)
+    figure, axes = _panels(list(panels), procs, sizes)
+    across, upwards = borders(sizes), borders(procs)
+    blanks = []
     for axis, (name, winners) in zip(axes, panels.items(), strict=False):
-        axis.set_title(name)
-        for index, style in zip(used, styles, strict=True):
-            _fill(axis, _edges(procs, sizes), winners == index, *style)
-    handles = [
-        Patch(facecolor=colour, hatch=hatch, edgecolor=ink, linewidth=0, label=methods[index].label)
-        for index, (colour, hatch, ink) in zip(used, styles, strict=True)
-    ]
+        for index in used:
+            fill(axis, across, upwards, winners == index, *choice_style(methods[index]))
+        blank = NOT_TIMED if name == timed else NO_CHOICE
+        if fill_blank(axis, across, upwards, winners == NOBODY, blank):
+            blanks.append(blank)
     figure.legend(
-        handles=handles, loc="outside right upper", title="algorithm, segments", alignment="left",
+        handles=[*choice_patches([methods[index] for index in used]), *blank_patches(blanks)],
+        loc="outside right upper", title="algorithm, segments", alignment="left",
         handlelength=2.6, handleheight=1.5, fontsize=9,
     )  # fmt: skip
     if title:
@@ -71,92 +100,131 @@ def _title(maps: DecisionMaps, name: str) -> str:
 
 def slowdown_figure(maps: DecisionMaps, title: str) -> Figure:
     """The slowdown of the picks of each model and the library against the best method, in percent: a panel for each."""
-    sizes, procs = _edges(maps.grid.procs, maps.grid.message_bytes)
-    figure, axes = _panels(len(maps.maps), maps.grid.procs, maps.grid.message_bytes)
-    colours = plt.get_cmap("viridis_r").with_extremes(under="white", bad="#BBBBBB")
-    mesh = None
-    for axis, (name, found) in zip(axes, maps.maps.items(), strict=False):
-        axis.set_title(_title(maps, name))
-        percent = np.where(np.isnan(found.slowdown), np.nan, np.maximum(found.slowdown * 100, 1e-9))
-        norm = LogNorm(_WHITE_BELOW_PERCENT, _WORST_PERCENT)
-        mesh = axis.pcolormesh(sizes, procs, percent, cmap=colours, norm=norm, linewidth=0)
-    if mesh is not None:
-        bar = figure.colorbar(mesh, ax=axes, extend="both", ticks=_PERCENT_TICKS)
-        bar.ax.set_yticklabels([str(value) for value in _PERCENT_TICKS])
-        bar.ax.yaxis.set_minor_locator(NullLocator())
-        bar.set_label(f"slowdown in percent\n(white: below {_WHITE_BELOW_PERCENT}; grey: no pick)", fontsize=9)
-    figure.suptitle(title, fontsize=11, wrap=True)
+    panels = {
+        _title(maps, name): Slowdowns(found.slowdown, found.winners != NOBODY) for name, found in maps.maps.items()
+    }
+    return slowdown_map(panels, maps.grid.procs, maps.grid.message_bytes, title)
+
+
+def slowdown_map(
+    panels: Mapping[str, Slowdowns], procs: Sequence[int], sizes: Sequence[int], title: str = ""
+) -> Figure:
+    """Maps of slowdowns against the best in percent, by title of the panel, with digits in large cells."""
+    colours = (SLOWDOWNS, PERCENT)
+    figure, axes = _heat_panels(panels, procs, sizes, colours)
+    if axes:
+        percent_bar(figure, axes, "slowdown against the best (%)")
+    if title:
+        figure.suptitle(title, fontsize=11, wrap=True)
     return figure
 
 
-def _styles(choices: Sequence[Choice]) -> list[tuple[str, str, str]]:
-    """The colour, the hatch and the hatch's colour of each method."""
-    algorithms = list(dict.fromkeys(choice.algorithm for choice in choices))
-    segments = sorted({choice.segment_bytes for choice in choices} | {0})
-    styles = []
-    for choice in choices:
-        colour = PALETTE[algorithms.index(choice.algorithm) % len(PALETTE)]
-        light = np.dot(to_rgb(colour), (0.299, 0.587, 0.114)) > 0.55
-        hatch = _HATCHES[segments.index(choice.segment_bytes) % len(_HATCHES)]
-        styles.append((colour, hatch, "#000000" if light else "#FFFFFF"))
-    return styles
+def closeness_map(panels: Mapping[str, Array], procs: Sequence[int], sizes: Sequence[int], title: str = "") -> Figure:
+    """By how many percent the best choice of another algorithm is slower than the best: the paler, the closer."""
+    asked = {name: Slowdowns(values, np.isfinite(values)) for name, values in panels.items()}
+    figure, _ = _heat_panels(asked, procs, sizes, (_CLOSENESS, LogNorm(1, 300)), NOT_TIMED)
+    if title:
+        figure.suptitle(title, fontsize=11, wrap=True)
+    return figure
 
 
-def _panels(count: int, procs: Sequence[int], sizes: Sequence[int]) -> tuple[Figure, list[Axes]]:
-    """Panels with common axes; those of the last row that are not needed are hidden."""
+def _heat_panels(
+    panels: Mapping[str, Slowdowns], procs: Sequence[int], sizes: Sequence[int],
+    colours: tuple[Colormap, Normalize], without_choice: Blank = NO_CHOICE,
+) -> tuple[Figure, list[Axes]]:  # fmt: skip
+    """Panels of percentages with a legend for cells without a value."""
+    figure, axes = _panels(list(panels), procs, sizes)
+    across, upwards = borders(sizes), borders(procs)
+    blanks = []
+    for axis, (values, chosen) in zip(axes, panels.values(), strict=False):
+        heat(axis, across, upwards, percent_values(values), colours, percent_texts(values))
+        for blank, where in ((without_choice, ~chosen), (NOT_TIMED, chosen & np.isnan(values))):
+            if fill_blank(axis, across, upwards, where, blank):
+                blanks.append(blank)
+    if blanks:
+        figure.legend(handles=blank_patches(blanks), loc="outside lower center", ncols=2, fontsize=8.5,
+                      handlelength=2.6, handleheight=1.5)  # fmt: skip
+    return figure, axes
+
+
+def collective_maps(panels: Mapping[str, Mapping[tuple[str, int], float]], title: str, label: str) -> Figure:
+    """Maps of shares in percent, collectives by message sizes, one panel for each source.
+
+    Where no source has a value, nothing was timed; where one has none alone, it has no formula.
+    """
+    every = dict.fromkeys(point for values in panels.values() for point in values)
+    collectives, sizes = list(dict.fromkeys(name for name, _ in every)), sorted({size for _, size in every})
+    # From top to bottom, as in tables.
+    upwards, across = np.arange(len(collectives), -1.0, -1.0), np.arange(len(sizes) + 1.0)
+    cells = {
+        source: np.array([[values.get((name, size), np.nan) for size in sizes] for name in collectives])
+        for source, values in panels.items()
+    }
+    timed = ~np.isnan([*cells.values()]).all(axis=0)
+    figure, axes = panel_grid(len(panels), 0.3 * len(collectives) + 1.7, columns=2, width=0.46 * len(sizes) + 2.4)
+    blanks = []
+    for axis, (source, values) in zip(axes, cells.items(), strict=True):
+        heat(axis, across, upwards, percent_values(values), (SLOWDOWNS, PERCENT), percent_texts(values))
+        for blank, where in ((NOT_TIMED, ~timed), (NO_FORMULA, timed & np.isnan(values))):
+            if fill_blank(axis, across, upwards, where, blank):
+                blanks.append(blank)
+        axis.set(xlim=(0, len(sizes)), xticks=across[:-1] + 0.5, ylim=(0, len(collectives)), yticks=upwards[:-1] - 0.5)
+        axis.set_xticklabels(
+            [format_size(size) for size in sizes], rotation=50, fontsize=8, ha="right", rotation_mode="anchor"
+        )
+        axis.set_yticklabels(collectives)
+        axis.grid(False)
+        axis.set_title(source.replace("_", " "), fontsize=10)
+    if axes:
+        percent_bar(figure, axes, label, shrink=0.6)
+    if blanks:
+        figure.legend(handles=blank_patches(blanks), loc="outside lower center", ncols=2, fontsize=9,
+                      handlelength=2.6, handleheight=1.5)  # fmt: skip
+    figure.suptitle(title, fontsize=11)
+    return figure
+
+
+def panel_grid(count: int, height: float, columns: int, width: float) -> tuple[Figure, list[Axes]]:
+    """A figure with `count` panels in rows of `columns`; the last row may be shorter."""
+    wide = min(columns, max(1, count))
+    rows = -(-max(1, count) // wide)
+    figure, axes = plt.subplots(rows, wide, figsize=(width * wide, height * rows), squeeze=False)
+    flat = list(axes.flat)
+    for axis in flat[count:]:
+        axis.remove()
+    return figure, flat[:count]
+
+
+def _panels(titles: Sequence[str], procs: Sequence[int], sizes: Sequence[int]) -> tuple[Figure, list[Axes]]:
+    """Panels of cells with common axes; returns those that are shown."""
+    count = len(titles)
     columns = 2 if count == 4 else min(count, _MOST_COLUMNS)
     rows = -(-count // columns)
+    high = 1.3 + 0.27 * len(procs) if len(procs) <= 6 else 3.1
+    wide = max(3.5, 0.42 * len(sizes)) if len(sizes) <= 16 else 4.2
     figure, grid = plt.subplots(
-        rows, columns, figsize=(max(3.5 * columns + 2.2, 7.4), 3.1 * rows + 0.6), sharex=True, sharey=True,
+        rows, columns, figsize=(max(wide * columns + 2.2, 7.4), high * rows + 0.6), sharex=True, sharey=True,
         squeeze=False, layout=ConstrainedLayoutEngine(w_pad=0.12),
     )  # fmt: skip
     axes = list(grid.ravel())
     for number, axis in enumerate(axes):
         axis.set_visible(number < count)
-        axis.grid(False)
-        axis.set_xscale("log", base=2)
-        axis.set_yscale("log", base=2)
-        across, upwards = _edges(procs, sizes)
-        axis.set_xlim(across[0], across[-1])
-        axis.set_ylim(upwards[0], upwards[-1])
-        size_axis(axis, sizes, keep_scale=True)
+        cell_axis(axis, "x", sizes, _size_labels(sizes))
+        cell_axis(axis, "y", procs, {count: str(count) for count in _count_ticks(procs)})
         axis.tick_params(labelbottom=number + columns >= count)
         axis.set_xlabel("message size m" if number + columns >= count else "")
         axis.set_ylabel("processes P" if number % columns == 0 else "")
-    counts = _count_ticks(procs)
-    axes[0].set_yticks(counts, [str(count) for count in counts])
-    axes[0].yaxis.set_minor_formatter(NullFormatter())
-    axes[0].yaxis.set_minor_locator(NullLocator())
-    return figure, axes
+    for axis, title in zip(axes, titles, strict=False):
+        axis.set_title(title, fontsize=10)
+    return figure, axes[:count]
+
+
+def _size_labels(sizes: Sequence[int]) -> dict[int, str]:
+    step = -(-len(sizes) // _MOST_LABELS)
+    return {size: format_size(size) for size in sizes[::step]}
 
 
 def _count_ticks(procs: Sequence[int]) -> list[int]:
     """The process counts to label: all if they are few, else the powers of two among them."""
     powers = [count for count in procs if count & (count - 1) == 0]
-    return list(procs) if len(procs) <= 6 or len(powers) < 2 else powers
-
-
-def _edges(procs: Sequence[int], sizes: Sequence[int]) -> tuple[Array, Array]:
-    """The borders of the cells: of sizes, and of process counts."""
-    return _borders(sizes), _borders(procs)
-
-
-def _borders(centres: Sequence[int]) -> Array:
-    """The borders of cells around centres, one more than these, midway in logarithms."""
-    values = np.log(centres)
-    if len(values) == 1:
-        return np.exp(np.array([values[0] - 0.5, values[0] + 0.5]))
-    middles = (values[1:] + values[:-1]) / 2
-    return np.exp(np.concatenate([[2 * values[0] - middles[0]], middles, [2 * values[-1] - middles[-1]]]))
-
-
-def _fill(axis: Axes, borders: tuple[Array, Array], where: Indices, colour: str, hatch: str, ink: str) -> None:
-    """The cells where a method is picked, as one shape: cells of their own would show their seams."""
-    sizes, procs = borders
-    rows, columns = np.nonzero(where)
-    if not len(rows):
-        return
-    left, right, low, high = sizes[columns], sizes[columns + 1], procs[rows], procs[rows + 1]
-    corners = np.stack([left, low, right, low, right, high, left, high, left, low], axis=1).reshape(-1, 2)
-    codes = np.tile([Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY], len(rows))
-    axis.add_patch(PathPatch(Path(corners, codes), facecolor=colour, hatch=hatch, edgecolor=ink, linewidth=0))
+    return list(procs) if len(procs) <= 8 or len(powers) < 2 else powers

@@ -1,71 +1,137 @@
-"""Times of the picks of models and of Open MPI, and of all the algorithms that they pick from."""
+"""Times of the picks of models and libraries, and of all algorithms, with the ratios to the best beside the times.
+
+Markers and colours are those of algorithms, line styles those of sources.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike
 
 from collwise.common.units import format_size
 from collwise.models.piecewise import Array
-from collwise.studies.figures.style import MARKERS, PALETTE, seconds_axis, size_axis
-from collwise.validation.selection.comparison import Comparison, ComparisonResult
+from collwise.studies.figures.style import algorithm_style, ratio_axis, seconds_axis, size_axis
+from collwise.validation.selection.comparison import Comparison, ComparisonResult, Pick
 from collwise.validation.selection.engine_choices import EngineChoices
+
+_MOST_COLUMNS = 3
+_BEST = "best"
+
+
+class _Line(NamedTuple):
+    """How the picks of a source are drawn."""
+
+    label: str
+    source: str
+    style: str
+    colour: str
+    width: float
 
 
 def picks_by_size(result: ComparisonResult, title: str) -> Figure:
-    """The simulated time of each source's pick over m, one panel per process count."""
-    rows = result.rows
-    counts = sorted({row.procs for row in rows})
-    figure, axes = plt.subplots(1, len(counts), figsize=(4.2 * len(counts), 3.6), sharey=True, squeeze=False)
-    for axis, procs in zip(axes[0], counts, strict=True):
-        here = [row for row in rows if row.procs == procs]
-        _draw_picks(axis, np.array([row.message_bytes for row in here]), here, result.baseline.title)
-        size_axis(axis, [row.message_bytes for row in here])
-        axis.set_title(f"P = {procs}")
-    seconds_axis(axes[0][0])
-    axes[0][0].legend(loc="upper left", fontsize=8.5)
-    figure.suptitle(title, fontsize=11)
-    return figure
+    """The simulated time of each source's pick over m, and below it the ratio to the best: a pair for each P."""
+    panels = {
+        f"P = {procs}": [row for row in result.rows if row.procs == procs]
+        for procs in sorted({row.procs for row in result.rows})
+    }
+    return _picks_figure(result, panels, title, by_size=True)
 
 
 def picks_by_procs(result: ComparisonResult, title: str) -> Figure:
-    """The simulated time of each source's pick over P, one panel per message size."""
-    rows = result.rows
-    sizes = sorted({row.message_bytes for row in rows})
-    figure, axes = plt.subplots(1, len(sizes), figsize=(4.2 * len(sizes), 3.6), squeeze=False)
-    for axis, size in zip(axes[0], sizes, strict=True):
-        here = [row for row in rows if row.message_bytes == size]
-        _draw_picks(axis, np.array([row.procs for row in here]), here, result.baseline.title)
-        axis.set_xlabel("processes P")
-        axis.set_title(f"m = {format_size(size)}")
-        axis.set_yscale("log")
-        seconds_axis(axis)
-    # A legend in the upper left of a panel would hide the times of small messages.
-    figure.legend(*axes[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8.5)
+    """The simulated time of each source's pick over P, and below it the ratio to the best: a pair for each size."""
+    panels = {
+        f"m = {format_size(size)}": [row for row in result.rows if row.message_bytes == size]
+        for size in sorted({row.message_bytes for row in result.rows})
+    }
+    return _picks_figure(result, panels, title, by_size=False)
+
+
+def _picks_figure(
+    result: ComparisonResult, panels: Mapping[str, Sequence[Comparison]], title: str, by_size: bool
+) -> Figure:
+    columns = min(_MOST_COLUMNS, len(panels))
+    pairs = -(-len(panels) // columns)
+    figure, axes = plt.subplots(
+        2 * pairs, columns, figsize=(3.9 * columns + 2.4, 4.4 * pairs + 0.4), squeeze=False,
+        sharex=by_size, sharey="row" if by_size else False, height_ratios=[3, 2] * pairs,
+    )  # fmt: skip
+    lines, algorithms = _lines(result), set[str]()
+    worst = max(float(np.nanmax(_ratios(result.rows, line.source), initial=1.0)) for line in lines)
+    for number in range(columns * pairs):
+        above, below = (axes[2 * (number // columns) + k][number % columns] for k in (0, 1))
+        if number >= len(panels):
+            above.remove()
+            below.remove()
+            continue
+        name, rows = next(islice(panels.items(), number, None))
+        x = np.array([row.message_bytes if by_size else row.procs for row in rows])
+        for line in lines:
+            ratios = _ratios(rows, line.source)
+            algorithms |= _draw(above, x, [getattr(row, line.source) for row in rows], None, line)
+            algorithms |= _draw(below, x, [getattr(row, line.source) for row in rows], ratios, line)
+        above.set_title(name, fontsize=10)
+        seconds_axis(above)
+        ratio_axis(below, worst, "time / best")
+        for axis in (above, below):
+            if by_size:
+                size_axis(axis, list(x))
+            else:
+                axis.set_xlabel("processes P")
+            axis.tick_params(labelbottom=axis is below)
+        above.set_xlabel("")
+        if number % columns:
+            above.set_ylabel("")
+            below.set_ylabel("")
+    handles = [Line2D([], [], linestyle=one.style, color=one.colour, lw=one.width, label=one.label) for one in lines]
+    figure.legend(handles=[*handles, *_algorithm_keys(result, algorithms)], loc="outside right upper", fontsize=8.5)
     figure.suptitle(title, fontsize=11)
     return figure
 
 
-def _draw_picks(axis: Axes, x: Array, rows: Sequence[Comparison], baseline: str) -> None:
-    listed = any(row.listed is not None for row in rows)
-    lines = (
-        (f"{baseline}, its segments" if listed else baseline, "baseline", "#56B4E9", "v", ":"),
-        *([(f"{baseline}, common segments", "listed", "#0072B2", "s", "--")] if listed else []),
-        ("model", "model", "#D55E00", "o", "-"),
-        ("best", "best", "#009E73", "x", "-"),
-    )
-    for label, source, colour, marker, style in lines:
-        seconds = [getattr(row, source).seconds for row in rows]
-        wide = source == "model"
-        axis.plot(
-            x, seconds, style, color=colour, marker=marker, label=label,
-            markersize=8 if wide else 5, markerfacecolor="none" if wide else colour, linewidth=2.4 if wide else 1.3,
-        )  # fmt: skip
+def _lines(result: ComparisonResult) -> list[_Line]:
+    baseline = result.baseline.title
+    listed = any(row.listed is not None for row in result.rows)
+    found = [_Line(f"{baseline}, its segments" if listed else baseline, "baseline", ":", "#777777", 1.6)]
+    if listed:
+        found.append(_Line(f"{baseline}, common segments", "listed", "--", "#777777", 1.3))
+    return [*found, _Line("model's choice", "model", "-.", "#444444", 1.6), _Line("best", _BEST, "-", "#444444", 0.9)]
+
+
+def _ratios(rows: Sequence[Comparison], source: str) -> Array:
+    picks = [getattr(row, source) for row in rows]
+    return np.array([np.nan if pick is None else pick.slowdown + 1 for pick in picks])
+
+
+def _draw(axis: Axes, x: Array, picks: Sequence[Pick | None], ratios: Array | None, line: _Line) -> set[str]:
+    """A source's line with the marker of the algorithm that it picks at each point; returns these algorithms."""
+    y = np.array([np.nan if pick is None else pick.seconds for pick in picks]) if ratios is None else ratios
+    axis.plot(x, y, line.style, color=line.colour, linewidth=line.width)
+    drawn = set()
+    # Of points where sources pick the same, the best one's marker is the smallest, and so all can be seen.
+    size, filled = (4.0, True) if line.source == _BEST else (7.0, False)
+    for at, value, pick in zip(x, y, picks, strict=True):
+        if pick is not None and np.isfinite(value):
+            colour, marker = algorithm_style(pick.choice.algorithm)
+            drawn.add(pick.choice.algorithm)
+            axis.plot(at, value, marker, color=colour, markersize=size, markerfacecolor=colour if filled else "none")
+    return drawn
+
+
+def _algorithm_keys(result: ComparisonResult, algorithms: Iterable[str]) -> list[Line2D]:
+    order = {name: number for number, name in enumerate(result.grid.names)}
+    keys = []
+    for name in sorted(algorithms, key=lambda one: order.get(one, len(order))):
+        colour, marker = algorithm_style(name)
+        keys.append(Line2D([], [], linestyle="", color=colour, marker=marker, markersize=5.5, label=name))
+    return keys
 
 
 def algorithms_by_size(rows: Sequence[Comparison], title: str) -> Figure:
@@ -75,7 +141,7 @@ def algorithms_by_size(rows: Sequence[Comparison], title: str) -> Figure:
     simulated = {name: [row.simulated[name] for row in rows] for name in names}
     predicted = {name: [row.predicted[name] for row in rows] for name in names if name in rows[0].predicted}
     sizes = [row.message_bytes for row in rows]
-    return _markers_and_lines(sizes, simulated, predicted, title, "marker: simulated, line: model")
+    return markers_and_lines(sizes, simulated, predicted, title, "marker: simulated\nline: model")
 
 
 def algorithms_by_engine(choices: EngineChoices, procs: int, title: str) -> Figure:
@@ -84,24 +150,60 @@ def algorithms_by_engine(choices: EngineChoices, procs: int, title: str) -> Figu
     labels = {name: list(grid.candidates).index(name) for name in grid.names}
     played = {name: choices.seconds[index, at] for name, index in labels.items()}
     checked = {name: choices.smpi_seconds[index, at] for name, index in labels.items()}
-    return _markers_and_lines(grid.message_bytes, checked, played, title, "marker: SMPI, line: schedule engine")
+    return markers_and_lines(grid.message_bytes, checked, played, title, "marker: SMPI\nline: schedule engine")
 
 
-def _markers_and_lines(
+def markers_and_lines(
     sizes: Sequence[int],
     markers: Mapping[str, ArrayLike],
     lines: Mapping[str, ArrayLike],
     title: str,
     legend: str,
+    errors: Mapping[str, ArrayLike] | None = None,
+    builtin: ArrayLike | None = None,
 ) -> Figure:
-    figure, axis = plt.subplots(figsize=(6.4, 4.4))
-    for number, (name, seconds) in enumerate(markers.items()):
-        colour, marker = PALETTE[number % len(PALETTE)], MARKERS[number % len(MARKERS)]
-        axis.plot(sizes, seconds, marker, color=colour, label=name, markersize=5.5)
-        if name in lines:
-            axis.plot(sizes, lines[name], "-", color=colour, linewidth=1)
-    size_axis(axis, sizes)
-    seconds_axis(axis)
-    axis.set_title(title, fontsize=11)
-    axis.legend(title=legend, fontsize=8.5, title_fontsize=8.5, alignment="left")
+    """Times of algorithms over m by two sources, and beside them their ratios to the best of the same source.
+
+    `errors` are half-widths of the markers' times, shape (2, m); `builtin` the times of the MPI library's own choice,
+    by the source of the markers.
+    """
+    figure, (times, ratios) = plt.subplots(1, 2, figsize=(10.6, 4.6))
+    largest = 1.0
+    for of_source, is_line in ((lines, True), (markers, False)):
+        best = _least(list(of_source.values())) if of_source else None
+        for name, given in of_source.items():
+            colour, marker = algorithm_style(name)
+            known = np.asarray(given, dtype=float) / best
+            largest = max(largest, float(np.nanmax(known, initial=1.0)))
+            style: dict[str, Any] = {"linestyle": "-", "linewidth": 1.0}
+            if not is_line:
+                style = {"linestyle": "", "marker": marker, "markersize": 5.5}
+            times.plot(sizes, given, color=colour, **style)
+            ratios.plot(sizes, known, color=colour, **style)
+            if errors is not None and not is_line:
+                times.errorbar(sizes, given, yerr=errors[name], fmt="none", color=colour, capsize=2.5, elinewidth=1)
+    keys = []
+    if builtin is not None:
+        own: dict[str, Any] = {
+            "linestyle": "", "marker": "_", "markersize": 14, "markeredgewidth": 1.5, "color": "#444444",
+        }  # fmt: skip
+        times.plot(sizes, builtin, **own)
+        ratios.plot(sizes, np.asarray(builtin) / _least(list(markers.values())), **own)
+        keys.append(Line2D([], [], label="MPI's own choice", **own))
+    for axis in (times, ratios):
+        size_axis(axis, sizes)
+    seconds_axis(times)
+    ratio_axis(ratios, largest)
+    for name in dict.fromkeys([*markers, *lines]):
+        colour, marker = algorithm_style(name)
+        keys.append(Line2D([], [], color=colour, marker=marker, markersize=5.5, linewidth=1, label=name))
+    figure.legend(handles=keys, title=legend, loc="outside right upper", fontsize=8.5, title_fontsize=8.5,
+                  alignment="left")  # fmt: skip
+    figure.suptitle(title, fontsize=11)
     return figure
+
+
+def _least(times: Sequence[ArrayLike]) -> Array:
+    """The least time at each size; nan where there is none."""
+    every = np.array(times, dtype=float)
+    return np.where(np.isnan(every).all(axis=0), np.nan, np.min(np.where(np.isnan(every), np.inf, every), axis=0))

@@ -6,8 +6,12 @@ Figures are readable in print and by the colour-blind: the palette is Okabe and 
 from __future__ import annotations
 
 import io
+import math
+from collections import Counter
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import matplotlib
 
@@ -17,15 +21,30 @@ import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.patches import Patch
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
 from collwise.common.units import format_size
+from collwise.validation.selection.choice import Choice
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999", "#882255", "#F0E442")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">")
+_ALGORITHM_COLOURS = tuple("#999933" if colour == "#999999" else colour for colour in PALETTE)
+"""Olive instead of grey, which stands for what has no value."""
+
+_HATCHES = ("//", "..", "xx", "o", "++", "\\\\", "--", "||")
+"""Hatches by the power of two of a segment size, so that neighbouring sizes differ."""
+
+MOST_RATIO = 16.0
+"""Ratios to the best above this are not shown."""
+
+_LEAST_RATIO = 1.2
+"""Axes of ratios reach at least up to this, so that small differences do not look large."""
+
 plt.rcParams |= {
     "font.size": 10,
     "axes.grid": True,
@@ -35,16 +54,74 @@ plt.rcParams |= {
     "legend.frameon": False,
     "figure.constrained_layout.use": True,
     "savefig.dpi": 150,
+    # The same names within the SVG of the same figure, so that it is the same file.
+    "svg.hashsalt": "collwise",
 }
 
 
-def algorithm_style(collective: str, algorithm: str) -> tuple[str, str]:
-    """The colour and the marker of an algorithm, by its place in the catalogue: the same in every figure.
+def algorithm_style(algorithm: str) -> tuple[str, str]:
+    """The colour and the marker of an algorithm: the same in every figure, and for every collective that has it.
 
-    A tenth algorithm further on has the same colour and another marker.
+    Colours differ among the algorithms of a collective as far as there are colours; where one comes again, it has
+    another marker.
     """
-    number = list(Catalogue.load().collective(collective).algorithms).index(algorithm)
-    return PALETTE[number % len(PALETTE)], MARKERS[(number + number // len(PALETTE)) % len(MARKERS)]
+    return _algorithm_styles()[algorithm]
+
+
+@cache
+def _algorithm_styles() -> dict[str, tuple[str, str]]:
+    """The styles by algorithm: to each name in turn the colour that is rarest among those that it may stand beside.
+
+    Algorithms that can be chosen come first.
+    """
+    collectives = Catalogue.load().collectives.values()
+    chosen = [name for one in collectives for name in one.selectable]
+    names = dict.fromkeys([*chosen, *(name for one in collectives for name in one.algorithms)])
+    colours: dict[str, int] = {}
+    for name in names:
+        beside = [one.selectable for one in collectives if name in one.selectable]
+        beside = beside or [tuple(one.algorithms) for one in collectives if name in one.algorithms]
+        taken = Counter(colour for other, colour in colours.items() if any(other in some for some in beside))
+        everywhere = Counter(colours.values())
+        colours[name] = min(range(len(_ALGORITHM_COLOURS)), key=lambda colour: (taken[colour], everywhere[colour]))
+    styles: dict[str, tuple[str, str]] = {}
+    used: Counter[int] = Counter()
+    for name, colour in colours.items():
+        styles[name] = (_ALGORITHM_COLOURS[colour], MARKERS[(colour + used[colour]) % len(MARKERS)])
+        used[colour] += 1
+    return styles
+
+
+class ChoiceStyle(NamedTuple):
+    """How the cells of a choice look in maps: its algorithm's colour, a hatch for its segment size, and that one's ink.
+
+    The ink can be read on the colour.
+    """
+
+    colour: str
+    hatch: str
+    ink: str
+
+
+def choice_style(choice: Choice) -> ChoiceStyle:
+    """The style of a choice, the same in every map."""
+    colour, _ = algorithm_style(choice.algorithm)
+    hatch = _HATCHES[round(math.log2(choice.segment_bytes)) % len(_HATCHES)] if choice.segment_bytes else ""
+    return ChoiceStyle(colour, hatch, ink(colour))
+
+
+def choice_patches(choices: Sequence[Choice]) -> list[Patch]:
+    """The keys of choices for a legend."""
+    styles = map(choice_style, choices)
+    return [
+        Patch(facecolor=colour, hatch=hatch, edgecolor=ink, linewidth=0, label=choice.label)
+        for choice, (colour, hatch, ink) in zip(choices, styles, strict=True)
+    ]
+
+
+def ink(colour: str) -> str:
+    """Black or white, whichever can be read on a colour."""
+    return "#000000" if np.dot(to_rgb(colour), (0.299, 0.587, 0.114)) > 0.5 else "#FFFFFF"
 
 
 def save(figure: Figure, path: Path) -> Path:
@@ -73,6 +150,13 @@ def png(figure: Figure) -> bytes:
     return picture.getvalue()
 
 
+def svg(figure: Figure) -> bytes:
+    """The figure as an SVG file's bytes; the figure stays open."""
+    picture = io.BytesIO()
+    figure.savefig(picture, format="svg", metadata={"Date": None})
+    return picture.getvalue()
+
+
 def size_axis(axis: Axes, sizes: Sequence[int], keep_scale: bool = False) -> None:
     """Message sizes along x: logarithmic unless the scale is kept, five labels at most."""
     if not keep_scale:
@@ -92,12 +176,27 @@ def seconds_axis(axis: Axes) -> None:
     axis.set_ylabel("time")
 
 
+def ratio_axis(axis: Axes, largest: float, label: str = "time / that of the best") -> None:
+    """Ratios to the best along y, from 1 to the largest: logarithmic, with every label readable.
+
+    Curves that coincide in a plot of times are apart here.
+    """
+    top = min(max(largest, _LEAST_RATIO), MOST_RATIO)
+    axis.set_yscale("log")
+    axis.set_ylim(0.98 if top < 1.5 else 0.94, top * (1.02 if top < 1.5 else 1.06))
+    ticks = (1, 1.1, 1.2, 1.3, 1.4) if top < 1.5 else (1, 1.5, 2, 3) if top < 4 else (1, 2, 4, 8, 16)
+    shown = [tick for tick in ticks if tick <= top]
+    axis.set_yticks(shown, [f"{tick:g}" for tick in shown])
+    axis.yaxis.set_minor_locator(NullLocator())
+    axis.set_ylabel(label + (f" (above {MOST_RATIO:g}: not shown)" if largest > MOST_RATIO else ""))
+
+
 def _minor_label(seconds: float, axis: Axes) -> str:
     """Labels between powers of ten, where the axis holds few of these: all on a short axis, 2 and 5 on a longer one."""
     low, high = axis.get_ylim()
     digit = round(seconds / 10.0 ** np.floor(np.log10(seconds)))
     if high / low < 3 or (high / low < 50 and digit in (2, 5)):
-        return _seconds_label(float(f"{seconds:.1g}"), 0)
+        return _seconds_label(float(f"{seconds:.2g}"), 0)
     return ""
 
 

@@ -6,24 +6,25 @@ from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
+from matplotlib import colormaps
 from matplotlib import pyplot as plt
-from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
-from collwise.common.units import format_size
-from collwise.studies.figures.style import MARKERS, PALETTE, seconds_axis, size_axis
+from collwise.studies.figures.cells import NO_FORMULA, blank_patches, fill_blank, heat
+from collwise.studies.figures.maps import collective_maps, panel_grid
+from collwise.studies.figures.picks import markers_and_lines
+from collwise.studies.figures.style import algorithm_style, seconds_axis
 from collwise.validation.three_way.scores import RankAgreement
 from collwise.validation.three_way.table import SIMULATED, ours, own, predicted_by
 from collwise.validation.three_way.verdict import LIMITS, MEDIAN_ERROR
-
-# Slowdowns above this, in percent, have the darkest colour.
-_DARKEST_PERCENT = 50
 
 
 def scatter(table: pd.DataFrame, title: str) -> Figure:
     """Simulated over measured time, one panel per collective, with the band of the median error's limit."""
     names = list(table.collective.unique())
-    figure, axes = _grid(len(names), 3.0, columns=3, width=4.3)
+    figure, axes = panel_grid(len(names), 3.0, columns=3, width=4.6)
     band = LIMITS[MEDIAN_ERROR]
     for axis, name in zip(axes, names, strict=True):
         rows = predicted_by(SIMULATED, ours(table[table.collective == name]))
@@ -33,12 +34,9 @@ def scatter(table: pd.DataFrame, title: str) -> Figure:
         ends = np.array([times.min() * 0.8, times.max() * 1.25])
         axis.fill_between(ends, ends * (1 - band), ends * (1 + band), color="#999999", alpha=0.3, linewidth=0)
         axis.plot(ends, ends, color="#666666", linewidth=0.8)
-        for number, (algorithm, mine) in enumerate(rows.groupby("algorithm", sort=False)):
-            axis.plot(
-                mine.seconds, mine[SIMULATED],
-                MARKERS[number % len(MARKERS)], color=PALETTE[number % len(PALETTE)], markersize=4,
-                label=algorithm.replace("_", " "),
-            )  # fmt: skip
+        for algorithm, mine in rows.groupby("algorithm", sort=False):
+            colour, marker = algorithm_style(algorithm)
+            axis.plot(mine.seconds, mine[SIMULATED], marker, color=colour, markersize=4, label=algorithm)
         axis.set_xscale("log")
         seconds_axis(axis)
         axis.xaxis.set_major_formatter(axis.yaxis.get_major_formatter())
@@ -49,102 +47,65 @@ def scatter(table: pd.DataFrame, title: str) -> Figure:
         axis.set_xlabel("measured")
         axis.set_ylabel("simulated")
         axis.set_title(name)
-        axis.legend(fontsize=7, loc="upper left", bbox_to_anchor=(1.0, 1.0), handletextpad=0.1, borderpad=0.1)
+        axis.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0), handletextpad=0.1, borderpad=0.1)
     figure.suptitle(f"{title}; grey: within {band * 100:.0f} %", fontsize=11)
     return figure
 
 
 def times(table: pd.DataFrame, collective: str, title: str) -> Figure:
-    """Measured times with intervals (markers) and simulated ones (lines) over m, one colour per algorithm."""
-    figure, axis = plt.subplots(figsize=(7.4, 4.8))
-    here = table[table.collective == collective].sort_values("message_bytes", kind="stable")
-    # In the order of the table, not of the sizes.
-    for number, algorithm in enumerate(ours(table[table.collective == collective]).algorithm.unique()):
-        mine = here[here.algorithm == algorithm]
-        colour, marker = PALETTE[number % len(PALETTE)], MARKERS[number % len(MARKERS)]
-        axis.errorbar(
-            mine.message_bytes, mine.seconds, yerr=_bars(mine), fmt=marker, color=colour, markersize=5,
-            capsize=2.5, elinewidth=1, label=algorithm.replace("_", " "),
-        )  # fmt: skip
-        axis.plot(mine.message_bytes, mine[SIMULATED], "-", color=colour, linewidth=1)
-    axis.plot(
-        own(here).message_bytes, own(here).seconds, "_", color="black", markersize=14,
-        markeredgewidth=1.5, label="MPI's own choice",
-    )  # fmt: skip
-    size_axis(axis, sorted(set(ours(here).message_bytes)))
-    seconds_axis(axis)
-    axis.set_title(title, fontsize=11)
-    axis.legend(
-        title="marker: measured\nline: simulated", fontsize=8.5, title_fontsize=8.5, alignment="left",
-        loc="upper left", bbox_to_anchor=(1.01, 1),
-    )  # fmt: skip
-    return figure
+    """Measured times with intervals (markers) and simulated ones (lines) over m, and their ratios to the best."""
+    here = table[table.collective == collective]
+    sizes = sorted(set(ours(here).message_bytes))
+    by_size = {name: rows.set_index("message_bytes").reindex(sizes) for name, rows in here.groupby("algorithm")}
+    # In the order of the table.
+    names = list(ours(here).algorithm.unique())
+    measured = {name: by_size[name].seconds.to_numpy() for name in names}
+    simulated = {name: by_size[name][SIMULATED].to_numpy() for name in names}
+    errors = {name: _bars(by_size[name]) for name in names}
+    builtin = None if own(here).empty else own(here).set_index("message_bytes").reindex(sizes).seconds.to_numpy()
+    legend = "marker: measured\nline: simulated"
+    return markers_and_lines(sizes, measured, simulated, title, legend, errors=errors, builtin=builtin)
 
 
-def _bars(rows: pd.DataFrame) -> list[pd.Series]:
+def _bars(rows: pd.DataFrame) -> np.ndarray:
     """Half-widths downwards and upwards: 0 for a single repetition, and never down to zero seconds."""
     widths = rows.half_width_seconds.where(np.isfinite(rows.half_width_seconds), 0.0)
-    return [np.minimum(widths, 0.9 * rows.seconds), widths]
+    return np.array([np.minimum(widths, 0.9 * rows.seconds), widths])
 
 
 def slowdown_maps(slowdowns: Mapping[str, pd.DataFrame], title: str) -> Figure:
-    """The slowdown of each source's picks in percent, one panel per source; white: no pick."""
-    every = pd.concat(slowdowns.values())
-    collectives, sizes = list(every.collective.unique()), sorted(set(every.message_bytes))
-    figure, axes = _grid(len(slowdowns), 0.36 * len(collectives) + 1.1, columns=3, width=0.42 * len(sizes) + 1.6)
-    shown = None
-    for axis, (source, found) in zip(axes, slowdowns.items(), strict=True):
-        cells = np.full((len(collectives), len(sizes)), np.nan)
-        for one in found.itertuples():
-            cells[collectives.index(one.collective), sizes.index(one.message_bytes)] = one.slowdown * 100
-        shown = axis.imshow(cells, cmap="viridis_r", vmin=0, vmax=_DARKEST_PERCENT, aspect="auto")
-        for (i, j), value in np.ndenumerate(cells):
-            if np.isfinite(value):
-                colour = "white" if value > 0.55 * _DARKEST_PERCENT else "black"
-                axis.text(j, i, f"{value:z.0f}", ha="center", va="center", fontsize=6.5, color=colour)
-        axis.set_xticks(range(len(sizes)), [format_size(size) for size in sizes], rotation=60, fontsize=7, ha="right",
-                        rotation_mode="anchor")  # fmt: skip
-        axis.set_yticks(range(len(collectives)), collectives, fontsize=8)
-        axis.set_title(source.replace("_", " "), fontsize=9)
-        axis.grid(False)
-    if shown is not None:
-        bar = figure.colorbar(shown, ax=list(axes), shrink=0.4, aspect=30, extend="max")
-        bar.set_label("slowdown against the best (%)")
+    """The slowdown of each source's picks in percent, one panel per source."""
+    panels = {
+        source: {(one.collective, one.message_bytes): one.slowdown for one in found.itertuples()}
+        for source, found in slowdowns.items()
+    }
+    return collective_maps(panels, title, "slowdown against the best (%)")
+
+
+def rank_map(agreements: Mapping[str, Mapping[str, RankAgreement]], title: str) -> Figure:
+    """Kendall's tau, distinguishable pairs only: a row for each source, a column for each collective."""
+    collectives, sources = list(agreements), list(dict.fromkeys(s for found in agreements.values() for s in found))
+    across, upwards = np.arange(len(collectives) + 1.0), np.arange(len(sources), -1.0, -1.0)
+    values = np.array(
+        [
+            [
+                agreements[one][source].tau_distinguishable if source in agreements[one] else np.nan
+                for one in collectives
+            ]
+            for source in sources
+        ]
+    ).reshape(len(sources), len(collectives))
+    figure, axis = plt.subplots(figsize=(2.6 + 0.86 * len(collectives), 1.7 + 0.3 * len(sources)))
+    colours = (colormaps["PuOr"], Normalize(-1, 1))
+    texts = {at: f"{value:z.2f}" for at, value in np.ndenumerate(values) if np.isfinite(value)}
+    heat(axis, across, upwards, values, colours, texts)
+    if fill_blank(axis, across, upwards, np.isnan(values), NO_FORMULA):
+        figure.legend(handles=blank_patches([NO_FORMULA]), loc="outside lower center", fontsize=8.5,
+                      handlelength=2.6, handleheight=1.5)  # fmt: skip
+    axis.set(xlim=(0, len(collectives)), xticks=across[:-1] + 0.5, xticklabels=collectives)
+    axis.set(ylim=(0, len(sources)), yticks=upwards[:-1] - 0.5, yticklabels=[one.replace("_", " ") for one in sources])
+    axis.grid(False)
+    bar = figure.colorbar(ScalarMappable(colours[1], colours[0]), ax=axis, ticks=(-1, -0.5, 0, 0.5, 1), aspect=16)
+    bar.set_label("Kendall's tau with\nthe measured order", fontsize=9)
     figure.suptitle(title, fontsize=11)
     return figure
-
-
-def rank_bars(agreements: Mapping[str, Mapping[str, RankAgreement]], title: str) -> Figure:
-    """Kendall's tau, distinguishable pairs only: a group of bars for each collective, a bar for each source."""
-    collectives, sources = list(agreements), list(dict.fromkeys(s for found in agreements.values() for s in found))
-    figure, axis = plt.subplots(figsize=(max(6.4, 0.14 * len(collectives) * len(sources) + 3.2), 4.0))
-    width = 0.84 / max(1, len(sources))
-    for number, source in enumerate(sources):
-        positions = np.arange(len(collectives)) + (number - (len(sources) - 1) / 2) * width
-        heights = [
-            agreements[name][source].tau_distinguishable if source in agreements[name] else np.nan
-            for name in collectives
-        ]
-        axis.bar(
-            positions, heights, width * 0.92, color=PALETTE[number % len(PALETTE)], label=source.replace("_", " "),
-            hatch="" if number < len(PALETTE) else "//",
-        )  # fmt: skip
-    axis.axhline(0, color="black", linewidth=0.8)
-    axis.set_xticks(range(len(collectives)), collectives)
-    axis.set_ylim(-1, 1.02)
-    axis.set_ylabel("Kendall's tau with measured order")
-    axis.grid(axis="x", visible=False)
-    axis.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.01, 1))
-    axis.set_title(title, fontsize=11)
-    return figure
-
-
-def _grid(count: int, height: float, columns: int, width: float) -> tuple[Figure, list[Axes]]:
-    """A figure with `count` panels in rows of `columns`; the last row may be shorter."""
-    wide = min(columns, max(1, count))
-    rows = -(-max(1, count) // wide)
-    figure, axes = plt.subplots(rows, wide, figsize=(width * wide, height * rows), squeeze=False)
-    flat = list(axes.flat)
-    for axis in flat[count:]:
-        axis.remove()
-    return figure, flat[:count]

@@ -21,7 +21,8 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLo
 from collwise.common.units import format_size
 from collwise.models.piecewise import Array
 from collwise.models.switch_points import NOBODY, Indices
-from collwise.studies.figures.style import algorithm_style
+from collwise.studies.figures.cells import DIGITS_SIZE, NOT_TIMED, fill, fill_blank
+from collwise.studies.figures.style import algorithm_style, choice_patches, choice_style, ink
 from collwise.validation.selection.choice import Choice
 from collwise.validation.whatif.comparison import WhatIf
 from collwise.validation.whatif.limits import LIMITS
@@ -31,7 +32,7 @@ _LIMIT_COLOURS = dict(zip(LIMITS, ("#56B4E9", "#E69F00", "#999999", "#0072B2", "
 _LIGHTEST = 0.55
 """The share of white in the colour of an algorithm's smallest segments."""
 
-_MOST_DIGITS = 250
+_MOST_DIGITS = 160
 """Cells of a heat map that have room for digits."""
 
 _WORST_PERCENT = 100
@@ -48,12 +49,11 @@ def whatif_figure(found: WhatIf, title: str) -> Figure:
     grid = found.before.grid
     choices = list(grid.candidates.values())
     used = _used(choices, found.before.best, found.after.best)
-    colours = _colours(grid.collective, [choices[index] for index in used])
     for axis, best in ((before, found.before.best), (after, found.after.best)):
-        _choice_cells(axis, best, used, colours)
+        _choice_cells(axis, best, used, choices)
     for i, j in np.argwhere(found.changes_choice):
-        ink = _ink(colours[used.index(int(found.after.best[i, j]))])
-        after.text(j + 0.5, i + 0.5, "•", ha="center", va="center", color=ink)
+        # On a patch of its own, so that it can be told from a hatch.
+        after.plot(j + 0.5, i + 0.5, "o", markersize=6, color="#FFFFFF", markeredgecolor="#000000", markeredgewidth=1.5)
     before.set_title("best choice before")
     after.set_title("best choice after (dots: another one)")
     _heat(ratio, found.time_ratio, _ratio_norm(found.time_ratio), "RdBu_r", "{:.2f}")
@@ -62,8 +62,8 @@ def whatif_figure(found: WhatIf, title: str) -> Figure:
     kept.set_title("slowdown of the kept rules, % (hatched: none)")
     _label_cells(axes, grid.procs, grid.message_bytes)
     figure.legend(
-        handles=_patches([choices[index].label for index in used], colours), loc="outside right upper", title="choice",
-        alignment="left", fontsize=8.5,
+        handles=choice_patches([choices[index] for index in used]), loc="outside right upper", title="choice",
+        alignment="left", fontsize=8.5, handlelength=2.6, handleheight=1.5,
     )  # fmt: skip
     figure.suptitle(title, fontsize=11, wrap=True)
     return figure
@@ -82,7 +82,7 @@ def sweep_figure(
     ratios = seconds / np.nanmin(seconds, axis=1)[:, None]
     figure, (above, below) = plt.subplots(2, 1, figsize=(8.4, 6.6), sharex=True, height_ratios=(3, 2))
     for index in _best_of_each_algorithm(sweep.choices, ratios):
-        colour, marker = algorithm_style(sweep.grid.collective, sweep.choices[index].algorithm)
+        colour, marker = algorithm_style(sweep.choices[index].algorithm)
         above.plot(
             factors, ratios[:, index], color=colour, marker=marker, markersize=4.5, label=sweep.choices[index].label
         )
@@ -118,7 +118,6 @@ def sweep_map(sweep: Sweep, message_bytes: int, unit: str, title: str) -> Figure
     best = sweep.best[:, :, sweep.grid.message_bytes.index(message_bytes)].T
     crossed = np.array([[sweep.choices.index(one.above) for one in sweep.crossovers]], dtype=np.int64)
     used = _used(sweep.choices, best, crossed)
-    colours = _colours(sweep.grid.collective, [sweep.choices[index] for index in used])
     rows = len(sweep.grid.procs)
     figure, axis = plt.subplots(figsize=(8.4, 1.9 + 0.28 * rows))
     low, high = sweep.factors.values[0], sweep.factors.values[-1]
@@ -127,10 +126,20 @@ def sweep_map(sweep: Sweep, message_bytes: int, unit: str, title: str) -> Figure
         starts = [(low, int(best[row, 0])), *((one.factor, sweep.choices.index(one.above)) for one in mine)]
         for (start, index), end in zip(starts, [*(one.factor for one in mine), high], strict=True):
             if index in used:
-                axis.barh(row + 0.5, end - start, left=start, height=1, color=colours[used.index(index)], linewidth=0)
+                colour, hatch, lines = choice_style(sweep.choices[index])
+                axis.barh(
+                    row + 0.5,
+                    end - start,
+                    left=start,
+                    height=1,
+                    color=colour,
+                    hatch=hatch,
+                    edgecolor=lines,
+                    linewidth=0,
+                )  # fmt: skip
         for start, index in starts[1:]:
-            ink = _ink(colours[used.index(index)]) if index in used else "black"
-            axis.text(start, row + 0.5, f" x{start:.2g}", va="center", fontsize=8.5, color=ink)
+            colour = choice_style(sweep.choices[index]).ink if index in used else "black"
+            axis.text(start, row + 0.5, f" x{start:.2g}", va="center", fontsize=8.5, color=colour)
     axis.set_ylim(0, rows)
     axis.set_yticks(np.arange(rows) + 0.5, [str(count) for count in sweep.grid.procs])
     axis.grid(axis="y", visible=False)
@@ -138,8 +147,8 @@ def sweep_map(sweep: Sweep, message_bytes: int, unit: str, title: str) -> Figure
     axis.set_ylabel("processes P")
     _factor_axis(axis, sweep, unit)
     figure.legend(
-        handles=_patches([sweep.choices[index].label for index in used], colours), loc="outside right center",
-        title="best choice", alignment="left", fontsize=8.5,
+        handles=choice_patches([sweep.choices[index] for index in used]), loc="outside right center",
+        title="best choice", alignment="left", fontsize=8.5, handlelength=2.6, handleheight=1.5,
     )  # fmt: skip
     figure.suptitle(title, fontsize=11, wrap=True)
     return figure
@@ -151,13 +160,11 @@ class LiveFigure:
     The axes, labels and colours are laid out once; `draw` only replaces the cells, so that it keeps up with a slider.
     """
 
-    def __init__(
-        self, collective: str, choices: Sequence[Choice], procs: Sequence[int], message_bytes: Sequence[int]
-    ) -> None:
+    def __init__(self, choices: Sequence[Choice], procs: Sequence[int], message_bytes: Sequence[int]) -> None:
         self._figure = Figure(figsize=(11, 4.6), layout="constrained")
         self._canvas = FigureCanvasAgg(self._figure)
         axes = self._figure.subplots(1, 2, sharex=True, sharey=True)
-        colours = _colours(collective, choices)
+        colours = _colours(choices)
         shape = (len(procs), len(message_bytes))
         self._best = axes[0].pcolormesh(
             np.zeros(shape), cmap=ListedColormap(colours), vmin=-0.5, vmax=len(choices) - 0.5
@@ -203,13 +210,13 @@ def _used(choices: Sequence[Choice], *maps: Indices) -> list[int]:
     return sorted(found, key=lambda index: (names.index(choices[index].algorithm), choices[index].segment_bytes))
 
 
-def _colours(collective: str, choices: Sequence[Choice]) -> list[str]:
+def _colours(choices: Sequence[Choice]) -> list[str]:
     """The colour of each choice: its algorithm's, lighter for smaller segments."""
     found = []
     for choice in choices:
         mine = sorted({one.segment_bytes for one in choices if one.algorithm == choice.algorithm}, reverse=True)
         white = _LIGHTEST * mine.index(choice.segment_bytes) / max(len(mine) - 1, 1)
-        colour = np.array(to_rgb(algorithm_style(collective, choice.algorithm)[0]))
+        colour = np.array(to_rgb(algorithm_style(choice.algorithm)[0]))
         found.append(to_hex(tuple(colour * (1 - white) + white)))
     return found
 
@@ -221,20 +228,13 @@ def _patches(labels: Sequence[str], colours: Sequence[str]) -> list[Patch]:
     ]
 
 
-def _ink(colour: str) -> str:
-    """Black or white, whichever can be read on a colour."""
-    return "#000000" if np.dot(to_rgb(colour), (0.299, 0.587, 0.114)) > 0.5 else "#FFFFFF"
-
-
-def _numbered(best: Indices, used: Sequence[int]) -> Array:
-    """The places of choices among those used, masked where there is none."""
-    places = {index: float(place) for place, index in enumerate(used)}
-    return np.ma.masked_invalid(np.vectorize(lambda index: places.get(int(index), np.nan), otypes=[float])(best))
-
-
-def _choice_cells(axis: Axes, best: Indices, used: Sequence[int], colours: Sequence[str]) -> None:
-    axis.set_facecolor("#FFFFFF")
-    axis.pcolormesh(_numbered(best, used), cmap=ListedColormap(list(colours)), vmin=-0.5, vmax=len(used) - 0.5)
+def _choice_cells(axis: Axes, best: Indices, used: Sequence[int], choices: Sequence[Choice]) -> None:
+    rows, columns = best.shape
+    across, upwards = np.arange(columns + 1.0), np.arange(rows + 1.0)
+    for index in used:
+        fill(axis, across, upwards, best == index, *choice_style(choices[index]))
+    fill_blank(axis, across, upwards, best == NOBODY, NOT_TIMED)
+    axis.set(xlim=(0, columns), ylim=(0, rows))
     axis.grid(False)
 
 
@@ -247,15 +247,17 @@ def _ratio_norm(ratio: Array) -> LogNorm:
 
 def _heat(axis: Axes, values: Array, norm: Normalize, colours: str, digits: str) -> None:
     """Cells with digits if there is room for them, hatched where there is no value."""
-    axis.patch.set(hatch="////", edgecolor="#BBBBBB")
+    axis.patch.set(hatch=NOT_TIMED.hatch, edgecolor=NOT_TIMED.edge)
     mesh = axis.pcolormesh(np.ma.masked_invalid(values), norm=norm, cmap=colours)
     axis.grid(False)
     if values.size > _MOST_DIGITS:
         axis.figure.colorbar(mesh, ax=axis)
         return
     for i, j in np.argwhere(np.isfinite(values)):
-        ink = _ink(to_hex(mesh.cmap(norm(values[i, j]))))
-        axis.text(j + 0.5, i + 0.5, digits.format(values[i, j]), ha="center", va="center", fontsize=6.5, color=ink)
+        colour = ink(to_hex(mesh.cmap(norm(values[i, j]))))
+        axis.text(
+            j + 0.5, i + 0.5, digits.format(values[i, j]), ha="center", va="center", fontsize=DIGITS_SIZE, color=colour
+        )
 
 
 def _label_cells(axes: np.ndarray, procs: Sequence[int], message_bytes: Sequence[int]) -> None:

@@ -1,65 +1,59 @@
-"""The report of `demo` and `report`: tables and figures on one HTML page, and the Open MPI rules beside it."""
+"""The report of `demo` and `report`: what to do first, and why, on one HTML page, and the rules beside it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import platform as python_platform
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import version
 from pathlib import Path
+from statistics import geometric_mean
 
 import numpy as np
-from matplotlib.figure import Figure
 
+from collwise.common.errors import UsageError
 from collwise.common.files import writable_folder, write_text
 from collwise.common.units import format_seconds, format_size
 from collwise.models.critical_path import PathParameters
 from collwise.models.hockney import Hockney
 from collwise.models.implementation_aware.parameters import ModelParameters
 from collwise.models.registry import BY_PARTS
-from collwise.platforms import HostPlatform
-from collwise.platforms.smpi import charges_overheads
-from collwise.studies.figures.maps import method_map
-from collwise.studies.figures.picks import algorithms_by_engine, algorithms_by_size, picks_by_procs, picks_by_size
-from collwise.studies.reports.comparison_table import chooses_segments, summary_line, table_columns, table_row
-from collwise.studies.reports.engine_table import agreement_line, engine_columns, engine_rows, library_line
+from collwise.simulator.store import Store
+from collwise.studies.figures.maps import collective_maps
 from collwise.studies.reports.sections import Picture, Section, TextTable, write_sections
+from collwise.studies.reports.tuning_sections import CLOSE, close_points, comparison_section, engine_section
+from collwise.validation.exports.formats import FORMATS
 from collwise.validation.openmpi.rules import openmpi_rules
-from collwise.validation.selection.comparison import Comparison, ComparisonResult
-from collwise.validation.selection.consumers import OPENMPI, consumers_of
+from collwise.validation.selection.collwise_rules import collwise_rules
+from collwise.validation.selection.consumers import COLLWISE, OPENMPI, consumers_of
 from collwise.validation.selection.decision_table import DecisionTable
-from collwise.validation.selection.defaults import DECISION_SIZES
-from collwise.validation.selection.engine_choices import EngineChoices
-from collwise.validation.selection.tuning import Tuning
+from collwise.validation.selection.measured import Measurement, measured_platform, measurement_of
+from collwise.validation.selection.tuning import Gain, Tuning
 
 RULES_VERSIONS = ("4.1", "5.0")
-_TITLES = {"bcast": "Broadcast", "gather": "Gather", "allreduce": "Allreduce", "alltoall": "Alltoall"}
-_SHADED_FROM = 0.1
 _INTRO = (
-    "Times are simulated by {engine}. A choice is an algorithm and, where that cuts messages, a segment size. The "
-    "number in brackets is how much slower than the best choice it is, in percent; more than 10 % is shaded. "
-    "'{baseline}' is what that library decides untuned, with the parameters that it ships."
+    "Times are simulated by {engine}. A choice is an algorithm and, where that cuts messages, a segment size. A "
+    "slowdown is how much slower than the fastest choice it is, in percent; in tables it is in brackets, and shaded "
+    "from 10 % on. '{baseline}' is what that library decides untuned, with the parameters that it ships."
 )
-_BY_ENGINE = (
-    "Times and choices are the schedule engine's, for messages of {least} and more: {overheads} Neither it nor SMPI "
-    "simulates switches that drop packets, so that algorithms in which all processes send to one at a time look better "
-    "than they may be. As a check, SMPI timed every algorithm with segments of {segment} on {procs} processes. The "
-    "last two columns have its time of the best algorithm, with the difference from the engine's in percent, and the "
-    "slowdown of this algorithm by SMPI's times."
+_LOST = (
+    "Leave {} out of the rules: there {} untuned runs algorithms that not every consumer of these rules can be told, "
+    "and is faster on the mean. 'collwise select --for' makes rules for one consumer, with all that it can be told."
 )
-_FREE = "this platform has no overheads, so that shorter ones cannot be decided, and small segments seem too cheap."
-_CHARGED = "shorter ones are not compared."
-_USE = (
-    "The rules are used by: mpirun --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_dynamic_rules_filename FILE "
-    "--mca coll ^han"
-)
+_GAIN_COLUMNS = (
+    "collective", "points", "gain, mean", "gain, largest", "slower than the default at", "close choices",
+    "largest gain at",
+)  # fmt: skip
 
 
 def write_rules(tunings: Sequence[Tuning], folder: Path) -> None:
     """Writes the rules files into a folder. Raises UsageError when it cannot be written."""
     writable_folder(folder)
     for tuning in tunings:
-        for version in RULES_VERSIONS:
-            tables = _with_rules(tuning, version)
+        for openmpi_version in RULES_VERSIONS:
+            tables = _with_rules(tuning, openmpi_version)
             if tables:
-                write_text(rules_path(folder, tuning, version), openmpi_rules(tables, version))
+                write_text(rules_path(folder, tuning, openmpi_version), openmpi_rules(tables, openmpi_version))
+        write_text(table_path(folder, tuning), collwise_rules(list(tuning.decisions.values())))
 
 
 def _with_rules(tuning: Tuning, openmpi_version: str) -> list[DecisionTable]:
@@ -68,14 +62,18 @@ def _with_rules(tuning: Tuning, openmpi_version: str) -> list[DecisionTable]:
     return [table for name, table in tuning.decisions.items() if consumer in consumers_of(name)]
 
 
-def write_report(tunings: Sequence[Tuning], folder: Path, sections: Sequence[Sequence[Section]]) -> Path:
-    """Writes report.html, report.md and figures (PNG) beside the rules files; returns the HTML page's path.
+def write_report(
+    tunings: Sequence[Tuning], folder: Path, sections: Sequence[Sequence[Section]], command: str = ""
+) -> Path:
+    """Writes report.html, report.md and figures (SVG) beside the rules files; returns the HTML page's path.
 
-    `sections` are those of each tuning. Raises UsageError when the folder cannot be written.
+    `sections` are those of each tuning, `command` the one that made the report. Raises UsageError when the folder
+    cannot be written.
     """
     first = next(iter(tunings[0].comparisons.values()))
     intro = _INTRO.format(engine=first.sweep.configuration.maker, baseline=first.baseline.title)
     every = [section for some in sections for section in some]
+    every.append(_made(tunings, command))
     page, _ = write_sections("Which collective algorithm to use", intro, every, folder, "report")
     return page
 
@@ -85,36 +83,196 @@ def rules_path(folder: Path, tuning: Tuning, openmpi_version: str) -> Path:
     return folder / f"{tuning.platform.name}-openmpi-{openmpi_version}.rules"
 
 
-def sections_of(tuning: Tuning) -> list[Section]:
-    """The sections of a tuning's platform, with all figures drawn."""
-    return list(_sections(tuning))
+def table_path(folder: Path, tuning: Tuning) -> Path:
+    """The path of a platform's table for libcollwise in a report's folder."""
+    return folder / f"{tuning.platform.name}-collwise.table"
 
 
-def _sections(tuning: Tuning) -> Iterator[Section]:
-    parameters = tuning.parameters
-    facts = [
-        ("nodes", len(tuning.platform.hosts)),
-        ("processes per node", parameters.processes_per_node),
-        ("simulated by", parameters.made_by),
-        *_facts_of(parameters),
-    ]
-    columns = ("collective", "algorithm", "part", "alpha (s)", "beta (s/byte)", "mean error (%)", "worst (%)")
-    tables = [
-        TextTable(("", tuning.platform.title), facts),
-        TextTable(columns, _fit_rows(tuning), 3, "Fitted parameters and residuals", folded=True),
-    ]
-    files = [rules_path(Path(), tuning, version).name for version in RULES_VERSIONS if _with_rules(tuning, version)]
-    without = [name for name in tuning.decisions if not any(one.startswith(OPENMPI) for one in consumers_of(name))]
-    lines = [_USE] if files else []
-    if without:
-        lines.append(f"Open MPI has no rules for {', '.join(without)}; 'collwise select --for collwise' makes a table.")
-    yield Section(tuning.platform.title, lines, tables, files=files)
+def measurements(store: Store, tuning: Tuning) -> dict[str, Measurement]:
+    """The measured times that the store has of the tuning's collectives on its platform, by collective."""
+    found = {}
+    for name, result in tuning.comparisons.items():
+        try:
+            where = measured_platform(store, tuning.platform.name)
+            found[name] = measurement_of(store, where, name, result.grid.processes_per_node)
+        except UsageError:
+            continue  # nothing of it is measured
+    return found
+
+
+def sections_of(tuning: Tuning, measured: Mapping[str, Measurement] | None = None) -> list[Section]:
+    """The sections of a tuning's platform, with all figures drawn, and with the measured times by collective."""
+    return list(_sections(tuning, measured or {}))
+
+
+def _sections(tuning: Tuning, measured: Mapping[str, Measurement]) -> Iterator[Section]:
+    yield _first(tuning, measured)
+    yield Section(f"Collectives on {tuning.platform.title}")
     for collective, result in tuning.comparisons.items():
         if result.rows:
-            yield _comparison(tuning, collective, result)
+            yield comparison_section(tuning, collective, result, measured.get(collective))
     for collective, choices in tuning.by_engine.items():
         if choices.decisions is not None:
-            yield _engine_section(tuning, collective, choices, choices.decisions)
+            yield engine_section(tuning, collective, choices, choices.decisions)
+    yield _accuracy(tuning)
+
+
+# --- What to do first -------------------------------------------------------------------------------------------------
+
+
+def _first(tuning: Tuning, measured: Mapping[str, Measurement]) -> Section:
+    """The rules, how they are installed, what they gain, and how sure that is."""
+    gains = {name: tuning.gains(name) for name in tuning.decisions}
+    rows = [_gain_row(tuning, name, found) for name, found in gains.items() if found]
+    bad = {(i, 4) for i, row in enumerate(rows) if not row[4].startswith("0 of")}
+    lost = [name for name, found in gains.items() if (known := _known(found)) and geometric_mean(known) < 0.99]
+    files = [rules_path(Path(), tuning, one).name for one in RULES_VERSIONS if _with_rules(tuning, one)]
+    table = table_path(Path(), tuning).name
+    commands = [FORMATS[OPENMPI].use.format(file=name) + " -n P PROGRAM" for name in files]
+    commands.append(FORMATS[COLLWISE].use.format(file=table) + " -n P -- PROGRAM")
+    without = [name for name in tuning.decisions if not any(one.startswith(OPENMPI) for one in consumers_of(name))]
+    lines = [
+        "Use the rules beside this page: the commands below run a program with them, for the version of Open MPI in "
+        "the file's name, or with libcollwise, which any MPI library can run with.",
+        *([f"Open MPI has no rules for {', '.join(without)}; the table of libcollwise has them."] if without else []),
+        _gained(tuning, gains),
+        *([_LOST.format(", ".join(lost), tuning.baseline.title)] if lost else []),
+        _sure(tuning, measured),
+    ]
+    return Section(
+        f"What to do first on {tuning.platform.title}",
+        lines,
+        [TextTable(_GAIN_COLUMNS, rows, 1, f"What the rules gain over {tuning.baseline.title}", bad=bad)],
+        files=[*files, table],
+        commands=commands,
+    )
+
+
+def _known(gains: Sequence[Gain]) -> list[float]:
+    return [one.ratio for one in gains if np.isfinite(one.ratio)]
+
+
+def _gain_row(tuning: Tuning, name: str, gains: Sequence[Gain]) -> tuple[str, ...]:
+    known = [one for one in gains if np.isfinite(one.ratio)]
+    close = "-"
+    if name in tuning.comparisons:
+        others = close_points(tuning.comparisons[name])
+        close = f"{int((others < CLOSE).sum())} of {int(np.isfinite(others).sum())}"
+    if not known:
+        return (name, str(len(gains)), "-", "-", "0 of 0", close, "-")
+    largest = max(known, key=lambda one: one.ratio)
+    slower = sum(one.ratio < 0.99 for one in known)
+    at = (
+        f"P = {largest.procs}, {format_size(largest.message_bytes)}: {largest.rules.choice.label} "
+        f"for {largest.default.choice.label}"
+    )
+    return (
+        *(name, str(len(known)), f"x {geometric_mean(one.ratio for one in known):.2f}", f"x {largest.ratio:.2f}"),
+        *(f"{slower} of {len(known)}", close, at if largest.ratio > 1.01 else "-"),
+    )
+
+
+def _gained(tuning: Tuning, gains: Mapping[str, Sequence[Gain]]) -> str:
+    ratios = [ratio for found in gains.values() for ratio in _known(found)]
+    if not ratios:
+        return f"What is gained over {tuning.baseline.title} is not known: none of its choices was timed."
+    return (
+        f"By simulated times, calls at the {len(ratios)} points compared take {tuning.baseline.title} untuned "
+        f"{geometric_mean(ratios):.2f} times as long as with the rules, on the geometric mean; at "
+        f"{sum(one > 1.1 for one in ratios)} points over 10 % longer, at {sum(one < 0.99 for one in ratios)} points "
+        f"over 1 % shorter. A gain of x 2 halves the time; a choice is close where the best other algorithm is less "
+        f"than {CLOSE * 100:.0f} % slower."
+    )
+
+
+def _sure(tuning: Tuning, measured: Mapping[str, Measurement]) -> str:
+    """How far the simulated times are known to be right."""
+    errors = [
+        abs(tuning.comparisons[name].sweep.timings[case].seconds / one.seconds - 1)
+        for name, found in measured.items()
+        for case, one in found.timings.items()
+        if case in tuning.comparisons[name].sweep.timings
+    ]
+    if errors:
+        return (
+            f"How sure that is: simulated times of {len(errors)} cases of {', '.join(measured)} differ from measured "
+            f"ones by {np.median(errors) * 100:.1f} % in the median. Gains that are smaller than that are not sure."
+        )
+    return (
+        "How sure that is: nothing was measured on this platform, so that gains are as right as the simulation. Small "
+        "gains, below 10 % say, are not sure. To be sure, measure the gain on the cluster (collwise gain), or times of "
+        "the algorithms (collwise measure): a new report then has them beside the simulated ones."
+    )
+
+
+# --- How right, and how made ------------------------------------------------------------------------------------------
+
+
+def _accuracy(tuning: Tuning) -> Section:
+    """The errors of the model against simulated times, by collective and size."""
+    errors: dict[tuple[str, int], float] = {}
+    rows: list[tuple[str, ...]] = []
+    for name, result in tuning.comparisons.items():
+        known: dict[int, list[float]] = {}
+        for row in result.rows:
+            ratios = [row.predicted[one] / row.simulated[one] for one in row.predicted if row.simulated[one]]
+            known.setdefault(row.message_bytes, []).extend(abs(one - 1) for one in ratios if np.isfinite(one))
+        every = [error for found in known.values() for error in found]
+        if every:
+            errors |= {(name, size): float(np.mean(found)) for size, found in known.items() if found}
+            slower = result.slowdowns("model") * 100
+            costs = (f"{np.nanmean(slower):z.1f} %", f"{np.nanmax(slower):z.1f} %")
+            rows.append((name, str(len(every)), f"{np.mean(every):.1%}", f"{max(every):.1%}", *costs))
+    columns = ("collective", "predictions", "mean error", "worst error", "mean slowdown of choices", "worst slowdown")
+    title = f"Errors of the model on {tuning.platform.title}"
+    pictures = []
+    if errors:
+        picture = collective_maps({"mean error of all algorithms, %": errors}, title, "mean error (%)")
+        caption = "Mean error of the model's times against simulated ones, in percent, by collective and message size."
+        pictures.append(Picture.of(f"{tuning.platform.name}-accuracy", picture, caption))
+    return Section(
+        f"Model accuracy on {tuning.platform.title}",
+        [
+            "Relative errors of predicted against simulated times, over all algorithms and segment sizes, and what the "
+            "model's choices cost by simulated times. Choices can be good although times are wrong."
+        ],
+        [TextTable(columns, rows)],
+        pictures,
+    )
+
+
+def _made(tunings: Sequence[Tuning], command: str) -> Section:
+    """Versions, options, the command, and the fitted parameters."""
+    rows = [
+        ("collwise", version("collwise")),
+        ("Python", python_platform.python_version()),
+        ("untuned library", tunings[0].baseline.title),
+    ]
+    tables = []
+    for tuning in tunings:
+        grid = next(iter(tuning.comparisons.values())).grid
+        facts = [
+            ("nodes", len(tuning.platform.hosts)),
+            ("processes per node", tuning.parameters.processes_per_node),
+            ("process counts compared", ", ".join(map(str, grid.procs))),
+            ("segment sizes", ", ".join(map(format_size, grid.segments))),
+            ("model fitted by", tuning.parameters.made_by),
+            *_facts_of(tuning.parameters),
+            *((f"simulation of {name}", _made_by(tuning, name)) for name in tuning.comparisons),
+        ]
+        columns = ("collective", "algorithm", "part", "alpha (s)", "beta (s/byte)", "mean error (%)", "worst (%)")
+        title = f"Fitted parameters and residuals on {tuning.platform.title}"
+        tables.append(TextTable(("", tuning.platform.title), facts, 2))
+        tables.append(TextTable(columns, _fit_rows(tuning), 3, title, folded=True))
+    return Section(
+        "How it was made", ["The command and the versions:"], [TextTable(("", ""), rows, 2), *tables],
+        commands=[command] if command else [],
+    )  # fmt: skip
+
+
+def _made_by(tuning: Tuning, collective: str) -> str:
+    sweep = tuning.comparisons[collective].sweep
+    return f"{sweep.configuration.maker}, configuration {sweep.configuration.key[:12]}, {len(sweep.timings)} times"
 
 
 def _facts_of(parameters: ModelParameters | PathParameters) -> list[tuple[str, str]]:
@@ -128,95 +286,6 @@ def _facts_of(parameters: ModelParameters | PathParameters) -> list[tuple[str, s
     gamma = parameters.gamma(np.arange(3, 8), parameters.segment_bytes)
     shown = ", ".join(f"{value:.3f}" for value in gamma)
     return [("gamma(3..7)", shown), ("point to point", line(parameters.hockney))]
-
-
-def _comparison(tuning: Tuning, collective: str, result: ComparisonResult) -> Section:
-    heading = f"{_TITLES.get(collective, collective)} on {tuning.platform.title}"
-    stem = f"{tuning.platform.name}-{collective}"
-    if collective == "barrier":
-        picture = picks_by_procs(result, f"{heading}, simulated")
-        pictures = [Picture.of(f"{stem}-picks", picture, "Time of each source's pick.")]
-    else:
-        pictures = _pictures(tuning, collective, result, heading)
-    bad = {
-        (number, len(table_row(row)) - picks + position)
-        for number, row in enumerate(result.rows)
-        for picks, position in _bad_picks(row)
-    }
-    table = TextTable(table_columns(result), [table_row(row) for row in result.rows], bad=bad)
-    lines = [f"{summary_line(result)}."]
-    if collective in tuning.by_engine:
-        lines.append(f"{agreement_line(tuning.by_engine[collective])}.")
-    return Section(heading, lines, [table], pictures)
-
-
-def _pictures(tuning: Tuning, collective: str, result: ComparisonResult, heading: str) -> list[Picture]:
-    """The figures over the message size."""
-    largest = max(row.procs for row in result.rows)
-    at_largest = [row for row in result.rows if row.procs == largest]
-    stem = f"{tuning.platform.name}-{collective}"
-    return [
-        Picture.of(
-            f"{stem}-picks",
-            picks_by_size(result, f"{heading}, simulated"),
-            "Time of each source's pick, as in figure 5 of Nuriyev & Lastovetsky 2021.",
-        ),
-        Picture.of(
-            f"{stem}-algorithms",
-            algorithms_by_size(at_largest, f"{heading}, simulated, P = {largest}"),
-            f"Every algorithm at {format_size(tuning.segment_bytes)} segments: "
-            "simulated times (markers) and the model's (lines).",
-        ),
-        Picture.of(
-            f"{stem}-map",
-            _map(tuning.platform, tuning.decisions[collective], DECISION_SIZES[collective], heading),
-            f"What the rules choose for every P and m, by {tuning.decisions[collective].made_by}.",
-        ),
-    ]
-
-
-def _engine_section(tuning: Tuning, collective: str, choices: EngineChoices, decisions: DecisionTable) -> Section:
-    platform, grid = tuning.platform, choices.grid
-    heading = f"{_TITLES.get(collective, collective)} on {platform.title}"
-    stem = f"{platform.name}-{collective}"
-    checked = [p for i, p in enumerate(grid.procs) if not np.isnan(choices.smpi_seconds[:, i]).all()]
-    intro = _BY_ENGINE.format(
-        least=format_size(grid.message_bytes[0]),
-        overheads=_CHARGED if charges_overheads(platform.smpi_options()) else _FREE,
-        segment=format_size(min(grid.segments)),
-        procs=", ".join(map(str, checked)),
-    )
-    pictures = [
-        Picture.of(
-            f"{stem}-algorithms",
-            algorithms_by_engine(choices, checked[-1], f"{heading}, P = {checked[-1]}"),
-            f"Every algorithm at {format_size(min(grid.segments))} segments: the schedule engine's times (lines) and "
-            "SMPI's (markers).",
-        ),
-        Picture.of(
-            f"{stem}-map",
-            _map(platform, decisions, grid.message_bytes, heading),
-            "What the rules choose for every P and m by the schedule engine, among the algorithms that all versions of "
-            "Open MPI have; between the process counts of the table the lower one holds.",
-        ),
-    ]
-    lines = [f"{line}." for line in (library_line(choices), agreement_line(choices)) if line]
-    return Section(heading, [intro, *lines], [TextTable(engine_columns(choices), engine_rows(choices))], pictures)
-
-
-def _bad_picks(row: Comparison) -> Iterator[tuple[int, int]]:
-    """For each pick to be shaded, the number of picks at the end of the table's row and its position among them."""
-    common = [] if chooses_segments([row]) or row.listed is None else [row.listed]
-    picks = [row.model, *common, row.baseline]
-    return ((len(picks), position) for position, pick in enumerate(picks) if pick.slowdown > _SHADED_FROM)
-
-
-def _map(platform: HostPlatform, decisions: DecisionTable, sizes: Sequence[int], heading: str) -> Figure:
-    procs = range(min(decisions.rules), platform.max_procs(decisions.processes_per_node) + 1)
-    chosen = [[decisions.choose(p, m) for m in sizes] for p in procs]
-    methods = list(dict.fromkeys(choice for row in chosen for choice in row))
-    winners = np.array([[methods.index(choice) for choice in row] for row in chosen])
-    return method_map({heading: winners}, methods, procs, sizes)
 
 
 def _fit_rows(tuning: Tuning) -> list[tuple[str, ...]]:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 import jinja2
+from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 from collwise.common.files import writable_folder, write_bytes, write_text
-from collwise.studies.figures.style import png
+from collwise.studies.figures.style import svg
 from collwise.studies.reports.markdown import markdown_table
 
 
@@ -42,54 +45,76 @@ class TextTable:
 
 @dataclass(frozen=True)
 class Picture:
-    """A drawn figure (PNG), the name of its file without ending, and a sentence on what it shows."""
+    """A drawn figure (SVG), the name of its file without ending, and a sentence on what it shows.
+
+    `alt` says what it shows to those who do not see it, if that is not the caption.
+    """
 
     name: str
     data: bytes
     caption: str
+    alt: str = ""
 
     @classmethod
-    def of(cls, name: str, figure: Figure, caption: str) -> Picture:
+    def of(cls, name: str, figure: Figure, caption: str, alt: str = "") -> Picture:
         """Draws the figure, which is then closed."""
-        return cls(name, png(figure), caption)
+        drawn = svg(figure)
+        plt.close(figure)
+        return cls(name, drawn, caption, alt)
 
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a report: paragraphs, links to files beside the report, tables, and figures, in this order."""
+    """A part of a report: paragraphs, commands, links to files beside the report, tables, and figures, in this order.
+
+    `level` is that of its heading: 2, or 3 for a part of the section before it.
+    """
 
     title: str
     paragraphs: Sequence[str] = ()
     tables: Sequence[TextTable] = ()
     pictures: Sequence[Picture] = ()
     files: Sequence[str] = ()
+    commands: Sequence[str] = ()
+    level: int = 2
 
 
 def write_sections(title: str, intro: str, sections: Sequence[Section], folder: Path, stem: str) -> tuple[Path, Path]:
-    """Writes STEM.html, which holds its figures, and STEM.md with the figures (PNG) beside it; returns both paths.
+    """Writes STEM.html, which holds its figures, and STEM.md with the figures (SVG) beside it; returns both paths.
 
-    The file of a figure is STEM-NAME.png. Raises UsageError when the folder cannot be written.
+    The file of a figure is STEM-NAME.svg. Raises UsageError when the folder cannot be written.
     """
     writable_folder(folder)
     data = {}
     for picture in (one for section in sections for one in section.pictures):
-        write_bytes(folder / f"{stem}-{picture.name}.png", picture.data)
+        write_bytes(folder / f"{stem}-{picture.name}.svg", picture.data)
         data[picture.name] = base64.b64encode(picture.data).decode()
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
     page, text = folder / f"{stem}.html", folder / f"{stem}.md"
     template = environment.get_template("sections.html")
-    write_text(page, template.render(title=title, intro=intro, sections=sections, data=data))
+    anchors = _anchors([section.title for section in sections])
+    write_text(page, template.render(title=title, intro=intro, sections=sections, anchors=anchors, data=data))
     write_text(text, f"# {title}\n\n{intro}\n" + "".join(_markdown(sections, stem)))
     return page, text
 
 
+def _anchors(titles: Sequence[str]) -> list[str]:
+    """The names by which links find headings, all different."""
+    found: list[str] = []
+    for title in titles:
+        plain = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") or "section"
+        found.append(next(name for n in count(1) if (name := plain if n == 1 else f"{plain}-{n}") not in found))
+    return found
+
+
 def _markdown(sections: Sequence[Section], stem: str) -> Iterator[str]:
     for section in sections:
-        yield f"\n## {section.title}\n"
+        yield f"\n{'#' * section.level} {section.title}\n"
         yield from (f"\n{paragraph}\n" for paragraph in section.paragraphs)
+        yield from (f"\n    {command}\n" for command in section.commands)
         if section.files:
             yield "\nBeside this page: " + ", ".join(f"[{name}]({name})" for name in section.files) + ".\n"
         yield from (f"\n{table.markdown()}" for table in section.tables if table.rows)
-        yield from (f"\n![{one.caption}]({stem}-{one.name}.png)\n" for one in section.pictures)
+        yield from (f"\n![{one.caption}]({stem}-{one.name}.svg)\n" for one in section.pictures)

@@ -165,7 +165,7 @@ def _ranks(table: pd.DataFrame) -> Section:
     pictures = [
         Picture.of(
             "ranks",
-            draw.rank_bars({name: _shown(sources) for name, sources in found.items()}, title),
+            draw.rank_map({name: _shown(sources) for name, sources in found.items()}, title),
             "Kendall's tau by collective and source, without formulas as printed.",
         )
     ]
@@ -200,7 +200,7 @@ def _slowdowns(table: pd.DataFrame) -> Section:
         Picture.of(
             "slowdowns",
             draw.slowdown_maps(_shown(found), title),
-            "Slowdown of each source's pick, in percent; white: not measured, or nothing picked.",
+            "Slowdown of each source's pick, in percent; hatched: not measured, dotted: no formula.",
         )
     ]
     return Section("Slowdown of picks", [text], [TextTable(columns, rows, 2)], pictures)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from collwise.common.errors import UsageError
 from collwise.models.critical_path import PathParameters
 from collwise.models.implementation_aware.model import ImplementationAware
@@ -17,15 +19,33 @@ from collwise.validation.fitting.critical_path import CriticalPath
 from collwise.validation.fitting.models_by_name import models_on
 from collwise.validation.library_defaults.baselines import Baseline
 from collwise.validation.selection.cases import CaseGrid
-from collwise.validation.selection.comparison import ComparisonResult, compare
+from collwise.validation.selection.choice import Choice
+from collwise.validation.selection.comparison import ComparisonResult, Pick, compare
 from collwise.validation.selection.consumers import algorithms_for, consumers_of, needs_one_choice
 from collwise.validation.selection.decision_table import DecisionTable
 from collwise.validation.selection.decisions import select_by_model, select_by_simulation
 from collwise.validation.selection.defaults import DECISION_SIZES, SEGMENTS, SIZES, TOLERANCE_PERCENT
 from collwise.validation.selection.engine_choices import EngineChoices, choices_by_engine, decided_grid
+from collwise.validation.selection.predictions import seconds_of
+from collwise.validation.selection.slowdown import slowdown
 
 TUNING_MODELS = (BY_PARTS, CRITICAL_PATH)
 """The models with parameters of each algorithm."""
+
+
+@dataclass(frozen=True)
+class Gain:
+    """The picks of an untuned library and of the decisions at a point, with times of the same source."""
+
+    procs: int
+    message_bytes: int
+    default: Pick
+    rules: Pick
+
+    @property
+    def ratio(self) -> float:
+        """The library's time divided by that of the decisions; nan where one of the two is not known."""
+        return self.default.seconds / self.rules.seconds if self.rules.seconds else np.nan
 
 
 @dataclass(frozen=True)
@@ -53,6 +73,37 @@ class Tuning:
         """The number of simulated cases that failed."""
         compared = sum(len(result.sweep.failed) for result in self.comparisons.values())
         return compared + sum(choices.failures for choices in self.by_engine.values())
+
+    def gains(self, collective: str) -> list[Gain]:
+        """What the decisions gain over the untuned library at every compared point that they decide.
+
+        Times are those of the comparison, or else the schedule engine's.
+        """
+        found = []
+        if collective in self.comparisons:
+            result = self.comparisons[collective]
+            for row in result.rows:
+                if (choice := self._decided(collective, row.procs, row.message_bytes)) is not None:
+                    seconds = seconds_of(result.grid, result.sweep, choice, row.procs, row.message_bytes)
+                    rules = Pick(choice, seconds, float(slowdown(seconds, row.best.seconds)))
+                    found.append(Gain(row.procs, row.message_bytes, row.baseline, rules))
+            return found
+        engine = self.by_engine[collective]
+        choices = list(engine.grid.candidates.values())
+        for (procs, size), pick in engine.shipped.items():
+            if (choice := self._decided(collective, procs, size)) is not None:
+                at = engine.seconds[:, engine.grid.procs.index(procs), engine.grid.message_bytes.index(size)]
+                seconds = float(at[choices.index(choice)])
+                rules = Pick(choice, seconds, float(slowdown(seconds, np.nanmin(at))))
+                found.append(Gain(procs, size, pick, rules))
+        return found
+
+    def _decided(self, collective: str, procs: int, message_bytes: int) -> Choice | None:
+        """What the decisions choose; None where they decide nothing."""
+        try:
+            return self.decisions[collective].choose(procs, message_bytes)
+        except UsageError:
+            return None
 
 
 def tune(

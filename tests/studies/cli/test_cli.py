@@ -376,11 +376,12 @@ def test_report_is_one_page_with_its_figures(here: Path) -> None:
     done = collwise("report", "--platform", "toy.toml", "--procs", "4,8", "-o", "report", cwd=here)
     assert done.returncode == 0, done.stderr
     page = (here / "report" / "report.html").read_text()
-    assert page.count("data:image/png;base64,") == 6
+    assert page.count("data:image/svg+xml;base64,") == 11  # five for each collective, and the model's errors
     assert "http://" not in page.replace("http://www.w3.org", "")
     assert "src=" in page
     assert "https://" not in page
     assert (here / "report" / "toy-openmpi-4.1.rules").exists()
+    assert "bcast 4 1" in (here / "report" / "toy-collwise.table").read_text()
 
 
 def test_rules_of_a_report_by_simulated_times_are_those_of_its_process_counts(here: Path) -> None:

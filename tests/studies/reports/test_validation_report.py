@@ -52,7 +52,7 @@ def made_up() -> Validation:
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
     page, text = write_validation(made_up(), tmp_path_factory.mktemp("report"))
-    assert len(list(page.parent.glob("*.png"))) == 4
+    assert len(list(page.parent.glob("*.svg"))) == 4
     return page.read_text(encoding="utf-8"), text.read_text(encoding="utf-8")
 
 
@@ -69,7 +69,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
         "| bcast | binary | 8 | 8 B | died |",
         "| alltoall of 1000 B, at half the rate beside twice the time | 60.0 ms | 80.0 ms | 75% |",
         "lmo: not fitted",
-        "![Simulated over measured times.](validation-scatter.png)",
+        "![Simulated over measured times.](validation-scatter.svg)",
     ],
 )
 def test_the_markdown_says_what_was_found(report: tuple[str, str], said: str) -> None:
@@ -78,7 +78,7 @@ def test_the_markdown_says_what_was_found(report: tuple[str, str], said: str) ->
 
 def test_the_page_holds_its_figures_and_escapes_text(report: tuple[str, str]) -> None:
     page, _ = report
-    assert page.count("data:image/png;base64,") == 4
+    assert page.count("data:image/svg+xml;base64,") == 4
     assert "token bucket&#39;s burst" in page
     assert "two cores (1)" in page
     assert NOT_FOUND in page

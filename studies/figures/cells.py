@@ -1,0 +1,136 @@
+"""Cells of maps: shapes of equal cells, digits that can be read, and cells that have no value.
+
+A cell without a value is not timed (hatched), or its source chooses nothing there (grey, dotted). Neither looks like
+a cell whose value is zero, and the legend explains those that occur.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Colormap, LogNorm, Normalize, to_hex
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch, PathPatch
+from matplotlib.path import Path
+from matplotlib.ticker import NullLocator
+from numpy.typing import NDArray
+
+from collwise.models.piecewise import Array
+from collwise.studies.figures.style import ink
+
+_MOST_EVEN = 16
+"""With more rows or columns than this, cells have the sizes that they have on a logarithmic axis."""
+
+_WHITE_BELOW_PERCENT, _WORST_PERCENT = 1, 300
+_PERCENT_TICKS = (1, 3, 10, 30, 100, 300)
+SLOWDOWNS = colormaps["Oranges"].with_extremes(under="white")
+PERCENT = LogNorm(_WHITE_BELOW_PERCENT, _WORST_PERCENT)
+DIGITS_SIZE = 8.0
+
+
+class Blank(NamedTuple):
+    """How cells without a value look, and what the legend says of them."""
+
+    face: str
+    hatch: str
+    edge: str
+    label: str
+
+
+NOT_TIMED = Blank("#FFFFFF", "//", "#BBBBBB", "not timed")
+NO_CHOICE = Blank("#E3E3E3", "..", "#777777", "no choice: no formula,\nor not in the catalogue")
+NO_FORMULA = NO_CHOICE._replace(label="no formula, or no choice")
+
+
+def borders(centres: Sequence[int]) -> Array:
+    """The borders of cells around centres, one more than these: even ones if they are few, else in logarithms."""
+    if len(centres) <= _MOST_EVEN:
+        return np.arange(len(centres) + 1.0)
+    values = np.log(centres)
+    middles = (values[1:] + values[:-1]) / 2
+    return np.exp(np.concatenate([[2 * values[0] - middles[0]], middles, [2 * values[-1] - middles[-1]]]))
+
+
+def places(centres: Sequence[int]) -> Array:
+    """Where the centres of cells are on an axis with these `borders`."""
+    return np.arange(len(centres)) + 0.5 if len(centres) <= _MOST_EVEN else np.array(centres, dtype=float)
+
+
+def cell_axis(axis: Axes, direction: str, centres: Sequence[int], labels: Mapping[int, str]) -> None:
+    """Lays out one direction, 'x' or 'y', for cells, with labels for some of the centres."""
+    edges, at = borders(centres), dict(zip(centres, places(centres), strict=True))
+    if len(centres) > _MOST_EVEN:
+        axis.set(**{f"{direction}scale": "log"})
+    axis.set(**{f"{direction}lim": (edges[0], edges[-1])})
+    axis.set(**{f"{direction}ticks": [at[one] for one in labels], f"{direction}ticklabels": list(labels.values())})
+    (axis.xaxis if direction == "x" else axis.yaxis).set_minor_locator(NullLocator())
+    axis.grid(False)
+
+
+def fill(
+    axis: Axes, across: Array, upwards: Array, where: NDArray[np.bool_], face: str, hatch: str = "", edge: str = ""
+) -> None:
+    """The cells where a condition holds, as one shape: cells of their own would show their seams."""
+    rows, columns = np.nonzero(where)
+    if not len(rows):
+        return
+    left, right, low, high = across[columns], across[columns + 1], upwards[rows], upwards[rows + 1]
+    corners = np.stack([left, low, right, low, right, high, left, high, left, low], axis=1).reshape(-1, 2)
+    codes = np.tile([Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY], len(rows))
+    shape = Path(corners, codes)
+    axis.add_patch(PathPatch(shape, facecolor=face, hatch=hatch, edgecolor=edge or face, linewidth=0))
+
+
+def fill_blank(axis: Axes, across: Array, upwards: Array, where: NDArray[np.bool_], blank: Blank) -> bool:
+    """Marks cells that have no value; returns whether there are any."""
+    fill(axis, across, upwards, where, blank.face, blank.hatch, blank.edge)
+    return bool(np.any(where))
+
+
+def blank_patches(blanks: Sequence[Blank]) -> list[Patch]:
+    """The keys of cells without a value for a legend."""
+    return [
+        Patch(facecolor=one.face, hatch=one.hatch, edgecolor=one.edge, linewidth=0.4, label=one.label)
+        for one in dict.fromkeys(blanks)
+    ]
+
+
+def heat(
+    axis: Axes, across: Array, upwards: Array, values: Array, colours: tuple[Colormap, Normalize],
+    texts: Mapping[tuple[int, int], str],
+) -> None:  # fmt: skip
+    """Coloured cells, white where a value is nan, with texts in an ink that can be read on the colour."""
+    chosen, norm = colours
+    # Lines around cells with texts, so that white ones are cells too.
+    lines: dict[str, Any] = {"edgecolors": "#DDDDDD", "linewidth": 0.6} if texts else {"linewidth": 0}
+    axis.pcolormesh(across, upwards, np.ma.masked_invalid(values), cmap=chosen, norm=norm, **lines)
+    for (i, j), text in texts.items():
+        at = tuple((edges[k] + edges[k + 1]) / 2 for edges, k in ((across, j), (upwards, i)))
+        below = to_hex(chosen(norm(values[i, j]))) if np.isfinite(values[i, j]) else "#FFFFFF"
+        axis.text(*at, text, ha="center", va="center", fontsize=DIGITS_SIZE, color=ink(below))
+
+
+def percent_texts(slowdowns: Array) -> dict[tuple[int, int], str]:
+    """Slowdowns in whole percent by cell; none where there is no value, and none at all if cells are too small."""
+    if max(slowdowns.shape) > _MOST_EVEN:
+        return {}
+    return {at: f"{value * 100:z.0f}" for at, value in np.ndenumerate(slowdowns) if np.isfinite(value)}
+
+
+def percent_values(slowdowns: Array) -> Array:
+    """Slowdowns in percent for colours on a logarithmic scale, on which 0 and less have a place too."""
+    return np.where(np.isnan(slowdowns), np.nan, np.maximum(slowdowns * 100, 1e-9))
+
+
+def percent_bar(figure: Figure, axes: Sequence[Axes], label: str, shrink: float = 1.0) -> None:
+    """The bar that explains the colours of slowdowns."""
+    mappable = ScalarMappable(PERCENT, SLOWDOWNS)
+    bar = figure.colorbar(mappable, ax=list(axes), extend="both", ticks=_PERCENT_TICKS, shrink=shrink, aspect=16)
+    bar.ax.set_yticklabels([str(value) for value in _PERCENT_TICKS])
+    bar.ax.yaxis.set_minor_locator(NullLocator())
+    bar.set_label(label, fontsize=9)

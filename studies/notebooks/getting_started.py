@@ -1,0 +1,101 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Getting started
+#
+# **Which algorithm should a broadcast run on Dahu, and what does that gain over Open MPI as it is?**
+#
+# Dahu is a cluster of 32 nodes with two processors and a link of 100 Gbit/s each, that is described here
+# (`collwise platforms list` names others, and the notebook `own_cluster` describes a new one). Nothing runs on it:
+# times are simulated, with one process on each processor.
+
+# %%
+import collwise
+from collwise.studies.figures.maps import decision_figure, slowdown_figure
+from collwise.studies.papers.study import Study
+from collwise.validation.library_defaults.baselines import BASELINES
+from collwise.validation.selection.cases import CaseGrid
+from collwise.validation.selection.maps import decision_maps
+
+here = Study()
+PLATFORM, COLLECTIVE = "dahu", "bcast"
+PROCS, SIZES, SEGMENTS = "8,16,32,48,64", "8KiB:4MiB:x2", "8KiB,64KiB"
+
+# %% [markdown]
+# ## Simulated times
+#
+# `collwise.simulate` times every algorithm at every process count P, message size and segment size. The schedule engine
+# plays the messages that an algorithm's code sends; `here.context()` instead of `here.context("schedule")` takes
+# SimGrid's SMPI, which is slower and simulates more. Times are kept in a store: a second run has them at once.
+
+# %%
+with here.context("schedule") as context:
+    times = collwise.simulate(PLATFORM, COLLECTIVE, PROCS, SIZES, segments=SEGMENTS, context=context)
+shown = times[(times.procs == 64) & (times.message_bytes == 2**20)].sort_values("seconds")
+shown = shown[["algorithm", "segment_bytes", "seconds"]].head(5)
+here.table("The fastest choices for 1 MiB on 64 processes (seconds)", shown, "{:.3g}")
+
+# %% [markdown]
+# ## The best choice, and what Open MPI chooses
+#
+# A map has the best choice at every point, by simulated times. Beside it is what Open MPI 4.1 chooses as it is, and
+# below how much slower that is.
+
+# %%
+where = collwise.platform(PLATFORM)
+grid = CaseGrid(
+    COLLECTIVE, collwise.arguments.counts(PROCS), collwise.arguments.sizes(SIZES), 2, collwise.arguments.sizes(SEGMENTS)
+)
+with here.context("schedule") as context:
+    maps = decision_maps(where, grid, [], context, BASELINES["openmpi-4.1"])
+here.figure(decision_figure(maps, "Broadcast on Dahu"), "getting-started-choices", "The best choices, and Open MPI's.")
+here.figure(
+    slowdown_figure(maps, "Broadcast on Dahu: what Open MPI's choices cost"),
+    "getting-started-costs",
+    "Slowdown of Open MPI's choices against the best, in percent.",
+)
+summary = maps.summary("Open MPI 4.1")
+
+# %% [markdown]
+# ## Rules
+#
+# `collwise.select` makes a decision table with the fewest rows in which no choice is slower than the best by more than
+# 1 %, among the algorithms that Open MPI 4.1 has. `collwise.export` writes it as rules that Open MPI reads.
+
+# %%
+with here.context("schedule") as context:
+    decisions = collwise.select(
+        COLLECTIVE, platform=PLATFORM, by="simulated", procs=PROCS, sizes=SIZES, segments=SEGMENTS,
+        consumer="openmpi-4.1", context=context,
+    )  # fmt: skip
+rules = collwise.export(decisions)
+here.table("The rules", decisions.frame())
+here.text(
+    "Written to a file, they are used by `mpirun --mca coll_tuned_use_dynamic_rules 1 --mca "
+    "coll_tuned_dynamic_rules_filename FILE --mca coll ^han`."
+)
+
+# %% [markdown]
+# ## Answer
+
+# %%
+best = decisions.choose(COLLECTIVE, 64, "1MiB")
+here.conclude(f"With 64 processes and 1 MiB a broadcast on Dahu should run {best.label}.")
+here.conclude(
+    f"Open MPI 4.1 untuned is {summary.mean_slowdown * 100:.0f} % slower than the best on the mean, and "
+    f"{summary.worst_slowdown * 100:.0f} % at worst, by simulated times."
+)
+here.publish(
+    {"best": best.label, "mean_slowdown": summary.mean_slowdown, "rules": len(decisions.frame()), "text": len(rules)}
+)

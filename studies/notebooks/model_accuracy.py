@@ -1,0 +1,73 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Which model or simulation to trust?
+#
+# The question, by collective and message size: **whose times are right, and whose choices cost least?**
+#
+# Where the store has times that were measured on the platform, these are what is right, and the models, SMPI and the
+# schedule engine are compared with them. For other collectives SMPI is the reference. The first cell says which
+# platform and which store: `COLLWISE_STORE` in the environment names another store.
+
+# %%
+import collwise
+from collwise.studies.papers.study import Study
+
+here = Study()
+PLATFORM, COLLECTIVES, MODELS = "gros", "bcast,gather,allreduce", "hockney,critical_path"
+PROCS, SIZES, SEGMENTS = "8,16", "8KiB:2MiB:x4", "8KiB,64KiB"
+
+# %% [markdown]
+# ## Errors of times
+#
+# The mean error of all algorithms at a message size. A model has no formula for some algorithms, and none at all for
+# some collectives.
+
+# %%
+with here.context() as context:
+    found = collwise.accuracy(
+        PLATFORM, COLLECTIVES, MODELS, procs=PROCS, sizes=SIZES, segments=SEGMENTS, context=context
+    )
+references = found.table.groupby("collective", sort=False).reference.first().reset_index()
+here.table("What is right here", references)
+here.figure(found.figure("mean_error"), "model-accuracy-errors", "Mean errors of times, in percent.")
+
+# %% [markdown]
+# ## What choices cost
+#
+# A source whose times are wrong may still choose well, if it is wrong in the same way for all algorithms. What counts
+# is the slowdown of its choices, by the times that are right here.
+
+# %%
+here.figure(found.figure("mean_slowdown"), "model-accuracy-slowdowns", "Mean slowdown of choices, in percent.")
+
+# %% [markdown]
+# ## Answer
+#
+# For each collective and size, the source whose choices cost least, and of equal ones that with the least error.
+
+# %%
+trusted = found.trusted()
+columns = ["collective", "message_bytes", "source", "mean_slowdown", "mean_error", "good_choices"]
+here.table("Whom to trust (good choices: those that cost at most 1 % on the mean)", trusted[columns], "{:.3f}")
+for name, rows in trusted.groupby("collective", sort=False):
+    times = found.table[found.table.collective == name].groupby("source", sort=False)[["mean_slowdown", "mean_error"]]
+    means = times.mean().sort_values(["mean_slowdown", "mean_error"])
+    cost, error = means.iloc[0] * 100
+    here.conclude(
+        f"{name}: over all sizes {means.index[0]} chooses best, {cost:.1f} % slower than the best on the mean, with "
+        f"times {error:.1f} % wrong on the mean; it is the best at "
+        f"{(rows.source == means.index[0]).sum()} of {len(rows)} sizes."
+    )
+here.publish({"trusted": trusted[["collective", "message_bytes", "source"]].to_dict("records")})

@@ -1,0 +1,263 @@
+"""The sections of a report about one collective: choices, where they are close, costs, times, and measured ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from collwise.common.units import format_size
+from collwise.models.piecewise import Array
+from collwise.models.switch_points import NOBODY, Indices
+from collwise.platforms import HostPlatform
+from collwise.platforms.smpi import charges_overheads
+from collwise.simulator.timing import Case
+from collwise.studies.figures.maps import Slowdowns, closeness_map, method_map, slowdown_map
+from collwise.studies.figures.picks import algorithms_by_engine, algorithms_by_size, markers_and_lines, picks_by_procs
+from collwise.studies.reports.comparison_table import chooses_segments, summary_line, table_columns, table_row
+from collwise.studies.reports.engine_table import agreement_line, engine_columns, engine_rows, library_line
+from collwise.studies.reports.sections import Picture, Section, TextTable
+from collwise.validation.selection.choice import Choice
+from collwise.validation.selection.comparison import Comparison, ComparisonResult, Pick
+from collwise.validation.selection.decision_table import DecisionTable
+from collwise.validation.selection.defaults import DECISION_SIZES
+from collwise.validation.selection.engine_choices import EngineChoices
+from collwise.validation.selection.measured import Measurement
+from collwise.validation.selection.tuning import Tuning
+
+CLOSE = 0.05
+"""A choice is close where the best other algorithm is slower by less than this share."""
+
+_TITLES = {"bcast": "Broadcast"}
+_SHADED_FROM = 0.1
+_BY_ENGINE = (
+    "Times and choices are the schedule engine's, for messages of {least} and more: {overheads} Neither it nor SMPI "
+    "simulates switches that drop packets, so that algorithms in which all processes send to one at a time look better "
+    "than they may be. As a check, SMPI timed every algorithm with segments of {segment} on {procs} processes. The "
+    "last two columns have its time of the best algorithm, with the difference from the engine's in percent, and the "
+    "slowdown of this algorithm by SMPI's times."
+)
+_FREE = "this platform has no overheads, so that shorter ones cannot be decided, and small segments seem too cheap."
+_CHARGED = "shorter ones are not compared."
+
+
+def heading(tuning: Tuning, collective: str) -> str:
+    """The title of a collective's section."""
+    name = _TITLES.get(collective, collective.replace("_", " ").capitalize())
+    return f"{name} on {tuning.platform.title}"
+
+
+def comparison_section(
+    tuning: Tuning, collective: str, result: ComparisonResult, measured: Measurement | None
+) -> Section:
+    """The section of a collective whose algorithms were compared with a model's and a library's choices."""
+    if collective == "barrier":
+        picture = picks_by_procs(result, f"{heading(tuning, collective)}, simulated")
+        pictures = [
+            Picture.of(f"{tuning.platform.name}-{collective}-picks", picture, "Time of each source's choice over P.")
+        ]
+    else:
+        pictures = list(_pictures(tuning, collective, result))
+    lines = [f"{summary_line(result)}."]
+    if collective in tuning.by_engine:
+        lines.append(f"{agreement_line(tuning.by_engine[collective])}.")
+    if measured is not None:
+        found, line = _measured_picture(tuning, collective, result, measured)
+        pictures += found
+        lines.append(line)
+    bad = {
+        (number, len(table_row(row)) - picks + position)
+        for number, row in enumerate(result.rows)
+        for picks, position in _bad_picks(row)
+    }
+    rows = [table_row(row) for row in result.rows]
+    table = TextTable(table_columns(result), rows, 3, f"All {len(rows)} points", bad=bad, folded=True)
+    return Section(heading(tuning, collective), lines, [table], pictures, level=3)
+
+
+def close_points(result: ComparisonResult) -> Array:
+    """The slowdown of the best other algorithm at every compared point, shape (P, m); nan where there is no other."""
+    grid = result.grid
+    found = np.full((len(grid.procs), len(grid.message_bytes)), np.nan)
+    algorithms = {label: choice.algorithm for label, choice in grid.candidates.items()}
+    for row in result.rows:
+        others = [
+            seconds
+            for label, seconds in row.simulated.items()
+            if algorithms[label] != row.best.choice.algorithm and np.isfinite(seconds)
+        ]
+        if others and row.best.seconds:
+            at = grid.procs.index(row.procs), grid.message_bytes.index(row.message_bytes)
+            found[at] = min(others) / row.best.seconds - 1
+    return found
+
+
+def _pictures(tuning: Tuning, collective: str, result: ComparisonResult) -> Iterator[Picture]:
+    """The figures over the message size."""
+    grid, title = result.grid, heading(tuning, collective)
+    stem, maker = f"{tuning.platform.name}-{collective}", result.sweep.configuration.maker
+    points = [(row.procs, row.message_bytes) for row in result.rows]
+    rules = {(one.procs, one.message_bytes): one.rules for one in tuning.gains(collective)}
+    sources: dict[str, list[Pick | None]] = {
+        "the model chooses": [row.model for row in result.rows],
+        f"{result.baseline.title} chooses untuned": [row.baseline for row in result.rows],
+        "the rules choose": [rules.get(point) for point in points],
+    }
+    panels: dict[str, list[Pick | None]] = {f"fastest by {maker}": [row.best for row in result.rows], **sources}
+    every = [pick.choice for picks in panels.values() for pick in picks if pick is not None and not pick.missing]
+    methods = [*grid.candidates.values(), *dict.fromkeys(one for one in every if one not in grid.candidates.values())]
+    chosen = {name: _winners(result, picks, methods) for name, picks in panels.items()}
+    timed = next(iter(panels))
+    yield Picture.of(
+        f"{stem}-choices",
+        method_map(chosen, methods, grid.procs, grid.message_bytes, title, timed=timed),
+        "The choices at the points compared. The rules hold only what Open MPI and libcollwise can both be told, and "
+        "as few rows as keep within the tolerance.",
+        f"Four maps over process count and message size. {_words(result)}",
+    )
+    costs = {
+        name.removesuffix(" chooses").removesuffix(" choose"): _slowdowns(result, picks)
+        for name, picks in sources.items()
+    }
+    yield Picture.of(
+        f"{stem}-costs",
+        slowdown_map(costs, grid.procs, grid.message_bytes, f"{title}: what each source's choices cost"),
+        "Slowdown of each source's choice against the fastest, in percent.",
+    )
+    yield Picture.of(
+        f"{stem}-close",
+        closeness_map(
+            {"slowdown of the best other algorithm, %": close_points(result)}, grid.procs, grid.message_bytes, title
+        ),
+        "Where choices are close: by how many percent the best choice of another algorithm is slower than the fastest. "
+        "Where the number is small and pale, an error of the times may change the choice, and costs little.",
+    )
+    largest = max(row.procs for row in result.rows)
+    at_largest = [row for row in result.rows if row.procs == largest]
+    yield Picture.of(
+        f"{stem}-algorithms",
+        algorithms_by_size(at_largest, f"{title}, P = {largest}"),
+        f"Every algorithm at {format_size(tuning.segment_bytes)} segments: simulated times (markers) and the model's "
+        "(lines), and the ratio to the best of the same source.",
+    )
+    yield _rules_map(tuning, tuning.decisions[collective], DECISION_SIZES[collective], title, stem)
+
+
+def _winners(result: ComparisonResult, picks: Sequence[Pick | None], methods: Sequence[Choice]) -> Indices:
+    """The indices of picks, one for each row of the comparison, among the methods, shape (P, m)."""
+    grid = result.grid
+    found = np.full((len(grid.procs), len(grid.message_bytes)), NOBODY)
+    for row, pick in zip(result.rows, picks, strict=True):
+        if pick is not None and not pick.missing:
+            found[grid.procs.index(row.procs), grid.message_bytes.index(row.message_bytes)] = methods.index(pick.choice)
+    return found
+
+
+def _slowdowns(result: ComparisonResult, picks: Sequence[Pick | None]) -> Slowdowns:
+    """The slowdowns of picks, one for each row of the comparison, shape (P, m)."""
+    grid = result.grid
+    values = np.full((len(grid.procs), len(grid.message_bytes)), np.nan)
+    chosen = np.zeros(values.shape, dtype=bool)
+    for row, pick in zip(result.rows, picks, strict=True):
+        at = grid.procs.index(row.procs), grid.message_bytes.index(row.message_bytes)
+        if pick is not None and not pick.missing:
+            values[at], chosen[at] = pick.slowdown, True
+    return Slowdowns(values, chosen)
+
+
+def _words(result: ComparisonResult) -> str:
+    """The fastest algorithms in a sentence, for those who do not see the map."""
+    names = [row.best.choice.algorithm for row in result.rows]
+    shares = {name: names.count(name) / len(names) for name in dict.fromkeys(names)}
+    ordered = sorted(shares.items(), key=lambda pair: -pair[1])
+    return "Fastest: " + ", ".join(f"{name} at {share * 100:.0f} % of the points" for name, share in ordered) + "."
+
+
+def _rules_map(
+    tuning: Tuning, decisions: DecisionTable, sizes: Sequence[int], title: str, stem: str, more: str = ""
+) -> Picture:
+    return Picture.of(
+        f"{stem}-map",
+        _map(tuning.platform, decisions, sizes, f"{title}: what the rules choose"),
+        f"What the rules choose for every P and m, by {decisions.made_by}, among the algorithms that Open MPI and "
+        f"libcollwise can both be told{more}.",
+    )
+
+
+def _map(platform: HostPlatform, decisions: DecisionTable, sizes: Sequence[int], title: str) -> Figure:
+    procs = range(min(decisions.rules), platform.max_procs(decisions.processes_per_node) + 1)
+    chosen = [[decisions.choose(p, m) for m in sizes] for p in procs]
+    methods = list(dict.fromkeys(choice for row in chosen for choice in row))
+    winners = np.array([[methods.index(choice) for choice in row] for row in chosen])
+    return method_map({title: winners}, methods, procs, sizes)
+
+
+def _measured_picture(
+    tuning: Tuning, collective: str, result: ComparisonResult, measured: Measurement
+) -> tuple[list[Picture], str]:
+    """Measured times beside simulated ones at the P with the most of both, and how far all of them are apart."""
+    both = {case: one for case, one in measured.timings.items() if case in result.sweep.timings}
+    if not both:
+        return [], f"{collective} was measured ({measured.maker}), but at none of the points that are compared here."
+    simulated = {case: result.sweep.timings[case].seconds for case in both}
+    errors = np.abs([simulated[case] / one.seconds - 1 for case, one in both.items()])
+    line = (
+        f"Measured with {measured.maker}: simulated times of {len(both)} cases differ from measured ones by "
+        f"{np.median(errors) * 100:.1f} % in the median, {errors.max() * 100:.0f} % at most."
+    )
+    common = [case for case in both if case.segment_bytes in (0, tuning.segment_bytes)]
+    if collective == "barrier" or not common:
+        return [], line
+    procs = max({case.procs for case in common}, key=[case.procs for case in common].count)
+    here = [case for case in common if case.procs == procs]
+    sizes = sorted({case.message_bytes for case in here})
+    names = list(dict.fromkeys(case.algorithm for case in here))
+
+    def series(of: dict[Case, float]) -> dict[str, Array]:
+        at = {(case.algorithm, case.message_bytes): of[case] for case in here}
+        return {name: np.array([at.get((name, size), np.nan) for size in sizes]) for name in names}
+
+    widths = series({case: min(both[case].half_width_seconds, 0.9 * both[case].seconds) for case in here})
+    title = f"{heading(tuning, collective)}, P = {procs}"
+    picture = markers_and_lines(
+        sizes, series({case: both[case].seconds for case in here}), series(simulated), title,
+        "marker: measured\nline: simulated", errors={name: np.array([one, one]) for name, one in widths.items()},
+    )  # fmt: skip
+    caption = "Measured times with their intervals (markers) beside simulated ones (lines)."
+    return [Picture.of(f"{tuning.platform.name}-{collective}-measured", picture, caption)], line
+
+
+def engine_section(tuning: Tuning, collective: str, choices: EngineChoices, decisions: DecisionTable) -> Section:
+    """The section of a collective that the schedule engine decides."""
+    platform, grid, title = tuning.platform, choices.grid, heading(tuning, collective)
+    stem = f"{platform.name}-{collective}"
+    checked = [p for i, p in enumerate(grid.procs) if not np.isnan(choices.smpi_seconds[:, i]).all()]
+    intro = _BY_ENGINE.format(
+        least=format_size(grid.message_bytes[0]),
+        overheads=_CHARGED if charges_overheads(platform.smpi_options()) else _FREE,
+        segment=format_size(min(grid.segments)),
+        procs=", ".join(map(str, checked)),
+    )
+    pictures = [
+        Picture.of(
+            f"{stem}-algorithms",
+            algorithms_by_engine(choices, checked[-1], f"{title}, P = {checked[-1]}"),
+            f"Every algorithm at {format_size(min(grid.segments))} segments: the schedule engine's times (lines) and "
+            "SMPI's (markers), and the ratio to the best of the same source.",
+        ),
+        _rules_map(
+            tuning, decisions, grid.message_bytes, title, stem,
+            "; between the process counts of the table the lower one holds",
+        ),
+    ]  # fmt: skip
+    lines = [f"{line}." for line in (library_line(choices), agreement_line(choices)) if line]
+    table = TextTable(engine_columns(choices), engine_rows(choices), 3, "All points", folded=True)
+    return Section(title, [intro, *lines], [table], pictures, level=3)
+
+
+def _bad_picks(row: Comparison) -> Iterator[tuple[int, int]]:
+    """For each pick to be shaded, the number of picks at the end of the table's row and its position among them."""
+    common = [] if chooses_segments([row]) or row.listed is None else [row.listed]
+    picks = [row.model, *common, row.baseline]
+    return ((len(picks), position) for position, pick in enumerate(picks) if pick.slowdown > _SHADED_FROM)

@@ -1,0 +1,134 @@
+"""Figures of one family: styles of algorithms, cells without a value, and digits that can be read."""
+
+from __future__ import annotations
+
+import math
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from matplotlib import pyplot as plt
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+
+from collwise.algorithms.catalogue import Catalogue
+from collwise.models.switch_points import NOBODY
+from collwise.studies.figures.cells import NO_CHOICE, NOT_TIMED
+from collwise.studies.figures.gain import gain_figure
+from collwise.studies.figures.maps import Slowdowns, closeness_map, collective_maps, method_map, slowdown_map
+from collwise.studies.figures.picks import markers_and_lines
+from collwise.studies.figures.style import MOST_RATIO, algorithm_style, choice_style, ink, svg
+from collwise.validation.measurement.gain import GainRow, MeanTime
+from collwise.validation.selection.choice import Choice
+
+ALL = Catalogue.load().collectives.values()
+SIZES, PROCS = (1024, 8192, 65536), (4, 8)
+
+
+@pytest.fixture(autouse=True)
+def closed() -> object:
+    yield
+    plt.close("all")
+
+
+def texts(figure: Figure) -> list[str]:
+    """The digits in a figure's panels."""
+    return [text.get_text() for axis in figure.axes for text in axis.texts]
+
+
+def legend(figure: Figure) -> list[str]:
+    return [text.get_text() for one in figure.legends for text in one.get_texts()]
+
+
+def test_each_algorithm_has_a_style_of_its_own() -> None:
+    names = {name for collective in ALL for name in collective.algorithms}
+    assert len({algorithm_style(name) for name in names}) == len(names)
+
+
+@pytest.mark.parametrize("collective", ALL, ids=lambda one: one.name)
+def test_the_algorithms_to_choose_from_differ_in_colour(collective: object) -> None:
+    names = collective.selectable  # type: ignore[attr-defined]
+    assert len({algorithm_style(name)[0] for name in names}) == len(names)
+
+
+def test_choices_differ_by_hatches_and_hatches_by_segment_sizes() -> None:
+    sizes = [0, *(2**k for k in range(10, 18))]
+    styles = [choice_style(Choice("chain", size)) for size in sizes]
+    assert {style.colour for style in styles} == {algorithm_style("chain")[0]}
+    assert len({style.hatch for style in styles}) == len(sizes)
+
+
+def test_ink_can_be_read_on_every_colour() -> None:
+    def luminance(colour: str) -> float:
+        parts = [part / 12.92 if part <= 0.04 else ((part + 0.055) / 1.055) ** 2.4 for part in to_rgb(colour)]
+        return float(np.dot(parts, (0.2126, 0.7152, 0.0722)))
+
+    for name in {name for collective in ALL for name in collective.algorithms}:
+        colour, _ = algorithm_style(name)
+        lighter, darker = sorted((luminance(colour), luminance(ink(colour))), reverse=True)
+        assert (lighter + 0.05) / (darker + 0.05) >= 3, name  # what WCAG asks of large text and graphics
+
+
+def test_zero_no_choice_and_no_time_differ_and_are_explained() -> None:
+    values = np.array([[0.0, np.nan, np.nan], [0.04, 3.5, -0.001]])
+    chosen = np.array([[True, False, True], [True, True, True]])
+    figure = slowdown_map({"model": Slowdowns(values, chosen)}, PROCS, SIZES, "title")
+    assert sorted(texts(figure)) == ["0", "0", "350", "4"]
+    assert legend(figure) == [NO_CHOICE.label, NOT_TIMED.label]
+    everything = slowdown_map({"model": Slowdowns(np.zeros((2, 3)), np.ones((2, 3), dtype=bool))}, PROCS, SIZES)
+    assert legend(everything) == []
+    close = closeness_map({"next": values}, PROCS, SIZES)
+    assert legend(close) == [NOT_TIMED.label]
+
+
+def test_large_maps_have_no_digits() -> None:
+    values = np.zeros((30, 3))
+    assert texts(slowdown_map({"a": Slowdowns(values, values == 0)}, range(3, 33), SIZES)) == []
+
+
+def test_a_map_of_choices_names_those_that_it_shows() -> None:
+    methods = [Choice("chain"), Choice("linear"), Choice("chain", 8192)]
+    panels = {"times": np.array([[0, 2, NOBODY], [0, 0, 0]]), "model": np.array([[0, NOBODY, 0], [2, 0, 0]])}
+    figure = method_map(panels, methods, PROCS, SIZES, "title", timed="times")
+    assert legend(figure) == ["chain", "chain, 8 KiB", NOT_TIMED.label, NO_CHOICE.label]
+    assert [axis.get_title() for axis in figure.axes] == ["times", "model"]
+
+
+def test_maps_of_collectives_tell_what_has_no_formula_from_what_was_not_timed() -> None:
+    figure = collective_maps(
+        {"engine": {("bcast", 1): 0.0, ("gather", 8): 0.5}, "model": {("bcast", 1): 0.125}}, "title", "error (%)"
+    )
+    assert sorted(texts(figure)) == ["0", "12", "50"]
+    assert legend(figure) == [NOT_TIMED.label, "no formula, or no choice"]
+
+
+def test_ratios_to_the_best_are_those_of_the_same_source() -> None:
+    measured = {"chain": [2.0, 4.0, math.nan], "linear": [1.0, 8.0, 5.0]}
+    simulated = {"chain": [3.0, 3.0, 3.0], "linear": [3.0, 30.0, 300.0]}
+    figure = markers_and_lines(SIZES, measured, simulated, "title", "marker: measured\nline: simulated")
+    _, ratios = figure.axes
+    drawn = [list(line.get_ydata()) for line in ratios.lines]
+    assert drawn[:2] == [[1, 1, 1], [1, 10, 100]]
+    assert drawn[2][:2] == [2, 1]
+    assert math.isnan(drawn[2][2])
+    assert drawn[3] == [1, 2, 1]
+    assert ratios.get_ylim()[1] <= MOST_RATIO * 1.1
+    assert "not shown" in ratios.get_ylabel()
+
+
+def test_the_map_of_gains_marks_what_is_not_sure_and_what_rules_cannot_say() -> None:
+    def row(size: int, rules: MeanTime | None) -> GainRow:
+        return GainRow("bcast", 8, size, Choice("chain"), MeanTime(2.0, 0.1), rules, MeanTime(1.0, 0.1))
+
+    figure = gain_figure([row(1, MeanTime(1.0, 0.1)), row(2, MeanTime(1.95, 0.1)), row(4, None)], "title")
+    assert texts(figure) == ["2.00", "(1.03)", "2.00", "2.00", "2.00"]
+    assert legend(figure) == ["rules cannot say the choice"]
+
+
+def test_an_svg_of_the_same_data_is_the_same() -> None:
+    def drawn() -> bytes:
+        return svg(closeness_map({"next": np.array([[0.1, 0.2, np.nan]] * 2)}, PROCS, SIZES))
+
+    first = drawn()
+    ElementTree.fromstring(first)
+    assert first == drawn()

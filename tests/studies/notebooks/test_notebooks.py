@@ -1,0 +1,51 @@
+"""The notebooks from a clean state: each answers its question."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from collwise.studies.cli.options import SimulationOptions
+from collwise.studies.papers.notebook import run
+from collwise.studies.papers.study import environment
+from tests.needs import needs
+
+
+def executed(name: str, folder: Path) -> tuple[dict[str, Any], str]:
+    """The results and the page of a notebook, with an empty store."""
+    settings = environment(SimulationOptions(folder / "timings.sqlite"), quick=False)
+    results, files = run(name, settings, folder / "out", lambda title, done: None)
+    assert all(path.stat().st_size for path in files)
+    cells = json.loads((folder / "out" / f"{name}.ipynb").read_text())["cells"]
+    assert not any(output["output_type"] == "error" for cell in cells for output in cell.get("outputs", ()))
+    return results, (folder / "out" / f"{name}.md").read_text()
+
+
+def test_getting_started_ends_with_rules(tmp_path: Path) -> None:
+    results, page = executed("getting_started", tmp_path)
+    assert results["rules"] >= 5
+    assert results["mean_slowdown"] > 0
+    assert f"1 MiB a broadcast on Dahu should run {results['best']}." in page
+    assert page.index("## Simulated times") < page.index("## Rules") < page.index("## Answer")
+
+
+@pytest.mark.slow
+def test_own_cluster_says_how_much_depends_on_its_figures(tmp_path: Path) -> None:
+    results, page = executed("own_cluster", tmp_path)
+    assert {(one["change"], one["collective"]) for one in results["kept"]} == {
+        (change, name) for change in ("bandwidth=x0.7", "latency=x2", "overheads=x2") for name in ("bcast", "allreduce")
+    }
+    assert all(0 <= one["mean"] <= one["worst"] for one in results["kept"])
+    assert "collwise calibrate" in page
+
+
+@pytest.mark.slow
+@needs("smpi")
+def test_model_accuracy_names_whom_to_trust(tmp_path: Path) -> None:
+    results, page = executed("model_accuracy", tmp_path)
+    assert {one["collective"] for one in results["trusted"]} == {"bcast", "gather", "allreduce"}
+    assert "SimGrid" in page
+    assert len(results["conclusions"]) == 3

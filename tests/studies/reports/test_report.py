@@ -1,0 +1,165 @@
+"""The report in a real browser, and what it says."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from collwise.platforms import load
+from collwise.simulator.store import Store
+from collwise.simulator.sweeps.context import SimulationContext
+from collwise.studies.reports.report import sections_of, write_report, write_rules
+from collwise.validation.library_defaults.baselines import BASELINES
+from collwise.validation.selection.measured import Measurement
+from collwise.validation.selection.tuning import Tuning, decided, tune
+from tests.browser import Browser, browser
+from tests.needs import need, needs
+
+WIDTHS = (400, 800, 1400)
+COLLECTIVES = ("bcast", "gather")
+
+
+@pytest.fixture(scope="module")
+def tuning(tmp_path_factory: pytest.TempPathFactory) -> Tuning:
+    need("smpi")
+    sizes = {name: (65536, 262144, 1048576) for name in COLLECTIVES}
+    with Store(tmp_path_factory.mktemp("store") / "timings.sqlite") as store:
+        found = tune(
+            load("exact"), COLLECTIVES, (4, 6), SimulationContext(store), BASELINES["openmpi-4.1"],
+            segments=(8192, 65536), sizes=sizes,
+        )  # fmt: skip
+    return decided(found)
+
+
+@pytest.fixture(scope="module")
+def measured(tuning: Tuning) -> dict[str, Measurement]:
+    """Made-up measured broadcasts, which take a tenth longer than simulated ones."""
+    timings = {
+        case: replace(one, seconds=one.seconds * 1.1, half_width_seconds=one.seconds / 50)
+        for case, one in tuning.comparisons["bcast"].sweep.timings.items()
+    }
+    return {"bcast": Measurement("exact", "bcast", "Open MPI 4.1.4", 1, timings, ("0",))}
+
+
+@pytest.fixture(scope="module")
+def page(tuning: Tuning, measured: dict[str, Measurement], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("report")
+    write_rules([tuning], folder)
+    return write_report([tuning], folder, [sections_of(tuning, measured)], "collwise report --platform exact")
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    need("browser")
+    with browser() as found:
+        yield found
+
+
+@needs("browser")
+@pytest.mark.parametrize("dark", [False, True])
+def test_nothing_is_wider_than_the_window_and_nothing_is_fetched(page: Path, chromium: Browser, dark: bool) -> None:
+    for width in WIDTHS:
+        chromium.open(page.as_uri(), width, dark=dark)
+        chromium.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+        assert chromium.evaluate("document.documentElement.scrollWidth") <= width
+        wide = (
+            "[...document.querySelectorAll('body *')].filter(one => !one.closest('.scroll') && "
+            "one.getBoundingClientRect().right > innerWidth + 1).map(one => one.outerHTML.slice(0, 80))"
+        )
+        assert chromium.evaluate(wide) == []
+        assert chromium.requests == [page.as_uri()]
+    paper = chromium.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert paper == ("rgb(22, 24, 27)" if dark else "rgb(255, 255, 255)")
+
+
+@needs("browser")
+def test_every_link_leads_somewhere(page: Path, chromium: Browser) -> None:
+    chromium.open(page.as_uri())
+    links = chromium.evaluate("[...document.links].map(one => one.getAttribute('href'))")
+    assert len([link for link in links if link.startswith("#")]) == chromium.evaluate(
+        "document.querySelectorAll('main section').length"
+    )
+    for link in links:
+        if not link.startswith("#"):
+            assert (page.parent / link).stat().st_size > 0
+            continue
+        chromium.evaluate(f"document.querySelector('a[href=\"{link}\"]').click()")
+        top = chromium.evaluate(f"document.getElementById('{link[1:]}').getBoundingClientRect().top")
+        at_end = chromium.evaluate("innerHeight + scrollY >= document.documentElement.scrollHeight - 2")
+        assert 0 <= top < 900 if at_end else abs(top) < 2, link
+
+
+@needs("browser")
+def test_every_fold_opens_closes_and_is_open_in_print(page: Path, chromium: Browser) -> None:
+    chromium.open(page.as_uri())
+    folds = chromium.evaluate("document.querySelectorAll('details').length")
+    assert folds >= 4
+    for number in range(folds):
+        one = f"document.querySelectorAll('details')[{number}]"
+        was = chromium.evaluate(f"{one}.open")
+        chromium.evaluate(f"{one}.querySelector('summary').click()")
+        assert chromium.evaluate(f"{one}.open") is not was
+        assert chromium.evaluate(f"{one}.lastElementChild.checkVisibility()") is not was
+    assert chromium.printed().startswith(b"%PDF")
+    assert chromium.evaluate("[...document.querySelectorAll('details')].every(one => one.open)")
+
+
+@needs("browser")
+def test_figures_are_drawn_and_have_words_for_them(page: Path, chromium: Browser) -> None:
+    chromium.open(page.as_uri(), 400)
+    figures = chromium.evaluate("[...document.images].map(one => [one.src, one.alt, one.naturalWidth, one.width])")
+    assert len(figures) == 5 * len(COLLECTIVES) + 2  # one of measured times, one of errors
+    for source, words, natural, shown in figures:
+        assert source.startswith("data:image/svg+xml;base64,")
+        assert natural > 0
+        assert shown >= 640  # readable: it is scrolled, not shrunk to the window
+        assert len(words) > 20
+
+
+@needs("smpi")
+def test_what_to_do_first_comes_first(page: Path, tuning: Tuning) -> None:
+    text = page.with_suffix(".md").read_text(encoding="utf-8")
+    headings = re.findall(r"^#+ (.*)", text, re.MULTILINE)
+    assert headings[1].startswith("What to do first on ")
+    assert headings[-1] == "How it was made"
+    for said in (
+        "mpirun --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_dynamic_rules_filename exact-openmpi-4.1.rules",
+        "collwise run --table exact-collwise.table",
+        "collwise report --platform exact",
+        "differ from measured ones by 9.1 % in the median",
+        tuning.comparisons["gather"].sweep.configuration.key[:12],
+    ):
+        assert said in text
+    assert "nothing was measured" not in text
+    assert re.search(r"^\| bcast \| 6 \| x [\d.]+ \|", text, re.MULTILINE)
+
+
+@needs("smpi")
+def test_gains_are_ratios_of_simulated_times(tuning: Tuning) -> None:
+    result = tuning.comparisons["bcast"]
+    gains = {(one.procs, one.message_bytes): one for one in tuning.gains("bcast")}
+    assert set(gains) == {(row.procs, row.message_bytes) for row in result.rows}
+    for row in result.rows:
+        gain = gains[row.procs, row.message_bytes]
+        assert gain.rules.choice == tuning.decisions["bcast"].choose(row.procs, row.message_bytes)
+        assert gain.rules.seconds == row.simulated[gain.rules.choice.label]
+        assert gain.ratio == row.baseline.seconds / gain.rules.seconds
+        assert gain.rules.slowdown == pytest.approx(gain.rules.seconds / row.best.seconds - 1)
+
+
+@needs("smpi")
+def test_figures_beside_markdown_are_those_of_the_page(page: Path) -> None:
+    text = page.with_suffix(".md").read_text(encoding="utf-8")
+    html = page.read_text(encoding="utf-8")
+    names = re.findall(r"\]\((report-[\w-]+\.svg)\)", text)
+    assert len(names) == html.count("<img ")
+    for name in names:
+        data = (page.parent / name).read_bytes()
+        ElementTree.fromstring(data)
+        assert base64.b64encode(data).decode() in html

@@ -262,8 +262,8 @@ def test_what_a_command_needs_agrees_with_its_options(name: str) -> None:
         assert groups >= {"build", "openmpi", "testbed"}
 
 
-def test_commands_that_run_a_program_are_called_run() -> None:
-    """The launcher takes words after `run` for the program's, and every other --help for its own."""
+def test_commands_that_run_a_program_are_called_run_or_profile() -> None:
+    """The launcher takes words after `run` and `profile` for the program's, and every other --help for its own."""
 
     def ending_in_programs(command: click.Command) -> Iterator[str]:
         if command.context_settings.get("allow_interspersed_args") is False:
@@ -273,7 +273,7 @@ def test_commands_that_run_a_program_are_called_run() -> None:
             for name in command.list_commands(context):
                 yield from ending_in_programs(command.get_command(context, name) or command)
 
-    assert set(ending_in_programs(command_line)) == {"run"}
+    assert set(ending_in_programs(command_line)) == {"run", "profile"}
 
 
 def test_a_copy_of_the_modules_in_the_environment_makes_it_anew(clone: Path, tools: Path) -> None:

@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from collwise.platforms import load
+from collwise.platforms import Platform, load
 from collwise.simulator.execution.local_machine import LocalMachine
+from collwise.simulator.schedule.tasks import BY_SOCKET
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import ENGINES, SimulationContext
 from collwise.simulator.sweeps.method import Method, Precision
@@ -60,6 +61,20 @@ def test_ends_of_tasks_lead_to_the_end_of_the_whole(engine: str, tmp_path: Path)
         assert timing.seconds == pytest.approx(whole.seconds, rel=1e-12)
         # Others of a node may end after its leader, by no more than a broadcast within the node.
         assert 0 <= timing.seconds - ends[:, -1].max() < 0.2 * timing.seconds
+
+
+@pytest.mark.parametrize("engine", ENGINES_HERE)
+def test_a_third_level_is_between_the_sockets_that_the_platform_describes(engine: str, tmp_path: Path) -> None:
+    """A task more in each direction; the step between two sockets takes a leader as long as one message."""
+    whole = replace(tasks_of("allreduce", "chain", 2, per_node=4), fanout=BY_SOCKET)
+    bcast = replace(tasks_of("bcast", "chain", 2, per_node=4), fanout=BY_SOCKET)
+    alone = replace(bcast, experiment="tasks:1:2:nb")
+    three, two, between = simulated(engine, [whole, replace(whole, fanout=0), alone], tmp_path)
+    assert len(ends_of(three, 2 + 5)) == len(ends_of(two, 2 + 3)) == whole.nodes
+    platform = load("stampede2")
+    assert isinstance(platform, Platform)
+    message = platform.loopback_latency_seconds + SEGMENT / platform.loopback_bytes_per_second
+    assert ends_of(between, 1) == pytest.approx(message, rel=0.5)
 
 
 @pytest.mark.parametrize("engine", ENGINES_HERE)

@@ -124,12 +124,34 @@ static int memory_of(const collwise_algorithm *algorithm, const collwise_call *c
 
 /* Whether the data of each element lies within its extent, from its start on. MPI libraries are not tested with others:
  * Open MPI 4.1's ring allreduce writes beyond its memory. */
+#ifdef SMPI_SHARED_MALLOC
+/* SMPI's own reductions are wrong for most datatypes with holes. */
+static int is_plain(MPI_Datatype type, MPI_Comm comm) {
+    (void)type, (void)comm;
+    return 0;
+}
+
+/* Its MPI_Exscan of long messages is wrong for operations that do not commute. */
+static int keeps_order(const collwise_algorithm *algorithm, MPI_Op op) {
+    int commutes = 1;
+    if (algorithm->kind == COLLWISE_SCAN) {
+        MPI_Op_commutative(op, &commutes);
+    }
+    return commutes;
+}
+#else
+static int keeps_order(const collwise_algorithm *algorithm, MPI_Op op) {
+    (void)algorithm, (void)op;
+    return 1;
+}
+
 static int is_plain(MPI_Datatype type, MPI_Comm comm) {
     MPI_Aint low, extent, true_low, true_high;
     MPI_Type_get_extent(type, &low, &extent);
     collwise_true_bounds(type, &true_low, &true_high, comm);
     return true_low >= 0 && true_high <= extent;
 }
+#endif
 
 const char *collwise_mock_up_objection(const collwise_algorithm *algorithm, const collwise_call *call) {
     collwise_memory extra;
@@ -137,6 +159,9 @@ const char *collwise_mock_up_objection(const collwise_algorithm *algorithm, cons
     int reduces = algorithm->kind >= COLLWISE_REDUCE && call->receive_type != MPI_DATATYPE_NULL;
     if (reduces && !collwise_is_contiguous(call->receive_type) && !is_plain(call->receive_type, call->comm)) {
         return "needs elements whose data lies within their extent";
+    }
+    if (!keeps_order(algorithm, call->op)) {
+        return "needs a commutative operation";
     }
     if (!memory_of(algorithm, call, collwise_size_of(call->comm), &most_bytes, &extra)) {
         return NULL;

@@ -61,6 +61,22 @@ SMPI_ALGORITHM_1 = _smpi("benchmark_algorithm_1", "experiments_algorithm_1")
 """SMPI with segmented broadcasts that post no receive ahead: Algorithm 1 of Nuriyev & Lastovetsky 2021 as printed."""
 SMPI_SELECTORS = ("ompi", "mpich", "mvapich2", "impi")
 """The selectors of SMPI, which choose the algorithms of its own collectives as these MPI libraries do."""
+SMPI_SELECTED = frozenset(
+    [
+        "allgather",
+        "allgatherv",
+        "allreduce",
+        "alltoall",
+        "alltoallv",
+        "barrier",
+        "bcast",
+        "gather",
+        "reduce",
+        "reduce_scatter",
+        "scatter",
+    ]
+)
+"""The collectives for which SMPI has several algorithms, among which selectors choose."""
 SCHEDULE = Engine(
     "schedule",
     lambda platform, procs, context: ScheduleRunner(platform, context.jobs, context.library),
@@ -76,7 +92,7 @@ def smpi_selecting(collectives: str | Iterable[str], selector: str) -> Engine:
     The option for all collectives at once is not used: some of them fail at some process counts. Mock-ups need it for
     the collectives that they call.
     """
-    names = [collectives] if isinstance(collectives, str) else sorted(collectives)
+    names = [collectives] if isinstance(collectives, str) else sorted(SMPI_SELECTED.intersection(collectives))
     return _smpi("benchmark", "experiments", dict.fromkeys(names, selector))
 
 

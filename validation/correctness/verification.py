@@ -18,6 +18,7 @@ from collwise.simulator.execution.installations import find_installation
 from collwise.simulator.execution.local_machine import run_program
 from collwise.simulator.execution.processes import ProgramRun
 from collwise.simulator.execution.targets import ExecutionTarget
+from collwise.simulator.sweeps.context import SMPI_SELECTED
 
 # Communicator sizes. Polling makes more real processes than cores slow, MPICH's most of all.
 PROCS = {
@@ -83,7 +84,8 @@ def verify(
     selected: list[str] = []
     if selector is not None:
         entries = [one for one in Catalogue.load().algorithms(collective) if algorithm in (None, one.name)]
-        selected = [f"--cfg=smpi/{name}:{selector}" for name in sorted({name for one in entries for name in one.calls})]
+        called = SMPI_SELECTED.intersection(name for one in entries for name in one.calls)
+        selected = [f"--cfg=smpi/{name}:{selector}" for name in sorted(called)]
     return [
         result
         for library in engines

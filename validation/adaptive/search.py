@@ -27,8 +27,8 @@ from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.validation.adaptive.belief import Belief, Predictions, expected_gain
 from collwise.validation.adaptive.goal import GOAL, Goal
 
-REPETITIONS = 2
-"""How often a case is repeated in a round, after the untimed repetitions."""
+REPETITIONS, MOST_REPETITIONS = 2, 10
+"""How often a case is repeated in a round, after the untimed repetitions: at most until its mean is precise."""
 _LAUNCH_SECONDS = 2.0
 """What starting an execution of MPI is taken to cost until one was timed."""
 _ROUND_SHARE, _ROUND_LAUNCHES = 0.3, 3.0
@@ -390,14 +390,14 @@ def search_on(
     check_measured_sizes(cases, isinstance(target, LocalMachine))
     runner = MpiRunner(target, visiting(method))
     made = runner.configuration
-    details = {**dict(made.details), "repetitions": f"adaptive, {REPETITIONS} in a round"}
+    details = {**dict(made.details), "repetitions": f"adaptive, {REPETITIONS} to {MOST_REPETITIONS} in a round"}
     configuration = replace(made, details=tuple(sorted(details.items())))
     return AdaptiveSearch(runner, configuration, cases, store, predictions, goal, usual=method, on_round=on_round).run()
 
 
 def visiting(method: Method) -> Method:
     """The method of one round: a few repetitions, all of which are kept."""
-    few = Precision(REPETITIONS, REPETITIONS, method.precision.confidence, method.precision.relative_error)
+    few = Precision(REPETITIONS, MOST_REPETITIONS, method.precision.confidence, method.precision.relative_error)
     return replace(method, precision=few, keep_samples=True)
 
 

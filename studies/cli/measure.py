@@ -130,7 +130,7 @@ def _measure_adaptively(
     as_json: bool,
 ) -> None:
     from collwise.timings import measure_adaptively
-    from collwise.validation.adaptive.search import Goal
+    from collwise.validation.adaptive.goal import Goal
 
     collectives, algorithms, procs, sizes, segments, thresholds = asked
     target = target_from(where)

@@ -49,9 +49,9 @@ MOST_TIME, MOST_LOSS = 0.25, 0.01
 LAUNCH_SECONDS = 2.0
 NOTHING, ENGINE = "nothing", "schedule engine"
 Known = Mapping[str, Sequence[Predictions]]
-REPLAYS = 5
+LONG_BYTES = 8192
 COLUMNS = ("search", "knows beforehand", "budget", "machine time", "share", "cases", "rounds")
-LOSSES = ("loss", "worst", "by means", "expected")
+LOSSES = ("loss", "worst", "from 8 KiB", "by means", "expected")
 
 
 @dataclass(frozen=True)
@@ -161,12 +161,12 @@ def tell(number: int, count: int, spent: float) -> None:
     print(f"round {number}: {count} cases, {spent:.1f} s spent", file=sys.stderr, flush=True)
 
 
-def replayed(grid: Mapping[Case, Timing], known: Known, full: float) -> list[Row]:
+def replayed(grid: Mapping[Case, Timing], known: Known, full: float, times: int) -> list[Row]:
     """Searches on the grid's stored times, several for each thing known beforehand and each budget."""
     rows = []
     for knows, predictions in known.items():
         for budget in (0.1, MOST_TIME):
-            for seed in range(REPLAYS):
+            for seed in range(times):
                 runner = Replay(grid, seed)
                 with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "replay.sqlite") as store:
                     search = AdaptiveSearch(
@@ -189,6 +189,7 @@ def cells(rows: Sequence[Row], full: float) -> str:
         f"{np.mean([one.found['rounds'] for one in rows]):.0f}",
         percent(float(np.mean([one.losses for one in rows]))),
         percent(max(max(one.losses) for one in rows)),
+        percent(float(np.mean([loss for one in rows for loss in of_long(one)]))),
         percent(float(np.mean([one.by_means for one in rows]))),
         percent(float(np.mean([one.found["mean_loss"] for one in rows]))),
     )
@@ -208,10 +209,13 @@ def page(measured: Sequence[Row], replays: Sequence[Row], grid: Mapping[Case, Ti
         f"repetitions of each and took {format_seconds(full)} of machine time. Predictions, where there are any, are "
         "those of the schedule engine on the nominal platform: rate and latency as set up, nothing calibrated.",
         "",
-        "The loss of a choice is its time against that of the best one at its point, both by the full grid's medians; "
-        "the mean and the worst over all points, and the mean by the grid's means. These tell of stalls of the two "
-        "cores: of a short message that no segment size cuts, two segment sizes differ by up to a factor of three. A "
-        "replayed search draws its repetitions around the full grid's times; its machine time counts "
+        "The loss of a choice is its time against that of the best one at its point, both by the full grid's medians: "
+        "the mean and the worst over all points, the mean over those of 8 KiB and more (all blocks together), and the "
+        "mean by the grid's means. Short messages stall on the two cores now and then, for up to ten times their usual "
+        "time: of one that no segment size cuts, the grid's means with two segment sizes differ by up to a factor of "
+        "three. The measured searches repeated each case twice a round, which was too few for these; a round now "
+        "repeats up to ten times where times vary, which is not measured yet. A replayed search draws independent "
+        "repetitions around the full grid's times; its machine time counts "
         f"{LAUNCH_SECONDS:g} s for each launch. 'Expected' is the mean loss that the search itself expects in the end.",
         "",
         "| " + " | ".join(COLUMNS + LOSSES) + " |",
@@ -225,6 +229,16 @@ def page(measured: Sequence[Row], replays: Sequence[Row], grid: Mapping[Case, Ti
     for one in measured:
         lines += by_collective(one)
     return "\n".join(lines) + "\n"
+
+
+def of_long(row: Row) -> list[float]:
+    """The losses of messages, or of all blocks together, of 8 KiB and more: shorter ones fit into the bed's bursts."""
+
+    def total(point: dict[str, Any]) -> int:
+        whole = point["collective"] in ("bcast", "reduce", "allreduce")
+        return int(point["message_bytes"] * (1 if whole else point["procs"]))
+
+    return [loss for point, loss in zip(decided(row.found), row.losses, strict=True) if total(point) >= LONG_BYTES]
 
 
 def by_collective(row: Row) -> list[str]:
@@ -244,9 +258,13 @@ def main() -> int:
     parser.add_argument("store", type=Path)
     parser.add_argument("--measure", action="store_true", help="measure what the store does not have")
     parser.add_argument("-o", "--output", type=Path, help="write the page here")
+    parser.add_argument("--replays", type=int, default=5, help="how often each search is replayed")
     options = parser.parse_args()
     with Store(options.store) as store:
-        known: dict[str, Sequence[Predictions]] = {ENGINE: [predicted(store)], NOTHING: []}
+        known: dict[str, Sequence[Predictions]] = {
+            ENGINE: [predicted(store)] if options.measure or options.replays else [],
+            NOTHING: [],
+        }
         if options.measure:
             with temporarily_up(SHAPE, "adaptive") as bed:
                 target = TestBed(bed)
@@ -256,9 +274,11 @@ def main() -> int:
         grid = full_grid(store)
     full, measured = machine_seconds(grid), []
     for knows in known:
-        found = json.loads(_beside(options.store, knows, "json").read_text(encoding="utf-8"))
-        measured.append(Row("measured", knows, MOST_TIME, found, losses(found, grid), losses(found, grid, "seconds")))
-    text = page(measured, replayed(grid, known, full), grid, full)
+        if (file := _beside(options.store, knows, "json")).exists():
+            found = json.loads(file.read_text(encoding="utf-8"))
+            by = losses(found, grid), losses(found, grid, "seconds")
+            measured.append(Row("measured", knows, MOST_TIME, found, *by))
+    text = page(measured, replayed(grid, known, full, options.replays), grid, full)
     print(text)
     if options.output is not None:
         options.output.write_text(text, encoding="utf-8")

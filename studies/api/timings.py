@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from collwise.models.lmo import Thresholds
     from collwise.simulator.execution.targets import ExecutionTarget
     from collwise.simulator.sweeps.method import Method
-    from collwise.validation.adaptive.search import Goal, Searched
+    from collwise.validation.adaptive.goal import Goal
+    from collwise.validation.adaptive.search import Searched
 
 _CASE = (
     *("collective", "algorithm", "procs", "message_bytes", "segment_bytes", "fanout", "limit_bytes"),
@@ -170,7 +171,7 @@ def measure_adaptively(
     """Measures where the choice is in doubt, within a budget of machine time (docs/adaptive.md).
 
     Parameters: as for `measure`, where `collective` may also be several; `goal`, when to stop
-    (validation.adaptive.search.Goal); `platform`, on which the context's engine predicts times, and `model`, which
+    (validation.adaptive.goal.Goal); `platform`, on which the context's engine predicts times, and `model`, which
     predicts some as well: without both, nothing is known beforehand; `method`, how times are taken, and how often the
     full grid would repeat them; `context`, see `session`; `on_round` is told each round's number, cases and the seconds
     spent before.
@@ -181,14 +182,15 @@ def measure_adaptively(
     Raises UsageError for wrong arguments and where the library is missing, CollwiseError when it does not run.
 
     >>> import collwise
-    >>> from collwise.validation.adaptive.search import Goal
+    >>> from collwise.validation.adaptive.goal import Goal
     >>> found = collwise.measure_adaptively("bcast", 2, "8KiB", algorithms="linear,chain", goal=Goal(loss=0.5))
     >>> [point.message_bytes for point in found.points]
     [8192]
     """
     from collwise.simulator.execution.local_machine import LocalMachine
     from collwise.simulator.sweeps.method import Method
-    from collwise.validation.adaptive.search import Goal, search_on
+    from collwise.validation.adaptive.goal import Goal
+    from collwise.validation.adaptive.search import search_on
 
     place = LocalMachine(target) if isinstance(target, str) else target
     asked = arguments.collectives(collective)

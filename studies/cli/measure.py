@@ -32,7 +32,6 @@ from collwise.studies.cli.declare import (
 )
 from collwise.studies.cli.output import check_failed, print_json, print_table, sweep_progress
 from collwise.studies.cli.target_options import TARGET, TargetOptions, target_from
-from collwise.studies.reports.adaptive import POINT_COLUMNS, document, point_rows, summary_lines
 from collwise.validation.adaptive.goal import LOSS
 from collwise.validation.selection.defaults import SEGMENTS_TEXT
 
@@ -129,8 +128,9 @@ def _measure_adaptively(
     simulation: options.SimulationOptions,
     as_json: bool,
 ) -> None:
+    from collwise.studies.reports.adaptive import POINT_COLUMNS, document, point_rows, summary_lines
     from collwise.timings import measure_adaptively
-    from collwise.validation.adaptive.search import Goal
+    from collwise.validation.adaptive.goal import Goal
 
     collectives, algorithms, procs, sizes, segments, thresholds = asked
     target = target_from(where)

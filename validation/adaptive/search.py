@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from collwise.models.piecewise import Array
 from collwise.simulator.execution.local_machine import LocalMachine
@@ -27,8 +28,11 @@ from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.validation.adaptive.belief import Belief, Predictions, expected_gain
 from collwise.validation.adaptive.goal import GOAL, Goal
 
-REPETITIONS = 2
-"""How often a case is repeated in a round, after the untimed repetitions."""
+Numbers = NDArray[np.int_]
+"""Places of cases among those of their collective."""
+
+REPETITIONS, MOST_REPETITIONS = 2, 10
+"""How often a case is repeated in a round, after the untimed repetitions: at most until its mean is precise."""
 _LAUNCH_SECONDS = 2.0
 """What starting an execution of MPI is taken to cost until one was timed."""
 _ROUND_SHARE, _ROUND_LAUNCHES = 0.3, 3.0
@@ -268,7 +272,7 @@ class _Field:
         self._points = list(dict.fromkeys(points))
         places = {point: place for place, point in enumerate(self._points)}
         self._point = np.array([places[point] for point in points])
-        self._members = [np.flatnonzero(self._point == place) for place in range(len(self._points))]
+        self._members = [np.flatnonzero(self._point == place).tolist() for place in range(len(self._points))]
         self._taken = np.zeros(len(points), dtype=bool)
         # The number of the case that looks best, by point.
         self._leading = np.array([members[0] for members in self._members])
@@ -284,7 +288,7 @@ class _Field:
         """Takes measured times into account, and forgets what the round before took."""
         self.belief.learn(timings)
         mean = np.where(self.belief.out, np.inf, self.belief.mean)
-        self._leading = np.array([members[np.argmin(mean[members])] for members in self._members])
+        self._leading = np.array([members[int(np.argmin(mean[members]))] for members in self._members])
         self._taken[:] = False
 
     def take(self, number: int) -> None:
@@ -292,14 +296,14 @@ class _Field:
         self._taken[number] = True
         self.belief.imagine(number, REPETITIONS)
 
-    def _rivalry(self, leaders: Array) -> tuple[Array, Array, Array]:
+    def _rivalry(self, leaders: Numbers) -> tuple[Numbers, Array, Array]:
         """For every case its point's leader, how far it is behind that, and the covariance with it."""
         belief = self.belief
         leader = leaders[self._point]
         numbers = np.arange(len(leader))
         return leader, belief.mean - belief.mean[leader], belief.covariance[numbers, leader]
 
-    def losses(self, leaders: Array | None = None) -> Array:
+    def losses(self, leaders: Numbers | None = None) -> Array:
         """What each point's leader is expected to lose against its strongest rival, as a share."""
         belief = self.belief
         leader, behind, together = self._rivalry(self._leading if leaders is None else leaders)
@@ -313,7 +317,9 @@ class _Field:
     def unmeasured_leaders(self) -> list[int]:
         """The cases that look best at their points and have no measured time."""
         return [
-            int(number) for number in self._leading if not (self.belief.is_measured(number) or self.belief.out[number])
+            number
+            for number in self._leading.tolist()
+            if not (self.belief.is_measured(number) or self.belief.out[number])
         ]
 
     def _values(self) -> Array:
@@ -390,14 +396,14 @@ def search_on(
     check_measured_sizes(cases, isinstance(target, LocalMachine))
     runner = MpiRunner(target, visiting(method))
     made = runner.configuration
-    details = {**dict(made.details), "repetitions": f"adaptive, {REPETITIONS} in a round"}
+    details = {**dict(made.details), "repetitions": f"adaptive, {REPETITIONS} to {MOST_REPETITIONS} in a round"}
     configuration = replace(made, details=tuple(sorted(details.items())))
     return AdaptiveSearch(runner, configuration, cases, store, predictions, goal, usual=method, on_round=on_round).run()
 
 
 def visiting(method: Method) -> Method:
     """The method of one round: a few repetitions, all of which are kept."""
-    few = Precision(REPETITIONS, REPETITIONS, method.precision.confidence, method.precision.relative_error)
+    few = Precision(REPETITIONS, MOST_REPETITIONS, method.precision.confidence, method.precision.relative_error)
     return replace(method, precision=few, keep_samples=True)
 
 

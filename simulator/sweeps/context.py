@@ -34,11 +34,13 @@ class Engine:
     experiments: ExperimentRunners | None = None
 
 
-def _smpi(collectives: str, experiments: str, own: Mapping[str, str] = MappingProxyType({})) -> Engine:
-    """SMPI with the programs of these names, and with algorithms of its own collectives by collective."""
+def _smpi(collectives: str, experiments: str, own: Mapping[str, str] = MappingProxyType({}), rules: str = "") -> Engine:
+    """SMPI with the programs of these names, own algorithms of its collectives by collective, and libcollwise by rules."""
     return Engine(
         "smpi",
-        lambda platform, procs, context: SmpiRunner(platform, procs, context.simgrid, context.jobs, collectives, own),
+        lambda platform, procs, context: SmpiRunner(
+            platform, procs, context.simgrid, context.jobs, collectives, own, rules
+        ),
         lambda platform, procs, per_node, in_parallel, context: simulated_experiments(
             platform,
             procs,
@@ -56,6 +58,11 @@ SMPI_ALGORITHM_1 = _smpi("benchmark_algorithm_1", "experiments_algorithm_1")
 """SMPI with segmented broadcasts that post no receive ahead: Algorithm 1 of Nuriyev & Lastovetsky 2021 as printed."""
 SMPI_SELECTORS = ("ompi", "mpich", "mvapich2", "impi")
 """The selectors of SMPI, which choose the algorithms of its own collectives as these MPI libraries do."""
+SELECTED = (
+    *("bcast", "gather", "scatter", "allgather", "allgatherv", "alltoall", "alltoallv", "reduce", "allreduce"),
+    *("reduce_scatter", "barrier"),
+)
+"""The collectives that the selectors choose for; of the others SMPI has one algorithm."""
 SCHEDULE = Engine("schedule", lambda platform, procs, context: ScheduleRunner(platform, context.jobs))
 ENGINES: Mapping[str, Engine] = {engine.name: engine for engine in (SMPI, SCHEDULE)}
 """The engines, by the names that --engine takes."""
@@ -67,6 +74,14 @@ def smpi_selecting(collective: str, selector: str) -> Engine:
     The option for all collectives at once is not used: some of them fail at some process counts.
     """
     return _smpi("benchmark", "experiments", {collective: selector})
+
+
+def smpi_as_library(selector: str, rules: str = "") -> Engine:
+    """SMPI as the MPI library that a selector stands for, in all collectives, with libcollwise following these rules.
+
+    Where a selector fails at a process count the program's own calls fail, too, and so do all cases.
+    """
+    return _smpi("benchmark", "experiments", dict.fromkeys(SELECTED, selector), rules)
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ class Engine:
 
 
 def _smpi(collectives: str, experiments: str, own: Mapping[str, str] = MappingProxyType({}), rules: str = "") -> Engine:
-    """SMPI with the programs of these names, own algorithms of its collectives by collective, and libcollwise by rules."""
+    """SMPI with the programs of these names, own algorithms by collective, and rules of libcollwise."""
     return Engine(
         "smpi",
         lambda platform, procs, context: SmpiRunner(

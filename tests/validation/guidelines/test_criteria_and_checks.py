@@ -22,7 +22,7 @@ def exact(**seconds: float) -> dict[Call, Times]:
 
 def test_the_rule_of_the_paper_takes_the_median_of_medians() -> None:
     slow, fast = Times((100.0, 10.0, 10.0, 1.0, 10.0)), Times((9.0, 8.9, 8.9, 0.1, 50.0))
-    assert slow.seconds == 10 and fast.seconds == 8.9
+    assert (slow.seconds, fast.seconds) == (10, 8.9)
     assert [one.slower for one in Share(0.1).judge([(slow, fast), (fast, slow), (slow, Times((9.0,)))])] == [
         True,
         False,
@@ -31,7 +31,8 @@ def test_the_rule_of_the_paper_takes_the_median_of_medians() -> None:
 
 
 def test_shares_and_levels_that_make_no_sense_are_refused() -> None:
-    for make in (lambda: Share(1.0), lambda: Share(-0.1), lambda: RankTest(alpha=0.0), lambda: RankTest(correction="b")):
+    makers = (lambda: Share(1.0), lambda: Share(-0.1), lambda: RankTest(alpha=0.0), lambda: RankTest(correction="b"))
+    for make in makers:
         with pytest.raises(UsageError):
             make()
 
@@ -68,7 +69,8 @@ def test_equal_distributions_are_seldom_violations() -> None:
 
 
 def test_failed_calls_do_not_count() -> None:
-    verdicts = RankTest().judge([(Times((), "failed"), Times((1.0,))), (Times((4.0, 5.0, 6.0)), Times((1.0, 2.0, 3.0)))])
+    apart = (Times((4.0, 5.0, 6.0)), Times((1.0, 2.0, 3.0)))
+    verdicts = RankTest().judge([(Times((), "failed"), Times((1.0,))), apart])
     assert [one.slower for one in verdicts] == [False, True]
 
 
@@ -86,7 +88,8 @@ def test_each_kind_is_found() -> None:
 
 
 def test_calls_of_other_process_counts_and_collectives_are_not_compared() -> None:
-    own = {Call("bcast", 4, 8): Times((9.0,)), Call("bcast", 8, 16): Times((1.0,)), Call("gather", 4, 16): Times((1.0,))}
+    slow, quick = Times((9.0,)), Times((1.0,))
+    own = {Call("bcast", 4, 8): slow, Call("bcast", 8, 16): quick, Call("gather", 4, 16): quick}
     assert not check(own, {}, Share(0.0)).comparisons
 
 

@@ -20,7 +20,7 @@ from collwise.validation.guidelines.checks import KINDS
 from collwise.validation.guidelines.criteria import RankTest, Share
 from collwise.validation.guidelines.guideline import COLLECTIVES
 from collwise.validation.guidelines.library import Library, MeasuredLibrary, SimulatedLibrary
-from collwise.validation.guidelines.memory import USUAL_BUDGET, Budget
+from collwise.validation.guidelines.memory import Budget
 from collwise.validation.guidelines.own_algorithms import OwnChecked, check_tables
 from collwise.validation.guidelines.repair import profiles
 from collwise.validation.guidelines.workflow import GuidelinesResult, Plan, run
@@ -150,7 +150,7 @@ def guidelines(
     """
     names = checked_collectives(collective)
     message_bytes = arguments.sizes(sizes)
-    room = budget or USUAL_BUDGET
+    room = budget or Budget.usual()
     with arguments.opened(context) as simulations:
         under_test = _library(library, platform, ppn, room, measuring or Measuring(), simulations)
         criterion = (rule or Rule()).criterion(under_test.exact)
@@ -172,12 +172,12 @@ def _library(
     if platform is not None:
         if library not in SMPI_SELECTORS:
             raise unknown_name("selector of SMPI", str(library), SMPI_SELECTORS)
-        return SimulatedLibrary(str(library), arguments.platform(platform), context, ppn or 0, budget)
+        return SimulatedLibrary(str(library), arguments.platform(platform), context, budget, ppn or 0)
     if library in SMPI_SELECTORS and library != "mpich":
         raise UsageError(f"{library} is a selector of SMPI, which needs a platform (--platform NAME|FILE)")
     target = LocalMachine(library) if isinstance(library, str) else library
     method = measuring.method or Method(precision=Precision(20, 20))
-    return MeasuredLibrary(target, context.store, method, measuring.launches, budget, measuring.on_launch)
+    return MeasuredLibrary(target, context.store, method, budget, measuring.launches, measuring.on_launch)
 
 
 def check_decisions(

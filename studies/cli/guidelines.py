@@ -45,7 +45,7 @@ from collwise.studies.reports import guidelines as report
 from collwise.validation.guidelines.checks import PATTERN
 from collwise.validation.guidelines.criteria import CORRECTIONS
 from collwise.validation.guidelines.guideline import COLLECTIVES
-from collwise.validation.guidelines.memory import USUAL_BUDGET, Budget
+from collwise.validation.guidelines.memory import Budget
 from collwise.validation.selection.decision_table import decisions_from
 
 _MEASURED = ("launches", "repetitions", "nrep", "alpha", "correction")
@@ -55,8 +55,12 @@ def _rule(rule: str | None, share: float | None, alpha: float, correction: str) 
     return Rule(rule, None if share is None else share / 100, alpha, correction)
 
 
-def _budget(message_buffer: int, integer_buffer: int) -> Budget:
-    return Budget(message_buffer, integer_buffer)
+def _budget(message_buffer: int | None, integer_buffer: int | None) -> Budget:
+    usual = Budget.usual()
+    return Budget(
+        usual.message_bytes if message_buffer is None else message_buffer,
+        usual.integer_bytes if integer_buffer is None else integer_buffer,
+    )
 
 
 RULE = group(
@@ -80,9 +84,9 @@ RULE = group(
 BUDGET = group(
     _budget,
     message_buffer=option(
-        "The bytes of libcollwise's buffer for messages.", SIZE, USUAL_BUDGET.message_bytes, show_default="128MiB"
+        "The bytes that mock-ups may use for messages. Default: COLLWISE_MESSAGE_BUFFER, or 128MiB.", SIZE
     ),
-    integer_buffer=option("The bytes of its buffer for counts.", SIZE, USUAL_BUDGET.integer_bytes, show_default="1MiB"),
+    integer_buffer=option("The same for counts. Default: COLLWISE_INTEGER_BUFFER, or 1MiB.", SIZE),
 )
 
 

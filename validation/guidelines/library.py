@@ -18,7 +18,7 @@ from collwise.simulator.sweeps.method import Method
 from collwise.simulator.sweeps.mpi_runner import measure
 from collwise.simulator.timing import Case, Timing
 from collwise.validation.guidelines.criteria import Times
-from collwise.validation.guidelines.memory import USUAL_BUDGET, Budget
+from collwise.validation.guidelines.memory import Budget
 
 TITLES = {"ompi": "Open MPI", "mpich": "MPICH", "mvapich2": "MVAPICH2", "impi": "Intel MPI"}
 """The libraries that SMPI's selectors stand for."""
@@ -58,8 +58,8 @@ class SimulatedLibrary:
     selector: str
     platform: HostPlatform
     context: SimulationContext
+    budget: Budget
     ppn: int = 0
-    budget: Budget = USUAL_BUDGET
     exact: bool = True
 
     @property
@@ -111,8 +111,8 @@ class MeasuredLibrary:
     target: ExecutionTarget
     store: Store
     method: Method
+    budget: Budget
     launches: int = 10
-    budget: Budget = USUAL_BUDGET
     on_launch: Callable[[int, int], None] = lambda done, of: None
     exact: bool = False
 

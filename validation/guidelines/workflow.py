@@ -13,7 +13,7 @@ from collwise.validation.guidelines.checks import KINDS, PATTERN, Call, Checked,
 from collwise.validation.guidelines.criteria import Criterion, Times
 from collwise.validation.guidelines.guideline import GUIDELINES, guidelines_of
 from collwise.validation.guidelines.library import Library
-from collwise.validation.guidelines.memory import USUAL_BUDGET, Budget
+from collwise.validation.guidelines.memory import Budget
 from collwise.validation.guidelines.repair import Repair, RepairedRange, ranges, repairs, rules_text
 from collwise.validation.selection.cases import builtin_cases, case_of
 from collwise.validation.selection.choice import Choice
@@ -26,7 +26,7 @@ class Plan:
     sizes: Mapping[str, Sequence[int]]
     procs: Sequence[int]
     criterion: Criterion
-    budget: Budget = USUAL_BUDGET
+    budget: Budget
     kinds: Sequence[str] = KINDS
     repair: bool = True
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -9,7 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from collwise.common.errors import unknown_name
+from collwise.common.errors import UsageError, unknown_name
+from collwise.common.units import format_size, parse_size
 
 # Requirements on the number of processes: whether one holds, and what it asks for.
 _CONDITIONS: Mapping[str, tuple[Callable[[int], bool], str]] = {
@@ -27,6 +29,43 @@ CATALOGUE_PATH = Path(__file__).with_name("catalogue.toml")
 LIBRARIES_PATH = Path(__file__).with_name("libraries.toml")
 LIBRARIES = ("mpich", "intel", "mvapich2", "ucc")
 """MPI libraries, besides Open MPI, whose names of our algorithms the catalogue has."""
+
+
+_BLOCKS = {"gather", "scatter", "allgather", "alltoall", "reduce_scatter_block"}
+_REDUCTIONS = {"reduce", "allreduce", "reduce_scatter", "reduce_scatter_block", "scan", "exscan"}
+
+GUIDELINES = "guidelines"
+"""In place of the names of algorithms: all mock-ups of a collective."""
+
+_INTEGER_BYTES = 4
+_CHUNK_BYTES = 64
+_ELEMENT_BYTES = 8
+_TOO_LONG = 2**31
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The bytes of a mock-up's two buffers: for messages, and for counts and displacements (integers)."""
+
+    message_bytes: int
+    integer_bytes: int
+
+
+USUAL_BUFFERS = Memory(128 << 20, 1 << 20)
+"""The sizes of the buffers unless other ones are given (COLLWISE_MESSAGE_BUFFER_BYTES in collwise.h)."""
+BUFFER_VARIABLES = ("COLLWISE_MESSAGE_BUFFER", "COLLWISE_INTEGER_BUFFER")
+"""The environment variables that give other sizes, as libcollwise reads them."""
+
+
+def buffers() -> Memory:
+    """The sizes of the buffers that mock-ups may use. Raises UsageError for a variable that is no size."""
+    sizes = []
+    for name, usual in zip(BUFFER_VARIABLES, (USUAL_BUFFERS.message_bytes, USUAL_BUFFERS.integer_bytes), strict=True):
+        try:
+            sizes.append(parse_size(os.environ.get(name) or str(usual)))
+        except UsageError as problem:
+            raise UsageError(f"{name}: {problem}") from None
+    return Memory(*sizes)
 
 
 @dataclass(frozen=True)
@@ -52,6 +91,10 @@ class Algorithm:
     intel: int | None = None
     mvapich2: int | None = None
     ucc: str = ""
+    guideline: str = ""
+    calls: tuple[str, ...] = ()
+    message_memory: str = "0"
+    integer_memory: str = "0"
 
     def name_in(self, library: str) -> str:
         """The name or id of the same algorithm in one of LIBRARIES; empty if that has none."""
@@ -98,10 +141,41 @@ class Algorithm:
         """Whether there are process counts that the algorithm does not run on."""
         return any(requirement in _CONDITIONS for requirement in self.requires)
 
-    def objection(self, procs: int) -> str:
-        """Returns the reason why the algorithm does not run on P processes ('needs an even P'); empty if it does."""
+    def objection(self, procs: int, message_bytes: int = 0) -> str:
+        """Returns the reason why the algorithm does not run on P processes ('needs an even P'); empty if it does.
+
+        A mock-up does not run on messages for which its buffers (`buffers`) are too small.
+        """
         conditions = [_CONDITIONS[requirement] for requirement in self.requires if requirement in _CONDITIONS]
-        return next((text for holds, text in conditions if not holds(procs)), "")
+        reasons = [text for holds, text in conditions if not holds(procs)]
+        if self.guideline:
+            whole = message_bytes * (procs if self.collective in _BLOCKS else 1)
+            if whole + procs * _ELEMENT_BYTES >= _TOO_LONG:
+                reasons.append("needs messages of less than 2 GiB in all")
+            needed, given = self.extra_memory(procs, message_bytes), buffers()
+            if needed.message_bytes > given.message_bytes:
+                reasons.append(_too_small("message", needed.message_bytes, given.message_bytes))
+            if needed.integer_bytes > given.integer_bytes:
+                reasons.append(_too_small("integer", needed.integer_bytes, given.integer_bytes))
+        return next(iter(reasons), "")
+
+    def extra_memory(self, procs: int, message_bytes: int, element_bytes: int | None = None) -> Memory:
+        """The memory that a mock-up takes besides the program's buffers, on the process that needs most.
+
+        `element_bytes` are those of the elements that are reduced, by default of doubles if the message consists of
+        these.
+        """
+        reduces = self.collective in _REDUCTIONS
+        element = element_bytes or (_ELEMENT_BYTES if message_bytes % _ELEMENT_BYTES == 0 else 1) if reduces else 1
+        n = message_bytes * (procs if self.collective in ("scatter", "reduce_scatter_block") else 1)
+        terms = {
+            "n": n,
+            "P": procs,
+            "I": _INTEGER_BYTES,
+            "c": -n % (procs * element),
+            "C": max(1, _CHUNK_BYTES // element) * element,
+        }
+        return Memory(*(_value(formula, terms) for formula in (self.message_memory, self.integer_memory)))
 
 
 @dataclass(frozen=True)
@@ -119,6 +193,11 @@ class Collective:
     def selectable(self) -> tuple[str, ...]:
         """Names of the algorithms that can be chosen."""
         return tuple(name for name, algorithm in self.algorithms.items() if algorithm.selectable)
+
+    @property
+    def mock_ups(self) -> tuple[str, ...]:
+        """Names of the mock-ups of performance guidelines."""
+        return tuple(name for name, algorithm in self.algorithms.items() if algorithm.guideline)
 
     @property
     def by_node(self) -> tuple[str, ...]:
@@ -161,6 +240,15 @@ class Catalogue:
         return known[name]
 
 
+def _value(formula: str, terms: Mapping[str, int]) -> int:
+    """The value of a formula of the catalogue: sums, products and quotients of terms."""
+    return int(eval(formula, {"__builtins__": {}}, dict(terms)))
+
+
+def _too_small(which: str, needed: int, given: int) -> str:
+    return f"needs {format_size(needed)} of its {which} buffer, which has {format_size(given)}"
+
+
 def check_libraries(catalogue: Catalogue, known: Mapping[str, Mapping[str, list[str | int]]]) -> None:
     """Raises ValueError if an algorithm is said to be one that a library does not have, or two are the same one."""
     for entry in catalogue.collectives.values():
@@ -179,7 +267,8 @@ def check_libraries(catalogue: Catalogue, known: Mapping[str, Mapping[str, list[
 def _collective(name: str, entry: dict[str, Any]) -> Collective:
     algorithms = {}
     for item in entry["algorithm"]:
-        fields = {**item, "parameters": tuple(item["parameters"]), "requires": tuple(item["requires"])}
+        lists = {key: tuple(item.get(key, ())) for key in ("parameters", "requires", "calls")}
+        fields = {**item, **lists}
         algorithms[item["name"]] = Algorithm(collective=name, **fields)
     described = {field: entry[field] for field in ("title", "message_bytes", "openmpi_collective", "openmpi_message")}
     return Collective(name=name, algorithms=algorithms, **described)

@@ -1,4 +1,5 @@
 /* The functions of collwise.h: user buffers become bytes, then the algorithm runs on the private communicator. */
+#include "mock_ups.h"
 #include "tasks.h"
 
 #include <stdlib.h>
@@ -13,7 +14,8 @@ const char *collwise_objection(const collwise_algorithm *algorithm, const collwi
         return "needs a commutative operation";
     }
     MPI_Comm_size(call->comm, &procs);
-    return collwise_procs_objection(algorithm, procs);
+    const char *objection = collwise_procs_objection(algorithm, procs);
+    return objection == NULL && algorithm->guideline != NULL ? collwise_mock_up_objection(algorithm, call) : objection;
 }
 
 static int count_of(const collwise_algorithm *algorithm, collwise_parameters with) {
@@ -27,6 +29,9 @@ static int has_count(const collwise_algorithm *algorithm, const char *name) {
 /* Roots and process 0 are the roots of trees; of several leaders, one is in each place on a node. */
 void collwise_prepare(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with) {
     MPI_Comm private = collwise_private(call->comm);
+    if (algorithm->guideline != NULL) {
+        collwise_buffers_of(private);
+    }
     if (!algorithm->by_node) {
         return;
     }
@@ -359,6 +364,36 @@ static void run_reduce_scatter_block(const collwise_algorithm *algorithm, const 
     run_reduce_scatter_by(algorithm, call, with, NULL);
 }
 
+/* Of allreduce, scan and reduce_scatter_block: in the program's own buffers unless their type has holes. */
+static void run_mock_up(const collwise_algorithm *algorithm, const collwise_call *call) {
+    int procs = collwise_size_of(call->comm), in_place = call->send == MPI_IN_PLACE;
+    collwise_operation op = collwise_operation_of(call->op, call->receive_type, call->comm);
+    size_t count = (size_t)call->receive_count;
+    size_t all = count * (algorithm->kind == COLLWISE_REDUCE_SCATTER_BLOCK ? (size_t)procs : 1);
+    const void *contribution = in_place ? call->receive : call->send;
+    char *own_copy = NULL, *result_copy = NULL;
+    if (count * op.element_bytes == 0) {
+        return;
+    }
+    if (!op.contiguous) {
+        own_copy = collwise_scratch(all * op.element_bytes, call->comm);
+        collwise_pack(own_copy, contribution, all, call->receive_type, call->comm);
+        result_copy = in_place ? own_copy : collwise_scratch(count * op.element_bytes, call->comm);
+    }
+    const char *own = own_copy != NULL ? own_copy : contribution;
+    char *result = result_copy != NULL ? result_copy : call->receive;
+    if (procs > 1) {
+        algorithm->mock_up(own, result, count, &op, collwise_private(call->comm));
+    } else {
+        collwise_copy(result, own, count * op.element_bytes);
+    }
+    if (result_copy != NULL) {
+        collwise_unpack(result_copy, call->receive, count, call->receive_type, call->comm);
+    }
+    collwise_scratch_free(in_place ? NULL : result_copy);
+    collwise_scratch_free(own_copy);
+}
+
 typedef void runner(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with);
 
 /* Scan has the form of allreduce. */
@@ -383,5 +418,9 @@ static runner *const runners[COLLWISE_COLLECTIVES] = {
 
 void collwise_run(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with) {
     with.count = count_of(algorithm, with);
-    runners[algorithm->kind](algorithm, call, with);
+    if (collwise_has_mock_up_form(algorithm)) {
+        run_mock_up(algorithm, call);
+    } else {
+        runners[algorithm->kind](algorithm, call, with);
+    }
 }

@@ -110,6 +110,19 @@ typedef collwise_allreduce_function collwise_exscan_function;
 typedef void collwise_reduce_scatter_function(char *data, const size_t *offsets, char *mine,
                                               const collwise_operation *op, MPI_Comm comm, collwise_parameters with);
 typedef collwise_reduce_scatter_function collwise_reduce_scatter_block_function;
+/* Mock-ups of allreduce, scan and reduce_scatter_block, which use the program's buffers as they are: `own` and `result`
+ * are one where the program calls in place. `elements` are those of the result. */
+typedef void collwise_mock_up_function(const char *own, char *result, size_t elements, const collwise_operation *op,
+                                       MPI_Comm comm);
+
+/* The extra memory of a mock-up: for messages, and for lists of counts and displacements. */
+typedef struct {
+    size_t message_bytes, integer_bytes;
+} collwise_memory;
+
+/* The memory of the process that needs most, in the terms of table 1 of Hunold & Carpen-Amarie 2018: n, p, c and C, all
+ * but p in bytes. */
+typedef collwise_memory collwise_memory_function(size_t n, size_t procs, size_t padding, size_t chunk);
 
 /* Requirements on a call, without which the algorithm does not apply. */
 enum {
@@ -150,8 +163,10 @@ typedef struct {
     int default_count;
     const char *limit_parameter; /* the name of its second size, NULL if it has none */
     unsigned needs;
-    int by_node;       /* whether it treats processes of one node differently from others */
-    int real_mpi_only; /* whether it cannot be simulated */
+    int by_node;           /* whether it treats processes of one node differently from others */
+    int real_mpi_only;     /* whether it cannot be simulated */
+    const char *guideline; /* the performance guideline that it is a mock-up of ("GL1"), NULL if it is none */
+    collwise_memory_function *extra_memory; /* of a mock-up, else NULL */
     union {
         collwise_bcast_function *bcast;
         collwise_gather_function *gather;
@@ -169,6 +184,7 @@ typedef struct {
         collwise_reduce_scatter_block_function *reduce_scatter_block;
         collwise_scan_function *scan;
         collwise_exscan_function *exscan;
+        collwise_mock_up_function *mock_up; /* of an allreduce, scan or reduce_scatter_block with a guideline */
     };
 } collwise_algorithm;
 
@@ -194,6 +210,18 @@ void collwise_prepare(const collwise_algorithm *algorithm, const collwise_call *
 /* Tells on which node the process is to be taken to be by the algorithms that look at nodes: processes with equal
  * numbers share one. Without it they ask MPI which processes share memory. Collective, like these algorithms. */
 void collwise_place(MPI_Comm comm, int node);
+
+/* The sizes of the two buffers that mock-ups use on each communicator, unless collwise_limit_memory() sets others. */
+#define COLLWISE_MESSAGE_BUFFER_BYTES ((size_t)128 << 20)
+#define COLLWISE_INTEGER_BUFFER_BYTES ((size_t)1 << 20)
+
+/* Sets these sizes, to the same on all processes, before a mock-up runs. One that needs more has an objection. */
+void collwise_limit_memory(collwise_memory most);
+
+/* The memory that a mock-up takes for a message (bytes as the catalogue counts them) of elements of that size, which is
+ * 1 unless they are reduced. */
+collwise_memory collwise_extra_memory(const collwise_algorithm *algorithm, size_t message_bytes, size_t element_bytes,
+                                      int procs);
 
 /* A dissemination barrier: ceil(log2 P) rounds, against the linear ones that some engines have. */
 void collwise_barrier(MPI_Comm comm);

@@ -1,14 +1,16 @@
 /* The private duplicate of a communicator, kept as an attribute, and with it, as attributes of its own, which
- * processes share a node, and who observes the tasks of a call; a process's rank and place in a tree.
+ * processes share a node, the buffers of mock-ups, and who observes the tasks of a call; a process's rank and place in
+ * a tree.
  *
  * The only static here holds the attributes' keys. They are written once and never change, so simulated processes may
  * share them, too: all of them use the same keys. */
+#include "mock_ups.h"
 #include "tasks.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
 
-enum { OF_WORLD, OF_OTHERS, HIERARCHY, OBSERVER, KEYS };
+enum { OF_WORLD, OF_OTHERS, HIERARCHY, OBSERVER, BUFFERS, KEYS };
 
 static int free_private(MPI_Comm comm, int key, void *value, void *extra) {
     (void)comm;
@@ -31,10 +33,19 @@ static int free_hierarchy(MPI_Comm comm, int key, void *value, void *extra) {
     return MPI_SUCCESS;
 }
 
+static int free_buffers(MPI_Comm comm, int key, void *value, void *extra) {
+    (void)comm;
+    (void)key;
+    (void)extra;
+    collwise_buffers_free(value);
+    return MPI_SUCCESS;
+}
+
 static int attribute_key(int which) {
-    static atomic_int keys[KEYS] = {MPI_KEYVAL_INVALID, MPI_KEYVAL_INVALID, MPI_KEYVAL_INVALID, MPI_KEYVAL_INVALID};
+    static atomic_int keys[KEYS] = {MPI_KEYVAL_INVALID, MPI_KEYVAL_INVALID, MPI_KEYVAL_INVALID, MPI_KEYVAL_INVALID,
+                                    MPI_KEYVAL_INVALID};
     MPI_Comm_delete_attr_function *const free_value[KEYS] = {free_private, free_private, free_hierarchy,
-                                                             MPI_COMM_NULL_DELETE_FN};
+                                                             MPI_COMM_NULL_DELETE_FN, free_buffers};
     int known = atomic_load(&keys[which]);
     if (known != MPI_KEYVAL_INVALID) {
         return known;
@@ -112,6 +123,17 @@ const collwise_observer *collwise_observer_of(MPI_Comm comm) {
     int found;
     MPI_Comm_get_attr(comm, attribute_key(OBSERVER), &observer, &found);
     return found ? observer : NULL;
+}
+
+collwise_buffers *collwise_buffers_of(MPI_Comm comm) {
+    collwise_buffers *made;
+    int found;
+    MPI_Comm_get_attr(comm, attribute_key(BUFFERS), &made, &found);
+    if (!found) {
+        made = collwise_buffers_make(comm);
+        MPI_Comm_set_attr(comm, attribute_key(BUFFERS), made);
+    }
+    return made;
 }
 
 int collwise_rank_in(MPI_Comm comm) {

@@ -27,20 +27,46 @@ def parameters(algorithm: dict) -> str:
     return text
 
 
+MOCK_UP_FORM = ("allreduce", "scan", "reduce_scatter_block")
+"""Collectives whose mock-ups take the program's buffers as they are (collwise_mock_up_function)."""
+
+
+def form_of(collective: str, algorithm: dict) -> str:
+    """The form of an algorithm's function: the name of its type without ends, and its field of the registry."""
+    return "mock_up" if "guideline" in algorithm and collective in MOCK_UP_FORM else collective
+
+
+def memory_function(algorithm: dict) -> str:
+    """C source of a mock-up's collwise_memory_function, from the formulas of the catalogue."""
+    message, integers = (
+        algorithm[key].replace("//", "/").replace("I", "sizeof(int)") for key in ("message_memory", "integer_memory")
+    )
+    return (
+        f"static collwise_memory memory_{algorithm['guideline']}(size_t n, size_t P, size_t c, size_t C) {{\n"
+        f"    (void)n, (void)P, (void)c, (void)C;\n"
+        f"    return (collwise_memory){{.message_bytes = {message}, .integer_bytes = {integers}}};\n}}"
+    )
+
+
 def registry_source(catalogue: dict) -> str:
     """C source that defines `collwise_registry`, one designated initialiser an algorithm."""
     declarations, entries = [], []
     for collective, description in catalogue.items():
         for algorithm in description["algorithm"]:
             function = algorithm["function"]
-            declarations.append(f"extern collwise_{collective}_function {function};")
+            form = form_of(collective, algorithm)
+            declarations.append(f"extern collwise_{form}_function {function};")
             flags = "".join(f", .{name} = 1" for name in ("by_node", "real_mpi_only") if algorithm.get(name, False))
+            if "guideline" in algorithm:
+                declarations.append(memory_function(algorithm))
+                guideline = algorithm["guideline"]
+                flags += f', .guideline = "{guideline}", .extra_memory = memory_{guideline}'
             needs = " | ".join(NEEDS[word] for word in algorithm["requires"]) or "0"
             entries.append(
                 f"    {{.kind = COLLWISE_{collective.upper()}, "
                 f'.collective = "{collective}", .name = "{algorithm["name"]}", '
                 f"{parameters(algorithm)}.needs = {needs}{flags}, "
-                f".{collective} = {function}}},"
+                f".{form} = {function}}},"
             )
     return "\n".join(
         [

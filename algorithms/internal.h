@@ -178,6 +178,10 @@ void collwise_copy(char *to, const char *from, size_t bytes);
 
 collwise_operation collwise_operation_of(MPI_Op op, MPI_Datatype type, MPI_Comm comm);
 
+/* Memory for `elements` elements in the type's own layout, to be freed with free(); *first is where element 0 counts
+ * from. */
+char *collwise_make_layout(const collwise_operation *op, size_t elements, char **first);
+
 /* right = left op right, elementwise, for `elements` packed elements. Unless op commutes, MPI requires the
  * contributions of lower ranks on the left. */
 void collwise_combine(const collwise_operation *op, const char *left, char *right, size_t elements);
@@ -383,6 +387,12 @@ void collwise_halving_reduce_scatter(char *data, size_t elements, const collwise
  * ours in rank order. `received` has room for part `own`. */
 void collwise_exchange_and_combine(char *data, collwise_part given, collwise_part own, char *received,
                                    const collwise_operation *op, int partner, MPI_Comm comm);
+
+/* Whether the algorithm is a mock-up that takes the program's buffers as they are. */
+static inline int collwise_has_mock_up_form(const collwise_algorithm *algorithm) {
+    return algorithm->guideline != NULL && (algorithm->kind == COLLWISE_ALLREDUCE || algorithm->kind == COLLWISE_SCAN ||
+                                            algorithm->kind == COLLWISE_REDUCE_SCATTER_BLOCK);
+}
 
 /* --- User buffers as bytes (bytes.c) ----------------------------------------------------------------------------- */
 

@@ -42,19 +42,7 @@ collwise_operation collwise_operation_of(MPI_Op op, MPI_Datatype type, MPI_Comm 
     return operation;
 }
 
-#ifdef COLLWISE_FOLD_PAYLOADS
-
-static void compute(const collwise_operation *op, const char *left, char *right, size_t elements) {
-    (void)op;
-    (void)left;
-    (void)right;
-    (void)elements;
-}
-
-#else
-
-/* Memory for `elements` elements in the type's own layout; *first is where element 0 counts from. */
-static char *make_layout(const collwise_operation *op, size_t elements, char **first) {
+char *collwise_make_layout(const collwise_operation *op, size_t elements, char **first) {
     MPI_Aint low, extent, true_low, true_high;
     MPI_Type_get_extent(op->type, &low, &extent);
     collwise_true_bounds(op->type, &true_low, &true_high, op->comm);
@@ -68,11 +56,22 @@ static char *make_layout(const collwise_operation *op, size_t elements, char **f
     return memory;
 }
 
+#ifdef COLLWISE_FOLD_PAYLOADS
+
+static void compute(const collwise_operation *op, const char *left, char *right, size_t elements) {
+    (void)op;
+    (void)left;
+    (void)right;
+    (void)elements;
+}
+
+#else
+
 static void compute_in_layout(const collwise_operation *op, const char *left, char *right, size_t elements) {
     collwise_segment group = collwise_segments_of(collwise_whole(elements), ELEMENTS_AT_ONCE);
     char *left_layout, *right_layout;
-    char *left_memory = make_layout(op, group.count, &left_layout);
-    char *right_memory = make_layout(op, group.count, &right_layout);
+    char *left_memory = collwise_make_layout(op, group.count, &left_layout);
+    char *right_memory = collwise_make_layout(op, group.count, &right_layout);
     for (; group.count > 0; collwise_next_segment(&group)) {
         size_t place = group.first * op->element_bytes;
         collwise_unpack(left + place, left_layout, group.count, op->type, op->comm);

@@ -32,7 +32,7 @@ def main() -> int:
     cases = [
         Case("allreduce", name, PROCS, size, SEGMENT_BYTES if algorithm.pipelined else 0, 0, PROCESSES_PER_NODE)
         for name, algorithm in Catalogue.load().collective("allreduce").algorithms.items()
-        if not algorithm.real_mpi_only
+        if not algorithm.real_mpi_only and not algorithm.guideline
         for size in SIZES
     ]
     with tempfile.TemporaryDirectory() as folder, Store(Path(folder, "timings.sqlite")) as store:

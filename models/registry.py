@@ -8,7 +8,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from collwise.algorithms.catalogue import Catalogue
+from collwise.algorithms.catalogue import Catalogue, Collective
 from collwise.common.errors import UsageError, unknown_name
 from collwise.models.collectives import alltoall, barrier, bcast, gather, printed, reduce, scatter
 from collwise.models.collectives.steps import Steps, steps_of
@@ -71,7 +71,7 @@ class ModelKind:
     def algorithms(self, collective: str) -> tuple[str, ...]:
         """The algorithms with a formula; none for a collective without any."""
         if self.by_schedule:
-            return tuple(Catalogue.load().collective(collective).algorithms)
+            return _own(Catalogue.load().collective(collective))
         return tuple(self.formulas.get(collective, {}))
 
     def covers(self, collective: str) -> bool:
@@ -242,8 +242,13 @@ def coverage(collectives: Sequence[str] = ()) -> list[Coverage]:
     return [
         Coverage(one.name, algorithm, {name: algorithm in kind.algorithms(one.name) for name, kind in MODELS.items()})
         for one in chosen
-        for algorithm in one.algorithms
+        for algorithm in _own(one)
     ]
+
+
+def _own(collective: Collective) -> tuple[str, ...]:
+    """The algorithms but for mock-ups, of which there are no models: what they do depends on the MPI library."""
+    return tuple(name for name in collective.algorithms if name not in collective.mock_ups)
 
 
 def no_parameters(model: str, collectives: Sequence[str]) -> UsageError:

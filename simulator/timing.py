@@ -7,6 +7,8 @@ import json
 import math
 from dataclasses import asdict, dataclass
 
+from collwise.algorithms.catalogue import Catalogue
+
 
 @dataclass(frozen=True, order=True)
 class Case:
@@ -41,6 +43,13 @@ class Case:
     def nodes(self) -> int:
         """Number of nodes under block mapping (rank r on node r // processes_per_node)."""
         return -(-self.procs // self.processes_per_node)
+
+
+def is_mock_up(case: Case) -> bool:
+    """Whether the case's algorithm calls the MPI library's own collectives."""
+    entry = Catalogue.load().collectives.get(case.collective)
+    algorithm = entry.algorithms.get(case.algorithm) if entry is not None else None
+    return algorithm is not None and bool(algorithm.guideline)
 
 
 @dataclass(frozen=True)

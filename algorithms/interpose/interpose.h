@@ -27,8 +27,9 @@ typedef struct {
 /* The settings; NULL before MPI_Init, after MPI_Finalize, and where the user asked for nothing. */
 extern _Atomic(const interpose_settings *) interpose_published;
 
-/* Reads COLLWISE_TABLE, COLLWISE_ALGORITHMS, COLLWISE_REPORT and COLLWISE_LOAD_MARKER on the first process, shares them
- * with all others, and publishes the settings. Every process calls it within MPI_Init. */
+/* Reads COLLWISE_TABLE, COLLWISE_ALGORITHMS, COLLWISE_REPORT, COLLWISE_LOAD_MARKER, COLLWISE_MESSAGE_BUFFER and
+ * COLLWISE_INTEGER_BUFFER on the first process, shares them with all others, and publishes the settings. Every process
+ * calls it within MPI_Init. */
 void interpose_start(void);
 /* Writes the report and withdraws the settings. Every process calls it within MPI_Finalize. */
 void interpose_stop(void);

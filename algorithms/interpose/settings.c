@@ -13,7 +13,8 @@ _Atomic(const interpose_settings *) interpose_published;
 /* The user's request before it is parsed; texts that were not given are NULL. */
 typedef struct {
     char *table, *algorithms;
-    int counting; /* COUNT_FOR_* bits */
+    int counting;           /* COUNT_FOR_* bits */
+    collwise_memory memory; /* of mock-ups */
 } request;
 
 const char *interpose_variable(const char *name) {
@@ -82,11 +83,37 @@ static char *read_file(const char *path) {
     return text;
 }
 
+/* A number of bytes, KiB, MiB or GiB; 0 if the text is no such size. */
+static size_t size_from(const char *text) {
+    static const char *const units[] = {"", "KiB", "MiB", "GiB"};
+    char *end;
+    unsigned long long number = strtoull(text, &end, 10);
+    for (int i = 0; i < 4 && *text >= '0' && *text <= '9'; i++) {
+        if (strcmp(end, units[i]) == 0 && number <= ULLONG_MAX >> 10 * i) {
+            return (size_t)(number << 10 * i);
+        }
+    }
+    return 0;
+}
+
+/* The size of a buffer of mock-ups. */
+static size_t read_size(const char *name, size_t usual) {
+    const char *text = interpose_variable(name);
+    size_t bytes = text == NULL ? usual : size_from(text);
+    if (bytes == 0) {
+        fprintf(stderr, "collwise: warning: %s: '%s' is no size such as 64MiB; using %zu bytes\n", name, text, usual);
+        return usual;
+    }
+    return bytes;
+}
+
 /* The request of this process's environment. If the table cannot be read, COLLWISE_ALGORITHMS is ignored as well. */
 static request read_request(void) {
     const char *path = interpose_variable("COLLWISE_TABLE"), *algorithms = interpose_variable("COLLWISE_ALGORITHMS");
     request asked = {.counting = (report_target() != NULL ? COUNT_FOR_REPORT : 0) |
-                                 (interpose_variable("COLLWISE_LOAD_MARKER") != NULL ? COUNT_FOR_LOAD_MARKER : 0)};
+                                 (interpose_variable("COLLWISE_LOAD_MARKER") != NULL ? COUNT_FOR_LOAD_MARKER : 0),
+                     .memory = {read_size("COLLWISE_MESSAGE_BUFFER", COLLWISE_MESSAGE_BUFFER_BYTES),
+                                read_size("COLLWISE_INTEGER_BUFFER", COLLWISE_INTEGER_BUFFER_BYTES)}};
     if (path != NULL && (asked.table = read_file(path)) == NULL) {
         warn(path, 0, strerror(errno));
         return asked;
@@ -152,6 +179,7 @@ static void publish(request *asked, int warns) {
     decision_table *table = make_table(asked, warns);
     free(asked->table);
     free(asked->algorithms);
+    collwise_limit_memory(asked->memory);
     interpose_settings *settings = malloc(sizeof *settings);
     const interpose_settings *none = NULL;
     if (settings != NULL && (table != NULL || asked->counting != 0)) {
@@ -209,9 +237,11 @@ static void share_settings(void) {
     if (is_first) {
         asked = read_request();
     }
-    long summary[] = {asked.counting, length_of(asked.table), length_of(asked.algorithms)};
-    PMPI_Bcast(summary, 3, MPI_LONG, 0, MPI_COMM_WORLD);
+    long summary[] = {asked.counting, length_of(asked.table), length_of(asked.algorithms),
+                      (long)asked.memory.message_bytes, (long)asked.memory.integer_bytes};
+    PMPI_Bcast(summary, sizeof summary / sizeof *summary, MPI_LONG, 0, MPI_COMM_WORLD);
     asked.counting = (int)summary[0];
+    asked.memory = (collwise_memory){(size_t)summary[3], (size_t)summary[4]};
     broadcast_text(&asked.table, summary[1], is_first);
     broadcast_text(&asked.algorithms, summary[2], is_first);
     publish(&asked, is_first);

@@ -338,6 +338,7 @@ int main(int argc, char **argv) {
     if (wrong != NULL) {
         fail("wrong option or value:", wrong);
     }
+    collwise_limit_memory(options.memory);
     char *text = read_text(argv[1]);
     if (text == NULL) {
         fail("cannot read", argv[1]);

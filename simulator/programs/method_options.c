@@ -32,6 +32,15 @@ static int read_count(const char *text, int least, int *count) {
     return 1;
 }
 
+static int read_size(const char *text, size_t *bytes) {
+    double value;
+    if (!read_number(text, &value) || value < 1 || value > (double)((size_t)1 << 50) || value != floor(value)) {
+        return 0;
+    }
+    *bytes = (size_t)value;
+    return 1;
+}
+
 /* Whether the option is known and its value valid. */
 static int read_option(method_options *options, const char *name, const char *value) {
     static const char *const timings[] = {"root", "maximum", "global", NULL};
@@ -70,11 +79,19 @@ static int read_option(method_options *options, const char *name, const char *va
     if (strcmp(name, "--late-seconds") == 0) {
         return read_number(value, &method->late_seconds);
     }
+    if (strcmp(name, "--message-buffer") == 0) {
+        return read_size(value, &options->memory.message_bytes);
+    }
+    if (strcmp(name, "--integer-buffer") == 0) {
+        return read_size(value, &options->memory.integer_bytes);
+    }
     return strcmp(name, "--limit-seconds") == 0 && read_number(value, &method->limit_seconds);
 }
 
 const char *method_options_read(method_options *options, char **words) {
-    *options = (method_options){.method = cw_usual_method(), .nrep = cw_usual_nrep()};
+    *options = (method_options){.method = cw_usual_method(),
+                                .nrep = cw_usual_nrep(),
+                                .memory = {COLLWISE_MESSAGE_BUFFER_BYTES, COLLWISE_INTEGER_BUFFER_BYTES}};
     for (; *words != NULL; words++) {
         if (strcmp(words[0], "--samples") == 0) {
             options->samples = 1;

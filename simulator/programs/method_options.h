@@ -2,6 +2,7 @@
 #ifndef COLLWISE_METHOD_OPTIONS_H
 #define COLLWISE_METHOD_OPTIONS_H
 
+#include "collwise.h"
 #include "measuring/collwise_measuring.h"
 
 #include <stddef.h>
@@ -12,12 +13,14 @@
  *     --limit-seconds S    limit for a case, 0 for none    --warmup N    at least 1
  *     --nrep RSE           repetitions by Hunold & Carpen-Amarie 2018, until the relative standard error RSE; K is the
  *                          least number of repetitions; the largest number and the relative error are not used
+ *     --message-buffer N  --integer-buffer N    bytes of the buffers of mock-ups
  *     --samples            print every repetition */
 typedef struct {
     cw_method method;
     int by_nrep;
     cw_nrep nrep;
     int samples;
+    collwise_memory memory;
 } method_options;
 
 /* Reads arguments up to a NULL. Returns what is wrong with them, naming the option, or NULL. */

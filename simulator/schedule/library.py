@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from collwise.algorithms.catalogue import Memory
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.platforms import Buffers
 from collwise.simulator.execution.installations import REPOSITORY
+from collwise.simulator.schedule.library_calls import FUNCTION, Asked, LibraryDecisions
 from collwise.simulator.timing import Case
 
 Doubles = npt.NDArray[np.float64]
@@ -38,6 +40,8 @@ class _Schedule(ctypes.Structure):
         ("size_count", c_size_t),
         ("messages", c_uint64),
         ("bytes", c_uint64),
+        ("extra_message_bytes", c_size_t),
+        ("extra_integer_bytes", c_size_t),
         ("blocks", ctypes.c_void_p),
     )
 
@@ -55,6 +59,7 @@ class _Case(ctypes.Structure):
         ("limit_bytes", c_uint64),
         ("count", c_int),
         ("node_of", ctypes.POINTER(c_int32)),
+        ("library", FUNCTION),
     )
 
 
@@ -303,11 +308,17 @@ class Trace:
 class Schedule:
     """The operations of every process of a case: sends, receives, waits and computation, recorded from the C code."""
 
-    def __init__(self, case: Case, node_of: Sequence[int] | npt.NDArray[np.integer] | None = None) -> None:
+    def __init__(
+        self,
+        case: Case,
+        node_of: Sequence[int] | npt.NDArray[np.integer] | None = None,
+        library: LibraryDecisions | None = None,
+    ) -> None:
         """Records a case. Raises UsageError if its algorithm cannot run on it.
 
         `node_of` is the node of each process, a number of at least 0, for algorithms that split communicators by node;
-        by default processes are placed by blocks, `case.processes_per_node` on each node.
+        by default processes are placed by blocks, `case.processes_per_node` on each node. `library` says what runs for
+        the collectives that a mock-up calls.
         """
         self._library = load_library()
         blocks = np.arange(case.procs) // case.processes_per_node
@@ -316,6 +327,7 @@ class Schedule:
             raise UsageError(
                 f"node_of places {nodes.size} processes, not {case.procs} (valid: a node for each process)"
             )
+        asked = Asked(library)
         wanted = _Case(
             experiment=case.experiment.encode(),
             collective=case.collective.encode(),
@@ -328,11 +340,12 @@ class Schedule:
             limit_bytes=case.limit_bytes,
             count=case.fanout,
             node_of=nodes.ctypes.data_as(ctypes.POINTER(c_int32)),
+            library=asked.function,
         )
         problem = ctypes.create_string_buffer(_PROBLEM_BYTES)
         self._made = self._library.schedule_record(ctypes.byref(wanted), problem, _PROBLEM_BYTES)
         if not self._made:
-            raise UsageError(problem.value.decode())
+            raise asked.problem or UsageError(problem.value.decode())
         self.root, self.procs = case.root, case.procs
 
     def __del__(self) -> None:
@@ -359,6 +372,12 @@ class Schedule:
     def message_bytes(self) -> int:
         """The number of bytes that all processes send together."""
         return int(self._made.contents.bytes)
+
+    @property
+    def extra_memory(self) -> Memory:
+        """The most memory that a process of a mock-up takes besides the program's buffers."""
+        made = self._made.contents
+        return Memory(int(made.extra_message_bytes), int(made.extra_integer_bytes))
 
     @property
     def programs(self) -> int:

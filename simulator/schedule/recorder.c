@@ -8,6 +8,8 @@
 #include "../programs/task_window.h"
 #include "arrivals.h"
 #include "communicators.h"
+#include "library_calls.h"
+#include "mock_ups.h"
 #include "tasks.h"
 
 #include <setjmp.h>
@@ -47,9 +49,17 @@ typedef struct process {
     int64_t requests; /* made so far */
     uint32_t most_requests;
     collwise_hierarchy *hierarchy; /* NULL unless its algorithm asks for it */
+    int *integers;                 /* the buffer of a mock-up, else NULL */
 } process;
 
 typedef enum { NOT_YET, UNDER_WAY, RECORDED } progress;
+
+/* What the MPI library runs for the latest call of a collective. */
+typedef struct {
+    const collwise_algorithm *algorithm; /* NULL: there was no call */
+    uint64_t message_bytes;
+    collwise_parameters with;
+} library_choice;
 
 /* A process that runs on a stack of its own. */
 typedef struct {
@@ -70,6 +80,7 @@ typedef struct {
     const collwise_algorithm *algorithm;
     size_t *offsets; /* of the blocks, for the collectives with a size for each process */
     collwise_operation op;
+    library_choice library[COLLWISE_COLLECTIVES];
     schedule *made;
     process *now;
     unsigned char *progress_of; /* a `progress` for each process */
@@ -674,6 +685,28 @@ void collwise_copy(char *to, const char *from, size_t bytes) {
     record_copy(bytes);
 }
 
+void collwise_clear(char *data, size_t bytes) {
+    (void)data;
+    record_copy(bytes);
+}
+
+static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
+
+char *collwise_message_memory(size_t bytes, MPI_Comm comm) {
+    collwise_memory *extra = &current->made->extra;
+    (void)comm;
+    extra->message_bytes = larger(extra->message_bytes, bytes);
+    return payload(2);
+}
+
+int *collwise_integer_memory(size_t count, MPI_Comm comm) {
+    collwise_memory *extra = &current->made->extra;
+    (void)comm;
+    extra->integer_bytes = larger(extra->integer_bytes, count * sizeof(int));
+    current->now->integers = checked(realloc(current->now->integers, count * sizeof(int)));
+    return current->now->integers;
+}
+
 void collwise_combine(const collwise_operation *op, const char *left, char *right, size_t elements) {
     (void)left, (void)right;
     if (elements > 0) {
@@ -807,13 +840,19 @@ collwise_hierarchy *collwise_hierarchy_of(MPI_Comm comm) {
 /* --- The collective of one process -------------------------------------------------------------------------------- */
 
 /* Calls the algorithm as algorithms/collwise.c does for contiguous data, whose own blocks it copies. */
-static void call_algorithm(const recording *to, const collwise_algorithm *algorithm, size_t bytes,
+static void call_algorithm(const recording *to, const collwise_algorithm *algorithm, const recorded_call *call,
                            collwise_parameters with) {
-    int rank = to->now->rank, root = to->wanted->root, at_root = rank == root;
+    int root = call->root, at_root = to->now->rank == root;
     const MPI_Comm comm = MPI_COMM_WORLD;
     char *send = payload(0), *receive = payload(1);
-    size_t elements = bytes / to->op.element_bytes;
+    const collwise_operation *op = call->op;
+    size_t bytes = call->message_bytes, elements = op == NULL ? 0 : bytes / op->element_bytes;
+    size_t copied = call->in_place ? 0 : bytes;
     if (algorithm->kind >= COLLWISE_REDUCE && bytes == 0) {
+        return;
+    }
+    if (collwise_has_mock_up_form(algorithm)) {
+        algorithm->mock_up(send, receive, elements, op, comm);
         return;
     }
     switch (algorithm->kind) {
@@ -823,67 +862,110 @@ static void call_algorithm(const recording *to, const collwise_algorithm *algori
         }
         break;
     case COLLWISE_GATHER:
-        record_copy(at_root ? bytes : 0);
+        record_copy(at_root ? copied : 0);
         if (bytes > 0) {
             algorithm->gather(send, receive, bytes, root, comm, with);
         }
         break;
     case COLLWISE_GATHERV:
-        record_copy(at_root ? bytes : 0);
-        algorithm->gatherv(send, bytes, receive, to->offsets, root, comm, with);
+        record_copy(at_root ? copied : 0);
+        algorithm->gatherv(send, bytes, receive, call->offsets, root, comm, with);
         break;
     case COLLWISE_SCATTER:
         if (bytes > 0) {
             algorithm->scatter(send, receive, bytes, root, comm, with);
         }
-        record_copy(at_root ? bytes : 0);
+        record_copy(at_root ? copied : 0);
         break;
     case COLLWISE_SCATTERV:
-        algorithm->scatterv(send, to->offsets, receive, bytes, root, comm, with);
-        record_copy(at_root ? bytes : 0);
+        algorithm->scatterv(send, call->offsets, receive, bytes, root, comm, with);
+        record_copy(at_root ? copied : 0);
         break;
     case COLLWISE_ALLGATHER:
-        record_copy(bytes);
+        record_copy(copied);
         if (bytes > 0) {
             algorithm->allgather(receive, bytes, comm, with);
         }
         break;
     case COLLWISE_ALLGATHERV:
-        record_copy(bytes);
-        if (bytes > 0) {
-            algorithm->allgatherv(receive, to->offsets, comm, with);
+        record_copy(copied);
+        if (call->offsets[to->made->procs] > 0) {
+            algorithm->allgatherv(receive, call->offsets, comm, with);
         }
         break;
     case COLLWISE_ALLTOALL:
-        record_copy(bytes);
+        record_copy(copied);
         if (bytes > 0) {
             algorithm->alltoall(send, receive, bytes, comm, with);
         }
         break;
     case COLLWISE_ALLTOALLV:
-        record_copy(bytes);
-        algorithm->alltoallv(send, to->offsets, receive, to->offsets, comm, with);
+        record_copy(copied);
+        algorithm->alltoallv(send, call->offsets, receive, call->offsets, comm, with);
         break;
     case COLLWISE_BARRIER:
         algorithm->barrier(comm, with);
         break;
     case COLLWISE_REDUCE:
-        algorithm->reduce(send, receive, elements, &to->op, root, comm, with);
+        algorithm->reduce(send, receive, elements, op, root, comm, with);
         break;
     case COLLWISE_ALLREDUCE:
     case COLLWISE_SCAN:
     case COLLWISE_EXSCAN:
-        record_copy(bytes);
-        algorithm->allreduce(receive, elements, &to->op, comm, with);
+        record_copy(copied);
+        algorithm->allreduce(receive, elements, op, comm, with);
         break;
     case COLLWISE_REDUCE_SCATTER:
     case COLLWISE_REDUCE_SCATTER_BLOCK:
-        record_copy(to->offsets[to->made->procs] * to->op.element_bytes);
-        algorithm->reduce_scatter(receive, to->offsets, send, &to->op, comm, with);
+        record_copy(call->offsets[to->made->procs] * op->element_bytes);
+        algorithm->reduce_scatter(receive, call->offsets, send, op, comm, with);
         break;
     case COLLWISE_COLLECTIVES:
         break;
     }
+}
+
+static void record_case_call(const recording *to, const collwise_algorithm *algorithm, size_t bytes,
+                             collwise_parameters with) {
+    call_algorithm(to, algorithm,
+                   &(recorded_call){.kind = algorithm->kind,
+                                    .message_bytes = bytes,
+                                    .root = to->wanted->root,
+                                    .offsets = to->offsets,
+                                    .op = &to->op},
+                   with);
+}
+
+/* The library's choice for a call. Most calls are those that other processes made before. */
+static const library_choice *choice_for(recording *to, const recorded_call *call) {
+    library_choice *known = &to->library[call->kind];
+    const char *collective = collwise_collective_names[call->kind];
+    schedule_choice chosen = {.count = 0};
+    if (known->algorithm != NULL && known->message_bytes == call->message_bytes) {
+        return known;
+    }
+    if (to->wanted->library == NULL) {
+        fail(to, "no decisions of an MPI library were given, whose %s this mock-up calls", collective);
+    }
+    if (!to->wanted->library(collective, to->made->procs, call->message_bytes, &chosen)) {
+        fail(to, "what the MPI library runs for its %s of %llu bytes is not known", collective,
+             (unsigned long long)call->message_bytes);
+    }
+    const collwise_algorithm *found = collwise_find(collective, chosen.algorithm);
+    if (found == NULL || found->guideline != NULL || collwise_procs_objection(found, to->made->procs) != NULL) {
+        fail(to, "the MPI library's %s cannot be %s", collective, chosen.algorithm);
+    }
+    *known = (library_choice){.algorithm = found,
+                              .message_bytes = call->message_bytes,
+                              .with = {.part_bytes = chosen.part_bytes,
+                                       .count = chosen.count == 0 ? found->default_count : chosen.count,
+                                       .limit_bytes = chosen.limit_bytes}};
+    return known;
+}
+
+void record_library_call(const recorded_call *call) {
+    const library_choice *choice = choice_for(current, call);
+    call_algorithm(current, choice->algorithm, call, choice->with);
 }
 
 static int is(const schedule_case *wanted, const char *experiment) {
@@ -900,10 +982,10 @@ static void call_experiment(const recording *to) {
         collwise_parameters with = {.part_bytes = wanted->part_bytes,
                                     .count = wanted->count == 0 ? to->algorithm->default_count : wanted->count,
                                     .limit_bytes = wanted->limit_bytes};
-        call_algorithm(to, to->algorithm, wanted->message_bytes, with);
+        record_case_call(to, to->algorithm, wanted->message_bytes, with);
         if (is(wanted, "bcast_gather")) {
             collwise_barrier_bruck(MPI_COMM_WORLD, (collwise_parameters){0});
-            call_algorithm(to, collwise_find("gather", "linear"), wanted->gather_bytes, (collwise_parameters){0});
+            record_case_call(to, collwise_find("gather", "linear"), wanted->gather_bytes, (collwise_parameters){0});
         }
     }
 }
@@ -932,6 +1014,8 @@ static void end_process(recording *to, process *one) {
     to->changes++;
     free(one->hierarchy); /* the communicators live as long as the recording */
     one->hierarchy = NULL;
+    free(one->integers);
+    one->integers = NULL;
     one->next_spare = to->spare;
     to->spare = one;
 }
@@ -1034,6 +1118,7 @@ static void release(recording *to) {
         process *next = to->processes->next_made;
         free(to->processes->words);
         free(to->processes->hierarchy);
+        free(to->processes->integers);
         free(to->processes);
         to->processes = next;
     }

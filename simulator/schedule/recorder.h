@@ -63,8 +63,20 @@ typedef struct {
     uint64_t *sizes; /* in bytes */
     size_t size_count;
     uint64_t messages, bytes;      /* sent by all processes together */
+    collwise_memory extra;         /* the largest extra memory of a process: that of a mock-up */
     struct schedule_block *blocks; /* the memory of the programs */
 } schedule;
+
+/* An algorithm of the catalogue that does what an MPI library does for a call of its own collective. */
+typedef struct {
+    char algorithm[64];
+    uint64_t part_bytes, limit_bytes;
+    int count;
+} schedule_choice;
+
+/* Tells what a library runs for a message of so many bytes (as the catalogue counts them) of the collective of that
+ * name. Returns 0 if that is not known. */
+typedef int schedule_library(const char *collective, int procs, uint64_t message_bytes, schedule_choice *chosen);
 
 /* The case to record: a collective of the catalogue on a message of `message_bytes`, as the benchmark runs it. */
 typedef struct {
@@ -76,6 +88,7 @@ typedef struct {
     int count;
     const int32_t *node_of; /* of each process, at least 0, for algorithms that split communicators by node; NULL: each
                                process has a node of its own */
+    schedule_library *library; /* for mock-ups, which call a library's collectives; NULL: they cannot be recorded */
 } schedule_case;
 
 /* Records a case. Returns NULL, with the reason in `problem`, if there is no such algorithm, if it does not run on

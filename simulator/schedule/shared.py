@@ -57,6 +57,8 @@ def uncut(case: Case) -> Case | None:
     if case.experiment != "collective" or case.limit_bytes > 0:
         return None
     algorithm = Catalogue.load().algorithm(case.collective, case.algorithm)
+    if algorithm.guideline:
+        return None
     is_cut = case.segment_bytes > 0 and case.message_bytes > segmented_bytes(case)
     is_known = algorithm.part_parameter in ("", "segment_bytes")
     return replace(case, segment_bytes=0) if is_known and not is_cut else None

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from collwise.common.errors import UsageError, note
 from collwise.platforms import HostPlatform
+from collwise.simulator.schedule.library_calls import LibraryDecisions
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.experiment_runner import simulated_experiments
 from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
 from collwise.simulator.sweeps.runner import Progress, Runner, RunResult, run_cases, successful_timings
 from collwise.simulator.sweeps.schedule_runner import ScheduleRunner
 from collwise.simulator.sweeps.smpi_runner import SmpiRunner
-from collwise.simulator.timing import Case
+from collwise.simulator.timing import Case, is_mock_up
 
 CollectiveRunners = Callable[[HostPlatform, int, "SimulationContext"], Runner]
 """Makes the runner of collectives for a platform, the largest process count and a context."""
@@ -27,11 +28,15 @@ experiments on disjoint processes run side by side, and a context."""
 
 @dataclass(frozen=True)
 class Engine:
-    """A program that simulates. `experiments` is None if it has no experiments between a few processes."""
+    """A program that simulates. `experiments` is None if it has no experiments between a few processes.
+
+    `has_library` says whether it has collectives of its own, which mock-ups call; else the context's library stands in.
+    """
 
     name: str
     collectives: CollectiveRunners
     experiments: ExperimentRunners | None = None
+    has_library: bool = True
 
 
 def _smpi(collectives: str, experiments: str, own: Mapping[str, str] = MappingProxyType({}), rules: str = "") -> Engine:
@@ -63,17 +68,23 @@ SELECTED = (
     *("reduce_scatter", "barrier"),
 )
 """The collectives that the selectors choose for; of the others SMPI has one algorithm."""
-SCHEDULE = Engine("schedule", lambda platform, procs, context: ScheduleRunner(platform, context.jobs))
+SCHEDULE = Engine(
+    "schedule",
+    lambda platform, procs, context: ScheduleRunner(platform, context.jobs, context.library),
+    has_library=False,
+)
 ENGINES: Mapping[str, Engine] = {engine.name: engine for engine in (SMPI, SCHEDULE)}
 """The engines, by the names that --engine takes."""
 
 
-def smpi_selecting(collective: str, selector: str) -> Engine:
-    """SMPI whose own `collective` chooses its algorithm by one of SMPI_SELECTORS.
+def smpi_selecting(collectives: str | Iterable[str], selector: str) -> Engine:
+    """SMPI whose own collectives of these names choose their algorithms by one of SMPI_SELECTORS.
 
-    The option for all collectives at once is not used: some of them fail at some process counts.
+    The option for all collectives at once is not used: some of them fail at some process counts. Mock-ups need it for
+    the collectives that they call.
     """
-    return _smpi("benchmark", "experiments", {collective: selector})
+    names = [collectives] if isinstance(collectives, str) else sorted(collectives)
+    return _smpi("benchmark", "experiments", dict.fromkeys(names, selector))
 
 
 def smpi_as_library(selector: str, rules: str = "") -> Engine:
@@ -90,7 +101,8 @@ class SimulationContext:
 
     `simgrid` is a version of SimGrid, by default the system's; `jobs` how many simulations run side by side, by default
     one per core. `progress` shows how far a simulation with a label is. Of collectives in `tolerances` the schedule
-    engine leaves out the cases that are no choice within the tolerance (0.01: 1 %) of the fastest one.
+    engine leaves out the cases that are no choice within the tolerance (0.01: 1 %) of the fastest one. `library`
+    decides what runs for the collectives that mock-ups call, with an engine that has none of its own.
     """
 
     store: Store
@@ -99,12 +111,29 @@ class SimulationContext:
     jobs: int | None = None
     progress: Callable[[str], AbstractContextManager[Progress | None]] = lambda label: nullcontext()
     tolerances: Mapping[str, float] = field(default_factory=dict)
+    library: LibraryDecisions | None = None
 
     def simulate(self, platform: HostPlatform, cases: Sequence[Case], label: str = "") -> RunResult:
         """Times of all cases; simulates those that the store does not have. `label` is shown with the progress.
 
         Raises UsageError when the engine is missing or a case does not fit on the platform.
         """
+        if self.library is None or self.engine.has_library:
+            return self._simulate(platform, cases, label)
+        # Only the times of mock-ups depend on the library.
+        mock_ups = [case for case in cases if is_mock_up(case)]
+        others = [case for case in cases if not is_mock_up(case)]
+        parts = [replace(self, library=None)._simulate(platform, others, label)] if others or not mock_ups else []
+        parts += [self._simulate(platform, mock_ups, label)] if mock_ups else []
+        timings = {case: timing for part in parts for case, timing in part.timings.items()}
+        return RunResult(
+            {case: timings[case] for case in dict.fromkeys(cases) if case in timings},
+            sum(part.reused for part in parts),
+            sum(part.processes_started for part in parts),
+            parts[0].configuration,
+        )
+
+    def _simulate(self, platform: HostPlatform, cases: Sequence[Case], label: str) -> RunResult:
         procs = max((case.procs for case in cases), default=1)
         runner = self.engine.collectives(platform, procs, self)
         known = None

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from collwise.algorithms.catalogue import buffers
 from collwise.common.errors import CollwiseError
 from collwise.simulator.execution.installations import file_digest
 from collwise.simulator.execution.local_machine import LocalMachine
@@ -15,7 +16,7 @@ from collwise.simulator.limits import check_measured_sizes
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.method import USUAL_METHOD, Method, combine
 from collwise.simulator.sweeps.runner import Keep, Progress, Runner, run_cases
-from collwise.simulator.timing import Case, Configuration, Timing
+from collwise.simulator.timing import Case, Configuration, Timing, is_mock_up
 
 
 class MpiRunner(Runner):
@@ -62,7 +63,7 @@ class MpiRunner(Runner):
             ended = self.target.run(
                 "benchmark",
                 max(case.procs for case in ordered),
-                [work.file_name, *self.method.options()],
+                [work.file_name, *self.method.options(), *_buffer_options(cases)],
                 timeout_seconds=self._timeout_seconds or self.method.most_seconds(len(ordered)),
                 on_line=work.take,
             )
@@ -71,6 +72,14 @@ class MpiRunner(Runner):
                 f"{self.target.installation.label}: {ended.problem}; "
                 f"{work.done} of {len(ordered)} cases were measured and are kept"
             )
+
+
+def _buffer_options(cases: Sequence[Case]) -> list[str]:
+    """The sizes of the buffers that mock-ups may use, if there are any."""
+    if not any(is_mock_up(case) for case in cases):
+        return []
+    sizes = buffers()
+    return ["--message-buffer", str(sizes.message_bytes), "--integer-buffer", str(sizes.integer_bytes)]
 
 
 def in_program_order(cases: Iterable[Case]) -> list[Case]:

@@ -14,22 +14,29 @@ from collwise.common.errors import CollwiseError
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.installations import file_digest
 from collwise.simulator.schedule.contest import contest_of, hold_contests
-from collwise.simulator.schedule.library import LIBRARY
+from collwise.simulator.schedule.library import LIBRARY, Schedule
+from collwise.simulator.schedule.library_calls import LibraryDecisions
 from collwise.simulator.schedule.networks import network_tables, ports_of
 from collwise.simulator.schedule.pipelines import KnownPlay, play_case_within
 from collwise.simulator.schedule.shared import uncut
 from collwise.simulator.schedule.tasks import is_of_tasks, time_tasks
 from collwise.simulator.sweeps.runner import Keep, Runner, run_concurrently
 from collwise.simulator.sweeps.smpi_runner import cost_of, topologies_of
-from collwise.simulator.timing import Case, Configuration, Timing
+from collwise.simulator.timing import Case, Configuration, Timing, is_mock_up
 
 
 class ScheduleRunner(Runner):
     """Schedules recorded from the algorithms' code, played over the platform's ports and links."""
 
-    def __init__(self, platform: HostPlatform, jobs: int | None = None) -> None:
-        """`jobs` is the number of cases at a time, by default one per core. Raises UsageError for platform XML."""
+    def __init__(
+        self, platform: HostPlatform, jobs: int | None = None, library: LibraryDecisions | None = None
+    ) -> None:
+        """`jobs` is the number of cases at a time, by default one per core; `library` is needed for mock-ups only.
+
+        Raises UsageError for platform XML.
+        """
         self.platform = platform
+        self._library = library
         self._ports = ports_of(platform)
         self._jobs = jobs or os.cpu_count() or 1
         self._stop = threading.Event()
@@ -51,6 +58,7 @@ class ScheduleRunner(Runner):
             "platform_digest": self.platform.digest(),
             "program_digest": file_digest(LIBRARY),
             "ports": str(self._ports),
+            **(self._library.details if self._library is not None else {}),
         }
         return Configuration("simulated", self.platform.name, "schedule engine", tuple(sorted(details.items())))
 
@@ -121,6 +129,11 @@ class ScheduleRunner(Runner):
         try:
             if is_of_tasks(case):
                 return time_tasks(case, tables, node_of)
+            if is_mock_up(case):
+                # What the library runs, and so the schedule, changes with the message's size.
+                schedule = Schedule(case, node_of, self._library)
+                alone = schedule.play(tables(schedule.sizes))
+                return Timing(case, alone.seconds, alone.root_seconds)
             played = play_case_within(case, tables, most_seconds, known, node_of)
         except CollwiseError as problem:
             return Timing(case, float("nan"), error=str(problem))

@@ -9,7 +9,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from collwise.algorithms.catalogue import Catalogue
+from collwise.algorithms.catalogue import GUIDELINES, Catalogue
 from collwise.common.errors import UsageError
 from collwise.common.units import parse_counts, parse_size, parse_sizes
 from collwise.platforms import HostPlatform, load
@@ -49,14 +49,18 @@ def session(
     simgrid: str | None = None,
     jobs: int | None = None,
     progress: Callable[[str], AbstractContextManager[Progress | None]] = lambda label: nullcontext(),
+    library: str = "openmpi-4.1",
 ) -> Iterator[SimulationContext]:
     """A context that several calls can share, given as their `context`; closes the store at the end.
 
     Parameters: `store`, the SQLite file of timings, by default what COLLWISE_STORE says, else results/timings.sqlite;
     `engine`, what simulates; `simgrid`, a version of SimGrid, by default the system's; `jobs`, how many simulations run
-    side by side, by default one per core; `progress`, which shows how far a simulation with a label is.
+    side by side, by default one per core; `progress`, which shows how far a simulation with a label is;
+    `library`, of the baselines that one whose decisions the schedule engine follows where a mock-up of a performance
+    guideline calls a collective.
 
-    Raises UsageError for a file that is not a store, an unknown engine, and `simgrid` with an engine that is not SMPI.
+    Raises UsageError for a file that is not a store, an unknown engine or library, and `simgrid` with an engine that
+    is not SMPI.
 
     >>> import collwise
     >>> with collwise.session(store="timings.sqlite", jobs=2) as context:
@@ -65,13 +69,15 @@ def session(
     from collwise.common.errors import unknown_name
     from collwise.simulator.store import Store
     from collwise.simulator.sweeps.context import ENGINES, SMPI, SimulationContext
+    from collwise.validation.library_defaults.baselines import baseline, library_decisions
 
     if engine not in ENGINES:
         raise unknown_name("engine", engine, ENGINES)
     if simgrid is not None and engine != SMPI.name:
         raise UsageError(f"--simgrid is a version of SimGrid, for --engine {SMPI.name} only, not {engine}")
     with Store(store_path(store)) as opened:
-        yield SimulationContext(opened, ENGINES[engine], simgrid, jobs, progress)
+        decisions = library_decisions(baseline(library))
+        yield SimulationContext(opened, ENGINES[engine], simgrid, jobs, progress, library=decisions)
 
 
 def store_path(given: str | Path | None = None) -> Path:
@@ -130,13 +136,21 @@ def collectives(given: Names) -> tuple[str, ...]:
 
 
 def algorithms(collective: str, given: Names | None) -> tuple[str, ...]:
-    """Names of algorithms; nothing and 'all' stand for every one that can be chosen. Raises UsageError."""
+    """Names of algorithms; nothing and 'all' stand for every one that can be chosen.
+
+    Among names 'guidelines' stands for the mock-ups of performance guidelines. Raises UsageError for an unknown name
+    and for a collective without mock-ups.
+    """
     catalogue = Catalogue.load()
     known = catalogue.collective(collective)
     wanted = names(given) if given is not None else ()
     if wanted in ((), ("all",)):
         return known.selectable
-    return tuple(catalogue.algorithm(collective, name).name for name in wanted)
+    if GUIDELINES in wanted and not known.mock_ups:
+        others = ", ".join(one.name for one in catalogue.collectives.values() if one.mock_ups)
+        raise UsageError(f"there is no performance guideline of {collective}; valid: {others}")
+    groups = [known.mock_ups if name == GUIDELINES else (name,) for name in wanted]
+    return tuple(dict.fromkeys(catalogue.algorithm(collective, name).name for group in groups for name in group))
 
 
 def several(collectives: Sequence[str]) -> str:

@@ -115,6 +115,7 @@ def select(
     sampled: bool = False,
     name: str | None = None,
     by_node: bool = False,
+    guidelines: bool = False,
     ppn: int | None = None,
     configuration: Names | None = None,
     fill: str | None = None,
@@ -134,6 +135,7 @@ def select(
     the consumer needs that; `tolerance`, by how many percent a choice may be slower than the best one, so that fewer
     rules suffice, 0 for the fastest one everywhere; `sampled`, decide predicted times at `sizes` only; `by_node`,
     choose by simulated times also among the algorithms that treat the processes of one node differently from others;
+    `guidelines`, choose by such times also among the mock-ups of performance guidelines, which libcollwise can run;
     `ppn`, processes per node; `context`, see `session`.
     For measured times, `configuration`, beginnings of keys that `configurations` lists, says which measurement is meant
     where there are several; `fill`, 'simulated' or 'predicted', fills gaps where that source is within `agreement`
@@ -162,9 +164,11 @@ def select(
             raise UsageError(f"the {what} must be a number of percent from 0 on, not {percent}")
     if by_node and by == "predicted":
         raise UsageError("by_node is for simulated and measured times, by which alone algorithms by node are chosen")
+    if guidelines and by == "predicted":
+        raise UsageError("guidelines is for simulated and measured times, by which alone mock-ups are chosen")
     if by != "measured" and (fill is not None or configuration is not None):
         raise UsageError(f"{'fill' if fill is not None else 'configuration'} is for measured times")
-    chosen = _candidates(arguments.collectives(collective), consumer, by_node)
+    chosen = _candidates(arguments.collectives(collective), consumer, by_node, guidelines)
     counts = None if procs is None else arguments.counts(procs)
     asked_sizes = None if sizes is None else arguments.sizes(sizes)
     cut = None if segments is None else segments_for(consumer, arguments.sizes(segments))
@@ -394,12 +398,16 @@ def _told(
     yield f"by these times the choices are {mean} slower than the best on average, at most {worst}"
 
 
-def _candidates(collectives: Sequence[str], consumer: str | None, by_node: bool) -> dict[str, tuple[str, ...]]:
+def _candidates(
+    collectives: Sequence[str], consumer: str | None, by_node: bool, guidelines: bool
+) -> dict[str, tuple[str, ...]]:
     """Algorithms to choose from by collective; those without any are left out, and an error if all are."""
     found, missing = {}, []
     for name in collectives:
         try:
-            found[name] = algorithms_for(name, *([consumer] if consumer else []), by_node=by_node)
+            found[name] = algorithms_for(
+                name, *([consumer] if consumer else []), by_node=by_node, guidelines=guidelines
+            )
         except UsageError as problem:
             missing.append(problem)
     if not found:

@@ -20,7 +20,6 @@ from collwise.validation.guidelines.checks import KINDS
 from collwise.validation.guidelines.criteria import RankTest, Share
 from collwise.validation.guidelines.guideline import COLLECTIVES
 from collwise.validation.guidelines.library import Library, MeasuredLibrary, SimulatedLibrary
-from collwise.validation.guidelines.memory import Budget
 from collwise.validation.guidelines.own_algorithms import OwnChecked, check_tables
 from collwise.validation.guidelines.repair import profiles
 from collwise.validation.guidelines.workflow import GuidelinesResult, Plan, run
@@ -126,7 +125,6 @@ def guidelines(
     platform: PlatformLike | None = None,
     ppn: int | None = None,
     rule: Rule | None = None,
-    budget: Budget | None = None,
     repair: bool = True,
     measuring: Measuring | None = None,
     context: SimulationContext | None = None,
@@ -136,7 +134,7 @@ def guidelines(
     Parameters: `library`, with a `platform` one of SMPI's selectors, 'ompi', 'mpich', 'mvapich2' or 'impi', simulated
     there; else 'openmpi' or 'mpich' on this machine, or an execution target; `collective`, names of collectives that
     have guidelines, or 'all'; `procs`, process counts; `sizes`, message sizes in bytes; `ppn`, processes per node in
-    simulation; `rule`, what counts as a violation; `budget`, the sizes of libcollwise's buffers for mock-ups; `repair`,
+    simulation; `rule`, what counts as a violation; `repair`,
     whether to measure again with the repairs; `measuring`, how a real library is measured; `context`, see `session`.
 
     Returns the times, the violations before and after, and what repairs them, as LibraryGuidelines. What the store has
@@ -150,11 +148,10 @@ def guidelines(
     """
     names = checked_collectives(collective)
     message_bytes = arguments.sizes(sizes)
-    room = budget or Budget.usual()
     with arguments.opened(context) as simulations:
-        under_test = _library(library, platform, ppn, room, measuring or Measuring(), simulations)
+        under_test = _library(library, platform, ppn, measuring or Measuring(), simulations)
         criterion = (rule or Rule()).criterion(under_test.exact)
-        plan = Plan(dict.fromkeys(names, message_bytes), arguments.counts(procs), criterion, room, KINDS, repair)
+        plan = Plan(dict.fromkeys(names, message_bytes), arguments.counts(procs), criterion, KINDS, repair)
         return LibraryGuidelines(run(under_test, plan))
 
 
@@ -162,7 +159,6 @@ def _library(
     library: str | ExecutionTarget,
     platform: PlatformLike | None,
     ppn: int | None,
-    budget: Budget,
     measuring: Measuring,
     context: SimulationContext,
 ) -> Library:
@@ -172,12 +168,12 @@ def _library(
     if platform is not None:
         if library not in SMPI_SELECTORS:
             raise unknown_name("selector of SMPI", str(library), SMPI_SELECTORS)
-        return SimulatedLibrary(str(library), arguments.platform(platform), context, budget, ppn or 0)
+        return SimulatedLibrary(str(library), arguments.platform(platform), context, ppn or 0)
     if library in SMPI_SELECTORS and library != "mpich":
         raise UsageError(f"{library} is a selector of SMPI, which needs a platform (--platform NAME|FILE)")
     target = LocalMachine(library) if isinstance(library, str) else library
     method = measuring.method or Method(precision=Precision(20, 20))
-    return MeasuredLibrary(target, context.store, method, budget, measuring.launches, measuring.on_launch)
+    return MeasuredLibrary(target, context.store, method, measuring.launches, measuring.on_launch)
 
 
 def check_decisions(

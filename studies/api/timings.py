@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from collwise import arguments
-from collwise.algorithms.catalogue import Catalogue
+from collwise.algorithms.catalogue import GUIDELINES, Catalogue
 from collwise.arguments import Names, Numbers, PlatformLike
 from collwise.common.errors import UsageError
 from collwise.platforms.smpi import warn_of_free_messages
@@ -86,7 +86,7 @@ def simulate(
         for case in cases(one, among, process_counts, sizes_of(one, asked_sizes), per_node, root)
     ]
     if not wanted:
-        raise nothing_runs(competing, process_counts)
+        raise nothing_runs(competing, process_counts, sizes_of(asked[0], asked_sizes))
     with arguments.opened(context) as simulations:
         result = simulations.simulate(where, wanted, f"{where.name} {arguments.several(asked)}")
     warn_of_free_messages(where)
@@ -163,7 +163,7 @@ def choices(
     """
     from collwise.validation.selection.thresholds import check_thresholds_matter, with_thresholds
 
-    if algorithms is not None and len(collectives) > 1 and arguments.names(algorithms) != ("all",):
+    if algorithms is not None and len(collectives) > 1 and arguments.names(algorithms) not in (("all",), (GUIDELINES,)):
         raise UsageError("--algorithms: names belong to one collective; several were asked for")
     found = {
         one: candidates(one, arguments.sizes(segments), arguments.algorithms(one, algorithms), counts, between_segment)
@@ -188,18 +188,20 @@ def cases_to_measure(
         )
     ]
     if not wanted:
-        raise nothing_runs({collective: competing}, counts)
+        raise nothing_runs({collective: competing}, counts, message_bytes)
     return wanted
 
 
-def nothing_runs(competing: Mapping[str, Sequence[Choice]], procs: Sequence[int]) -> UsageError:
-    """The error for process counts on which no algorithm runs, with the reasons."""
+def nothing_runs(
+    competing: Mapping[str, Sequence[Choice]], procs: Sequence[int], message_bytes: Sequence[int]
+) -> UsageError:
+    """The error for process counts and sizes on which no algorithm runs, with the reasons."""
     entries = {
         choice.algorithm: Catalogue.load().algorithm(collective, choice.algorithm)
         for collective, among in competing.items()
         for choice in among
     }
-    reasons = (f"{name} {entry.objection(procs[0])}" for name, entry in entries.items())
+    reasons = (f"{name} {entry.objection(procs[0], message_bytes[0])}" for name, entry in entries.items())
     what = next(iter(entries)) if len(entries) == 1 else f"any of {', '.join(entries)}"
     return UsageError(f"no case of {what} can run on P = {', '.join(map(str, procs))}: {'; '.join(reasons)}")
 

@@ -43,6 +43,8 @@ def reservation_text(algorithm: Algorithm) -> str:
         return ""
     if algorithm.by_node:
         return " (by node)"
+    if algorithm.guideline:
+        return f" (mock-up of {algorithm.guideline})"
     return " (needs bounds)" if algorithm.bounded else " (building block)"
 
 

@@ -216,6 +216,10 @@ def select(
             "Choose also among the algorithms that treat the processes of one node differently from others; for --by "
             "simulated and measured."
         ),
+        guidelines=flag(
+            "Choose also among the mock-ups of performance guidelines, which libcollwise runs; for --by simulated and "
+            "measured."
+        ),
         configuration=option(
             "For --by measured, which measurement, if there are several (see 'results list').", NAMES, metavar="KEY"
         ),
@@ -258,6 +262,8 @@ def select(
         raise click.UsageError(f"--sampled is for --by predicted; {by} times are always sampled")
     if by == "predicted" and how["by_node"]:
         raise click.UsageError("--by-node is for --by simulated: algorithms by node are chosen by simulated times only")
+    if by == "predicted" and how["guidelines"]:
+        raise click.UsageError("--guidelines is for --by simulated and measured: no model predicts mock-ups")
     if by != "measured":
         declare.refuse_options(("configuration", "fill", "agreement", "tie_limit"), "--by measured")
     elif how["fill"] == "predicted" and parameters is None:

@@ -29,7 +29,6 @@ from collwise.studies.cli.declare import (
     NEW_FILE,
     PATH,
     PLATFORM,
-    SIZE,
     SIZES,
     NamedChoice,
     Parsed,
@@ -45,7 +44,6 @@ from collwise.studies.reports import guidelines as report
 from collwise.validation.guidelines.checks import PATTERN
 from collwise.validation.guidelines.criteria import CORRECTIONS
 from collwise.validation.guidelines.guideline import COLLECTIVES
-from collwise.validation.guidelines.memory import Budget
 from collwise.validation.selection.decision_table import decisions_from
 
 _MEASURED = ("launches", "repetitions", "nrep", "alpha", "correction")
@@ -53,14 +51,6 @@ _MEASURED = ("launches", "repetitions", "nrep", "alpha", "correction")
 
 def _rule(rule: str | None, share: float | None, alpha: float, correction: str) -> Rule:
     return Rule(rule, None if share is None else share / 100, alpha, correction)
-
-
-def _budget(message_buffer: int | None, integer_buffer: int | None) -> Budget:
-    usual = Budget.usual()
-    return Budget(
-        usual.message_bytes if message_buffer is None else message_buffer,
-        usual.integer_bytes if integer_buffer is None else integer_buffer,
-    )
 
 
 RULE = group(
@@ -80,13 +70,6 @@ RULE = group(
         NamedChoice("correction", CORRECTIONS),
         "bh",
     ),
-)
-BUDGET = group(
-    _budget,
-    message_buffer=option(
-        "The bytes that mock-ups may use for messages. Default: COLLWISE_MESSAGE_BUFFER, or 128MiB.", SIZE
-    ),
-    integer_buffer=option("The same for counts. Default: COLLWISE_INTEGER_BUFFER, or 1MiB.", SIZE),
 )
 
 
@@ -116,7 +99,6 @@ def guidelines(
         f"Message sizes. Default: {SIZES_TEXT}; of a table, those that it was made from.", SIZES
     ),
     rule: Rule = RULE,
-    budget: Budget = BUDGET,
     launches: int = option("Executions of MPI, whose medians are compared.", click.IntRange(2), 10),
     repetitions: int = options.repetitions(20),
     nrep: float | None = option(
@@ -154,7 +136,7 @@ def guidelines(
     found: list[LibraryGuidelines] = []
     usual = {"procs": procs or (4,), "sizes": sizes or SIZES_TEXT, "collective": collectives, "rule": rule}
     with simulation.context() as context:
-        shared: dict[str, Any] = {**usual, "budget": budget, "repair": repair, "context": context}
+        shared: dict[str, Any] = {**usual, "repair": repair, "context": context}
         if platform is not None:
             refuse_options(_MEASURED, "real libraries")
             for selector in selectors or SMPI_SELECTORS:

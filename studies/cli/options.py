@@ -70,6 +70,14 @@ BASELINE = option(
     show_default=False,
     metavar="NAME",
 )
+CALLED_LIBRARY = option(
+    "For mock-ups with --engine schedule, which has no MPI library: the untuned one whose decisions hold for the "
+    f"collectives that they call, {', '.join(BASELINES)}.",
+    Parsed("baseline", find_baseline),
+    next(iter(BASELINES)),
+    names="--baseline",
+    metavar="NAME",
+)
 STORE = option(
     "The SQLite file of timings; finished cases are kept there.",
     declare.PATH,
@@ -88,9 +96,9 @@ class SimulationOptions:
     simgrid: str | None = None
     jobs: int | None = None
 
-    def context(self) -> AbstractContextManager[SimulationContext]:
+    def context(self, library: str = next(iter(BASELINES))) -> AbstractContextManager[SimulationContext]:
         """The context of all simulations of a command, with its store open and progress on stderr."""
-        return arguments.session(self.store, self.engine, self.simgrid, self.jobs, sweep_progress)
+        return arguments.session(self.store, self.engine, self.simgrid, self.jobs, sweep_progress, library)
 
 
 def simulation(engine: str = "smpi", about: str = "The program that simulates.") -> Any:

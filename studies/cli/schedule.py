@@ -23,6 +23,7 @@ from collwise.validation.selection.thresholds import check_thresholds_matter, wi
 if TYPE_CHECKING:
     from collwise.models.lmo import Thresholds
     from collwise.simulator.schedule.library import Trace
+    from collwise.validation.library_defaults.baselines import Baseline
 
 _PROTOCOLS = ("an eager message leaves when it is sent", "every send waits for its receive")
 
@@ -38,6 +39,7 @@ def schedule(
     thresholds: Thresholds | None = options.THRESHOLDS,
     root: int = option("The root's rank.", click.IntRange(0), 0),
     ppn: int | None = options.PPN,
+    called: Baseline = options.CALLED_LIBRARY,
     draw: Path | None = option(
         "Draw up to 64 processes and their messages over time (PNG or SVG).", NEW_FILE, metavar="FILE"
     ),
@@ -52,6 +54,7 @@ def schedule(
     from collwise.simulator.schedule.critical_path import path_parts
     from collwise.simulator.schedule.library import Schedule
     from collwise.simulator.schedule.networks import network_tables
+    from collwise.validation.library_defaults.baselines import library_decisions
 
     if collective == "barrier":
         if size not in (None, (0,)):
@@ -65,7 +68,7 @@ def schedule(
     if draw is not None and draw.suffix not in (".png", ".svg"):
         raise UsageError(f"--draw: '{draw}' ends neither in .png nor in .svg")
     entry = Catalogue.load().algorithm(collective, algorithm)
-    if objection := entry.objection(procs):
+    if objection := entry.objection(procs, size[0]):
         raise UsageError(f"{collective} {algorithm} {objection}: P = {procs}")
     if root >= procs:
         raise UsageError(f"--root {root} is not a rank (valid: 0 to {procs - 1})")
@@ -74,7 +77,7 @@ def schedule(
     check_thresholds_matter([entry], thresholds)
     (choice,) = with_thresholds(collective, [Choice(algorithm, cut)], thresholds)
     case = case_of(collective, choice, procs, size[0], per_node, root)
-    recorded = Schedule(case, platform.positions(procs, per_node))
+    recorded = Schedule(case, platform.positions(procs, per_node), library_decisions(called))
     network = network_tables(platform, procs, per_node, recorded.sizes)
     trace, parts = path_parts(recorded, network)
     rounds, waiting = recorded.rounds(), recorded.rounds(every_send_waits=True)

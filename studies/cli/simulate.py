@@ -9,17 +9,19 @@ import click
 
 import collwise
 from collwise import arguments
-from collwise.algorithms.catalogue import Catalogue
+from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.common.errors import CollwiseError
 from collwise.common.units import counted, format_seconds, format_size
 from collwise.platforms import HostPlatform
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import ALGORITHMS, COUNTS, SIZE, command, group, option
 from collwise.studies.cli.output import print_json, print_table
-from collwise.validation.selection.defaults import SEGMENTS_TEXT
+from collwise.validation.selection.defaults import SEGMENTS_TEXT, sizes_of
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from collwise.validation.library_defaults.baselines import Baseline
 
 
 @command("simulate --platform gros --collective bcast --procs 4,8 --sizes 8KiB:64KiB:x2")
@@ -27,7 +29,9 @@ def simulate(
     platform: HostPlatform = options.placed_platform(),
     collectives: Sequence[str] = options.COLLECTIVES,
     algorithms: Sequence[str] | None = option(
-        "Algorithms of one collective, names by commas. Default: all that can be chosen.", ALGORITHMS
+        "Algorithms of one collective, names by commas; guidelines: mock-ups of performance guidelines. Default: all "
+        "that can be chosen.",
+        ALGORITHMS,
     ),
     procs: Sequence[int] = option("Process counts: 50,80,90 or 10:90:+10.", COUNTS, required=True),
     others: dict[str, Any] = group(
@@ -52,6 +56,7 @@ def simulate(
         root=option("The root's rank.", click.IntRange(0), 0),
         ppn=options.PPN,
     ),
+    called: Baseline = options.CALLED_LIBRARY,
     simulation: options.SimulationOptions = options.SIMULATION,
     as_json: bool = options.JSON,
 ) -> None:
@@ -60,7 +65,7 @@ def simulate(
     A run that was stopped resumes when the command is given again. The exit code is 1 if a case failed. Process counts
     that an algorithm does not run on are left out; it is an error if no algorithm runs on any.
     """
-    with simulation.context() as context:
+    with simulation.context(called.name) as context:
         times = collwise.simulate(platform, collectives, procs, algorithms=algorithms, context=context, **others)
     if as_json:
         print_json(times.to_dict("records"))
@@ -68,7 +73,8 @@ def simulate(
         for name in collectives:
             shown = times[times.collective == name]
             maker = times.attrs["maker"]
-            _print_table(platform, name, arguments.algorithms(name, algorithms), procs, shown, maker)
+            among = arguments.algorithms(name, algorithms)
+            _print_table(platform, name, among, procs, sizes_of(name, others["sizes"]), shown, maker)
         click.echo(
             f"{counted(len(times), 'case')}, {times.attrs['reused']} of them from {simulation.store}; "
             f"{_started(times)}; {times.attrs['maker']}"
@@ -91,6 +97,7 @@ def _print_table(
     collective: str,
     names: Sequence[str],
     procs: Sequence[int],
+    sizes: Sequence[int],
     times: pd.DataFrame,
     maker: str,
 ) -> None:
@@ -123,3 +130,13 @@ def _print_table(
         if without:
             listed = ", ".join(map(str, without))
             click.echo(f"{name} {catalogue[name].objection(without[0])}: not simulated for P = {listed}")
+        _print_without_memory(catalogue[name], [p for p in procs if p not in without], sizes)
+
+
+def _print_without_memory(algorithm: Algorithm, procs: Sequence[int], sizes: Sequence[int]) -> None:
+    """Says for each P from which size on a mock-up needs more memory than its buffers have."""
+    for p in procs:
+        too_long = [size for size in sizes if algorithm.objection(p, size)]
+        if too_long:
+            why = algorithm.objection(p, too_long[0])
+            click.echo(f"{algorithm.name} {why}: not simulated for P = {p}, m = {format_size(too_long[0])} and longer")

@@ -93,7 +93,7 @@ def summary_row(found: GuidelinesResult) -> tuple[str, ...]:
 
 
 def summary_lines(found: GuidelinesResult) -> Iterator[str]:
-    """Sentences: violations before and after, the largest gain, unused mock-ups, calls that failed, and the time."""
+    """Sentences: violations before and after, the largest gain, mock-ups that were not used, calls that failed, and the time."""
     before, checked = found.before.counts(), found.before.checked()
     yield "violations: " + ", ".join(f"{kind} {before[kind]} of {checked[kind]}" for kind in KINDS if checked[kind])
     if found.tuned is not None:
@@ -111,7 +111,7 @@ def summary_lines(found: GuidelinesResult) -> Iterator[str]:
         where = f"{repair.call.collective}, P = {repair.call.procs}, m = {format_size(repair.call.message_bytes)}"
         yield f"largest gain: x {gain:.2f}, {where}, by {repair.guideline.label} ({repair.guideline.name})"
     for name, (count, first) in _unused(found).items():
-        yield f"{name} is over the budget and not used for {counted(count, 'call')}: it {first}"
+        yield f"the mock-up of {name} was not used for {counted(count, 'call')}: it {first}"
     for what, error in found.failed.items():
         yield f"{what} failed: {error}"
     seconds = f"the check took {found.seconds:.1f} s"
@@ -119,7 +119,7 @@ def summary_lines(found: GuidelinesResult) -> Iterator[str]:
 
 
 def _unused(found: GuidelinesResult) -> dict[str, tuple[int, str]]:
-    """For each guideline whose mock-up is over the budget the number of calls and the first reason."""
+    """For each guideline whose mock-up does not run the number of calls and the first reason."""
     made: dict[str, tuple[int, str]] = {}
     for (name, _), reason in found.unused.items():
         count, first = made.get(name, (0, reason))
@@ -175,7 +175,7 @@ def document(found: GuidelinesResult) -> dict[str, Any]:
              "reason": one.reason}
             for one in found.outcomes()
         ],
-        "over_budget": [
+        "unused": [
             {"guideline": name, **vars(call), "reason": reason} for (name, call), reason in found.unused.items()
         ],
         "failed": found.failed,

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from collwise.algorithms.catalogue import COUNT_PARAMETERS, LIMIT_PARAMETERS, PART_PARAMETERS, Algorithm, Catalogue
+from collwise.algorithms.generate_registry import form_of
 from collwise.algorithms.generate_wrappers import PARAMETERS, wrapper
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -60,7 +61,8 @@ each_algorithm = pytest.mark.parametrize(
 
 @each_algorithm
 def test_function_is_defined_in_the_file_of_that_name(collective: str, entry: dict) -> None:
-    folder = "reduce_scatter" if collective == "reduce_scatter_block" else collective  # one function serves both
+    shares = collective == "reduce_scatter_block" and "guideline" not in entry
+    folder = "reduce_scatter" if shares else collective  # one function serves both
     assert entry["function"] == f"collwise_{folder}_{entry['name']}"
     source = (FOLDER / folder / f"{entry['name']}.c").read_text(encoding="utf-8")
     assert re.search(rf"^void {entry['function']}\(", source, re.MULTILINE)
@@ -85,6 +87,9 @@ def test_entry_is_complete(collective: str, entry: dict) -> None:
     assert entry["title"]
     assert entry["reference"]
     assert set(entry["requires"]) <= {"power_of_two", "even", "commutative"}
+    is_mock_up = entry["name"].startswith("gl")
+    assert all((key in entry) == is_mock_up for key in ("guideline", "calls", "message_memory", "integer_memory"))
+    assert not (entry["selectable"] and is_mock_up)
 
 
 @each_algorithm
@@ -148,7 +153,7 @@ def test_registry_holds_every_algorithm_and_is_closed(tmp_path: Path) -> None:
     assert lines[-1] == "{.collective = NULL},"
     for line, (collective, entry) in zip(lines, ALGORITHMS, strict=False):
         assert f'.collective = "{collective}", .name = "{entry["name"]}"' in line
-        assert f".{collective} = {entry['function']}" in line
+        assert f".{form_of(collective, entry)} = {entry['function']}" in line
 
 
 def sides(about: dict) -> set[str]:

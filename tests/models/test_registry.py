@@ -49,10 +49,11 @@ def test_procedures() -> None:
     assert ModelKind.parse("plogp_as_printed").procedures == ("kielmann", "saturation", "fitted")
 
 
-def test_coverage_has_all_of_the_catalogue() -> None:
+def test_coverage_has_all_of_the_catalogue_but_for_mock_ups() -> None:
     catalogue = Catalogue.load()
+    known = [one for one in catalogue.algorithms() if not one.guideline]
     found = {(row.collective, row.algorithm): row.formulas for row in coverage()}
-    assert len(found) == sum(len(collective.algorithms) for collective in catalogue.collectives.values())
+    assert set(found) == {(one.collective, one.name) for one in known}
     assert not found["bcast", "two_tree"]["hockney"]
     # Whatever has a formula is in the catalogue.
     for kind in MODELS.values():

@@ -134,8 +134,8 @@ def plan_cases(plan: PathPlan) -> list[Case]:
     for collective in plan.collectives or tuple(catalogue.collectives):
         usual = SIZES[collective]
         sizes = [size for size in plan.message_bytes if size <= usual[-1]] if usual[-1] else [0]
-        # Models do not choose algorithms by node, of which there are many, and some have no schedule.
-        for entry in (one for one in catalogue.algorithms(collective) if not one.by_node):
+        # Models do not choose algorithms by node, of which there are many, and some have no schedule, nor mock-ups.
+        for entry in (one for one in catalogue.algorithms(collective) if not one.by_node and not one.guideline):
             for procs in dict.fromkeys(_runnable(entry, count) for count in plan.procs):
                 found += [
                     Case(collective, entry.name, procs, size, segment, 0, plan.processes_per_node)

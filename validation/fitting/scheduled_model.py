@@ -100,9 +100,9 @@ class PlayedModel(ABC):
         """The seconds of a case that its algorithm can run; nan if there is no prediction."""
 
     def algorithms(self, collective: str) -> tuple[str, ...]:
-        """All algorithms of the catalogue that can be recorded."""
+        """All algorithms of the catalogue that can be recorded without an MPI library's decisions."""
         algorithms = Catalogue.load().collective(collective).algorithms
-        return tuple(name for name, algorithm in algorithms.items() if not algorithm.real_mpi_only)
+        return tuple(name for name, one in algorithms.items() if not one.real_mpi_only and not one.guideline)
 
     def predict(
         self,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
+from collwise.algorithms.catalogue import BUFFER_VARIABLES
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.installations import file_digest
 from collwise.simulator.execution.interposed import LIBRARY, LibraryOptions, preloadable
@@ -18,7 +20,6 @@ from collwise.simulator.sweeps.method import Method
 from collwise.simulator.sweeps.mpi_runner import measure
 from collwise.simulator.timing import Case, Timing
 from collwise.validation.guidelines.criteria import Times
-from collwise.validation.guidelines.memory import Budget
 
 TITLES = {"ompi": "Open MPI", "mpich": "MPICH", "mvapich2": "MVAPICH2", "impi": "Intel MPI"}
 """The libraries that SMPI's selectors stand for."""
@@ -58,7 +59,6 @@ class SimulatedLibrary:
     selector: str
     platform: HostPlatform
     context: SimulationContext
-    budget: Budget
     ppn: int = 0
     exact: bool = True
 
@@ -111,7 +111,6 @@ class MeasuredLibrary:
     target: ExecutionTarget
     store: Store
     method: Method
-    budget: Budget
     launches: int = 10
     on_launch: Callable[[int, int], None] = lambda done, of: None
     exact: bool = False
@@ -166,7 +165,7 @@ class MeasuredLibrary:
         variables = {
             "LD_PRELOAD": preloadable(library, folder),
             **LibraryOptions(table).environment,
-            **self.budget.variables,
+            **{name: os.environ[name] for name in BUFFER_VARIABLES if name in os.environ},
         }
         return ModifiedTarget(self.target, facts, environment=variables)
 

@@ -13,7 +13,6 @@ from collwise.validation.guidelines.checks import KINDS, PATTERN, Call, Checked,
 from collwise.validation.guidelines.criteria import Criterion, Times
 from collwise.validation.guidelines.guideline import GUIDELINES, guidelines_of
 from collwise.validation.guidelines.library import Library
-from collwise.validation.guidelines.memory import Budget
 from collwise.validation.guidelines.repair import Repair, RepairedRange, ranges, repairs, rules_text
 from collwise.validation.selection.cases import builtin_cases, case_of
 from collwise.validation.selection.choice import Choice
@@ -21,12 +20,11 @@ from collwise.validation.selection.choice import Choice
 
 @dataclass(frozen=True)
 class Plan:
-    """What is checked: message sizes by collective, process counts, the criterion, and the budget of mock-ups."""
+    """What is checked: message sizes by collective, process counts, the criterion, and the kinds of guidelines."""
 
     sizes: Mapping[str, Sequence[int]]
     procs: Sequence[int]
     criterion: Criterion
-    budget: Budget
     kinds: Sequence[str] = KINDS
     repair: bool = True
 
@@ -68,7 +66,7 @@ class Outcome:
 class GuidelinesResult:
     """A library's times and its violations, before and after repair. `seconds` is how long the first check took.
 
-    `unused` are mock-ups over the budget with the reason, by guideline and call; `failed` the problems of calls
+    `unused` are mock-ups that do not run, such as those whose buffers are too small, with the reason, by guideline and call; `failed` the problems of calls
     without a time.
     """
 
@@ -139,7 +137,7 @@ def run(library: Library, plan: Plan) -> GuidelinesResult:
     mockup_cases: dict[tuple[str, Call], Case] = {}
     for call in calls:
         for guideline in guidelines_of(call.collective):
-            objection = plan.budget.objection(guideline.mockup, call.procs, call.message_bytes)
+            objection = guideline.mockup.objection(call.procs, call.message_bytes)
             if objection:
                 unused[guideline.name, call] = objection
             else:

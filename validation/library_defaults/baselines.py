@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError, unknown_name
 from collwise.common.units import counted
 from collwise.simulator.execution.installations import mpi_installation
+from collwise.simulator.schedule.library_calls import LibraryDecisions
+from collwise.simulator.timing import Case
 from collwise.validation.library_defaults import mpich, openmpi
 from collwise.validation.library_defaults.decision import Decision
 from collwise.validation.openmpi.builtin_decisions import decide as decide_by_openmpi_3
-from collwise.validation.selection.cases import CaseGrid
+from collwise.validation.selection.cases import CaseGrid, case_of
 from collwise.validation.selection.choice import Choice
 
 
@@ -86,6 +91,24 @@ def _installed() -> Baseline:
         version = ""
     series = ".".join(version.split(".")[:2])
     return BASELINES.get(f"openmpi-{series}", next(iter(BASELINES.values())))
+
+
+def library_decisions(baseline: Baseline = BASELINES["openmpi-4.1"]) -> LibraryDecisions:
+    """What the library runs for its own collectives, for the recorder of mock-ups; the digest is that of the code."""
+
+    def decide(collective: str, procs: int, message_bytes: int) -> Case:
+        decision = baseline.decide(collective, procs, message_bytes)
+        if decision.choice is None:
+            raise UsageError(
+                f"{baseline.title} runs {decision.algorithm} for {collective} of {message_bytes} bytes on P = {procs}, "
+                "which the catalogue does not have"
+            )
+        return case_of(collective, decision.choice, procs, message_bytes)
+
+    module = inspect.getsourcefile(baseline.decision)
+    sources = [Path(file) for file in (module, inspect.getsourcefile(Decision), openmpi.TABLE_PATH) if file]
+    text = b"".join(source.read_bytes() for source in sources)
+    return LibraryDecisions(baseline.name, hashlib.sha256(text).hexdigest(), decide)
 
 
 def remarks_on(baseline: Baseline, grid: CaseGrid) -> list[str]:

@@ -12,7 +12,7 @@ from collwise.common.units import parse_size
 from collwise.validation.library_defaults.decision import Decision, elements, fewer_elements_than_half
 from collwise.validation.selection.choice import Choice
 
-_PATH = Path(__file__).with_name("openmpi.toml")
+TABLE_PATH = Path(__file__).with_name("openmpi.toml")
 
 BASIC = {"gatherv": "linear", "scatterv": "linear"}
 """Collectives without an algorithm of tuned, and the one that the component basic has."""
@@ -24,7 +24,7 @@ Steps = Sequence[tuple[int, str]]
 @cache
 def table() -> Mapping[str, Mapping[int, Steps]]:
     """The decisions of openmpi.toml: by collective, from each number of processes on."""
-    document = tomllib.loads(_PATH.read_text(encoding="utf-8"))
+    document = tomllib.loads(TABLE_PATH.read_text(encoding="utf-8"))
     return {
         collective: {int(procs): _steps(line) for procs, line in rows.items()} for collective, rows in document.items()
     }

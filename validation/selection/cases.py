@@ -57,7 +57,7 @@ def cases(
     processes_per_node: int = 1,
     root: int = 0,
 ) -> list[Case]:
-    """A case for each choice at each point (P, m), without process counts that its algorithm does not run on."""
+    """A case for each choice at each point (P, m), without those at which its algorithm does not run."""
     catalogue = Catalogue.load()
     choices_at: ChoicesAt = choices if callable(choices) else lambda procs, size: choices
     found = [
@@ -65,7 +65,7 @@ def cases(
         for count in procs
         for size in message_bytes
         for choice in choices_at(count, size)
-        if not catalogue.algorithm(collective, choice.algorithm).objection(count)
+        if not catalogue.algorithm(collective, choice.algorithm).objection(count, size)
     ]
     return list(dict.fromkeys(found))
 

@@ -98,13 +98,15 @@ def can_say(consumer: str, collective: str, choice: Choice) -> bool:
     return choice.segment_bytes == 0 and (choice.fanout or algorithm.default_count) == radix
 
 
-def algorithms_for(collective: str, *consumers: str, by_node: bool = False) -> tuple[str, ...]:
-    """Names of the algorithms that a decision can ask each consumer for, those by node only if wanted.
+def algorithms_for(
+    collective: str, *consumers: str, by_node: bool = False, guidelines: bool = False
+) -> tuple[str, ...]:
+    """Names of the algorithms that a decision can ask each consumer for, those by node and mock-ups only if wanted.
 
     Raises UsageError if there are none.
     """
     entry = Catalogue.load().collective(collective)
-    offered = entry.selectable + entry.by_node if by_node else entry.selectable
+    offered = entry.selectable + (entry.by_node if by_node else ()) + (entry.mock_ups if guidelines else ())
     names = tuple(name for name in offered if all(can_run(each, entry.algorithms[name]) for each in consumers))
     if not names:
         raise UsageError(f"{', '.join(consumers)} has no {collective} algorithm that could be chosen")

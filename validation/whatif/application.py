@@ -186,7 +186,7 @@ def _candidates(
     choices = [
         choice
         for choice in grid.candidates.values()
-        if not catalogue.algorithm(line.collective, choice.algorithm).objection(line.procs)
+        if not catalogue.algorithm(line.collective, choice.algorithm).objection(line.procs, line.message_bytes)
     ]
     default = _default(line, baseline)
     every = dict.fromkeys([*choices, *(default[:1] if default else ())])

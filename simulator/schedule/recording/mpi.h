@@ -23,6 +23,7 @@ enum { MPI_UNDEFINED = INT32_MIN };
 enum { MPI_COMM_TYPE_SHARED = 1 };
 enum { MPI_INFO_NULL };
 enum { MPI_BYTE = 1 };
+#define MPI_IN_PLACE ((void *)-1)
 #define MPI_REQUEST_NULL ((MPI_Request)-1)
 #define MPI_STATUS_IGNORE ((MPI_Status *)0)
 #define MPI_STATUSES_IGNORE ((MPI_Status *)0)
@@ -50,5 +51,26 @@ int MPI_Waitall(int count, MPI_Request *requests, MPI_Status *statuses);
 int MPI_Waitany(int count, MPI_Request *requests, int *index, MPI_Status *status);
 /* Completes none, since no time passes; `index` is MPI_UNDEFINED. */
 int MPI_Testany(int count, MPI_Request *requests, int *index, int *flag, MPI_Status *status);
+
+/* The library's own collectives, which mock-ups call: the algorithms that the library runs for such calls are recorded
+ * in their place (library_calls.h). Types are MPI_BYTE. */
+int PMPI_Bcast(void *data, int count, MPI_Datatype type, int root, MPI_Comm comm);
+int PMPI_Gather(const void *send, int send_count, MPI_Datatype send_type, void *receive, int receive_count,
+                MPI_Datatype receive_type, int root, MPI_Comm comm);
+int PMPI_Gatherv(const void *send, int send_count, MPI_Datatype send_type, void *receive, const int receive_counts[],
+                 const int displacements[], MPI_Datatype receive_type, int root, MPI_Comm comm);
+int PMPI_Scatter(const void *send, int send_count, MPI_Datatype send_type, void *receive, int receive_count,
+                 MPI_Datatype receive_type, int root, MPI_Comm comm);
+int PMPI_Scatterv(const void *send, const int send_counts[], const int displacements[], MPI_Datatype send_type,
+                  void *receive, int receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm);
+int PMPI_Allgather(const void *send, int send_count, MPI_Datatype send_type, void *receive, int receive_count,
+                   MPI_Datatype receive_type, MPI_Comm comm);
+int PMPI_Allgatherv(const void *send, int send_count, MPI_Datatype send_type, void *receive, const int receive_counts[],
+                    const int displacements[], MPI_Datatype receive_type, MPI_Comm comm);
+int PMPI_Alltoall(const void *send, int send_count, MPI_Datatype send_type, void *receive, int receive_count,
+                  MPI_Datatype receive_type, MPI_Comm comm);
+int PMPI_Alltoallv(const void *send, const int send_counts[], const int send_displacements[], MPI_Datatype send_type,
+                   void *receive, const int receive_counts[], const int receive_displacements[],
+                   MPI_Datatype receive_type, MPI_Comm comm);
 
 #endif

@@ -42,7 +42,7 @@ def cases() -> list[Case]:
         for size in SIZES
         for cut in [SEGMENT_BYTES if one.part_parameter == "segment_bytes" else 0]
         for per_node in (1, *(PER_NODE if one.by_node else ()))
-        if not one.objection(procs) and not one.real_mpi_only
+        if not one.objection(procs) and not one.real_mpi_only and not one.guideline
     ]
 
 

@@ -16,13 +16,11 @@ from collwise.common.errors import CollwiseError, UsageError
 from collwise.simulator.execution.installations import REPOSITORY
 from collwise.simulator.schedule.library import EAGER, RENDEZVOUS, NetworkTables, Schedule
 from collwise.simulator.timing import Case
+from collwise.validation.library_defaults.baselines import library_decisions
 
-ALGORITHMS = [
-    one
-    for collective in Catalogue.load().collectives.values()
-    for one in collective.algorithms.values()
-    if not one.real_mpi_only
-]
+RECORDED = [one for one in Catalogue.load().algorithms() if not one.real_mpi_only]
+ALGORITHMS = [one for one in RECORDED if not one.guideline]
+"""Those whose messages do not depend on an MPI library."""
 
 
 def case_of(algorithm: Algorithm, procs: int, message_bytes: int, root: int = 0) -> Case:
@@ -48,14 +46,14 @@ def flat_network(
     return replace(tables, out_rate=rate, in_rate=rate, burst_bytes=np.zeros(1), load_bytes=schedule.sizes)
 
 
-@given(st.sampled_from(ALGORITHMS), st.integers(1, 257), st.integers(0, 5000), st.randoms(use_true_random=False))
+@given(st.sampled_from(RECORDED), st.integers(1, 257), st.integers(0, 5000), st.randoms(use_true_random=False))
 def test_every_send_meets_a_receive_of_its_size_whatever_the_protocol(
     algorithm: Algorithm, procs: int, message_bytes: int, chance: object
 ) -> None:
     if algorithm.objection(procs):
         return
     root = chance.randrange(procs)  # type: ignore[attr-defined]
-    schedule = Schedule(case_of(algorithm, procs, message_bytes, root))
+    schedule = Schedule(case_of(algorithm, procs, message_bytes, root), library=library_decisions())
     for protocol in (EAGER, RENDEZVOUS):
         seconds = schedule.play(flat_network(schedule, 1e-5, 1e-9, protocol=protocol)).seconds
         assert (seconds > 0) == (schedule.messages > 0)

@@ -43,7 +43,7 @@ def known(first: bool = True, per_node: int = 1, limit: int = 65536) -> PathPara
 
 def flat(collective: str) -> list[Algorithm]:
     """The algorithms that treat all processes alike, which are fitted."""
-    return [entry for entry in Catalogue.load().algorithms(collective) if not entry.by_node]
+    return [entry for entry in Catalogue.load().algorithms(collective) if not entry.by_node and not entry.guideline]
 
 
 def times(

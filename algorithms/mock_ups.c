@@ -1,0 +1,224 @@
+/* The memory of mock-ups, and MPI's own reductions. */
+#include "mock_ups.h"
+
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- Extra memory ------------------------------------------------------------------------------------------------- */
+
+/* The sizes of the buffers, which are the same for all processes, simulated ones included. */
+static atomic_size_t most_message_bytes = COLLWISE_MESSAGE_BUFFER_BYTES;
+static atomic_size_t most_integer_bytes = COLLWISE_INTEGER_BUFFER_BYTES;
+
+void collwise_limit_memory(collwise_memory most) {
+    atomic_store(&most_message_bytes, most.message_bytes);
+    atomic_store(&most_integer_bytes, most.integer_bytes);
+}
+
+struct collwise_buffers {
+    char *messages;
+    int *integers;
+    collwise_memory room;
+};
+
+static _Noreturn void refuse(const char *which, size_t bytes, MPI_Comm comm) {
+    fprintf(stderr, "collwise: a mock-up needs %zu bytes, more than its %s buffer has\n", bytes, which);
+    MPI_Abort(comm, 1);
+    abort();
+}
+
+#ifdef COLLWISE_FOLD_PAYLOADS
+
+/* All processes share the memory of messages, which takes many mappings: what is needed is allocated. */
+collwise_buffers *collwise_buffers_make(MPI_Comm comm) {
+    collwise_buffers *made = collwise_allocate(sizeof *made, comm);
+    *made = (collwise_buffers){.integers = collwise_allocate(atomic_load(&most_integer_bytes), comm),
+                               .room.integer_bytes = atomic_load(&most_integer_bytes)};
+    return made;
+}
+
+static void make_room(collwise_buffers *buffers, size_t bytes, MPI_Comm comm) {
+    if (buffers->room.message_bytes < bytes) {
+        collwise_scratch_free(buffers->messages);
+        buffers->messages = collwise_scratch(bytes, comm);
+        buffers->room.message_bytes = bytes;
+    }
+}
+
+void collwise_clear(char *data, size_t bytes) { (void)data, (void)bytes; }
+
+#else
+
+collwise_buffers *collwise_buffers_make(MPI_Comm comm) {
+    collwise_buffers *made = collwise_allocate(sizeof *made, comm);
+    collwise_memory room = {atomic_load(&most_message_bytes), atomic_load(&most_integer_bytes)};
+    *made = (collwise_buffers){.messages = collwise_allocate(room.message_bytes, comm),
+                               .integers = collwise_allocate(room.integer_bytes, comm),
+                               .room = room};
+    return made;
+}
+
+static void make_room(collwise_buffers *buffers, size_t bytes, MPI_Comm comm) {
+    (void)buffers, (void)bytes, (void)comm;
+}
+
+void collwise_clear(char *data, size_t bytes) { memset(data, 0, bytes); }
+
+#endif
+
+void collwise_buffers_free(collwise_buffers *buffers) {
+    collwise_scratch_free(buffers->messages);
+    free(buffers->integers);
+    free(buffers);
+}
+
+char *collwise_message_memory(size_t bytes, MPI_Comm comm) {
+    collwise_buffers *buffers = collwise_buffers_of(comm);
+    make_room(buffers, bytes, comm);
+    if (bytes > buffers->room.message_bytes) {
+        refuse("message", bytes, comm);
+    }
+    return buffers->messages;
+}
+
+int *collwise_integer_memory(size_t count, MPI_Comm comm) {
+    const collwise_buffers *buffers = collwise_buffers_of(comm);
+    if (count * sizeof(int) > buffers->room.integer_bytes) {
+        refuse("integer", count * sizeof(int), comm);
+    }
+    return buffers->integers;
+}
+
+/* --- Objections --------------------------------------------------------------------------------------------------- */
+
+static int has_blocks(collwise_collective kind) {
+    return kind == COLLWISE_GATHER || kind == COLLWISE_SCATTER || kind == COLLWISE_ALLGATHER ||
+           kind == COLLWISE_ALLTOALL || kind == COLLWISE_REDUCE_SCATTER_BLOCK;
+}
+
+/* The memory of a call, of one process's block if there are blocks. Returns 0 if this process does not know it. */
+static int memory_of(const collwise_algorithm *algorithm, const collwise_call *call, int procs, size_t *most_bytes,
+                     collwise_memory *extra) {
+    int at_root = collwise_rank_in(call->comm) == call->root, element_bytes, commutes = 1;
+    int is_sent = (algorithm->kind == COLLWISE_GATHER && !at_root) || (algorithm->kind == COLLWISE_SCATTER && at_root);
+    int count = is_sent ? call->send_count : call->receive_count;
+    MPI_Datatype type = is_sent ? call->send_type : call->receive_type;
+    if (count < 0 || type == MPI_DATATYPE_NULL) {
+        return 0;
+    }
+    MPI_Type_size(type, &element_bytes);
+    size_t bytes = (size_t)count * (size_t)element_bytes;
+    int reduces = algorithm->kind >= COLLWISE_REDUCE;
+    size_t unit = reduces && element_bytes > 0 ? (size_t)element_bytes : 1;
+    *extra = collwise_extra_memory(algorithm, bytes, unit, procs);
+    *most_bytes = bytes * (has_blocks(algorithm->kind) ? (size_t)procs : 1) + (size_t)procs * unit;
+    if (algorithm->kind == COLLWISE_SCAN) {
+        MPI_Op_commutative(call->op, &commutes);
+        extra->message_bytes += call->send == MPI_IN_PLACE || !commutes ? bytes : 0;
+    }
+    return 1;
+}
+
+const char *collwise_mock_up_objection(const collwise_algorithm *algorithm, const collwise_call *call) {
+    collwise_memory extra;
+    size_t most_bytes;
+    if (!memory_of(algorithm, call, collwise_size_of(call->comm), &most_bytes, &extra)) {
+        return NULL;
+    }
+    return most_bytes > INT_MAX                                     ? "needs messages of less than 2 GiB in all"
+           : extra.message_bytes > atomic_load(&most_message_bytes) ? "needs a larger message buffer"
+           : extra.integer_bytes > atomic_load(&most_integer_bytes) ? "needs a larger integer buffer"
+                                                                    : NULL;
+}
+
+/* --- MPI's reductions --------------------------------------------------------------------------------------------- */
+
+/* Elements as MPI's reductions take them: where they lie packed if their type has no holes, else in a copy in the
+ * type's own layout. */
+typedef struct {
+    char *packed, *memory;
+    void *argument;
+    size_t elements;
+    const collwise_operation *op;
+} layout;
+
+static layout layout_of(const char *packed, size_t elements, const collwise_operation *op) {
+    layout made = {.packed = (char *)packed, .argument = (void *)packed, .elements = elements, .op = op};
+    if (packed != NULL && elements > 0 && !op->contiguous) {
+        char *first;
+        made.memory = collwise_make_layout(op, elements, &first);
+        made.argument = first;
+    }
+    return made;
+}
+
+static layout operand(const char *packed, size_t elements, const collwise_operation *op) {
+    layout made = layout_of(packed, elements, op);
+    if (made.memory != NULL) {
+        collwise_unpack(packed, made.argument, elements, op->type, op->comm);
+    }
+    return made;
+}
+
+static void release(const layout *made, int is_result) {
+    if (made->memory != NULL && is_result) {
+        collwise_pack(made->packed, made->argument, made->elements, made->op->type, made->op->comm);
+    }
+    free(made->memory);
+}
+
+void collwise_mpi_reduce(const char *data, char *result, size_t elements, const collwise_operation *op, int root,
+                         MPI_Comm comm) {
+    int at_root = collwise_rank_in(comm) == root, in_place = at_root && data == result;
+    layout from = operand(in_place ? NULL : data, elements, op);
+    layout to = in_place ? operand(result, elements, op) : layout_of(at_root ? result : NULL, elements, op);
+    PMPI_Reduce(in_place ? MPI_IN_PLACE : from.argument, to.argument, (int)elements, op->type, op->op, root, comm);
+    release(&from, 0);
+    release(&to, 1);
+}
+
+void collwise_mpi_allreduce(const char *data, char *result, size_t elements, const collwise_operation *op,
+                            MPI_Comm comm) {
+    int in_place = data == result;
+    layout from = operand(in_place ? NULL : data, elements, op);
+    layout to = in_place ? operand(result, elements, op) : layout_of(result, elements, op);
+    PMPI_Allreduce(in_place ? MPI_IN_PLACE : from.argument, to.argument, (int)elements, op->type, op->op, comm);
+    release(&from, 0);
+    release(&to, 1);
+}
+
+void collwise_mpi_reduce_scatter(const char *data, char *mine, const int *counts, const collwise_operation *op,
+                                 MPI_Comm comm) {
+    int procs = collwise_size_of(comm), rank = collwise_rank_in(comm), in_place = data == mine;
+    size_t elements = 0;
+    for (int i = 0; i < procs; i++) {
+        elements += (size_t)counts[i];
+    }
+    layout from = operand(in_place ? NULL : data, elements, op);
+    layout to = in_place ? operand(mine, elements, op) : layout_of(mine, (size_t)counts[rank], op);
+    PMPI_Reduce_scatter(in_place ? MPI_IN_PLACE : from.argument, to.argument, counts, op->type, op->op, comm);
+    to.elements = (size_t)counts[rank];
+    release(&from, 0);
+    release(&to, 1);
+}
+
+void collwise_mpi_reduce_scatter_block(const char *data, char *mine, size_t block_elements,
+                                       const collwise_operation *op, MPI_Comm comm) {
+    layout from = operand(data, block_elements * (size_t)collwise_size_of(comm), op);
+    layout to = layout_of(mine, block_elements, op);
+    PMPI_Reduce_scatter_block(from.argument, to.argument, (int)block_elements, op->type, op->op, comm);
+    release(&from, 0);
+    release(&to, 1);
+}
+
+void collwise_mpi_exscan(const char *data, char *result, size_t elements, const collwise_operation *op, MPI_Comm comm) {
+    layout from = operand(data, elements, op), to = layout_of(result, elements, op);
+    PMPI_Exscan(from.argument, to.argument, (int)elements, op->type, op->op, comm);
+    release(&from, 0);
+    release(&to, collwise_rank_in(comm) > 0);
+}
+
+collwise_operation collwise_bitwise_or(MPI_Comm comm) { return collwise_operation_of(MPI_BOR, MPI_BYTE, comm); }

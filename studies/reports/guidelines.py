@@ -93,7 +93,7 @@ def summary_row(found: GuidelinesResult) -> tuple[str, ...]:
 
 
 def summary_lines(found: GuidelinesResult) -> Iterator[str]:
-    """Sentences: violations before and after, the largest gain, mock-ups that were not used, calls that failed, and the time."""
+    """Sentences: violations before and after, the largest gain, mock-ups without use, failed calls, and the time."""
     before, checked = found.before.counts(), found.before.checked()
     yield "violations: " + ", ".join(f"{kind} {before[kind]} of {checked[kind]}" for kind in KINDS if checked[kind])
     if found.tuned is not None:

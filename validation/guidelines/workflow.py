@@ -66,8 +66,8 @@ class Outcome:
 class GuidelinesResult:
     """A library's times and its violations, before and after repair. `seconds` is how long the first check took.
 
-    `unused` are mock-ups that do not run, such as those whose buffers are too small, with the reason, by guideline and call; `failed` the problems of calls
-    without a time.
+    `unused` are mock-ups that do not run, such as those whose buffers are too small, with the reason, by guideline and
+    call; `failed` are the problems of calls without a time.
     """
 
     library: Library
@@ -119,7 +119,7 @@ class GuidelinesResult:
         by = used.get(violation.call)
         if violation.kind == PATTERN:
             name = GUIDELINES[violation.guideline].label
-            return f"{name} was faster again in the second run, by {(1 - 1 / still.ratio) * 100:.0f} %"
+            return f"{name} is still faster, by {(1 - 1 / still.ratio) * 100:.0f} %"
         if by is None:
             return "no mock-up is faster for this call"
         return "the fastest mock-up is still slower than that"

@@ -17,13 +17,15 @@ from collwise.validation.guidelines.guideline import guidelines_of
 from collwise.validation.guidelines.workflow import GuidelinesResult
 
 _COLUMNS = 3
+# Points above this are left out, and the room above it is the legend's.
 _HIGHEST = 2.0
+_TOP = 3.1
 
 
 def guidelines_figure(found: GuidelinesResult, procs: int) -> Figure:
     """Figure 4 of Hunold & Carpen-Amarie 2018: default, each mock-up and tuned, by collective and message size.
 
-    Bars of errors are from the least to the greatest launch. Points above the axis are not shown.
+    Bars of errors are from the least to the greatest launch. Points above twice the default are not shown.
     """
     names = list(found.plan.sizes)
     rows = -(-len(names) // _COLUMNS)
@@ -39,16 +41,17 @@ def guidelines_figure(found: GuidelinesResult, procs: int) -> Figure:
 def _draw(axis: Axes, found: GuidelinesResult, collective: str, procs: int) -> None:
     sizes = list(found.plan.sizes[collective])
     calls = [Call(collective, procs, size) for size in sizes]
-    axis.axhline(1.0, color="black", linewidth=1.2, label="default")
+    axis.axhline(1.0, color="#999999", linewidth=2, label="default")
     for number, guideline in enumerate(guidelines_of(collective)):
         times = {call: found.mockups[guideline.name, call] for call in calls if (guideline.name, call) in found.mockups}
         label = f"{guideline.label} ({guideline.name})"
         _points(axis, calls, times, found.own, (PALETTE[number], MARKERS[number], label))
     if found.tuned is not None:
         tuned = found.tuned
-        _points(axis, calls, tuned.own, tuned.default, (PALETTE[3], "X", "tuned"), joined=True)
+        _points(axis, calls, tuned.own, tuned.default, ("black", "x", "tuned"), joined=True)
     axis.set_xticks(range(len(sizes)), [format_size(size) for size in sizes], rotation=60, fontsize=8)
-    axis.set_ylim(0, _HIGHEST)
+    axis.set_ylim(0, _TOP)
+    axis.set_yticks([0, 0.5, 1, 1.5, 2])
     axis.set_title(collective, fontsize=10)
     axis.legend(fontsize=7, loc="upper left")
 
@@ -68,6 +71,7 @@ def _points(
         for place, call in enumerate(calls)
         if call in times and times[call].medians and not math.isnan(default[call].seconds)
     ]
+    known = [one for one in known if one[1].seconds <= _HIGHEST * one[2]]
     if not known:
         return
     middle = [one.seconds / base for _, one, base in known]

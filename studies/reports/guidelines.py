@@ -10,6 +10,7 @@ from typing import Any
 
 from collwise.common.units import counted, format_seconds, format_size
 from collwise.validation.guidelines.checks import KINDS, PATTERN, SPLIT, Comparison
+from collwise.validation.guidelines.criteria import RankTest
 from collwise.validation.guidelines.guideline import GUIDELINES
 from collwise.validation.guidelines.own_algorithms import UNCHECKED, Combination, OwnChecked
 from collwise.validation.guidelines.workflow import GuidelinesResult, Outcome
@@ -110,12 +111,27 @@ def summary_lines(found: GuidelinesResult) -> Iterator[str]:
         repair, gain = greatest
         where = f"{repair.call.collective}, P = {repair.call.procs}, m = {format_size(repair.call.message_bytes)}"
         yield f"largest gain: x {gain:.2f}, {where}, by {repair.guideline.label} ({repair.guideline.name})"
+    yield from _lack_of_launches(found)
     for name, (count, first) in _unused(found).items():
         yield f"the mock-up of {name} was not used for {counted(count, 'call')}: it {first}"
     for what, error in found.failed.items():
         yield f"{what} failed: {error}"
     seconds = f"the check took {found.seconds:.1f} s"
     yield seconds + (f", repairing {found.tuned.seconds:.1f} s" if found.tuned is not None else "")
+
+
+def _lack_of_launches(found: GuidelinesResult) -> Iterator[str]:
+    """Says how many launches a violation that stands alone takes, if there were fewer."""
+    criterion = found.plan.criterion
+    launches = max((len(one.medians) for one in found.own.values()), default=0)
+    if isinstance(criterion, RankTest) and found.before.comparisons:
+        most = max(sum(one.kind == kind for one in found.before.comparisons) for kind in KINDS)
+        needed = criterion.least_launches(most)
+        if launches < needed:
+            yield (
+                f"with {launches} launches the test finds no violation that stands alone among {most} comparisons; "
+                f"that takes {needed}"
+            )
 
 
 def _unused(found: GuidelinesResult) -> dict[str, tuple[int, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -20,6 +20,11 @@ from collwise.simulator.sweeps.method import Method
 from collwise.simulator.sweeps.mpi_runner import measure
 from collwise.simulator.timing import Case, Timing
 from collwise.validation.guidelines.criteria import Times
+from collwise.validation.measurement.gain import verify_algorithms
+from collwise.validation.selection.choice import Choice
+
+# The limit of the launch that only shows what runs, where the method has none.
+_MOST_SECONDS = 600.0
 
 TITLES = {"ompi": "Open MPI", "mpich": "MPICH", "mvapich2": "MVAPICH2", "impi": "Intel MPI"}
 """The libraries that SMPI's selectors stand for."""
@@ -44,11 +49,12 @@ class Library(Protocol):
         """The times of cases."""
 
     def times_in_turn(
-        self, cases: Sequence[Case], tuned: Sequence[Case], rules: str
+        self, cases: Sequence[Case], tuned: Sequence[Case], rules: str, chosen: Mapping[Case, Choice]
     ) -> tuple[dict[Case, Times], dict[Case, Times]]:
-        """The times of cases, and of `tuned` under libcollwise with these rules.
+        """The times of cases, and of `tuned` under libcollwise with these rules, which choose `chosen`.
 
-        Both are launched in turn, so that drift affects them alike.
+        Both are launched in turn, so that drift affects them alike. Raises CollwiseError where libcollwise does not run
+        what the rules say.
         """
 
 
@@ -86,9 +92,9 @@ class SimulatedLibrary:
         return self._simulated(cases, "")
 
     def times_in_turn(
-        self, cases: Sequence[Case], tuned: Sequence[Case], rules: str
+        self, cases: Sequence[Case], tuned: Sequence[Case], rules: str, chosen: Mapping[Case, Choice]
     ) -> tuple[dict[Case, Times], dict[Case, Times]]:
-        """The times without and with libcollwise; there is no drift."""
+        """The times without and with libcollwise; there is no drift, and exact times show what ran."""
         return self._simulated(cases, ""), self._simulated(tuned, rules)
 
     def _simulated(self, cases: Sequence[Case], rules: str) -> dict[Case, Times]:
@@ -139,11 +145,14 @@ class MeasuredLibrary:
         return self._launched([(cases, self.target)], "")[0]
 
     def times_in_turn(
-        self, cases: Sequence[Case], tuned: Sequence[Case], rules: str
+        self, cases: Sequence[Case], tuned: Sequence[Case], rules: str, chosen: Mapping[Case, Choice]
     ) -> tuple[dict[Case, Times], dict[Case, Times]]:
-        """The medians of all launches without and with libcollwise."""
+        """The medians of all launches without and with libcollwise, whose report is read first."""
         with self.target.shared_directory() as folder:
-            both = [(cases, self.target), (tuned, self._following(rules, folder))]
+            following = self._following(rules, folder)
+            reporting = ModifiedTarget(following, {"decided_by": "report"}, environment={"COLLWISE_REPORT": "1"})
+            verify_algorithms(reporting, chosen, self.method.most_seconds(len(chosen)) or _MOST_SECONDS)
+            both = [(cases, self.target), (tuned, following)]
             plain, repaired = self._launched(both, "again, ")
         return plain, repaired
 

@@ -153,22 +153,23 @@ def run(library: Library, plan: Plan) -> GuidelinesResult:
     seconds = time.monotonic() - started
     tuned = None
     if plan.repair and mended:
-        tuned = _tune(library, plan, mended_ranges, own_cases, mockup_cases)
+        tuned = _tune(library, plan, (mended, mended_ranges), own_cases, mockup_cases)
     return GuidelinesResult(library, plan, own, mockups, before, mended, mended_ranges, seconds, tuned, unused)
 
 
 def _tune(
     library: Library,
     plan: Plan,
-    mended: Sequence[RepairedRange],
+    mended: tuple[Sequence[Repair], Sequence[RepairedRange]],
     own_cases: Mapping[Call, Case],
     mockup_cases: Mapping[tuple[str, Call], Case],
 ) -> Tuned:
     """Runs the benchmark again, by default and with the repairs, and checks the repaired library."""
     started = time.monotonic()
-    rules = rules_text(mended, {procs: library.processes_per_node(procs) for procs in plan.procs})
+    chosen = {own_cases[one.call]: Choice(one.guideline.mockup.name) for one in mended[0]}
+    rules = rules_text(mended[1], {procs: library.processes_per_node(procs) for procs in plan.procs})
     plain = list(own_cases.values())
-    default, repaired = library.times_in_turn(plain, [*plain, *mockup_cases.values()], rules)
+    default, repaired = library.times_in_turn(plain, [*plain, *mockup_cases.values()], rules, chosen)
     own = {call: repaired[case] for call, case in own_cases.items()}
     mockups = {key: repaired[case] for key, case in mockup_cases.items()}
     checked = check(own, mockups, plan.criterion, plan.kinds)

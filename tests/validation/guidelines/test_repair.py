@@ -17,6 +17,7 @@ from collwise.validation.guidelines.guideline import GUIDELINES, REDUCE_LOCAL
 from collwise.validation.guidelines.repair import RepairedRange, profiles, ranges, ranges_of, repairs, rules_text
 from collwise.validation.guidelines.workflow import Plan, run
 from collwise.validation.selection.cases import BUILTIN
+from collwise.validation.selection.choice import Choice
 
 SIZES = (8, 16, 32, 64)
 
@@ -117,9 +118,10 @@ class MadeUp:
         return {case: Times((self.seconds(case),)) for case in cases}
 
     def times_in_turn(
-        self, cases: Sequence[Case], tuned: Sequence[Case], rules: str
+        self, cases: Sequence[Case], tuned: Sequence[Case], rules: str, chosen: Mapping[Case, Choice]
     ) -> tuple[dict[Case, Times], dict[Case, Times]]:
         self.rules = rules
+        assert {case.message_bytes: choice.algorithm for case, choice in chosen.items()} == {16: "gl21_bcast"}
         repaired = {
             case: Times((self.tuned,)) if case.experiment == BUILTIN and case.message_bytes == 16 else one
             for case, one in self.times(tuned).items()

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 import collwise
-from collwise.common.errors import UsageError, note
+from collwise.common.errors import CollwiseError, UsageError, note
 from collwise.common.files import write_text
 from collwise.guideline_checks import (
     RULES,
@@ -20,7 +20,7 @@ from collwise.guideline_checks import (
     checked_collectives,
 )
 from collwise.platforms import HostPlatform
-from collwise.simulator.sweeps.context import SMPI_SELECTORS, SimulationContext
+from collwise.simulator.sweeps.context import SMPI, SMPI_SELECTORS
 from collwise.simulator.sweeps.method import Method, Precision
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import (
@@ -131,49 +131,48 @@ def guidelines(
         refuse_options(("selectors", *_MEASURED, "repair", "output", "figures", "csv"), "libraries, not for --table")
         assert platform is not None
         with simulation.context() as context:
-            _check_table(table, platform, collectives, procs, sizes, rule, context, as_json)
+            points = {"procs": procs, "sizes": sizes, "collectives": collectives, "context": context}
+            _check_table(table, platform, rule.criterion(exact=True).share, points, as_json)
         return
-    found: list[LibraryGuidelines] = []
-    usual = {"procs": procs or (4,), "sizes": sizes or SIZES_TEXT, "collective": collectives, "rule": rule}
+    if simulation.engine != SMPI.name:
+        raise UsageError(f"--engine {simulation.engine} has no library of its own; valid here, without --table: smpi")
+    asked = {"procs": procs or (4,), "sizes": sizes or SIZES_TEXT, "collective": collectives, "rule": rule}
+    problems: list[CollwiseError] = []
     with simulation.context() as context:
-        shared: dict[str, Any] = {**usual, "repair": repair, "context": context}
+        shared: dict[str, Any] = {**asked, "repair": repair, "context": context}
         if platform is not None:
             refuse_options(_MEASURED, "real libraries")
-            for selector in selectors or SMPI_SELECTORS:
-                found.append(_simulated(selector, platform, where.ppn, shared))
+            found = _simulated(
+                selectors or SMPI_SELECTORS, {**shared, "platform": platform, "ppn": where.ppn}, problems
+            )
         else:
             method = Method(precision=Precision(1 if nrep else repetitions, repetitions), nrep=nrep)
             measuring = Measuring(method, launches, lambda done, of: note(f"{done} of {of} launches"))
-            found.append(collwise.guidelines(target_from(where), measuring=measuring, **shared))
+            found = [collwise.guidelines(target_from(where), measuring=measuring, **shared)]
     _write(found, output, figures, csv)
-    if as_json:
-        print_json([report.document(one.result) for one in found])
-        return
-    for one in found:
-        _print(one)
-    if len(found) > 1:
-        print_table("All libraries", report.SUMMARY_COLUMNS, [report.summary_row(one.result) for one in found], left=2)
+    _show(found, as_json)
+    if problems:
+        raise problems[0]
 
 
-def _simulated(selector: str, platform: HostPlatform, ppn: int | None, shared: dict[str, Any]) -> LibraryGuidelines:
-    return collwise.guidelines(selector, platform=platform, ppn=ppn, **shared)
+def _simulated(
+    selectors: Sequence[str], asked: dict[str, Any], problems: list[CollwiseError]
+) -> list[LibraryGuidelines]:
+    """The results of those selectors that run; what was wrong with the others is added to `problems`."""
+    found = []
+    for selector in selectors:
+        try:
+            found.append(collwise.guidelines(selector, **asked))
+        except UsageError:
+            raise
+        except CollwiseError as problem:
+            problems.append(problem)
+    return found
 
 
-def _check_table(
-    table: Path,
-    platform: HostPlatform,
-    collectives: Sequence[str],
-    procs: tuple[int, ...] | None,
-    sizes: tuple[int, ...] | None,
-    rule: Rule,
-    context: SimulationContext,
-    as_json: bool,
-) -> None:
-    tables = decisions_from(table)
-    share = rule.criterion(exact=True)
-    found = collwise.check_decisions(
-        tables, platform, procs, sizes, tolerance=share.share, collectives=collectives, context=context
-    )
+def _check_table(table: Path, platform: HostPlatform, tolerance: float, asked: dict[str, Any], as_json: bool) -> None:
+    """Checks the choices of a file and shows what is broken; `asked` are other arguments of `check_decisions`."""
+    found = collwise.check_decisions(decisions_from(table), platform, tolerance=tolerance, **asked)
     if as_json:
         print_json(report.own_document(found))
         return
@@ -212,6 +211,16 @@ def _write(found: Sequence[LibraryGuidelines], output: Path | None, figures: Pat
                 save(one.figure(procs), figures / f"guidelines-{one.result.library.name}-{procs}.png")
     if csv is not None:
         write_text(csv, report.csv_text([record for one in found for record in report.comparison_records(one.result)]))
+
+
+def _show(found: Sequence[LibraryGuidelines], as_json: bool) -> None:
+    if as_json:
+        print_json([report.document(one.result) for one in found])
+        return
+    for one in found:
+        _print(one)
+    if len(found) > 1:
+        print_table("All libraries", report.SUMMARY_COLUMNS, [report.summary_row(one.result) for one in found], left=2)
 
 
 def _print(one: LibraryGuidelines) -> None:

@@ -59,6 +59,15 @@ def test_what_a_check_found_is_not_simulated_again(tmp_path: Path, capsys: Captu
     assert without_times.sub("", first) == without_times.sub("", capsys.readouterr().out)
 
 
+@needs("smpi")
+def test_a_selector_that_fails_does_not_hide_the_others(tmp_path: Path, capsys: Capture) -> None:
+    """SMPI's broadcast for Intel MPI fails on 8 processes, with which the program itself reads its cases."""
+    run(f"guidelines --platform gros --collective scan --procs 8 --sizes 8 --json --store {tmp_path}/s", 1)
+    shown = capsys.readouterr()
+    assert [one["library"].split()[1] for one in json.loads(shown.out)] == ["ompi", "mpich", "mvapich2"]
+    assert "SMPI's impi (Intel MPI): no call has a time" in shown.err
+
+
 @each("openmpi", "mpich")
 def test_a_real_library(library: str, tmp_path: Path, capsys: Capture) -> None:
     """Times of two launches prove nothing about violations, but everything runs, libcollwise included."""
@@ -98,6 +107,7 @@ def test_a_decision_table_is_checked(tmp_path: Path, capsys: Capture) -> None:
         ("--platform gros --rule rank", "simulated times are exact"),
         ("--platform gros --launches 3", "--launches is for real libraries"),
         ("--platform gros --table nothing.json --output out", "--output is for libraries"),
+        ("--platform gros --engine schedule", "--engine schedule has no library of its own"),
         ("--alpha 2", "significance level 2"),
     ],
 )

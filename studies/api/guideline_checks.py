@@ -194,6 +194,12 @@ def check_decisions(
 
     Returns the violations, and the combinations of collectives that are faster than a choice. Raises UsageError for
     tables without a collective that has guidelines, and CollwiseError when a simulation fails.
+
+    >>> import collwise
+    >>> chosen = collwise.select("allreduce", platform="gros", by="simulated", procs=4, sizes="8KiB")
+    >>> found = collwise.check_decisions(chosen.tables, "gros", sizes="8KiB")
+    >>> sorted(one.guideline for one in found.checked.comparisons)
+    ['GL5', 'GL6', 'GL7']
     """
     where = arguments.platform(platform)
     tables = {table.collective: table for table in decisions}

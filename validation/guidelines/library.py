@@ -33,14 +33,21 @@ TITLES = {"ompi": "Open MPI", "mpich": "MPICH", "mvapich2": "MVAPICH2", "impi": 
 class Library(Protocol):
     """An MPI library in a place, whose calls can be timed."""
 
-    name: str
-    """Short, for file names."""
-    title: str
-    """For readers."""
-    place: str
-    """The platform or target."""
-    exact: bool
-    """Whether times are exact, as simulated ones are."""
+    @property
+    def name(self) -> str:
+        """Short, for file names."""
+
+    @property
+    def title(self) -> str:
+        """For readers."""
+
+    @property
+    def place(self) -> str:
+        """The platform or target."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether times are exact, as simulated ones are."""
 
     def processes_per_node(self, procs: int) -> int:
         """The number of processes on each node. Raises UsageError when there is no room for so many."""

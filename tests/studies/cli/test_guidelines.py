@@ -68,7 +68,7 @@ def test_a_selector_that_fails_does_not_hide_the_others(tmp_path: Path, capsys: 
     assert "SMPI's impi (Intel MPI): no call has a time" in shown.err
 
 
-@each("openmpi", "mpich")
+@pytest.mark.parametrize("library", each("openmpi", "mpich"))
 def test_a_real_library(library: str, tmp_path: Path, capsys: Capture) -> None:
     """Times of two launches prove nothing about violations, but everything runs, libcollwise included."""
     asked = f"--library {library} --collective gather --procs 2 --sizes 8 --launches 2 --repetitions 3"

@@ -26,7 +26,7 @@ from collwise.validation.guidelines.checks import PATTERN
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PLATFORM = "gros"
 SIMULATED_PROCS, MEASURED_PROCS = 16, 4
-MEASURED_SIZES = "8:32KiB:x64"
+MEASURED_SIZES = "8:32KiB:x16"
 REAL = ("openmpi", "mpich")
 METHOD = Method(precision=Precision(10, 10), limit_seconds=0.1)
 TABLED = "bcast,gather,scatter,allgather,alltoall,reduce,allreduce,reduce_scatter_block,scan"
@@ -36,7 +36,7 @@ TABLED_SIZES = "8KiB:512KiB:x8"
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--store", type=Path, help="the SQLite file of timings; by default a new one")
-    parser.add_argument("--launches", type=int, default=7, help="launches of real libraries")
+    parser.add_argument("--launches", type=int, default=6, help="launches of real libraries")
     options = parser.parse_args()
     with (
         tempfile.TemporaryDirectory() as folder,

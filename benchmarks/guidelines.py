@@ -104,7 +104,7 @@ def page(found: Sequence[LibraryGuidelines], own: str, launches: int) -> str:
         "has to be 1 % shorter to be a violation, and on the installed Open MPI and MPICH with "
         f"{MEASURED_PROCS} processes and {launches} launches of 10 repetitions, by the rank test. The latter share two "
         "cores and communicate through shared memory, which is no cluster: their times are mostly the scheduler's, and "
-        "MPICH takes whole time slices of 8 ms for a call. So the test finds nothing there. The time of the check is "
+        "MPICH takes whole time slices of 8 ms for a call. The time of the check is "
         "that of everything, repair and second run included.\n\n"
         "On Gros sends cost the processors nothing, so that linear algorithms, such as those of SMPI's gatherv and "
         "scatterv, look best for short messages: many violations there show this description.\n\n",

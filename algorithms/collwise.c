@@ -364,33 +364,37 @@ static void run_reduce_scatter_block(const collwise_algorithm *algorithm, const 
     run_reduce_scatter_by(algorithm, call, with, NULL);
 }
 
-/* Of allreduce, scan and reduce_scatter_block: in the program's own buffers unless their type has holes. */
+/* Of allreduce, scan and reduce_scatter_block: in the program's own buffers unless their type has holes, or a
+ * reduce_scatter_block is in place, whose result is smaller than its operand. */
 static void run_mock_up(const collwise_algorithm *algorithm, const collwise_call *call) {
     int procs = collwise_size_of(call->comm), in_place = call->send == MPI_IN_PLACE;
     collwise_operation op = collwise_operation_of(call->op, call->receive_type, call->comm);
     size_t count = (size_t)call->receive_count;
-    size_t all = count * (algorithm->kind == COLLWISE_REDUCE_SCATTER_BLOCK ? (size_t)procs : 1);
+    int has_blocks = algorithm->kind == COLLWISE_REDUCE_SCATTER_BLOCK, is_copied = in_place && has_blocks;
+    size_t all = count * (has_blocks ? (size_t)procs : 1);
     const void *contribution = in_place ? call->receive : call->send;
     char *own_copy = NULL, *result_copy = NULL;
     if (count * op.element_bytes == 0) {
         return;
     }
-    if (!op.contiguous) {
+    if (!op.contiguous || is_copied) {
         own_copy = collwise_scratch(all * op.element_bytes, call->comm);
         collwise_pack(own_copy, contribution, all, call->receive_type, call->comm);
-        result_copy = in_place ? own_copy : collwise_scratch(count * op.element_bytes, call->comm);
+    }
+    if (!op.contiguous && (!in_place || is_copied)) {
+        result_copy = collwise_scratch(count * op.element_bytes, call->comm);
     }
     const char *own = own_copy != NULL ? own_copy : contribution;
-    char *result = result_copy != NULL ? result_copy : call->receive;
+    char *result = op.contiguous ? call->receive : result_copy != NULL ? result_copy : own_copy;
     if (procs > 1) {
         algorithm->mock_up(own, result, count, &op, collwise_private(call->comm));
     } else {
         collwise_copy(result, own, count * op.element_bytes);
     }
-    if (result_copy != NULL) {
-        collwise_unpack(result_copy, call->receive, count, call->receive_type, call->comm);
+    if (!op.contiguous) {
+        collwise_unpack(result, call->receive, count, call->receive_type, call->comm);
     }
-    collwise_scratch_free(in_place ? NULL : result_copy);
+    collwise_scratch_free(result_copy);
     collwise_scratch_free(own_copy);
 }
 

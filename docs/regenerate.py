@@ -346,8 +346,8 @@ def algorithms_page() -> str:
         "Algorithms marked 'by node' treat the processes of one node differently from others. They run where they are "
         "named (`simulate --algorithms`, `run --algorithms`, `schedule --algorithm`), and `select --by simulated "
         "--by-node` chooses among them too. Without that they are no choices: models have no formulas for them, and "
-        "with one process on each node they are the flat algorithms over again. Mock-ups of performance guidelines call "
-        "the MPI library's own collectives ([guidelines.md](guidelines.md)). "
+        "with one process on each node they are the flat algorithms over again. Mock-ups of performance guidelines "
+        "call the MPI library's own collectives ([guidelines.md](guidelines.md)). "
         f"Open MPI ids: a single number is the id in {versions}.\n\n",
         markdown_table(
             ["collective", "algorithms", "message bytes"],

@@ -9,8 +9,9 @@ import click
 from rich.console import Console
 
 from collwise.algorithms.catalogue import Catalogue
-from collwise.common.errors import CollwiseError
-from collwise.studies.cli import options
+from collwise.common.errors import CollwiseError, UsageError
+from collwise.simulator.sweeps.context import SMPI_SELECTORS
+from collwise.studies.cli import declare, options
 from collwise.studies.cli.declare import COLLECTIVE, command, flag, named_choices, option
 from collwise.studies.cli.output import print_json, print_table
 from collwise.validation.correctness.verification import PROCS as ENGINES
@@ -25,6 +26,10 @@ def verify(
     collective: str | None = option("Only this one.", COLLECTIVE),
     algorithm: str | None = option("Only this one."),
     quick: bool = flag("Run fewer process counts and cases."),
+    selector: str | None = option(
+        "For smpi: the selector by which its own collectives, which mock-ups call, choose their algorithms.",
+        declare.NamedChoice("selector", SMPI_SELECTORS),
+    ),
     simgrid: str | None = options.SIMGRID,
     as_json: bool = options.JSON,
 ) -> None:
@@ -33,12 +38,16 @@ def verify(
     The cases cover roots, counts, segment sizes, datatypes with holes and differing descriptions, operations that do
     not commute, communicators that overlap, and threads. The exit code is 1 if anything is wrong.
     """
+    if selector is not None and "smpi" not in libraries:
+        raise UsageError("--selector is for SMPI's own collectives; valid: with smpi among the --library")
     if collective is not None:
         Catalogue.load().collective(collective)
         if algorithm is not None:
             Catalogue.load().algorithm(collective, algorithm)
     with Console(stderr=True).status("verifying") as status:
-        results = run_verification(libraries, collective, algorithm, quick, status.update, smpi_version=simgrid)
+        results = run_verification(
+            libraries, collective, algorithm, quick, status.update, smpi_version=simgrid, selector=selector
+        )
     if as_json:
         print_json([asdict(result) for result in results])
     else:

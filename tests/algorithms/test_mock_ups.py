@@ -124,6 +124,6 @@ def test_recorded_calls_are_those_that_the_library_decides_for() -> None:
 def test_without_a_library_mock_ups_cannot_be_recorded() -> None:
     with pytest.raises(UsageError, match="no decisions of an MPI library were given, whose gather this mock-up calls"):
         Schedule(Case("allgather", "gl1_gather_bcast", 4, 8))
-    with pytest.raises(UsageError, match="no fixed decision of Open MPI 3.1 for collective 'alltoall'"):
+    with pytest.raises(UsageError, match=r"no fixed decision of Open MPI 3\.1 for collective 'alltoall'"):
         Schedule(Case("allgather", "gl2_alltoall", 4, 8), library=library_decisions(BASELINES["openmpi-3.1"]))
     assert len({library_decisions(one).digest for one in BASELINES.values()}) == 3  # 4.1 and 5.0 decide alike

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import CollwiseError
 from collwise.platforms import load
 from collwise.simulator.execution.installations import find_installation
@@ -68,24 +69,37 @@ def verify(
     on_progress: Callable[[str], object] = lambda line: None,
     *,
     smpi_version: str | None = None,
+    selector: str | None = None,
 ) -> list[VerificationResult]:
     """Runs the verification under 'smpi', 'openmpi' and 'mpich', whichever are in `engines`: a result an algorithm.
 
     `collective` and `algorithm` narrow it down. `on_progress` gets one line of text whenever the program turns to
-    another algorithm or process count. An engine that is missing or breaks is a failed result.
+    another algorithm or process count. An engine that is missing or breaks is a failed result. With `selector`, SMPI's
+    own collectives choose their algorithms by that one of its selectors where mock-ups call them.
     """
     options = ["--collective", collective] if collective else []
     options += ["--algorithm", algorithm] if algorithm else []
     options += ["--quick"] if quick else []
+    selected: list[str] = []
+    if selector is not None:
+        entries = [one for one in Catalogue.load().algorithms(collective) if algorithm in (None, one.name)]
+        selected = [f"--cfg=smpi/{name}:{selector}" for name in sorted({name for one in entries for name in one.calls})]
     return [
         result
         for library in engines
-        for result in _verify_under(library, options, quick, on_progress, smpi_version if library == "smpi" else None)
+        for result in _verify_under(
+            library, options, quick, on_progress, *((smpi_version, selected) if library == "smpi" else (None, []))
+        )
     ]
 
 
 def _verify_under(
-    library: str, options: Sequence[str], quick: bool, on_progress: Callable[[str], object], simgrid: str | None
+    library: str,
+    options: Sequence[str],
+    quick: bool,
+    on_progress: Callable[[str], object],
+    simgrid: str | None,
+    launcher_args: Sequence[str],
 ) -> list[VerificationResult]:
     procs = (QUICK_PROCS if quick else PROCS)[library]
     version = ""
@@ -127,6 +141,7 @@ def _verify_under(
                 ["--procs", ",".join(map(str, procs)), "--skip", str(len(results)), *options],
                 platform=load(_PLATFORM) if library == "smpi" else None,
                 simgrid=simgrid,
+                launcher_args=launcher_args,
                 timeout_seconds=QUICK_TIME_LIMIT_SECONDS if quick else TIME_LIMIT_SECONDS,
                 on_line=follow,
             )

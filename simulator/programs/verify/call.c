@@ -48,13 +48,16 @@ int verify_differing_size(int ints, unsigned which) {
 static bool applies(const verify_call *call, MPI_Comm comm) {
     collwise_call asked = verify_blank_call(call, comm);
     bool reduces = verify_is_reduction(call->algorithm->kind);
+    verify_buffer element = verify_buffer_of_one(call->operand, 1);
     if (reduces) {
         asked.op = verify_operation_make(call->operation);
+        asked.receive_type = element.type;
     }
     bool answer = collwise_objection(call->algorithm, &asked) == NULL;
     if (reduces) {
         verify_operation_free(call->operation, &asked.op);
     }
+    verify_buffer_free(&element);
     return answer;
 }
 

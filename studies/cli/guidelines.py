@@ -108,7 +108,7 @@ def guidelines(
     ),
     repair: bool = option("Measure again with the repairs.", default=True, names="--repair/--no-repair"),
     output: Path | None = option(
-        "Write the table for libcollwise and profiles (.prf) into this folder.", FOLDER, names="-o --output"
+        "Write the table for libcollwise and profiles (.prf) into this folder.", FOLDER, names="--output -o"
     ),
     figures: Path | None = option("Write a figure for each library and P into this folder.", FOLDER),
     csv: Path | None = option("Write every comparison to a CSV file.", NEW_FILE),

@@ -23,7 +23,7 @@ from collwise.studies.papers.hunold2018.tables import (
 )
 from collwise.validation.guidelines.checks import PATTERN
 
-SIZES = (8, 64, 512, 1024, 4096, 8192, 32768, 98304)
+SIZES = (8, 64, 512, 1024, 4096, 10_000, 32768, 98304)
 """Those of the paper, rounded so that they are whole numbers of doubles: it has 1 to 100000 bytes in figure 4."""
 
 

@@ -2,7 +2,8 @@
 
     .venv/bin/python docs/regenerate.py [PAGE...]
 
-Pages: algorithms, crosscheck, models, evaluation, validation, results, luo2020, whatif, applications, notebooks.
+Pages: algorithms, crosscheck, models, evaluation, validation, results, hunold2018, luo2020, whatif, applications,
+notebooks.
 
 Without names it writes all pages, which takes more than an hour, most of it for the evaluation of models, for a study's
 simulations of thousands of processes, and for measuring on test beds, which needs the right to create network
@@ -72,6 +73,7 @@ def main() -> int:
         "evaluation": lambda: write(DOCS / "evaluation.md", evaluation_page()),
         "validation": write_validation,
         "results": write_results,
+        "hunold2018": lambda: write_study("hunold2018"),
         "luo2020": lambda: write_study("luo2020"),
         "whatif": write_whatif,
         "applications": write_applications,

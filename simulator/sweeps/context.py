@@ -39,11 +39,13 @@ class Engine:
     has_library: bool = True
 
 
-def _smpi(collectives: str, experiments: str, own: Mapping[str, str] = MappingProxyType({})) -> Engine:
-    """SMPI with the programs of these names, and with algorithms of its own collectives by collective."""
+def _smpi(collectives: str, experiments: str, own: Mapping[str, str] = MappingProxyType({}), rules: str = "") -> Engine:
+    """SMPI with the programs of these names, own algorithms by collective, and rules of libcollwise."""
     return Engine(
         "smpi",
-        lambda platform, procs, context: SmpiRunner(platform, procs, context.simgrid, context.jobs, collectives, own),
+        lambda platform, procs, context: SmpiRunner(
+            platform, procs, context.simgrid, context.jobs, collectives, own, rules
+        ),
         lambda platform, procs, per_node, in_parallel, context: simulated_experiments(
             platform,
             procs,
@@ -63,20 +65,11 @@ SMPI_SELECTORS = ("ompi", "mpich", "mvapich2", "impi")
 """The selectors of SMPI, which choose the algorithms of its own collectives as these MPI libraries do."""
 SMPI_SELECTED = frozenset(
     [
-        "allgather",
-        "allgatherv",
-        "allreduce",
-        "alltoall",
-        "alltoallv",
-        "barrier",
-        "bcast",
-        "gather",
-        "reduce",
-        "reduce_scatter",
-        "scatter",
+        *("bcast", "gather", "scatter", "allgather", "allgatherv", "alltoall", "alltoallv", "reduce", "allreduce"),
+        *("reduce_scatter", "barrier"),
     ]
 )
-"""The collectives for which SMPI has several algorithms, among which selectors choose."""
+"""The collectives that the selectors choose for; of the others SMPI has one algorithm."""
 SCHEDULE = Engine(
     "schedule",
     lambda platform, procs, context: ScheduleRunner(platform, context.jobs, context.library),
@@ -94,6 +87,14 @@ def smpi_selecting(collectives: str | Iterable[str], selector: str) -> Engine:
     """
     names = [collectives] if isinstance(collectives, str) else sorted(SMPI_SELECTED.intersection(collectives))
     return _smpi("benchmark", "experiments", dict.fromkeys(names, selector))
+
+
+def smpi_as_library(selector: str, rules: str = "") -> Engine:
+    """SMPI as the MPI library that a selector stands for, in all collectives, with libcollwise following these rules.
+
+    Where a selector fails at a process count the program's own calls fail, too, and so do all cases.
+    """
+    return _smpi("benchmark", "experiments", dict.fromkeys(SMPI_SELECTED, selector), rules)
 
 
 @dataclass(frozen=True)

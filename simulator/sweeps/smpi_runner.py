@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import heapq
 import json
 import os
+import tempfile
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.installations import Installation, file_digest, smpi_installation
+from collwise.simulator.execution.interposed import LIBRARY, LibraryOptions, preloadable
 from collwise.simulator.execution.smpirun import SMPI_OPTIONS, run_smpi
 from collwise.simulator.execution.worklist import case_lines, worklist
 from collwise.simulator.limits import check_simulated_sizes
@@ -89,15 +94,18 @@ class SmpiRunner(Runner):
         jobs: int | None = None,
         program: str = "benchmark",
         own_algorithms: Mapping[str, str] = MappingProxyType({}),
+        rules: str = "",
     ) -> None:
         """`procs` is the largest process count that will be asked for; from 1024 on a newer SimGrid is preferred.
 
         `own_algorithms` are the algorithms of SMPI's own collectives, or the selectors that choose them, by collective.
+        With `rules`, the text of a table for libcollwise, that library is preloaded and replaces MPI's collectives.
         """
         self.platform = platform
         self.installation: Installation = smpi_installation(simgrid, procs)
         self._program = program
         self._own_algorithms = {f"smpi/{collective}": name for collective, name in own_algorithms.items()}
+        self._rules = rules
         self._jobs = jobs or os.cpu_count() or 1
         self._lock = threading.Lock()
         self._stop = threading.Event()
@@ -105,7 +113,11 @@ class SmpiRunner(Runner):
     @property
     def configuration(self) -> Configuration:
         """The configuration that the times depend on besides the case."""
-        return simulated_configuration(self.platform, self.installation, self._program, **self._own_algorithms)
+        details = dict(self._own_algorithms)
+        if self._rules:
+            details["rules"] = hashlib.sha256(self._rules.encode()).hexdigest()
+            details["libcollwise"] = file_digest(self.installation.program(LIBRARY))
+        return simulated_configuration(self.platform, self.installation, self._program, **details)
 
     def weight(self, case: Case) -> float:
         """The approximate number of messages."""
@@ -150,7 +162,10 @@ class SmpiRunner(Runner):
         procs = max(case.procs for case in cases)
         with self._lock:
             self.processes_started += 1
-        with worklist(case_lines(cases), lambda record: keep(_timing(cases, record))) as work:
+        with (
+            worklist(case_lines(cases), lambda record: keep(_timing(cases, record))) as work,
+            self._interposed() as environment,
+        ):
             run = run_smpi(
                 self.installation,
                 self.platform,
@@ -159,10 +174,23 @@ class SmpiRunner(Runner):
                 [work.file_name],
                 processes_per_node=cases[0].processes_per_node,
                 launcher_args=[f"--cfg={option}:{value}" for option, value in self._own_algorithms.items()],
+                environment=environment,
                 on_line=work.take,
                 stop=self._stop,
             )
         return f"{self.installation.label}: {run.problem}"
+
+    @contextlib.contextmanager
+    def _interposed(self) -> Iterator[dict[str, str]]:
+        """The environment in which libcollwise follows the rules; none without rules."""
+        if not self._rules:
+            yield {}
+            return
+        with tempfile.TemporaryDirectory(prefix="collwise-") as folder:
+            table = Path(folder, "rules")
+            table.write_text(self._rules, encoding="utf-8")
+            preloaded = preloadable(self.installation.program(LIBRARY), Path(folder))
+            yield {"LD_PRELOAD": preloaded, **LibraryOptions(table).environment}
 
 
 def _timing(cases: Sequence[Case], record: dict[str, Any]) -> Timing:

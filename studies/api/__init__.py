@@ -16,6 +16,8 @@ The public interface, for notebooks and scripts (docs/python.md has examples):
     model_tasks(collective, platform)      the cost model of tasks beside whole collectives
     tune_hierarchy(collective, platform)   the best configuration of a hierarchical collective for each n, p and m
     export(decisions, path)                rules that an MPI library reads
+    guidelines(library, collective)        performance guidelines that an MPI library violates, and their repair
+    check_decisions(tables, platform)      the same guidelines for decisions of ours, with better combinations
     application(name, platform, procs)     an application's time under several choices of collectives, a DataFrame
     whatif(platform, changes, collective)  which choices and times change with the platform
     whatif_sweep(platform, factors, ...)   the same over many factors, with cross-over points
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from collwise.arguments import platform, session
     from collwise.common.errors import CollwiseError, UsageError
     from collwise.decisions import Decisions, export, select
+    from collwise.guideline_checks import LibraryGuidelines, check_decisions, guidelines
     from collwise.hierarchy import model_tasks, time_tasks, tune_hierarchy
     from collwise.predictions import FittedModel, fit, predict
     from collwise.profiles import ProfileResult, achieved, profile
@@ -55,6 +58,7 @@ __all__ = [
     "CollwiseError",
     "Decisions",
     "FittedModel",
+    "LibraryGuidelines",
     "ProfileResult",
     "SweepResult",
     "UsageError",
@@ -62,9 +66,11 @@ __all__ = [
     "accuracy",
     "achieved",
     "application",
+    "check_decisions",
     "configurations",
     "export",
     "fit",
+    "guidelines",
     "live_map",
     "measure",
     "measure_adaptively",
@@ -90,6 +96,7 @@ _MODULES = {
     "arguments": ("platform", "session"),
     "common.errors": ("CollwiseError", "UsageError"),
     "decisions": ("Decisions", "export", "select"),
+    "guideline_checks": ("LibraryGuidelines", "check_decisions", "guidelines"),
     "hierarchy": ("model_tasks", "time_tasks", "tune_hierarchy"),
     "predictions": ("FittedModel", "fit", "predict"),
     "profiles": ("ProfileResult", "achieved", "profile"),

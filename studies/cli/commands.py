@@ -97,6 +97,10 @@ SECTIONS = {
             "Finds where linear gather and scatter are irregular.",
             needs="build --library=mpich:mpich --testbed:openmpi+testbed",
         ),
+        "guidelines": Command(
+            "Checks and repairs an MPI library's performance guidelines.",
+            needs="build --platform:smpi !--platform:openmpi --library=mpich:mpich --testbed:openmpi+testbed",
+        ),
         "gain": Command(
             "Measures a decision table's gain over Open MPI's own.",
             needs="build openmpi --platform:smpi --testbed:testbed",

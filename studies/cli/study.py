@@ -17,13 +17,14 @@ from collwise.studies.cli.output import print_json
 def study(
     name: str = argument(),
     output: Path | None = option("Folder. Default: results/NAME", PATH, names="-o --output"),
-    quick: bool = flag("Simulate fewer points if all of them take many minutes (luo2020, pjesivac2007)."),
+    quick: bool = flag("Simulate fewer points if all of them take many minutes (hunold2018, luo2020, pjesivac2007)."),
     simulation: options.SimulationOptions = options.SIMULATION,
     as_json: bool = options.JSON,
 ) -> None:
     """Runs the study NAME: executes its notebook in a fresh Jupyter kernel.
 
     \b
+    hunold2018    Hunold & Carpen-Amarie 2018: guidelines that libraries violate, on the paper's machines
     luo2020       Luo et al. 2020 (HAN): hierarchical collectives, their tasks and tuning (some 20 minutes)
     nuriyev2021   Nuriyev & Lastovetsky 2021 against its own data and simulation
     oflynn2009    O'Flynn 2009: models of a heterogeneous cluster, LMO among them

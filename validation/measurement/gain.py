@@ -129,12 +129,12 @@ def measure_gain(
         preloading = _preloading(target, table_file)
         procs = max(case.procs for case in cases)
         _check_readable(target, procs, (rules_file, Path(preloading["LD_PRELOAD"])), timeout_seconds)
-        reporting = _deciding(target, "report", "", {**preloading, "COLLWISE_REPORT": "1"})
-        _verify_algorithms(reporting, choices, timeout_seconds)
+        reporting = deciding(target, "report", "", {**preloading, "COLLWISE_REPORT": "1"})
+        verify_algorithms(reporting, choices, timeout_seconds)
         targets = {
-            DEFAULT: _deciding(target, DEFAULT, "none", {}),
-            RULES: _deciding(target, RULES, digest, rules_parameters(rules_file)),
-            LIBCOLLWISE: _deciding(target, LIBCOLLWISE, digest, preloading),
+            DEFAULT: deciding(target, DEFAULT, "none", {}),
+            RULES: deciding(target, RULES, digest, rules_parameters(rules_file)),
+            LIBCOLLWISE: deciding(target, LIBCOLLWISE, digest, preloading),
         }
         turns = [(number, way) for number in range(1, launches + 1) for way in WAYS]
         for done, (number, way) in enumerate(turns, 1):
@@ -249,7 +249,7 @@ def _check_readable(target: ExecutionTarget, procs: int, files: Sequence[Path], 
             )
 
 
-def _verify_algorithms(reporting: ModifiedTarget, choices: Mapping[Case, Choice], timeout_seconds: float) -> None:
+def verify_algorithms(reporting: ModifiedTarget, choices: Mapping[Case, Choice], timeout_seconds: float) -> None:
     """Makes one launch, whose times are dropped. Raises CollwiseError where a call does not run its algorithm."""
     once = Method(precision=Precision(1, 1))
     with (
@@ -273,7 +273,7 @@ def _rules_checks(rules_file: Path, choices: Mapping[Case, Choice], notes: Mappi
     return [check_rules(rules_file, one.collective, one.procs, one.message_bytes) for one in firsts.values()]
 
 
-def _deciding(target: ExecutionTarget, way: str, digest: str, environment: Mapping[str, str]) -> ModifiedTarget:
+def deciding(target: ExecutionTarget, way: str, digest: str, environment: Mapping[str, str]) -> ModifiedTarget:
     """The target with the decisions of that digest made in one of the ways."""
     return ModifiedTarget(target, {"decided_by": way, "decisions": digest}, environment=environment)
 

@@ -20,7 +20,7 @@ COLLWISE = [sys.executable, "-m", "collwise.studies"]
 
 
 def test_known_studies() -> None:
-    assert list(known_studies()) == ["luo2020", "nuriyev2021", "oflynn2009", "pjesivac2007", "whatif"]
+    assert list(known_studies()) == ["hunold2018", "luo2020", "nuriyev2021", "oflynn2009", "pjesivac2007", "whatif"]
 
 
 def test_help_names_every_study() -> None:

@@ -1,0 +1,157 @@
+"""Checks the performance guidelines of MPI libraries and of a selection of ours; writes docs/guidelines-results.md.
+
+    ./py benchmarks/guidelines.py [--store FILE] [--launches N]
+
+The four selectors of SMPI are simulated on Gros, Open MPI and MPICH are measured on this machine, which nothing else
+should use meanwhile. What the store has is not made again, and the times of the checks are then shorter.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import collwise
+from collwise.guideline_checks import LibraryGuidelines, Measuring
+from collwise.simulator.sweeps.context import SMPI_SELECTORS, SimulationContext
+from collwise.simulator.sweeps.method import Method, Precision
+from collwise.studies.figures.style import save
+from collwise.studies.reports import guidelines as report
+from collwise.studies.reports.markdown import markdown_table
+from collwise.validation.guidelines.checks import PATTERN
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+PLATFORM = "gros"
+SIMULATED_PROCS = 16
+MEASURED_SIZES = "8:32KiB:x16"
+REAL = ("openmpi", "mpich")
+MEASURED_PROCS = 4
+METHOD = Method(precision=Precision(10, 10), limit_seconds=0.1)
+TABLED = "bcast,gather,scatter,allgather,alltoall,reduce,allreduce,reduce_scatter_block,scan"
+TABLED_SIZES = "8KiB:512KiB:x8"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--store", type=Path, help="the SQLite file of timings; by default a new one")
+    parser.add_argument("--launches", type=int, default=6, help="launches of real libraries")
+    options = parser.parse_args()
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        collwise.session(options.store or Path(folder, "t.sqlite")) as context,
+    ):
+        found = checked(context, options.launches)
+        own = own_algorithms(context)
+    for one in found:
+        save(one.figure(), DOCS / "figures" / f"guidelines-{stem(one)}.png")
+    (DOCS / "guidelines-results.md").write_text(page(found, own, options.launches), encoding="utf-8")
+
+
+def checked(context: SimulationContext, launches: int) -> list[LibraryGuidelines]:
+    """All libraries, one after another."""
+    measuring = Measuring(METHOD, launches, lambda done, of: print(f"{done} of {of} launches", flush=True))
+    found = [
+        collwise.guidelines(selector, procs=SIMULATED_PROCS, platform=PLATFORM, context=context)
+        for selector in SMPI_SELECTORS
+    ]
+    for library in REAL:
+        found.append(
+            collwise.guidelines(library, "all", MEASURED_PROCS, MEASURED_SIZES, measuring=measuring, context=context)
+        )
+    return found
+
+
+def own_algorithms(context: SimulationContext) -> str:
+    """The check of a selection by simulation on the same platform."""
+    started = time.monotonic()
+    decisions = collwise.select(
+        TABLED, platform=PLATFORM, by="simulated", procs=SIMULATED_PROCS, sizes=TABLED_SIZES, one_choice=False, ppn=1,
+        context=context,
+    )  # fmt: skip
+    selected = time.monotonic() - started
+    found = collwise.check_decisions(decisions.tables, PLATFORM, context=context)
+    rows = [report.combination_row(one) for one in found.combinations]
+    others = [report.comparison_row(one) for one in found.checked.violations if one.kind != PATTERN]
+    lines = "".join(f"- {line}\n" for line in report.own_lines(found))
+    text = (
+        f"`select --by simulated` took {selected:.0f} s, the check {time.monotonic() - started - selected:.0f} s.\n\n"
+    )
+    if rows:
+        text += markdown_table(report.COMBINATION_COLUMNS, rows) + "\n"
+    if others:
+        text += markdown_table(report.COLUMNS[:-2], others) + "\n"
+    return text + lines
+
+
+def stem(one: LibraryGuidelines) -> str:
+    """The part of a file name that says which library it is; that of this machine has no name of the machine."""
+    library = one.result.library
+    return library.name if library.exact else library.title.split()[0].lower()
+
+
+def page(found: Sequence[LibraryGuidelines], own: str, launches: int) -> str:
+    """The text of the page."""
+    rows = [list(report.summary_row(one.result)) for one in found]
+    for row, one in zip(rows, found, strict=True):
+        if not one.result.library.exact:
+            row[1] = "this machine"
+    parts = [
+        "<!-- Written by benchmarks/guidelines.py; do not edit. -->\n# Guidelines: results\n\n",
+        "What [guidelines.md](guidelines.md) describes, run on the four selectors of SMPI on Gros, where an exact time "
+        "has to be 1 % shorter to be a violation, and on the installed Open MPI and MPICH with "
+        f"{MEASURED_PROCS} processes and {launches} launches of 10 repetitions, by the rank test. The latter share two "
+        "cores and communicate through shared memory, which is no cluster: their times are mostly the scheduler's, and "
+        "MPICH takes whole time slices of 8 ms for a call. The time of the check is "
+        "that of everything, repair and second run included.\n\n"
+        "On Gros sends cost the processors nothing, so that linear algorithms, such as those of SMPI's gatherv and "
+        "scatterv, look best for short messages: many violations there show this description.\n\n",
+        markdown_table(report.SUMMARY_COLUMNS, rows),
+        "\n",
+    ]
+    for one in found:
+        result = one.result
+        parts.append(f"\n## {result.library.title}\n\n")
+        parts.append("".join(f"- {line}\n" for line in one.summary()))
+        left = [
+            (*report.comparison_row(entry.violation), entry.reason) for entry in result.outcomes() if not entry.repaired
+        ]
+        if left:
+            parts.append("\nNot repaired:\n\n" + markdown_table((*report.COLUMNS[:-2], "reason"), left))
+        parts.append("\n" + greatest_table(one))
+        parts.append(f"\n![{result.library.title}](figures/guidelines-{stem(one)}.png)\n")
+    parts.append("\n## A selection of ours\n\n")
+    parts.append(
+        "The choices that `select --by simulated` makes among our algorithms on Gros, checked against the same "
+        "guidelines. Where one is broken, a combination of collectives is faster than every algorithm that it chose "
+        "from: these lack it. Times of parts are added.\n\n"
+    )
+    parts.append(own)
+    return "".join(parts)
+
+
+def greatest_table(one: LibraryGuidelines) -> str:
+    """The repair with the greatest gain of each collective."""
+    result = one.result
+    best = {}
+    for repair in result.repairs:
+        gain = result.gain(repair.call)
+        if repair.call.collective not in best or gain > best[repair.call.collective][1]:
+            best[repair.call.collective] = repair, gain
+    rows = [
+        (
+            name,
+            repair.call.procs,
+            report.format_size(repair.call.message_bytes),
+            repair.guideline.label,
+            f"x {gain:.2f}",
+        )
+        for name, (repair, gain) in best.items()
+    ]
+    return markdown_table(("collective", "P", "m", "largest gain by", "gain"), rows) if rows else "No repairs.\n"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,235 @@
+"""collwise guidelines: performance guidelines of MPI libraries, and their repair by mock-ups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+import collwise
+from collwise.common.errors import CollwiseError, UsageError, note
+from collwise.common.files import write_text
+from collwise.guideline_checks import (
+    RULES,
+    SIZES_TEXT,
+    LibraryGuidelines,
+    Measuring,
+    Rule,
+    checked_collectives,
+)
+from collwise.platforms import HostPlatform
+from collwise.simulator.sweeps.context import SMPI, SMPI_SELECTORS
+from collwise.simulator.sweeps.method import Method, Precision
+from collwise.studies.cli import options
+from collwise.studies.cli.declare import (
+    COUNTS,
+    FOLDER,
+    NEW_FILE,
+    PATH,
+    PLATFORM,
+    SIZES,
+    NamedChoice,
+    Parsed,
+    command,
+    group,
+    named_choices,
+    option,
+    refuse_options,
+)
+from collwise.studies.cli.output import print_json, print_table
+from collwise.studies.cli.target_options import TARGET, TargetOptions, target_from
+from collwise.studies.reports import guidelines as report
+from collwise.validation.guidelines.checks import PATTERN
+from collwise.validation.guidelines.criteria import CORRECTIONS
+from collwise.validation.guidelines.guideline import COLLECTIVES
+from collwise.validation.selection.decision_table import decisions_from
+
+_MEASURED = ("launches", "repetitions", "nrep", "alpha", "correction")
+
+
+def _rule(rule: str | None, share: float | None, alpha: float, correction: str) -> Rule:
+    return Rule(rule, None if share is None else share / 100, alpha, correction)
+
+
+RULE = group(
+    _rule,
+    rule=option(
+        "rank: a rank test over launches; share: faster by --share, by medians of medians. Default: rank, or share "
+        "where times are simulated.",
+        NamedChoice("rule", RULES),
+    ),
+    share=option(
+        "The least percentage by which the other must be faster. Default: 10 for share, 1 in simulation, 0 for rank.",
+        click.FloatRange(0, 100, max_open=True),
+    ),
+    alpha=option("The significance level of the rank test.", float, 0.05),
+    correction=option(
+        "For many comparisons: " + ", ".join(f"{name}: {title}" for name, title in CORRECTIONS.items()) + ".",
+        NamedChoice("correction", CORRECTIONS),
+        "bh",
+    ),
+)
+
+
+@command("guidelines --platform gros --selector ompi --collective allreduce,reduce --procs 16")
+def guidelines(
+    where: TargetOptions = TARGET,
+    platform: HostPlatform | None = option("Simulate SMPI's own collectives on this platform.", PLATFORM),
+    selectors: Sequence[str] | None = option(
+        f"With --platform: the libraries that SMPI stands for, of {', '.join(SMPI_SELECTORS)}. Default: all.",
+        named_choices("selector", SMPI_SELECTORS),
+        names="--selector",
+    ),
+    table: Path | None = option(
+        "With --platform: check the choices of this file instead (collwise select -o FILE).", PATH
+    ),
+    collectives: tuple[str, ...] = option(
+        f"Names by commas, or all: {', '.join(COLLECTIVES)}.",
+        Parsed("collectives", checked_collectives, lambda _: ("all", *COLLECTIVES)),
+        COLLECTIVES,
+        names="--collective",
+        show_default="all",
+    ),
+    procs: tuple[int, ...] | None = option(
+        "Process counts. Default: 4; of a table, those that it was made from.", COUNTS
+    ),
+    sizes: tuple[int, ...] | None = option(
+        f"Message sizes. Default: {SIZES_TEXT}; of a table, those that it was made from.", SIZES
+    ),
+    rule: Rule = RULE,
+    launches: int = option("Executions of MPI, whose medians are compared.", click.IntRange(2), 10),
+    repetitions: int = options.repetitions(20),
+    nrep: float | None = option(
+        "Instead repeat as often as one-byte messages take to this relative standard error (NREP): 0.01.",
+        float,
+        metavar="RSE",
+    ),
+    repair: bool = option("Measure again with the repairs.", default=True, names="--repair/--no-repair"),
+    output: Path | None = option(
+        "Write the table for libcollwise and profiles (.prf) into this folder.", FOLDER, names="--output -o"
+    ),
+    figures: Path | None = option("Write a figure for each library and P into this folder.", FOLDER),
+    csv: Path | None = option("Write every comparison to a CSV file.", NEW_FILE),
+    simulation: options.SimulationOptions = options.SIMULATION,
+    as_json: bool = options.JSON,
+) -> None:
+    """Checks the performance guidelines of MPI libraries, after Hunold & Carpen-Amarie 2018, and repairs violations.
+
+    A collective must not be slower than a mock-up of other collectives (GL1 to GL22), than itself on a larger message
+    (monotony), or than several calls on parts of the message (split-robustness). The fastest mock-up repairs a
+    violation: the benchmark then runs again under libcollwise. With --platform, libraries are those that SMPI's
+    selectors stand for; else a real one runs on this machine, hosts, a batch job's nodes or a test bed. With --table,
+    the choices of our own algorithms are checked, and combinations that are faster are listed.
+    """
+    if where.named and platform is not None:
+        raise UsageError("--platform simulates, and --library, --hosts, --launcher and --testbed measure; give one")
+    if platform is None and (selectors is not None or table is not None):
+        raise UsageError(f"{'--selector' if selectors is not None else '--table'} needs --platform NAME|FILE")
+    if table is not None:
+        refuse_options(("selectors", *_MEASURED, "repair", "output", "figures", "csv"), "libraries, not for --table")
+        assert platform is not None
+        with simulation.context() as context:
+            points = {"procs": procs, "sizes": sizes, "collectives": collectives, "context": context}
+            _check_table(table, platform, rule.criterion(exact=True).share, points, as_json)
+        return
+    if simulation.engine != SMPI.name:
+        raise UsageError(f"--engine {simulation.engine} has no library of its own; valid here, without --table: smpi")
+    asked = {"procs": procs or (4,), "sizes": sizes or SIZES_TEXT, "collective": collectives, "rule": rule}
+    problems: list[CollwiseError] = []
+    with simulation.context() as context:
+        shared: dict[str, Any] = {**asked, "repair": repair, "context": context}
+        if platform is not None:
+            refuse_options(_MEASURED, "real libraries")
+            found = _simulated(
+                selectors or SMPI_SELECTORS, {**shared, "platform": platform, "ppn": where.ppn}, problems
+            )
+        else:
+            method = Method(precision=Precision(1 if nrep else repetitions, repetitions), nrep=nrep)
+            measuring = Measuring(method, launches, lambda done, of: note(f"{done} of {of} launches"))
+            found = [collwise.guidelines(target_from(where), measuring=measuring, **shared)]
+    _write(found, output, figures, csv)
+    _show(found, as_json)
+    if problems:
+        raise problems[0]
+
+
+def _simulated(
+    selectors: Sequence[str], asked: dict[str, Any], problems: list[CollwiseError]
+) -> list[LibraryGuidelines]:
+    """The results of those selectors that run; what was wrong with the others is added to `problems`."""
+    found = []
+    for selector in selectors:
+        try:
+            found.append(collwise.guidelines(selector, **asked))
+        except UsageError:
+            raise
+        except CollwiseError as problem:
+            problems.append(problem)
+    return found
+
+
+def _check_table(table: Path, platform: HostPlatform, tolerance: float, asked: dict[str, Any], as_json: bool) -> None:
+    """Checks the choices of a file and shows what is broken; `asked` are other arguments of `check_decisions`."""
+    found = collwise.check_decisions(decisions_from(table), platform, tolerance=tolerance, **asked)
+    if as_json:
+        print_json(report.own_document(found))
+        return
+    if found.combinations:
+        title = f"{table} on {platform.title}: combinations that are faster than the table's choice"
+        print_table(
+            title,
+            report.COMBINATION_COLUMNS,
+            [report.combination_row(one) for one in found.combinations],
+            left=1,
+            keys=3,
+        )
+    others = [one for one in found.checked.violations if one.kind != PATTERN]
+    if others:
+        print_table(
+            "Monotony and split-robustness",
+            report.COLUMNS[:-2],
+            [report.comparison_row(one) for one in others],
+            left=1,
+            keys=4,
+        )
+    for line in report.own_lines(found):
+        click.echo(line)
+
+
+def _write(found: Sequence[LibraryGuidelines], output: Path | None, figures: Path | None, csv: Path | None) -> None:
+    if output is not None:
+        for one in found:
+            for file in one.write(output):
+                note(f"written: {file}")
+    if figures is not None:
+        from collwise.studies.figures.style import save
+
+        for one in found:
+            for procs in one.result.plan.procs:
+                save(one.figure(procs), figures / f"guidelines-{one.result.library.name}-{procs}.png")
+    if csv is not None:
+        write_text(csv, report.csv_text([record for one in found for record in report.comparison_records(one.result)]))
+
+
+def _show(found: Sequence[LibraryGuidelines], as_json: bool) -> None:
+    if as_json:
+        print_json([report.document(one.result) for one in found])
+        return
+    for one in found:
+        _print(one)
+    if len(found) > 1:
+        print_table("All libraries", report.SUMMARY_COLUMNS, [report.summary_row(one.result) for one in found], left=2)
+
+
+def _print(one: LibraryGuidelines) -> None:
+    result = one.result
+    title = f"{result.library.title}, {result.library.place}: violations ({result.plan.criterion.description})"
+    rows = report.violation_rows(result)
+    if rows:
+        print_table(title, report.COLUMNS, rows, left=1, keys=4)
+    else:
+        click.echo(f"{title}: none")
+    for line in one.summary():
+        click.echo(line)

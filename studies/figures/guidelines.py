@@ -1,0 +1,83 @@
+"""Times of a library's collectives, their mock-ups and the repaired library, relative to the default."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from collwise.common.units import format_size
+from collwise.studies.figures.style import MARKERS, PALETTE
+from collwise.validation.guidelines.checks import Call
+from collwise.validation.guidelines.criteria import Times
+from collwise.validation.guidelines.guideline import guidelines_of
+from collwise.validation.guidelines.workflow import GuidelinesResult
+
+_COLUMNS = 3
+# Points above this are left out, and the room above it is the legend's.
+_HIGHEST = 2.0
+_TOP = 3.1
+
+
+def guidelines_figure(found: GuidelinesResult, procs: int) -> Figure:
+    """Figure 4 of Hunold & Carpen-Amarie 2018: default, each mock-up and tuned, by collective and message size.
+
+    Bars of errors are from the least to the greatest launch. Points above twice the default are not shown.
+    """
+    names = list(found.plan.sizes)
+    rows = -(-len(names) // _COLUMNS)
+    figure, axes = plt.subplots(rows, _COLUMNS, figsize=(4.3 * _COLUMNS, 2.9 * rows), squeeze=False)
+    for axis, name in zip(axes.flat, names, strict=False):
+        _draw(axis, found, name, procs)
+    for axis in axes.flat[len(names) :]:
+        axis.set_visible(False)
+    figure.suptitle(f"{found.library.title}, {found.library.place}, P = {procs}: times relative to the default")
+    return figure
+
+
+def _draw(axis: Axes, found: GuidelinesResult, collective: str, procs: int) -> None:
+    sizes = list(found.plan.sizes[collective])
+    calls = [Call(collective, procs, size) for size in sizes]
+    axis.axhline(1.0, color="#999999", linewidth=2, label="default")
+    for number, guideline in enumerate(guidelines_of(collective)):
+        times = {call: found.mockups[guideline.name, call] for call in calls if (guideline.name, call) in found.mockups}
+        label = f"{guideline.label} ({guideline.name})"
+        _points(axis, calls, times, found.own, (PALETTE[number], MARKERS[number], label))
+    if found.tuned is not None:
+        tuned = found.tuned
+        _points(axis, calls, tuned.own, tuned.default, ("black", "x", "tuned"), joined=True)
+    axis.set_xticks(range(len(sizes)), [format_size(size) for size in sizes], rotation=60, fontsize=8)
+    axis.set_ylim(0, _TOP)
+    axis.set_yticks([0, 0.5, 1, 1.5, 2])
+    axis.set_title(collective, fontsize=10)
+    axis.legend(fontsize=7, loc="upper left")
+
+
+def _points(
+    axis: Axes,
+    calls: Sequence[Call],
+    times: Mapping[Call, Times],
+    default: Mapping[Call, Times],
+    style: tuple[str, str, str],
+    joined: bool = False,
+) -> None:
+    """Medians of launches relative to the default's, with bars from the least to the greatest."""
+    colour, marker, label = style
+    known = [
+        (place, times[call], default[call].seconds)
+        for place, call in enumerate(calls)
+        if call in times and times[call].medians and not math.isnan(default[call].seconds)
+    ]
+    known = [one for one in known if one[1].seconds <= _HIGHEST * one[2]]
+    if not known:
+        return
+    middle = [one.seconds / base for _, one, base in known]
+    below = [(one.seconds - min(one.medians)) / base for _, one, base in known]
+    above = [(max(one.medians) - one.seconds) / base for _, one, base in known]
+    axis.errorbar(
+        [place for place, _, _ in known], middle, [below, above], color=colour, marker=marker, label=label,
+        markersize=5, linestyle="-" if joined else "none", linewidth=1, elinewidth=0.8,
+    )  # fmt: skip

@@ -1,0 +1,98 @@
+"""What Hunold & Carpen-Amarie 2018 print: machines, violated guidelines and the gains that the text states.
+
+S. Hunold and A. Carpen-Amarie, "Autotuning MPI Collectives using Performance Guidelines", HPC Asia 2018. The curves of
+figures 4 to 6 are pictures only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+KIB = 2**10
+
+JUPITER, VSC_3, JUQUEEN = "jupiter", "vsc-3", "juqueen"
+OPENMPI, MVAPICH2, BG_MPI, INTEL = "Open MPI 2.1.0", "MVAPICH2-2.2", "IBM BG MPI", "Intel MPI 2017 (Update 2)"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A violation that the text states: the guidelines, any of which may be the one, and the message sizes.
+
+    `gain` is the default's time over the tuned one's, where the text has a number.
+    """
+
+    where: str
+    machine: str
+    library: str
+    nodes: int
+    per_node: int
+    collective: str
+    guidelines: tuple[str, ...]
+    least_bytes: int
+    most_bytes: int
+    words: str
+    gain: float | None = None
+
+
+_ANY_REDUCE = ("GL14", "GL15", "GL16")
+_ANY_GATHER = ("GL11", "GL12", "GL13")
+_ANY_ALLREDUCE = ("GL5", "GL6", "GL7")
+
+FINDINGS = (
+    Finding(
+        *("figure 4a", JUPITER, OPENMPI, 32, 1, "gather", ("GL12",), 1, 1024),
+        "the tuned version uses the gather mock-up up to 1024 bytes",
+    ),
+    Finding(
+        *("figure 4a", JUPITER, OPENMPI, 32, 1, "allreduce", _ANY_ALLREDUCE, 1, 100_000),
+        "can be significantly improved",
+    ),
+    Finding(
+        *("figure 4a", JUPITER, OPENMPI, 32, 1, "reduce", _ANY_REDUCE, 1024, 100_000),
+        "a large tuning potential for larger messages",
+    ),
+    Finding(
+        *("figure 4b", JUPITER, MVAPICH2, 32, 1, "reduce", _ANY_REDUCE, 32 * KIB, 32 * KIB),
+        "32 KiB: up to 180 us less, roughly 50 %", 2.0,
+    ),
+    Finding(
+        *("figure 4b", JUPITER, MVAPICH2, 32, 1, "gather", _ANY_GATHER, 32 * KIB, 32 * KIB),
+        "32 KiB: up to 400 us less, roughly 50 %", 2.0,
+    ),
+    Finding(
+        *("figure 4c, listing 2", JUQUEEN, BG_MPI, 64, 16, "allgather", ("GL1",), 1, 4096),
+        "gather + bcast for most sizes up to 4096 bytes, the default from 8192 bytes on",
+    ),
+    Finding(
+        *("figure 4c, listing 1", JUQUEEN, BG_MPI, 64, 16, "scatter", ("GL21",), 1, 1024),
+        "bcast for most sizes up to 1024 bytes",
+    ),
+    Finding(
+        *("listing 1", JUQUEEN, BG_MPI, 64, 16, "scatter", ("GL22",), 10_000, 10_000), "scatterv for 10000 bytes"
+    ),
+    Finding(
+        *("figure 4d", VSC_3, INTEL, 64, 16, "gather", _ANY_GATHER, 1, 100_000), "substantially improved",
+    ),
+    Finding(
+        *("figure 4d", VSC_3, INTEL, 64, 16, "reduce_scatter_block", ("GL19",), 1, 100_000),
+        "4x speed-up by allreduce", 4.0,
+    ),
+    Finding(
+        *("figure 4d", VSC_3, INTEL, 64, 16, "allreduce", ("GL5", "GL6"), 512, 1024),
+        "45x speed-up for 1024 bytes", 45.0,
+    ),
+    Finding(
+        *("section 4.4.1, figure 5", JUPITER, OPENMPI, 32, 16, "reduce", ("GL14",), 1, 1024 * KIB),
+        "the allreduce mock-up is faster over the entire range of message sizes",
+    ),
+    Finding(
+        *("section 4.4.2, figure 6", JUPITER, OPENMPI, 32, 16, "allreduce", ("GL7",), 1024, 1024 * KIB),
+        "reduce_scatter + allgather outperforms all algorithms of Open MPI",
+    ),
+)  # fmt: skip
+
+SCATTER_PROFILE = (
+    *((size, size, "scatter_as_bcast") for size in (1, 8, 32, 64, 100, 512, 1024)),
+    (10_000, 10_000, "scatter_as_scatterv"),
+)
+"""Listing 1: the profile of MPI_Scatter on JUQUEEN, 1024 processes."""

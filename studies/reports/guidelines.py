@@ -1,0 +1,269 @@
+"""Guidelines of MPI libraries: violations, repairs and gains for the terminal, for pages, as JSON and as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from collwise.common.units import counted, format_seconds, format_size
+from collwise.validation.guidelines.checks import KINDS, PATTERN, SPLIT, Comparison
+from collwise.validation.guidelines.criteria import RankTest
+from collwise.validation.guidelines.guideline import GUIDELINES
+from collwise.validation.guidelines.own_algorithms import UNCHECKED, Combination, OwnChecked
+from collwise.validation.guidelines.workflow import GuidelinesResult, Outcome
+
+COLUMNS = ("collective", "P", "m", "guideline", "default", "against", "its time", "ratio", "p", "afterwards")
+SUMMARY_COLUMNS = (
+    *("library", "place", "P", "calls", *(f"{kind} before" for kind in KINDS), *(f"{kind} after" for kind in KINDS)),
+    *("repaired", "largest gain", "time of the check"),
+)
+COMBINATION_COLUMNS = (
+    "collective",
+    "P",
+    "m",
+    "the table's choice",
+    "time",
+    "guideline",
+    "combination",
+    "its time",
+    "ratio",
+)
+
+
+def against(one: Comparison) -> str:
+    """What a call is compared with: 'gather + bcast', 'm = 64 KiB', '4 x 8 KiB'."""
+    if one.kind == PATTERN:
+        return GUIDELINES[one.guideline].label
+    size = format_size(one.other_bytes)
+    return f"{one.calls} x {size}" if one.kind == SPLIT else f"m = {size}"
+
+
+def violation_rows(found: GuidelinesResult) -> list[tuple[str, ...]]:
+    """A row of COLUMNS for each violation."""
+    outcomes = {(one.violation.guideline, one.violation.call): one for one in found.outcomes()}
+    return [_row(one, outcomes.get((one.guideline, one.call))) for one in found.before.violations]
+
+
+def _row(one: Comparison, outcome: Outcome | None) -> tuple[str, ...]:
+    p_value = one.verdict.p_value
+    return (
+        *comparison_row(one),
+        "-" if math.isnan(p_value) else f"{p_value:.2g}",
+        "-" if outcome is None else "repaired" if outcome.repaired else outcome.reason,
+    )
+
+
+def comparison_row(one: Comparison) -> tuple[str, ...]:
+    """The cells of a comparison, without those of the test and of repair."""
+    return (
+        one.call.collective,
+        str(one.call.procs),
+        format_size(one.call.message_bytes),
+        one.guideline,
+        format_seconds(one.time.seconds),
+        against(one),
+        format_seconds(one.other.seconds),
+        f"{one.ratio:.2f}",
+    )
+
+
+def summary_row(found: GuidelinesResult) -> tuple[str, ...]:
+    """The row of SUMMARY_COLUMNS of a library."""
+    before, checked = found.before.counts(), found.before.checked()
+    after = found.tuned.checked.counts() if found.tuned is not None else None
+    outcomes = found.outcomes()
+    greatest = found.greatest_gain()
+    gain = "-"
+    if greatest is not None:
+        call = greatest[0].call
+        gain = f"x {greatest[1]:.2f}: {call.collective}, {format_size(call.message_bytes)}"
+    return (
+        found.library.title,
+        found.library.place,
+        ", ".join(map(str, found.plan.procs)),
+        str(len(found.own)),
+        *(f"{before[kind]} of {checked[kind]}" for kind in KINDS),
+        *("-" if after is None else str(after[kind]) for kind in KINDS),
+        f"{sum(one.repaired for one in outcomes)} of {len(found.before.violations)}",
+        gain,
+        f"{found.seconds + (found.tuned.seconds if found.tuned is not None else 0.0):.0f} s",
+    )
+
+
+def summary_lines(found: GuidelinesResult) -> Iterator[str]:
+    """Sentences: violations before and after, the largest gain, mock-ups without use, failed calls, and the time."""
+    before, checked = found.before.counts(), found.before.checked()
+    yield "violations: " + ", ".join(f"{kind} {before[kind]} of {checked[kind]}" for kind in KINDS if checked[kind])
+    if found.tuned is not None:
+        after, outcomes = found.tuned.checked.counts(), found.outcomes()
+        text = ", ".join(f"{kind} {after[kind]}" for kind in KINDS if checked[kind])
+        yield f"with the repairs: {text}; {sum(one.repaired for one in outcomes)} of {len(outcomes)} repaired"
+        new = len({(one.guideline, one.call) for one in found.tuned.checked.violations}) - sum(
+            not one.repaired for one in outcomes
+        )
+        if new:
+            yield f"{counted(new, 'violation')} of the repaired library that the first check did not find"
+    greatest = found.greatest_gain()
+    if greatest is not None:
+        repair, gain = greatest
+        where = f"{repair.call.collective}, P = {repair.call.procs}, m = {format_size(repair.call.message_bytes)}"
+        yield f"largest gain: x {gain:.2f}, {where}, by {repair.guideline.label} ({repair.guideline.name})"
+    yield from _lack_of_launches(found)
+    for name, (count, first) in _unused(found).items():
+        yield f"the mock-up of {name} was not used for {counted(count, 'call')}: it {first}"
+    for what, error in found.failed.items():
+        yield f"{what} failed: {error}"
+    seconds = f"the check took {found.seconds:.1f} s"
+    yield seconds + (f", repairing {found.tuned.seconds:.1f} s" if found.tuned is not None else "")
+
+
+def _lack_of_launches(found: GuidelinesResult) -> Iterator[str]:
+    """Says how many launches a violation that stands alone takes, if there were fewer."""
+    criterion = found.plan.criterion
+    launches = max((len(one.medians) for one in found.own.values()), default=0)
+    if isinstance(criterion, RankTest) and found.before.comparisons:
+        most = max(sum(one.kind == kind for one in found.before.comparisons) for kind in KINDS)
+        needed = criterion.least_launches(most)
+        if launches < needed:
+            yield (
+                f"with {launches} launches the test finds no violation that stands alone among {most} comparisons; "
+                f"that takes {needed}"
+            )
+
+
+def _unused(found: GuidelinesResult) -> dict[str, tuple[int, str]]:
+    """For each guideline whose mock-up does not run the number of calls and the first reason."""
+    made: dict[str, tuple[int, str]] = {}
+    for (name, _), reason in found.unused.items():
+        count, first = made.get(name, (0, reason))
+        made[name] = count + 1, first
+    return made
+
+
+def comparison_records(found: GuidelinesResult) -> list[dict[str, Any]]:
+    """Every comparison as plain data, before and after repair."""
+    phases = {"before": found.before, **({"after": found.tuned.checked} if found.tuned is not None else {})}
+    return [
+        {
+            "library": found.library.title,
+            "place": found.library.place,
+            "phase": phase,
+            "kind": one.kind,
+            "guideline": one.guideline,
+            "collective": one.call.collective,
+            "procs": one.call.procs,
+            "message_bytes": one.call.message_bytes,
+            "seconds": one.time.seconds,
+            "against": against(one),
+            "against_seconds": one.other.seconds,
+            "p_value": one.verdict.p_value,
+            "violated": one.violated,
+        }
+        for phase, checked in phases.items()
+        for one in checked.comparisons
+    ]
+
+
+def document(found: GuidelinesResult) -> dict[str, Any]:
+    """A library's result as plain data."""
+    records = comparison_records(found)
+    for record in records:
+        del record["library"], record["place"]
+    greatest = found.greatest_gain()
+    return {
+        "library": found.library.title,
+        "place": found.library.place,
+        "criterion": found.plan.criterion.description,
+        "violations_before": found.before.counts(),
+        "violations_after": None if found.tuned is None else found.tuned.checked.counts(),
+        "largest_gain": None if greatest is None else {**vars(greatest[0].call), "gain": greatest[1]},
+        "check_seconds": found.seconds,
+        "repair_seconds": None if found.tuned is None else found.tuned.seconds,
+        "comparisons": records,
+        "repairs": [
+            {**vars(one.call), "guideline": one.guideline.name, "gain": found.gain(one.call)} for one in found.repairs
+        ],
+        "outcomes": [
+            {"guideline": one.violation.guideline, **vars(one.violation.call), "repaired": one.repaired,
+             "reason": one.reason}
+            for one in found.outcomes()
+        ],
+        "unused": [
+            {"guideline": name, **vars(call), "reason": reason} for (name, call), reason in found.unused.items()
+        ],
+        "failed": found.failed,
+        "rules": "" if found.tuned is None else found.tuned.rules,
+    }  # fmt: skip
+
+
+def csv_text(records: Sequence[dict[str, Any]]) -> str:
+    """Records of equal fields as CSV."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(records[0]) if records else [], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    return text.getvalue()
+
+
+def combination_row(one: Combination) -> tuple[str, ...]:
+    """The row of COMBINATION_COLUMNS."""
+    return (
+        one.call.collective,
+        str(one.call.procs),
+        format_size(one.call.message_bytes),
+        one.chosen.label,
+        format_seconds(one.seconds),
+        one.guideline.name,
+        " + ".join(_part(*part) for part in one.parts),
+        format_seconds(one.parts_seconds),
+        f"{one.seconds / one.parts_seconds:.2f}",
+    )
+
+
+def _part(collective: str, message_bytes: int, choice: Any) -> str:
+    return collective if choice is None else f"{collective} of {format_size(message_bytes)} ({choice.label})"
+
+
+def own_lines(found: OwnChecked) -> Iterator[str]:
+    """Sentences about the guidelines of a decision table."""
+    before, checked = found.checked.counts(), found.checked.checked()
+    yield "broken: " + ", ".join(f"{kind} {before[kind]} of {checked[kind]}" for kind in KINDS if checked[kind])
+    fastest = [name for name, source in found.parts_from.items() if source != "the table"]
+    if fastest:
+        yield f"without a table the fastest choice of the catalogue counts: {', '.join(sorted(fastest))}"
+    asked = {call.collective for call in found.chosen}
+    for name, reason in UNCHECKED.items():
+        if GUIDELINES[name].collective in asked:
+            yield f"{name} was not checked: {reason}"
+
+
+def own_document(found: OwnChecked) -> dict[str, Any]:
+    """The check of a decision table as plain data."""
+    return {
+        "broken": found.checked.counts(),
+        "checked": found.checked.checked(),
+        "combinations": [
+            {
+                **vars(one.call),
+                "choice": vars(one.chosen),
+                "seconds": one.seconds,
+                "guideline": one.guideline.name,
+                "parts": [
+                    {"collective": name, "message_bytes": size, "choice": None if choice is None else vars(choice)}
+                    for name, size, choice in one.parts
+                ],
+                "parts_seconds": one.parts_seconds,
+            }
+            for one in found.combinations
+        ],
+        "others": [
+            {"guideline": one.guideline, **vars(one.call), "seconds": one.time.seconds, "against": against(one),
+             "against_seconds": one.other.seconds}
+            for one in found.checked.violations
+            if one.kind != PATTERN
+        ],
+        "parts_from": dict(found.parts_from),
+    }  # fmt: skip

@@ -1,0 +1,121 @@
+"""collwise guidelines on the command line: in SMPI, on a real library, for a decision table, and wrong input."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from collwise.simulator.execution.interposed import LibraryOptions
+from collwise.studies.cli.main import main
+from collwise.validation.exports.pgmpi import parse_profile
+from collwise.validation.guidelines.guideline import GUIDELINES
+from tests.needs import each, needs
+
+Capture = pytest.CaptureFixture[str]
+
+
+def run(words: str, code: int = 0) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(words.split())
+    assert (ended.value.code or 0) == code
+
+
+@needs("smpi")
+def test_a_selector_is_repaired_in_simulation(tmp_path: Path, capsys: Capture) -> None:
+    """SMPI's own gather for Intel MPI is slower than its gatherv: a table and a profile repair it."""
+    asked = (
+        f"--platform gros --selector impi --collective gather,scatter --procs 5 --sizes 8,64,1KiB --store {tmp_path}/s"
+    )
+    run(f"guidelines {asked} --json -o {tmp_path}/out --csv {tmp_path}/all.csv --figures {tmp_path}/figures")
+    (found,) = json.loads(capsys.readouterr().out)
+    assert found["violations_before"]["pattern"] > 0
+    assert found["violations_after"]["pattern"] == 0
+    assert all(one["repaired"] for one in found["outcomes"] if one["guideline"] in GUIDELINES)
+    assert found["largest_gain"]["gain"] > 1.01
+    rules = tmp_path / "out" / "gros-impi.rules"
+    LibraryOptions(rules).check()
+    repaired = {(one["collective"], one["message_bytes"]) for one in found["repairs"]}
+    profiles = [parse_profile(file.read_text()) for file in (tmp_path / "out").glob("*.prf")]
+    assert {
+        (one.function[4:].lower(), size) for one in profiles for size in (8, 64, 1024) if one.lookup(size)
+    } == repaired
+    with (tmp_path / "all.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == len(found["comparisons"])
+    assert [path.name for path in (tmp_path / "figures").iterdir()] == ["guidelines-gros-impi-5.png"]
+
+
+@needs("smpi")
+def test_what_a_check_found_is_not_simulated_again(tmp_path: Path, capsys: Capture) -> None:
+    asked = f"guidelines --platform gros --selector ompi --collective scan --procs 4 --sizes 8,64 --store {tmp_path}/s"
+    run(asked)
+    first = capsys.readouterr().out
+    run(asked)
+    without_times = re.compile(r"the check took.*")
+    assert without_times.sub("", first) == without_times.sub("", capsys.readouterr().out)
+
+
+@needs("smpi")
+def test_a_selector_that_fails_does_not_hide_the_others(tmp_path: Path, capsys: Capture) -> None:
+    """SMPI's broadcast for Intel MPI fails on 8 processes, with which the program itself reads its cases."""
+    run(f"guidelines --platform gros --collective scan --procs 8 --sizes 8 --json --store {tmp_path}/s", 1)
+    shown = capsys.readouterr()
+    assert [one["library"].split()[1] for one in json.loads(shown.out)] == ["ompi", "mpich", "mvapich2"]
+    assert "SMPI's impi (Intel MPI): no call has a time" in shown.err
+
+
+@pytest.mark.parametrize("library", each("openmpi", "mpich"))
+def test_a_real_library(library: str, tmp_path: Path, capsys: Capture) -> None:
+    """Times of two launches prove nothing about violations, but everything runs, libcollwise included."""
+    asked = f"--library {library} --collective gather --procs 2 --sizes 8 --launches 2 --repetitions 3"
+    run(f"guidelines {asked} --rule share --share 0 --json --store {tmp_path}/s")
+    (found,) = json.loads(capsys.readouterr().out)
+    assert {one["guideline"] for one in found["comparisons"]} == {"GL11", "GL12", "GL13"}
+    assert all(one["seconds"] > 0 for one in found["comparisons"])
+    if found["violations_before"]["pattern"]:
+        assert "gather 2 2 8 gl1" in found["rules"]
+
+
+@needs("smpi")
+def test_a_decision_table_is_checked(tmp_path: Path, capsys: Capture) -> None:
+    """A linear allreduce is slower than the binomial reduction and broadcast of the catalogue."""
+    decisions = tmp_path / "decisions.json"
+    entry = {"algorithm": "linear", "segment_bytes": 0, "fanout": 0, "limit_bytes": 0, "from_bytes": 0}
+    table = {"format": "collwise decisions 3", "collective": "allreduce", "platform": "gros", "processes_per_node": 1}
+    decisions.write_text(json.dumps([{**table, "made_by": "hand", "rules": {"8": [entry]}}]))
+    run(f"guidelines --platform gros --table {decisions} --sizes 64KiB --json --store {tmp_path}/s")
+    found = json.loads(capsys.readouterr().out)
+    assert {one["guideline"] for one in found["combinations"]} <= {"GL5", "GL6", "GL7"}
+    best = min(found["combinations"], key=lambda one: one["parts_seconds"])
+    assert best["parts_seconds"] < 0.99 * best["seconds"]
+    assert [part["collective"] for part in best["parts"]] == [
+        part.collective for part in GUIDELINES[best["guideline"]].parts
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--selector ompi", "--selector needs --platform"),
+        ("--platform gros --library openmpi", "give one"),
+        ("--platform gros --selector opmi", "did you mean ompi"),
+        ("--collective barrier", "barrier has no guidelines; valid: all, allgather"),
+        ("--platform gros --rule rank", "simulated times are exact"),
+        ("--platform gros --launches 3", "--launches is for real libraries"),
+        ("--platform gros --table nothing.json --output out", "--output is for libraries"),
+        ("--platform gros --engine schedule", "--engine schedule has no library of its own"),
+        ("--alpha 2", "significance level 2"),
+    ],
+)
+def test_wrong_input_is_one_line(
+    words: str, message: str, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run(f"guidelines {words} --store {tmp_path}/s", 2)
+    error = capsys.readouterr().err
+    assert message in error
+    assert len(error.strip().splitlines()) == 1

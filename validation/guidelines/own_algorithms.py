@@ -1,0 +1,141 @@
+"""Guidelines for a decision table of our own algorithms.
+
+Where a choice is slower than the parts of a mock-up one after another, each by its best choice, their combination is a
+better algorithm than the catalogue's (Hunold & Carpen-Amarie 2018, section 4.4.2, found an allreduce this way).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from collwise.common.errors import UsageError
+from collwise.platforms import HostPlatform
+from collwise.simulator.sweeps.context import SimulationContext
+from collwise.simulator.timing import Case
+from collwise.validation.guidelines.checks import Call, Checked, check
+from collwise.validation.guidelines.criteria import Share, Times
+from collwise.validation.guidelines.guideline import GUIDELINES, REDUCE_LOCAL, Guideline, Part, guidelines_of
+from collwise.validation.selection.cases import candidates, case_of, cases
+from collwise.validation.selection.choice import Choice
+from collwise.validation.selection.decision_table import DecisionTable
+from collwise.validation.selection.defaults import SEGMENTS
+
+UNCHECKED = {"GL9": "its allgatherv has the root's block alone, and allgatherv is timed with equal blocks"}
+"""The guidelines that are left out, and why."""
+
+
+@dataclass(frozen=True)
+class Combination:
+    """Collectives one after another that are faster than the choice of a table, with the choice of each."""
+
+    guideline: Guideline
+    call: Call
+    chosen: Choice
+    seconds: float
+    parts: tuple[tuple[str, int, Choice | None], ...]
+    parts_seconds: float
+
+
+@dataclass(frozen=True)
+class OwnChecked:
+    """The guidelines checked for the choices of decision tables, and better combinations, the best of each call first.
+
+    `alone` says for each collective of a mock-up whether its choices come from a table ('the table') or are the
+    fastest of the catalogue ('the fastest').
+    """
+
+    checked: Checked
+    combinations: tuple[Combination, ...]
+    chosen: Mapping[Call, Choice]
+    parts_from: Mapping[str, str]
+
+
+def check_tables(
+    tables: Mapping[str, DecisionTable],
+    platform: HostPlatform,
+    procs: Sequence[int],
+    sizes: Mapping[str, Sequence[int]],
+    context: SimulationContext,
+    tolerance: float = 0.01,
+    segments: Sequence[int] = SEGMENTS,
+) -> OwnChecked:
+    """Checks the choices of tables, by collective, at these points; `sizes` are by collective.
+
+    Parts of mock-ups take the table's choices, where there is a table of their collective, else the fastest of the
+    catalogue. Raises UsageError where a table decides nothing, CollwiseError when a simulation fails.
+    """
+    per_node = {table.processes_per_node for table in tables.values()}
+    if len(per_node) > 1:
+        raise UsageError("the tables are for different numbers of processes per node")
+    (ppn,) = per_node
+    chosen = {
+        Call(name, count, size): table.choose(count, size)
+        for name, table in tables.items()
+        for count in procs
+        for size in sizes.get(name, ())
+    }
+    wanted = {call: [_case(call, choice, ppn)] for call, choice in chosen.items()}
+    mockups = [
+        (guideline, call)
+        for call in chosen
+        for guideline in guidelines_of(call.collective)
+        if guideline.name not in UNCHECKED
+    ]
+    for guideline, call in mockups:
+        for part in guideline.parts:
+            at = _call(part, call)
+            if part.collective != REDUCE_LOCAL and at not in wanted:
+                wanted[at] = _competing(tables, at, ppn, segments)
+    every = list(dict.fromkeys(case for found in wanted.values() for case in found))
+    timings = context.simulate(platform, every, f"{platform.name} guidelines").complete().timings
+    best = {call: min(found, key=lambda case: timings[case].seconds) for call, found in wanted.items()}
+    seconds = {call: timings[case].seconds for call, case in best.items()}
+    local = platform.reduce_seconds_per_byte
+    sums = {
+        (guideline.name, call): sum(
+            local * call.message_bytes if part.collective == REDUCE_LOCAL else seconds[_call(part, call)]
+            for part in guideline.parts
+        )
+        for guideline, call in mockups
+    }
+    own = {call: Times((seconds[call],)) for call in chosen}
+    checked = check(own, {key: Times((one,)) for key, one in sums.items()}, Share(tolerance))
+    combinations = tuple(
+        Combination(
+            GUIDELINES[one.guideline], one.call, chosen[one.call], one.time.seconds,
+            tuple(_part(part, one.call, best) for part in GUIDELINES[one.guideline].parts), one.other.seconds,
+        )
+        for one in checked.violations
+        if one.guideline in GUIDELINES
+    )  # fmt: skip
+    from_table = {
+        name: "the table" if name in tables else "the fastest" for name in {call.collective for call in wanted}
+    }
+    return OwnChecked(checked, combinations, chosen, from_table)
+
+
+def _call(part: Part, call: Call) -> Call:
+    return Call(part.collective, call.procs, part.message_bytes(call.procs, call.message_bytes))
+
+
+def _case(call: Call, choice: Choice, ppn: int) -> Case:
+    return case_of(call.collective, choice, call.procs, call.message_bytes, ppn)
+
+
+def _competing(tables: Mapping[str, DecisionTable], call: Call, ppn: int, segments: Sequence[int]) -> list[Case]:
+    """The case of the table's choice, or those of all choices where there is no table."""
+    if call.collective in tables:
+        try:
+            return [_case(call, tables[call.collective].choose(call.procs, call.message_bytes), ppn)]
+        except UsageError:
+            pass
+    return cases(call.collective, candidates(call.collective, segments), [call.procs], [call.message_bytes], ppn)
+
+
+def _part(part: Part, call: Call, best: Mapping[Call, Case]) -> tuple[str, int, Choice | None]:
+    at = _call(part, call)
+    if part.collective == REDUCE_LOCAL:
+        return part.collective, at.message_bytes, None
+    case = best[at]
+    return part.collective, at.message_bytes, Choice(case.algorithm, case.segment_bytes, case.fanout, case.limit_bytes)

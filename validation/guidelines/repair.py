@@ -1,0 +1,131 @@
+"""Repair of violated pattern guidelines: the fastest mock-up for each, as a table of libcollwise and as profiles."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from collwise.common.errors import UsageError, unknown_name
+from collwise.validation.exports.pgmpi import Profile, Range
+from collwise.validation.guidelines.checks import PATTERN, Call, Checked
+from collwise.validation.guidelines.guideline import GUIDELINES, Guideline
+
+
+@dataclass(frozen=True)
+class Repair:
+    """A call that violates guidelines, and the one whose mock-up is the fastest of those."""
+
+    call: Call
+    guideline: Guideline
+
+
+@dataclass(frozen=True)
+class RepairedRange:
+    """Message sizes from `first` to `last`, both included, that a mock-up replaces; all sizes checked between them."""
+
+    collective: str
+    procs: int
+    first: int
+    last: int
+    guideline: Guideline
+
+
+def repairs(checked: Checked) -> tuple[Repair, ...]:
+    """The repair of each call that violates a pattern guideline, in the order of calls."""
+    found: dict[Call, tuple[float, str]] = {}
+    for one in checked.violations:
+        if one.kind == PATTERN:
+            found[one.call] = min(
+                found.get(one.call, (one.other.seconds, one.guideline)), (one.other.seconds, one.guideline)
+            )
+    return tuple(Repair(call, GUIDELINES[guideline]) for call, (_, guideline) in sorted(found.items()))
+
+
+def ranges(found: Sequence[Repair], sizes: Mapping[str, Sequence[int]]) -> tuple[RepairedRange, ...]:
+    """Repairs of neighbouring sizes by one mock-up joined; `sizes` are those checked, ascending, by collective."""
+    made: list[RepairedRange] = []
+    for (collective, procs), group in itertools.groupby(found, key=lambda one: (one.call.collective, one.call.procs)):
+        before: RepairedRange | None = None
+        for one in group:
+            size = one.call.message_bytes
+            follows = before is not None and sizes[collective].index(before.last) + 1 == sizes[collective].index(size)
+            if before is not None and follows and before.guideline == one.guideline:
+                made[-1] = before = RepairedRange(collective, procs, before.first, size, one.guideline)
+            else:
+                before = RepairedRange(collective, procs, size, size, one.guideline)
+                made.append(before)
+    return tuple(made)
+
+
+def rules_text(found: Sequence[RepairedRange], processes_per_node: Mapping[int, int]) -> str:
+    """A table for libcollwise (`collwise run --table`) of these ranges only; empty if there are none.
+
+    It holds for the process counts and the processes per node, by process count, that were checked, and leaves all
+    other calls to MPI's own algorithms: rules apply up to the next larger number, so each has an end.
+    """
+    if not found:
+        return ""
+    lines = ["# Mock-ups where performance guidelines are violated, for collwise run --table:"]
+    lines.append("# collective procs processes_per_node message_bytes algorithm")
+    for collective, of_collective in itertools.groupby(found, key=lambda one: one.collective):
+        counts = {procs: list(group) for procs, group in itertools.groupby(of_collective, key=lambda one: one.procs)}
+        lines.append("")
+        for procs, group in counts.items():
+            per_node = processes_per_node[procs]
+            lines += [f"{collective} {procs} {per_node} {start} {what}" for start, what in _steps(group)]
+            lines.append(f"{collective} {procs} {per_node + 1} 0 default")
+            if procs + 1 not in counts:
+                lines.append(f"{collective} {procs + 1} 1 0 default")
+    return "\n".join(lines) + "\n"
+
+
+def _steps(group: Sequence[RepairedRange]) -> Iterator[tuple[int, str]]:
+    """The sizes from which on something else runs."""
+    end = 0
+    for one in group:
+        if one.first > end:
+            yield end, "default"
+        yield one.first, one.guideline.mockup.name
+        end = one.last + 1
+    yield end, "default"
+
+
+def profiles(found: Sequence[RepairedRange]) -> tuple[Profile, ...]:
+    """PGMPITuneLib's profile of each collective and process count with a repair."""
+    made = []
+    for (collective, procs), group in itertools.groupby(found, key=lambda one: (one.collective, one.procs)):
+        mine = list(group)
+        names = {
+            _identity(guideline): guideline.profile_name for guideline in dict.fromkeys(one.guideline for one in mine)
+        }
+        made.append(
+            Profile(
+                f"MPI_{collective.capitalize()}", procs, dict(sorted(names.items())),
+                tuple(Range(one.first, one.last, _identity(one.guideline)) for one in mine),
+            )
+        )  # fmt: skip
+    return tuple(made)
+
+
+def _identity(guideline: Guideline) -> int:
+    """The mock-up's number in a profile: its place among those of its collective, from 1 on."""
+    return [one for one in GUIDELINES.values() if one.collective == guideline.collective].index(guideline) + 1
+
+
+def ranges_of(profile: Profile) -> tuple[RepairedRange, ...]:
+    """The ranges of a profile that PGMPITuneLib wrote. Raises UsageError for a mock-up that the catalogue lacks."""
+    known = {
+        one.profile_name: one for one in GUIDELINES.values() if f"MPI_{one.collective.capitalize()}" == profile.function
+    }
+    if not known:
+        functions = dict.fromkeys(f"MPI_{one.collective.capitalize()}" for one in GUIDELINES.values())
+        raise unknown_name("function of a profile", profile.function, functions)
+    found = []
+    for one in profile.ranges:
+        name = profile.mockups[one.mockup]
+        if name not in known:
+            raise UsageError(f"{profile.function}: {unknown_name('mock-up', name, known)}")
+        guideline = known[name]
+        found.append(RepairedRange(guideline.collective, profile.procs, one.start, one.end, guideline))
+    return tuple(found)

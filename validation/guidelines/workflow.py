@@ -1,0 +1,187 @@
+"""The whole check of a library: times, guidelines, repair, and the same benchmark under the repaired library."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from collwise.common.errors import CollwiseError
+from collwise.simulator.timing import Case
+from collwise.validation.guidelines.checks import KINDS, PATTERN, Call, Checked, Comparison, check
+from collwise.validation.guidelines.criteria import Criterion, Times
+from collwise.validation.guidelines.guideline import GUIDELINES, guidelines_of
+from collwise.validation.guidelines.library import Library
+from collwise.validation.guidelines.repair import Repair, RepairedRange, ranges, repairs, rules_text
+from collwise.validation.selection.cases import builtin_cases, case_of
+from collwise.validation.selection.choice import Choice
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is checked: message sizes by collective, process counts, the criterion, and the kinds of guidelines."""
+
+    sizes: Mapping[str, Sequence[int]]
+    procs: Sequence[int]
+    criterion: Criterion
+    kinds: Sequence[str] = KINDS
+    repair: bool = True
+
+    def calls(self) -> list[Call]:
+        """All calls, in the order of collectives, process counts and sizes."""
+        return [
+            Call(name, procs, size)
+            for name, sizes in self.sizes.items()
+            for procs in self.procs
+            if procs > 1
+            for size in sizes
+        ]
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """The library with its repairs: both timed in turn, and what the guidelines say of it then.
+
+    `mockups` are their times under libcollwise.
+    """
+
+    rules: str
+    default: Mapping[Call, Times]
+    own: Mapping[Call, Times]
+    checked: Checked
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A violation, whether it is repaired, and if not, why."""
+
+    violation: Comparison
+    repaired: bool
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class GuidelinesResult:
+    """A library's times and its violations, before and after repair. `seconds` is how long the first check took.
+
+    `unused` are mock-ups that do not run, such as those whose buffers are too small, with the reason, by guideline and
+    call; `failed` are the problems of calls without a time.
+    """
+
+    library: Library
+    plan: Plan
+    own: Mapping[Call, Times]
+    mockups: Mapping[tuple[str, Call], Times]
+    before: Checked
+    repairs: tuple[Repair, ...]
+    ranges: tuple[RepairedRange, ...]
+    seconds: float
+    tuned: Tuned | None = None
+    unused: Mapping[tuple[str, Call], str] = field(default_factory=dict)
+
+    @property
+    def failed(self) -> dict[str, str]:
+        """The problems of calls without a time, by what was called."""
+        own = {f"{call.collective}, P = {call.procs}": one.error for call, one in self.own.items()}
+        mockups = {f"{name}, P = {call.procs}": one.error for (name, call), one in self.mockups.items()}
+        return {what: error for what, error in {**own, **mockups}.items() if error}
+
+    def gain(self, call: Call) -> float:
+        """The default's time over the tuned library's, of launches in turn; nan if there is none."""
+        if self.tuned is None or call not in self.tuned.own:
+            return math.nan
+        return self.tuned.default[call].seconds / self.tuned.own[call].seconds
+
+    def greatest_gain(self) -> tuple[Repair, float] | None:
+        """The repair with the greatest gain; None without repairs."""
+        gains = [(one, self.gain(one.call)) for one in self.repairs]
+        return max((entry for entry in gains if not math.isnan(entry[1])), key=lambda entry: entry[1], default=None)
+
+    def outcomes(self) -> tuple[Outcome, ...]:
+        """What became of every violation of before; empty if nothing was tuned."""
+        if self.tuned is None:
+            return ()
+        left = {(one.guideline, one.call): one for one in self.tuned.checked.violations}
+        used = {one.call: one.guideline for one in self.repairs}
+        return tuple(
+            Outcome(one, (one.guideline, one.call) not in left, self._reason(left, used, one))
+            for one in self.before.violations
+        )
+
+    def _reason(
+        self, left: Mapping[tuple[str, Call], Comparison], used: Mapping[Call, object], violation: Comparison
+    ) -> str:
+        still = left.get((violation.guideline, violation.call))
+        if still is None:
+            return ""
+        by = used.get(violation.call)
+        if violation.kind == PATTERN:
+            name = GUIDELINES[violation.guideline].label
+            return f"{name} is still faster, by {(1 - 1 / still.ratio) * 100:.0f} %"
+        if by is None:
+            return "no mock-up is faster for this call"
+        return "the fastest mock-up is still slower than that"
+
+
+def run(library: Library, plan: Plan) -> GuidelinesResult:
+    """Checks a library; with `plan.repair` also measures it again with its repairs, if there are any.
+
+    Raises CollwiseError if no call of the library has a time.
+    """
+    started = time.monotonic()
+    calls = plan.calls()
+    own_cases = {call: _own_case(library, call) for call in calls}
+    unused: dict[tuple[str, Call], str] = {}
+    mockup_cases: dict[tuple[str, Call], Case] = {}
+    for call in calls:
+        for guideline in guidelines_of(call.collective):
+            objection = guideline.mockup.objection(call.procs, call.message_bytes)
+            if objection:
+                unused[guideline.name, call] = objection
+            else:
+                mockup_cases[guideline.name, call] = _mockup_case(library, guideline.name, call)
+    found = library.times([*own_cases.values(), *mockup_cases.values()])
+    own = {call: found[case] for call, case in own_cases.items()}
+    mockups = {key: found[case] for key, case in mockup_cases.items()}
+    if own and not any(one.medians for one in own.values()):
+        raise CollwiseError(f"{library.title}: no call has a time; first: {next(iter(own.values())).error}")
+    before = check(own, mockups, plan.criterion, plan.kinds)
+    mended = repairs(before)
+    mended_ranges = ranges(mended, plan.sizes)
+    seconds = time.monotonic() - started
+    tuned = None
+    if plan.repair and mended:
+        tuned = _tune(library, plan, (mended, mended_ranges), own_cases, mockup_cases)
+    return GuidelinesResult(library, plan, own, mockups, before, mended, mended_ranges, seconds, tuned, unused)
+
+
+def _tune(
+    library: Library,
+    plan: Plan,
+    mended: tuple[Sequence[Repair], Sequence[RepairedRange]],
+    own_cases: Mapping[Call, Case],
+    mockup_cases: Mapping[tuple[str, Call], Case],
+) -> Tuned:
+    """Runs the benchmark again, by default and with the repairs, and checks the repaired library."""
+    started = time.monotonic()
+    chosen = {own_cases[one.call]: Choice(one.guideline.mockup.name) for one in mended[0]}
+    rules = rules_text(mended[1], {procs: library.processes_per_node(procs) for procs in plan.procs})
+    plain = list(own_cases.values())
+    default, repaired = library.times_in_turn(plain, [*plain, *mockup_cases.values()], rules, chosen)
+    own = {call: repaired[case] for call, case in own_cases.items()}
+    mockups = {key: repaired[case] for key, case in mockup_cases.items()}
+    checked = check(own, mockups, plan.criterion, plan.kinds)
+    again = {call: default[case] for call, case in own_cases.items()}
+    return Tuned(rules, again, own, checked, time.monotonic() - started)
+
+
+def _own_case(library: Library, call: Call) -> Case:
+    per_node = library.processes_per_node(call.procs)
+    return builtin_cases(call.collective, [call.procs], [call.message_bytes], per_node)[0]
+
+
+def _mockup_case(library: Library, guideline: str, call: Call) -> Case:
+    choice = Choice(GUIDELINES[guideline].mockup.name)
+    return case_of(call.collective, choice, call.procs, call.message_bytes, library.processes_per_node(call.procs))

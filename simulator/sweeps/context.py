@@ -62,19 +62,10 @@ SMPI_ALGORITHM_1 = _smpi("benchmark_algorithm_1", "experiments_algorithm_1")
 SMPI_SELECTORS = ("ompi", "mpich", "mvapich2", "impi")
 """The selectors of SMPI, which choose the algorithms of its own collectives as these MPI libraries do."""
 SMPI_SELECTED = frozenset(
-    [
-        "allgather",
-        "allgatherv",
-        "allreduce",
-        "alltoall",
-        "alltoallv",
-        "barrier",
-        "bcast",
-        "gather",
-        "reduce",
-        "reduce_scatter",
-        "scatter",
-    ]
+    (
+        *("allgather", "allgatherv", "allreduce", "alltoall", "alltoallv", "barrier", "bcast", "gather", "reduce"),
+        *("reduce_scatter", "scatter"),
+    )
 )
 """The collectives for which SMPI has several algorithms, among which selectors choose."""
 SCHEDULE = Engine(

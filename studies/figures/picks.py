@@ -31,7 +31,7 @@ class _Line(NamedTuple):
 
     label: str
     source: str
-    style: str
+    style: Any
     colour: str
     width: float
 

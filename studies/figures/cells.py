@@ -58,7 +58,9 @@ def borders(centres: Sequence[int]) -> Array:
 
 def places(centres: Sequence[int]) -> Array:
     """Where the centres of cells are on an axis with these `borders`."""
-    return np.arange(len(centres)) + 0.5 if len(centres) <= _MOST_EVEN else np.array(centres, dtype=float)
+    if len(centres) <= _MOST_EVEN:
+        return np.arange(len(centres), dtype=np.float64) + 0.5
+    return np.array(centres, dtype=np.float64)
 
 
 def cell_axis(axis: Axes, direction: str, centres: Sequence[int], labels: Mapping[int, str]) -> None:
@@ -110,9 +112,9 @@ def heat(
     lines: dict[str, Any] = {"edgecolors": "#DDDDDD", "linewidth": 0.6} if texts else {"linewidth": 0}
     axis.pcolormesh(across, upwards, np.ma.masked_invalid(values), cmap=chosen, norm=norm, **lines)
     for (i, j), text in texts.items():
-        at = tuple((edges[k] + edges[k + 1]) / 2 for edges, k in ((across, j), (upwards, i)))
+        x, y = (across[j] + across[j + 1]) / 2, (upwards[i] + upwards[i + 1]) / 2
         below = to_hex(chosen(norm(values[i, j]))) if np.isfinite(values[i, j]) else "#FFFFFF"
-        axis.text(*at, text, ha="center", va="center", fontsize=DIGITS_SIZE, color=ink(below))
+        axis.text(x, y, text, ha="center", va="center", fontsize=DIGITS_SIZE, color=ink(below))
 
 
 def percent_texts(slowdowns: Array) -> dict[tuple[int, int], str]:

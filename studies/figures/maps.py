@@ -160,7 +160,7 @@ def collective_maps(panels: Mapping[str, Mapping[tuple[str, int], float]], title
         source: np.array([[values.get((name, size), np.nan) for size in sizes] for name in collectives])
         for source, values in panels.items()
     }
-    timed = ~np.isnan([*cells.values()]).all(axis=0)
+    timed: NDArray[np.bool_] = np.any(np.isfinite([*cells.values()]), axis=0)
     figure, axes = panel_grid(len(panels), 0.3 * len(collectives) + 1.7, columns=2, width=0.46 * len(sizes) + 2.4)
     blanks = []
     for axis, (source, values) in zip(axes, cells.items(), strict=True):

@@ -31,7 +31,7 @@ class _Line(NamedTuple):
 
     label: str
     source: str
-    style: str
+    style: Any
     colour: str
     width: float
 
@@ -90,7 +90,7 @@ def _picks_figure(
         if number % columns:
             above.set_ylabel("")
             below.set_ylabel("")
-    handles = [Line2D([], [], linestyle=one.style, color=one.colour, lw=one.width, label=one.label) for one in lines]
+    handles = [Line2D([], [], ls=one.style, color=one.colour, lw=one.width, label=one.label) for one in lines]
     figure.legend(handles=[*handles, *_algorithm_keys(result, algorithms)], loc="outside right upper", fontsize=8.5)
     figure.suptitle(title, fontsize=11)
     return figure

@@ -35,6 +35,9 @@ _LIGHTEST = 0.55
 _MOST_DIGITS = 160
 """Cells of a heat map that have room for digits."""
 
+_FEW_COLUMNS = 10
+"""With more columns than this, digits are smaller."""
+
 _WORST_PERCENT = 100
 _MOST_LABELS = 12
 _LARGEST_RATIO = 16
@@ -255,9 +258,9 @@ def _heat(axis: Axes, values: Array, norm: Normalize, colours: str, digits: str)
         return
     for i, j in np.argwhere(np.isfinite(values)):
         colour = ink(to_hex(mesh.cmap(norm(values[i, j]))))
-        axis.text(
-            j + 0.5, i + 0.5, digits.format(values[i, j]), ha="center", va="center", fontsize=DIGITS_SIZE, color=colour
-        )
+        size = DIGITS_SIZE if values.shape[1] <= _FEW_COLUMNS else DIGITS_SIZE - 1.2
+        text = digits.format(values[i, j])
+        axis.text(j + 0.5, i + 0.5, text, ha="center", va="center", fontsize=size, color=colour)
 
 
 def _label_cells(axes: np.ndarray, procs: Sequence[int], message_bytes: Sequence[int]) -> None:

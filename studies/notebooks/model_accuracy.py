@@ -25,7 +25,7 @@ import collwise
 from collwise.studies.papers.study import Study
 
 here = Study()
-PLATFORM, COLLECTIVES, MODELS = "gros", "bcast,gather,allreduce", "hockney,critical_path"
+PLATFORM, COLLECTIVES, MODELS = "gros", "bcast,gather,reduce", "hockney,critical_path"
 PROCS, SIZES, SEGMENTS = "8,16", "8KiB:2MiB:x4", "8KiB,64KiB"
 
 # %% [markdown]

@@ -46,6 +46,6 @@ def test_own_cluster_says_how_much_depends_on_its_figures(tmp_path: Path) -> Non
 @needs("smpi")
 def test_model_accuracy_names_whom_to_trust(tmp_path: Path) -> None:
     results, page = executed("model_accuracy", tmp_path)
-    assert {one["collective"] for one in results["trusted"]} == {"bcast", "gather", "allreduce"}
+    assert {one["collective"] for one in results["trusted"]} == {"bcast", "gather", "reduce"}
     assert "SimGrid" in page
     assert len(results["conclusions"]) == 3

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from importlib.metadata import version as version_of
 
+from sphinx.application import Sphinx
+
 project = "collwise"
 author = "the authors of collwise"
+project_copyright = author
 version = release = version_of("collwise")
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_click", "sphinx_copybutton"]
 myst_enable_extensions = ["fieldlist"]
@@ -25,3 +28,14 @@ html_show_sourcelink = False
 copybutton_prompt_text = "$ "
 
 man_pages = [("commands", "collwise", "choose MPI collective algorithms before the hardware run", author, 1)]
+
+
+def setup(app: Sphinx) -> None:
+    """Leaves out the docstring of the package, which is a table for `help`."""
+
+    def without_table(_app: Sphinx, what: str, *rest: object) -> None:
+        lines = rest[-1]
+        if what == "module" and isinstance(lines, list):
+            lines.clear()
+
+    app.connect("autodoc-process-docstring", without_table)

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
 from collwise import arguments
 from collwise.arguments import Names, Numbers, PlatformLike
 from collwise.common.errors import UsageError, unknown_name
@@ -26,6 +24,7 @@ from collwise.validation.guidelines.workflow import GuidelinesResult, Plan, run
 from collwise.validation.selection.decision_table import DecisionTable
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
 
     from collwise.simulator.execution.targets import ExecutionTarget
@@ -45,6 +44,8 @@ class LibraryGuidelines:
 
     def frame(self) -> pd.DataFrame:
         """A row per comparison, before and after repair; `violated` says which are violations."""
+        import pandas as pd  # the help needs no DataFrames
+
         return pd.DataFrame(comparison_records(self.result))
 
     def summary(self) -> list[str]:

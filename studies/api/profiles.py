@@ -129,6 +129,16 @@ def achieved(before: str | Path, after: str | Path) -> pd.DataFrame:
 
     Returns a DataFrame with a row per collective, communicator and size: `ran`, what ran in the later run,
     `seconds_before` and `seconds_after` of the mean process, and `saving_seconds`. Raises UsageError for other files.
+
+    >>> import collwise
+    >>> row = '{"collective": "bcast", "communicator": "MPI_COMM_WORLD", "ranks": "0-15", "processes": 16, '
+    >>> row += '"processes_per_node": 1, "mpis_own": "no rule", "least_bytes": 1048576, "most_bytes": 2097151, '
+    >>> row += '"mean_bytes": 1048576, "calls": 100, "seconds": %s, "shortest_seconds": 0.3, "longest_seconds": 0.5}'
+    >>> text = '{"collwise_report": 1, "processes": 16, "seconds": 2.0, "rows": [' + row + "]}"
+    >>> for name, seconds in (("before.json", 0.4), ("after.json", 0.3)):
+    ...     _ = open(name, "w").write(text % seconds)
+    >>> collwise.achieved("before.json", "after.json").saving_seconds.round(3).tolist()
+    [0.1]
     """
     rows = achieved_between(read_profile(Path(before)), read_profile(Path(after)))
     return pd.DataFrame(

@@ -7,10 +7,9 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-import pandas as pd
 
 import collwise
 from collwise.common.errors import UsageError, note
@@ -33,6 +32,9 @@ from collwise.studies.cli.declare import (
 from collwise.studies.cli.output import print_json, print_table
 from collwise.validation.library_defaults.baselines import BASELINES
 from collwise.validation.selection.defaults import SEGMENTS_TEXT
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _MOST_ROWS = 40
 

@@ -13,9 +13,7 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.simulator.execution.mpirun import parameter_options
 from collwise.simulator.execution.targets import ExecutionTarget, ModifiedTarget
 from collwise.simulator.timing import Case
-from collwise.validation.hierarchy.space import WITHIN
-from collwise.validation.selection.cases import candidates
-from collwise.validation.selection.choice import Choice
+from collwise.validation.hierarchy.space import SIMULATED, WITHIN
 from collwise.validation.selection.slowdown import slowdown
 from collwise.validation.three_way.table import LABEL_SEPARATOR, POINT, distinguishable, predicted_by
 
@@ -30,22 +28,10 @@ def with_component(target: ExecutionTarget, name: str) -> ExecutionTarget:
     return ModifiedTarget(target, {"component": name}, launcher_args=parameter_options(COMPONENTS[name]))
 
 
-def hierarchical_choices(collective: str, segment_bytes: int) -> list[Choice]:
-    """Every hierarchical algorithm, in every way in which the processes of a node communicate, messages first."""
-    entries = [one for one in Catalogue.load().algorithms(collective) if one.by_node]
-    return [
-        choice
-        for within in range(len(WITHIN))
-        for one in entries
-        if within == 0 or one.count_parameter == "within"
-        for choice in candidates(collective, [segment_bytes], [one.name], {"within": within})
-    ]
-
-
 def can_be_simulated(case: Case) -> bool:
     """Whether engines can simulate it: neither memory that processes share nor MPI's own collectives within ours."""
     entry = Catalogue.load().algorithm(case.collective, case.algorithm)
-    return not entry.real_mpi_only and not (entry.count_parameter == "within" and case.fanout)
+    return not entry.real_mpi_only and not (entry.count_parameter == "within" and case.fanout not in SIMULATED)
 
 
 def with_kind(rows: pd.DataFrame) -> pd.DataFrame:

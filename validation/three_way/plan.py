@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
+from collwise.simulator.schedule.tasks import BY_SOCKET
 from collwise.simulator.timing import Case
+from collwise.validation.hierarchy.space import WITHIN
 from collwise.validation.selection.cases import builtin_cases, candidates, cases
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.defaults import SEGMENT_BYTES
 from collwise.validation.testbed.shape import TRANSPORTS, Shape
-from collwise.validation.three_way.kinds import hierarchical_choices
 
 COLLECTIVES = ("bcast", "gather", "scatter", "reduce", "allreduce", "allgather", "alltoall")
 
@@ -30,6 +32,22 @@ _FEW_MESSAGES, _FEW_BLOCKS = (8192, 65536, 524288), (2048, 16384, 65536)
 # With several processes on each node there are three times as many algorithms.
 _SHARED_NODES_MESSAGES, _SHARED_NODES_BLOCKS = (4096, 16384, 65536, 262144), (1024, 4096, 16384)
 _FEW_SHARED_NODES_MESSAGES, _FEW_SHARED_NODES_BLOCKS = (8192, 32768), (2048, 8192)
+
+
+def hierarchical_choices(collective: str, segment_bytes: int) -> list[Choice]:
+    """Every hierarchical algorithm, in every way in which the processes of a node communicate, messages first.
+
+    A test bed's nodes are one socket.
+    """
+    entries = [one for one in Catalogue.load().algorithms(collective) if one.by_node]
+    return [
+        choice
+        for within in range(len(WITHIN))
+        if within != BY_SOCKET
+        for one in entries
+        if within == 0 or one.count_parameter == "within"
+        for choice in candidates(collective, [segment_bytes], [one.name], {"within": within})
+    ]
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,9 @@ from collwise.validation.three_way.kinds import (
     can_be_simulated,
     choices_of_kind,
     component_table,
-    hierarchical_choices,
     ways_within,
 )
-from collwise.validation.three_way.plan import COLLECTIVES, usual_plan
+from collwise.validation.three_way.plan import COLLECTIVES, hierarchical_choices, usual_plan
 from collwise.validation.three_way.table import POINT, SCHEDULED, ours, table_of
 
 

@@ -85,7 +85,7 @@ SECTIONS = {
     "Measuring": {
         "measure": Command(
             "Measures our algorithms under Open MPI or MPICH.",
-            needs="build --library=mpich:mpich --testbed:openmpi+testbed",
+            needs="build --library=mpich:mpich --testbed:openmpi+testbed --engine=smpi:smpi",
         ),
         "import": Command("Reads times that were measured elsewhere.", needs="", where="import_times.import_times"),
         "results": Command("Lists, shows, exports and deletes stored times.", needs=""),
@@ -109,7 +109,7 @@ SECTIONS = {
     "Checking": {
         "verify": Command(
             "Runs every algorithm on real data and checks the results.",
-            needs="build !--library:smpi --library=smpi:smpi --library=openmpi:openmpi --library=mpich:mpich",
+            needs="build !--library:smpi --library=smpi:smpi --library=openmpi:openmpi --library=mpich:mpich --testbed:openmpi+testbed",  # noqa: E501
         ),
         "crosscheck": Command(
             "Compares our algorithms with SMPI's and Open MPI's own.",

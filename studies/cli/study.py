@@ -24,12 +24,15 @@ def study(
     """Runs the study NAME: executes its notebook in a fresh Jupyter kernel.
 
     \b
-    hunold2018    Hunold & Carpen-Amarie 2018: guidelines that libraries violate, on the paper's machines
-    luo2020       Luo et al. 2020 (HAN): hierarchical collectives, their tasks and tuning (some 20 minutes)
-    nuriyev2021   Nuriyev & Lastovetsky 2021 against its own data and simulation
-    oflynn2009    O'Flynn 2009: models of a heterogeneous cluster, LMO among them
-    pjesivac2007  Pješivac-Grbović et al. 2007: table, figures and claims (some 20 minutes on two cores)
-    whatif        another bandwidth for Gros: what changes, from where on and why, with sliders
+    hunold2018       Hunold & Carpen-Amarie 2018: guidelines that libraries violate, on the paper's machines
+    luo2020          Luo et al. 2020 (HAN): hierarchical collectives, their tasks and tuning (some 20 minutes)
+    nuriyev2021      Nuriyev & Lastovetsky 2021 against its own data and simulation
+    oflynn2009       O'Flynn 2009: models of a heterogeneous cluster, LMO among them
+    pjesivac2007     Pješivac-Grbović et al. 2007: table, figures and claims (some 20 minutes on two cores)
+    getting_started  which broadcast to use on Dahu, and what it gains over Open MPI as it is
+    model_accuracy   which model or simulation to trust, by collective and size
+    own_cluster      a cluster of one's own, from its description to rules
+    whatif           another bandwidth for Gros: what changes, from where on and why, with sliders
 
     Writes NAME.md with the narrative, tables and figures (PNG), NAME.json with the results, and the executed notebook
     NAME.ipynb.

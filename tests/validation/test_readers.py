@@ -126,7 +126,7 @@ def takes_or_refuses(reader: Reader, path: Path) -> None:
     assert "\n" not in said or path.suffix == ".toml"  # a platform has a line for each problem
 
 
-quick = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+quick = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.mark.parametrize("name", TEXTS)

@@ -104,7 +104,7 @@ def apart(tables: NetworkTables) -> NetworkTables:
     return replace(tables, class_of=np.arange(nodes), **changes)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.sampled_from([one for one in ALGORITHMS if one.name in ("ring", "linear", "pairwise", "linear_sync", "bruck")]),
     st.sampled_from(TOPOLOGIES),

@@ -126,7 +126,7 @@ def browser() -> Iterator[Browser]:
         try:
             socket = loop.run_until_complete(_connected(_page_of(Path(folder, "DevToolsActivePort"), process)))
             yield Browser(loop, socket)
-            socket.close()
+            loop.run_until_complete(_closed(socket))
         finally:
             process.terminate()
             process.wait(_PATIENCE_SECONDS)
@@ -135,6 +135,10 @@ def browser() -> Iterator[Browser]:
 
 async def _connected(address: str) -> WebSocketClientConnection:
     return await websocket_connect(address, max_message_size=_LARGEST_MESSAGE)
+
+
+async def _closed(socket: WebSocketClientConnection) -> None:
+    socket.close()
 
 
 def _page_of(port_file: Path, process: subprocess.Popen[bytes]) -> str:

@@ -182,9 +182,12 @@ def test_known_platforms() -> None:
         "grisou",
         "gros",
         "hcl16",
+        "jupiter",
+        "juqueen",
         "shaheen-ii",
         "slingshot-2048",
         "stampede2",
+        "vsc-3",
     ]
     assert {name: (len(load(name).hosts), load(name).default_processes_per_node) for name in known()} == {
         "boba": (32, 1),
@@ -193,6 +196,9 @@ def test_known_platforms() -> None:
         "shaheen-ii": (6174, 32),
         "slingshot-2048": (2048, 128),
         "stampede2": (1736, 48),
+        "jupiter": (36, 16),
+        "juqueen": (64, 16),
+        "vsc-3": (2000, 16),
         "exact": (8, 1),
         "exact-heterogeneous": (16, 1),
         "exact-sender": (8, 1),

@@ -123,4 +123,4 @@ def test_facts_are_recorded(make: Make) -> None:
     target = TestBed(make(switches=2, uplink_bits_per_second=1e7, ranks_per_node=2))
     expected = {"uplink_bits_per_second": "10000000", "switches": "2", "nodes": "3", "ranks_per_node": "2"}
     assert expected.items() <= target.facts.items()
-    assert target.name == "testbed-3x50M-2x10M"
+    assert target.name == "testbed-3x50M-2x10M-2ppn"

@@ -177,10 +177,10 @@ def _gained(tuning: Tuning, gains: Mapping[str, Sequence[Gain]]) -> str:
     if not ratios:
         return f"What is gained over {tuning.baseline.title} is not known: none of its choices was timed."
     return (
-        f"By simulated times, calls at the {len(ratios)} points compared take {tuning.baseline.title} untuned "
-        f"{geometric_mean(ratios):.2f} times as long as with the rules, on the geometric mean; at "
-        f"{sum(one > 1.1 for one in ratios)} points over 10 % longer, at {sum(one < 0.99 for one in ratios)} points "
-        f"over 1 % shorter. A gain of x 2 halves the time; a choice is close where the best other algorithm is less "
+        f"By simulated times, a call takes {geometric_mean(ratios):.2f} times as long under untuned "
+        f"{tuning.baseline.title} as with the rules (geometric mean of the {len(ratios)} points compared). At "
+        f"{sum(one > 1.1 for one in ratios)} points it takes over 10 % longer, at {sum(one < 0.99 for one in ratios)} "
+        f"points over 1 % less. A gain of x 2 halves the time; a choice is close where the best other algorithm is less "
         f"than {CLOSE * 100:.0f} % slower."
     )
 

@@ -180,8 +180,8 @@ def _gained(tuning: Tuning, gains: Mapping[str, Sequence[Gain]]) -> str:
         f"By simulated times, a call takes {geometric_mean(ratios):.2f} times as long under untuned "
         f"{tuning.baseline.title} as with the rules (geometric mean of the {len(ratios)} points compared). At "
         f"{sum(one > 1.1 for one in ratios)} points it takes over 10 % longer, at {sum(one < 0.99 for one in ratios)} "
-        f"points over 1 % less. A gain of x 2 halves the time; a choice is close where the best other algorithm is less "
-        f"than {CLOSE * 100:.0f} % slower."
+        "points over 1 % less. A gain of x 2 halves the time; a choice is close where the best other algorithm is "
+        f"less than {CLOSE * 100:.0f} % slower."
     )
 
 

@@ -131,16 +131,16 @@ def what_if_application(
     `baseline` is the library that decides by default. Processes of smaller communicators are placed as if they were the
     first ones. Raises UsageError for changes that cannot be made, and if the processes do not fit on a platform.
     """
-    new = changed(platform, changes)
+    places = [(platform, processes_per_node)]
+    if changes:
+        new = changed(platform, changes)
+        places.append((new.platform, new.processes_per_node or processes_per_node))
     timed, left_out = _can_be_timed(lines)
     if not timed:
         raise UsageError(f"no call of the report can be timed: {'; '.join(left_out)}")
     sides = []
     failed: list[Timing] = []
-    for where, per_node in (
-        (platform, processes_per_node),
-        (new.platform, new.processes_per_node or processes_per_node),
-    ):
+    for where, per_node in places:
         cases = {line: _candidates(line, per_node, segments, baseline) for line in timed}
         every = list(dict.fromkeys(case for mine in cases.values() for case in mine.values()))
         sweep = context.simulate(where, every, f"{where.name}: timing the run's collectives")
@@ -151,7 +151,7 @@ def what_if_application(
                 for line, mine in cases.items()
             }
         )
-    before, after = sides
+    before, after = sides[0], sides[-1]
     found = []
     for line in timed:
         tuned_before, tuned_after = _fastest(before[line]), _fastest(after[line])

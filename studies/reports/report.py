@@ -24,20 +24,19 @@ from collwise.studies.reports.tuning_sections import CLOSE, close_points, compar
 from collwise.validation.exports.formats import FORMATS
 from collwise.validation.openmpi.rules import openmpi_rules
 from collwise.validation.selection.collwise_rules import collwise_rules
-from collwise.validation.selection.consumers import COLLWISE, OPENMPI, consumers_of
+from collwise.validation.selection.consumers import COLLWISE, OPENMPI, RULES_VERSIONS, consumers_of
 from collwise.validation.selection.decision_table import DecisionTable
 from collwise.validation.selection.measured import Measurement, measured_platform, measurement_of
 from collwise.validation.selection.tuning import Gain, Tuning
 
-RULES_VERSIONS = ("4.1", "5.0")
 _INTRO = (
     "Times are simulated by {engine}. A choice is an algorithm and, where that cuts messages, a segment size. A "
     "slowdown is how much slower than the fastest choice it is, in percent; in tables it is in brackets, and shaded "
     "from 10 % on. '{baseline}' is what that library decides untuned, with the parameters that it ships."
 )
 _LOST = (
-    "Leave {} out of the rules: there {} untuned runs algorithms that not every consumer of these rules can be told, "
-    "and is faster on the mean. 'collwise select --for' makes rules for one consumer, with all that it can be told."
+    "Leave {} out of the rules: there untuned {} is faster on average, by algorithms that some consumer of these "
+    "rules does not have. 'collwise select --for' decides for one consumer, among all algorithms that it has."
 )
 _GAIN_COLUMNS = (
     "collective", "points", "gain, mean", "gain, largest", "slower than the default at", "close choices",

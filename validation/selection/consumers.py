@@ -19,11 +19,12 @@ def _versions() -> tuple[str, ...]:
 
 OPENMPI_VERSIONS = _versions()
 OPENMPI, COLLWISE = "openmpi", "collwise"
-_ALL_OPENMPI = tuple(f"openmpi-{version}" for version in OPENMPI_VERSIONS)
-CONSUMERS = (COLLWISE, *(name for name in _ALL_OPENMPI if name != "openmpi-4.0"))
-"""Those that every table of `report` and `demo` is made for: Open MPI 4.0 lacks algorithms that later ones gain by."""
+RULES_VERSIONS = ("4.1", "5.0")
+"""The versions of Open MPI that `report` and `demo` write rules for."""
+CONSUMERS = (COLLWISE, *(f"openmpi-{version}" for version in RULES_VERSIONS))
+"""Those that every table of `report` and `demo` is made for."""
 SMPI, PGMPI = "smpi", "pgmpi"
-ALL_CONSUMERS = (COLLWISE, *_ALL_OPENMPI, *LIBRARIES, SMPI)
+ALL_CONSUMERS = (COLLWISE, *(f"openmpi-{version}" for version in OPENMPI_VERSIONS), *LIBRARIES, SMPI)
 
 # Open MPI 4.0 compares datatype size times processes and ignores the count (mended by its pull requests 7758, 8048);
 # for scans all versions do.

@@ -10,11 +10,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import click
 import pytest
 
 from collwise.common.errors import UsageError
-from collwise.studies.cli.main import collwise, main
+from tests.command_line import read, run
 from tests.needs import needs
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -56,12 +55,6 @@ def commands(page: Path) -> Iterator[list[str]]:
                     yield words
 
 
-def run(*arguments: str) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(arguments)
-    assert not ended.value.code
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the platforms that commands on the pages name."""
@@ -82,21 +75,10 @@ def test_commands_on_the_pages_are_valid(page: Path, folder: Path, monkeypatch: 
     monkeypatch.chdir(folder)
     for words in commands(page):
         try:
-            read(words)
+            assert read(words).name in words
         except UsageError as problem:
             if "exists already" not in str(problem):  # Some commands write the very files that others read.
                 raise
-
-
-def read(words: list[str]) -> None:
-    """Reads the words as a command line, without running the command."""
-    context = collwise.make_context("collwise", words)
-    command: click.Command = collwise
-    while isinstance(command, click.Group):
-        remaining = [*context._protected_args, *context.args]
-        found, inner, rest = command.resolve_command(context, remaining)
-        assert inner is not None
-        command, context = inner, inner.make_context(found, rest, parent=context)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ from pathlib import Path
 import click
 import pytest
 
-from collwise.studies.cli.main import collwise, main
+from collwise.studies.cli.main import collwise
+from tests.command_line import read, run
 from tests.needs import needs
 
 # Examples that make what others read, in this order.
@@ -65,12 +66,6 @@ def example_of(name: str) -> list[str]:
     return shlex.split(words)
 
 
-def run(*arguments: str) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(arguments)
-    assert not ended.value.code
-
-
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with everything that examples read, made by examples as far as they do."""
@@ -119,13 +114,7 @@ def test_the_other_examples_are_read(name: str, folder: Path) -> None:
     for path in folder.glob("*.toml"):
         if path.name in example_of(name) and name in FIRST:
             path.unlink()
-    context = collwise.make_context("collwise", example_of(name))
-    command: click.Command = collwise
-    while isinstance(command, click.Group):
-        remaining = [*context._protected_args, *context.args]
-        found, inner, rest = command.resolve_command(context, remaining)
-        assert inner is not None
-        command, context = inner, inner.make_context(found, rest, parent=context)
+    command = read(example_of(name))
     assert command is COMMANDS[name] or not name or isinstance(COMMANDS[name], click.Group)
 
 

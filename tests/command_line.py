@@ -1,0 +1,27 @@
+"""Command lines, as tests call and read them."""
+
+from __future__ import annotations
+
+import click
+import pytest
+
+from collwise.studies.cli.main import collwise, main
+
+
+def run(*arguments: str) -> None:
+    """Runs a command, which has to succeed."""
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert not ended.value.code
+
+
+def read(words: list[str]) -> click.Command:
+    """The command that the words call, whose options have been read without running it."""
+    context = collwise.make_context("collwise", words)
+    command: click.Command = collwise
+    while isinstance(command, click.Group):
+        remaining = [*context._protected_args, *context.args]
+        found, inner, rest = command.resolve_command(context, remaining)
+        assert inner is not None
+        command, context = inner, inner.make_context(found, rest, parent=context)
+    return command

@@ -367,8 +367,8 @@ static void run_reduce_scatter_block(const collwise_algorithm *algorithm, const 
     run_reduce_scatter_by(algorithm, call, with, NULL);
 }
 
-/* Of allreduce, scan and reduce_scatter_block: in the program's own buffers unless their type has holes, or a
- * reduce_scatter_block is in place, whose result is smaller than its operand. */
+/* Runs a mock-up of allreduce, scan or reduce_scatter_block, in the program's own buffers unless their type has holes,
+ * or a reduce_scatter_block is in place, whose result is smaller than its operand. */
 static void run_mock_up(const collwise_algorithm *algorithm, const collwise_call *call) {
     int procs = collwise_size_of(call->comm), in_place = call->send == MPI_IN_PLACE;
     collwise_operation op = collwise_operation_of(call->op, call->receive_type, call->comm);

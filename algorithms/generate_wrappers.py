@@ -191,7 +191,7 @@ class Function:
 
     @property
     def is_persistent(self) -> bool:
-        """Whether it belongs to MPI 4."""
+        """Whether the function makes a persistent request, as MPI 4 has them."""
         return self.name.endswith("_init")
 
 

@@ -67,7 +67,7 @@ void collwise_pad(const collwise_padded *padded, const char *vector) {
 collwise_memory collwise_extra_memory(const collwise_algorithm *algorithm, size_t message_bytes, size_t element_bytes,
                                       int procs) {
     size_t count = (size_t)procs, chunk = collwise_chunk_elements(element_bytes) * element_bytes;
-    /* What the paper's n counts: what a process has in its send buffer. */
+    /* The paper's n counts the bytes in a process's send buffer. */
     int is_of_all = algorithm->kind == COLLWISE_SCATTER || algorithm->kind == COLLWISE_REDUCE_SCATTER_BLOCK;
     size_t n = message_bytes * (is_of_all ? count : 1), over = n % (count * element_bytes);
     size_t padding = over == 0 ? 0 : count * element_bytes - over;

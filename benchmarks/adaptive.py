@@ -115,12 +115,12 @@ def grid_cases() -> list[Case]:
 
 
 def machine_seconds(grid: Mapping[Case, Timing]) -> float:
-    """What the full grid took: its repetitions, also the untimed ones, and one launch."""
+    """The machine time of the full grid: all repetitions, also the untimed ones, and one launch."""
     return LAUNCH_SECONDS + sum((one.repetitions + USUAL_METHOD.warmup) * one.seconds for one in grid.values())
 
 
 def losses(found: dict[str, Any], grid: Mapping[Case, Timing], by: str = "median_seconds") -> list[float]:
-    """What each choice loses by the grid's medians, or means, against the best of them."""
+    """The loss of each choice against the best, by the medians, or means, of the grid."""
     times: dict[tuple[str, int, int], dict[tuple[str, int], float]] = {}
     for case, one in grid.items():
         here = times.setdefault((case.collective, case.procs, case.message_bytes), {})

@@ -11,10 +11,8 @@ author = "the authors of collwise"
 project_copyright = author
 version = release = version_of("collwise")
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_click", "sphinx_copybutton"]
-myst_enable_extensions = ["fieldlist"]
 myst_heading_anchors = 4
 exclude_patterns = ["*.py"]
-nitpicky = False
 # Blocks of code without a language are shown as they are.
 highlight_language = "none"
 suppress_warnings = ["myst.header"]

@@ -1,4 +1,4 @@
-/* What Open MPI's Fortran functions need. They call PMPI's functions in C, so the library has its own of each
+/* Conversions for Open MPI's Fortran functions. These call PMPI's functions in C, so the library has its own of each
  * collective, for mpif.h, the module mpi, and mpi_f08, whose functions call ompi_*_f. MPICH's Fortran functions call
  * those of C by the names that the library has. Where Fortran's integers are not C's, programs get Open MPI's own
  * collectives. */

@@ -1,5 +1,5 @@
-/* What algorithms ask of MPI in every call, answered from what is known already. The linker replaces these functions
- * in libcollwise (--wrap): a short call takes less time than the questions would. */
+/* Functions that answer what algorithms ask of MPI in every call from what is known already. The linker puts them in
+ * place of MPI's in libcollwise (--wrap): a short call takes less time than the questions would. */
 #include "fast_path.h"
 
 #ifndef SMPI_SHARED_MALLOC

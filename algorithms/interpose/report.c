@@ -17,8 +17,8 @@ static void *allocate(size_t bytes) {
 
 /* --- The processes of a communicator ------------------------------------------------------------------------------ */
 
-/* For each process the lowest rank on its node. SMPI's allgather has all P^2 messages under way at once, so this is a
- * gather and a broadcast. Freed with free(). */
+/* Returns the lowest rank on the node of each process. SMPI's allgather has all P^2 messages under way at once, so this
+ * is a gather and a broadcast. Freed with free(). */
 static int *nodes_of_world(int procs) {
     int label, *nodes = allocate((size_t)procs * sizeof *nodes);
     MPI_Comm node;

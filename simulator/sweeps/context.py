@@ -65,8 +65,17 @@ SMPI_SELECTORS = ("ompi", "mpich", "mvapich2", "impi")
 """The selectors of SMPI, which choose the algorithms of its own collectives as these MPI libraries do."""
 SMPI_SELECTED = frozenset(
     [
-        *("bcast", "gather", "scatter", "allgather", "allgatherv", "alltoall", "alltoallv", "reduce", "allreduce"),
-        *("reduce_scatter", "barrier"),
+        "bcast",
+        "gather",
+        "scatter",
+        "allgather",
+        "allgatherv",
+        "alltoall",
+        "alltoallv",
+        "reduce",
+        "allreduce",
+        "reduce_scatter",
+        "barrier",
     ]
 )
 """The collectives that the selectors choose for; of the others SMPI has one algorithm."""

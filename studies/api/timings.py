@@ -173,8 +173,8 @@ def measure_adaptively(
     Parameters: as for `measure`, where `collective` may also be several; `goal`, when to stop
     (validation.adaptive.goal.Goal); `platform`, on which the context's engine predicts times, and `model`, which
     predicts some as well: without both, nothing is known beforehand; `method`, how times are taken, and how often the
-    full grid would repeat them; `context`, see `session`; `on_round` is told each round's number, cases and the seconds
-    spent before.
+    full grid would repeat them; `context`, see `session`; `on_round`, a function that is called before each round with
+    its number, its number of cases and the seconds spent so far.
 
     Returns the choices found, what they are expected to lose, and what was saved. The times are in the store as one
     measurement, by which `select` decides; a search that was stopped resumes from there.

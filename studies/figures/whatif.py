@@ -55,7 +55,7 @@ def whatif_figure(found: WhatIf, title: str) -> Figure:
     for axis, best in ((before, found.before.best), (after, found.after.best)):
         _choice_cells(axis, best, used, choices)
     for i, j in np.argwhere(found.changes_choice):
-        # On a patch of its own, so that it can be told from a hatch.
+        # White with a black edge, the dot stands out from every colour and hatch.
         after.plot(j + 0.5, i + 0.5, "o", markersize=6, color="#FFFFFF", markeredgecolor="#000000", markeredgewidth=1.5)
     before.set_title("best choice before")
     after.set_title("best choice after (dots: another one)")

@@ -58,6 +58,13 @@ _MOST_MESSAGES = 300_000
 _KIND_BITS, _EVENT = 28, 9
 """The kind of a comparison is in its upper bits (`compared` in simulator/schedule/play.h); that of an event."""
 
+_WORDS = 2
+"""Operations for each message: its send and its receive."""
+
+_FIRST_SHARE, _MOST_SHARE, _FURTHER = 1 / 64, 1 / 3, 1.2
+"""Of a case: what is recorded first to see whether it takes too long, and at most; and how much further than the time
+suggests."""
+
 _EXACT = 1e-12
 """Relative to the whole time: differences by rounding."""
 
@@ -107,6 +114,26 @@ def least_seconds(case: Case, tables_of: TablesOf) -> float:
     except UsageError:
         return 0.0
     return schedule.own_seconds(tables_of(schedule.sizes))
+
+
+def begins_longer(
+    case: Case, tables_of: TablesOf, most_seconds: float, messages: float, node_of: NodeOf = None
+) -> bool:
+    """Whether the beginning of a case shows that it takes longer than that; `messages` is about how many it has.
+
+    First little of it is recorded, then as much as the time suggests in which that is played.
+    """
+    share = _FIRST_SHARE
+    while share <= _MOST_SHARE:
+        try:
+            begin = Schedule(case, node_of, most_words=math.ceil(share * _WORDS * messages / case.procs))
+        except UsageError:
+            return False
+        reached = begin.begins_longer(tables_of(begin.sizes), most_seconds)
+        if reached > most_seconds:
+            return True
+        share *= max(2.0, _FURTHER * most_seconds / reached) if reached > 0 else math.inf
+    return False
 
 
 def play_case_on_many(case: Case, networks: Sequence[TablesOf], node_of: NodeOf = None) -> list[Played]:

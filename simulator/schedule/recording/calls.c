@@ -38,6 +38,9 @@ static void collect(void *data, size_t bytes, int source) {
         recording_wait_for_others(recording_now);
     }
     own_data **item = find_own_data(source), *found = *item;
+    if (found == NULL && recording_now->most_words > 0) {
+        recording_cut(recording_now);
+    }
     if (found == NULL || found->bytes != bytes) {
         recording_fail(recording_now,
                        "process %d's control flow depends on data of process %d that it does not have yet",

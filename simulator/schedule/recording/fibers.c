@@ -53,8 +53,8 @@ static void resume(recording *to, fiber *resumed) {
  * anything. */
 static int resume_fibers(recording *to) {
     uint64_t changes = to->changes;
-    for (size_t i = 0; to->idle < to->fiber_count && i < to->fiber_count; i++) {
-        if (to->progress_of[to->fibers[i].rank] != RECORDED && !to->fibers[i].awaits_messages) {
+    for (size_t i = 0; (to->idle < to->fiber_count || to->stops) && i < to->fiber_count; i++) {
+        if (to->progress_of[to->fibers[i].rank] != RECORDED && (!to->fibers[i].awaits_messages || to->stops)) {
             resume(to, &to->fibers[i]);
         }
     }
@@ -71,16 +71,30 @@ static int resume_next(recording *to) {
     return rank >= 0;
 }
 
+/* Lets processes go on. If none can, they wait for ever, or for one that was cut. */
+static void resume_any(recording *to, int waiting) {
+    if (resume_fibers(to) || resume_next(to)) {
+        return;
+    }
+    if (to->most_words == 0) {
+        recording_fail(
+            to, "process %d waits for ever for processes that do not split a communicator with it or send it nothing",
+            waiting);
+    }
+    to->stops = 1;
+}
+
 /* The process can go on only after something has changed. */
 void recording_wait_for_others(recording *to) {
     if (to->running != NULL) {
         process *now = to->now;
         swapcontext(&to->running->context, &to->resumes);
         to->now = now;
-    } else if (!resume_fibers(to) && !resume_next(to)) {
-        recording_fail(
-            to, "process %d waits for ever for processes that do not split a communicator with it or send it nothing",
-            to->now->rank);
+    } else {
+        resume_any(to, to->now->rank);
+    }
+    if (to->stops) {
+        recording_cut(to);
     }
 }
 
@@ -101,15 +115,18 @@ void recording_wait_for_messages(recording *to) {
 void recording_finish_fibers(recording *to) {
     for (size_t i = 0; i < to->fiber_count; i++) {
         while (to->progress_of[to->fibers[i].rank] != RECORDED) {
-            if (!resume_fibers(to) && !resume_next(to)) {
-                recording_fail(
-                    to,
-                    "process %d waits for ever for processes that do not split a communicator with it or send it "
-                    "nothing",
-                    to->fibers[i].rank);
-            }
+            resume_any(to, to->fibers[i].rank);
         }
     }
+}
+
+_Noreturn void recording_cut(recording *to) {
+    if (to->running != NULL && to->running->awaits_messages) {
+        to->running->awaits_messages = 0;
+        to->idle--;
+    }
+    to->now->is_cut = 1;
+    longjmp(to->now->ends, 1);
 }
 
 /* From now on messages arrive at times of their own. */

@@ -6,8 +6,38 @@
 #include <stdlib.h>
 
 void *collwise_allocate(size_t bytes, MPI_Comm comm) {
+    allocation *made = recording_checked(malloc(sizeof *made + bytes)), **first = &recording_now->now->allocations;
     (void)comm;
-    return recording_checked(malloc(bytes > 0 ? bytes : 1));
+    *made = (allocation){.next = *first, .link = first};
+    if (made->next != NULL) {
+        made->next->link = &made->next;
+    }
+    *first = made;
+    return made->memory;
+}
+
+static allocation *unlinked(void *memory) {
+    allocation *of = (allocation *)((char *)memory - offsetof(allocation, memory));
+    if (of->link != NULL) {
+        *of->link = of->next;
+    }
+    if (of->link != NULL && of->next != NULL) {
+        of->next->link = of->link;
+    }
+    of->link = NULL;
+    return of;
+}
+
+void recording_free(void *memory) {
+    if (memory != NULL) {
+        free(unlinked(memory));
+    }
+}
+
+void recording_free_all(process *of) {
+    while (of->allocations != NULL) {
+        recording_free(of->allocations->memory);
+    }
 }
 
 char *collwise_scratch(size_t bytes, MPI_Comm comm) {
@@ -163,6 +193,7 @@ static collwise_nodes *nodes_of_all(const recording *to) {
     }
     collwise_nodes *made = collwise_nodes_make(labels, procs, MPI_COMM_WORLD);
     free(labels);
+    unlinked(made);
     return made;
 }
 
@@ -190,9 +221,9 @@ collwise_nodes *collwise_sockets_on_node(const collwise_hierarchy *of) {
 
 void recording_forget_hierarchy(process *of) {
     if (of->hierarchy != NULL && of->hierarchy->sockets != NULL) {
-        free(of->hierarchy->sockets->nodes);
-        free(of->hierarchy->sockets);
+        recording_free(of->hierarchy->sockets->nodes);
+        recording_free(of->hierarchy->sockets);
     }
-    free(of->hierarchy);
+    recording_free(of->hierarchy);
     of->hierarchy = NULL;
 }

@@ -387,12 +387,6 @@ schedule *schedule_record_algorithm(const schedule_case *wanted, const collwise_
 
 schedule *schedule_record_root(const schedule_case *wanted, char *problem, size_t problem_bytes) {
     const collwise_algorithm *algorithm = collwise_find(wanted->collective, wanted->algorithm);
-    /* Others' blocks and nodes are not known: such an algorithm would fail with memory of its own allocated. */
-    if (algorithm != NULL &&
-        (algorithm->by_node || algorithm->kind == COLLWISE_GATHERV || algorithm->kind == COLLWISE_SCATTERV)) {
-        snprintf(problem, problem_bytes, "its processes have to know of others");
-        return NULL;
-    }
     return record(wanted, algorithm, 2, 0, problem, problem_bytes);
 }
 

@@ -100,8 +100,9 @@ schedule *schedule_record(const schedule_case *wanted, char *problem, size_t pro
 /* The same with an algorithm that need not be in the catalogue; the case's names are not used. */
 schedule *schedule_record_algorithm(const schedule_case *wanted, const collwise_algorithm *algorithm, char *problem,
                                     size_t problem_bytes);
-/* The same for the root and the process after it alone: the programs of others are empty. Fails also for algorithms
- * whose processes have to know of others, those that split communicators or send data of their own. */
+/* The same for the root and the process after it alone: the programs of others are empty. Waits for any of several
+ * messages take these in some order. Fails also for algorithms whose processes have to know of others: those that split
+ * communicators, but for the ones of nodes and leaders, or send data of their own. */
 schedule *schedule_record_root(const schedule_case *wanted, char *problem, size_t problem_bytes);
 /* The same for the beginning of what each process does, about `most_words` words: for algorithms in which the order of
  * arrivals counts on average, for others at most. The programs that are not recorded to their end are cut. */

@@ -155,7 +155,7 @@ class ScheduleRunner(Runner):
                 return Timing(case, alone.seconds, alone.root_seconds)
             messages = cost_of(case)
             if most_seconds < math.inf and messages > _FEW_MESSAGES:
-                if least_seconds(case, tables) > most_seconds:
+                if least_seconds(case, tables, places) > most_seconds:
                     return None
                 if begins_longer(case, tables, most_seconds, messages, places):
                     return None

@@ -98,18 +98,49 @@ void recording_wait_for_others(recording *to) {
     }
 }
 
+/* Lets the process go on whose messages arrive next, from a fiber that awaits its own, as all others do. Returns
+ * whether this fiber goes on; if not the process that is no fiber does. */
+static int pass_on(recording *to) {
+    fiber *waiting = to->running;
+    while (to->idle == to->fiber_count && !to->stops) {
+        int rank = arrivals_next(to->arrivals);
+        fiber *next = rank < 0 ? NULL : to->fiber_of[rank];
+        if (next == waiting) {
+            return 1;
+        }
+        if (next == NULL && (rank < 0 || to->progress_of[rank] == UNDER_WAY)) {
+            to->changes++;
+            return 0;
+        }
+        if (next != NULL && next->awaits_messages) {
+            process *now = to->now;
+            to->running = next;
+            swapcontext(&waiting->context, &next->context);
+            to->now = now;
+            return 1;
+        }
+    }
+    return 0;
+}
+
 /* The same where only a message can be what has changed. */
 void recording_wait_for_messages(recording *to) {
     fiber *running = to->running;
-    if (running != NULL) {
-        running->awaits_messages = 1;
-        to->idle++;
+    if (running == NULL) {
+        recording_wait_for_others(to);
+        return;
     }
-    recording_wait_for_others(to);
-    if (running != NULL) {
-        running->awaits_messages = 0;
-        to->idle--;
+    running->awaits_messages = 1;
+    to->idle++;
+    int goes_on = pass_on(to);
+    if (to->stops) {
+        recording_cut(to);
     }
+    if (!goes_on) {
+        recording_wait_for_others(to);
+    }
+    running->awaits_messages = 0;
+    to->idle--;
 }
 
 void recording_finish_fibers(recording *to) {

@@ -197,6 +197,36 @@ static collwise_nodes *nodes_of_all(const recording *to) {
     return made;
 }
 
+static MPI_Comm communicator_of(recording *to, int size, const int *processes) {
+    int number = communicators_add(to->communicators, size, processes);
+    if (number == 0) {
+        recording_fail(to, "out of memory");
+    }
+    return number;
+}
+
+/* Makes the communicators of a process alone, which cannot split them with others. */
+static void know_communicators(recording *to, collwise_hierarchy *of) {
+    const collwise_nodes *nodes = of->nodes;
+    int rank = to->now->rank, own = nodes->node_of[rank];
+    if (to->communicators == NULL) {
+        to->communicators = recording_checked(communicators_make(to->made->procs));
+    }
+    int *leaders = recording_checked(malloc((size_t)nodes->nodes * sizeof *leaders));
+    of->node = communicator_of(to, collwise_node_size(nodes, own), nodes->ranks + nodes->first[own]);
+    for (int place = 0; place < nodes->largest; place++) {
+        for (int node = 0; node < nodes->nodes; node++) {
+            int last = collwise_node_size(nodes, node) - 1;
+            leaders[node] = nodes->ranks[nodes->first[node] + (place < last ? place : last)];
+        }
+        of->leaders[place].are_known = 1;
+        if (leaders[own] == rank) {
+            of->leaders[place].comm = communicator_of(to, nodes->nodes, leaders);
+        }
+    }
+    free(leaders);
+}
+
 collwise_hierarchy *collwise_hierarchy_of(MPI_Comm comm) {
     recording *to = recording_now;
     if (to->nodes == NULL) {
@@ -204,6 +234,9 @@ collwise_hierarchy *collwise_hierarchy_of(MPI_Comm comm) {
     }
     if (to->now->hierarchy == NULL) {
         to->now->hierarchy = collwise_hierarchy_make(to->nodes, comm);
+        if (to->processes_alone > 0) {
+            know_communicators(to, to->now->hierarchy);
+        }
     }
     return to->now->hierarchy;
 }

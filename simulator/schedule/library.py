@@ -456,9 +456,7 @@ class Schedule:
         Otherwise the time at which the first process has no more operations, 0 if that is not known.
         """
         structure, alive = network._structure()
-        result = self._library.schedule_play_within(
-            self._made, ctypes.byref(structure), self.root, None, most_seconds
-        )
+        result = self._library.schedule_play_within(self._made, ctypes.byref(structure), self.root, None, most_seconds)
         del alive
         if result.is_longer:
             return math.inf

@@ -114,7 +114,7 @@ def test_what_takes_longer_is_seen_at_the_beginning(collective: str) -> None:
             seen += begins_longer(case, tables, share * whole, messages)
         assert not begins_longer(case, tables, whole * (1 + 1e-9), messages)
     # The leaves of reductions and gathers send all that they have at once there.
-    assert seen > (5 if collective in ("allreduce", "bcast", "alltoall") else -1)
+    assert seen >= (3 if collective in ("allreduce", "bcast", "alltoall") else 0)
 
 
 def test_a_play_stops_only_when_it_takes_longer() -> None:

@@ -339,8 +339,8 @@ class Schedule:
         `node_of` is the node of each process, a number of at least 0, for algorithms that split communicators by node,
         or node and socket; by default processes are placed by blocks, `case.processes_per_node` on each node. `library`
         says what runs for the collectives that a mock-up calls. With `root_alone` only the root and the process after
-        it are recorded, for `own_seconds`, which fails if they have to know of others. With `most_words` the recording of
-        each process ends after about so many operations, for `begins_longer`.
+        it are recorded, for `own_seconds`, which fails if they have to know of others. With `most_words` the recording
+        of each process ends after about so many operations, for `begins_longer`.
         """
         self._library = load_library()
         blocks = np.arange(case.procs) // case.processes_per_node

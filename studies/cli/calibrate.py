@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 _DESCRIPTION = declare.Parsed("platform", load_description)
-_OF_PUBLISHED = ("published", "platform", "procs", "ppn", "output", "as_json")
+_OF_PUBLISHED = ("published", "platform", "procs", "ppn", "output", "as_json", "as_csv")
 
 
 def _ends(text: str) -> tuple[int, int]:
@@ -114,7 +114,7 @@ def calibrate(
 
         drawn = write_figures(result, figures)
     if as_json:
-        print_json(_document(result, file, points_file, drawn))
+        print_json(result.residuals.to_dict("records"), _facts(result, file, points_file, drawn))
         return
     _print(result)
     took = time.monotonic() - start
@@ -178,7 +178,7 @@ def _understood(platform: Platform) -> str:
     )
 
 
-def _document(result: CalibrationResult, file: Path, points_file: Path, drawn: list[Path]) -> dict[str, object]:
+def _facts(result: CalibrationResult, file: Path, points_file: Path, drawn: list[Path]) -> dict[str, object]:
     return {
         "platform": result.platform.name,
         "file": str(file),
@@ -188,5 +188,4 @@ def _document(result: CalibrationResult, file: Path, points_file: Path, drawn: l
         "link_latency_seconds": result.platform.link_latency_seconds,
         "eager_limit_bytes": result.platform.calibration.eager_limit_bytes,
         "segments": {kind: [asdict(one) for one in found] for kind, found in result.segments.items()},
-        "residuals": result.residuals.to_dict("records"),
     }

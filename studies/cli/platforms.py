@@ -73,7 +73,7 @@ def show(
             raise UsageError("--overheads is for descriptions of equal nodes")
         platform = with_overheads(platform, overheads)
     if as_json:
-        print_json(_facts(platform))
+        print_json([_facts(platform)])
     elif isinstance(platform, Platform | HeterogeneousPlatform):
         click.echo(write_description(platform), nl=False)
     else:
@@ -96,7 +96,8 @@ def check(
         engine_label, engine_problem = _dry_run(load(str(file)))
         problems += [f"{file}: {engine_label}: {engine_problem}"] if engine_problem else []
     if as_json:
-        print_json({"file": str(file), "hosts": len(report.hosts), "engine": engine_label, "problems": problems})
+        facts = {"file": str(file), "hosts": len(report.hosts), "engine": engine_label}
+        print_json([{"problem": problem} for problem in problems], facts)
     else:
         for problem in problems:
             click.echo(problem)

@@ -86,9 +86,8 @@ def described(
 def next_steps(described: Described, file: str) -> list[tuple[str, str]]:
     """What to do with the file, each a command and what it is for."""
     platform = described.platform
-    launch = (
-        "salloc --nodes {} " if any("Slurm" in one.where or "scontrol" in one.where for one in described.facts) else ""
-    )
+    # Only batch systems name hosts.
+    launch = "salloc --nodes {} " if any(one.what == "hosts" for one in described.facts) else ""
     target = "--launcher srun" if launch else "--hosts HOSTS"
     few, more = min(2, platform.nodes), min(8, platform.nodes)
     sweep = platform.nodes
@@ -133,7 +132,7 @@ def _given(
         named["Gbit/s"] = figures["link_bytes_per_second"] / _GBIT
     for what, value in named.items():
         if value is not None:
-            yield what, Fact(what, value, GIVEN, "an option or an answer")
+            yield what, Fact(what, value, GIVEN, "your options or answers")
 
 
 def _completed(found: Facts, topology: Mapping[str, Any], figures: Mapping[str, Any]) -> Facts:

@@ -127,7 +127,7 @@ def _from_files(source: str) -> Configuration:
             files.append(path)
         else:
             raise UsageError(f"--slurm: no file {path} (valid: live, a folder with slurm.conf, or FILE,...)")
-    found = Configuration(", ".join(map(str, files)))
+    found = Configuration(source.replace(",", ", "))
     for file in files:
         _add(found, _with_includes(file))
     return found

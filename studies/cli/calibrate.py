@@ -48,7 +48,8 @@ def calibrate(
     ),
     name: str | None = option("The name of the new platform. Default: the nominal one's."),
     nodes: int | None = option(
-        "The number of nodes that take part. Default: all of the nominal platform.", click.IntRange(2)
+        "The number of nodes that take part; the new description has all. Default: all of the nominal platform.",
+        click.IntRange(2),
     ),
     sizes: tuple[int, int] | None = option(
         "The smallest and largest message. Default: 1B:4MiB.", declare.Parsed("sizes", _ends)
@@ -84,7 +85,8 @@ def calibrate(
     from collwise.validation.calibration.points import read_points, write_points
 
     start = time.monotonic()
-    described = _nominal(where, nominal, name, nodes)
+    whole = _nominal(where, nominal, name)
+    described = replace(whole, nodes=nodes or whole.nodes)
     file = output or declare.checked_new_file(Path(f"{described.name}.toml"))
     if points is not None:
         if quick or sizes is not None:
@@ -107,7 +109,7 @@ def calibrate(
                 )
             write_points(points_file, measured)
         result = refit(measured, described, simulations)
-    write_text(file, write_description(result.platform))
+    write_text(file, write_description(replace(result.platform, nodes=whole.nodes)))
     drawn = []
     if figures is not None:
         from collwise.studies.figures.calibration import write_figures
@@ -144,16 +146,18 @@ def _calibrate_published(
         write_text(output, write_description(calibrated))
 
 
-def _nominal(where: TargetOptions, nominal: HostPlatform | None, name: str | None, nodes: int | None) -> Platform:
+def _nominal(where: TargetOptions, nominal: HostPlatform | None, name: str | None) -> Platform:
     chosen = nominal
     if chosen is None:
         if where.testbed is None:
-            raise UsageError("--nominal PLATFORM is missing: hosts and their rate; make one: collwise platforms new")
+            raise UsageError(
+                "--nominal PLATFORM is missing: hosts and their rate; make one: collwise platforms describe"
+            )
         chosen = simulated_platform(running(where.testbed).shape)
     if not isinstance(chosen, Platform):
         raise UsageError(f"--nominal {chosen.name}: valid: a description of equal nodes behind one switch, in TOML")
     name = name or chosen.name
-    return replace(chosen, name=name, title=chosen.title if name == chosen.name else name, nodes=nodes or chosen.nodes)
+    return replace(chosen, name=name, title=chosen.title if name == chosen.name else name)
 
 
 def _print(result: CalibrationResult) -> None:

@@ -93,7 +93,7 @@ def describe(
     made = described(name, known, node, topology, figures)
     write_text(path, write_description(made.platform))
     if as_json:
-        print_json([vars(fact) for fact in made.facts])
+        print_json([vars(fact) for fact in made.facts], {"file": str(path)})
     else:
         _print(made, path)
 

@@ -48,7 +48,8 @@ _BED = Form("name shape:object facts:object processes:integer check:object?")
 COMMANDS: dict[str, tuple[Form, ...]] = {
     "algorithms": (
         Form(
-            "collective name summary? topology parameters:array requires:array openmpi:object reference:text|null",
+            "collective name title function topology parameters:array requires:array selectable:boolean openmpi:object "
+            "reference defaults:object by_node:boolean guideline *",
         ),
     ),
     "simulate": (Form(f"{_CASE} processes_per_node nodes root:integer seconds error:text"),),
@@ -118,8 +119,8 @@ COMMANDS: dict[str, tuple[Form, ...]] = {
             "processes:integer seconds collective_seconds saving_seconds made_by:text|null left_out:array",
         ),
         Form(
-            "collective communicator processes:integer least_bytes:integer|null calls:integer ran seconds_before:number "
-            "seconds_after:number achieved_seconds expected_seconds"
+            "collective communicator processes:integer least_bytes:integer|null calls:integer ran "
+            "seconds_before:number seconds_after:number achieved_seconds expected_seconds"
         ),
     ),
     "application": (
@@ -143,9 +144,7 @@ COMMANDS: dict[str, tuple[Form, ...]] = {
     "testbed up": (_BED,),
     "testbed status": (_BED,),
     "models": (Form("name what paper procedures:array"), Form("collective algorithm formulas:object", "models:array")),
-    "fit": (
-        Form("file format:integer model? platform made_by", ),
-    ),
+    "fit": (Form("file format:integer platform made_by eager_limit_bytes reduce_seconds_per_byte *"),),
     "predict": (
         Form("collective algorithm segment_bytes procs message_bytes seconds", "model"),
         Form("message_bytes seconds", "model"),
@@ -171,8 +170,10 @@ COMMANDS: dict[str, tuple[Form, ...]] = {
         ),
     ),
     "measure": (
-        Form(f"{_CASE} processes_per_node nodes root:integer seconds half_width_seconds repetitions error:text "
-             "launches:array?"),
+        Form(
+            f"{_CASE} processes_per_node nodes root:integer seconds half_width_seconds repetitions error:text "
+            "launches:array?"
+        ),
         Form(
             "collective procs message_bytes loss:number candidates:integer measured:integer algorithm? segment_bytes? "
             "fanout? limit_bytes? seconds? half_width_seconds? repetitions?",
@@ -182,13 +183,17 @@ COMMANDS: dict[str, tuple[Form, ...]] = {
     ),
     "import": (Form("file failed:integer times:array"),),
     "results list": (
-        Form("configuration source platform maker collectives rows:integer failed:integer first_made last_made "
-             "details:object"),
+        Form(
+            "configuration source platform maker collectives rows:integer failed:integer first_made last_made "
+            "details:object"
+        ),
     ),
     "results show": (
         Form(
-            f"configuration source platform maker {_CASE} processes_per_node nodes root:integer experiment seconds "
-            "half_width_seconds repetitions error:text made_at details:object"
+            f"configuration source platform maker {_CASE} processes_per_node nodes root:integer experiment "
+            "gather_bytes peers reply_bytes count:integer delay_seconds seconds root_seconds half_width_seconds "
+            "repetitions error:text median_seconds least_seconds greatest_seconds late_starts:integer "
+            "clock_resolution_seconds precise:integer made_at details:object"
         ),
     ),
     "experiment": (
@@ -210,22 +215,37 @@ COMMANDS: dict[str, tuple[Form, ...]] = {
             "broken:object checked:object others:array parts_from:object",
         ),
     ),
-    "gain": (Form("collective procs message_bytes default:object rules:object libcollwise:object", "checks:array"),),
+    "gain": (
+        Form(
+            "collective procs message_bytes choice:object default:object rules:object|null libcollwise:object|null "
+            "note instead:object|null rules_speedup:number libcollwise_speedup:number "
+            "rules_significant:boolean libcollwise_significant:boolean",
+            "checks:array",
+        ),
+    ),
     "verify": (
-        Form("engine version collective algorithm cases:integer skipped:integer failures:integer "
-             "first_failure:any"),
+        Form(
+            "engine version collective algorithm cases:integer skipped:integer failures:integer "
+            "first_failure:text|null procs:array"
+        ),
     ),
     "crosscheck": (
-        Form("library collective algorithm procs", "findings:array"),
+        Form(
+            "library collective algorithm procs message_bytes:integer|array segment_bytes problem smpi? fanout? "
+            "ours_seconds? theirs_seconds? ratio:number? differs:boolean? openmpi_id:integer? openmpi_name? "
+            "calls:integer? results_agree:boolean? our_messages:integer? their_messages:integer? our_bytes? "
+            "their_bytes? same_traffic:boolean?",
+            "findings:array",
+        ),
     ),
     "validate": (
         Form(
-            "point:object seconds half_width_seconds predicted:object",
+            "point:object seconds half_width_seconds predicted:object *",
             "maker stages:array verdicts:array errors:array ranks:array slowdowns:array repeated:object "
-            "checked:object|null causes:array builtin:array failed:array",
+            "checked:object|null causes:array builtin:array failed:array *",
         ),
     ),
-    "study": (Form("conclusions:array"),),
+    "study": (Form("conclusions:array *"),),
 }
 """The forms of each command's output, of which one fits."""
 

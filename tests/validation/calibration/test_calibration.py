@@ -256,13 +256,15 @@ def test_points_of_a_file_are_fitted_again(
     (tmp_path / "nominal.toml").write_text(write_description(NOMINAL))
     arguments = ["--nominal", str(tmp_path / "nominal.toml"), "--points", str(tmp_path / "known.csv")]
     arguments += ["-o", str(tmp_path / "fitted.toml"), "--store", str(tmp_path / "cli.sqlite"), "--json"]
+    arguments += ["--nodes", "2"]
     with pytest.raises(SystemExit) as ended:
         main(["calibrate", *arguments])
     assert ended.value.code == 0
     document = printed(capsys.readouterr().out)
     assert document.facts["points"] == str(tmp_path / "known.csv")
-    result = refit(points, NOMINAL, context)
-    assert (tmp_path / "fitted.toml").read_text() == write_description(result.platform)
+    result = refit(points, replace(NOMINAL, nodes=2), context)
+    whole = replace(result.platform, nodes=NOMINAL.nodes)
+    assert (tmp_path / "fitted.toml").read_text() == write_description(whole)
     assert [one["simulated_seconds"] for one in document.rows] == list(result.residuals.simulated_seconds)
     with Store(tmp_path / "cli.sqlite") as store:
         assert len(list(store.rows(source="simulated"))) == len(result.residuals)

@@ -90,7 +90,8 @@ def next_steps(described: Described, file: str) -> list[tuple[str, str]]:
     launch = "salloc --nodes {} " if any(one.what == "hosts" for one in described.facts) else ""
     target = "--launcher srun" if launch else "--hosts HOSTS"
     few, more = min(2, platform.nodes), min(8, platform.nodes)
-    sweep = platform.nodes
+    whole = platform.nodes * platform.default_processes_per_node
+    sweep = ",".join(map(str, sorted({min(8, whole), platform.nodes, whole})))
     steps = [
         (f"collwise platforms check {file}", "checks the description and tries it in the simulator"),
         (f"collwise platforms draw {file} -o {platform.name}.png", "shows it"),
@@ -197,8 +198,8 @@ def _missing(made: Platform, node: Mapping[str, Any]) -> Iterator[Fact]:
     if made.cpus_per_node > 1 and made.between_sockets_bytes_per_second is None:
         how = "as within a socket; --between-sockets-gbytes and --between-sockets-latency-us"
         yield Fact("the path between sockets", None, MISSING, how)
-    estimates = f"latencies, overheads, threshold and reduction of {made.calibration.note or 'the interconnect'}"
-    yield Fact("calibration", None, MISSING, f"published figures of another cluster ({estimates}); collwise calibrate")
+    how = f"the interconnect's, of another cluster ({made.calibration.note}); collwise calibrate measures them"
+    yield Fact("latencies, overheads, rendezvous threshold, reductions", None, MISSING, how)
 
 
 def _sources(facts: tuple[Fact, ...]) -> Iterator[Source]:

@@ -16,6 +16,7 @@ from collwise.platforms.check import check_file
 from collwise.platforms.discovery import Facts, machine_facts, merged, slurm_facts
 from collwise.platforms.discovery.facts import facts, read
 from collwise.studies.cli.platforms import platforms
+from tests.command_line import read as read_words
 from tests.needs import needs
 
 RECORDED = Path(__file__).parent / "recorded"
@@ -200,6 +201,18 @@ def test_the_other_commands_take_what_it_writes(tmp_path: Path) -> None:
         result = CliRunner().invoke(platforms, words)
         assert result.exit_code == 0, result.output
     assert (tmp_path / "mine.svg").stat().st_size > 0
+
+
+@pytest.mark.parametrize("words", [["--slurm", str(HDR), "--ppn", "32"], ["--nodes", "4"]], ids=["slurm", "hosts"])
+def test_what_to_do_next_can_be_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    _, output = describe(tmp_path, *words)
+    steps = re.findall(r"^- (?:salloc --nodes \d+ )?collwise (.*)$", output, re.MULTILINE)
+    assert [step.split()[0] for step in steps] == ["platforms", "platforms", "calibrate", "validate", "select"]
+    for step in steps:
+        read_words(step.split())
+        if step.startswith("calibrate"):
+            (tmp_path / "mine-calibrated.toml").write_text((tmp_path / "mine.toml").read_text())
 
 
 def test_slurm_counts_more_than_the_machine_that_asks(tmp_path: Path) -> None:

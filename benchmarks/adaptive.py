@@ -16,7 +16,7 @@ import argparse
 import json
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from collwise.common.units import format_seconds, format_size
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
-from collwise.simulator.sweeps.method import USUAL_METHOD
+from collwise.simulator.sweeps.method import USUAL_METHOD, half_width
 from collwise.simulator.sweeps.mpi_runner import measure
 from collwise.simulator.sweeps.runner import Keep
 from collwise.simulator.timing import Case, Configuration, Timing
@@ -35,7 +35,7 @@ from collwise.studies.reports.adaptive import document
 from collwise.studies.reports.markdown import percent
 from collwise.validation.adaptive.belief import Predictions
 from collwise.validation.adaptive.goal import Goal
-from collwise.validation.adaptive.search import REPETITIONS, AdaptiveSearch, search_on
+from collwise.validation.adaptive.search import MOST_REPETITIONS, REPETITIONS, AdaptiveSearch, search_on
 from collwise.validation.selection.cases import candidates, cases
 from collwise.validation.testbed.bed import temporarily_up
 from collwise.validation.testbed.platform import simulated_platform
@@ -88,9 +88,14 @@ class Replay:
         self.now += LAUNCH_SECONDS
         for case in wanted:
             known = self._grid[case]
-            samples = tuple(self._drawn(known) for _ in range(REPETITIONS))
-            self.now += (REPETITIONS + USUAL_METHOD.warmup) * known.seconds
-            keep(Timing(case, float(np.mean(samples)), repetitions=REPETITIONS, samples=samples))
+            samples = [self._drawn(known) for _ in range(REPETITIONS)]
+            precision = USUAL_METHOD.precision
+            while len(samples) < MOST_REPETITIONS and (
+                half_width(samples, precision.confidence) > precision.relative_error * np.mean(samples)
+            ):
+                samples.append(self._drawn(known))
+            self.now += sum(samples) + USUAL_METHOD.warmup * known.seconds
+            keep(Timing(case, float(np.mean(samples)), repetitions=len(samples), samples=tuple(samples)))
 
     def _drawn(self, known: Timing) -> float:
         """Half of all repetitions are between the least and the median, the others above, so that the mean is right."""
@@ -187,13 +192,18 @@ def cells(rows: Sequence[Row], full: float) -> str:
         *(format_seconds(seconds), percent(seconds / full)),
         f"{np.mean([one.found['measured'] for one in rows]):.0f} of {first.found['cases']}",
         f"{np.mean([one.found['rounds'] for one in rows]):.0f}",
-        percent(float(np.mean([one.losses for one in rows]))),
+        percent(mean_of(one.losses for one in rows)),
         percent(max(max(one.losses) for one in rows)),
-        percent(float(np.mean([loss for one in rows for loss in of_long(one)]))),
-        percent(float(np.mean([one.by_means for one in rows]))),
+        percent(mean_of(map(of_long, rows))),
+        percent(mean_of(one.by_means for one in rows)),
         percent(float(np.mean([one.found["mean_loss"] for one in rows]))),
     )
     return "| " + " | ".join(values) + " |"
+
+
+def mean_of(parts: Iterable[Sequence[float]]) -> float:
+    """The mean over all values of all parts."""
+    return float(np.mean([value for part in parts for value in part]))
 
 
 def page(measured: Sequence[Row], replays: Sequence[Row], grid: Mapping[Case, Timing], full: float) -> str:

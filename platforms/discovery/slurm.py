@@ -208,8 +208,10 @@ def _of_partition(found: Configuration, nodes: Sequence[_Nodes], partition: str)
     """The nodes of a partition. Raises UsageError, with the near names, for an unknown one, or one without nodes."""
     partitions = {record[_PARTITION]: record for record in found.records[_PARTITION]}
     partitions.pop("DEFAULT", None)
+    if not partitions:
+        raise UsageError(f"--partition {partition}: no PartitionName in {found.where} (valid: with such a file)")
     if partition not in partitions:
-        raise unknown_name("partition", partition, partitions, "" if partitions else f"none in {found.where}")
+        raise unknown_name("partition", partition, partitions)
     listed = partitions[partition].get("nodes", "")
     wanted = None if listed.upper() == "ALL" else set(_names(listed, "Nodes"))
     picked = [

@@ -344,7 +344,7 @@ def test_questions_offer_what_is_known(tmp_path: Path) -> None:
         ),
         (["--slurm", "bad"], "--slurm: malformed list 'n[1-' (nodename; valid: n1, n[1-16,18])"),
         (["--slurm", str(OMNI_PATH), "--partition", "btch"], "unknown partition 'btch'; did you mean batch?"),
-        (["--slurm", str(HDR / "nodes.conf"), "--partition", "main"], "unknown partition 'main'; valid:  (none in "),
+        (["--slurm", str(HDR / "nodes.conf"), "--partition", "main"], "--partition main: no PartitionName in "),
         (["--partition", "batch"], "--partition is for --slurm"),
         (["--machine", "--sys", "."], "--machine is this machine; --hardware and --sys are files of another one"),
         (["--hardware", "empty"], "empty: neither lstopo's XML nor lscpu's output (valid: lstopo --of xml FILE, "),

@@ -50,7 +50,8 @@ CredType=cred/munge
 # A job that lost a node may start again after so many seconds.
 AuthInfo=socket=$folder/munge.socket,cred_expire=5
 StateSaveLocation=$folder/state
-SlurmdSpoolDir=$folder/spool-%n
+# In the directory that a node loses with its power: PMIx refuses to start a step whose socket is still there.
+SlurmdSpoolDir=$directory/%n/slurmd
 SlurmctldPidFile=$folder/slurmctld.pid
 SlurmdPidFile=$folder/slurmd-%n.pid
 SlurmctldLogFile=$folder/slurmctld.log

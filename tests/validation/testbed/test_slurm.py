@@ -28,8 +28,8 @@ from tests.waiting import wait_for
 
 pytestmark = needs("slurm", "openmpi")
 ALGORITHMS = ("linear", "chain", "scatter_allgather")
-SHORT, LONG = ({f"{algorithm} {size}" for algorithm in ALGORITHMS} for size in (1024, 2**21))
-MEASURE = f"{COLLWISE} measure --launcher srun --collective bcast --procs 3 --sizes 1KiB,2MiB --segments 0"
+SHORT, LONG = ({f"{algorithm} {size}" for algorithm in ALGORITHMS} for size in (1024, 2**20))
+MEASURE = f"{COLLWISE} measure --launcher srun --collective bcast --procs 3 --sizes 1KiB,1MiB --segments 0"
 MEASURE += f" --algorithms {','.join(ALGORITHMS)} --repetitions 2 --store times.sqlite"
 
 
@@ -108,14 +108,14 @@ def test_a_cancelled_job_keeps_what_was_measured(bed: beds.Bed, tmp_path: Path) 
     after = stored(tmp_path)
     assert set(after) == SHORT | LONG
     assert {case: after[case] for case in before} == before
-    # Two copies of 2 MiB leave the root through its port.
-    assert all(after[case] > 2 * 2**21 / (50e6 / 8) for case in LONG if case.startswith("linear"))
+    # Two copies of 1 MiB leave the root through its port.
+    assert all(after[case] > 2 * 2**20 / (50e6 / 8) for case in LONG if case.startswith("linear"))
 
 
 def test_a_lost_node_keeps_what_was_measured(bed: beds.Bed, tmp_path: Path) -> None:
     job = submit(bed, tmp_path, MEASURE, "--nodes=3")
     await_part(bed, tmp_path, job)
-    assert beds.switch_off(bed, 3) > 1
+    assert beds.switch_off(bed, 3) >= 1
     # What slurmctld finds out by itself after half a minute.
     login(bed, "scontrol", "update", "nodename=n3", "state=down", "reason=lost")
     wait_for(lambda: state_of(bed, job) == "PENDING", 0.1)
@@ -130,7 +130,7 @@ def test_a_lost_node_keeps_what_was_measured(bed: beds.Bed, tmp_path: Path) -> N
 
 
 def test_times_of_any_nodes(bed: beds.Bed, tmp_path: Path) -> None:
-    measure = f"{MEASURE.replace('--procs 3', '--procs 2').replace(',2MiB', '')} --json"
+    measure = f"{MEASURE.replace('--procs 3', '--procs 2').replace(',1MiB', '')} --json"
     found = []
     for node, options in (("n1", ""), ("n3", ""), ("n1", " --any-nodes"), ("n3", " --any-nodes")):
         nodes = ["--nodes=2", f"--nodelist=n2,{node}"]

@@ -16,11 +16,13 @@ from pathlib import Path
 import pytest
 
 from collwise.common.errors import UsageError
+from collwise.platforms import write_description
 from collwise.simulator.store import Store
 from collwise.studies.cli.main import main
 from collwise.validation.testbed import bed as beds
 from collwise.validation.testbed import slurm
 from collwise.validation.testbed.namespaces import processes
+from collwise.validation.testbed.platform import simulated_platform
 from collwise.validation.testbed.shape import Shape
 from collwise.validation.testbed.target import TestBed
 from tests.needs import needs
@@ -177,3 +179,56 @@ def test_without_slurm(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(slurm, "_COMMANDS", ("munged", "nosuchslurmd"))
     with pytest.raises(UsageError, match=r"needs the command 'nosuchslurmd' \(packages slurmctld, slurmd"):
         beds.up(Shape(nodes=2), f"test-slurm-{os.getpid()}-none", slurm=True)
+
+
+@pytest.mark.slow
+@needs("smpi")
+def test_from_a_lost_node_to_the_report(bed: beds.Bed, tmp_path: Path) -> None:
+    """Measured, lost, found by Slurm itself, resumed, compared with simulation and reported, by one script."""
+    (tmp_path / "bed.toml").write_text(write_description(simulated_platform(bed.shape)))
+    small = "--nominal bed.toml --quick --collective bcast --sizes 8KiB --no-models --store times.sqlite"
+    validate = f"{COLLWISE} validate --launcher srun --ppn 1 {small} --output report --json >report.json"
+    job = submit(bed, tmp_path, f"set -e\n{MEASURE}\n{validate}", "--nodes=3")
+    await_part(bed, tmp_path, job)
+    beds.switch_off(bed, 3)
+    before = stored(tmp_path)
+    wait_for(lambda: state_of(bed, job) == "PENDING", 0.5)
+    assert slurm.node_states(bed)["n3"] == "down*"
+    beds.switch_on(bed, 3)
+    said = finish(bed, tmp_path, job)
+    assert "DUE TO NODE FAILURE" in said
+    after = stored(tmp_path)
+    assert set(after) >= SHORT | LONG
+    assert {case: after[case] for case in before} == before
+    found = json.loads((tmp_path / "report.json").read_text())
+    assert {row["point"]["procs"] for row in found["rows"]} == {3}
+    assert (tmp_path / "report" / "validation.html").stat().st_size > 10_000
+
+
+@pytest.mark.slow
+def test_a_time_limit_keeps_what_was_measured(bed: beds.Bed, tmp_path: Path) -> None:
+    long = MEASURE.replace("1MiB", "32MiB")
+    said = finish(bed, tmp_path, submit(bed, tmp_path, long, "--nodes=3", "--time=1"))
+    assert "DUE TO TIME LIMIT" in said
+    assert "the same command resumes there" in said
+    assert SHORT <= set(stored(tmp_path)) < SHORT | {f"{algorithm} {2**25}" for algorithm in ALGORITHMS}
+
+
+@pytest.mark.slow
+@needs("smpi")
+def test_commands_that_measure(bed: beds.Bed, tmp_path: Path) -> None:
+    """Each ends well in a job, and its times are those of srun."""
+    (tmp_path / "bed.toml").write_text(write_description(simulated_platform(bed.shape)))
+    on = "--launcher srun --ppn 1 --store times.sqlite"
+    lines = [
+        "set -e",
+        f"{COLLWISE} calibrate {on} --nominal bed.toml --quick --sizes 1B:64KiB --alone --name job -o job.toml",
+        f"{COLLWISE} fit {on} --model hockney -o parameters.toml",
+        f"{COLLWISE} select --parameters parameters.toml --collective bcast --procs 3 --sizes 8KiB -o bcast.json",
+        f"{COLLWISE} gain {on} --decisions bcast.json --procs 3 --sizes 8KiB --repetitions 2 --no-check",
+        f"{COLLWISE} experiment {on} --kind roundtrip --sizes 8KiB",
+        "echo all done",
+    ]
+    assert "all done" in finish(bed, tmp_path, submit(bed, tmp_path, "\n".join(lines), "--nodes=3"))
+    with Store(tmp_path / "times.sqlite") as store:
+        assert {json.loads(row["details"])["launcher"] for row in store.rows(source="measured")} == {"srun"}

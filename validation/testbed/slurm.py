@@ -117,7 +117,7 @@ def start(bed: Bed) -> None:
     )
     write_text(folder / "slurm.conf", configuration)
     write_text(folder / "cgroup.conf", _CONTROL_GROUPS)
-    settings = parameter_variables(openmpi_parameters(bed.shape)) | FENCES
+    settings = {**parameter_variables(openmpi_parameters(bed.shape)), **FENCES}
     lines = [f"export {name}=${{{name}-{shlex.quote(value)}}}" for name, value in settings.items()]
     write_text(bed.directory / "environment", "\n".join([f"export SLURM_CONF={folder}/slurm.conf", *lines, ""]))
     key = os.open(folder / "munge.key", os.O_WRONLY | os.O_CREAT, 0o600)

@@ -86,7 +86,7 @@ def up(
     """
     bed = beds.up(shape, name, slurm=slurm)
     if as_json:
-        print_json(_described(bed))
+        print_json([_described(bed)])
         return
     click.echo(f"test bed '{name}' is up: {_words(shape)}{', under Slurm' if slurm else ''}")
     if (used := bed.facts["congestion_control"]) != shape.congestion_control:

@@ -59,8 +59,13 @@ void collwise_sendrecv(const char *send, size_t send_bytes, int destination, cha
 }
 
 collwise_requests collwise_requests_make(int room, MPI_Comm comm) {
-    return (collwise_requests){
-        .list = collwise_allocate((size_t)room * sizeof(MPI_Request), comm), .room = room, .comm = comm};
+    collwise_requests made;
+    int is_long = room > COLLWISE_FEW_REQUESTS;
+    made.more = is_long ? collwise_allocate((size_t)room * sizeof *made.more, comm) : NULL;
+    made.count = 0;
+    made.room = is_long ? room : COLLWISE_FEW_REQUESTS;
+    made.comm = comm;
+    return made;
 }
 
 MPI_Request *collwise_next_request(collwise_requests *requests) {
@@ -68,13 +73,13 @@ MPI_Request *collwise_next_request(collwise_requests *requests) {
         int room = 2 * requests->room + 4;
         MPI_Request *longer = collwise_allocate((size_t)room * sizeof *longer, requests->comm);
         for (int i = 0; i < requests->count; i++) {
-            longer[i] = requests->list[i];
+            longer[i] = collwise_request_list(requests)[i];
         }
-        free(requests->list);
-        requests->list = longer;
+        free(requests->more);
+        requests->more = longer;
         requests->room = room;
     }
-    return &requests->list[requests->count++];
+    return &collwise_request_list(requests)[requests->count++];
 }
 
 void collwise_start_send(collwise_requests *requests, const char *data, size_t bytes, int destination) {
@@ -105,13 +110,13 @@ void collwise_start_receive(collwise_requests *requests, char *data, size_t byte
 }
 
 void collwise_wait(collwise_requests *requests) {
-    MPI_Waitall(requests->count, requests->list, MPI_STATUSES_IGNORE);
+    MPI_Waitall(requests->count, collwise_request_list(requests), MPI_STATUSES_IGNORE);
     requests->count = 0;
 }
 
 void collwise_requests_free(collwise_requests *requests) {
-    free(requests->list);
-    requests->list = NULL;
+    free(requests->more);
+    requests->more = NULL;
 }
 
 #ifdef COLLWISE_ALGORITHM_1

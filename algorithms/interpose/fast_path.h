@@ -46,7 +46,9 @@ static inline interpose_state *interpose_state_of(const interpose_settings *sett
     return interpose_cache_state(settings, comm, entry);
 }
 
-/* The named datatype that this thread used last. Named datatypes are never freed, so a handle keeps its meaning. */
+/* Named datatypes that this thread has used recently. They are never freed, so a handle keeps its meaning. */
+enum { INTERPOSE_CACHED_TYPES = 16 };
+
 typedef struct {
     int is_set;
     MPI_Datatype type;
@@ -54,7 +56,18 @@ typedef struct {
     MPI_Aint low, extent;
 } interpose_cached_type;
 
-extern INTERPOSE_THREAD_LOCAL interpose_cached_type interpose_type_cache;
+extern INTERPOSE_THREAD_LOCAL interpose_cached_type interpose_type_cache[INTERPOSE_CACHED_TYPES];
+
+static inline interpose_cached_type *interpose_type_entry(MPI_Datatype type) {
+    uintptr_t handle = (uintptr_t)type;
+    return &interpose_type_cache[(handle ^ handle >> 4 ^ handle >> 9) % INTERPOSE_CACHED_TYPES];
+}
+
+/* What is known of a datatype; NULL if nothing is. */
+static inline const interpose_cached_type *interpose_known_type(MPI_Datatype type) {
+    const interpose_cached_type *entry = interpose_type_entry(type);
+    return entry->is_set && entry->type == type ? entry : NULL;
+}
 
 /* The call of this thread that runs an algorithm of ours, NULL outside, and its first error. */
 typedef struct {
@@ -68,8 +81,8 @@ extern INTERPOSE_THREAD_LOCAL interpose_current_call *interpose_current;
 int interpose_is_predefined(MPI_Op op);
 
 static inline MPI_Count interpose_element_bytes(MPI_Datatype type) {
-    return interpose_type_cache.is_set && interpose_type_cache.type == type ? interpose_type_cache.bytes
-                                                                            : interpose_query_element_bytes(type);
+    const interpose_cached_type *known = interpose_known_type(type);
+    return known != NULL ? known->bytes : interpose_query_element_bytes(type);
 }
 
 #endif

@@ -122,6 +122,14 @@ static inline void interpose_finish(const interpose_pending *pending) {
 
 /* --- Communicators (state.c) ------------------------------------------------------------------------------------- */
 
+/* A call that ran an algorithm of ours, and what was decided for it. Its datatypes and operation are MPI's own, so that
+ * a call with the same arguments, up to the addresses of buffers, is decided in the same way. */
+typedef struct {
+    const collwise_algorithm *algorithm; /* NULL: no call is stored */
+    collwise_parameters parameters;
+    collwise_call call;
+} interpose_repeatable;
+
 /* The state that all calls on a communicator share. */
 typedef struct interpose_state {
     int is_inter, procs;
@@ -129,7 +137,8 @@ typedef struct interpose_state {
     MPI_Comm private; /* the private communicator */
     int rank;
     uint64_t group; /* tells communicators apart by name and processes; 0 if calls are not counted */
-    const decision_row *rows[COLLWISE_COLLECTIVES]; /* NULL: no rule */
+    const decision_row *rows[COLLWISE_COLLECTIVES];  /* NULL: no rule */
+    interpose_repeatable last[COLLWISE_COLLECTIVES]; /* set by the process that owns the state; unused in simulation */
 } interpose_state;
 
 /* The state, an attribute of the communicator. The first call on a communicator makes it and may be collective. NULL
@@ -244,5 +253,9 @@ int interpose_message_bytes(collwise_collective kind, const collwise_call *call,
 
 /* Whether this process sees nothing in the arguments for which MPI would raise an error. */
 int interpose_arguments_are_valid(collwise_collective kind, const collwise_call *call, int procs);
+
+/* Whether the datatypes and the operation that this process reads of a valid call are MPI's own, and there are no lists
+ * of counts. Never in simulation. */
+int interpose_is_repeatable(collwise_collective kind, const collwise_call *call);
 
 #endif

@@ -240,15 +240,7 @@ int interpose_arguments_are_valid(collwise_collective kind, const collwise_call 
            buffer_is_valid(signature, &signature->receive, &receive, at_root, procs);
 }
 
-#ifdef SMPI_SHARED_MALLOC
-
-int interpose_is_repeatable(collwise_collective kind, const collwise_call *call) {
-    (void)kind;
-    (void)call;
-    return 0;
-}
-
-#else
+#ifndef SMPI_SHARED_MALLOC
 
 static int is_own_type(const interpose_signature *signature, const interpose_buffer *buffer, const void *address,
                        MPI_Datatype type, int at_root) {

@@ -65,30 +65,12 @@ static outcome decide(interpose_state *state, collwise_collective kind, const co
     return (outcome){algorithm, with, NULL, bit_length(bytes), bytes};
 }
 
-/* Whether the call has the arguments of the stored one. */
-static int is_repeated(const interpose_repeatable *last, const collwise_call *call) {
-    const collwise_call *then = &last->call;
-    return last->algorithm != NULL && call->receive_count == then->receive_count && call->root == then->root &&
-           call->receive_type == then->receive_type && call->op == then->op && call->send_count == then->send_count &&
-           call->send_type == then->send_type && (call->send == MPI_IN_PLACE) == (then->send == MPI_IN_PLACE) &&
-           (call->receive == MPI_IN_PLACE) == (then->receive == MPI_IN_PLACE);
-}
-
 static void start_clock(interpose_pending *pending, int row) {
     *pending = (interpose_pending){row, row < 0 ? 0 : interpose_seconds()};
 }
 
-int interpose_run(collwise_collective kind, const collwise_call *call, interpose_pending *pending, int *status) {
-    const interpose_settings *settings = atomic_load_explicit(&interpose_published, memory_order_acquire);
-    pending->row = -1;
-    if (settings == NULL) {
-        return 0;
-    }
-    interpose_state *state = interpose_state_of(settings, call->comm);
-    if (state != NULL && settings->counting == 0 && is_repeated(&state->last[kind], call)) {
-        *status = interpose_guarded_run(state->last[kind].algorithm, call, state->last[kind].parameters, state);
-        return 1;
-    }
+static int decide_and_run(const interpose_settings *settings, interpose_state *state, collwise_collective kind,
+                          const collwise_call *call, interpose_pending *pending, int *status) {
     outcome found = decide(state, kind, call);
     if (settings->counting != 0) {
         interpose_row row = {.function = (int)kind, .size_bits = found.size_bits, .is_ours = found.algorithm != NULL};
@@ -98,11 +80,25 @@ int interpose_run(collwise_collective kind, const collwise_call *call, interpose
     if (found.algorithm == NULL) {
         return 0;
     }
-    if (interpose_is_repeatable(kind, call)) {
-        state->last[kind] = (interpose_repeatable){found.algorithm, found.parameters, *call};
-    }
     *status = interpose_guarded_run(found.algorithm, call, found.parameters, state);
+    if (*status == MPI_SUCCESS && settings->counting == 0) {
+        interpose_store(found.algorithm, call, found.parameters, state);
+    }
     return 1;
+}
+
+int interpose_run(collwise_collective kind, const collwise_call *call, interpose_pending *pending, int *status) {
+    const interpose_settings *settings = atomic_load_explicit(&interpose_published, memory_order_acquire);
+    pending->row = -1;
+    if (settings == NULL) {
+        return 0;
+    }
+    interpose_state *state = interpose_state_of(settings, call->comm);
+    if (state != NULL && settings->counting == 0 && interpose_is_repeated(&state->last[kind], call)) {
+        *status = interpose_repeat(&state->last[kind], call, state);
+        return 1;
+    }
+    return decide_and_run(settings, state, kind, call, pending, status);
 }
 
 void interpose_begin(int function, collwise_collective kind, const collwise_call *call, interpose_pending *pending) {

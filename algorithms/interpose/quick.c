@@ -121,6 +121,9 @@ int __wrap_MPI_Reduce_local(const void *from, void *to, int count, MPI_Datatype 
     return PMPI_Reduce_local(from, to, count, type, op);
 }
 
+char *__wrap_collwise_scratch(size_t bytes, MPI_Comm comm);
+void __wrap_collwise_scratch_free(char *scratch);
+
 /* --- Trees -------------------------------------------------------------------------------------------------------- */
 
 /* The tree that this thread used last. */
@@ -141,6 +144,61 @@ collwise_tree __wrap_collwise_tree_of(collwise_topology topology, int root, MPI_
         last_tree = (known_tree){procs, rank, fanout, collwise_tree_at(topology, procs, root, rank, fanout)};
     }
     return last_tree.tree;
+}
+
+/* A message of one segment goes down the tree without lists of requests. */
+enum { FEW_CHILDREN = 8 };
+
+static int is_one_segment(size_t bytes, size_t segment_bytes) {
+    return bytes > 0 && bytes <= COLLWISE_PIECE_BYTES && (segment_bytes == 0 || bytes <= segment_bytes);
+}
+
+void __wrap_collwise_tree_bcast(char *data, size_t bytes, const collwise_tree *tree, size_t segment_bytes,
+                                MPI_Comm comm);
+void __real_collwise_tree_bcast(char *data, size_t bytes, const collwise_tree *tree, size_t segment_bytes,
+                                MPI_Comm comm);
+void __wrap_collwise_tree_bcast(char *data, size_t bytes, const collwise_tree *tree, size_t segment_bytes,
+                                MPI_Comm comm) {
+    MPI_Request sends[FEW_CHILDREN];
+    if (!is_one_segment(bytes, segment_bytes) || tree->child_count > FEW_CHILDREN) {
+        __real_collwise_tree_bcast(data, bytes, tree, segment_bytes, comm);
+        return;
+    }
+    if (tree->parent >= 0) {
+        PMPI_Recv(data, (int)bytes, MPI_BYTE, tree->parent, COLLWISE_TAG, comm, MPI_STATUS_IGNORE);
+    }
+    if (tree->child_count == 1) {
+        PMPI_Send(data, (int)bytes, MPI_BYTE, collwise_tree_child(tree, 0), COLLWISE_TAG, comm);
+        return;
+    }
+    for (int child = 0; child < tree->child_count; child++) {
+        PMPI_Isend(data, (int)bytes, MPI_BYTE, collwise_tree_child(tree, child), COLLWISE_TAG, comm, &sends[child]);
+    }
+    PMPI_Waitall(tree->child_count, sends, MPI_STATUSES_IGNORE);
+}
+
+/* The same upwards, for a process without children and for a root with one. */
+void __wrap_collwise_tree_reduce(const char *data, char *result, size_t elements, const collwise_operation *op,
+                                 const collwise_tree *tree, int root, size_t segment_bytes, MPI_Comm comm);
+void __real_collwise_tree_reduce(const char *data, char *result, size_t elements, const collwise_operation *op,
+                                 const collwise_tree *tree, int root, size_t segment_bytes, MPI_Comm comm);
+void __wrap_collwise_tree_reduce(const char *data, char *result, size_t elements, const collwise_operation *op,
+                                 const collwise_tree *tree, int root, size_t segment_bytes, MPI_Comm comm) {
+    size_t bytes = elements * op->element_bytes;
+    if (!is_one_segment(bytes, segment_bytes) || tree->root != root || tree->child_count > (tree->parent < 0 ? 1 : 0)) {
+        __real_collwise_tree_reduce(data, result, elements, op, tree, root, segment_bytes, comm);
+        return;
+    }
+    if (tree->parent >= 0) {
+        PMPI_Send(data, (int)bytes, MPI_BYTE, tree->parent, COLLWISE_TAG, comm);
+        return;
+    }
+    int child = collwise_tree_child(tree, 0);
+    char *received = __wrap_collwise_scratch(bytes, comm);
+    collwise_copy(result, data, bytes);
+    PMPI_Recv(received, (int)bytes, MPI_BYTE, child, COLLWISE_TAG, comm, MPI_STATUS_IGNORE);
+    collwise_combine_received(op, result, received, elements, child < root);
+    __wrap_collwise_scratch_free(received);
 }
 
 /* --- Memory for short messages and lists -------------------------------------------------------------------------- */
@@ -176,14 +234,12 @@ static int give_back(short_buffer *buffers, int count, const char *memory) {
     return 0;
 }
 
-char *__wrap_collwise_scratch(size_t bytes, MPI_Comm comm);
 char *__real_collwise_scratch(size_t bytes, MPI_Comm comm);
 char *__wrap_collwise_scratch(size_t bytes, MPI_Comm comm) {
     char *scratch = take_short(short_buffers, SHORT_BUFFERS, bytes);
     return scratch != NULL ? scratch : __real_collwise_scratch(bytes, comm);
 }
 
-void __wrap_collwise_scratch_free(char *scratch);
 void __real_collwise_scratch_free(char *scratch);
 void __wrap_collwise_scratch_free(char *scratch) {
     if (scratch != NULL && !give_back(short_buffers, SHORT_BUFFERS, scratch)) {

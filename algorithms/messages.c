@@ -3,23 +3,29 @@
 
 #include <stdlib.h>
 
+static int is_one_piece(size_t bytes) { return bytes <= COLLWISE_PIECE_BYTES; }
+
 /* A message of no bytes is one empty piece: the loops over pieces run once at least. */
 static collwise_segment pieces_of(size_t bytes) { return collwise_byte_segments(collwise_whole(bytes), 0); }
 
 void collwise_send(const char *data, size_t bytes, int destination, MPI_Comm comm) {
-    collwise_segment piece = pieces_of(bytes);
-    do {
-        MPI_Send(data + piece.first, (int)piece.count, MPI_BYTE, destination, COLLWISE_TAG, comm);
-        collwise_next_segment(&piece);
-    } while (piece.count > 0);
+    if (is_one_piece(bytes)) {
+        MPI_Send(data, (int)bytes, MPI_BYTE, destination, COLLWISE_TAG, comm);
+        return;
+    }
+    for (collwise_segment piece = pieces_of(bytes); piece.count > 0; collwise_next_segment(&piece)) {
+        collwise_send(data + piece.first, piece.count, destination, comm);
+    }
 }
 
 void collwise_receive(char *data, size_t bytes, int source, MPI_Comm comm) {
-    collwise_segment piece = pieces_of(bytes);
-    do {
-        MPI_Recv(data + piece.first, (int)piece.count, MPI_BYTE, source, COLLWISE_TAG, comm, MPI_STATUS_IGNORE);
-        collwise_next_segment(&piece);
-    } while (piece.count > 0);
+    if (is_one_piece(bytes)) {
+        MPI_Recv(data, (int)bytes, MPI_BYTE, source, COLLWISE_TAG, comm, MPI_STATUS_IGNORE);
+        return;
+    }
+    for (collwise_segment piece = pieces_of(bytes); piece.count > 0; collwise_next_segment(&piece)) {
+        collwise_receive(data + piece.first, piece.count, source, comm);
+    }
 }
 
 void collwise_signal(int destination, MPI_Comm comm) {
@@ -50,7 +56,7 @@ static void sendrecv_in_pieces(const char *send, size_t send_bytes, int destinat
 
 void collwise_sendrecv(const char *send, size_t send_bytes, int destination, char *receive, size_t receive_bytes,
                        int source, MPI_Comm comm) {
-    if (send_bytes > COLLWISE_PIECE_BYTES || receive_bytes > COLLWISE_PIECE_BYTES) {
+    if (!is_one_piece(send_bytes) || !is_one_piece(receive_bytes)) {
         sendrecv_in_pieces(send, send_bytes, destination, receive, receive_bytes, source, comm);
         return;
     }

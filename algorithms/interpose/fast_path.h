@@ -87,34 +87,59 @@ static inline MPI_Count interpose_element_bytes(MPI_Datatype type) {
 
 #endif
 
-/* The rules for a call on this communicator; NULL if none of them names an algorithm of ours. If calls are counted,
- * sets *is_counted instead: interpose_run() handles all of them. */
-static inline const decision_row *interpose_row_of(collwise_collective kind, MPI_Comm comm, int *is_counted) {
+/* The rules for a call on this communicator; NULL if none of them names an algorithm of ours. Sets *state to the
+ * communicator's. If calls are counted, sets *is_counted instead: interpose_run() handles all of them. */
+static inline const decision_row *interpose_row_of(collwise_collective kind, MPI_Comm comm, interpose_state **state,
+                                                   int *is_counted) {
     const interpose_settings *settings = atomic_load_explicit(&interpose_published, memory_order_acquire);
+    *state = NULL;
     *is_counted = settings != NULL && settings->counting != 0;
     if (settings == NULL || *is_counted || (settings->collectives >> kind & 1) == 0) {
         return NULL;
     }
-    interpose_state *state = interpose_state_of(settings, comm);
-    return state == NULL ? NULL : state->rows[kind];
+    *state = interpose_state_of(settings, comm);
+    return *state == NULL ? NULL : (*state)->rows[kind];
 }
 
 /* Whether the call can be forwarded to PMPI without further checks. */
-static inline int interpose_forwards(collwise_collective kind, MPI_Comm comm) {
+static inline int interpose_forwards(collwise_collective kind, MPI_Comm comm, interpose_state **state) {
     int is_counted;
-    return interpose_row_of(kind, comm, &is_counted) == NULL && !is_counted;
+    return interpose_row_of(kind, comm, state, &is_counted) == NULL && !is_counted;
 }
 
 /* The same for collectives whose message is `count` elements: shorter messages than those of the first rule that names
  * an algorithm of ours are forwarded as well. */
-static inline int interpose_forwards_sized(collwise_collective kind, int count, MPI_Datatype type, MPI_Comm comm) {
+static inline int interpose_forwards_sized(collwise_collective kind, int count, MPI_Datatype type, MPI_Comm comm,
+                                           interpose_state **state) {
     int is_counted;
-    const decision_row *row = interpose_row_of(kind, comm, &is_counted);
+    const decision_row *row = interpose_row_of(kind, comm, state, &is_counted);
     if (row == NULL || count < 0 || type == MPI_DATATYPE_NULL) {
         return !is_counted;
     }
     MPI_Count bytes = count * interpose_element_bytes(type);
     return bytes < 0 || (uint64_t)bytes < row->ours_from;
 }
+
+#ifdef SMPI_SHARED_MALLOC
+
+/* Simulated processes share the states of communicators, so no call of one of them is stored. */
+static inline int interpose_is_repeated(const interpose_repeatable *last, const collwise_call *call) {
+    (void)last;
+    (void)call;
+    return 0;
+}
+
+#else
+
+/* Whether a call repeats the stored one. */
+static inline int interpose_is_repeated(const interpose_repeatable *last, const collwise_call *call) {
+    const collwise_call *then = &last->call;
+    return last->algorithm != NULL && call->receive_count == then->receive_count && call->root == then->root &&
+           call->receive_type == then->receive_type && call->op == then->op && call->send_count == then->send_count &&
+           call->send_type == then->send_type && (call->send == MPI_IN_PLACE) == (then->send == MPI_IN_PLACE) &&
+           (call->receive == MPI_IN_PLACE) == (then->receive == MPI_IN_PLACE);
+}
+
+#endif
 
 #endif

@@ -69,8 +69,13 @@ static void start_clock(interpose_pending *pending, int row) {
     *pending = (interpose_pending){row, row < 0 ? 0 : interpose_seconds()};
 }
 
-static int decide_and_run(const interpose_settings *settings, interpose_state *state, collwise_collective kind,
-                          const collwise_call *call, interpose_pending *pending, int *status) {
+int interpose_run(collwise_collective kind, const collwise_call *call, interpose_pending *pending, int *status) {
+    const interpose_settings *settings = atomic_load_explicit(&interpose_published, memory_order_acquire);
+    pending->row = -1;
+    if (settings == NULL) {
+        return 0;
+    }
+    interpose_state *state = interpose_state_of(settings, call->comm);
     outcome found = decide(state, kind, call);
     if (settings->counting != 0) {
         interpose_row row = {.function = (int)kind, .size_bits = found.size_bits, .is_ours = found.algorithm != NULL};
@@ -85,20 +90,6 @@ static int decide_and_run(const interpose_settings *settings, interpose_state *s
         interpose_store(found.algorithm, call, found.parameters, state);
     }
     return 1;
-}
-
-int interpose_run(collwise_collective kind, const collwise_call *call, interpose_pending *pending, int *status) {
-    const interpose_settings *settings = atomic_load_explicit(&interpose_published, memory_order_acquire);
-    pending->row = -1;
-    if (settings == NULL) {
-        return 0;
-    }
-    interpose_state *state = interpose_state_of(settings, call->comm);
-    if (state != NULL && settings->counting == 0 && interpose_is_repeated(&state->last[kind], call)) {
-        *status = interpose_repeat(&state->last[kind], call, state);
-        return 1;
-    }
-    return decide_and_run(settings, state, kind, call, pending, status);
 }
 
 void interpose_begin(int function, collwise_collective kind, const collwise_call *call, interpose_pending *pending) {

@@ -121,8 +121,6 @@ int interpose_guarded_run(const collwise_algorithm *algorithm, const collwise_ca
                           struct interpose_state *state);
 /* The same for a call that repeats the stored one (repeated.c). */
 int interpose_repeat(const interpose_repeatable *last, const collwise_call *call, struct interpose_state *state);
-/* Whether a call with its arguments repeats the stored one. */
-int interpose_is_repeated(const interpose_repeatable *last, const collwise_call *call);
 /* Stores a call that has run, if calls like it can be repeated. */
 void interpose_store(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with,
                      struct interpose_state *state);

@@ -124,6 +124,27 @@ int __wrap_MPI_Reduce_local(const void *from, void *to, int count, MPI_Datatype 
 char *__wrap_collwise_scratch(size_t bytes, MPI_Comm comm);
 void __wrap_collwise_scratch_free(char *scratch);
 
+/* --- Folds -------------------------------------------------------------------------------------------------------- */
+
+collwise_fold __real_collwise_fold_of(collwise_fold_rule rule, int root, MPI_Comm comm);
+collwise_fold __wrap_collwise_fold_of(collwise_fold_rule rule, int root, MPI_Comm comm);
+collwise_fold __wrap_collwise_fold_of(collwise_fold_rule rule, int root, MPI_Comm comm) {
+    /* The fold that this thread used last. */
+    static _Thread_local __attribute__((tls_model("initial-exec"))) struct {
+        int procs;
+        collwise_fold fold;
+    } last;
+    int procs, rank;
+    __wrap_MPI_Comm_size(comm, &procs);
+    __wrap_MPI_Comm_rank(comm, &rank);
+    if (last.procs != procs || last.fold.rank != rank || last.fold.rule != rule || last.fold.root != root) {
+        last.procs = procs;
+        last.fold = __real_collwise_fold_of(rule, root, comm);
+    }
+    last.fold.comm = comm;
+    return last.fold;
+}
+
 /* --- Trees -------------------------------------------------------------------------------------------------------- */
 
 /* The tree that this thread used last. */

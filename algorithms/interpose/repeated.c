@@ -5,13 +5,6 @@
 
 #ifdef SMPI_SHARED_MALLOC
 
-/* Simulated processes share the states of communicators, so nothing is stored for one of them. */
-int interpose_is_repeated(const interpose_repeatable *last, const collwise_call *call) {
-    (void)last;
-    (void)call;
-    return 0;
-}
-
 void interpose_store(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with,
                      interpose_state *state) {
     (void)algorithm;
@@ -25,14 +18,6 @@ int interpose_repeat(const interpose_repeatable *last, const collwise_call *call
 }
 
 #else
-
-int interpose_is_repeated(const interpose_repeatable *last, const collwise_call *call) {
-    const collwise_call *then = &last->call;
-    return last->algorithm != NULL && call->receive_count == then->receive_count && call->root == then->root &&
-           call->receive_type == then->receive_type && call->op == then->op && call->send_count == then->send_count &&
-           call->send_type == then->send_type && (call->send == MPI_IN_PLACE) == (then->send == MPI_IN_PLACE) &&
-           (call->receive == MPI_IN_PLACE) == (then->receive == MPI_IN_PLACE);
-}
 
 /* --- What can run directly ---------------------------------------------------------------------------------------- */
 

@@ -4,8 +4,9 @@
 
 First where MPI's own algorithm runs, for an allreduce of 8 bytes: at most 3 % may be added. Then where ours does, for
 the common collectives; Open MPI is forced to run the same algorithm by itself, and ours may take 1.1 times as long or
-30 ns more. Blocks of 2000 calls of both alternate (of less where messages are long); times are medians of N such pairs. Where
-other programs use the processors, --least compares the quickest blocks of both instead. Processes are bound to cores.
+30 ns more. Blocks of 2000 calls of both alternate (of less where messages are long); times are medians of N such pairs.
+Where other programs use the processors, --least compares the quickest blocks of both instead. Processes are bound to
+cores.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ for step in range(STEPS):
         sums[chosen * DIMENSIONS : (chosen + 1) * DIMENSIONS] = point
     world.Reduce([sums, MPI.DOUBLE], [total, MPI.DOUBLE])
     if world.rank == 0:
-        centres = array("d", [(old + new) % 97 for old, new in zip(centres, total)])
+        centres = array("d", [(old + new) % 97 for old, new in zip(centres, total, strict=True)])
 seconds = MPI.Wtime() - start
 if world.rank == 0:
     print(f"checksum {sum(centres):.0f}\nseconds {seconds:.6f}")

@@ -1,4 +1,4 @@
-"""An unmodified program on a test bed: with a table it prints what it printed before, and the table's algorithm runs."""
+"""An unmodified program on a test bed: a table does not change what it prints, and the table's algorithms run."""
 
 from __future__ import annotations
 

@@ -100,10 +100,17 @@ def launch(target: ExecutionTarget, procs: int, command: Command, variables: Map
 
 
 def expected_gain(report: Path, platform: HostPlatform, engine: str, store: Path, seconds: float) -> tuple[float, str]:
-    """The gain of the whole program by an engine, for the calls of its report, and the table that it chooses."""
+    """The gain of the whole program by an engine, for the calls of its report, and the table that it chooses.
+
+    The program takes `seconds` without the table. What it does besides its collectives stays as it is.
+    """
     with collwise.session(store, engine) as context:
         found = collwise.profile(report, platform, context=context)
-    return seconds / (seconds - found.saving_seconds), found.rules()
+    calls = found.frame().dropna(subset=["default_seconds", "tuned_seconds"])
+    default = float((calls.calls * calls.default_seconds).sum())
+    tuned = float((calls.calls * calls.tuned_seconds).sum())
+    other = max(seconds - default, 0.0)
+    return (other + default) / (other + tuned), found.rules()
 
 
 def examined(target: ExecutionTarget, procs: int, command: Command, platform: HostPlatform, launches: int) -> Row:
@@ -168,8 +175,8 @@ def page(rows: Sequence[Row], launches: int, platform: str) -> str:
         "with a table that `profile` chose for their calls by the schedule engine on "
         f"{platform}. Times are those that the programs print, means of {launches} launches each, in turn; the "
         "achieved gain is the mean of the launches' ratios with its 95 % interval. Predicted and simulated gains are "
-        "those of the whole program, by the schedule engine and by SMPI, if it were rid of the time that the best "
-        "algorithms save. [interposing.md](interposing.md#which-calls-matter-and-what-would-i-gain) says how.\n\n"
+        "those of the whole program, if its collectives take the times of the schedule engine and of SMPI, and the rest "
+        "of it what it takes besides these. [interposing.md](interposing.md#which-calls-matter-and-what-would-i-gain) says how.\n\n"
         + markdown_table(COLUMNS, table)
     )
 

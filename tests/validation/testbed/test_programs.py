@@ -39,4 +39,4 @@ def test_a_fortran_program_with_and_without_a_table(make: Callable[..., Bed], tm
     assert outputs[0] == outputs[1]
     assert len(outputs[0]) == 1
     ran = {(row["collective"], row.get("algorithm")) for row in json.loads(report.read_text())["rows"]}
-    assert ran == {("alltoall", "bruck"), ("allgather", "ring"), ("barrier", None)}
+    assert ran == {("alltoall", "bruck"), ("allgather", "ring"), ("barrier", None), ("bcast", None)}

@@ -175,8 +175,9 @@ def page(rows: Sequence[Row], launches: int, platform: str) -> str:
         "with a table that `profile` chose for their calls by the schedule engine on "
         f"{platform}. Times are those that the programs print, means of {launches} launches each, in turn; the "
         "achieved gain is the mean of the launches' ratios with its 95 % interval. Predicted and simulated gains are "
-        "those of the whole program, if its collectives take the times of the schedule engine and of SMPI, and the rest "
-        "of it what it takes besides these. [interposing.md](interposing.md#which-calls-matter-and-what-would-i-gain) says how.\n\n"
+        "those of the whole program, if its collectives take the times of the schedule engine and of SMPI, and the "
+        "rest of it what it takes besides these. "
+        "[interposing.md](interposing.md#which-calls-matter-and-what-would-i-gain) says how.\n\n"
         + markdown_table(COLUMNS, table)
     )
 

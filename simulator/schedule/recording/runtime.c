@@ -10,6 +10,10 @@ void *collwise_allocate(size_t bytes, MPI_Comm comm) {
     return recording_checked(malloc(bytes > 0 ? bytes : 1));
 }
 
+size_t *collwise_sizes(size_t count, MPI_Comm comm) { return collwise_allocate(count * sizeof(size_t), comm); }
+
+void collwise_sizes_free(size_t *sizes) { free(sizes); }
+
 char *collwise_scratch(size_t bytes, MPI_Comm comm) {
     (void)bytes, (void)comm;
     return recording_payload(3);

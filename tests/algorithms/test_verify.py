@@ -66,7 +66,7 @@ def test_topologies(tmp_path: Path, sanitize: bool) -> None:
 
 
 @each_engine
-def test_every_algorithm_is_right(library: str) -> None:
+def test_every_algorithm_is_right(library: str, yielding_mpich: None) -> None:
     built(library)
     progress: list[str] = []
     assert_all_right(verify([library], quick=True, on_progress=progress.append))
@@ -75,7 +75,7 @@ def test_every_algorithm_is_right(library: str) -> None:
 
 @pytest.mark.slow
 @each_engine
-def test_every_algorithm_is_right_for_many_sizes(library: str) -> None:
+def test_every_algorithm_is_right_for_many_sizes(library: str, yielding_mpich: None) -> None:
     built(library)
     assert_all_right(verify([library]))
 

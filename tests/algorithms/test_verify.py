@@ -56,8 +56,8 @@ def assert_all_right(results: list[VerificationResult]) -> None:
 
 
 @pytest.mark.parametrize("sanitize", [False, True], ids=["plain", "sanitized"])
-def test_topologies(tmp_path: Path, sanitize: bool) -> None:
-    directory = build(tmp_path / "none", "none", sanitize)
+def test_topologies(sanitize: bool) -> None:
+    directory = build(ROOT / "build" / ("schedule-sanitized" if sanitize else "schedule"), "none", sanitize)
     done = subprocess.run(
         ["ctest", "--test-dir", str(directory), "--output-on-failure"], capture_output=True, text=True, timeout=900
     )

@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -27,7 +27,13 @@ ALGORITHMS = [
 ]
 REQUIRES = {"power_of_two": lambda procs: procs & (procs - 1) == 0, "even": lambda procs: procs % 2 == 0}
 HERE = Path(__file__).parent
-each_engine = pytest.mark.parametrize("name", each(*ENGINES))
+
+
+def each_engine(test: Callable[..., None]) -> Callable[..., None]:
+    """Runs a test under every engine."""
+    return pytest.mark.parametrize("name", each(*ENGINES))(pytest.mark.usefixtures("yielding_mpich")(test))
+
+
 FUNCTIONS = (
     "Init Init_thread Finalize Bcast Gather Gatherv Scatter Scatterv Allgather Allgatherv Alltoall Alltoallv Barrier "
     "Reduce Allreduce Reduce_scatter Reduce_scatter_block Scan Exscan"

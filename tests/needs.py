@@ -20,7 +20,8 @@ from pathlib import Path
 import pytest
 
 from collwise.common.errors import UsageError
-from collwise.simulator.execution.installations import mpi_installation, simgrid_directory, smpi_installation
+from collwise.common.folders import cache_folder
+from collwise.simulator.execution.installations import mpi_installation, smpi_installation
 from collwise.validation.testbed import namespaces
 from tests.browser import NAMES, executable
 
@@ -73,7 +74,7 @@ def _lacks_simgrid(version: str) -> str:
 
 
 def _lacks_built_simgrid() -> str:
-    built = any(simgrid_directory().glob("simgrid-*/.complete"))
+    built = any(cache_folder().glob("simgrid-*/.complete"))
     return "" if built else "none is built (collwise setup --simgrid 4.1)"
 
 

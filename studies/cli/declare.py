@@ -21,9 +21,11 @@ from collwise import arguments
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError, unknown_name
 from collwise.common.files import new_file, writable_file, writable_folder
+from collwise.common.folders import is_clone
 from collwise.common.units import parse_size
 from collwise.platforms import HostPlatform, known, load
-from collwise.studies.cli.commands import example
+from collwise.simulator.execution.packages import require_packages
+from collwise.studies.cli.commands import COMMANDS, WORDS, example, required_groups
 
 # The key in click's context under which --force is kept.
 _FORCE = "collwise.force"
@@ -99,6 +101,7 @@ def command(
 
         @wraps(function)
         def callback(**given: Any) -> Any:
+            _require_packages(click.get_current_context().find_root())
             return function(**{inner: place.value(inner, given) for inner, place in places.items()})
 
         making = (parent or click).command(name, params=parameters, epilog=example(words), **attributes)
@@ -106,6 +109,12 @@ def command(
         return made
 
     return decorate
+
+
+def _require_packages(root: click.Context) -> None:
+    """Raises UsageError if system packages are missing that the command needs. In a clone the launcher does this."""
+    if root.invoked_subcommand in COMMANDS and not is_clone():
+        require_packages(required_groups(root.invoked_subcommand, root.meta[WORDS]))
 
 
 def _force() -> click.Option:

@@ -123,6 +123,7 @@ SECTIONS = {
         "study": Command("Runs a paper's study as a notebook.", needs="build smpi"),
     },
     "Maintenance": {
+        "init": Command("Makes a project: one store for a folder and all below it.", needs=""),
         "setup": Command(
             "Checks the set-up, or builds a newer SimGrid.", needs="build --simgrid:engine", where="maintenance"
         ),

@@ -10,12 +10,14 @@ import secrets
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 from click.shell_completion import get_completion_class
 
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.folders import SOURCES
+from collwise.common.project import HOME, find_project
 from collwise.studies.cli.commands import COMPLETION_VARIABLE, CommandGroup
 from collwise.studies.cli.declare import NamedChoice, argument, command, option
 
@@ -102,6 +104,9 @@ def studio(
     token = os.environ.get("JUPYTER_TOKEN") or secrets.token_hex(24)
     click.echo(f"JupyterLab listens on http://{_LOOPBACK}:{port}/lab?token={token}")
     sys.stdout.flush()
+    # Notebooks run in their own folder, and keep their times where this command would.
+    project = find_project()
+    home = Path.cwd() if project is None else project.folder
     os.chdir(SOURCES / "studies")
     command = [
         sys.executable,
@@ -115,7 +120,7 @@ def studio(
     ]
     command += ["--allow-root"] * (os.geteuid() == 0) + ["--no-browser"] * (not browser)
     # Other users of the machine can read a command line, and not an environment.
-    os.execve(sys.executable, command, os.environ | {"JUPYTER_TOKEN": token})
+    os.execve(sys.executable, command, os.environ | {"JUPYTER_TOKEN": token, HOME: str(home)})
 
 
 def _missing_from_studio() -> list[str]:

@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 
 JSON = flag("Print JSON for scripts.", "--json")
 PLATFORM = option(
-    "A known platform (see 'collwise platforms list') or a .toml or .xml file.", declare.PLATFORM, required=True
+    "A known platform (see 'collwise platforms list') or a .toml or .xml file.",
+    declare.PLATFORM,
+    required=True,
+    in_project=True,
 )
 _PLACEMENT = option(
     "Where ranks run: block, cyclic, or a file with each rank's host on a line.", default="block", metavar="HOW"

@@ -139,6 +139,7 @@ CAPABILITIES: Mapping[str, Capability] = {
     "fortran": _commands("Fortran", "gfortran"),
     "mpi4py": Capability("the system's mpi4py", _lacks_mpi4py),
     "fuzzer": Capability("clang's libFuzzer", _lacks_fuzzer),
+    "git": Capability("the repository", _lacks(ROOT / ".git", "no .git")),
     "cc": _commands("C compiler", "cc"),
     "c-headers": Capability("C headers", _lacks(Path("/usr/include/stdio.h"), "no /usr/include/stdio.h")),
     "clang-format": _commands("clang-format", "clang-format"),

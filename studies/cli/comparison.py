@@ -62,6 +62,7 @@ def compare(
             "that the store has.",
             declare.PLATFORM_OR_NAME,
             required=True,
+            in_project=True,
         )
     ),
     collective: str = options.COLLECTIVE,

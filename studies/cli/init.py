@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import click
@@ -44,11 +45,11 @@ def init(
     The file collwise.toml there marks it. The environment variable COLLWISE_HOME names a project for commands that run
     elsewhere.
     """
-    project = Project(directory.absolute())
+    project = Project(Path(os.path.abspath(directory)))
     if project.marker.exists():
         raise UsageError(f"{directory / project.marker.name} exists already; edit it, or remove it to make another one")
     if platform is not None and is_file(platform):
-        platform = _seen_from(project.folder, Path(platform).expanduser().absolute())
+        platform = _seen_from(project.folder, Path(os.path.abspath(Path(platform).expanduser())))
     lines = _line("platform", platform, "gros"), _line("procs", procs, "16,64")
     write_text(project.marker, "\n".join([_TEXT, *lines, ""]))
     click.echo(f"{project.folder}: a project, with its store in {project.results / 'timings.sqlite'}")

@@ -60,6 +60,7 @@ def setup(
     """
     from collwise.simulator.execution.installations import mpi_installation, smpi_installation
     from collwise.simulator.execution.simgrid_build import install_simgrid
+    from collwise.simulator.schedule.library import library_file
 
     if simgrid_version is not None:
         prefix = install_simgrid(simgrid_version, jobs)
@@ -74,6 +75,7 @@ def setup(
         except UsageError as problem:
             missing += 1
             click.echo(f"missing: {problem}")
+    click.echo(f"schedule engine: {library_file()}")
     if missing:
         raise CollwiseError(f"{missing} of 3 engines are missing")
 

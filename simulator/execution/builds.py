@@ -47,7 +47,8 @@ class Build:
 
     def make(self) -> None:
         """Configures the build if that was not done, and builds what has changed. Raises CollwiseError on failure."""
-        configure = ["cmake", "-S", folders.SOURCES, "-B", self.folder, "-G", "Ninja", f"-DCOLLWISE_MPI={self.mpi}"]
+        configure: list[str | Path] = ["cmake", "-S", folders.SOURCES, "-B", self.folder, "-G", "Ninja"]
+        configure += [f"-DCOLLWISE_MPI={self.mpi}"]
         configure += [f"-DCMAKE_C_COMPILER={self.compiler}", f"-DPython3_EXECUTABLE={sys.executable}"]
         if not (self.folder / "build.ninja").exists():
             # CMake's checks need the variable; a program that is built with it would not run in the simulator.

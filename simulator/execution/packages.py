@@ -10,6 +10,7 @@ from pathlib import Path
 
 from collwise.common.errors import UsageError
 
+_FOR_ADMINISTRATORS = ("ip", "tc", "slurmctld", "slurmd")
 _PATH_OF_ADMINISTRATORS = ("/usr/sbin", "/sbin")
 # Debian's packages by group, each with the commands and headers that show it; the launcher has the same list.
 _GROUPS: dict[str, tuple[tuple[str, ...], ...]] = {
@@ -26,6 +27,7 @@ _GROUPS: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "mpich": (("mpich", "mpirun.mpich", "mpicc.mpich"), ("libmpich-dev", "/usr/include/*/mpich/mpi.h")),
     "testbed": (("iproute2", "ip", "tc"),),
+    "slurm": (("slurmctld slurmd slurm-client munge", "slurmctld", "slurmd"),),
     "engine": (
         ("g++", "g++"),
         ("libboost-dev", "/usr/include/boost/version.hpp"),
@@ -56,4 +58,4 @@ def _is_there(sign: str) -> bool:
         # Elsewhere headers are in other places, and the compilers find them.
         return not Path("/var/lib/dpkg/status").exists() or bool(glob.glob(sign))
     searched = os.pathsep.join([os.environ.get("PATH", os.defpath), *_PATH_OF_ADMINISTRATORS])
-    return shutil.which(sign, path=searched if sign in ("ip", "tc") else None) is not None
+    return shutil.which(sign, path=searched if sign in _FOR_ADMINISTRATORS else None) is not None

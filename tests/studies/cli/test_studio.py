@@ -89,6 +89,25 @@ def test_jupyterlab_listens_where_studio_says(
     assert Path.cwd() == SOURCES / "studies"
 
 
+def test_notebooks_use_the_store_of_the_folder_or_project_that_studio_is_called_in(
+    calls: list[list[str]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    homes = []
+
+    def start(program: str, command: list[str], environment: dict[str, str]) -> None:
+        homes.append(Path(environment["COLLWISE_HOME"]))
+        raise Started
+
+    monkeypatch.setattr(os, "execve", start)
+    (tmp_path / "project/below").mkdir(parents=True)
+    (tmp_path / "project/collwise.toml").touch()
+    for folder in ("", "project/below"):
+        monkeypatch.chdir(tmp_path / folder)
+        with pytest.raises(Started):
+            main(["studio"])
+    assert homes == [tmp_path, tmp_path / "project"]
+
+
 def test_a_taken_port_is_one_line_and_nothing_starts(
     calls: list[list[str]], taken: int, capsys: pytest.CaptureFixture[str]
 ) -> None:

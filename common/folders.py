@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 
 SOURCES = Path(__file__).resolve().parents[1]
@@ -28,6 +27,8 @@ def builds_folder() -> Path:
     """The folder with the builds of the C programs: build/ in a clone, else one in the cache for just these sources."""
     if is_clone():
         return SOURCES / "build"
+    from importlib.metadata import version  # which few commands need, and which takes longer than all else here
+
     digest = _digest_of_c_sources(SOURCES)[:12]
     return cache_folder() / f"{version('collwise')}-{os.uname().machine}-{digest}"
 

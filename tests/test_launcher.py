@@ -48,7 +48,7 @@ def call(
 ) -> subprocess.CompletedProcess[str]:
     environment = os.environ | {"COLLWISE_NO_INSTALL": no_install}
     if path is not None:
-        environment["PATH"] = str(path)
+        environment |= {"PATH": str(path), "XDG_CACHE_HOME": str(path / "cache")}
     return subprocess.run(
         [shutil.which("bash") or "bash", launcher, *arguments],
         cwd=cwd,
@@ -224,6 +224,7 @@ def test_the_launcher_knows_what_each_command_needs(
     done = call(clone / "collwise", *arguments, path=tools)
     required = done.stderr.partition("collwise: missing system packages: ")[2].partition(" (")[0].split()
     monkeypatch.setenv("PATH", str(tools))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tools / "cache"))
     assert {*missing_packages(required_groups(arguments[0], arguments))} == {*required}
     # The launcher looks beyond PATH for what administrators call, so that this group may be here.
     known = PACKAGES.keys() - ({"testbed"} if shutil.which("tc", path="/usr/sbin:/sbin") else set())
@@ -238,6 +239,18 @@ def test_what_the_schedule_engine_times_needs_no_simulator(clone: Path, tools: P
     assert "cmake" in needed
     assert "libsimgrid-dev" not in needed
     assert required_groups("simulate", engine) == ["build"]
+
+
+def test_a_simulator_that_setup_built_needs_no_package(
+    clone: Path, tools: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_python(tools)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tools / "cache"))
+    assert required_groups("simulate", []) == ["build", "smpi"]
+    (tools / "cache/collwise/simgrid-4.1").mkdir(parents=True)
+    (tools / "cache/collwise/simgrid-4.1/.complete").touch()
+    assert "libsimgrid-dev" not in call(clone / "collwise", "simulate", path=tools).stderr.splitlines()[-1]
+    assert required_groups("simulate", []) == ["build"]
 
 
 def test_words_of_a_program_say_nothing_of_needs() -> None:

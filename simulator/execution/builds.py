@@ -79,7 +79,9 @@ def _ensure(build: Build) -> None:
     mark = build.folder / _COMPLETE
     if mark.exists():
         return
-    require_packages(("build",) if build.mpi == "none" else ("build", build.mpi))
+    # A SimGrid that 'collwise setup' built has its own compiler.
+    has_all = build.mpi == "none" or (build.mpi == "smpi" and build.compiler.exists())
+    require_packages(("build",) if has_all else ("build", build.mpi))
     with _locked(build.folder):
         # Another process may have made it meanwhile.
         if mark.exists():

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import click
 
 from collwise.common.errors import unknown_name
+from collwise.common.folders import cache_folder
 
 
 class Command(NamedTuple):
@@ -155,8 +156,9 @@ def required_groups(command: str, words: Sequence[str]) -> list[str]:
         is_said = f" {condition.removeprefix('!')} " in said
         if not condition or is_said != condition.startswith("!"):
             groups += needed.split("+")
-    # What the schedule engine times needs no simulator.
-    return [group for group in groups if group != "smpi" or " --engine schedule " not in said]
+    # The schedule engine needs no simulator, and a SimGrid from 'collwise setup --simgrid VERSION' is one.
+    needs_no_packages = " --engine schedule " in said or any(cache_folder().glob("simgrid-*/.complete"))
+    return [group for group in groups if group != "smpi" or not needs_no_packages]
 
 
 def example(words: str) -> str:

@@ -106,6 +106,15 @@ def test_missing_packages_are_named_with_the_command_that_installs_them(package:
         a_build().file("program")
 
 
+def test_only_the_systems_simgrid_needs_its_package(package: Path) -> None:
+    add_cmake(package)
+    (package.parent / "smpicc").touch()
+    folder = folders.builds_folder()
+    assert Build(folder / "smpi-4.1", "smpi", package.parent / "smpicc", "SimGrid 4.1").file("program").exists()
+    with pytest.raises(UsageError, match="libsimgrid-dev"):
+        Build(folder / "smpi-system-3.32", "smpi", package.parent / "gone", "SimGrid 3.32").file("program")
+
+
 def test_a_cache_that_cannot_be_written_is_named(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     add_cmake(package)
     monkeypatch.setenv("XDG_CACHE_HOME", str(package.parent / "calls"))

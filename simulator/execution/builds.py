@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,7 +17,9 @@ from pathlib import Path
 
 from collwise.common import folders
 from collwise.common.errors import CollwiseError, UsageError, note
+from collwise.common.files import write_text
 from collwise.simulator.execution.packages import require_packages
+from collwise.simulator.execution.processes import run_command
 
 _COMPLETE = ".complete"
 
@@ -47,30 +47,25 @@ class Build:
 
     def make(self) -> None:
         """Configures the build if that was not done, and builds what has changed. Raises CollwiseError on failure."""
-        configure: list[str | Path] = ["cmake", "-S", folders.SOURCES, "-B", self.folder, "-G", "Ninja"]
+        configure = ["cmake", "-S", str(folders.SOURCES), "-B", str(self.folder), "-G", "Ninja"]
         configure += [f"-DCOLLWISE_MPI={self.mpi}"]
         configure += [f"-DCMAKE_C_COMPILER={self.compiler}", f"-DPython3_EXECUTABLE={sys.executable}"]
         if not (self.folder / "build.ninja").exists():
             # CMake's checks need the variable; a program that is built with it would not run in the simulator.
             self._run(configure, {"SMPI_PRETEND_CC": "1"})
-        self._run(["cmake", "--build", self.folder], {})
+        self._run(["cmake", "--build", str(self.folder)], {})
 
-    def _run(self, command: list[str | Path], variables: dict[str, str]) -> None:
+    def _run(self, command: list[str], variables: dict[str, str]) -> None:
         try:
-            done = subprocess.run(
-                command, capture_output=True, text=True, errors="replace", env=os.environ | variables, check=False
-            )
+            done = run_command(command, environment=variables)
         except OSError as problem:
             raise UsageError(f"building programs for {self.label} needs {command[0]}: {problem.strerror}") from None
         if done.returncode != 0:
-            output = (done.stdout + done.stderr).strip()
-            lines = output.splitlines() or ["no message"]
-            with contextlib.suppress(OSError):
-                (self.folder / "build.log").write_text(output + "\n", encoding="utf-8")
+            lines = [*done.output_lines, *done.error_text.splitlines()] or ["no message"]
+            log = self.folder / "build.log"
+            write_text(log, "\n".join([*lines, ""]))
             first = next((line for line in lines if "error" in line.lower()), lines[-1])
-            raise CollwiseError(
-                f"building programs for {self.label} failed: {first}; all messages: {self.folder / 'build.log'}"
-            )
+            raise CollwiseError(f"building programs for {self.label} failed: {first}; all messages: {log}")
 
 
 @cache

@@ -5,8 +5,10 @@ from __future__ import annotations
 import shutil
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
+import psutil
 import pytest
 
 from collwise.common import folders
@@ -14,8 +16,10 @@ from collwise.common.errors import CollwiseError, UsageError
 from collwise.simulator.execution import builds
 from collwise.simulator.execution.builds import Build
 from collwise.simulator.execution.installations import mpi_installation
+from collwise.simulator.execution.processes import run_command
 from collwise.studies.cli.main import main
 from tests.needs import needs
+from tests.waiting import wait_for
 
 # `cmake -S ... -B FOLDER ...` prepares a build, and `cmake --build FOLDER` makes its one program.
 CMAKE = """#!/bin/bash
@@ -87,6 +91,23 @@ def test_a_failure_is_one_line_with_the_log_and_is_tried_again(package: Path) ->
     assert log.read_text() == "Building\nchain.c:3: error: wrong\nstopped\n"
     add_cmake(package)
     assert a_build().file("program").exists()
+
+
+def test_an_interrupted_build_leaves_no_compiler_behind(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiler = package.parent / "compiler"
+    add_cmake(
+        package, f'if [[ $1 == --build ]]; then {shutil.which("sleep")} 9999 & echo $! >"{compiler}"; echo; wait; fi'
+    )
+
+    def interrupt(_: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(builds, "run_command", partial(run_command, on_line=interrupt))
+    with pytest.raises(KeyboardInterrupt):
+        a_build().file("program")
+    assert not (a_build().folder / ".complete").exists()
+    started = int(compiler.read_text())
+    wait_for(lambda: not psutil.pid_exists(started) or psutil.Process(started).status() == psutil.STATUS_ZOMBIE)
 
 
 def test_of_two_at_once_one_builds_and_the_other_waits(package: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import click
 import pytest
 
 import collwise
 from collwise.common.project import HOME, find_project, results_folder
 from collwise.simulator.store import default_store_path
+from collwise.studies.cli.demo import demo
 from collwise.studies.cli.main import main
+from collwise.studies.cli.validate import validate
 from tests.command_line import run
 
 
@@ -85,6 +88,17 @@ def test_a_folder_without_the_file_is_a_project_if_the_environment_names_it(
     assert (folder / "bare/results/timings.sqlite").exists()
     monkeypatch.setenv(HOME, "nowhere")
     assert "COLLWISE_HOME: there is no folder nowhere" in refused(capsys, "results", "list")
+
+
+@pytest.mark.parametrize(("name", "called"), [("demo", demo), ("validation", validate)])
+def test_results_of_commands_go_to_the_project(
+    name: str, called: click.Command, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert called.make_context(name, []).params["output"] == Path("results", name)
+    run("init")
+    (folder / "below").mkdir()
+    monkeypatch.chdir("below")
+    assert called.make_context(name, []).params["output"] == folder / "results" / name
 
 
 def test_platforms_are_found_from_anywhere(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -131,6 +131,7 @@ SECTIONS = {
         "test": Command("Runs the tests.", needs="build smpi openmpi mpich style", where="maintenance"),
         "studio": Command("Opens JupyterLab on the studies' notebooks.", needs="", where="maintenance"),
         "completion": Command("Prints a script by which a shell completes commands.", needs="", where="maintenance"),
+        "schema": Command("Prints the JSON Schema of what --json prints.", needs="", where="maintenance.show_schema"),
         "help": Command("Shows what a command does and takes.", needs="", where="maintenance.show_help"),
     },
 }

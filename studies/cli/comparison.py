@@ -281,13 +281,23 @@ def select(
     if output is not None:
         decisions.save(output)
     if as_json:
-        print_json(decisions_document(decisions.tables))
+        print_json(_decision_rows(decisions.tables), {"tables": decisions_document(decisions.tables)})
     else:
         for decided in decisions.tables:
             _print_decisions(decided, how["tolerance"])
         if output is not None:
             click.echo(f"written: {output}")
     check_failed(decisions.failed)
+
+
+def _decision_rows(tables: Sequence[DecisionTable]) -> list[dict[str, object]]:
+    """Every choice of the tables, with the process count and the size from which on it holds."""
+    return [
+        {"collective": table.collective, "procs": p, "from_bytes": start, **vars(choice)}
+        for table in tables
+        for p, row in table.rules.items()
+        for start, choice in row
+    ]
 
 
 def _print_decisions(decisions: DecisionTable, tolerance: float) -> None:

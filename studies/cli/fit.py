@@ -119,7 +119,7 @@ def fit(
     fitted.save(file)
     parameters = fitted.parameters
     if as_json:
-        print_json({"file": str(file), **parameters.as_document()})
+        print_json([{"file": str(file), **parameters.as_document()}])
         return
     shown = fitted.table()
     if isinstance(parameters, FittedParameters):

@@ -1,9 +1,10 @@
-"""collwise test, setup, studio, completion, help: looking after the project itself."""
+"""collwise test, setup, studio, completion, schema, help: looking after the project itself."""
 
 from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
+import json
 import os
 import re
 import secrets
@@ -18,6 +19,7 @@ from click.shell_completion import get_completion_class
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.folders import SOURCES
 from collwise.common.project import HOME, find_project
+from collwise.studies.cli import json_schema
 from collwise.studies.cli.commands import COMPLETION_VARIABLE, CommandGroup
 from collwise.studies.cli.declare import NamedChoice, argument, command, option
 
@@ -162,6 +164,14 @@ def completion(shell: str = argument(NamedChoice("shell", _SHELLS))) -> None:
     made = get_completion_class(shell)
     assert made is not None
     click.echo(made(root.command, {}, str(root.info_name), COMPLETION_VARIABLE).source())
+
+
+@command("schema predict", "schema")
+def show_schema(
+    words: tuple[str, ...] = argument(nargs=-1, metavar="[COMMAND [SUBCOMMAND]]"),
+) -> None:
+    """Prints the JSON Schema of what a command prints with --json; without COMMAND, of all commands."""
+    click.echo(json.dumps(json_schema.schema(" ".join(words) or None), indent=2))
 
 
 @command("help simulate", "help")

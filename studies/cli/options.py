@@ -18,14 +18,27 @@ from collwise.simulator.sweeps.context import ENGINES, SimulationContext
 from collwise.simulator.sweeps.method import SYNCHRONISATIONS, TIMINGS, Method, Precision
 from collwise.studies.cli import declare
 from collwise.studies.cli.declare import NamedChoice, Parsed, flag, group, option
-from collwise.studies.cli.output import sweep_progress
+from collwise.studies.cli.output import CSV, sweep_progress
 from collwise.validation.library_defaults.baselines import BASELINES
 from collwise.validation.library_defaults.baselines import baseline as find_baseline
 
 if TYPE_CHECKING:
     from collwise.models.lmo import Thresholds
 
-JSON = flag("Print JSON for scripts.", "--json")
+
+def _keep_csv(context: click.Context, _: click.Parameter, given: bool) -> bool:
+    context.meta[CSV] = given
+    return given
+
+
+JSON_ALONE = flag("Print JSON for scripts ('collwise schema' describes it).", "--json")
+"""For a command whose --csv names a file."""
+JSON = group(
+    lambda as_json, as_csv: as_json or as_csv,
+    as_json=JSON_ALONE,
+    as_csv=option("Print the rows of --json as CSV.", default=False, names="--csv", is_flag=True, callback=_keep_csv),
+)
+"""Whether to print for programs: --json or --csv, between which `print_json` chooses."""
 PLATFORM = option(
     "A known platform (see 'collwise platforms list') or a .toml or .xml file.",
     declare.PLATFORM,

@@ -52,7 +52,7 @@ def study(
             lambda heading, done: bar.update(task, description=f"{name}: {heading}", completed=done),
         )
     if as_json:
-        print_json(results)
+        print_json([results])
         return
     for sentence in results["conclusions"]:
         click.echo(f"- {sentence}")

@@ -77,7 +77,7 @@ def up(name: str = _NAME, shape: Shape = _SHAPE, as_json: bool = options.JSON) -
     """
     bed = beds.up(shape, name)
     if as_json:
-        print_json(_described(bed))
+        print_json([_described(bed)])
         return
     click.echo(f"test bed '{name}' is up: {_words(shape)}")
     if (used := bed.facts["congestion_control"]) != shape.congestion_control:

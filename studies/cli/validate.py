@@ -120,7 +120,8 @@ def validate(
         result = comparison(opened).run()
     page, _ = report.write_validation(result, output)
     if as_json:
-        print_json(report.document(result))
+        facts = report.document(result)
+        print_json(facts.pop("rows"), facts)
     else:
         [promises] = report.limits(result).tables
         columns, rows = promises.columns[:-1], [row[:-1] for row in promises.rows]

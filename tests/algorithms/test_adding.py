@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import subprocess
@@ -14,6 +13,7 @@ from click.testing import CliRunner
 from collwise.algorithms import catalogue
 from collwise.simulator.execution import installations as engines
 from collwise.studies.cli.main import collwise
+from tests.command_line import printed
 from tests.needs import needs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -50,7 +50,7 @@ def test_one_file_and_one_entry_make_an_algorithm(monkeypatch: pytest.MonkeyPatc
         choice = ["--collective", "bcast", "--algorithm", "two_way_chain", "--library", "smpi", "--json"]
         verified = CliRunner().invoke(collwise, ["verify", *choice])
         assert verified.exit_code == 0, verified.output
-        (result,) = json.loads(verified.stdout)
+        (result,) = printed(verified.stdout).rows
         assert result["cases"] > 100
         assert result["failures"] == 0
 
@@ -59,7 +59,7 @@ def test_one_file_and_one_entry_make_an_algorithm(monkeypatch: pytest.MonkeyPatc
             collwise, ["simulate", "--collective", "bcast", "--algorithms", "two_way_chain,chain", *points, "--json"]
         )
         assert simulated.exit_code == 0, simulated.output
-        seconds = {row["algorithm"]: row["seconds"] for row in json.loads(simulated.stdout)}
+        seconds = {row["algorithm"]: row["seconds"] for row in printed(simulated.stdout).rows}
         # Half as many steps to fill the pipeline, but the root sends each segment twice.
         assert 1 < seconds["two_way_chain"] / seconds["chain"] < 2.1
     finally:

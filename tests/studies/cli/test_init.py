@@ -39,7 +39,7 @@ def times(capsys: pytest.CaptureFixture[str], *words: str) -> list[dict[str, obj
     """Simulated times by the engine, which needs no simulator."""
     points = ("--collective", "bcast", "--algorithms", "chain", "--segments", "8KiB", "--sizes", "8KiB")
     run("simulate", *points, "--engine", "schedule", "--json", *words)
-    made: list[dict[str, object]] = json.loads(capsys.readouterr().out)
+    made: list[dict[str, object]] = json.loads(capsys.readouterr().out)["rows"]
     return made
 
 

@@ -28,7 +28,8 @@ def pytest_configure(config: pytest.Config) -> None:
         if signal.getsignal(number) == signal.SIG_IGN:
             signal.signal(number, lambda *_: None)
     # The width of tables, which tests give where it matters; readline sets it in processes without a terminal.
-    for variable in ("COLUMNS", "LINES"):
+    # A project outside would take the place of the working directory.
+    for variable in ("COLUMNS", "LINES", "COLLWISE_HOME"):
         os.environ.pop(variable, None)
     config.stash[_SKIPS] = Counter()
     config.pluginmanager.register(_Counting(config.stash[_SKIPS]))

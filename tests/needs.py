@@ -20,7 +20,8 @@ from pathlib import Path
 import pytest
 
 from collwise.common.errors import UsageError
-from collwise.simulator.execution.installations import mpi_installation, simgrid_directory, smpi_installation
+from collwise.common.folders import cache_folder
+from collwise.simulator.execution.installations import mpi_installation, smpi_installation
 from collwise.validation.testbed import namespaces, slurm
 from tests.browser import NAMES, executable
 
@@ -77,7 +78,7 @@ def _lacks_simgrid(version: str) -> str:
 
 
 def _lacks_built_simgrid() -> str:
-    built = any(simgrid_directory().glob("simgrid-*/.complete"))
+    built = any(cache_folder().glob("simgrid-*/.complete"))
     return "" if built else "none is built (collwise setup --simgrid 4.1)"
 
 
@@ -143,6 +144,7 @@ CAPABILITIES: Mapping[str, Capability] = {
     "fortran": _commands("Fortran", "gfortran"),
     "mpi4py": Capability("the system's mpi4py", _lacks_mpi4py),
     "fuzzer": Capability("clang's libFuzzer", _lacks_fuzzer),
+    "git": Capability("the repository", _lacks(ROOT / ".git", "no .git")),
     "cc": _commands("C compiler", "cc"),
     "c-headers": Capability("C headers", _lacks(Path("/usr/include/stdio.h"), "no /usr/include/stdio.h")),
     "clang-format": _commands("clang-format", "clang-format"),

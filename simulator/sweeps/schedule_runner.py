@@ -14,7 +14,7 @@ from collwise.common.errors import CollwiseError
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.installations import file_digest
 from collwise.simulator.schedule.contest import contest_of, hold_contests
-from collwise.simulator.schedule.library import LIBRARY, Schedule
+from collwise.simulator.schedule.library import Schedule, library_file
 from collwise.simulator.schedule.library_calls import LibraryDecisions
 from collwise.simulator.schedule.networks import network_tables, ports_of, sockets_of
 from collwise.simulator.schedule.pipelines import KnownPlay, least_seconds, play_case_within
@@ -62,7 +62,7 @@ class ScheduleRunner(Runner):
         """The configuration that the times depend on besides the case."""
         details = {
             "platform_digest": self.platform.digest(),
-            "program_digest": file_digest(LIBRARY),
+            "program_digest": file_digest(library_file()),
             "ports": str(self._ports),
             "sockets": str(sockets_of(self.platform)),
             **(self._library.details if self._library is not None else {}),

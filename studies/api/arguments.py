@@ -53,7 +53,8 @@ def session(
 ) -> Iterator[SimulationContext]:
     """A context that several calls can share, given as their `context`; closes the store at the end.
 
-    Parameters: `store`, the SQLite file of timings, by default what COLLWISE_STORE says, else results/timings.sqlite;
+    Parameters: `store`, the SQLite file of timings, by default what COLLWISE_STORE says, else
+    results/timings.sqlite in the project or the working directory;
     `engine`, what simulates; `simgrid`, a version of SimGrid, by default the system's; `jobs`, how many simulations run
     side by side, by default one per core; `progress`, which shows how far a simulation with a label is;
     `library`, of the baselines that one whose decisions the schedule engine follows where a mock-up of a performance
@@ -81,7 +82,7 @@ def session(
 
 
 def store_path(given: str | Path | None = None) -> Path:
-    """The store that is named, that of COLLWISE_STORE, or the default one."""
+    """The store that is named, that of COLLWISE_STORE, that of the project, or the one in the working directory."""
     from collwise.simulator.store import default_store_path
 
     return Path(given or os.environ.get("COLLWISE_STORE") or default_store_path())

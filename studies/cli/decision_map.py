@@ -28,7 +28,7 @@ from collwise.validation.selection.maps import DecisionMaps, ModelMap, decision_
 def decision_map(
     platform: HostPlatform = options.placed_platform(),
     collective: str = options.COLLECTIVE,
-    procs: tuple[int, ...] = option("Process counts: 3:32:+1.", COUNTS, required=True),
+    procs: tuple[int, ...] = option("Process counts: 3:32:+1.", COUNTS, required=True, in_project=True),
     sizes: tuple[int, ...] | None = option("Message sizes: 1:8MiB:x2. Default: 12 by doubling, by collective.", SIZES),
     segments: tuple[int, ...] = options.segments("0,1KiB,8KiB"),
     algorithms: Sequence[str] | None = options.ALGORITHMS,

@@ -10,6 +10,7 @@ import click
 from rich.console import Console
 
 from collwise.common.errors import CollwiseError
+from collwise.common.project import results_folder
 from collwise.common.units import format_seconds, format_size
 from collwise.platforms import load
 from collwise.simulator.sweeps.context import SimulationContext
@@ -33,7 +34,9 @@ BY_MODEL, BY_ENGINE = ("bcast", "gather"), ("allreduce", "alltoall")
 
 @command("demo")
 def demo(
-    output: Path = option(None, FOLDER, Path("results/demo"), names="-o --output"),
+    output: Path = option(
+        None, FOLDER, lambda: results_folder() / "demo", names="-o --output", show_default="results/demo"
+    ),
     baseline: Baseline = options.BASELINE,
     simulation: options.SimulationOptions = options.SIMULATION,
 ) -> None:

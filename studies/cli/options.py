@@ -40,7 +40,10 @@ JSON = group(
 )
 """Whether to print for programs: --json or --csv, between which `print_json` chooses."""
 PLATFORM = option(
-    "A known platform (see 'collwise platforms list') or a .toml or .xml file.", declare.PLATFORM, required=True
+    "A known platform (see 'collwise platforms list') or a .toml or .xml file.",
+    declare.PLATFORM,
+    required=True,
+    in_project=True,
 )
 _PLACEMENT = option(
     "Where ranks run: block, cyclic, or a file with each rank's host on a line.", default="block", metavar="HOW"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from collwise.common.errors import CollwiseError, UsageError, note, unknown_name
+from collwise.common.project import results_folder
 from collwise.common.units import format_seconds
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.cluster import TRANSPORTS as OF_HOSTS
@@ -85,7 +86,10 @@ def validate(
         models=option("Fit the models where times are measured.", default=True, names="--models/--no-models"),
     ),
     output: Path = option(
-        "The folder of the report: validation.html, validation.md and figures.", FOLDER, Path("results") / "validation"
+        "The folder of the report: validation.html, validation.md and figures.",
+        FOLDER,
+        lambda: results_folder() / "validation",
+        show_default="results/validation",
     ),
     store: Path = options.STORE,
     as_json: bool = options.JSON,

@@ -45,7 +45,7 @@ def test_one_file_and_one_entry_make_an_algorithm(monkeypatch: pytest.MonkeyPatc
                     ["cmake", "--build", str(build), "--target", "verify", "benchmark"]):  # fmt: skip
         done = subprocess.run(command, capture_output=True, text=True, timeout=900)
         assert done.returncode == 0, done.stdout + done.stderr
-    monkeypatch.setattr(engines, "REPOSITORY", tmp_path)
+    monkeypatch.setattr(engines, "builds_folder", lambda: tmp_path / "build")
     monkeypatch.setattr(catalogue, "CATALOGUE_PATH", tmp_path / "algorithms/catalogue.toml")
     catalogue.Catalogue.load.cache_clear()
     try:

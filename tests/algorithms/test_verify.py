@@ -83,7 +83,7 @@ def test_every_algorithm_is_right_for_many_sizes(library: str, yielding_mpich: N
 @pytest.mark.slow
 @needs("smpi-built")
 def test_every_algorithm_is_right_under_a_newer_simgrid() -> None:
-    versions = [path.parent.name.removeprefix("simgrid-") for path in engines.simgrid_directory().glob("*/.complete")]
+    versions = [path.parent.name.removeprefix("simgrid-") for path in engines.cache_folder().glob("*/.complete")]
     for version in versions:
         assert_all_right(verify(["smpi"], smpi_version=version))
 
@@ -195,7 +195,7 @@ def test_a_wrong_algorithm_is_found(mistake: str, monkeypatch: pytest.MonkeyPatc
     assert right.count(text) == 1
     (tmp_path / file).write_text(right.replace(text, replacement), encoding="utf-8")
     build(tmp_path / "build" / "smpi-system", "smpi", source=tmp_path)
-    monkeypatch.setattr(engines, "REPOSITORY", tmp_path)
+    monkeypatch.setattr(engines, "builds_folder", lambda: tmp_path / "build")
 
     results = verify(["smpi"], quick=True)
     failed = {f"{r.collective} {r.algorithm}": r.first_failure or "" for r in results if not r.ok}

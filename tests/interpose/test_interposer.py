@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
+from collwise.common.folders import SOURCES
 from collwise.platforms import load
-from collwise.simulator.execution.installations import REPOSITORY
 from collwise.simulator.execution.interposed import LibraryOptions
 from collwise.simulator.execution.smpirun import smpi_files
 from tests.interpose.running import COMPILERS, ENGINES, counts_of, installation_of, run
@@ -209,7 +209,7 @@ def test_linked_behind_mpi_is_an_error(name: str, tmp_path: Path) -> None:
     source = HERE / "both.c"
     target, library = tmp_path / "program", chosen.program("libcollwise.so")
     mpi = "mpi" if name == "openmpi" else "mpich"
-    command = [COMPILERS[name], "-std=gnu11", f"-I{REPOSITORY / 'algorithms'}", str(source), f"-l{mpi}"]
+    command = [COMPILERS[name], "-std=gnu11", f"-I{SOURCES / 'algorithms'}", str(source), f"-l{mpi}"]
     link = ["-Wl,--no-as-needed", str(library), f"-Wl,-rpath,{library.parent}", "-o", str(target)]
     done = subprocess.run([*command, *link], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -236,7 +236,7 @@ def test_linked_in_simulation(name: str, options: Sequence[str], is_called: bool
     command = [
         str(chosen.launcher.with_name("smpicc")),
         "-std=gnu11",
-        f"-I{REPOSITORY / 'algorithms'}",
+        f"-I{SOURCES / 'algorithms'}",
         str(HERE / "both.c"),
     ]
     link = ["-Wl,--no-as-needed", str(library), f"-Wl,-rpath,{library.parent}", "-o", str(target)]

@@ -28,7 +28,8 @@ BATCH_SYSTEMS = {"slurm": ("Slurm", "sbatch"), "oar": ("OAR", "oarsub")}
 EXECUTORS = (LOCAL, f"{DASK}:ADDRESS", *BATCH_SYSTEMS)
 """What an executor can be, for messages and help."""
 
-_REACH_SECONDS = 20
+_REACH_SECONDS = 10
+_ADDRESS = re.compile(r"((tcp|tls|ucx|ws|wss)://)?(\[[0-9a-fA-F:.]+\]|[^\s:/\[\]]+):\d{1,5}|\S.*\.json")
 _INSTALL = "install it (pip install 'dask[distributed]' dask-jobqueue)"
 
 
@@ -82,7 +83,7 @@ def parse_place(text: str) -> Place:
     if kind == LOCAL and not rest:
         return Place()
     if kind == DASK:
-        if not rest:
+        if not _ADDRESS.fullmatch(rest):
             raise UsageError(
                 f"'{text}' has no address; valid: dask:HOST:PORT, for example dask:node1:8786, or dask:FILE.json, the "
                 "file that dask scheduler --scheduler-file FILE.json writes"
@@ -156,7 +157,7 @@ def _connect(address: str, ends: ExitStack) -> Started:
         raise UsageError(f"--executor dask:{address}: there is no such file; dask scheduler --scheduler-file writes it")
     try:
         client = ends.enter_context(Client(**where, timeout=_REACH_SECONDS, set_as_default=False))
-    except (OSError, ValueError, TypeError) as problem:
+    except OSError as problem:
         raise UsageError(
             f"--executor dask:{address}: no Dask scheduler answers there within {_REACH_SECONDS} s "
             f"({str(problem).splitlines()[0]}); start one by: dask scheduler"
@@ -170,35 +171,55 @@ def _start_jobs(place: Place, ends: ExitStack) -> Started:
     """Dask's scheduler in this process, and workers of it in batch jobs, which are ended with the sweep."""
     import dask
     import dask_jobqueue
-    from distributed import Client
+    from distributed import Client, Status
 
     name, command = BATCH_SYSTEMS[place.kind]
     if shutil.which(command) is None:
         raise UsageError(f"--executor {place.kind}: {command} not found on PATH; give the command where {name} has it")
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
-    jobs = place.keys.get("jobs", 1)
     kind = getattr(dask_jobqueue, f"{place.kind.upper()}Cluster")
+    refusals: list[str] = []
+
+    class Job(kind.job_cls):  # type: ignore[misc]
+        """A job that is not started if the batch system refuses it."""
+
+        async def start(self) -> None:
+            """Submits the job."""
+            try:
+                await super().start()
+            except (OSError, RuntimeError, ValueError) as problem:
+                refusals.append(_reason(problem))
+                self.status = Status.running
+
+    ends.enter_context(dask.config.set({"distributed.deploy.lost-worker-timeout": "5s"}))
+    scheduler = {"dashboard_address": None, **dask.config.get(f"jobqueue.{place.kind}.scheduler-options", {})}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        ends.enter_context(dask.config.set({"distributed.deploy.lost-worker-timeout": "5s"}))
         try:
-            cluster = ends.enter_context(kind(**job_options(place)))
-            ends.callback(cluster.scale, 0)
-            client = ends.enter_context(Client(cluster, set_as_default=False))
-            cluster.scale(jobs=jobs)
-            # Waits until the jobs are submitted, and raises what the batch system says against that.
-            cluster.sync(cluster._correct_state)
+            cluster = ends.enter_context(
+                kind(
+                    job_cls=Job,
+                    scheduler_options=scheduler,
+                    silence_logs=logging.CRITICAL,
+                    config_name=place.kind,
+                    **job_options(place),
+                )
+            )
         except (OSError, RuntimeError, ValueError) as problem:
-            raise UsageError(f"--executor {place.kind}: {name} takes no such job: {_reason(problem)}") from None
-    tell = _Teller(client, f"no job of {name} runs yet, or any longer")
+            raise UsageError(f"--executor {place.kind}: no Dask scheduler starts here: {_reason(problem)}") from None
+    client = ends.enter_context(Client(cluster, set_as_default=False))
+    jobs = place.keys.get("jobs", 1)
+    tell = _Teller(client, f"no worker in a job of {name} has reported yet, or any longer")
 
     def tend() -> None:
+        if refusals and not client.nthreads():
+            raise UsageError(f"--executor {place.kind}: {name} takes no such job: {refusals[0]}")
         # Submits those jobs again whose worker was lost.
         cluster.scale(jobs=jobs)
         tell()
 
-    cores = job_options(place)["cores"]
-    return _client(client, jobs * cores, tend)
+    cluster.scale(jobs=jobs)
+    return _client(client, jobs * job_options(place)["cores"], tend)
 
 
 def job_options(place: Place) -> dict[str, Any]:
@@ -218,8 +239,7 @@ def job_options(place: Place) -> dict[str, Any]:
     named = {"account": "project"} if place.kind == "oar" else {}
     options = {named.get(key, key): value for key, value in keys.items() if key != "jobs"}
     options |= {"cores": cores, "processes": 1, "nanny": False, "job_name": "collwise", "python": sys.executable}
-    options["worker_extra_args"] = [*(configured("worker-extra-args") or []), "--memory-limit", "0"]
-    options["scheduler_options"] = {"dashboard_address": None, **(configured("scheduler-options") or {})}
+    options["worker_extra_args"] = [*(configured("worker-extra-args") or []), "--memory-limit", "0", "--no-dashboard"]
     if memory is None and configured("memory") is None:
         options["memory"] = "1GiB"
         if place.kind == "slurm":

@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import sys
-import warnings
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from contextlib import ExitStack
@@ -29,6 +28,7 @@ EXECUTORS = (LOCAL, f"{DASK}:ADDRESS", *BATCH_SYSTEMS)
 """What an executor can be, for messages and help."""
 
 _REACH_SECONDS = 10
+_LOST_SECONDS = 5
 _ADDRESS = re.compile(r"((tcp|tls|ucx|ws|wss)://)?(\[[0-9a-fA-F:.]+\]|[^\s:/\[\]]+):\d{1,5}|\S.*\.json")
 _INSTALL = "install it (pip install 'dask[distributed]' dask-jobqueue)"
 
@@ -191,22 +191,17 @@ def _start_jobs(place: Place, ends: ExitStack) -> Started:
                 refusals.append(_reason(problem))
                 self.status = Status.running
 
-    ends.enter_context(dask.config.set({"distributed.deploy.lost-worker-timeout": "5s"}))
-    scheduler = {"dashboard_address": None, **dask.config.get(f"jobqueue.{place.kind}.scheduler-options", {})}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            cluster = ends.enter_context(
-                kind(
-                    job_cls=Job,
-                    scheduler_options=scheduler,
-                    silence_logs=logging.CRITICAL,
-                    config_name=place.kind,
-                    **job_options(place),
-                )
-            )
-        except (OSError, RuntimeError, ValueError) as problem:
-            raise UsageError(f"--executor {place.kind}: no Dask scheduler starts here: {_reason(problem)}") from None
+    ends.enter_context(dask.config.set({"distributed.deploy.lost-worker-timeout": _LOST_SECONDS}))
+    scheduler = {
+        "dashboard": False,
+        "dashboard_address": ":0",
+        **dask.config.get(f"jobqueue.{place.kind}.scheduler-options", {}),
+    }
+    own = {"scheduler_options": scheduler, "silence_logs": logging.CRITICAL}
+    try:
+        cluster = ends.enter_context(kind(job_cls=Job, config_name=place.kind, **own, **job_options(place)))
+    except (OSError, RuntimeError, ValueError) as problem:
+        raise UsageError(f"--executor {place.kind}: no Dask scheduler starts here: {_reason(problem)}") from None
     client = ends.enter_context(Client(cluster, set_as_default=False))
     jobs = place.keys.get("jobs", 1)
     tell = _Teller(client, f"no worker in a job of {name} has reported yet, or any longer")
@@ -240,10 +235,17 @@ def job_options(place: Place) -> dict[str, Any]:
     options = {named.get(key, key): value for key, value in keys.items() if key != "jobs"}
     options |= {"cores": cores, "processes": 1, "nanny": False, "job_name": "collwise", "python": sys.executable}
     options["worker_extra_args"] = [*(configured("worker-extra-args") or []), "--memory-limit", "0", "--no-dashboard"]
+    by_core = configured("memory-per-core-property-name")
+    if place.kind == "oar":
+        options["memory_per_core_property_name"] = by_core or "not_applicable"
+        if memory is not None and not by_core:
+            raise UsageError(
+                "--executor oar: memory: OAR asks for it by a property of its nodes, whose name must be in Dask's "
+                "configuration (jobqueue.oar.memory-per-core-property-name)"
+            )
     if memory is None and configured("memory") is None:
         options["memory"] = "1GiB"
-        if place.kind == "slurm":
-            options["job_directives_skip"] = [*(configured("job-directives-skip") or []), "--mem="]
+        options["job_directives_skip"] = [*(configured("job-directives-skip") or []), "--mem="]
     else:
         options["memory"] = configured("memory") if memory is None else f"{memory}B"
     return options

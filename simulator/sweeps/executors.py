@@ -6,12 +6,14 @@ simulator of the worker, which must be the same as here; a worker where they dif
 
 from __future__ import annotations
 
+import collections
 import hashlib
 import pickle
 import queue
 import socket
 import subprocess
 import threading
+import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
@@ -42,7 +44,7 @@ Cancelled = Callable[[], bool]
 class Started:
     """An executor that runs tasks, and how many at a time.
 
-    `tend` is called whenever no task has ended for some seconds. A task that fails with one of `lost` has cost several
+    `tend` is called every few seconds while tasks are waited for. A task that fails with one of `lost` has cost several
     workers their lives.
     """
 
@@ -90,28 +92,36 @@ class ExecutorPool(Pool):
         order = zlib.compress(pickle.dumps((runner.configuration, runner)))
         futures: dict[Future[Made], Part] = {}
         done: queue.SimpleQueue[Future[Made]] = queue.SimpleQueue()
+        finished: collections.deque[Timing] = collections.deque()
         try:
             for part in parts:
                 future = running.executor.submit(make_elsewhere, code_here(), order, pickle.dumps(part))
                 futures[future] = part
                 future.add_done_callback(done.put)
+            tended = time.monotonic()
             while futures:
                 try:
                     future = done.get(timeout=_TEND_SECONDS)
                 except queue.Empty:
+                    future = None
+                if time.monotonic() >= tended + _TEND_SECONDS:
                     running.tend()
+                    tended = time.monotonic()
+                if future is None:
                     continue
                 made = _result(future, futures.pop(future), running.lost)
                 runner.processes_started += made.processes_started
-                for timing in made.timings:
-                    keep(timing)
+                finished.extend(made.timings)
+                while finished:
+                    keep(finished.popleft())
         except BaseException:
             for future in futures:
                 future.cancel()
             for future in futures:
                 if future.done() and not future.cancelled() and future.exception() is None:
-                    for timing in future.result().timings:
-                        keep(timing)
+                    finished.extend(future.result().timings)
+            while finished:
+                keep(finished.popleft())
             raise
 
 

@@ -21,7 +21,7 @@ import pytest
 
 from collwise.common.errors import UsageError
 from collwise.simulator.execution.installations import mpi_installation, simgrid_directory, smpi_installation
-from collwise.validation.testbed import namespaces
+from collwise.validation.testbed import namespaces, slurm
 from tests.browser import NAMES, executable
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -62,6 +62,10 @@ def _shapes_ports() -> bool:
     command = ["unshare", "--net", "sh", "-c", _SHAPES_A_PORT]
     environment = os.environ | {"PATH": _SEARCHED}
     return subprocess.run(command, env=environment, capture_output=True, check=False).returncode == 0
+
+
+def _has_slurm() -> bool:
+    return _shapes_ports() and bool(_found("slurmctld", "slurmd"))
 
 
 def _lacks_simgrid(version: str) -> str:
@@ -124,6 +128,7 @@ CAPABILITIES: Mapping[str, Capability] = {
     "openmpi": _commands("Open MPI", "mpirun.openmpi", "mpicc.openmpi"),
     "mpich": _commands("MPICH", "mpirun.mpich", "mpicc.mpich"),
     "testbed": Capability("test bed", namespaces.obstacle, _shapes_ports),
+    "slurm": Capability("Slurm on a test bed", lambda: namespaces.obstacle() or slurm.obstacle(), _has_slurm),
     "smpi-4.1": Capability("SimGrid 4.1", lambda: _lacks_simgrid("4.1")),
     "smpi-built": Capability("newer SimGrid", _lacks_built_simgrid),
     "smpi-linked": Capability("linked simulation", _lacks_linked_simulation),
@@ -148,7 +153,7 @@ CAPABILITIES: Mapping[str, Capability] = {
     ),
 }
 # The needs that continuous integration must not skip if the machine has them.
-REQUIRED = ("testbed", "openmpi", "mpich", "smpi")
+REQUIRED = ("testbed", "slurm", "openmpi", "mpich", "smpi")
 _REASON = re.compile(r"needs ([\w.-]+): (.*)", re.DOTALL)
 
 

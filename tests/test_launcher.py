@@ -36,9 +36,11 @@ PACKAGES = {
     "openmpi": "openmpi-bin",
     "mpich": "mpich",
     "testbed": "iproute2",
+    "slurm": "slurmctld",
     "engine": "g++",
     "style": "clang-format",
 }
+_SBIN = "/usr/sbin:/sbin"
 FAKE_VENV_PYTHON = '#!/bin/bash\ncase "$*" in *"-m pip"*) ;; *) echo "$@" ;; esac\n'
 
 
@@ -185,6 +187,7 @@ def test_help_and_unknown_commands_install_and_build_nothing(
         ("run", "--library=smpi", "--", "program", "--help"),
         ("run", "program", "-h"),
         ("testbed", "run", "--", "program", "-h"),
+        ("testbed", "login", "sbatch", "--help"),
     ],
 )
 def test_the_help_of_a_program_is_not_ours(clone: Path, tools: Path, arguments: tuple[str, ...]) -> None:
@@ -222,8 +225,9 @@ def test_the_launcher_knows_what_each_command_needs(
     add_python(tools)
     done = call(clone / "collwise", *arguments, path=tools)
     required = done.stderr.partition("collwise: missing system packages: ")[2].split()
-    # The launcher looks beyond PATH for what administrators call, so that this group may be here.
-    known = PACKAGES.keys() - ({"testbed"} if shutil.which("tc", path="/usr/sbin:/sbin") else set())
+    # The launcher looks beyond PATH for what administrators call, so that these groups may be here.
+    here = {group for group, tool in (("testbed", "tc"), ("slurm", "slurmd")) if shutil.which(tool, path=_SBIN)}
+    known = PACKAGES.keys() - here
     assert {group for group in known if PACKAGES[group] in required} == groups & known
     assert done.returncode == (2 if groups & known else 0)
 
@@ -262,8 +266,8 @@ def test_what_a_command_needs_agrees_with_its_options(name: str) -> None:
         assert groups >= {"build", "openmpi", "testbed"}
 
 
-def test_commands_that_run_a_program_are_called_run_or_profile() -> None:
-    """The launcher takes words after `run` and `profile` for the program's, and every other --help for its own."""
+def test_the_launcher_knows_the_commands_that_run_a_program() -> None:
+    """It takes words after `run`, `profile` and `login` for the program's, and every other --help for its own."""
 
     def ending_in_programs(command: click.Command) -> Iterator[str]:
         if command.context_settings.get("allow_interspersed_args") is False:
@@ -273,7 +277,7 @@ def test_commands_that_run_a_program_are_called_run_or_profile() -> None:
             for name in command.list_commands(context):
                 yield from ending_in_programs(command.get_command(context, name) or command)
 
-    assert set(ending_in_programs(command_line)) == {"run", "profile"}
+    assert set(ending_in_programs(command_line)) == {"run", "profile", "login"}
 
 
 def test_a_copy_of_the_modules_in_the_environment_makes_it_anew(clone: Path, tools: Path) -> None:

@@ -24,7 +24,7 @@ class Command(NamedTuple):
 
 
 # The launcher reads `needs` from the lines of this table, before there is a Python environment. It names groups of
-# system packages (build, smpi, openmpi, mpich, testbed, engine, style); `collwise` says what is in each.
+# system packages (build, smpi, openmpi, mpich, testbed, slurm, engine, style); `collwise` says what is in each.
 # "smpi" is always needed, "--check:build+openmpi" only with that option, "--by=simulated:smpi" only with that value,
 # "!--library:smpi" only without that option.
 SECTIONS = {
@@ -69,7 +69,9 @@ SECTIONS = {
         "calibrate": Command(
             "Fits a platform to measured or published times.", needs="build --published:smpi --testbed:openmpi+testbed"
         ),
-        "testbed": Command("Makes a cluster in this machine: real MPI over real TCP.", needs="build openmpi testbed"),
+        "testbed": Command(
+            "Makes a cluster in this machine: real MPI over real TCP.", needs="build openmpi testbed --slurm:slurm"
+        ),
     },
     "Models": {
         "models": Command("Lists models and the formulas that they have.", needs="", where="coverage"),

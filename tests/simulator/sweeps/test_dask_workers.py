@@ -8,7 +8,7 @@ import signal
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,12 @@ import collwise
 from collwise.common.errors import UsageError
 from collwise.simulator.sweeps.dask_workers import job_options, parse_place
 from collwise.studies.cli.main import main
+from collwise.validation.testbed import bed as beds
+from collwise.validation.testbed.namespaces import end_processes
+from collwise.validation.testbed.slurm import on_login
 from tests.needs import needs
 from tests.simulator.sweeps.test_executors import rows
+from tests.slurm import slurm_bed
 from tests.waiting import wait_for
 
 GRID = ["--platform", "gros", "--collective", "bcast", "--algorithms", "chain,binary", "--procs", "4,6,8,10"]
@@ -205,6 +209,37 @@ def test_no_scheduler_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         collwise.session(tmp_path / "t", "schedule", executor="dask:localhost:1") as context,
     ):
         collwise.simulate("gros", "bcast", 4, "1KiB", context=context)
+
+
+def kill_all_on(bed: beds.Bed, node: int) -> int:
+    return end_processes([bed.namespace(f"n{node}")])
+
+
+@needs("smpi", "dask", "slurm")
+# Of a node without power nothing is heard; it is given up after Dask's usual 30 s.
+@pytest.mark.parametrize("lose", [kill_all_on, pytest.param(beds.switch_off, marks=pytest.mark.slow)])
+def test_a_node_of_slurm_is_lost(
+    folder: Path, local: list[tuple[Any, ...]], lose: Callable[[beds.Bed, int], int]
+) -> None:
+    """One node goes while both simulate; the other one makes its cases, too."""
+    store, hold = folder / f"{lose.__name__}.sqlite", folder / "hold"
+    hold.touch()
+    (folder / "first").mkdir(exist_ok=True)
+    words = ["simulate", *GRID, "--store", str(store), "--executor", "slurm:jobs=2,cores=1"]
+    with slurm_bed(2) as bed:
+        child = subprocess.Popen(
+            on_login(bed, [sys.executable, "-P", "-m", "collwise.studies", *words]),
+            cwd=folder,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+        assert child.stderr is not None
+        with child.stderr:
+            wait_for(lambda: len(waiting(folder)) == 2 or child.poll() is not None)
+            assert lose(bed, 1) > 0
+            hold.unlink()
+            said = child.stderr.read().decode()
+        assert (child.wait(), rows(store)) == (0, local), said
 
 
 # Options

@@ -160,7 +160,10 @@ kill -- "-$1" 2>/dev/null
 
 
 @needs("smpi", "dask")
-@pytest.mark.parametrize(("kind", "submit", "cancel"), [("slurm", "sbatch", "scancel"), ("oar", "oarsub", "oardel")])
+@pytest.mark.parametrize(
+    ("kind", "submit", "cancel"),
+    [pytest.param("slurm", "sbatch", "scancel", marks=pytest.mark.slow), ("oar", "oarsub", "oardel")],
+)
 def test_a_job_that_is_lost_is_submitted_again(
     folder: Path,
     local: list[tuple[Any, ...]],

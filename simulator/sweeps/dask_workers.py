@@ -151,7 +151,7 @@ def _connect(address: str, ends: ExitStack) -> Started:
     """A client of the scheduler at an address, or of the one whose file this is."""
     from distributed import Client
 
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    _silence()
     where = {"scheduler_file": address} if address.endswith(".json") else {"address": address}
     if "scheduler_file" in where and not Path(address).exists():
         raise UsageError(f"--executor dask:{address}: there is no such file; dask scheduler --scheduler-file writes it")
@@ -176,11 +176,11 @@ def _start_jobs(place: Place, ends: ExitStack) -> Started:
     name, command = BATCH_SYSTEMS[place.kind]
     if shutil.which(command) is None:
         raise UsageError(f"--executor {place.kind}: {command} not found on PATH; give the command where {name} has it")
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    _silence()
     kind = getattr(dask_jobqueue, f"{place.kind.upper()}Cluster")
     refusals: list[str] = []
 
-    class Job(kind.job_cls):  # type: ignore[misc]
+    class Job(kind.job_cls):  # type: ignore[name-defined]
         """A job that is not started if the batch system refuses it."""
 
         async def start(self) -> None:
@@ -249,6 +249,13 @@ def job_options(place: Place) -> dict[str, Any]:
     else:
         options["memory"] = configured("memory") if memory is None else f"{memory}B"
     return options
+
+
+def _silence() -> None:
+    """Keeps Dask's log off stderr: what matters of it becomes an error of ours."""
+    for name in list(logging.root.manager.loggerDict):
+        if name.partition(".")[0] == "distributed":
+            logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
 def _reason(problem: Exception) -> str:

@@ -36,6 +36,9 @@ _CODE = "code"
 _TEND_SECONDS = 5.0
 _WATCH_SECONDS = 0.2
 
+_MAKE_ELSEWHERE = f"__import__('importlib').import_module('{__name__}').make_elsewhere(*task)"
+"""What a worker evaluates: it can be read, and fail with a reason, also where there is no collwise."""
+
 Cancelled = Callable[[], bool]
 """Tells whether the task that runs has been cancelled."""
 
@@ -95,19 +98,18 @@ class ExecutorPool(Pool):
         finished: collections.deque[Timing] = collections.deque()
         try:
             for part in parts:
-                future = running.executor.submit(make_elsewhere, code_here(), order, pickle.dumps(part))
+                task = {"task": (code_here(), order, pickle.dumps(part))}
+                future = running.executor.submit(eval, _MAKE_ELSEWHERE, task)
                 futures[future] = part
                 future.add_done_callback(done.put)
             tended = time.monotonic()
             while futures:
-                try:
-                    future = done.get(timeout=_TEND_SECONDS)
-                except queue.Empty:
-                    future = None
                 if time.monotonic() >= tended + _TEND_SECONDS:
                     running.tend()
                     tended = time.monotonic()
-                if future is None:
+                try:
+                    future = done.get(timeout=_TEND_SECONDS)
+                except queue.Empty:
                     continue
                 made = _result(future, futures.pop(future), running.lost)
                 runner.processes_started += made.processes_started
@@ -143,10 +145,16 @@ def _result(future: Future[Made], part: Part, lost: tuple[type[Exception], ...])
         problem = "every worker that simulated the case and others with it was lost"
         return Made([Timing(case, float("nan"), error=problem) for case in part.cases])
     except (BrokenExecutor, CancelledError) as problem:
-        why = "a worker process ended" if isinstance(problem, BrokenExecutor) else "it cancelled the simulations"
+        why = (
+            "a worker process ended"
+            if isinstance(problem, BrokenExecutor)
+            else "it cancelled them, as Dask does when its scheduler is gone"
+        )
         raise CollwiseError(f"the executor does not go on: {why}; the same command resumes") from None
-    except (ImportError, AttributeError, pickle.UnpicklingError) as problem:
-        raise UsageError(f"a worker has no collwise, or another one than here: {problem}") from None
+    except (ImportError, AttributeError) as problem:
+        raise UsageError(
+            f"a worker has no collwise, or an older one than here ({problem}); install the same version and restart it"
+        ) from None
 
 
 # --- In the worker ---------------------------------------------------------------------------------------------------

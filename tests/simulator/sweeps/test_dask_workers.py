@@ -155,7 +155,7 @@ echo "$says$(cat {folder}/id.$$)"
 """
 CANCEL = """#!/bin/sh
 echo "$1" >> {folder}/cancelled
-kill -- "-$1" 2>/dev/null
+kill -KILL -- "-$1" 2>/dev/null
 """
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pickle
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, nullcontext
@@ -187,9 +189,27 @@ def test_another_build_says_what_differs(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_a_worker_without_collwise(tmp_path: Path) -> None:
-    lacking = Inline({0: ModuleNotFoundError("No module named 'collwise'")})
-    with pytest.raises(UsageError, match="a worker has no collwise, or another one than here: No module named 'collw"):
-        sweep(tmp_path / "store", pool_on(lacking), engine=SCHEDULE)
+    """What it gets needs none to be read."""
+
+    class Lacking(Inline):
+        """The worker runs in an empty environment."""
+
+        def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+            def fails() -> None:
+                read = "import pickle, sys; function, arguments = pickle.loads(sys.stdin.buffer.read()); "
+                done = subprocess.run(
+                    [sys.executable, "-I", "-S", "-c", f"{read}function(*arguments)"],
+                    input=pickle.dumps((fn, args)),
+                    capture_output=True,
+                )
+                raise ModuleNotFoundError(done.stderr.decode().splitlines()[-1])
+
+            return super().submit(fails)
+
+    with pytest.raises(
+        UsageError, match=r"a worker has no collwise, or an older one .*No module named 'collwise'\); ins"
+    ):
+        sweep(tmp_path / "store", pool_on(Lacking()), engine=SCHEDULE)
 
 
 # What ends early

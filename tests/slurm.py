@@ -41,7 +41,9 @@ def submit(bed: beds.Bed, folder: Path, script: str, *options: str) -> str:
     """Submits a job whose output goes to NUMBER.out in the folder; returns its number."""
     file = folder / "job.sh"
     file.write_text(f"#!/bin/bash\n{script}\n")
-    return login(bed, "sbatch", "--parsable", "--output=%j.out", *options, str(file), folder=folder).strip()
+    return login(
+        bed, "sbatch", "--parsable", "--output=%j.out", "--open-mode=append", *options, str(file), folder=folder
+    ).strip()
 
 
 def state_of(bed: beds.Bed, job: str) -> str:

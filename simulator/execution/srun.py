@@ -16,6 +16,12 @@ from collwise.simulator.execution.targets import LaunchRequest
 
 _PMI = {"openmpi": "pmix", "mpich": "pmi2"}
 _PRELOAD = "LD_PRELOAD"
+FENCES: Mapping[str, str] = {"SLURM_PMIX_FENCE": "tree"}
+"""The algorithm of all of PMIx's fences under Slurm.
+
+By default a barrier has another one than an exchange of data, and may overtake it: then some processes leave MPI_Init
+and send messages while others are still in it, where Open MPI crashes on them.
+"""
 
 
 def slots_of_job(environment: Mapping[str, str]) -> Slots:
@@ -64,4 +70,5 @@ class Srun(ClusterTarget):
         words.append("--export=ALL" + ("" if preload is None else f",{_PRELOAD}={preload}"))
         if self.options.transport == "tcp":
             environment = parameter_variables(TCP_PARAMETERS) | environment
+        environment = {name: os.environ.get(name, value) for name, value in FENCES.items()} | environment
         return LauncherCommand([*words, *self.options.extra_args, *request.launcher_args], environment)

@@ -127,7 +127,7 @@ def validate(
         raise CollwiseError(f"{len(wrong)} algorithms are wrong; first: {wrong[0].name}: {wrong[0].first_failure}")
 
 
-_OF_CLUSTERS = ("platform", "nominal", "procs", "remote_shell", "eager_limit", "mpirun_args", "reach")
+_OF_CLUSTERS = ("platform", "nominal", "procs", "remote_shell", "eager_limit", "mpirun_args", "reach", "any_nodes")
 _OF_TESTBEDS = ("nodes", "bits_per_second")
 _Comparison = Callable[[Store], "ThreeWayComparison"]
 

@@ -249,7 +249,7 @@ def _show_application(found: Application, platform: HostPlatform, changes: Seque
         return
     rows = [
         (
-            line.calls.collective, line.calls.procs, format_size(line.calls.message_bytes), line.calls.calls,
+            line.calls.collective, line.calls.procs, format_size(line.calls.message_bytes or 0), line.calls.calls,
             f"{line.default.label} ({line.default_is})", line.tuned.label,
             *(format_seconds(getattr(line, name)) for name in totals),
         )

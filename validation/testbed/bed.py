@@ -162,7 +162,7 @@ def switch_off(bed: Bed, node: int) -> int:
 
 
 def switch_on(bed: Bed, node: int) -> None:
-    """Brings a node back with an empty directory for temporary files. Raises CollwiseError when a command fails."""
+    """Brings a node back, with nothing in its directory. Raises CollwiseError when a command fails."""
     end_processes([bed.namespace(f"n{node}")])
     temporary = bed.directory / f"n{node}"
     shutil.rmtree(temporary, ignore_errors=True)

@@ -22,7 +22,7 @@ from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.files import write_text
 from collwise.simulator.execution.mpirun import parameter_variables
 from collwise.simulator.execution.processes import ProgramRun, run_command
-from collwise.simulator.execution.srun import srun_words
+from collwise.simulator.execution.srun import FENCES, srun_words
 from collwise.validation.testbed.namespaces import AGENT, command, found_command
 from collwise.validation.testbed.transport import openmpi_parameters
 
@@ -50,7 +50,8 @@ CredType=cred/munge
 # A job that lost a node may start again after so many seconds.
 AuthInfo=socket=$folder/munge.socket,cred_expire=5
 StateSaveLocation=$folder/state
-SlurmdSpoolDir=$folder/spool-%n
+# In the directory that a node loses with its power: PMIx refuses to start a step whose socket is still there.
+SlurmdSpoolDir=$directory/%n/slurmd
 SlurmctldPidFile=$folder/slurmctld.pid
 SlurmdPidFile=$folder/slurmd-%n.pid
 SlurmctldLogFile=$folder/slurmctld.log
@@ -116,7 +117,7 @@ def start(bed: Bed) -> None:
     )
     write_text(folder / "slurm.conf", configuration)
     write_text(folder / "cgroup.conf", _CONTROL_GROUPS)
-    settings = parameter_variables(openmpi_parameters(bed.shape))
+    settings = {**parameter_variables(openmpi_parameters(bed.shape)), **FENCES}
     lines = [f"export {name}=${{{name}-{shlex.quote(value)}}}" for name, value in settings.items()]
     write_text(bed.directory / "environment", "\n".join([f"export SLURM_CONF={folder}/slurm.conf", *lines, ""]))
     key = os.open(folder / "munge.key", os.O_WRONLY | os.O_CREAT, 0o600)

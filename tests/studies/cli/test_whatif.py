@@ -84,7 +84,7 @@ def test_an_application(capsys: Capture) -> None:
     code, shown, _ = run(asked, capsys)
     assert code == 0
     assert "(Open MPI 3.1)" in shown
-    assert "left out: 1 calls of gatherv on 8 processes: their sizes are not known" in shown
+    assert "left out: 1 call of gatherv on 8 processes: their sizes are not known" in shown
     assert "All calls: " in shown
     found = json.loads(run(f"{asked} --json", capsys)[1])
     assert found["totals"]["tuned_after"] < found["totals"]["tuned_before"] <= found["totals"]["default_before"]

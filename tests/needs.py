@@ -139,6 +139,7 @@ CAPABILITIES: Mapping[str, Capability] = {
     "openmpi-known": Capability("Open MPI 4.1 or 5.0", _lacks_known_openmpi),
     "mpich-archive": Capability("MPICH's static library", _lacks(MPICH_ARCHIVE, f"no {MPICH_ARCHIVE}")),
     "pyarrow": Capability("Parquet files", lambda: "" if find_spec("pyarrow") else "pyarrow is not installed"),
+    "dask": Capability("Dask", lambda: "" if find_spec("dask_jobqueue") else "dask-jobqueue is not installed"),
     "browser": Capability("a browser", lambda: "" if executable() else f"none of {', '.join(NAMES)} on PATH"),
     "hpcc": _commands("the HPC Challenge benchmark", "hpcc"),
     "fortran": _commands("Fortran", "gfortran"),

@@ -1,8 +1,6 @@
 /* One block a process in a user buffer, seen as packed blocks in rank order. */
 #include "internal.h"
 
-#include <stdlib.h>
-
 static size_t elements_of(const collwise_blocks *blocks, int rank) {
     return (size_t)(blocks->counts != NULL ? blocks->counts[rank] : blocks->count);
 }
@@ -42,7 +40,7 @@ collwise_blocks collwise_blocks_of(const void *buffer, int count, const int *cou
     MPI_Type_size(type, &bytes);
     MPI_Type_get_extent(type, &low, &blocks.extent);
     blocks.element_bytes = (size_t)bytes;
-    blocks.offsets = collwise_allocate(((size_t)blocks.procs + 1) * sizeof *blocks.offsets, comm);
+    blocks.offsets = collwise_sizes((size_t)blocks.procs + 1, comm);
     blocks.offsets[0] = 0;
     for (int rank = 0; rank < blocks.procs; rank++) {
         blocks.offsets[rank + 1] = blocks.offsets[rank] + elements_of(&blocks, rank) * blocks.element_bytes;
@@ -77,7 +75,7 @@ void collwise_blocks_unpack_all(const collwise_blocks *blocks) {
 
 void collwise_blocks_release(collwise_blocks *blocks) {
     collwise_scratch_free(blocks->copy);
-    free(blocks->offsets);
+    collwise_sizes_free(blocks->offsets);
     blocks->copy = NULL;
     blocks->offsets = NULL;
 }

@@ -334,7 +334,7 @@ static void run_reduce_scatter_by(const collwise_algorithm *algorithm, const col
                                   collwise_parameters with, const int *counts) {
     int rank = collwise_rank_in(call->comm), procs = collwise_size_of(call->comm);
     collwise_operation op = collwise_operation_of(call->op, call->receive_type, call->comm);
-    size_t *offsets = collwise_allocate(((size_t)procs + 1) * sizeof *offsets, call->comm);
+    size_t *offsets = collwise_sizes((size_t)procs + 1, call->comm);
     offsets[0] = 0;
     for (int i = 0; i < procs; i++) {
         offsets[i + 1] = offsets[i] + (size_t)(counts != NULL ? counts[i] : call->receive_count);
@@ -354,7 +354,7 @@ static void run_reduce_scatter_by(const collwise_algorithm *algorithm, const col
         }
         collwise_scratch_free(data);
     }
-    free(offsets);
+    collwise_sizes_free(offsets);
 }
 
 static void run_reduce_scatter(const collwise_algorithm *algorithm, const collwise_call *call,

@@ -38,10 +38,14 @@ _HEADER = "/* Generated from catalogue.toml by generate_wrappers.py. */"
 
 _WRAPPER = string.Template("""\
 ${head}
+    interpose_state *state;
     if (!${forwards}) {
         collwise_call call = {
 ${fields}
         };
+        if (state != NULL && interpose_is_repeated(&state->last[${kind}], &call)) {
+            return interpose_repeat(&state->last[${kind}], &call, state);
+        }
         interpose_pending pending;
         int status;
         if (!interpose_run(${kind}, &call, &pending, &status)) {
@@ -79,9 +83,9 @@ def filled(start: str, words: Sequence[str], end: str) -> str:
 def wrapper(collective: str, description: dict) -> str:
     """The MPI function that programs call: an algorithm of ours, or the MPI library's own function."""
     arguments, kind, function = description["arguments"], kind_of(collective), function_of(collective)
-    forwards = f"interpose_forwards({kind}, comm)"
+    forwards = f"interpose_forwards({kind}, comm, &state)"
     if description["size_from"] == "receive":
-        forwards = f"interpose_forwards_sized({kind}, receive_count, receive_type, comm)"
+        forwards = f"interpose_forwards_sized({kind}, receive_count, receive_type, comm, &state)"
     return _WRAPPER.substitute(
         head=filled(f"int {function}(", [PARAMETERS[argument] for argument in arguments], ") {"),
         forwards=forwards,

@@ -30,15 +30,21 @@ void collwise_signal(int destination, MPI_Comm comm);
 void collwise_await(int source, MPI_Comm comm);
 void collwise_signal_and_await(int destination, int source, MPI_Comm comm);
 
-/* Sends and receives under way. Start any number, then wait for all: */
+/* Sends and receives under way. Start any number, then wait for all. Few of them need no memory of their own: */
+enum { COLLWISE_FEW_REQUESTS = 4 };
 typedef struct {
-    MPI_Request *list;
+    MPI_Request few[COLLWISE_FEW_REQUESTS];
+    MPI_Request *more; /* all of them, where there is room for more than few; else NULL */
     int count, room;
     MPI_Comm comm;
 } collwise_requests;
 
 /* An empty list; `room` is how many requests are expected. */
 collwise_requests collwise_requests_make(int room, MPI_Comm comm);
+/* The requests, valid until another one is started or the struct is copied. */
+static inline MPI_Request *collwise_request_list(collwise_requests *requests) {
+    return requests->more != NULL ? requests->more : requests->few;
+}
 /* The place of one more request. */
 MPI_Request *collwise_next_request(collwise_requests *requests);
 typedef void collwise_start_function(collwise_requests *requests, const char *data, size_t bytes, int destination);
@@ -108,7 +114,8 @@ size_t collwise_parts_below(size_t bytes, size_t bound);
 /* The largest of `count` sizes; 0 of none. */
 size_t collwise_largest(const size_t *sizes, int count);
 
-/* The P + 1 offsets of blocks of equal size, for the algorithms that take blocks of any size; freed with free(). */
+/* The P + 1 offsets of blocks of equal size, for the algorithms that take blocks of any size; freed with
+ * collwise_sizes_free(). */
 size_t *collwise_equal_offsets(size_t block_bytes, MPI_Comm comm);
 
 /* --- Phases that several algorithms share ------------------------------------------------------------------------ */
@@ -167,6 +174,10 @@ collwise_bcast_function collwise_bcast_binomial;
 /* Memory for the algorithms' own data: lists, sizes, requests. Aborts the program if there is none, since the other
  * processes could not continue without this one. Freed with free(). */
 void *collwise_allocate(size_t bytes, MPI_Comm comm);
+
+/* A list of sizes or offsets that is freed in the same call of a collective. */
+size_t *collwise_sizes(size_t count, MPI_Comm comm);
+void collwise_sizes_free(size_t *sizes);
 
 /* Scratch memory for users' data, and copies of users' data. In sweeps, where data has no values, all scratch memory
  * may be the same memory, and a copy does nothing. */

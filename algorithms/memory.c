@@ -15,6 +15,10 @@ void *collwise_allocate(size_t bytes, MPI_Comm comm) {
     return memory;
 }
 
+size_t *collwise_sizes(size_t count, MPI_Comm comm) { return collwise_allocate(count * sizeof(size_t), comm); }
+
+void collwise_sizes_free(size_t *sizes) { free(sizes); }
+
 #ifdef COLLWISE_FOLD_PAYLOADS
 
 char *collwise_scratch(size_t bytes, MPI_Comm comm) {

@@ -3,23 +3,29 @@
 
 #include <stdlib.h>
 
+static int is_one_piece(size_t bytes) { return bytes <= COLLWISE_PIECE_BYTES; }
+
 /* A message of no bytes is one empty piece: the loops over pieces run once at least. */
 static collwise_segment pieces_of(size_t bytes) { return collwise_byte_segments(collwise_whole(bytes), 0); }
 
 void collwise_send(const char *data, size_t bytes, int destination, MPI_Comm comm) {
-    collwise_segment piece = pieces_of(bytes);
-    do {
-        MPI_Send(data + piece.first, (int)piece.count, MPI_BYTE, destination, COLLWISE_TAG, comm);
-        collwise_next_segment(&piece);
-    } while (piece.count > 0);
+    if (is_one_piece(bytes)) {
+        MPI_Send(data, (int)bytes, MPI_BYTE, destination, COLLWISE_TAG, comm);
+        return;
+    }
+    for (collwise_segment piece = pieces_of(bytes); piece.count > 0; collwise_next_segment(&piece)) {
+        collwise_send(data + piece.first, piece.count, destination, comm);
+    }
 }
 
 void collwise_receive(char *data, size_t bytes, int source, MPI_Comm comm) {
-    collwise_segment piece = pieces_of(bytes);
-    do {
-        MPI_Recv(data + piece.first, (int)piece.count, MPI_BYTE, source, COLLWISE_TAG, comm, MPI_STATUS_IGNORE);
-        collwise_next_segment(&piece);
-    } while (piece.count > 0);
+    if (is_one_piece(bytes)) {
+        MPI_Recv(data, (int)bytes, MPI_BYTE, source, COLLWISE_TAG, comm, MPI_STATUS_IGNORE);
+        return;
+    }
+    for (collwise_segment piece = pieces_of(bytes); piece.count > 0; collwise_next_segment(&piece)) {
+        collwise_receive(data + piece.first, piece.count, source, comm);
+    }
 }
 
 void collwise_signal(int destination, MPI_Comm comm) {
@@ -50,7 +56,7 @@ static void sendrecv_in_pieces(const char *send, size_t send_bytes, int destinat
 
 void collwise_sendrecv(const char *send, size_t send_bytes, int destination, char *receive, size_t receive_bytes,
                        int source, MPI_Comm comm) {
-    if (send_bytes > COLLWISE_PIECE_BYTES || receive_bytes > COLLWISE_PIECE_BYTES) {
+    if (!is_one_piece(send_bytes) || !is_one_piece(receive_bytes)) {
         sendrecv_in_pieces(send, send_bytes, destination, receive, receive_bytes, source, comm);
         return;
     }
@@ -59,8 +65,13 @@ void collwise_sendrecv(const char *send, size_t send_bytes, int destination, cha
 }
 
 collwise_requests collwise_requests_make(int room, MPI_Comm comm) {
-    return (collwise_requests){
-        .list = collwise_allocate((size_t)room * sizeof(MPI_Request), comm), .room = room, .comm = comm};
+    collwise_requests made;
+    int is_long = room > COLLWISE_FEW_REQUESTS;
+    made.more = is_long ? collwise_allocate((size_t)room * sizeof *made.more, comm) : NULL;
+    made.count = 0;
+    made.room = is_long ? room : COLLWISE_FEW_REQUESTS;
+    made.comm = comm;
+    return made;
 }
 
 MPI_Request *collwise_next_request(collwise_requests *requests) {
@@ -68,13 +79,13 @@ MPI_Request *collwise_next_request(collwise_requests *requests) {
         int room = 2 * requests->room + 4;
         MPI_Request *longer = collwise_allocate((size_t)room * sizeof *longer, requests->comm);
         for (int i = 0; i < requests->count; i++) {
-            longer[i] = requests->list[i];
+            longer[i] = collwise_request_list(requests)[i];
         }
-        free(requests->list);
-        requests->list = longer;
+        free(requests->more);
+        requests->more = longer;
         requests->room = room;
     }
-    return &requests->list[requests->count++];
+    return &collwise_request_list(requests)[requests->count++];
 }
 
 void collwise_start_send(collwise_requests *requests, const char *data, size_t bytes, int destination) {
@@ -105,13 +116,13 @@ void collwise_start_receive(collwise_requests *requests, char *data, size_t byte
 }
 
 void collwise_wait(collwise_requests *requests) {
-    MPI_Waitall(requests->count, requests->list, MPI_STATUSES_IGNORE);
+    MPI_Waitall(requests->count, collwise_request_list(requests), MPI_STATUSES_IGNORE);
     requests->count = 0;
 }
 
 void collwise_requests_free(collwise_requests *requests) {
-    free(requests->list);
-    requests->list = NULL;
+    free(requests->more);
+    requests->more = NULL;
 }
 
 #ifdef COLLWISE_ALGORITHM_1

@@ -88,6 +88,10 @@ static void compute(const collwise_operation *op, const char *left, char *right,
         compute_in_layout(op, left, right, elements);
         return;
     }
+    if (elements <= COLLWISE_PIECE_BYTES) {
+        MPI_Reduce_local(left, right, (int)elements, op->type, op->op);
+        return;
+    }
     /* Counts are ints. */
     collwise_segment group = collwise_segments_of(collwise_whole(elements), COLLWISE_PIECE_BYTES);
     for (; group.count > 0; collwise_next_segment(&group)) {

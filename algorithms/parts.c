@@ -45,7 +45,7 @@ size_t collwise_parts_below(size_t bytes, size_t bound) { return bytes / (bound 
 
 size_t *collwise_equal_offsets(size_t block_bytes, MPI_Comm comm) {
     int procs = collwise_size_of(comm);
-    size_t *offsets = collwise_allocate(((size_t)procs + 1) * sizeof *offsets, comm);
+    size_t *offsets = collwise_sizes((size_t)procs + 1, comm);
     for (int rank = 0; rank <= procs; rank++) {
         offsets[rank] = (size_t)rank * block_bytes;
     }

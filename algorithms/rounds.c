@@ -145,7 +145,7 @@ static void join(joined_requests *all, int operations, MPI_Comm comm) {
     all->count = 0;
     for (int i = 0; i < operations; i++) {
         for (int j = 0; j < all->operations[i]->requests.count; j++) {
-            all->list[all->count++] = all->operations[i]->requests.list[j];
+            all->list[all->count++] = collwise_request_list(&all->operations[i]->requests)[j];
         }
     }
 }
@@ -157,7 +157,7 @@ static void take(const joined_requests *all, int index) {
         index -= all->operations[i]->requests.count;
     }
     collwise_rounds *of = all->operations[i];
-    of->requests.list[index] = MPI_REQUEST_NULL;
+    collwise_request_list(&of->requests)[index] = MPI_REQUEST_NULL;
     of->open--;
     go_on(of);
 }

@@ -20,7 +20,7 @@ from resource import RUSAGE_CHILDREN, getrusage
 
 import click
 
-from collwise.simulator.execution.installations import REPOSITORY
+from collwise.common.folders import SOURCES
 from collwise.studies.cli.main import collwise
 
 HELP_LIMIT_SECONDS = 0.4
@@ -31,7 +31,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--demo", action="store_true", help="also time a demo from the store")
     options = parser.parse_args()
-    launcher = str(REPOSITORY / "collwise")
+    launcher = str(SOURCES / "collwise")
     unit, wall = least([sys.executable, "-c", "import click"])
     print(f"{'':24} {'processor (s)':>13} {'wall (s)':>9} {'ratio':>7}")
     print_row("import click", unit, unit, wall)
@@ -65,7 +65,7 @@ def least(command: Sequence[str]) -> tuple[float, float]:
 def seconds(command: Sequence[str]) -> tuple[float, float]:
     """Processor and wall seconds of a command and its children."""
     before, started = getrusage(RUSAGE_CHILDREN), time.perf_counter()
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=REPOSITORY)
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=SOURCES)
     after, wall = getrusage(RUSAGE_CHILDREN), time.perf_counter() - started
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, wall
 

@@ -15,8 +15,9 @@ import tempfile
 import time
 from pathlib import Path
 
+from collwise.common.folders import SOURCES
 from collwise.platforms import load
-from collwise.simulator.execution.installations import REPOSITORY, smpi_installation
+from collwise.simulator.execution.installations import smpi_installation
 from collwise.simulator.execution.smpirun import smpi_files, smpirun_command
 from collwise.simulator.execution.worklist import case_lines
 from collwise.simulator.store import Store
@@ -71,7 +72,7 @@ def sweep(options: argparse.Namespace, cases: list[Case], folder: Path) -> tuple
     command += ["--procs", str(options.procs), "--segments", str(SEGMENT_BYTES), "--store", str(store)]
     command += ["--sizes", ",".join(map(str, PAPER_SIZES[options.collective]))]
     started = time.perf_counter()
-    subprocess.run(command, check=True, capture_output=True, cwd=REPOSITORY)
+    subprocess.run(command, check=True, capture_output=True, cwd=SOURCES)
     elapsed = time.perf_counter() - started
     with Store(store) as opened:
         timings = opened.timings(SmpiRunner(load(options.platform)).configuration)

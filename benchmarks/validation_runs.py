@@ -30,7 +30,8 @@ def main() -> int:
         print("at least two files that `collwise validate --json` wrote are needed", file=sys.stderr)
         return 2
     given = [text.rpartition("=") for text in sys.argv[1:]]
-    runs = [json.loads(Path(file).read_text(encoding="utf-8")) for _, _, file in given]
+    documents = [json.loads(Path(file).read_text(encoding="utf-8")) for _, _, file in given]
+    runs = [document["facts"] | {"rows": document["rows"]} for document in documents]
     columns = ("quantity", *(name or f"run {number}" for number, (name, _, _) in enumerate(given, 1)))
     rows = []
     for source, title in SOURCES.items():

@@ -58,8 +58,9 @@ def format_size(size_bytes: int) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """'1 row', '2 rows'."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    """'1 row', '2 rows', '3 processes'."""
+    plural = "es" if noun.endswith("s") else "s"
+    return f"{number} {noun}{'' if number == 1 else plural}"
 
 
 def format_seconds(seconds: float) -> str:

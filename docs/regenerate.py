@@ -158,17 +158,18 @@ def whatif_block() -> str:
         drawn = Path(folder, "figures")
         options = ["--store", str(Path(folder, "timings.sqlite")), "--figures", str(drawn), "--json"]
         found = printed_by(["whatif", "--platform", "gros", *swept, *options])
+        facts = found["facts"]
         for picture in sorted(drawn.iterdir()):
             name = picture.name.replace("gros-allreduce-bandwidth", "whatif").replace("1048576", "map")
             shutil.copy(picture, DOCS / "figures" / name)
-    points = {point["procs"]: point["choice"] for point in found["points"]}
-    crossing = {row["procs"]: row for row in found["crossovers"]}
+    points = {point["procs"]: point["choice"] for point in found["rows"]}
+    crossing = {row["procs"]: row for row in facts["crossovers"]}
     always = [str(count) for count in points if count not in crossing]
     [winner] = {row["above"] for row in crossing.values()}
     rows = [(count, row["below"], row["above"], f"x{row['factor']:.3g}") for count, row in crossing.items()]
     return (
         f"\nWith {', '.join(always)} processes {winner} is the best choice at any bandwidth from 1/16 to 8 times "
-        f"{found['unit']}, that of Gros. With other process counts:\n\n"
+        f"{facts['unit']}, that of Gros. With other process counts:\n\n"
         + markdown_table(["P", "best below", "best from there on", "bandwidth"], rows)
         + "\n![the best choice over bandwidth and process count](figures/whatif-map.png)\n\n"
         "Times relative to the best choice, and what the critical path of the best one consists of, for the process "
@@ -215,8 +216,8 @@ def evaluation_page() -> str:
     with tempfile.TemporaryDirectory() as folder:
         store = ["--store", str(Path(folder, "timings.sqlite")), "--json"]
         evaluated = printed_by(["evaluate", "--platforms", ",".join(EVALUATED), *store])
-        scores = [score for score in evaluated if not score["library"]]
-        recovered = printed_by(["recover", *store])
+        scores = [score for score in evaluated["rows"] if not score["library"]]
+        recovered = printed_by(["recover", *store])["rows"]
     parts = [
         NOTE,
         "# Scores of the models\n\nThe output of `collwise evaluate --platforms "
@@ -300,10 +301,11 @@ def report_of(folder: Path) -> str:
 
 def measured_block(found: dict[str, Any]) -> str:
     """A summary of the comparison on the main test bed."""
-    of = {(one["source"], one["collective"], one["quantity"]): percent_text(one["found"]) for one in found["verdicts"]}
+    facts = found["facts"]
+    of = {(one["source"], one["collective"], one["quantity"]): percent_text(one["found"]) for one in facts["verdicts"]}
     main = found["rows"][0]["point"]["target"]
     cases = sum(row["point"]["target"] == main for row in found["rows"])
-    own = [one["slowdown"] for one in found["slowdowns"] if one["source"] == OWN and one["point"]["target"] == main]
+    own = [one["slowdown"] for one in facts["slowdowns"] if one["source"] == OWN and one["point"]["target"] == main]
 
     def of_engine(source: str, name: str, sizes: str = ALL) -> str:
         mean, worst = (of[source, sizes, quantity] for quantity in (MEAN_SLOWDOWN, WORST_SLOWDOWN))
@@ -315,7 +317,7 @@ def measured_block(found: dict[str, Any]) -> str:
         f"measured times, and the slowdown of the choices against the best measured ones, on average and at worst, "
         f"were {of_engine(SIMULATED, 'with SMPI')}, {of_engine(SCHEDULED, 'with the schedule engine')}, from 8 KiB on "
         f"{of_engine(SIMULATED, 'with SMPI', LARGE)}, {of_engine(SCHEDULED, 'with the engine', LARGE)}; "
-        f"{found['maker']}'s own choices were {percent_text(sum(own) / len(own))} slower on average: "
+        f"{facts['maker']}'s own choices were {percent_text(sum(own) / len(own))} slower on average: "
         "[docs/validation.md](docs/validation.md)."
     )
     return textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False) + "\n"

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from collwise.common.errors import UsageError
+from collwise.common.project import results_folder
 from collwise.simulator.timing import Case, Configuration, Timing
 
 _LAYOUT_VERSION = 3
@@ -293,5 +294,5 @@ def _made_before(time: str | None) -> tuple[str, tuple[str, ...]]:
 
 
 def default_store_path() -> Path:
-    """results/timings.sqlite in the working directory."""
-    return Path("results") / "timings.sqlite"
+    """timings.sqlite in the folder of results. Raises UsageError as `find_project` does."""
+    return results_folder() / "timings.sqlite"

@@ -2,10 +2,29 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any, NamedTuple
+
 import click
+import jsonschema
 import pytest
 
+from collwise.studies.cli.json_schema import schema
 from collwise.studies.cli.main import collwise, main
+
+
+class Printed(NamedTuple):
+    """What a command printed with --json."""
+
+    rows: list[Any]
+    facts: dict[str, Any]
+
+
+def printed(text: str) -> Printed:
+    """The rows and facts in what a command printed with --json, which has the form that is documented."""
+    document = json.loads(text)
+    jsonschema.Draft202012Validator(schema()).validate(document)
+    return Printed(document["rows"], document["facts"])
 
 
 def run(*arguments: str) -> None:

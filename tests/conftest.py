@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -26,7 +28,8 @@ def pytest_configure(config: pytest.Config) -> None:
         if signal.getsignal(number) == signal.SIG_IGN:
             signal.signal(number, lambda *_: None)
     # The width of tables, which tests give where it matters; readline sets it in processes without a terminal.
-    for variable in ("COLUMNS", "LINES"):
+    # A project outside would take the place of the working directory.
+    for variable in ("COLUMNS", "LINES", "COLLWISE_HOME"):
         os.environ.pop(variable, None)
     config.stash[_SKIPS] = Counter()
     config.pluginmanager.register(_Counting(config.stash[_SKIPS]))
@@ -48,6 +51,22 @@ class _Counting:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     for mark in item.iter_markers("needs"):
         need(*mark.args)
+
+
+@pytest.fixture(scope="session")
+def yielding_library(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The path of a library with which MPICH's processes yield the processor (yielding.c)."""
+    library = tmp_path_factory.mktemp("yielding") / "libyielding.so"
+    source = Path(__file__).with_name("yielding.c")
+    subprocess.run(["cc", "-O2", "-shared", "-fPIC", str(source), "-o", str(library)], check=True)
+    return str(library)
+
+
+@pytest.fixture
+def yielding_mpich(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """MPICH's processes yield the processor in tests with a parameter 'mpich': a sixth of the processor time."""
+    if "mpich" in request.node.callspec.params.values():
+        monkeypatch.setenv("LD_PRELOAD", request.getfixturevalue("yielding_library"))
 
 
 def _forbidden(config: pytest.Config) -> list[str]:

@@ -20,8 +20,9 @@ from pathlib import Path
 import pytest
 
 from collwise.common.errors import UsageError
-from collwise.simulator.execution.installations import mpi_installation, simgrid_directory, smpi_installation
-from collwise.validation.testbed import namespaces
+from collwise.common.folders import cache_folder
+from collwise.simulator.execution.installations import mpi_installation, smpi_installation
+from collwise.validation.testbed import namespaces, slurm
 from tests.browser import NAMES, executable
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -64,6 +65,10 @@ def _shapes_ports() -> bool:
     return subprocess.run(command, env=environment, capture_output=True, check=False).returncode == 0
 
 
+def _has_slurm() -> bool:
+    return _shapes_ports() and bool(_found("slurmctld", "slurmd"))
+
+
 def _lacks_simgrid(version: str) -> str:
     try:
         smpi_installation(version)
@@ -73,7 +78,7 @@ def _lacks_simgrid(version: str) -> str:
 
 
 def _lacks_built_simgrid() -> str:
-    built = any(simgrid_directory().glob("simgrid-*/.complete"))
+    built = any(cache_folder().glob("simgrid-*/.complete"))
     return "" if built else "none is built (collwise setup --simgrid 4.1)"
 
 
@@ -124,6 +129,7 @@ CAPABILITIES: Mapping[str, Capability] = {
     "openmpi": _commands("Open MPI", "mpirun.openmpi", "mpicc.openmpi"),
     "mpich": _commands("MPICH", "mpirun.mpich", "mpicc.mpich"),
     "testbed": Capability("test bed", namespaces.obstacle, _shapes_ports),
+    "slurm": Capability("Slurm on a test bed", lambda: namespaces.obstacle() or slurm.obstacle(), _has_slurm),
     "smpi-4.1": Capability("SimGrid 4.1", lambda: _lacks_simgrid("4.1")),
     "smpi-built": Capability("newer SimGrid", _lacks_built_simgrid),
     "smpi-linked": Capability("linked simulation", _lacks_linked_simulation),
@@ -133,11 +139,13 @@ CAPABILITIES: Mapping[str, Capability] = {
     "openmpi-known": Capability("Open MPI 4.1 or 5.0", _lacks_known_openmpi),
     "mpich-archive": Capability("MPICH's static library", _lacks(MPICH_ARCHIVE, f"no {MPICH_ARCHIVE}")),
     "pyarrow": Capability("Parquet files", lambda: "" if find_spec("pyarrow") else "pyarrow is not installed"),
+    "dask": Capability("Dask", lambda: "" if find_spec("dask_jobqueue") else "dask-jobqueue is not installed"),
     "browser": Capability("a browser", lambda: "" if executable() else f"none of {', '.join(NAMES)} on PATH"),
     "hpcc": _commands("the HPC Challenge benchmark", "hpcc"),
     "fortran": _commands("Fortran", "gfortran"),
     "mpi4py": Capability("the system's mpi4py", _lacks_mpi4py),
     "fuzzer": Capability("clang's libFuzzer", _lacks_fuzzer),
+    "git": Capability("the repository", _lacks(ROOT / ".git", "no .git")),
     "cc": _commands("C compiler", "cc"),
     "c-headers": Capability("C headers", _lacks(Path("/usr/include/stdio.h"), "no /usr/include/stdio.h")),
     "clang-format": _commands("clang-format", "clang-format"),
@@ -147,7 +155,7 @@ CAPABILITIES: Mapping[str, Capability] = {
     ),
 }
 # The needs that continuous integration must not skip if the machine has them.
-REQUIRED = ("testbed", "openmpi", "mpich", "smpi")
+REQUIRED = ("testbed", "slurm", "openmpi", "mpich", "smpi")
 _REASON = re.compile(r"needs ([\w.-]+): (.*)", re.DOTALL)
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import click
 import pytest
 
-from collwise.studies.cli.commands import COMMANDS
+from collwise.simulator.execution.packages import missing_packages
+from collwise.studies.cli.commands import COMMANDS, required_groups
 from collwise.studies.cli.main import collwise as command_line
 from tests.needs import needs
 
@@ -36,9 +37,11 @@ PACKAGES = {
     "openmpi": "openmpi-bin",
     "mpich": "mpich",
     "testbed": "iproute2",
+    "slurm": "slurmctld",
     "engine": "g++",
     "style": "clang-format",
 }
+_SBIN = "/usr/sbin:/sbin"
 FAKE_VENV_PYTHON = '#!/bin/bash\ncase "$*" in *"-m pip"*) ;; *) echo "$@" ;; esac\n'
 
 
@@ -47,7 +50,7 @@ def call(
 ) -> subprocess.CompletedProcess[str]:
     environment = os.environ | {"COLLWISE_NO_INSTALL": no_install}
     if path is not None:
-        environment["PATH"] = str(path)
+        environment |= {"PATH": str(path), "XDG_CACHE_HOME": str(path / "cache")}
     return subprocess.run(
         [shutil.which("bash") or "bash", launcher, *arguments],
         cwd=cwd,
@@ -185,6 +188,7 @@ def test_help_and_unknown_commands_install_and_build_nothing(
         ("run", "--library=smpi", "--", "program", "--help"),
         ("run", "program", "-h"),
         ("testbed", "run", "--", "program", "-h"),
+        ("testbed", "login", "sbatch", "--help"),
     ],
 )
 def test_the_help_of_a_program_is_not_ours(clone: Path, tools: Path, arguments: tuple[str, ...]) -> None:
@@ -217,15 +221,44 @@ def every_call() -> list[tuple[tuple[str, ...], set[str]]]:
     ("arguments", "groups"), every_call(), ids=lambda one: " ".join(one) if isinstance(one, tuple) else ""
 )
 def test_the_launcher_knows_what_each_command_needs(
-    clone: Path, tools: Path, arguments: tuple[str, ...], groups: set[str]
+    clone: Path, tools: Path, arguments: tuple[str, ...], groups: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add_python(tools)
     done = call(clone / "collwise", *arguments, path=tools)
-    required = done.stderr.partition("collwise: missing system packages: ")[2].split()
-    # The launcher looks beyond PATH for what administrators call, so that this group may be here.
-    known = PACKAGES.keys() - ({"testbed"} if shutil.which("tc", path="/usr/sbin:/sbin") else set())
+    required = done.stderr.partition("collwise: missing system packages: ")[2].partition(" (")[0].split()
+    monkeypatch.setenv("PATH", str(tools))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tools / "cache"))
+    assert {*missing_packages(required_groups(arguments[0], arguments))} == {*required}
+    # The launcher looks beyond PATH for what administrators call, so that these groups may be here.
+    here = {group for group, tool in (("testbed", "tc"), ("slurm", "slurmd")) if shutil.which(tool, path=_SBIN)}
+    known = PACKAGES.keys() - here
     assert {group for group in known if PACKAGES[group] in required} == groups & known
     assert done.returncode == (2 if groups & known else 0)
+
+
+@pytest.mark.parametrize("engine", [["--engine=schedule"], ["--engine", "schedule"]])
+def test_what_the_schedule_engine_times_needs_no_simulator(clone: Path, tools: Path, engine: list[str]) -> None:
+    add_python(tools)
+    needed = call(clone / "collwise", "simulate", *engine, path=tools).stderr.splitlines()[-1]
+    assert "cmake" in needed
+    assert "libsimgrid-dev" not in needed
+    assert required_groups("simulate", engine) == ["build"]
+
+
+def test_a_simulator_that_setup_built_needs_no_package(
+    clone: Path, tools: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_python(tools)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tools / "cache"))
+    assert required_groups("simulate", []) == ["build", "smpi"]
+    (tools / "cache/collwise/simgrid-4.1").mkdir(parents=True)
+    (tools / "cache/collwise/simgrid-4.1/.complete").touch()
+    assert "libsimgrid-dev" not in call(clone / "collwise", "simulate", path=tools).stderr.splitlines()[-1]
+    assert required_groups("simulate", []) == ["build"]
+
+
+def test_words_of_a_program_say_nothing_of_needs() -> None:
+    assert required_groups("run", ["run", "--", "program", "--library=smpi"]) == ["build"]
 
 
 @pytest.mark.parametrize("arguments", ["run --library smpi", "run --library=smpi", "fit --platform grisou"])
@@ -262,8 +295,8 @@ def test_what_a_command_needs_agrees_with_its_options(name: str) -> None:
         assert groups >= {"build", "openmpi", "testbed"}
 
 
-def test_commands_that_run_a_program_are_called_run_or_profile() -> None:
-    """The launcher takes words after `run` and `profile` for the program's, and every other --help for its own."""
+def test_the_launcher_knows_the_commands_that_run_a_program() -> None:
+    """It takes words after `run`, `profile` and `login` for the program's, and every other --help for its own."""
 
     def ending_in_programs(command: click.Command) -> Iterator[str]:
         if command.context_settings.get("allow_interspersed_args") is False:
@@ -273,7 +306,7 @@ def test_commands_that_run_a_program_are_called_run_or_profile() -> None:
             for name in command.list_commands(context):
                 yield from ending_in_programs(command.get_command(context, name) or command)
 
-    assert set(ending_in_programs(command_line)) == {"run", "profile"}
+    assert set(ending_in_programs(command_line)) == {"run", "profile", "login"}
 
 
 def test_a_copy_of_the_modules_in_the_environment_makes_it_anew(clone: Path, tools: Path) -> None:

@@ -27,7 +27,7 @@ def make_typing_tree() -> Path:
     """A folder in which `collwise` looks the way Python imports it, for tools that only read folders.
 
     The modules of the public interface lie in studies/api, the floors at the top of the repository, and the mapping in
-    pyproject.toml takes effect when Python runs.
+    setup.py takes effect when Python runs.
     """
     tree = ROOT / "build" / "typing"
     package = tree / "collwise"

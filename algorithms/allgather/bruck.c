@@ -3,10 +3,8 @@
  *     T = ceil(log2 P) alpha + (P - 1) m beta */
 #include "internal.h"
 
-#include <stdlib.h>
-
 void collwise_allgather_bruck(char *all, size_t block_bytes, MPI_Comm comm, collwise_parameters with) {
     size_t *offsets = collwise_equal_offsets(block_bytes, comm);
     collwise_allgatherv_bruck(all, offsets, comm, with);
-    free(offsets);
+    collwise_sizes_free(offsets);
 }

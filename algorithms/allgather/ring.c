@@ -3,10 +3,8 @@
  *     T = (P - 1) (alpha + m beta) */
 #include "internal.h"
 
-#include <stdlib.h>
-
 void collwise_allgather_ring(char *all, size_t block_bytes, MPI_Comm comm, collwise_parameters with) {
     size_t *offsets = collwise_equal_offsets(block_bytes, comm);
     collwise_allgatherv_ring(all, offsets, comm, with);
-    free(offsets);
+    collwise_sizes_free(offsets);
 }

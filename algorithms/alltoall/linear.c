@@ -2,11 +2,9 @@
  *     T = (P - 1) (alpha + m beta) */
 #include "internal.h"
 
-#include <stdlib.h>
-
 void collwise_alltoall_linear(const char *send, char *receive, size_t block_bytes, MPI_Comm comm,
                               collwise_parameters with) {
     size_t *offsets = collwise_equal_offsets(block_bytes, comm);
     collwise_alltoallv_linear(send, offsets, receive, offsets, comm, with);
-    free(offsets);
+    collwise_sizes_free(offsets);
 }

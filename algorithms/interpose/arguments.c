@@ -19,7 +19,7 @@ MPI_Count interpose_query_element_bytes(MPI_Datatype type) {
 
 #else
 
-INTERPOSE_THREAD_LOCAL interpose_cached_type interpose_type_cache;
+INTERPOSE_THREAD_LOCAL interpose_cached_type interpose_type_cache[INTERPOSE_CACHED_TYPES];
 
 static int is_named(MPI_Datatype type) {
     int integers, addresses, types, combiner;
@@ -33,7 +33,7 @@ MPI_Count interpose_query_element_bytes(MPI_Datatype type) {
     if (is_named(type)) {
         interpose_cached_type named = {.is_set = 1, .type = type, .bytes = bytes};
         PMPI_Type_get_extent(type, &named.low, &named.extent);
-        interpose_type_cache = named;
+        *interpose_type_entry(type) = named;
     }
     return bytes;
 }
@@ -239,3 +239,24 @@ int interpose_arguments_are_valid(collwise_collective kind, const collwise_call 
     return buffer_is_valid(signature, &signature->send, &send, at_root, procs) &&
            buffer_is_valid(signature, &signature->receive, &receive, at_root, procs);
 }
+
+#ifndef SMPI_SHARED_MALLOC
+
+static int is_own_type(const interpose_signature *signature, const interpose_buffer *buffer, const void *address,
+                       MPI_Datatype type, int at_root) {
+    if (buffer->length != INTERPOSE_LENGTH_COUNT) {
+        return buffer->length == INTERPOSE_LENGTH_NONE;
+    }
+    int is_read = signature->has_op || ((at_root || !buffer->root_only) && address != MPI_IN_PLACE);
+    return !is_read || is_named(type);
+}
+
+int interpose_is_repeatable(collwise_collective kind, const collwise_call *call) {
+    const interpose_signature *signature = &interpose_signatures[kind];
+    int at_root = !signature->has_root || is_root(call);
+    return is_own_type(signature, &signature->send, call->send, call->send_type, at_root) &&
+           is_own_type(signature, &signature->receive, call->receive, call->receive_type, at_root) &&
+           (!signature->has_op || interpose_is_predefined(call->op));
+}
+
+#endif

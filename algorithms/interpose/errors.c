@@ -98,9 +98,10 @@ int interpose_guarded_run(const collwise_algorithm *algorithm, const collwise_ca
     }
     interpose_current_call now = {call->comm, state->private, state->rank, state->procs, MPI_SUCCESS};
     interpose_current = &now;
-    int may_be_bottom =
-        (call->send == MPI_BOTTOM || call->receive == MPI_BOTTOM) && algorithm->kind != COLLWISE_BARRIER;
-    if (may_be_bottom && !interpose_signatures[algorithm->kind].has_op) {
+    const interpose_signature *signature = &interpose_signatures[algorithm->kind];
+    int may_be_bottom = (call->send == MPI_BOTTOM && signature->send.length != INTERPOSE_LENGTH_NONE) ||
+                        (call->receive == MPI_BOTTOM && signature->receive.length != INTERPOSE_LENGTH_NONE);
+    if (may_be_bottom && !signature->has_op) {
         run_from_bottom(algorithm, call, with);
     } else {
         collwise_run(algorithm, call, with);

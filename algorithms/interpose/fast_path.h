@@ -46,7 +46,9 @@ static inline interpose_state *interpose_state_of(const interpose_settings *sett
     return interpose_cache_state(settings, comm, entry);
 }
 
-/* The named datatype that this thread used last. Named datatypes are never freed, so a handle keeps its meaning. */
+/* Named datatypes that this thread has used recently. They are never freed, so a handle keeps its meaning. */
+enum { INTERPOSE_CACHED_TYPES = 16 };
+
 typedef struct {
     int is_set;
     MPI_Datatype type;
@@ -54,7 +56,18 @@ typedef struct {
     MPI_Aint low, extent;
 } interpose_cached_type;
 
-extern INTERPOSE_THREAD_LOCAL interpose_cached_type interpose_type_cache;
+extern INTERPOSE_THREAD_LOCAL interpose_cached_type interpose_type_cache[INTERPOSE_CACHED_TYPES];
+
+static inline interpose_cached_type *interpose_type_entry(MPI_Datatype type) {
+    uintptr_t handle = (uintptr_t)type;
+    return &interpose_type_cache[(handle ^ handle >> 4 ^ handle >> 9) % INTERPOSE_CACHED_TYPES];
+}
+
+/* What is known of a datatype; NULL if nothing is. */
+static inline const interpose_cached_type *interpose_known_type(MPI_Datatype type) {
+    const interpose_cached_type *entry = interpose_type_entry(type);
+    return entry->is_set && entry->type == type ? entry : NULL;
+}
 
 /* The call of this thread that runs an algorithm of ours, NULL outside, and its first error. */
 typedef struct {
@@ -68,40 +81,65 @@ extern INTERPOSE_THREAD_LOCAL interpose_current_call *interpose_current;
 int interpose_is_predefined(MPI_Op op);
 
 static inline MPI_Count interpose_element_bytes(MPI_Datatype type) {
-    return interpose_type_cache.is_set && interpose_type_cache.type == type ? interpose_type_cache.bytes
-                                                                            : interpose_query_element_bytes(type);
+    const interpose_cached_type *known = interpose_known_type(type);
+    return known != NULL ? known->bytes : interpose_query_element_bytes(type);
 }
 
 #endif
 
-/* The rules for a call on this communicator; NULL if none of them names an algorithm of ours. If calls are counted,
- * sets *is_counted instead: interpose_run() handles all of them. */
-static inline const decision_row *interpose_row_of(collwise_collective kind, MPI_Comm comm, int *is_counted) {
+/* The rules for a call on this communicator; NULL if none of them names an algorithm of ours. Sets *state to the
+ * communicator's. If calls are counted, sets *is_counted instead: interpose_run() handles all of them. */
+static inline const decision_row *interpose_row_of(collwise_collective kind, MPI_Comm comm, interpose_state **state,
+                                                   int *is_counted) {
     const interpose_settings *settings = atomic_load_explicit(&interpose_published, memory_order_acquire);
+    *state = NULL;
     *is_counted = settings != NULL && settings->counting != 0;
     if (settings == NULL || *is_counted || (settings->collectives >> kind & 1) == 0) {
         return NULL;
     }
-    interpose_state *state = interpose_state_of(settings, comm);
-    return state == NULL ? NULL : state->rows[kind];
+    *state = interpose_state_of(settings, comm);
+    return *state == NULL ? NULL : (*state)->rows[kind];
 }
 
 /* Whether the call can be forwarded to PMPI without further checks. */
-static inline int interpose_forwards(collwise_collective kind, MPI_Comm comm) {
+static inline int interpose_forwards(collwise_collective kind, MPI_Comm comm, interpose_state **state) {
     int is_counted;
-    return interpose_row_of(kind, comm, &is_counted) == NULL && !is_counted;
+    return interpose_row_of(kind, comm, state, &is_counted) == NULL && !is_counted;
 }
 
 /* The same for collectives whose message is `count` elements: shorter messages than those of the first rule that names
  * an algorithm of ours are forwarded as well. */
-static inline int interpose_forwards_sized(collwise_collective kind, int count, MPI_Datatype type, MPI_Comm comm) {
+static inline int interpose_forwards_sized(collwise_collective kind, int count, MPI_Datatype type, MPI_Comm comm,
+                                           interpose_state **state) {
     int is_counted;
-    const decision_row *row = interpose_row_of(kind, comm, &is_counted);
+    const decision_row *row = interpose_row_of(kind, comm, state, &is_counted);
     if (row == NULL || count < 0 || type == MPI_DATATYPE_NULL) {
         return !is_counted;
     }
     MPI_Count bytes = count * interpose_element_bytes(type);
     return bytes < 0 || (uint64_t)bytes < row->ours_from;
 }
+
+#ifdef SMPI_SHARED_MALLOC
+
+/* Simulated processes share the states of communicators, so no call of one of them is stored. */
+static inline int interpose_is_repeated(const interpose_repeatable *last, const collwise_call *call) {
+    (void)last;
+    (void)call;
+    return 0;
+}
+
+#else
+
+/* Whether a call repeats the stored one. */
+static inline int interpose_is_repeated(const interpose_repeatable *last, const collwise_call *call) {
+    const collwise_call *then = &last->call;
+    return last->algorithm != NULL && call->receive_count == then->receive_count && call->root == then->root &&
+           call->receive_type == then->receive_type && call->op == then->op && call->send_count == then->send_count &&
+           call->send_type == then->send_type && (call->send == MPI_IN_PLACE) == (then->send == MPI_IN_PLACE) &&
+           (call->receive == MPI_IN_PLACE) == (then->receive == MPI_IN_PLACE);
+}
+
+#endif
 
 #endif

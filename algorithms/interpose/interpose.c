@@ -86,6 +86,9 @@ int interpose_run(collwise_collective kind, const collwise_call *call, interpose
         return 0;
     }
     *status = interpose_guarded_run(found.algorithm, call, found.parameters, state);
+    if (*status == MPI_SUCCESS && settings->counting == 0) {
+        interpose_store(found.algorithm, call, found.parameters, state);
+    }
     return 1;
 }
 

@@ -97,6 +97,17 @@ typedef struct {
     double start;
 } interpose_pending;
 
+/* A call that ran an algorithm of ours, and what was decided for it. Its datatypes and operation are MPI's own, so that
+ * a call with the same arguments, up to the addresses of buffers, is decided in the same way. */
+typedef struct {
+    const collwise_algorithm *algorithm; /* NULL: no call is stored */
+    collwise_parameters parameters;
+    collwise_call call;
+    int is_direct; /* whether the algorithm can run on the program's buffers: bytes without holes, not in place */
+    size_t bytes;  /* of the message, as the catalogue counts them */
+    collwise_operation op;
+} interpose_repeatable;
+
 /* Runs the call and returns 1 if one of our algorithms applies, with MPI's error code in *status; returns 0 if the call
  * is for PMPI. interpose_finish() follows in either case. */
 int interpose_run(collwise_collective kind, const collwise_call *call, interpose_pending *pending, int *status);
@@ -108,6 +119,11 @@ void interpose_begin(int function, collwise_collective kind, const collwise_call
 /* Runs an algorithm of ours; returns MPI's error code after the program's error handler has been called (errors.c). */
 int interpose_guarded_run(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with,
                           struct interpose_state *state);
+/* The same for a call that repeats the stored one (repeated.c). */
+int interpose_repeat(const interpose_repeatable *last, const collwise_call *call, struct interpose_state *state);
+/* Stores a call that has run, if calls like it can be repeated. */
+void interpose_store(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with,
+                     struct interpose_state *state);
 /* Whether this thread runs an algorithm of ours, whose own collectives are not the program's. */
 int interpose_is_inside(void);
 
@@ -129,7 +145,8 @@ typedef struct interpose_state {
     MPI_Comm private; /* the private communicator */
     int rank;
     uint64_t group; /* tells communicators apart by name and processes; 0 if calls are not counted */
-    const decision_row *rows[COLLWISE_COLLECTIVES]; /* NULL: no rule */
+    const decision_row *rows[COLLWISE_COLLECTIVES];  /* NULL: no rule */
+    interpose_repeatable last[COLLWISE_COLLECTIVES]; /* set by the process that owns the state; unused in simulation */
 } interpose_state;
 
 /* The state, an attribute of the communicator. The first call on a communicator makes it and may be collective. NULL
@@ -244,5 +261,9 @@ int interpose_message_bytes(collwise_collective kind, const collwise_call *call,
 
 /* Whether this process sees nothing in the arguments for which MPI would raise an error. */
 int interpose_arguments_are_valid(collwise_collective kind, const collwise_call *call, int procs);
+
+/* Whether the datatypes and the operation that this process reads of a valid call are MPI's own, and there are no lists
+ * of counts. Not in simulation. */
+int interpose_is_repeatable(collwise_collective kind, const collwise_call *call);
 
 #endif

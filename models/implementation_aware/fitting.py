@@ -66,7 +66,7 @@ def fit_algorithm(
     """
     if not observations:
         raise CollwiseError(f"no experiments to fit {collective} {algorithm} from")
-    equations = [_equation(model, collective, algorithm, one, gamma, eager_limit_bytes) for one in observations]
+    equations = _equations(model, collective, algorithm, observations, gamma, eager_limit_bytes)
     seconds = np.array([one.seconds for one in observations])
     parameters = _solve(equations, seconds)
     segments = sorted({one.segment_bytes for one in observations if one.experiment in ("collective", "bcast_gather")})
@@ -107,21 +107,46 @@ def _predicted(equation: Mapping[str, tuple[float, float]], parameters: Mapping[
     )
 
 
-def _equation(
-    model: str, collective: str, algorithm: str, one: Observation, gamma: Gamma, eager_limit_bytes: int
-) -> dict[str, tuple[float, float]]:
-    points = Points.of(one.procs, one.message_bytes, one.segment_bytes, one.fanout, eager_limit_bytes=eager_limit_bytes)
-    parts: list[Part] = []
-    if one.experiment == "exchange":
-        parts += bcast.split_binary_exchange(points, gamma)
-    elif one.experiment != "gather":
-        parts += MODELS[model].formulas[collective][algorithm](points, gamma)
-    if one.experiment in ("bcast_gather", "gather"):
-        name = "main" if model == AS_PRINTED else "closing_gather"
-        closing = gather.linear(Points.of(one.procs, one.gather_bytes), gamma)
-        parts += [Part(name, part.count, part.bytes_each) for part in closing]
-    sums = protocol_sums(model, collective, parts, points)
-    return {name: (float(count), float(total)) for name, (count, total) in sums.items()}
+def _equations(
+    model: str,
+    collective: str,
+    algorithm: str,
+    observations: Sequence[Observation],
+    gamma: Gamma,
+    eager_limit_bytes: int,
+) -> list[dict[str, tuple[float, float]]]:
+    """For each observation the number of messages and their bytes, by part and protocol, where there are any.
+
+    Formulas are evaluated once for all observations of the same experiment.
+    """
+    found: list[dict[str, tuple[float, float]]] = [{} for _ in observations]
+    alike: dict[tuple[str, int], list[int]] = {}
+    for index, one in enumerate(observations):
+        alike.setdefault((one.experiment, one.fanout), []).append(index)
+    for (experiment, fanout), indices in alike.items():
+        some = [observations[index] for index in indices]
+        procs = [one.procs for one in some]
+        points = Points.of(
+            procs,
+            [one.message_bytes for one in some],
+            [one.segment_bytes for one in some],
+            fanout,
+            eager_limit_bytes=eager_limit_bytes,
+        )
+        parts: list[Part] = []
+        if experiment == "exchange":
+            parts += bcast.split_binary_exchange(points, gamma)
+        elif experiment != "gather":
+            parts += MODELS[model].formulas[collective][algorithm](points, gamma)
+        if experiment in ("bcast_gather", "gather"):
+            name = "main" if model == AS_PRINTED else "closing_gather"
+            closing = gather.linear(Points.of(procs, [one.gather_bytes for one in some]), gamma)
+            parts += [Part(name, part.count, part.bytes_each) for part in closing]
+        for name, (counts, totals) in protocol_sums(model, collective, parts, points).items():
+            for index, count, total in zip(indices, counts, totals, strict=True):
+                if count:
+                    found[index][name] = (float(count), float(total))
+    return found
 
 
 def huber(columns: Array, wanted: Array | None = None) -> list[float]:

@@ -27,6 +27,8 @@ TCP_PARAMETERS: Mapping[str, str] = {"pml": "ob1", "btl": "tcp,self"}
 REACH_SECONDS = 30.0
 # Time for a launcher to end its processes on other hosts, after it was asked to end.
 _GRACE_SECONDS = 5.0
+# What ends the names of hosts that a cluster numbers.
+_NUMBERING = "0123456789-_"
 _COMPLAINT = re.compile(
     r"could not resolve|not known|connection (refused|timed out|closed|reset)|no route|unreachable|permission denied"
     r"|host key|not found|invalid (partition|account|job)|unable to (create|connect|contact)|do not have .*slots"
@@ -41,7 +43,7 @@ class LaunchOptions:
 
     `processes_per_node` 0: as many as the hosts have slots. `transport` 'tcp' makes Open MPI use TCP alone.
     `extra_args` are the launcher's own. `eager_limit_bytes` 0: the library's usual one. The hosts must answer within
-    `reach_seconds`.
+    `reach_seconds`. With `any_nodes` times of other hosts of the cluster count as those of these hosts.
     """
 
     library: str = "openmpi"
@@ -50,6 +52,7 @@ class LaunchOptions:
     extra_args: tuple[str, ...] = ()
     eager_limit_bytes: int = 0
     reach_seconds: float = REACH_SECONDS
+    any_nodes: bool = False
 
     def __post_init__(self) -> None:
         if self.transport not in TRANSPORTS:
@@ -80,8 +83,10 @@ class ClusterTarget(ExecutionTarget):
         self.eager_limit_bytes = options.eager_limit_bytes or usual
         hosts, version = self._find_hosts()
         self.name = common_name(hosts)
+        if options.any_nodes:
+            self.name = self.name.rstrip(_NUMBERING) or self.name
         self.facts: Mapping[str, str] = {
-            "hosts": format_hosts(hosts),
+            "hosts": f"any of {self.name}" if options.any_nodes else format_hosts(hosts),
             "library": version,
             "transport": options.transport,
             "mapping": f"by blocks, {self._per_node} per node",
@@ -174,7 +179,7 @@ def common_name(hosts: Sequence[str]) -> str:
     if len(short) == 1:
         return short[0]
     same = itertools.takewhile(lambda some: len(set(some)) == 1, zip(*short, strict=False))
-    return "".join(letters[0] for letters in same).rstrip("0123456789-_") or short[0]
+    return "".join(letters[0] for letters in same).rstrip(_NUMBERING) or short[0]
 
 
 def split_arguments(text: str, option: str) -> tuple[str, ...]:

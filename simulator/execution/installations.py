@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import shutil
 import subprocess
@@ -11,17 +10,12 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from collwise.common.errors import CollwiseError, UsageError, unknown_name
+from collwise.common.errors import UsageError, unknown_name
+from collwise.common.folders import builds_folder, cache_folder, is_clone
+from collwise.simulator.execution.builds import Build
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 MPI_LIBRARIES = ("openmpi", "mpich")
 _LARGE_PROCS = 1024
-
-
-def simgrid_directory() -> Path:
-    """The directory of the SimGrid versions that `collwise setup --simgrid VERSION` builds."""
-    cache_home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(cache_home) / "collwise"
 
 
 @dataclass(frozen=True)
@@ -38,12 +32,20 @@ class Installation:
         """Name and version, as results carry it: 'SimGrid 3.32', 'Open MPI 4.1.4', 'MPICH 4.0.2'."""
         return f"{ {'smpi': 'SimGrid', 'openmpi': 'Open MPI', 'mpich': 'MPICH'}[self.library] } {self.version}"
 
+    @property
+    def build(self) -> Build:
+        """The build of our C programs for it."""
+        wrapper = "smpicc" if self.library == "smpi" else f"mpicc.{self.library}"
+        return Build(self.build_directory, self.library, self.launcher.with_name(wrapper), self.label)
+
     def program(self, name: str) -> Path:
-        """The built program. Raises CollwiseError when the build is missing."""
-        path = self.build_directory / name
-        if not path.exists():
-            raise CollwiseError(f"{path} is not built; run ./collwise once to build it")
-        return path
+        """The built program or library. Raises CollwiseError and UsageError as `Build.file` does."""
+        return self.build.file(name)
+
+
+def _build_directory(name: str, version: str) -> Path:
+    """The folder of a build: in a clone the one of that name, elsewhere one for each version."""
+    return builds_folder() / (name if is_clone() else f"{name}-{version}")
 
 
 def _version(command: list[str], pattern: str) -> str:
@@ -62,14 +64,14 @@ def _system_smpi() -> Installation | None:
     if found is None:
         return None
     version = _version([found, "-version"], r"SimGrid version (\d+\.\d+)")
-    return Installation("smpi", version, Path(found), REPOSITORY / "build" / "smpi-system")
+    return Installation("smpi", version, Path(found), _build_directory("smpi-system", version))
 
 
 def _built_smpi() -> dict[str, Installation]:
-    prefixes = [marker.parent for marker in sorted(simgrid_directory().glob("simgrid-*/.complete"))]
+    prefixes = [marker.parent for marker in sorted(cache_folder().glob("simgrid-*/.complete"))]
     versions = {prefix.name.removeprefix("simgrid-"): prefix / "bin" / "smpirun" for prefix in prefixes}
     return {
-        version: Installation("smpi", version, launcher, REPOSITORY / "build" / f"smpi-{version}")
+        version: Installation("smpi", version, launcher, builds_folder() / f"smpi-{version}")
         for version, launcher in versions.items()
     }
 
@@ -98,8 +100,8 @@ def smpi_installation(version: str | None = None, procs: int = 1) -> Installatio
         chosen = system
     else:
         chosen = known[max(built, key=lambda text: tuple(map(int, text.split("."))))]
-    if chosen.build_directory.name != "smpi-system":
-        build_programs(chosen)
+    if chosen is not system and is_clone():
+        chosen.build.make()
     return chosen
 
 
@@ -109,36 +111,16 @@ def mpi_installation(library: str) -> Installation:
         raise unknown_name("MPI library", library, MPI_LIBRARIES)
     launcher = shutil.which(f"mpirun.{library}")
     if launcher is None:
-        raise UsageError(f"mpirun.{library} not found on PATH; install it (./collwise does, through apt)")
+        package = "openmpi-bin" if library == "openmpi" else library
+        raise UsageError(f"mpirun.{library} not found on PATH; install it (apt-get install {package})")
     pattern = r"\((?:Open MPI|OpenRTE)\) (\S+)" if library == "openmpi" else r"Version:\s+(\S+)"
     version = _version([launcher, "--version"], pattern)
-    return Installation(library, version, Path(launcher), REPOSITORY / "build" / library)
+    return Installation(library, version, Path(launcher), _build_directory(library, version))
 
 
 def find_installation(library: str, version: str | None = None, procs: int = 1) -> Installation:
     """The installation of 'smpi' (SimGrid `version`, for so many processes), 'openmpi' or 'mpich'."""
     return smpi_installation(version, procs) if library == "smpi" else mpi_installation(library)
-
-
-def build_programs(installation: Installation) -> None:
-    """Builds our C programs for a SimGrid beside the system's; quick when nothing changed."""
-    compiler = installation.launcher.with_name("smpicc")
-    commands = [["cmake", "--build", str(installation.build_directory)]]
-    if not (installation.build_directory / "build.ninja").exists():
-        configure = ["cmake", "-S", str(REPOSITORY), "-B", str(installation.build_directory), "-G", "Ninja"]
-        commands.insert(0, [*configure, "-DCOLLWISE_MPI=smpi", f"-DCMAKE_C_COMPILER={compiler}"])
-    for command in commands:
-        # CMake's checks need it; a program that is built with it would not run in the simulator.
-        environment = os.environ | ({"SMPI_PRETEND_CC": "1"} if "-S" in command else {})
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
-        except OSError as problem:
-            raise UsageError(
-                f"building programs for {installation.label} needs {command[0]}: {problem.strerror}"
-            ) from None
-        if done.returncode != 0:
-            last = (done.stdout + done.stderr).strip().splitlines()[-1:]
-            raise CollwiseError(f"building programs for {installation.label} failed: {' '.join(last)}")
 
 
 @cache

@@ -69,6 +69,11 @@ def parameter_options(parameters: Mapping[str, str]) -> list[str]:
     return [word for name, value in parameters.items() for word in ("--mca", name, value)]
 
 
+def parameter_variables(parameters: Mapping[str, str]) -> dict[str, str]:
+    """The environment variables that set Open MPI's parameters, whatever starts the processes."""
+    return {f"OMPI_MCA_{name}": value for name, value in parameters.items()}
+
+
 def _openmpi_hosts(hosts: RemoteHosts) -> list[str]:
     lines = (f"{host} slots={count}\n" for host, count in hosts.slots.items())
     hosts.file.write_text("".join(lines), encoding="utf-8")

@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from collwise.common.errors import CollwiseError, UsageError
-from collwise.simulator.execution.installations import simgrid_directory
+from collwise.common.folders import cache_folder
 
 _CMAKE_OPTIONS = {
     "CMAKE_BUILD_TYPE": "Release",
@@ -40,7 +40,7 @@ _TOOLS = {"cmake": "cmake", "ninja": "ninja-build", "g++": "g++"}
 
 def installation_prefix(version: str) -> Path:
     """The directory that SimGrid `version` is installed in, or would be."""
-    return simgrid_directory() / f"simgrid-{version}"
+    return cache_folder() / f"simgrid-{version}"
 
 
 def install_simgrid(version: str, jobs: int | None = None) -> Path:
@@ -66,7 +66,7 @@ def install_simgrid(version: str, jobs: int | None = None) -> Path:
         missing = [package for tool, package in _TOOLS.items() if shutil.which(tool) is None]
         if missing:
             raise UsageError(f"building SimGrid needs these packages: {' '.join(missing)} libboost-dev")
-        log, work = simgrid_directory() / f"simgrid-{version}.log", simgrid_directory() / f"build-simgrid-{version}"
+        log, work = cache_folder() / f"simgrid-{version}.log", cache_folder() / f"build-simgrid-{version}"
         log.write_bytes(b"")
         if not (work / "source").exists():
             console.print(f"downloading SimGrid {version} from PyPI")
@@ -168,10 +168,10 @@ def _run(
 def _lock(version: str, console: Console) -> Iterator[None]:
     """Makes a second build of the same version wait until the first one has ended."""
     try:
-        simgrid_directory().mkdir(parents=True, exist_ok=True)
-        lock = (simgrid_directory() / f"simgrid-{version}.lock").open("w")
+        cache_folder().mkdir(parents=True, exist_ok=True)
+        lock = (cache_folder() / f"simgrid-{version}.lock").open("w")
     except OSError as error:
-        raise UsageError(f"cannot write to {simgrid_directory()}: {error.strerror}") from error
+        raise UsageError(f"cannot write to {cache_folder()}: {error.strerror}") from error
     with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

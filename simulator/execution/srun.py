@@ -10,11 +10,18 @@ from pathlib import Path
 from collwise.common.errors import UsageError
 from collwise.simulator.execution.cluster import TCP_PARAMETERS, ClusterTarget, LaunchOptions
 from collwise.simulator.execution.host_lists import Slots, expand_node_list, expand_task_counts
+from collwise.simulator.execution.mpirun import parameter_variables
 from collwise.simulator.execution.processes import LauncherCommand
 from collwise.simulator.execution.targets import LaunchRequest
 
 _PMI = {"openmpi": "pmix", "mpich": "pmi2"}
 _PRELOAD = "LD_PRELOAD"
+FENCES: Mapping[str, str] = {"SLURM_PMIX_FENCE": "tree"}
+"""The algorithm of all of PMIx's fences under Slurm.
+
+By default a barrier has another one than an exchange of data, and may overtake it: then some processes leave MPI_Init
+and send messages while others are still in it, where Open MPI crashes on them.
+"""
 
 
 def slots_of_job(environment: Mapping[str, str]) -> Slots:
@@ -31,6 +38,12 @@ def slots_of_job(environment: Mapping[str, str]) -> Slots:
     return dict(zip(nodes, tasks, strict=False))
 
 
+def srun_words(procs: int, per_node: int, pmi: str = _PMI["openmpi"]) -> list[str]:
+    """The srun that starts processes by blocks of `per_node` on as many nodes as that takes."""
+    words = ["srun", f"--mpi={pmi}", f"--ntasks={procs}", f"--nodes={-(-procs // per_node)}"]
+    return [*words, f"--ntasks-per-node={per_node}", "--distribution=block", "--kill-on-bad-exit=1"]
+
+
 class Srun(ClusterTarget):
     """The nodes of the SLURM job that this runs in. `pmi` is srun's --mpi; the library's usual one if empty.
 
@@ -45,15 +58,17 @@ class Srun(ClusterTarget):
             raise UsageError("--launcher srun: srun not found on PATH")
         self.pmi = pmi or _PMI[options.library]
         super().__init__(slots, options)
+        if cluster := os.environ.get("SLURM_CLUSTER_NAME"):
+            self.facts = {**self.facts, "cluster": cluster}
 
     def launcher_command(self, request: LaunchRequest, host_file: Path) -> LauncherCommand:
         """srun, which knows the hosts and exports its own environment to the processes."""
         per_node, environment = self.processes_per_node(request.procs), dict(request.environment)
         # srun itself must not load a library that is meant for the processes.
         preload = environment.pop(_PRELOAD, None)
-        words = ["srun", f"--mpi={self.pmi}", f"--ntasks={request.procs}", f"--nodes={-(-request.procs // per_node)}"]
-        words += [f"--ntasks-per-node={per_node}", "--distribution=block", "--kill-on-bad-exit=1"]
+        words = srun_words(request.procs, per_node, self.pmi)
         words.append("--export=ALL" + ("" if preload is None else f",{_PRELOAD}={preload}"))
         if self.options.transport == "tcp":
-            environment = {f"OMPI_MCA_{name}": value for name, value in TCP_PARAMETERS.items()} | environment
+            environment = parameter_variables(TCP_PARAMETERS) | environment
+        environment = {name: os.environ.get(name, value) for name, value in FENCES.items()} | environment
         return LauncherCommand([*words, *self.options.extra_args, *request.launcher_args], environment)

@@ -16,14 +16,14 @@ import numpy.typing as npt
 
 from collwise.algorithms.catalogue import Memory
 from collwise.common.errors import CollwiseError, UsageError
+from collwise.common.folders import builds_folder
 from collwise.platforms import Buffers
-from collwise.simulator.execution.installations import REPOSITORY
+from collwise.simulator.execution.builds import Build
 from collwise.simulator.schedule.library_calls import FUNCTION, Asked, LibraryDecisions
 from collwise.simulator.timing import Case
 
 Doubles = npt.NDArray[np.float64]
 
-LIBRARY = REPOSITORY / "build" / "schedule" / "libschedule.so"
 _PROBLEM_BYTES = 200
 
 EAGER, RENDEZVOUS, DEFERRED = range(3)
@@ -535,13 +535,15 @@ def _played(result: _Result, ends: Doubles) -> Played:
     return Played(result.seconds, result.root_seconds, ends, result.lost_packets, result.time_outs)
 
 
+def library_file() -> Path:
+    """The file of the C library. Raises CollwiseError and UsageError as `Build.file` does."""
+    return Build(builds_folder() / "schedule", "none", Path("gcc"), "the schedule engine").file("libschedule.so")
+
+
 @cache
 def load_library() -> ctypes.CDLL:
-    """The C library. Raises CollwiseError if it is not built."""
-    path = Path(LIBRARY)
-    if not path.exists():
-        raise CollwiseError(f"{path} is not built; run ./collwise once to build it")
-    library = ctypes.CDLL(str(path))
+    """The C library. Raises CollwiseError and UsageError as `Build.file` does."""
+    library = ctypes.CDLL(str(library_file()))
     for record in (library.schedule_record, library.schedule_record_root):
         record.restype = ctypes.POINTER(_Schedule)
         record.argtypes = [ctypes.POINTER(_Case), c_char_p, c_size_t]

@@ -5,9 +5,11 @@ costs most is not played:
 
 - Blocks of a message that is no multiple of P doubles differ by an element, so that the processes of a ring differ,
   too. Such a case takes between the times of the next multiples below and above, whose processes are alike. It gets the
-  time of the one above; the difference to the one below is its error.
+  time of the one above; its error is what another multiple of P doubles adds, on average up to the next size.
 - A pipeline of many segments takes as much longer with each further period as three short ones show; its error is what
   their differences differ by, for all periods that are left out. Unlike pipelines.py no comparison of times is made.
+  In trees of reductions a child runs ahead of the others for hundreds of segments before it waits for them, and the
+  rate changes; the short pipelines are therefore longer there.
 
 The first have an error of 0.2 % at least, since messages of unequal size share ports a little otherwise than equal
 ones, the second one of 1 %: a pipeline may have found its rate only nearly. benchmarks/whatif_map.py compares both with
@@ -19,7 +21,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from ctypes import POINTER, c_char_p, c_double, c_size_t, c_void_p
 from dataclasses import dataclass, field, replace
@@ -38,11 +40,14 @@ from collwise.simulator.timing import Case
 TablesFor = Callable[[int, Sizes], NetworkTables]
 """The tables of a network for a process count and message sizes."""
 
-_LEAST_SEGMENTS = 192
-"""Shorter pipelines are played whole."""
+_PERIOD = 8
+"""Segments by which the three short pipelines differ."""
 
-_PERIOD, _PERIODS_BEFORE = 8, 5
-"""Segments by which the three short pipelines differ, and the least number of such periods in the shortest."""
+_PERIODS_BEFORE, _PERIODS_BEFORE_IN_TREES_OF_REDUCTIONS = 3, 128
+"""The least number of such periods in the shortest."""
+
+_LONGER = 2
+"""Pipelines that are not as many times as long as the shortest are played whole."""
 
 _FEW_MESSAGES = 500
 """Schedules of so few messages are played as they are."""
@@ -137,12 +142,19 @@ class LiveCases:
         self._least_errors = np.zeros(len(cases))
         # Cases of one algorithm and process count share recordings, of which few are kept.
         order = sorted(range(len(cases)), key=lambda number: (cases[number].procs, cases[number].algorithm))
+        uneven: dict[Case, dict[int, int]] = {}
+        rounded: list[tuple[int, Case, int]] = []
         for number in order:
-            terms = self._terms(cases[number])
-            self._least_errors[number] = (0.0, 0.0, _UNEVEN, _PIPELINE)[len(terms)]
-            for at, (play, weight, error_weight) in enumerate(terms):
-                self._plays[number, at] = play
-                self._weights[number, at], self._error_weights[number, at] = weight, error_weight
+            case = cases[number]
+            units = self._rounded_units(case)
+            if units:
+                every_size = replace(case, message_bytes=0)
+                uneven.setdefault(every_size, {})[units] = self._play_units(case, units)
+                rounded.append((number, every_size, units))
+            else:
+                self._set_terms(number, self._terms(case))
+        for number, every_size, units in rounded:
+            self._set_terms(number, self._rounded_terms(cases[number], units, uneven[every_size]))
         for group in self._groups.values():
             group.finish()
 
@@ -179,38 +191,53 @@ class LiveCases:
         found, errors = (terms * self._weights).sum(axis=1), np.abs((terms * self._error_weights).sum(axis=1))
         return LiveTimes(found, np.maximum(errors, self._least_errors * found))
 
+    def _set_terms(self, number: int, terms: _Terms) -> None:
+        self._least_errors[number] = (0.0, 0.0, _UNEVEN, _PIPELINE)[len(terms)]
+        for at, (play, weight, error_weight) in enumerate(terms):
+            self._plays[number, at] = play
+            self._weights[number, at], self._error_weights[number, at] = weight, error_weight
+
     def _terms(self, case: Case) -> _Terms:
-        group = self._groups.setdefault(case.procs, _Group())
-        node_of = self._node_of(case.procs)
-
-        def play(of: Case) -> int:
-            return group.position(*recorded(of, node_of))
-
+        """The terms of a case whose blocks are played as they are."""
+        group, node_of = self._groups.setdefault(case.procs, _Group()), self._node_of(case.procs)
         found = None if self._exact else self._short_pipelines(case, group, node_of)
-        if found is not None:
-            return found
-        schedule, sizes = recorded(case, node_of)
-        if self._exact:
-            return [(group.position(schedule, sizes), 1.0, 0.0)]
+        return found or [(group.position(*recorded(case, node_of)), 1.0, 0.0)]
+
+    def _play_units(self, case: Case, units: int) -> int:
+        """The position of the play of the case with so many times P doubles."""
+        even = replace(case, message_bytes=units * _ELEMENT_BYTES * case.procs)
+        group = self._groups.setdefault(case.procs, _Group())
+        return group.position(*recorded(even, self._node_of(case.procs)))
+
+    def _rounded_units(self, case: Case) -> int:
+        """How many times P doubles stand for a case with uneven blocks, rounded up; 0 if it is played as it is."""
         unit_bytes = _ELEMENT_BYTES * case.procs
+        if self._exact or case.message_bytes % unit_bytes == 0 or _periods(case):
+            return 0
+        node_of = self._node_of(case.procs)
+        schedule, _ = recorded(case, node_of)
+        if schedule.messages <= _FEW_MESSAGES or 2 * schedule.programs <= case.procs:
+            return 0
         units = -(-case.message_bytes // unit_bytes)
-        is_uneven = case.message_bytes % unit_bytes > 0 and schedule.messages > _FEW_MESSAGES
-        if is_uneven and 2 * schedule.programs > case.procs:
-            above, above_sizes = recorded(replace(case, message_bytes=units * unit_bytes), node_of)
-            if 2 * above.programs <= case.procs:
-                other = play(replace(case, message_bytes=(units - 1 if units > 1 else 2) * unit_bytes))
-                return [(group.position(above, above_sizes), 1.0, 1.0), (other, 0.0, -1.0)]
-        return [(group.position(schedule, sizes), 1.0, 0.0)]
+        above, _ = recorded(replace(case, message_bytes=units * unit_bytes), node_of)
+        return units if 2 * above.programs <= case.procs else 0
+
+    def _rounded_terms(self, case: Case, units: int, plays: Mapping[int, int]) -> _Terms:
+        """The terms of a case with uneven blocks; `plays` are those of all sizes by units."""
+        others = sorted(plays.keys() - {units}, key=lambda other: (other < units, abs(other - units)))
+        # Where it is the only size the next multiple below says how much one adds, or the second one.
+        other = others[0] if others else (units - 1 if units > 1 else 2)
+        there = plays[other] if others else self._play_units(case, other)
+        slope = 1 / (other - units)
+        return [(plays[units], 1.0, -slope), (there, 0.0, slope)]
 
     @staticmethod
     def _short_pipelines(case: Case, group: _Group, node_of: NodeOf) -> _Terms | None:
         """The terms of a pipeline of many segments; None for other cases."""
+        periods = _periods(case)
+        if not periods:
+            return None
         period_bytes = _PERIOD * bytes_a_step(case)
-        if period_bytes == 0 or case.message_bytes < _LEAST_SEGMENTS * period_bytes // _PERIOD:
-            return None
-        if Catalogue.load().algorithm(case.collective, case.algorithm).by_node:
-            return None
-        periods = case.message_bytes // period_bytes - _PERIODS_BEFORE
         shortest = case.message_bytes - periods * period_bytes
         schedules = [Schedule(replace(case, message_bytes=shortest + i * period_bytes), node_of) for i in range(3)]
         sizes = sizes_after(schedules, periods)
@@ -219,6 +246,18 @@ class LiveCases:
         further = float(periods - 2)
         first, second, third = (group.position(schedule, sizes) for schedule in schedules)
         return [(third, 1 + further, further), (second, -further, -2 * further), (first, 0.0, further)]
+
+
+def _periods(case: Case) -> int:
+    """The periods by which a long pipeline is longer than the shortest that stands for it; 0 for other cases."""
+    period_bytes = _PERIOD * bytes_a_step(case)
+    if period_bytes == 0:
+        return 0
+    algorithm = Catalogue.load().algorithm(case.collective, case.algorithm)
+    is_tree = case.collective == "reduce" and algorithm.topology != "chain"
+    before = _PERIODS_BEFORE_IN_TREES_OF_REDUCTIONS if is_tree else _PERIODS_BEFORE
+    whole = case.message_bytes // period_bytes
+    return 0 if algorithm.by_node or whole < _LONGER * before else whole - before
 
 
 @cache

@@ -13,7 +13,15 @@ from collwise.simulator.schedule.library_calls import LibraryDecisions
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.experiment_runner import simulated_experiments
 from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
-from collwise.simulator.sweeps.runner import Progress, Runner, RunResult, run_cases, successful_timings
+from collwise.simulator.sweeps.runner import (
+    LocalThreads,
+    Pool,
+    Progress,
+    Runner,
+    RunResult,
+    run_cases,
+    successful_timings,
+)
 from collwise.simulator.sweeps.schedule_runner import ScheduleRunner
 from collwise.simulator.sweeps.smpi_runner import SmpiRunner
 from collwise.simulator.timing import Case, is_mock_up
@@ -44,7 +52,7 @@ def _smpi(collectives: str, experiments: str, own: Mapping[str, str] = MappingPr
     return Engine(
         "smpi",
         lambda platform, procs, context: SmpiRunner(
-            platform, procs, context.simgrid, context.jobs, collectives, own, rules
+            platform, procs, context.simgrid, context.pool, collectives, own, rules
         ),
         lambda platform, procs, per_node, in_parallel, context: simulated_experiments(
             platform,
@@ -81,7 +89,7 @@ SMPI_SELECTED = frozenset(
 """The collectives that the selectors choose for; of the others SMPI has one algorithm."""
 SCHEDULE = Engine(
     "schedule",
-    lambda platform, procs, context: ScheduleRunner(platform, context.jobs, context.library),
+    lambda platform, procs, context: ScheduleRunner(platform, context.pool, context.library),
     has_library=False,
 )
 ENGINES: Mapping[str, Engine] = {engine.name: engine for engine in (SMPI, SCHEDULE)}
@@ -113,7 +121,8 @@ class SimulationContext:
     `simgrid` is a version of SimGrid, by default the system's; `jobs` how many simulations run side by side, by default
     one per core. `progress` shows how far a simulation with a label is. Of collectives in `tolerances` the schedule
     engine leaves out the cases that are no choice within the tolerance (0.01: 1 %) of the fastest one. `library`
-    decides what runs for the collectives that mock-ups call, with an engine that has none of its own.
+    decides what runs for the collectives that mock-ups call, with an engine that has none of its own. `executor`
+    simulates collectives instead of threads here; experiments between a few processes always run here.
     """
 
     store: Store
@@ -123,6 +132,12 @@ class SimulationContext:
     progress: Callable[[str], AbstractContextManager[Progress | None]] = lambda label: nullcontext()
     tolerances: Mapping[str, float] = field(default_factory=dict)
     library: LibraryDecisions | None = None
+    executor: Pool | None = None
+
+    @property
+    def pool(self) -> Pool:
+        """What makes the parts of a simulation."""
+        return self.executor or LocalThreads(self.jobs)
 
     def simulate(self, platform: HostPlatform, cases: Sequence[Case], label: str = "") -> RunResult:
         """Times of all cases; simulates those that the store does not have. `label` is shown with the progress.

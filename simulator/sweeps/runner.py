@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import collections
 import concurrent.futures
+import os
 import threading
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Protocol, TypeVar
 
 from collwise.common.errors import CollwiseError
 from collwise.simulator.store import Store
@@ -18,6 +21,8 @@ Keep = Callable[[Timing], None]
 
 Progress = Callable[[Timing, float], None]
 """Gets each new timing once it is stored, and the share of the work that is done; called from another thread."""
+
+Result = TypeVar("Result")
 
 
 class Runner(Protocol):
@@ -42,13 +47,83 @@ class Runner(Protocol):
         """
 
 
-def run_concurrently(tasks: Sequence[Callable[[], None]], jobs: int, stop: threading.Event) -> None:
-    """Runs all tasks, `jobs` at a time. When one raises, `stop` asks the others to end, and the error is raised."""
+@dataclass(frozen=True)
+class Part:
+    """A share of a runner's work, which does not depend on the others.
+
+    `known` holds the seconds of other cases that the runner compares these with, by what they have in common.
+    """
+
+    cases: Sequence[Case]
+    known: Mapping[Case, Mapping[Case, float]] = field(default_factory=dict)
+
+
+class DividedRunner(Runner):
+    """A runner whose work consists of parts, which a pool makes.
+
+    Pickled, it is what it was made from: a copy elsewhere uses the installation that it finds there.
+    """
+
+    def __init__(self, pool: Pool | None = None) -> None:
+        """`pool` makes the parts, by default in one thread per core."""
+        self._pool = pool or LocalThreads()
+
+    @abstractmethod
+    def parts(self, cases: Sequence[Case], slots: int) -> Sequence[Part]:
+        """The cases in parts, of which `slots` are made at a time. Raises UsageError for cases that do not fit."""
+
+    @abstractmethod
+    def make_part(self, part: Part, keep: Keep, stop: threading.Event) -> int:
+        """Times the cases of a part until `stop` is set. Returns how many processes it started for them."""
+
+    def make(self, cases: Sequence[Case], keep: Keep) -> None:
+        """Times the cases. Raises UsageError, before anything starts, when one does not fit on the platform."""
+        self._pool.make(self, self.parts(cases, self._pool.slots), keep)
+
+
+class Pool(Protocol):
+    """Makes the parts of a runner's work, many at a time."""
+
+    @property
+    def slots(self) -> int:
+        """The number of parts at a time."""
+
+    def make(self, runner: DividedRunner, parts: Sequence[Part], keep: Keep) -> None:
+        """Makes all parts, passes their timings to `keep`, and counts the runner's processes.
+
+        When `keep` or a part raises, or on an interrupt, parts that run are asked to stop, and the error is raised.
+        """
+
+
+class LocalThreads(Pool):
+    """Threads of this process, in which parts start processes of their own or call C code."""
+
+    def __init__(self, jobs: int | None = None) -> None:
+        """`jobs` is the number of parts at a time, by default one per core."""
+        self._jobs = jobs or os.cpu_count() or 1
+
+    @property
+    def slots(self) -> int:
+        """The number of threads."""
+        return self._jobs
+
+    def make(self, runner: DividedRunner, parts: Sequence[Part], keep: Keep) -> None:
+        """Makes all parts; each timing is kept as soon as it exists."""
+        stop = threading.Event()
+        tasks = [partial(runner.make_part, part, keep, stop) for part in parts]
+        runner.processes_started += sum(run_concurrently(tasks, self._jobs, stop))
+
+
+def run_concurrently(tasks: Sequence[Callable[[], Result]], jobs: int, stop: threading.Event) -> list[Result]:
+    """The results of all tasks, of which `jobs` run at a time.
+
+    When one raises, `stop` asks the others to end, and the error is raised.
+    """
     stop.clear()
     with concurrent.futures.ThreadPoolExecutor(max_workers=jobs) as pool:
         try:
-            for future in concurrent.futures.as_completed([pool.submit(task) for task in tasks]):
-                future.result()
+            futures = [pool.submit(task) for task in tasks]
+            return [future.result() for future in concurrent.futures.as_completed(futures)]
         except BaseException:
             stop.set()
             pool.shutdown(wait=True, cancel_futures=True)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import collections
 import math
-import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -14,13 +13,13 @@ from collwise.common.errors import CollwiseError
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.installations import file_digest
 from collwise.simulator.schedule.contest import contest_of, hold_contests
-from collwise.simulator.schedule.library import LIBRARY, Schedule
+from collwise.simulator.schedule.library import Schedule, library_file
 from collwise.simulator.schedule.library_calls import LibraryDecisions
 from collwise.simulator.schedule.networks import network_tables, ports_of, sockets_of
 from collwise.simulator.schedule.pipelines import KnownPlay, begins_longer, least_seconds, play_case_within
 from collwise.simulator.schedule.shared import uncut
 from collwise.simulator.schedule.tasks import is_of_tasks, time_tasks
-from collwise.simulator.sweeps.runner import Keep, Runner, run_concurrently
+from collwise.simulator.sweeps.runner import DividedRunner, Keep, Part, Pool
 from collwise.simulator.sweeps.smpi_runner import cost_of, topologies_of
 from collwise.simulator.timing import Case, Configuration, Timing, is_mock_up
 
@@ -30,24 +29,30 @@ _FEW_MESSAGES = 10_000
 _MOST_MESSAGES = 20_000_000
 """Of the cases of one contest that are played at a time, for their memory."""
 
+_PARTS_PER_SLOT = 32
+"""The least number of parts, where there are as many cases: it bounds the wait for the last one."""
 
-class ScheduleRunner(Runner):
+_PART_MESSAGES = 4_000_000
+"""So many are a part worth sending to another machine; it takes a few seconds."""
+
+
+class ScheduleRunner(DividedRunner):
     """Schedules recorded from the algorithms' code, played over the platform's ports and links."""
 
     def __init__(
-        self, platform: HostPlatform, jobs: int | None = None, library: LibraryDecisions | None = None
+        self, platform: HostPlatform, pool: Pool | None = None, library: LibraryDecisions | None = None
     ) -> None:
-        """`jobs` is the number of cases at a time, by default one per core; `library` is needed for mock-ups only.
-
-        Raises UsageError for platform XML.
-        """
+        """`library` is needed for mock-ups only. Raises UsageError for platform XML."""
+        super().__init__(pool)
         self.platform = platform
         self._library = library
         self._ports = ports_of(platform)
-        self._jobs = jobs or os.cpu_count() or 1
-        self._stop = threading.Event()
         self._tolerances: Mapping[str, float] = {}
         self._known: Mapping[Case, Timing] = {}
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """What a copy is made from, and the tolerances of its contests; parts bring the times that it knows."""
+        return ScheduleRunner, (self.platform, None, self._library), {"_tolerances": self._tolerances}
 
     def choose_within(self, tolerances: Mapping[str, float], known: Mapping[Case, Timing]) -> None:
         """From now on of the cases of a collective in `tolerances` those are left out that no choice needs.
@@ -62,7 +67,7 @@ class ScheduleRunner(Runner):
         """The configuration that the times depend on besides the case."""
         details = {
             "platform_digest": self.platform.digest(),
-            "program_digest": file_digest(LIBRARY),
+            "program_digest": file_digest(library_file()),
             "ports": str(self._ports),
             "sockets": str(sockets_of(self.platform)),
             **(self._library.details if self._library is not None else {}),
@@ -73,40 +78,39 @@ class ScheduleRunner(Runner):
         """The approximate number of messages."""
         return cost_of(case)
 
-    def make(self, cases: Sequence[Case], keep: Keep) -> None:
-        """Times the cases. Raises UsageError, before anything starts, when one does not fit on the platform."""
+    def parts(self, cases: Sequence[Case], slots: int) -> Sequence[Part]:
+        """Contests, and cases that may have schedules in common, several of these together where they are short.
+
+        Raises UsageError when a case does not fit on the platform.
+        """
         for procs, processes_per_node in {(case.procs, case.processes_per_node) for case in cases}:
             self.platform.hosts_for(procs, processes_per_node)
-        alike, contests = collections.defaultdict(list), collections.defaultdict(list)
+        contests, others = collections.defaultdict(list), []
         for case in sorted(cases, key=cost_of):
             if case.collective in self._tolerances:
                 contests[replace(contest_of(case), message_bytes=0)].append(case)
             else:
-                topologies = ", ".join(sorted(topologies_of(case.collective, case.algorithm)))
-                alike[replace(case, collective="", algorithm=topologies, segment_bytes=0)].append(case)
+                others.append(case)
+        found = [Part(group) for group in _bundled(_alike(others), slots)]
         known: dict[Case, dict[Case, float]] = collections.defaultdict(dict)
         for case, timing in self._known.items():
             if case.collective in self._tolerances:
                 known[contest_of(case)][case] = timing.seconds
-        tasks = [partial(self._time, group, keep) for group in alike.values()]
         # The longest first, so that no core waits for another at the end.
-        for group in sorted(self._shares(list(contests.values())), key=lambda group: group[0].procs, reverse=True):
-            tasks.append(partial(self._choose, group, known, keep))
-        run_concurrently(tasks, self._jobs, self._stop)
-
-    def _shares(self, contests: Sequence[Sequence[Case]]) -> list[Sequence[Case]]:
-        """The contests, and of those that are more than half of a core's work every so many sizes apart."""
-        weights = [sum(map(cost_of, contest)) for contest in contests]
-        found: list[Sequence[Case]] = []
-        for contest, weight in zip(contests, weights, strict=True):
-            sizes = sorted({case.message_bytes for case in contest})
-            is_long = 2 * self._jobs * weight > sum(weights)
-            at_once = int(_MOST_MESSAGES / max(map(cost_of, contest)))
-            count = max(1, min(self._jobs, len(sizes), at_once)) if is_long else 1
-            found += [[case for case in contest if case.message_bytes in sizes[i::count]] for i in range(count)]
+        for group in sorted(_shares(list(contests.values()), slots), key=lambda group: group[0].procs, reverse=True):
+            found.append(Part(group, {one: known[one] for one in set(map(contest_of, group)) if one in known}))
         return found
 
-    def _choose(self, cases: Sequence[Case], known: Mapping[Case, Mapping[Case, float]], keep: Keep) -> None:
+    def make_part(self, part: Part, keep: Keep, stop: threading.Event) -> int:
+        """Times the cases in this process."""
+        if part.cases[0].collective in self._tolerances:
+            self._choose(part, keep, stop)
+        else:
+            for group in _alike(part.cases):
+                self._time(group, keep, stop)
+        return 0
+
+    def _choose(self, part: Part, keep: Keep, stop: threading.Event) -> None:
         """Times those cases of one collective and P that a choice may need.
 
         A message of one segment is played for one segment size, within the limit that the first one has.
@@ -114,7 +118,7 @@ class ScheduleRunner(Runner):
         whole: dict[Case, Timing | None] = {}
 
         def play(case: Case, most_seconds: float) -> float | None:
-            if self._stop.is_set():
+            if stop.is_set():
                 return None
             same = uncut(case) or case
             if same not in whole:
@@ -125,9 +129,9 @@ class ScheduleRunner(Runner):
             keep(replace(timing, case=case))
             return timing.seconds if timing.ok else None
 
-        hold_contests(cases, play, self._tolerances[cases[0].collective], known)
+        hold_contests(part.cases, play, self._tolerances[part.cases[0].collective], part.known)
 
-    def _time(self, cases: Sequence[Case], keep: Keep) -> None:
+    def _time(self, cases: Sequence[Case], keep: Keep, stop: threading.Event) -> None:
         """Times cases of the same topologies, P and message size; equal schedules are played once.
 
         Messages without a second segment make schedules equal, and so do blocks of one size, as of alltoall and
@@ -135,7 +139,7 @@ class ScheduleRunner(Runner):
         """
         known: list[KnownPlay] = []
         for case in cases:
-            if self._stop.is_set():
+            if stop.is_set():
                 return
             timing = self._timing(case, known)
             assert timing is not None
@@ -163,3 +167,41 @@ class ScheduleRunner(Runner):
         except CollwiseError as problem:
             return Timing(case, float("nan"), error=str(problem))
         return None if played is None else Timing(case, played.seconds, played.root_seconds)
+
+
+def _alike(cases: Iterable[Case]) -> list[list[Case]]:
+    """The cases by their topologies, P and message size: those of one group may have equal schedules."""
+    groups = collections.defaultdict(list)
+    for case in cases:
+        topologies = ", ".join(sorted(topologies_of(case.collective, case.algorithm)))
+        groups[replace(case, collective="", algorithm=topologies, segment_bytes=0)].append(case)
+    return list(groups.values())
+
+
+def _bundled(groups: Iterable[Sequence[Case]], slots: int) -> Iterator[list[Case]]:
+    """The groups, with successive ones together up to a number of messages."""
+    weighed = [(sum(map(cost_of, group)), group) for group in groups]
+    most = min(_PART_MESSAGES, sum(weight for weight, _ in weighed) // (_PARTS_PER_SLOT * slots))
+    bundle: list[Case] = []
+    messages = 0.0
+    for weight, group in weighed:
+        if bundle and messages + weight > most:
+            yield bundle
+            bundle, messages = [], 0.0
+        bundle += group
+        messages += weight
+    if bundle:
+        yield bundle
+
+
+def _shares(contests: Sequence[Sequence[Case]], slots: int) -> list[Sequence[Case]]:
+    """The contests, and of those that are more than half of a slot's work every so many sizes apart."""
+    weights = [sum(map(cost_of, contest)) for contest in contests]
+    found: list[Sequence[Case]] = []
+    for contest, weight in zip(contests, weights, strict=True):
+        sizes = sorted({case.message_bytes for case in contest})
+        is_long = 2 * slots * weight > sum(weights)
+        at_once = int(_MOST_MESSAGES / max(map(cost_of, contest)))
+        count = max(1, min(slots, len(sizes), at_once)) if is_long else 1
+        found += [[case for case in contest if case.message_bytes in sizes[i::count]] for i in range(count)]
+    return found

@@ -6,11 +6,10 @@ import contextlib
 import hashlib
 import heapq
 import json
-import os
 import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -22,7 +21,7 @@ from collwise.simulator.execution.interposed import LIBRARY, LibraryOptions, pre
 from collwise.simulator.execution.smpirun import SMPI_OPTIONS, run_smpi
 from collwise.simulator.execution.worklist import case_lines, worklist
 from collwise.simulator.limits import check_simulated_sizes
-from collwise.simulator.sweeps.runner import Keep, Runner, run_concurrently
+from collwise.simulator.sweeps.runner import DividedRunner, Keep, Part, Pool
 from collwise.simulator.timing import Case, Configuration, Timing
 
 # A batch worth starting a process of its own for, in messages: a few times as long as the start takes, and short enough
@@ -79,8 +78,8 @@ def plan_batches(cases: Iterable[Case], jobs: int) -> list[list[Case]]:
     return sorted(batches, key=lambda batch: -sum(map(cost_of, batch)))
 
 
-class SmpiRunner(Runner):
-    """Simulations on a platform, `jobs` side by side.
+class SmpiRunner(DividedRunner):
+    """Simulations on a platform, in parts of one process each.
 
     When the simulator fails, the case it failed in gets a timing with an error, and the others are simulated.
     Raises UsageError when that version of SimGrid is missing.
@@ -91,7 +90,7 @@ class SmpiRunner(Runner):
         platform: HostPlatform,
         procs: int = 1,
         simgrid: str | None = None,
-        jobs: int | None = None,
+        pool: Pool | None = None,
         program: str = "benchmark",
         own_algorithms: Mapping[str, str] = MappingProxyType({}),
         rules: str = "",
@@ -101,19 +100,23 @@ class SmpiRunner(Runner):
         `own_algorithms` are the algorithms of SMPI's own collectives, or the selectors that choose them, by collective.
         With `rules`, the text of a table for libcollwise, that library is preloaded and replaces MPI's collectives.
         """
+        super().__init__(pool)
         self.platform = platform
         self.installation: Installation = smpi_installation(simgrid, procs)
+        self._procs = procs
         self._program = program
-        self._own_algorithms = {f"smpi/{collective}": name for collective, name in own_algorithms.items()}
+        self._own_algorithms = dict(own_algorithms)
         self._rules = rules
-        self._jobs = jobs or os.cpu_count() or 1
-        self._lock = threading.Lock()
-        self._stop = threading.Event()
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """What a copy is made from: it finds the same version of SimGrid where it is."""
+        version = self.installation.version
+        return SmpiRunner, (self.platform, self._procs, version, None, self._program, self._own_algorithms, self._rules)
 
     @property
     def configuration(self) -> Configuration:
         """The configuration that the times depend on besides the case."""
-        details = dict(self._own_algorithms)
+        details = dict(self._options())
         if self._rules:
             details["rules"] = hashlib.sha256(self._rules.encode()).hexdigest()
             details["libcollwise"] = file_digest(self.installation.program(LIBRARY))
@@ -123,45 +126,47 @@ class SmpiRunner(Runner):
         """The approximate number of messages."""
         return cost_of(case)
 
-    def make(self, cases: Sequence[Case], keep: Keep) -> None:
-        """Simulates the cases. Raises UsageError, before anything starts, when one does not fit on the platform."""
+    def parts(self, cases: Sequence[Case], slots: int) -> Sequence[Part]:
+        """A part for each process. Raises UsageError when a case does not fit on the platform."""
         for procs, processes_per_node in {(case.procs, case.processes_per_node) for case in cases}:
             self.platform.hosts_for(procs, processes_per_node)
         check_simulated_sizes(cases)
-        tasks = [partial(self._run_batch, batch, keep) for batch in plan_batches(cases, self._jobs)]
-        run_concurrently(tasks, self._jobs, self._stop)
+        return [Part(batch) for batch in plan_batches(cases, slots)]
 
-    def _run_batch(self, batch: Sequence[Case], keep: Keep) -> None:
-        left = list(batch)
-        while left and not self._stop.is_set():
+    def make_part(self, part: Part, keep: Keep, stop: threading.Event) -> int:
+        """Simulates the cases in one process, and in another one those that are left when it fails."""
+        left = list(part.cases)
+        started = 0
+        while left and not stop.is_set():
             done: set[Case] = set()
 
             def keep_and_count(timing: Timing, done: set[Case] = done) -> None:
                 done.add(timing.case)
                 keep(timing)
 
-            problem = self._run_process(left, keep_and_count)
+            problem = self._run_process(left, keep_and_count, stop)
+            started += 1
             left = [case for case in left if case not in done]
-            if self._stop.is_set() or not left:
-                return
+            if stop.is_set() or not left:
+                break
             # If not even a barrier runs, the reason has nothing to do with the cases.
-            abandoned = left if not done and not self._runs_a_barrier(left) else left[:1]
+            started += not done
+            abandoned = left if not done and not self._runs_a_barrier(left, stop) else left[:1]
             for case in abandoned:
                 keep(Timing(case, float("nan"), error=problem))
             left = left[len(abandoned) :]
+        return started
 
-    def _runs_a_barrier(self, cases: Sequence[Case]) -> bool:
+    def _runs_a_barrier(self, cases: Sequence[Case], stop: threading.Event) -> bool:
         procs = max(case.procs for case in cases)
         barrier = Case("-", "-", procs, 0, processes_per_node=cases[0].processes_per_node, experiment="barrier")
         found: list[Timing] = []
-        self._run_process([barrier], found.append)
+        self._run_process([barrier], found.append, stop)
         return len(found) == 1
 
-    def _run_process(self, cases: Sequence[Case], keep: Keep) -> str:
+    def _run_process(self, cases: Sequence[Case], keep: Keep, stop: threading.Event) -> str:
         """Runs one smpirun over the cases. Returns the reason in case that it ended early."""
         procs = max(case.procs for case in cases)
-        with self._lock:
-            self.processes_started += 1
         with (
             worklist(case_lines(cases), lambda record: keep(_timing(cases, record))) as work,
             self._interposed() as environment,
@@ -173,12 +178,16 @@ class SmpiRunner(Runner):
                 procs,
                 [work.file_name],
                 processes_per_node=cases[0].processes_per_node,
-                launcher_args=[f"--cfg={option}:{value}" for option, value in self._own_algorithms.items()],
+                launcher_args=[f"--cfg={option}:{value}" for option, value in self._options().items()],
                 environment=environment,
                 on_line=work.take,
-                stop=self._stop,
+                stop=stop,
             )
         return f"{self.installation.label}: {run.problem}"
+
+    def _options(self) -> dict[str, str]:
+        """SMPI's options that choose the algorithms of its own collectives."""
+        return {f"smpi/{collective}": name for collective, name in self._own_algorithms.items()}
 
     @contextlib.contextmanager
     def _interposed(self) -> Iterator[dict[str, str]]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from collwise.algorithms.catalogue import GUIDELINES, Catalogue
 from collwise.common.errors import UsageError
@@ -16,7 +16,7 @@ from collwise.platforms import HostPlatform, load
 
 if TYPE_CHECKING:
     from collwise.simulator.sweeps.context import SimulationContext
-    from collwise.simulator.sweeps.runner import Progress
+    from collwise.simulator.sweeps.runner import Pool, Progress
 
 Numbers = str | int | Iterable[int | str]
 """Sizes or process counts: '8KiB:4MiB:x2', 8192, [8192, '64KiB']."""
@@ -50,17 +50,21 @@ def session(
     jobs: int | None = None,
     progress: Callable[[str], AbstractContextManager[Progress | None]] = lambda label: nullcontext(),
     library: str = "openmpi-4.1",
+    executor: str | Any = None,
 ) -> Iterator[SimulationContext]:
     """A context that several calls can share, given as their `context`; closes the store at the end.
 
-    Parameters: `store`, the SQLite file of timings, by default what COLLWISE_STORE says, else results/timings.sqlite;
+    Parameters: `store`, the SQLite file of timings, by default what COLLWISE_STORE says, else
+    results/timings.sqlite in the project or the working directory;
     `engine`, what simulates; `simgrid`, a version of SimGrid, by default the system's; `jobs`, how many simulations run
     side by side, by default one per core; `progress`, which shows how far a simulation with a label is;
     `library`, of the baselines that one whose decisions the schedule engine follows where a mock-up of a performance
-    guideline calls a collective.
+    guideline calls a collective; `executor`, where collectives are simulated: 'local', 'dask:ADDRESS' or
+    'slurm:jobs=4,cores=8' as on the command line, by default what COLLWISE_EXECUTOR says, else here; or an executor of
+    concurrent.futures or Dask's Client, on which `jobs` tasks run at a time.
 
-    Raises UsageError for a file that is not a store, an unknown engine or library, and `simgrid` with an engine that
-    is not SMPI.
+    Raises UsageError for a file that is not a store, an unknown engine, library or executor, `simgrid` with an engine
+    that is not SMPI, and `jobs` with the name of an executor that is not local.
 
     >>> import collwise
     >>> with collwise.session(store="timings.sqlite", jobs=2) as context:
@@ -75,13 +79,27 @@ def session(
         raise unknown_name("engine", engine, ENGINES)
     if simgrid is not None and engine != SMPI.name:
         raise UsageError(f"--simgrid is a version of SimGrid, for --engine {SMPI.name} only, not {engine}")
-    with Store(store_path(store)) as opened:
+    with Store(store_path(store)) as opened, _pool(executor, jobs) as pool:
         decisions = library_decisions(baseline(library))
-        yield SimulationContext(opened, ENGINES[engine], simgrid, jobs, progress, library=decisions)
+        yield SimulationContext(opened, ENGINES[engine], simgrid, jobs, progress, library=decisions, executor=pool)
+
+
+def _pool(executor: str | Any, jobs: int | None) -> AbstractContextManager[Pool | None]:
+    """The pool of an executor, which ends with the block; None where simulations run in threads here."""
+    from collwise.simulator.sweeps.dask_workers import parse_place, pool_at, pool_on
+
+    if executor is not None and not isinstance(executor, str):
+        return pool_on(executor, jobs)
+    place = parse_place(executor or os.environ.get("COLLWISE_EXECUTOR") or "local")
+    if place.is_local:
+        return nullcontext()
+    if jobs is not None:
+        raise UsageError(f"--jobs is for --executor local; how many run at a time is up to the workers of {place.kind}")
+    return pool_at(place)
 
 
 def store_path(given: str | Path | None = None) -> Path:
-    """The store that is named, that of COLLWISE_STORE, or the default one."""
+    """The store that is named, that of COLLWISE_STORE, that of the project, or the one in the working directory."""
     from collwise.simulator.store import default_store_path
 
     return Path(given or os.environ.get("COLLWISE_STORE") or default_store_path())

@@ -58,7 +58,7 @@ _HEADS = ("P", "collectives", "time", "in collectives", "share, mean", "share, m
 def application(
     name: str = argument(NamedChoice("application", APPLICATIONS)),
     platform: HostPlatform = options.placed_platform(),
-    procs: Sequence[int] = option("Process counts: 96,192.", COUNTS, required=True),
+    procs: Sequence[int] = option("Process counts: 96,192.", COUNTS, required=True, in_project=True),
     collectives: Sequence[str] = option(
         f"What runs the collectives: {', '.join(CHOICES)}, or files of decisions or rules; names by commas.",
         NAMES,

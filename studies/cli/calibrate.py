@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 _DESCRIPTION = declare.Parsed("platform", load_description)
-_OF_PUBLISHED = ("published", "platform", "procs", "ppn", "output", "as_json")
+_OF_PUBLISHED = ("published", "platform", "procs", "ppn", "output", "as_json", "as_csv")
 
 
 def _ends(text: str) -> tuple[int, int]:
@@ -48,7 +48,8 @@ def calibrate(
     ),
     name: str | None = option("The name of the new platform. Default: the nominal one's."),
     nodes: int | None = option(
-        "The number of nodes that take part. Default: all of the nominal platform.", click.IntRange(2)
+        "The number of nodes that take part; the new description has all. Default: all of the nominal platform.",
+        click.IntRange(2),
     ),
     sizes: tuple[int, int] | None = option(
         "The smallest and largest message. Default: 1B:4MiB.", declare.Parsed("sizes", _ends)
@@ -84,7 +85,8 @@ def calibrate(
     from collwise.validation.calibration.points import read_points, write_points
 
     start = time.monotonic()
-    described = _nominal(where, nominal, name, nodes)
+    whole = _nominal(where, nominal, name)
+    described = replace(whole, nodes=nodes or whole.nodes)
     file = output or declare.checked_new_file(Path(f"{described.name}.toml"))
     if points is not None:
         if quick or sizes is not None:
@@ -107,14 +109,14 @@ def calibrate(
                 )
             write_points(points_file, measured)
         result = refit(measured, described, simulations)
-    write_text(file, write_description(result.platform))
+    write_text(file, write_description(replace(result.platform, nodes=whole.nodes)))
     drawn = []
     if figures is not None:
         from collwise.studies.figures.calibration import write_figures
 
         drawn = write_figures(result, figures)
     if as_json:
-        print_json(_document(result, file, points_file, drawn))
+        print_json(result.residuals.to_dict("records"), _facts(result, file, points_file, drawn))
         return
     _print(result)
     took = time.monotonic() - start
@@ -144,16 +146,18 @@ def _calibrate_published(
         write_text(output, write_description(calibrated))
 
 
-def _nominal(where: TargetOptions, nominal: HostPlatform | None, name: str | None, nodes: int | None) -> Platform:
+def _nominal(where: TargetOptions, nominal: HostPlatform | None, name: str | None) -> Platform:
     chosen = nominal
     if chosen is None:
         if where.testbed is None:
-            raise UsageError("--nominal PLATFORM is missing: hosts and their rate; make one: collwise platforms new")
+            raise UsageError(
+                "--nominal PLATFORM is missing: hosts and their rate; make one: collwise platforms describe"
+            )
         chosen = simulated_platform(running(where.testbed).shape)
     if not isinstance(chosen, Platform):
         raise UsageError(f"--nominal {chosen.name}: valid: a description of equal nodes behind one switch, in TOML")
     name = name or chosen.name
-    return replace(chosen, name=name, title=chosen.title if name == chosen.name else name, nodes=nodes or chosen.nodes)
+    return replace(chosen, name=name, title=chosen.title if name == chosen.name else name)
 
 
 def _print(result: CalibrationResult) -> None:
@@ -178,7 +182,7 @@ def _understood(platform: Platform) -> str:
     )
 
 
-def _document(result: CalibrationResult, file: Path, points_file: Path, drawn: list[Path]) -> dict[str, object]:
+def _facts(result: CalibrationResult, file: Path, points_file: Path, drawn: list[Path]) -> dict[str, object]:
     return {
         "platform": result.platform.name,
         "file": str(file),
@@ -188,5 +192,4 @@ def _document(result: CalibrationResult, file: Path, points_file: Path, drawn: l
         "link_latency_seconds": result.platform.link_latency_seconds,
         "eager_limit_bytes": result.platform.calibration.eager_limit_bytes,
         "segments": {kind: [asdict(one) for one in found] for kind, found in result.segments.items()},
-        "residuals": result.residuals.to_dict("records"),
     }

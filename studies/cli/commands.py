@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
-from typing import NamedTuple
+from itertools import takewhile
+from typing import Any, NamedTuple
 
 import click
 
 from collwise.common.errors import unknown_name
+from collwise.common.folders import cache_folder
 
 
 class Command(NamedTuple):
@@ -24,7 +27,7 @@ class Command(NamedTuple):
 
 
 # The launcher reads `needs` from the lines of this table, before there is a Python environment. It names groups of
-# system packages (build, smpi, openmpi, mpich, testbed, engine, style); `collwise` says what is in each.
+# system packages (build, smpi, openmpi, mpich, testbed, slurm, engine, style); `collwise` says what is in each.
 # "smpi" is always needed, "--check:build+openmpi" only with that option, "--by=simulated:smpi" only with that value,
 # "!--library:smpi" only without that option.
 SECTIONS = {
@@ -69,7 +72,9 @@ SECTIONS = {
         "calibrate": Command(
             "Fits a platform to measured or published times.", needs="build --published:smpi --testbed:openmpi+testbed"
         ),
-        "testbed": Command("Makes a cluster in this machine: real MPI over real TCP.", needs="build openmpi testbed"),
+        "testbed": Command(
+            "Makes a cluster in this machine: real MPI over real TCP.", needs="build openmpi testbed --slurm:slurm"
+        ),
     },
     "Models": {
         "models": Command("Lists models and the formulas that they have.", needs="", where="coverage"),
@@ -121,12 +126,14 @@ SECTIONS = {
         "study": Command("Runs a paper's study as a notebook.", needs="build smpi"),
     },
     "Maintenance": {
+        "init": Command("Makes a project: one store for a folder and all below it.", needs=""),
         "setup": Command(
             "Checks the set-up, or builds a newer SimGrid.", needs="build --simgrid:engine", where="maintenance"
         ),
         "test": Command("Runs the tests.", needs="build smpi openmpi mpich style", where="maintenance"),
         "studio": Command("Opens JupyterLab on the studies' notebooks.", needs="", where="maintenance"),
         "completion": Command("Prints a script by which a shell completes commands.", needs="", where="maintenance"),
+        "schema": Command("Prints the JSON Schema of what --json prints.", needs="", where="maintenance.show_schema"),
         "help": Command("Shows what a command does and takes.", needs="", where="maintenance.show_help"),
     },
 }
@@ -134,6 +141,27 @@ COMPLETION_VARIABLE = "_COLLWISE_COMPLETE"
 """A shell that completes a command line sets it (collwise completion); the launcher then sets nothing up."""
 COMMANDS = {name: command for section in SECTIONS.values() for name, command in section.items()}
 """Every command by name, in the order of the help."""
+WORDS = "collwise.words"
+"""The key in click's context under which the words of the command line are kept."""
+
+
+def required_groups(command: str, words: Sequence[str]) -> list[str]:
+    """The groups of system packages that a command cannot do without, called with these words.
+
+    The launcher reads the table in the same way.
+    """
+    own = [*takewhile(lambda word: word != "--", words)]
+    said = f" {' '.join(own)} ".replace("=", " ")
+    groups: list[str] = []
+    for need in COMMANDS[command].needs.split():
+        condition, _, needed = need.rpartition(":")
+        condition = condition.replace("=", " ")
+        is_said = f" {condition.removeprefix('!')} " in said
+        if not condition or is_said != condition.startswith("!"):
+            groups += needed.split("+")
+    # The schedule engine needs no simulator, and a SimGrid from 'collwise setup --simgrid VERSION' is one.
+    needs_no_packages = " --engine schedule " in said or any(cache_folder().glob("simgrid-*/.complete"))
+    return [group for group in groups if group != "smpi" or not needs_no_packages]
 
 
 def example(words: str) -> str:
@@ -161,6 +189,15 @@ class CommandGroup(click.Group):
 
 class AllCommands(CommandGroup):
     """The commands of the table; each loads when it is called."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """The context of a command line, which also keeps its words."""
+        words = tuple(args)
+        context = super().make_context(info_name, args, parent, **extra)
+        context.meta[WORDS] = words
+        return context
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Their names, in the order of the table."""

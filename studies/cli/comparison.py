@@ -13,6 +13,7 @@ import collwise
 from collwise import arguments
 from collwise.common.errors import CollwiseError, UsageError, note
 from collwise.common.files import writable_folder
+from collwise.common.project import results_folder
 from collwise.common.units import counted, format_size
 from collwise.models.registry import BY_PARTS, CRITICAL_PATH, DEFAULT_MODEL, MODEL_NAMES, ModelKind, check_formulas
 from collwise.platforms import HostPlatform
@@ -61,6 +62,7 @@ def compare(
             "that the store has.",
             declare.PLATFORM_OR_NAME,
             required=True,
+            in_project=True,
         )
     ),
     collective: str = options.COLLECTIVE,
@@ -279,13 +281,23 @@ def select(
     if output is not None:
         decisions.save(output)
     if as_json:
-        print_json(decisions_document(decisions.tables))
+        print_json(_decision_rows(decisions.tables), {"tables": decisions_document(decisions.tables)})
     else:
         for decided in decisions.tables:
             _print_decisions(decided, how["tolerance"])
         if output is not None:
             click.echo(f"written: {output}")
     check_failed(decisions.failed)
+
+
+def _decision_rows(tables: Sequence[DecisionTable]) -> list[dict[str, object]]:
+    """Every choice of the tables, with the process count and the size from which on it holds."""
+    return [
+        {"collective": table.collective, "procs": p, "from_bytes": start, **vars(choice)}
+        for table in tables
+        for p, row in table.rules.items()
+        for start, choice in row
+    ]
 
 
 def _print_decisions(decisions: DecisionTable, tolerance: float) -> None:
@@ -371,7 +383,7 @@ def _check(format_name: str, output: Path, tables: Sequence[DecisionTable]) -> N
 @command("report --platform gros --procs 16,32,64")
 def report(
     platform: HostPlatform = options.placed_platform(),
-    procs: tuple[int, ...] = option("Process counts to compare: 50,80,90.", COUNTS, required=True),
+    procs: tuple[int, ...] = option("Process counts to compare: 50,80,90.", COUNTS, required=True, in_project=True),
     collectives: Sequence[str] = option("Names by commas, or all.", COLLECTIVES, "bcast,gather", names="--collective"),
     segments: tuple[int, ...] = options.segments(SEGMENTS_TEXT, _ONE_OR_MORE),
     model: str | None = option(
@@ -397,7 +409,7 @@ def report(
     if model is None:
         model = BY_PARTS if all(map(ModelKind.parse(BY_PARTS).covers, collectives)) else CRITICAL_PATH
     check_formulas(model, collectives)
-    output = writable_folder(output or Path("results") / f"{platform.name}-report")
+    output = writable_folder(output or results_folder() / f"{platform.name}-report")
     with simulation.context() as context:
         tuning = tune(
             platform, collectives, procs, context, baseline, processes_per_node=ppn, segments=segments, model=model

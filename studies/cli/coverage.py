@@ -30,8 +30,10 @@ def models(
             {"name": name, "what": kind.title, "paper": kind.paper, "procedures": kind.procedures}
             for name, kind in MODELS.items()
         ]
-        covered = {"coverage": [asdict(row) for row in coverage(collectives)]} if collectives else {}
-        print_json({"models": known, **covered})
+        if collectives:
+            print_json([asdict(row) for row in coverage(collectives)], {"models": known})
+        else:
+            print_json(known)
     elif collectives:
         for collective, rows in groupby(coverage(collectives), key=lambda row: row.collective):
             cells = [(row.algorithm, _names(row, True), _names(row, False)) for row in rows]

@@ -51,20 +51,21 @@ def crosscheck(
     """
     complete = not (collective or procs or sizes)
     found: list[str] = []
-    document: dict[str, Any] = {}
+    records: list[dict[str, Any]] = []
     smpi: list[SmpiRow] = []
     openmpi: list[OpenmpiRow] = []
     with Console(stderr=True).status("comparing") as status:
         if library != "openmpi":
             smpi = compare_with_smpi(platform, collective, procs, sizes, simgrid=simgrid, on_algorithm=status.update)
             found += judge.findings(smpi, judge.SMPI, complete and platform.name == "grisou")
-            document["smpi"] = [asdict(row) | {"ratio": row.ratio, "differs": row.differs} for row in smpi]
+            compared = [asdict(row) | {"ratio": row.ratio, "differs": row.differs} for row in smpi]
+            records += [{"library": "smpi"} | row for row in compared]
         if library != "smpi":
             openmpi = compare_with_openmpi(collective, procs, sizes, on_algorithm=status.update)
             found += [*misnamed_algorithms(collective), *judge.findings(openmpi, judge.OPENMPI, complete)]
-            document["openmpi"] = [asdict(row) for row in openmpi]
+            records += [{"library": "openmpi"} | asdict(row) for row in openmpi]
     if as_json:
-        print_json(document | {"findings": found})
+        print_json(records, {"findings": found})
     else:
         if smpi:
             print_table("Simulated times, ours and SMPI's own", SMPI_COLUMNS, [smpi_cells(row) for row in smpi], 3)

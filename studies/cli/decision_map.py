@@ -28,7 +28,7 @@ from collwise.validation.selection.maps import DecisionMaps, ModelMap, decision_
 def decision_map(
     platform: HostPlatform = options.placed_platform(),
     collective: str = options.COLLECTIVE,
-    procs: tuple[int, ...] = option("Process counts: 3:32:+1.", COUNTS, required=True),
+    procs: tuple[int, ...] = option("Process counts: 3:32:+1.", COUNTS, required=True, in_project=True),
     sizes: tuple[int, ...] | None = option("Message sizes: 1:8MiB:x2. Default: 12 by doubling, by collective.", SIZES),
     segments: tuple[int, ...] = options.segments("0,1KiB,8KiB"),
     algorithms: Sequence[str] | None = options.ALGORITHMS,
@@ -80,7 +80,7 @@ def decision_map(
     if figures is not None:
         _draw(made, platform, figures)
     if as_json:
-        print_json(_document(made))
+        print_json(*_document(made))
     else:
         _print(made, platform)
         if figures is not None:
@@ -139,22 +139,35 @@ def _print(made: DecisionMaps, platform: HostPlatform) -> None:
     click.echo("Best by simulation: " + "; ".join(f"{name} {share * 100:.0f} %" for share, name in leading))
 
 
-def _document(made: DecisionMaps) -> dict[str, Any]:
-    """The maps for JSON: picks are indices into `methods`, -1 without a pick; arrays have the shape (P, m)."""
+def _document(made: DecisionMaps) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """The points of the maps, and beside them the methods, to which picks are indices, and the summary of each map.
+
+    A pick is -1 where there is none.
+    """
     least = np.min(np.where(np.isnan(made.seconds), np.inf, made.seconds), axis=0)
-    return {
+    maps = {**made.models, **made.library}
+    rows = [
+        {
+            "procs": count,
+            "message_bytes": size,
+            "best": int(made.best[i, j]),
+            "seconds": float(least[i, j]),
+            "picks": {name: int(one.winners[i, j]) for name, one in maps.items()},
+            "slowdowns": {name: float(one.slowdown[i, j]) for name, one in maps.items()},
+        }
+        for i, count in enumerate(made.grid.procs)
+        for j, size in enumerate(made.grid.message_bytes)
+    ]
+    facts = {
         "collective": made.grid.collective,
-        "procs": list(made.grid.procs),
-        "message_bytes": list(made.grid.message_bytes),
         "methods": [vars(choice) for choice in made.methods],
-        "simulated": {"best": made.best.tolist(), "seconds": least.tolist()},
-        "models": {name: _map_record(made, name, found) for name, found in made.models.items()},
-        "libraries": {name: _map_record(made, name, found) for name, found in made.library.items()},
+        "models": {name: _summary(made, name, found) for name, found in made.models.items()},
+        "libraries": {name: _summary(made, name, found) for name, found in made.library.items()},
     }
+    return rows, facts
 
 
-def _map_record(made: DecisionMaps, name: str, found: ModelMap) -> dict[str, Any]:
-    summary = None
-    if not np.isnan(found.slowdown).all():
-        summary = {**vars(made.summary(name)), "worst_pick": vars(made.summary(name).worst_pick)}
-    return {"picks": found.winners.tolist(), "slowdown": found.slowdown.tolist(), "summary": summary}
+def _summary(made: DecisionMaps, name: str, found: ModelMap) -> dict[str, Any] | None:
+    if np.isnan(found.slowdown).all():
+        return None
+    return {**vars(made.summary(name)), "worst_pick": vars(made.summary(name).worst_pick)}

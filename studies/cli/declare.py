@@ -21,9 +21,12 @@ from collwise import arguments
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError, unknown_name
 from collwise.common.files import new_file, writable_file, writable_folder
+from collwise.common.folders import is_clone
+from collwise.common.project import find_project
 from collwise.common.units import parse_size
 from collwise.platforms import HostPlatform, known, load
-from collwise.studies.cli.commands import example
+from collwise.simulator.execution.packages import missing_packages, require_packages
+from collwise.studies.cli.commands import COMMANDS, WORDS, example, required_groups
 
 # The key in click's context under which --force is kept.
 _FORCE = "collwise.force"
@@ -40,21 +43,49 @@ def _single(make: Callable[[str], click.Parameter]) -> _Place:
     return _Place(lambda name: [make(name)], lambda name, given: given[name])
 
 
+class _ProjectOption(click.Option):
+    """An option whose default the project's file may give, under the name of the option."""
+
+    def get_default(self, ctx: click.Context, call: bool = True) -> Any:
+        """The text in the project's file, else the option's own default."""
+        project = find_project()
+        text = getattr(project, str(self.name)) if project is not None else None
+        return super().get_default(ctx, call) if text is None else text
+
+    def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
+        """The value of a text. Raises UsageError, which names the project's file if it has the text."""
+        try:
+            return super().type_cast_value(ctx, value)
+        except UsageError as problem:
+            project = find_project()
+            if project is None or ctx.get_parameter_source(str(self.name)) is not ParameterSource.DEFAULT:
+                raise
+            raise UsageError(f"{project.marker}: {problem}") from None
+
+
 def option(
-    about: str | None = None, type: Any = None, default: Any = None, *, names: str = "", **attributes: Any
+    about: str | None = None,
+    type: Any = None,
+    default: Any = None,
+    *,
+    names: str = "",
+    in_project: bool = False,
+    **attributes: Any,
 ) -> Any:
     """An option, as the default value of the parameter that it fills.
 
     `about` is its help, `type` its type as click takes it. The help shows `default` unless that is empty. `names` are
     the options as typed, by default --NAME for the parameter NAME; `attributes` are further ones of click.Option.
+    With `in_project` the project's file may give the default of an option that is required.
     """
+    kind = _ProjectOption if in_project else click.Option
 
     def make(name: str) -> click.Parameter:
         attributes.setdefault("show_default", default not in (None, ""))
         declared = [name, *(names or f"--{name.replace('_', '-')}").split()]
         # A default of None would be the value of a missing option that is required.
         given = {} if attributes.get("required") else {"default": default}
-        return click.Option(declared, type=type, help=about, **given, **attributes)
+        return kind(declared, type=type, help=about, **given, **attributes)
 
     return _single(make)
 
@@ -99,6 +130,7 @@ def command(
 
         @wraps(function)
         def callback(**given: Any) -> Any:
+            _require_packages(click.get_current_context().find_root())
             return function(**{inner: place.value(inner, given) for inner, place in places.items()})
 
         making = (parent or click).command(name, params=parameters, epilog=example(words), **attributes)
@@ -106,6 +138,17 @@ def command(
         return made
 
     return decorate
+
+
+def _require_packages(root: click.Context) -> None:
+    """Raises UsageError if system packages are missing that the command needs. In a clone the launcher does this.
+
+    Those that only build the C programs may be missing where that is done.
+    """
+    if root.invoked_subcommand in COMMANDS and not is_clone():
+        groups = required_groups(root.invoked_subcommand, root.meta[WORDS])
+        if missing_packages(group for group in groups if group != "build"):
+            require_packages(groups)
 
 
 def _force() -> click.Option:

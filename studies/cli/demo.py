@@ -10,8 +10,10 @@ import click
 from rich.console import Console
 
 from collwise.common.errors import CollwiseError
+from collwise.common.project import results_folder
 from collwise.common.units import format_seconds, format_size
 from collwise.platforms import load
+from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import FOLDER, command, option
 from collwise.studies.cli.output import own_command, print_table, stdout_console
@@ -32,7 +34,9 @@ BY_MODEL, BY_ENGINE = ("bcast", "gather"), ("allreduce", "alltoall")
 
 @command("demo")
 def demo(
-    output: Path = option(None, FOLDER, Path("results/demo"), names="-o --output"),
+    output: Path = option(
+        None, FOLDER, lambda: results_folder() / "demo", names="-o --output", show_default="results/demo"
+    ),
     baseline: Baseline = options.BASELINE,
     simulation: options.SimulationOptions = options.SIMULATION,
 ) -> None:
@@ -45,23 +49,20 @@ def demo(
     from collwise.studies.reports.report import rules_path, sections_of, write_report, write_rules
 
     console = stdout_console()
-    # Each platform's decisions and figures are made in a process of its own, beside what else there is to do.
-    with ProcessPoolExecutor(len(CLUSTERS), get_context("spawn")) as pool:
-        tables = []
+    first, second = CLUSTERS
+    # Another process makes the decisions and figures of the first platform, this one those of the second.
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
         with simulation.context() as context:
-            for name, procs in CLUSTERS.items():
-                tuning = tune(load(name), BY_MODEL, procs, context, baseline, sizes=PAPER_SIZES)
-                tuning = tune_by_engine(tuning, BY_ENGINE, SHOWN[name], context)
-                tables.append(pool.submit(decided, tuning))
-                _show(console, tuning, SHOWN[name])
-        tunings, drawn = [], []
-        for made in tables:
-            tunings.append(made.result())
-            drawn.append(pool.submit(sections_of, tunings[-1]))
+            made = pool.submit(decided, _tuned(first, context, baseline, console))
+            tuning = _tuned(second, context, baseline, console)
+        own = decided(tuning)
+        tunings = [made.result(), own]
+        drawn = pool.submit(sections_of, tunings[0])
         write_rules(tunings, output)
         # Open MPI runs in its own processes while the figures are drawn.
         checks = check_all(rules_path(output, tunings[0], "4.1"), list(tunings[0].decisions.values()))
-        page = write_report(tunings, output, [sections.result() for sections in drawn], own_command())
+        own_sections = sections_of(own)
+        page = write_report(tunings, output, [drawn.result(), own_sections], own_command())
     click.echo("Open MPI, run here with the rules of Grisou:")
     wrong = 0
     for line, ok in checks:
@@ -73,6 +74,14 @@ def demo(
     failures = sum(tuning.failures for tuning in tunings)
     if failures or wrong:
         raise CollwiseError(f"{failures} simulated cases failed, {wrong} checks of the rules failed")
+
+
+def _tuned(name: str, context: SimulationContext, baseline: Baseline, console: Console) -> Tuning:
+    """What models and engine say of a platform, which is printed as well."""
+    tuning = tune(load(name), BY_MODEL, CLUSTERS[name], context, baseline, sizes=PAPER_SIZES)
+    tuning = tune_by_engine(tuning, BY_ENGINE, SHOWN[name], context)
+    _show(console, tuning, SHOWN[name])
+    return tuning
 
 
 def _show(console: Console, tuning: Tuning, procs: int) -> None:

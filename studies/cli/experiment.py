@@ -80,7 +80,7 @@ def experiment(
     pairs = list(zip(experiments, measurements, strict=True))
     if as_json:
         records = [asdict(one) | asdict(found) for one, found in pairs]
-        print_json({"engine": lab.label, "procs": lab.procs, "measurements": records, "effort": asdict(lab.effort)})
+        print_json(records, {"engine": lab.label, "procs": lab.procs, "effort": asdict(lab.effort)})
         return
     rows = [
         (

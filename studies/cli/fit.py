@@ -12,6 +12,7 @@ import numpy as np
 import collwise
 from collwise.common.errors import UsageError
 from collwise.common.files import writable_file
+from collwise.common.project import results_folder
 from collwise.common.units import format_seconds, format_size
 from collwise.models.critical_path import PathParameters
 from collwise.models.fitting.procedures import PROCEDURES
@@ -112,13 +113,13 @@ def fit(
     started = time.perf_counter()
     place = platform or target_from(where)
     kind = "" if model == IMPLEMENTATION_AWARE else f".{model}"
-    file = writable_file(output or Path("results") / f"{place.name}{kind}.parameters.toml")
+    file = writable_file(output or results_folder() / f"{place.name}{kind}.parameters.toml")
     with simulation.context() as context:
         fitted = collwise.fit(place, model, ppn=where.ppn, context=context, **how)
     fitted.save(file)
     parameters = fitted.parameters
     if as_json:
-        print_json({"file": str(file), **parameters.as_document()})
+        print_json([{"file": str(file), **parameters.as_document()}])
         return
     shown = fitted.table()
     if isinstance(parameters, FittedParameters):

@@ -91,7 +91,7 @@ def gain(
     if report is not None:
         write_text(report, gains_markdown(found))
     if as_json:
-        print_json({"rows": records(found.rows), "checks": check_lines(found)})
+        print_json(records(found.rows), {"checks": check_lines(found)})
     else:
         title = f"{target.name}, {target.installation.label}: means ± half-widths; gains in brackets are within them"
         print_table(title, COLUMNS, [cells(row) for row in found.rows])

@@ -38,7 +38,7 @@ from collwise.studies.cli.declare import (
     option,
     refuse_options,
 )
-from collwise.studies.cli.output import print_json, print_table
+from collwise.studies.cli.output import csv_text, print_json, print_table
 from collwise.studies.cli.target_options import TARGET, TargetOptions, target_from
 from collwise.studies.reports import guidelines as report
 from collwise.validation.guidelines.checks import PATTERN
@@ -113,7 +113,7 @@ def guidelines(
     figures: Path | None = option("Write a figure for each library and P into this folder.", FOLDER),
     csv: Path | None = option("Write every comparison to a CSV file.", NEW_FILE),
     simulation: options.SimulationOptions = options.SIMULATION,
-    as_json: bool = options.JSON,
+    as_json: bool = options.JSON_ALONE,
 ) -> None:
     """Checks the performance guidelines of MPI libraries, after Hunold & Carpen-Amarie 2018, and repairs violations.
 
@@ -174,7 +174,8 @@ def _check_table(table: Path, platform: HostPlatform, tolerance: float, asked: d
     """Checks the choices of a file and shows what is broken; `asked` are other arguments of `check_decisions`."""
     found = collwise.check_decisions(decisions_from(table), platform, tolerance=tolerance, **asked)
     if as_json:
-        print_json(report.own_document(found))
+        document = report.own_document(found)
+        print_json(document.pop("combinations"), document)
         return
     if found.combinations:
         title = f"{table} on {platform.title}: combinations that are faster than the table's choice"
@@ -210,12 +211,16 @@ def _write(found: Sequence[LibraryGuidelines], output: Path | None, figures: Pat
             for procs in one.result.plan.procs:
                 save(one.figure(procs), figures / f"guidelines-{one.result.library.name}-{procs}.png")
     if csv is not None:
-        write_text(csv, report.csv_text([record for one in found for record in report.comparison_records(one.result)]))
+        write_text(csv, csv_text(_comparisons(found)))
+
+
+def _comparisons(found: Sequence[LibraryGuidelines]) -> list[dict[str, Any]]:
+    return [record for one in found for record in report.comparison_records(one.result)]
 
 
 def _show(found: Sequence[LibraryGuidelines], as_json: bool) -> None:
     if as_json:
-        print_json([report.document(one.result) for one in found])
+        print_json(_comparisons(found), {"libraries": [report.document(one.result) for one in found]})
         return
     for one in found:
         _print(one)

@@ -231,7 +231,7 @@ def model(
             for point, measured in check.measured.items()
         ]
         costs = {"model_machine_seconds": check.modelled_cost, "whole_machine_seconds": check.measured_cost}
-        print_json({"median_error": check.median_error, **costs, "configurations": records})
+        print_json(records, {"median_error": check.median_error, **costs})
         return
     rows = [
         (*_columns(point.input), label(point.choice), *map(format_seconds, (check.modelled[point], measured)),

@@ -1,21 +1,25 @@
-"""collwise test, setup, studio, completion, help: looking after the project itself."""
+"""collwise test, setup, studio, completion, schema, help: looking after the project itself."""
 
 from __future__ import annotations
 
+import importlib.metadata
 import importlib.util
+import json
 import os
 import re
 import secrets
 import socket
 import subprocess
 import sys
-import tomllib
+from pathlib import Path
 
 import click
 from click.shell_completion import get_completion_class
 
 from collwise.common.errors import CollwiseError, UsageError
-from collwise.simulator.execution.installations import REPOSITORY
+from collwise.common.folders import SOURCES
+from collwise.common.project import HOME, find_project
+from collwise.studies.cli import json_schema
 from collwise.studies.cli.commands import COMPLETION_VARIABLE, CommandGroup
 from collwise.studies.cli.declare import NamedChoice, argument, command, option
 
@@ -34,8 +38,10 @@ def test(pytest_arguments: tuple[str, ...] = argument(click.UNPROCESSED, nargs=-
 
     More arguments go to pytest: -m slow runs the long tests, -n 0 runs them in one process.
     """
+    if not (SOURCES / "tests").is_dir():
+        raise UsageError("the tests are not part of an installed package; run ./collwise test in a clone")
     command = [sys.executable, "-m", "pytest", *_WORKERS, *pytest_arguments]
-    done = subprocess.run(command, cwd=REPOSITORY, check=False)
+    done = subprocess.run(command, cwd=SOURCES, check=False)
     if done.returncode != 0:
         raise CollwiseError(f"pytest ended with exit code {done.returncode}")
 
@@ -51,24 +57,27 @@ def setup(
 ) -> None:
     """Checks the set-up, or builds a newer SimGrid from its PyPI source package (several minutes).
 
+    Outside of a clone it also builds the C programs that are missing, which other commands do when they need them.
     Simulations of 1024 processes and more then use it automatically; --simgrid VERSION asks for it.
     """
-    from collwise.simulator.execution.installations import build_programs, mpi_installation, smpi_installation
+    from collwise.simulator.execution.installations import mpi_installation, smpi_installation
     from collwise.simulator.execution.simgrid_build import install_simgrid
+    from collwise.simulator.schedule.library import library_file
 
     if simgrid_version is not None:
         prefix = install_simgrid(simgrid_version, jobs)
-        build_programs(smpi_installation(simgrid_version))
+        smpi_installation(simgrid_version).program("verify")
         click.echo(f"SimGrid {simgrid_version}: {prefix}; use it with --simgrid {simgrid_version}")
         return
     missing = 0
     for find in (smpi_installation, lambda: mpi_installation("openmpi"), lambda: mpi_installation("mpich")):
         try:
             found = find()
-            click.echo(f"{found.label}: {found.launcher}, programs in {found.build_directory}")
+            click.echo(f"{found.label}: {found.launcher}, programs in {found.program('verify').parent}")
         except UsageError as problem:
             missing += 1
             click.echo(f"missing: {problem}")
+    click.echo(f"schedule engine: {library_file()}")
     if missing:
         raise CollwiseError(f"{missing} of 3 engines are missing")
 
@@ -99,7 +108,10 @@ def studio(
     token = os.environ.get("JUPYTER_TOKEN") or secrets.token_hex(24)
     click.echo(f"JupyterLab listens on http://{_LOOPBACK}:{port}/lab?token={token}")
     sys.stdout.flush()
-    os.chdir(REPOSITORY / "studies")
+    # Notebooks run in their own folder, and keep their times where this command would.
+    project = find_project()
+    home = Path.cwd() if project is None else project.folder
+    os.chdir(SOURCES / "studies")
     command = [
         sys.executable,
         "-P",
@@ -112,14 +124,14 @@ def studio(
     ]
     command += ["--allow-root"] * (os.geteuid() == 0) + ["--no-browser"] * (not browser)
     # Other users of the machine can read a command line, and not an environment.
-    os.execve(sys.executable, command, os.environ | {"JUPYTER_TOKEN": token})
+    os.execve(sys.executable, command, os.environ | {"JUPYTER_TOKEN": token, HOME: str(home)})
 
 
 def _missing_from_studio() -> list[str]:
     """The requirements of the 'studio' extra whose packages are not installed."""
-    with (REPOSITORY / "pyproject.toml").open("rb") as file:
-        requirements: list[str] = tomllib.load(file)["project"]["optional-dependencies"]["studio"]
-    return [one for one in requirements if importlib.util.find_spec(re.split(r"[^\w]", one)[0]) is None]
+    required = [one.partition(";") for one in importlib.metadata.requires("collwise") or ()]
+    wanted = [requirement.strip() for requirement, _, condition in required if re.search(r"\bstudio\b", condition)]
+    return [one for one in wanted if importlib.util.find_spec(re.split(r"[^\w]", one)[0]) is None]
 
 
 def _free_port(asked: int | None) -> int:
@@ -152,6 +164,14 @@ def completion(shell: str = argument(NamedChoice("shell", _SHELLS))) -> None:
     made = get_completion_class(shell)
     assert made is not None
     click.echo(made(root.command, {}, str(root.info_name), COMPLETION_VARIABLE).source())
+
+
+@command("schema predict", "schema")
+def show_schema(
+    words: tuple[str, ...] = argument(nargs=-1, metavar="[COMMAND [SUBCOMMAND]]"),
+) -> None:
+    """Prints the JSON Schema of what a command prints with --json; without COMMAND, of all commands."""
+    click.echo(json.dumps(json_schema.schema(" ".join(words) or None), indent=2))
 
 
 @command("help simulate", "help")

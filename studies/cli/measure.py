@@ -153,7 +153,8 @@ def _measure_adaptively(
             ),
         )
     if as_json:
-        print_json(document(found))
+        facts = document(found)
+        print_json(facts.pop("points"), facts)
     else:
         title = f"{', '.join(collectives)}, {target.installation.label}, {target.name}: measured choices"
         print_table(title, POINT_COLUMNS, point_rows(found), left=1, keys=3)

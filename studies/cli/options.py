@@ -15,19 +15,36 @@ from collwise.models.registry import MODEL_NAMES
 from collwise.platforms import HostPlatform, placed
 from collwise.simulator.store import default_store_path
 from collwise.simulator.sweeps.context import ENGINES, SimulationContext
+from collwise.simulator.sweeps.dask_workers import BATCH_SYSTEMS, DASK, LOCAL, parse_place
 from collwise.simulator.sweeps.method import SYNCHRONISATIONS, TIMINGS, Method, Precision
 from collwise.studies.cli import declare
 from collwise.studies.cli.declare import NamedChoice, Parsed, flag, group, option
-from collwise.studies.cli.output import sweep_progress
+from collwise.studies.cli.output import CSV, sweep_progress
 from collwise.validation.library_defaults.baselines import BASELINES
 from collwise.validation.library_defaults.baselines import baseline as find_baseline
 
 if TYPE_CHECKING:
     from collwise.models.lmo import Thresholds
 
-JSON = flag("Print JSON for scripts.", "--json")
+
+def _keep_csv(context: click.Context, _: click.Parameter, given: bool) -> bool:
+    context.meta[CSV] = given
+    return given
+
+
+JSON_ALONE = flag("Print JSON for scripts ('collwise schema' describes it).", "--json")
+"""For a command whose --csv names a file."""
+JSON = group(
+    lambda as_json, as_csv: as_json or as_csv,
+    as_json=JSON_ALONE,
+    as_csv=option("Print the rows of --json as CSV.", default=False, names="--csv", is_flag=True, callback=_keep_csv),
+)
+"""Whether to print for programs: --json or --csv, between which `print_json` chooses."""
 PLATFORM = option(
-    "A known platform (see 'collwise platforms list') or a .toml or .xml file.", declare.PLATFORM, required=True
+    "A known platform (see 'collwise platforms list') or a .toml or .xml file.",
+    declare.PLATFORM,
+    required=True,
+    in_project=True,
 )
 _PLACEMENT = option(
     "Where ranks run: block, cyclic, or a file with each rank's host on a line.", default="block", metavar="HOW"
@@ -87,6 +104,22 @@ STORE = option(
 )
 
 
+def _executor(text: str) -> str:
+    """The text if it names an executor. Raises UsageError."""
+    parse_place(text)
+    return text
+
+
+EXECUTOR = option(
+    "Where collectives are simulated: local, here; dask:HOST:PORT, by the workers of a Dask scheduler; slurm or oar, "
+    "in batch jobs, with keys for these: slurm:jobs=4,cores=8.",
+    Parsed("executor", _executor, lambda _: (LOCAL, f"{DASK}:", *BATCH_SYSTEMS), listed=False),
+    LOCAL,
+    envvar="COLLWISE_EXECUTOR",
+    metavar="WHERE",
+)
+
+
 @dataclass(frozen=True)
 class SimulationOptions:
     """The way in which simulations run, and the store of their times."""
@@ -95,20 +128,27 @@ class SimulationOptions:
     engine: str = "smpi"
     simgrid: str | None = None
     jobs: int | None = None
+    executor: str = "local"
 
     def context(self, library: str = next(iter(BASELINES))) -> AbstractContextManager[SimulationContext]:
         """The context of all simulations of a command, with its store open and progress on stderr."""
-        return arguments.session(self.store, self.engine, self.simgrid, self.jobs, sweep_progress, library)
+        return arguments.session(
+            self.store, self.engine, self.simgrid, self.jobs, sweep_progress, library, self.executor
+        )
 
 
 def simulation(engine: str = "smpi", about: str = "The program that simulates.") -> Any:
-    """--store, --engine, --simgrid and --jobs, as SimulationOptions; `engine` is the default one, `about` its help."""
+    """--store, --engine, --simgrid, --jobs and --executor, as SimulationOptions.
+
+    `engine` is the default one, `about` its help.
+    """
     return group(
         SimulationOptions,
         store=STORE,
         engine=option(about, NamedChoice("engine", ENGINES), engine),
         simgrid=SIMGRID,
         jobs=option("The number of simultaneous simulations. Default: the number of cores.", click.IntRange(1)),
+        executor=EXECUTOR,
     )
 
 

@@ -5,6 +5,8 @@ Tables fit a terminal of any width: cells and columns that do not fit are folded
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import math
 import os
@@ -12,8 +14,9 @@ import re
 import shlex
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.metadata import version
 from typing import Any
 
 import click
@@ -27,7 +30,10 @@ from collwise.common.errors import CollwiseError, note
 from collwise.common.units import counted
 from collwise.simulator.sweeps.runner import Progress as SweepProgress
 from collwise.simulator.timing import Timing
+from collwise.studies.cli.commands import AllCommands
 
+CSV = "collwise.csv"
+"""The key in click's context under which --csv is kept."""
 # Rich crops tables that are wider than its console, so a console for a file or a pipe is wider than any table.
 _UNBOUNDED = 100_000
 # Columns of long text are folded to this width if nothing else bounds them.
@@ -167,9 +173,44 @@ def print_table(
     stdout_console().print(WholeTable(title, columns, rows, left, wrap, keys))
 
 
-def print_json(document: Any) -> None:
-    """JSON on standard output; nan and infinity, which JSON has not, become null."""
+def print_json(rows: Sequence[Mapping[Any, Any]], facts: Mapping[str, Any] | None = None) -> None:
+    """Prints a command's rows, and facts beside them, as one document of JSON, or with --csv the rows alone as CSV.
+
+    docs/json.md describes the form; json_schema.py has the columns of each command. nan and infinity, which JSON has
+    not, become null.
+    """
+    context = click.get_current_context()
+    if context.meta.get(CSV):
+        click.echo(csv_text([_finite(row) for row in rows]), nl=False)
+        return
+    document = {
+        "collwise": version("collwise"),
+        "command": _called(context),
+        "call": own_command(),
+        "facts": facts or {},
+        "rows": rows,
+    }
     click.echo(json.dumps(_finite(document), indent=2))
+
+
+def _called(context: click.Context) -> str:
+    """The words of the command that runs, without `collwise`."""
+    words: list[str] = []
+    one: click.Context | None = context
+    while one is not None and not isinstance(one.command, AllCommands):
+        words.insert(0, str(one.info_name))
+        one = one.parent
+    return " ".join(words)
+
+
+def csv_text(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Rows as CSV, with the columns of all of them; lists and objects in a cell are JSON."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(dict.fromkeys(key for row in rows for key in row)), lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow({key: json.dumps(cell) if isinstance(cell, dict | list) else cell for key, cell in row.items()})
+    return text.getvalue()
 
 
 def _finite(value: Any) -> Any:

@@ -1,8 +1,7 @@
-"""collwise platforms: list, show, check, write, new, draw."""
+"""collwise platforms: list, show, check, write, new, describe, draw."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
@@ -28,11 +27,12 @@ from collwise.platforms import (
     write_description,
 )
 from collwise.platforms.hosts import MOST_HOSTS
-from collwise.platforms.schema import TOPOLOGY as TOPOLOGIES
 from collwise.studies.cli import declare, options
 from collwise.studies.cli.commands import CommandGroup, example
-from collwise.studies.cli.declare import NEW_FILE, PATH, PLATFORM, argument, command, group, option
+from collwise.studies.cli.declare import NEW_FILE, PATH, PLATFORM, argument, command, option
+from collwise.studies.cli.describe import describe
 from collwise.studies.cli.output import print_json, print_table
+from collwise.studies.cli.platform_options import INTERCONNECT, LATENCY, LINK_RATE, NODE, TOPOLOGY, new_name
 
 
 @click.group(cls=CommandGroup, epilog=example("platforms list"))
@@ -73,7 +73,7 @@ def show(
             raise UsageError("--overheads is for descriptions of equal nodes")
         platform = with_overheads(platform, overheads)
     if as_json:
-        print_json(_facts(platform))
+        print_json([_facts(platform)])
     elif isinstance(platform, Platform | HeterogeneousPlatform):
         click.echo(write_description(platform), nl=False)
     else:
@@ -96,7 +96,8 @@ def check(
         engine_label, engine_problem = _dry_run(load(str(file)))
         problems += [f"{file}: {engine_label}: {engine_problem}"] if engine_problem else []
     if as_json:
-        print_json({"file": str(file), "hosts": len(report.hosts), "engine": engine_label, "problems": problems})
+        facts = {"file": str(file), "hosts": len(report.hosts), "engine": engine_label}
+        print_json([{"problem": problem} for problem in problems], facts)
     else:
         for problem in problems:
             click.echo(problem)
@@ -193,83 +194,13 @@ def _understood(platform: HostPlatform) -> str:
     return f"{ends}; {what}; calibration: {platform.calibration.note or 'none'}"
 
 
-def _dimensions(text: str) -> tuple[int, ...]:
-    if not re.fullmatch(r"[1-9]\d{0,4}(x[1-9]\d{0,4})*", text):
-        raise UsageError(f"malformed '{text}': write the lengths with x between them, for example 4x4x8")
-    return tuple(map(int, text.split("x")))
-
-
-_GBITS, _GBYTES, _US = declare.Scaled(1e9 / 8), declare.Scaled(1e9), declare.Scaled(1e-6, least=0)
-
-NODE = group(
-    Node,
-    cpus=option("CPUs (sockets) per node, by default with one process each.", click.IntRange(1), 1),
-    cores=option("Cores per node. Default: one for each CPU.", click.IntRange(1)),
-    memory_domains=option("Memory domains per node. Default: one for each CPU.", click.IntRange(1)),
-    processes=option(
-        "Processes per node unless a command gives another number; at most --cores.", click.IntRange(1), names="--ppn"
-    ),
-    loopback_bytes_per_second=option(
-        "The rate between two processes of a node in Gbyte/s.", _GBYTES, names="--loopback-gbytes"
-    ),
-    loopback_latency_seconds=option(
-        "The latency between two processes of a node in us.", _US, names="--loopback-latency-us"
-    ),
-    between_sockets_bytes_per_second=option(
-        "What the messages from one socket to others of its node share, in Gbyte/s (schedule engine only). "
-        "Default: no limit.",
-        _GBYTES,
-        names="--between-sockets-gbytes",
-    ),
-    between_sockets_latency_seconds=option(
-        "The latency between processes on two sockets of a node in us (schedule engine only). Default: as on one.",
-        _US,
-        names="--between-sockets-latency-us",
-    ),
-    memory_bytes_per_second=option(
-        "What all messages within a node share, in Gbyte/s. Default: no limit.", _GBYTES, names="--memory-gbytes"
-    ),
-)
-
-TOPOLOGY = group(
-    dict,
-    topology=option("How the nodes are connected.", declare.NamedChoice("topology", TOPOLOGIES), "one-switch"),
-    hop_latency_seconds=option("The latency from switch to switch in us.", _US, names="--hop-latency-us"),
-    nodes_per_switch=option("Nodes at each switch (fat tree, dragonfly, torus).", click.IntRange(1)),
-    oversubscription=option(
-        "The rate of a switch's nodes over that of its cables up (fat tree). Default: 1.", declare.FiniteRange(1)
-    ),
-    switches_per_pod=option("Makes a fat tree of three levels.", click.IntRange(1)),
-    pod_oversubscription=option("The same for a pod and its cables up. Default: 1.", declare.FiniteRange(1)),
-    groups=option("The number of groups (dragonfly).", click.IntRange(1, 1000)),
-    switches_per_group=option("Switches in each group (dragonfly).", click.IntRange(1)),
-    local_bytes_per_second=option(
-        "All cables of a switch to others of its group, in Gbit/s (dragonfly).", _GBITS, names="--local-gbits"
-    ),
-    global_bytes_per_second=option(
-        "The cables between two groups in Gbit/s (dragonfly).", _GBITS, names="--global-gbits"
-    ),
-    dimensions=option("Switches in each dimension: 4x4x8 (torus).", declare.Parsed("dimensions", _dimensions)),
-    cable_bytes_per_second=option(
-        "A cable from switch to switch in Gbit/s (torus). Default: as a node's link.", _GBITS, names="--cable-gbits"
-    ),
-)
-
-
 @command("platforms new mine --nodes 8 --gbits 25 --latency-us 12", "new", parent=platforms)
 def new(
     name: str = argument(),
     nodes: int = option(None, click.IntRange(1, MOST_HOSTS), required=True),
-    interconnect: str | None = option(
-        "Link, latencies, overheads and protocol of a kind of network.",
-        declare.NamedChoice("interconnect", interconnects()),
-    ),
-    link_bytes_per_second: float | None = option("The rate of a node's link in Gbit/s.", _GBITS, names="--gbits"),
-    latency_seconds: float | None = option(
-        "The one-way latency between two nodes at one switch in us, without processors' overheads.",
-        _US,
-        names="--latency-us",
-    ),
+    interconnect: str | None = INTERCONNECT,
+    link_bytes_per_second: float | None = LINK_RATE,
+    latency_seconds: float | None = LATENCY,
     node: Node = NODE,
     topology: dict[str, Any] = TOPOLOGY,
     output: Path | None = option("Default: NAME.toml", NEW_FILE, names="-o --output"),
@@ -279,10 +210,7 @@ def new(
     Without --interconnect nothing is calibrated, and messages cost processors nothing. docs/platforms.md explains the
     topologies, and which figures of the interconnects are estimates.
     """
-    if name in known():
-        raise UsageError(f"'{name}' is a platform that is described here already; choose another name")
-    if not re.fullmatch(r"[a-z][a-z0-9-]*", name):
-        raise UsageError(f"malformed platform name '{name}': use small letters, digits and -, a letter first")
+    new_name(name)
     made = new_platform(name, nodes, node, link_bytes_per_second, latency_seconds, interconnect, **topology)
     path = output or declare.checked_new_file(Path(f"{name}.toml"))
     write_text(path, write_description(made))
@@ -292,6 +220,9 @@ def new(
     else:
         names = ", ".join(interconnects())
         click.echo(f"no overheads: short messages will seem too cheap; --interconnect NAME has some ({names})")
+
+
+platforms.add_command(describe)
 
 
 @command("platforms draw shaheen-ii -o shaheen-ii.png", "draw", parent=platforms)

@@ -77,9 +77,7 @@ def predict(
     seconds = seconds[labels.unique()]
     predicted_by = times.attrs["model"]
     if as_json:
-        message_bytes = times.message_bytes.unique().tolist()
-        found = {label: one.to_numpy().reshape(len(procs), -1).tolist() for label, one in seconds.items()}
-        print_json({"model": predicted_by, "procs": list(procs), "message_bytes": message_bytes, "seconds": found})
+        print_json(times.to_dict("records"), {"model": predicted_by})
         return
     rows = [
         (count, format_size(size), *(format_seconds(one) if np.isfinite(one) else "-" for one in row))
@@ -106,7 +104,8 @@ def _predict_pair(path: Path, pair: tuple[int, int], sizes: Sequence[int], as_js
         warn(line)
     seconds: Array = fitted.parameters.predict(np.array(sizes), sender, receiver)
     if as_json:
-        print_json({"model": fitted.family, "message_bytes": list(sizes), "seconds": seconds.tolist()})
+        found = zip(sizes, seconds.tolist(), strict=True)
+        print_json([{"message_bytes": size, "seconds": one} for size, one in found], {"model": fitted.family})
         return
     rows = [(format_size(size), format_seconds(one)) for size, one in zip(sizes, seconds, strict=True)]
     title = f"message from {sender} to {receiver} on {fitted.platform}, predicted by {fitted.family}"

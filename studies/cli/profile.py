@@ -176,6 +176,7 @@ def _show(found: collwise.ProfileResult, as_json: bool) -> None:
     if as_json:
         rows = [{name: _known(value) for name, value in row.items()} for row in frame.to_dict("records")]
         print_json(
+            rows,
             {
                 "processes": found.profile.processes,
                 "seconds": found.profile.seconds,
@@ -183,8 +184,7 @@ def _show(found: collwise.ProfileResult, as_json: bool) -> None:
                 "saving_seconds": _known(found.saving_seconds),
                 "made_by": expected.made_by if expected else None,
                 "left_out": list(expected.left_out) if expected else [],
-                "rows": rows,
-            }
+            },
         )
         return
     heads = ["collective", "communicator", "P", "m", "ran", "calls", "time", "share"]
@@ -247,7 +247,7 @@ def _show_achieved(found: collwise.ProfileResult, frame: pd.DataFrame, as_json: 
             }
         )  # fmt: skip
     if as_json:
-        print_json({"rows": rows})
+        print_json(rows)
         return
     shown = [
         (

@@ -69,9 +69,8 @@ def rank_mapping(
             asdict(gain) | {"predicted_gain": gain.predicted_gain, "simulated_gain": gain.simulated_gain}
             for gain in gains
         ]
-        print_json(
-            {"platform": platform.name, "collective": collective, "model": model, "procs": count, "mappings": mappings}
-        )
+        facts = {"platform": platform.name, "collective": collective, "model": model, "procs": count}
+        print_json(mappings, facts)
         return
     title = f"binomial {collective} on {platform.name}, P = {count}: default and best mapping by {model}"
     columns = ["m", "predicted, default", "best", "saved", "simulated, default", "best", "saved", "nodes by rank"]

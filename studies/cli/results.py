@@ -87,7 +87,7 @@ def list_configurations(
     shown = ("configuration", "source", "platform", "maker", "collectives", "rows", "failed", "first_made", "last_made")
     heads = [*shown[:5], "times", "failed", "from (UTC)", "to (UTC)"]
     found["collectives"] = [_several(names) for names in found["collectives"]]
-    print_table(str(store), heads, found[list(shown)].values.tolist(), left=5, keys=1)
+    print_table(str(store.absolute()), heads, found[list(shown)].values.tolist(), left=5, keys=1)
 
 
 def _several(names: str) -> str:
@@ -107,7 +107,9 @@ def show(
         print_json(found.to_dict("records"))
         return
     heads = ("configuration", "platform", "collective", "algorithm", "P", "m", "segment", "seconds", "+-", "times")
-    print_table(str(rows.store), heads, [_row(one) for one in found.head(_MOST_ROWS).itertuples()], left=4, keys=4)
+    print_table(
+        str(rows.store.absolute()), heads, [_row(one) for one in found.head(_MOST_ROWS).itertuples()], left=4, keys=4
+    )
     left_out = f", of which these are the first {_MOST_ROWS}; --json prints all" if len(found) > _MOST_ROWS else ""
     click.echo(f"{len(found)} times{left_out}")
 

@@ -93,7 +93,7 @@ def schedule(
         facts: dict[str, object] = {"messages": recorded.messages, "bytes": recorded.message_bytes, "rounds": rounds}
         facts |= {"rounds_with_synchronous_sends": waiting, "seconds": trace.seconds}
         facts |= {"lost_packets": trace.lost_packets, "time_outs": trace.time_outs}
-        print_json({"case": vars(case), **facts, "critical_path": parts.reset_index().to_dict("records")})
+        print_json(parts.reset_index().to_dict("records"), {"case": vars(case), **facts})
         return
     click.echo(f"{title}: {recorded.messages} messages, {format_size(recorded.message_bytes)} in all")
     click.echo(f"rounds, the most messages that follow from one another: {rounds} if {_PROTOCOLS[0]},")

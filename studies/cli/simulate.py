@@ -33,7 +33,7 @@ def simulate(
         "that can be chosen.",
         ALGORITHMS,
     ),
-    procs: Sequence[int] = option("Process counts: 50,80,90 or 10:90:+10.", COUNTS, required=True),
+    procs: Sequence[int] = option("Process counts: 50,80,90 or 10:90:+10.", COUNTS, required=True, in_project=True),
     others: dict[str, Any] = group(
         dict,
         sizes=options.SIZES,

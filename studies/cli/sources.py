@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
@@ -78,11 +78,7 @@ def compare_sources(
         grid = CaseGrid(asked.collective, asked.procs, sizes, per_node, asked.segments or SEGMENTS, asked.algorithms)
 
     def simulated(engine: str | None) -> Array:
-        how = (
-            context
-            if engine is None
-            else SimulationContext(context.store, ENGINES[engine], context.simgrid, context.jobs, context.progress)
-        )
+        how = context if engine is None else replace(context, engine=ENGINES[engine])
         known = _known(platform)
         sweep = how.simulate(known, grid.cases(), f"{known.name}: simulating {grid.collective}")
         return simulated_seconds(grid, sweep)

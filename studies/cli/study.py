@@ -8,6 +8,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from collwise.common.project import results_folder
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import PATH, argument, command, flag, option
 from collwise.studies.cli.output import print_json
@@ -47,11 +48,11 @@ def study(
         results, files = run(
             name,
             environment(simulation, quick),
-            output or Path("results") / name,
+            output or results_folder() / name,
             lambda heading, done: bar.update(task, description=f"{name}: {heading}", completed=done),
         )
     if as_json:
-        print_json(results)
+        print_json([results])
         return
     for sentence in results["conclusions"]:
         click.echo(f"- {sentence}")

@@ -19,14 +19,14 @@ from collwise.simulator.execution.local_machine import LocalMachine
 from collwise.simulator.execution.mpirun import Mpirun, Oar
 from collwise.simulator.execution.srun import Srun
 from collwise.simulator.execution.targets import ExecutionTarget
-from collwise.studies.cli.declare import NEW_FILE, SIZE, FiniteRange, NamedChoice, group, option
+from collwise.studies.cli.declare import NEW_FILE, SIZE, FiniteRange, NamedChoice, flag, group, option
 
 if TYPE_CHECKING:
     from collwise.simulator.sweeps.method import Method
     from collwise.simulator.timing import Case
 
 # Options that apply to a target which another option names.
-_DETAILS = ("ppn", "remote_shell", "transport", "eager_limit", "mpirun_args")
+_DETAILS = ("ppn", "remote_shell", "transport", "eager_limit", "mpirun_args", "any_nodes")
 LAUNCHERS = ("mpirun", "srun", "oar")
 TARGET_OPTIONS = "--library, --hosts, --launcher or --testbed"
 """The options that name a target, for messages."""
@@ -46,6 +46,7 @@ class TargetOptions:
     eager_limit: int | None = None
     mpirun_args: str = ""
     reach: float = REACH_SECONDS
+    any_nodes: bool = False
 
     @property
     def named(self) -> bool:
@@ -69,6 +70,7 @@ _REACHING: dict[str, Any] = {
     "eager_limit": option("The rendezvous threshold. Default: the library's usual one.", SIZE),
     "mpirun_args": option("Further arguments for mpirun or srun.", default="", metavar="WORDS"),
     "reach": option("The seconds in which hosts must answer.", FiniteRange(1), REACH_SECONDS),
+    "any_nodes": flag("Take stored times of other nodes of the cluster for those of these nodes."),
 }
 TARGET = group(
     TargetOptions,
@@ -117,6 +119,7 @@ def target_from(where: TargetOptions) -> ExecutionTarget:
         split_arguments(where.mpirun_args, "--mpirun-args"),
         where.eager_limit or 0,
         where.reach,
+        where.any_nodes,
     )
     if where.launcher == "srun":
         _refuse(where, ("remote_shell",), "mpirun")
@@ -139,7 +142,7 @@ def print_script(path: Path, cases: Sequence[Case], method: Method, where: Targe
 
     if where.named and where.launcher not in ("mpirun", "srun"):
         raise UsageError("--script: the variable LAUNCHER says where it runs; valid here: --launcher mpirun or srun")
-    _refuse(where, ("ppn", "remote_shell", "transport", "eager_limit"), "targets")
+    _refuse(where, ("ppn", "remote_shell", "transport", "eager_limit", "any_nodes"), "targets")
     words = " ".join([where.launcher or "mpirun", *split_arguments(where.mpirun_args, "--mpirun-args")])
     file = write_script(path, cases, method, launcher=words)
     click.echo(f"{file}: {counted(len(cases), 'case')}; run it there by: bash {shlex.quote(file.name)}")
@@ -149,7 +152,7 @@ def _testbed(where: TargetOptions) -> ExecutionTarget:
     from collwise.validation.testbed.bed import running
     from collwise.validation.testbed.target import TestBed
 
-    _refuse(where, ("remote_shell", "transport", "eager_limit", "mpirun_args"), "hosts")
+    _refuse(where, ("remote_shell", "transport", "eager_limit", "mpirun_args", "any_nodes"), "hosts")
     if where.library not in (None, "openmpi"):
         raise UsageError(f"--library {where.library}: a test bed runs Open MPI")
     return TestBed(running(str(where.testbed)), where.ppn)

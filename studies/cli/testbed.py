@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import sys
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -10,14 +13,15 @@ from typing import Any
 
 import click
 
-from collwise.common.errors import CollwiseError, UsageError, note
-from collwise.common.units import format_size
+from collwise.common.errors import CollwiseError, UsageError, note, unknown_name
+from collwise.common.units import counted, format_size
 from collwise.studies.cli import options
 from collwise.studies.cli.commands import CommandGroup, example
 from collwise.studies.cli.declare import SIZE, FiniteRange, NamedChoice, Parsed, argument, command, flag, group, option
 from collwise.studies.cli.output import print_json, print_table
 from collwise.studies.reports.testbed_check import COLUMNS, check_rows, check_words
 from collwise.validation.testbed import bed as beds
+from collwise.validation.testbed import slurm as batch
 from collwise.validation.testbed.check import check as check_bed
 from collwise.validation.testbed.namespaces import processes
 from collwise.validation.testbed.shape import MOST_NODES, TRANSPORTS, Shape, format_rate, parse_rate
@@ -70,16 +74,21 @@ _SHAPE = group(
 
 
 @command("testbed up --nodes 8 --rate 100Mbit", parent=testbed)
-def up(name: str = _NAME, shape: Shape = _SHAPE, as_json: bool = options.JSON) -> None:
+def up(
+    name: str = _NAME,
+    shape: Shape = _SHAPE,
+    slurm: bool = flag("Run Slurm on it: a slurmd on each node, and a login node (testbed login)."),
+    as_json: bool = options.JSON,
+) -> None:
     """Makes a test bed; replaces one of that name.
 
     The default rate leaves two processors room for the MPI processes; 'testbed status --check' says whether it does.
     """
-    bed = beds.up(shape, name)
+    bed = beds.up(shape, name, slurm=slurm)
     if as_json:
-        print_json(_described(bed))
+        print_json([_described(bed)])
         return
-    click.echo(f"test bed '{name}' is up: {_words(shape)}")
+    click.echo(f"test bed '{name}' is up: {_words(shape)}{', under Slurm' if slurm else ''}")
     if (used := bed.facts["congestion_control"]) != shape.congestion_control:
         note(f"{shape.congestion_control} is not permitted here, the nodes use {used}")
 
@@ -99,10 +108,10 @@ def status(
         click.echo("no test bed is up")
     else:
         rows = [
-            (bed.name, _words(bed.shape), bed.facts["congestion_control"], len(processes(bed.namespaces)))
+            (bed.name, _words(bed.shape), bed.facts["congestion_control"], _slurm_words(bed), _count(bed))
             for bed in up_now
         ]
-        print_table("Test beds", ["name", "shape", "TCP", "processes inside"], rows, left=3)
+        print_table("Test beds", ["name", "shape", "TCP", "Slurm", "processes inside"], rows, left=4)
         for bed_name, found in checks.items():
             print_table(f"Check of '{bed_name}'", COLUMNS, check_rows(found))
             click.echo("\n".join(check_words(found)))
@@ -124,11 +133,10 @@ def down(
     click.echo(f"{removed} namespaces removed" if removed else f"nothing to remove{left}")
 
 
-@command(
-    "testbed run --procs 8 -- ./my_program",
-    parent=testbed,
-    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
-)
+_PROGRAM_FOLLOWS = {"ignore_unknown_options": True, "allow_interspersed_args": False}
+
+
+@command("testbed run --procs 8 -- ./my_program", parent=testbed, context_settings=_PROGRAM_FOLLOWS)
 def run(
     name: str = _NAME,
     procs: int | None = option("The number of processes. Default: as many as there is room for.", click.IntRange(1)),
@@ -136,20 +144,76 @@ def run(
     program: str = argument(),
     arguments: Sequence[str] = argument(click.UNPROCESSED, nargs=-1),
 ) -> None:
-    """Runs an Open MPI program on a test bed: collwise testbed run -- PROGRAM ARGUMENTS."""
+    """Runs an Open MPI program on a test bed, by srun if it has Slurm: collwise testbed run -- PROGRAM ARGUMENTS."""
     bed = beds.running(name)
     found = shutil.which(program)
     if found is None:
         raise UsageError(f"PROGRAM: '{program}' is no file that can be run, nor a program on the path")
-    ended = TestBed(bed).run(
-        str(Path(found).absolute()),
-        procs or bed.shape.nodes * bed.shape.ranks_per_node,
-        arguments,
-        timeout_seconds=time_limit,
-        on_line=click.echo,
-    )
+    procs = procs or bed.shape.nodes * bed.shape.ranks_per_node
+    words, limits = [str(Path(found).absolute()), *arguments], {"timeout_seconds": time_limit, "on_line": click.echo}
+    if bed.slurm:
+        ended = batch.run(bed, procs, words, **limits)
+    else:
+        ended = TestBed(bed).run(words[0], procs, words[1:], **limits)
     if ended.returncode != 0:
         raise CollwiseError(f"{program}: {ended.problem}")
+
+
+@command("testbed login -- sbatch --nodes 4 job.sh", parent=testbed, context_settings=_PROGRAM_FOLLOWS)
+def login(
+    name: str = _NAME,
+    words: Sequence[str] = argument(click.UNPROCESSED, nargs=-1),
+) -> None:
+    """Runs a command on the login node of a test bed with Slurm, such as sbatch; without a command, a shell."""
+    bed = _under_slurm(name)
+    command = batch.on_login(bed, words or [os.environ.get("SHELL", "/bin/sh")])
+    sys.stdout.flush()
+    os.execvp(command[0], command)
+
+
+@command("testbed power --off n3", parent=testbed)
+def power(
+    name: str = _NAME,
+    off: bool = flag("Switch the node off.", "--off"),
+    on: bool = flag("Switch the node on, with no temporary files on it.", "--on"),
+    node: str = argument(),
+) -> None:
+    """Switches a node of a test bed off, as a failure would, or on again: collwise testbed power --off n3."""
+    bed = beds.running(name)
+    if off == on:
+        raise UsageError("give either --off or --on")
+    known = [f"n{number}" for number in bed.nodes]
+    if node not in known:
+        raise unknown_name("node", node, known)
+    number = known.index(node) + 1
+    if off:
+        click.echo(f"{node} is off; {counted(beds.switch_off(bed, number), 'running program')} ended")
+    else:
+        beds.switch_on(bed, number)
+        click.echo(f"{node} is on")
+
+
+def _under_slurm(name: str) -> beds.Bed:
+    bed = beds.running(name)
+    if not bed.slurm:
+        raise UsageError(f"the test bed '{name}' has no Slurm; make one that has: collwise testbed up --slurm")
+    return bed
+
+
+def _count(bed: beds.Bed) -> int:
+    return len(processes(bed.namespaces))
+
+
+def _slurm_words(bed: beds.Bed) -> str:
+    """'4 idle, no jobs' or '3 allocated, 1 down, 2 jobs'; '-' without Slurm."""
+    if not bed.slurm:
+        return "-"
+    try:
+        states, jobs = Counter(batch.node_states(bed).values()), batch.jobs(bed)
+    except CollwiseError:
+        return "does not answer"
+    nodes = [f"{count} {state}" for state, count in sorted(states.items())]
+    return ", ".join([*nodes, counted(len(jobs), "job") if jobs else "no jobs"])
 
 
 def _words(shape: Shape) -> str:
@@ -160,5 +224,8 @@ def _words(shape: Shape) -> str:
 
 
 def _described(bed: beds.Bed) -> dict[str, Any]:
-    inside = len(processes(bed.namespaces))
-    return {"name": bed.name, "shape": asdict(bed.shape), "facts": dict(bed.facts), "processes": inside}
+    slurm = None
+    if bed.slurm:
+        slurm = {"nodes": batch.node_states(bed), "jobs": [asdict(job) for job in batch.jobs(bed)]}
+    described = {"name": bed.name, "shape": asdict(bed.shape), "facts": dict(bed.facts)}
+    return described | {"processes": _count(bed), "slurm": slurm}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from collwise.common.errors import CollwiseError, UsageError, note, unknown_name
+from collwise.common.project import results_folder
 from collwise.common.units import format_seconds
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.cluster import TRANSPORTS as OF_HOSTS
@@ -85,7 +86,10 @@ def validate(
         models=option("Fit the models where times are measured.", default=True, names="--models/--no-models"),
     ),
     output: Path = option(
-        "The folder of the report: validation.html, validation.md and figures.", FOLDER, Path("results") / "validation"
+        "The folder of the report: validation.html, validation.md and figures.",
+        FOLDER,
+        lambda: results_folder() / "validation",
+        show_default="results/validation",
     ),
     store: Path = options.STORE,
     as_json: bool = options.JSON,
@@ -116,7 +120,8 @@ def validate(
         result = comparison(opened).run()
     page, _ = report.write_validation(result, output)
     if as_json:
-        print_json(report.document(result))
+        facts = report.document(result)
+        print_json(facts.pop("rows"), facts)
     else:
         [promises] = report.limits(result).tables
         columns, rows = promises.columns[:-1], [row[:-1] for row in promises.rows]
@@ -127,7 +132,7 @@ def validate(
         raise CollwiseError(f"{len(wrong)} algorithms are wrong; first: {wrong[0].name}: {wrong[0].first_failure}")
 
 
-_OF_CLUSTERS = ("platform", "nominal", "procs", "remote_shell", "eager_limit", "mpirun_args", "reach")
+_OF_CLUSTERS = ("platform", "nominal", "procs", "remote_shell", "eager_limit", "mpirun_args", "reach", "any_nodes")
 _OF_TESTBEDS = ("nodes", "bits_per_second")
 _Comparison = Callable[[Store], "ThreeWayComparison"]
 

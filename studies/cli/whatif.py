@@ -156,6 +156,7 @@ def _show(answer: collwise.WhatIfResult, figures: Path | None, as_json: bool) ->
         note(f"written: {file}")
     if as_json:
         print_json(
+            frame.to_dict("records"),
             {
                 "collective": found.before.grid.collective,
                 "platform": found.before.platform.name,
@@ -163,8 +164,7 @@ def _show(answer: collwise.WhatIfResult, figures: Path | None, as_json: bool) ->
                 "made_by": found.made_by,
                 "kept_rules": found.kept_rules,
                 "summary": answer.summary(),
-                "points": frame.to_dict("records"),
-            }
+            },
         )
         return
     rows = [
@@ -199,6 +199,7 @@ def _show_sweep(swept: collwise.SweepResult, figures: Path | None, as_json: bool
         note(f"written: {', '.join(map(str, files))}")
     if as_json:
         print_json(
+            swept.frame().to_dict("records"),
             {
                 "collective": found.grid.collective,
                 "platform": found.platform.name,
@@ -207,8 +208,7 @@ def _show_sweep(swept: collwise.SweepResult, figures: Path | None, as_json: bool
                 "unit": swept.unit(),
                 "made_by": found.made_by,
                 "crossovers": swept.crossovers().to_dict("records"),
-                "points": swept.frame().to_dict("records"),
-            }
+            },
         )
         return
     rows = [
@@ -228,28 +228,28 @@ def _show_application(found: Application, platform: HostPlatform, changes: Seque
     totals = ("default_before", "tuned_before", "default_after", "tuned_after")
     if as_json:
         print_json(
+            [
+                {
+                    **vars(line.calls),
+                    "default": vars(line.default),
+                    "default_is": line.default_is,
+                    "tuned": vars(line.tuned),
+                    **{name: getattr(line, name) for name in totals},
+                }
+                for line in found.lines
+            ],
             {
                 "platform": platform.name,
                 "changes": [vars(change) for change in changes],
                 "made_by": found.made_by,
                 "totals": {name: found.total(name) for name in totals},
                 "left_out": list(found.left_out),
-                "lines": [
-                    {
-                        **vars(line.calls),
-                        "default": vars(line.default),
-                        "default_is": line.default_is,
-                        "tuned": vars(line.tuned),
-                        **{name: getattr(line, name) for name in totals},
-                    }
-                    for line in found.lines
-                ],
-            }
+            },
         )
         return
     rows = [
         (
-            line.calls.collective, line.calls.procs, format_size(line.calls.message_bytes), line.calls.calls,
+            line.calls.collective, line.calls.procs, format_size(line.calls.message_bytes or 0), line.calls.calls,
             f"{line.default.label} ({line.default_is})", line.tuned.label,
             *(format_seconds(getattr(line, name)) for name in totals),
         )

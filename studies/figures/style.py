@@ -21,6 +21,7 @@ import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
@@ -129,8 +130,7 @@ def save(figure: Figure, path: Path) -> Path:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.suffix == ".svg":
-            # Without a date in it, an SVG of the same data is the same file.
-            figure.savefig(path, metadata={"Date": None})
+            path.write_bytes(svg(figure))
         else:
             path.write_bytes(png(figure))
     except OSError as problem:
@@ -141,9 +141,11 @@ def save(figure: Figure, path: Path) -> Path:
 
 
 def png(figure: Figure) -> bytes:
-    """The figure as a PNG file's bytes; the figure is closed."""
+    """The figure as a PNG file's bytes; the figure is closed.
+
+    Like `svg` it draws once; Figure.savefig would draw everything twice, the first time only for the layout.
+    """
     picture = io.BytesIO()
-    # Figure.savefig would draw everything twice, the first time only for the layout.
     figure.set_dpi(plt.rcParams["savefig.dpi"])
     FigureCanvasAgg(figure).print_png(picture)
     plt.close(figure)
@@ -153,7 +155,9 @@ def png(figure: Figure) -> bytes:
 def svg(figure: Figure) -> bytes:
     """The figure as an SVG file's bytes; the figure stays open."""
     picture = io.BytesIO()
-    figure.savefig(picture, format="svg", metadata={"Date": None})
+    figure.set_dpi(plt.rcParams["savefig.dpi"])
+    # Without a date in it, an SVG of the same data is the same file.
+    FigureCanvasSVG(figure).print_svg(picture, metadata={"Date": None})
     return picture.getvalue()
 
 

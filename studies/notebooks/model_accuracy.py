@@ -19,6 +19,9 @@
 # Where the store has times that were measured on the platform, these are what is right, and the models, SMPI and the
 # schedule engine are compared with them. For other collectives SMPI is the reference. The first cell says which
 # platform and which store: `COLLWISE_STORE` in the environment names another store.
+#
+# Models are fitted to SMPI's times. Where SMPI is the reference, small errors therefore show how well a model describes
+# SMPI, not how well it describes the cluster.
 
 # %%
 import collwise

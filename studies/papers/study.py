@@ -22,7 +22,7 @@ from collwise.studies.figures.style import png
 from collwise.studies.reports.markdown import markdown_table
 
 _SETTINGS = "COLLWISE_STUDY"
-_DEFAULTS = {"engine": "smpi", "simgrid": None, "jobs": None, "quick": False}
+_DEFAULTS = {"engine": "smpi", "simgrid": None, "jobs": None, "executor": "local", "quick": False}
 
 
 def environment(simulation: SimulationOptions, quick: bool) -> dict[str, str]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from collwise.common.units import counted, format_seconds, format_size
@@ -168,10 +166,7 @@ def comparison_records(found: GuidelinesResult) -> list[dict[str, Any]]:
 
 
 def document(found: GuidelinesResult) -> dict[str, Any]:
-    """A library's result as plain data."""
-    records = comparison_records(found)
-    for record in records:
-        del record["library"], record["place"]
+    """A library's result as plain data, without its comparisons."""
     greatest = found.greatest_gain()
     return {
         "library": found.library.title,
@@ -182,7 +177,6 @@ def document(found: GuidelinesResult) -> dict[str, Any]:
         "largest_gain": None if greatest is None else {**vars(greatest[0].call), "gain": greatest[1]},
         "check_seconds": found.seconds,
         "repair_seconds": None if found.tuned is None else found.tuned.seconds,
-        "comparisons": records,
         "repairs": [
             {**vars(one.call), "guideline": one.guideline.name, "gain": found.gain(one.call)} for one in found.repairs
         ],
@@ -197,15 +191,6 @@ def document(found: GuidelinesResult) -> dict[str, Any]:
         "failed": found.failed,
         "rules": "" if found.tuned is None else found.tuned.rules,
     }  # fmt: skip
-
-
-def csv_text(records: Sequence[dict[str, Any]]) -> str:
-    """Records of equal fields as CSV."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(records[0]) if records else [], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(records)
-    return text.getvalue()
 
 
 def combination_row(one: Combination) -> tuple[str, ...]:

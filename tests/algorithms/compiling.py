@@ -5,7 +5,8 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from collwise.simulator.execution.installations import REPOSITORY, build_programs, find_installation
+from collwise.common.folders import SOURCES
+from collwise.simulator.execution.installations import find_installation
 from tests.needs import need
 
 COMPILERS = {"smpi": "smpicc", "openmpi": "mpicc.openmpi"}
@@ -15,9 +16,9 @@ def compiled(library: str, source: Path, target: Path, *link_options: str) -> Pa
     """The program `target`, for 'smpi' or 'openmpi'; the test is skipped where that is missing."""
     need(library)
     chosen = find_installation(library)
-    build_programs(chosen)
+    chosen.build.make()
     libraries = [str(chosen.build_directory / name) for name in ("libcollwise.a", "libcollwise_topology.a")]
-    options = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", f"-I{REPOSITORY / 'algorithms'}"]
+    options = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", f"-I{SOURCES / 'algorithms'}"]
     # Simulated programs are shared libraries, in which SimGrid's own MPI_Send would come first.
     command = [COMPILERS[library], *options, str(source), *libraries, "-Wl,-Bsymbolic-functions", *link_options]
     done = subprocess.run([*command, "-o", str(target)], capture_output=True, text=True)

@@ -56,8 +56,8 @@ def assert_all_right(results: list[VerificationResult]) -> None:
 
 
 @pytest.mark.parametrize("sanitize", [False, True], ids=["plain", "sanitized"])
-def test_topologies(tmp_path: Path, sanitize: bool) -> None:
-    directory = build(tmp_path / "none", "none", sanitize)
+def test_topologies(sanitize: bool) -> None:
+    directory = build(ROOT / "build" / ("schedule-sanitized" if sanitize else "schedule"), "none", sanitize)
     done = subprocess.run(
         ["ctest", "--test-dir", str(directory), "--output-on-failure"], capture_output=True, text=True, timeout=900
     )
@@ -66,7 +66,7 @@ def test_topologies(tmp_path: Path, sanitize: bool) -> None:
 
 
 @each_engine
-def test_every_algorithm_is_right(library: str) -> None:
+def test_every_algorithm_is_right(library: str, yielding_mpich: None) -> None:
     built(library)
     progress: list[str] = []
     assert_all_right(verify([library], quick=True, on_progress=progress.append))
@@ -75,7 +75,7 @@ def test_every_algorithm_is_right(library: str) -> None:
 
 @pytest.mark.slow
 @each_engine
-def test_every_algorithm_is_right_for_many_sizes(library: str) -> None:
+def test_every_algorithm_is_right_for_many_sizes(library: str, yielding_mpich: None) -> None:
     built(library)
     assert_all_right(verify([library]))
 
@@ -83,7 +83,7 @@ def test_every_algorithm_is_right_for_many_sizes(library: str) -> None:
 @pytest.mark.slow
 @needs("smpi-built")
 def test_every_algorithm_is_right_under_a_newer_simgrid() -> None:
-    versions = [path.parent.name.removeprefix("simgrid-") for path in engines.simgrid_directory().glob("*/.complete")]
+    versions = [path.parent.name.removeprefix("simgrid-") for path in engines.cache_folder().glob("*/.complete")]
     for version in versions:
         assert_all_right(verify(["smpi"], smpi_version=version))
 
@@ -195,7 +195,7 @@ def test_a_wrong_algorithm_is_found(mistake: str, monkeypatch: pytest.MonkeyPatc
     assert right.count(text) == 1
     (tmp_path / file).write_text(right.replace(text, replacement), encoding="utf-8")
     build(tmp_path / "build" / "smpi-system", "smpi", source=tmp_path)
-    monkeypatch.setattr(engines, "REPOSITORY", tmp_path)
+    monkeypatch.setattr(engines, "builds_folder", lambda: tmp_path / "build")
 
     results = verify(["smpi"], quick=True)
     failed = {f"{r.collective} {r.algorithm}": r.first_failure or "" for r in results if not r.ok}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from collwise.simulator.execution.installations import REPOSITORY
+from collwise.common.folders import SOURCES
 from tests.interpose.running import COMPILERS, installation_of
 
 
@@ -23,7 +23,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory):
         if chosen.library == "smpi":
             compiler = str(chosen.launcher.with_name("smpicc"))
         target = tmp_path_factory.mktemp(name) / Path(source).stem
-        command = [compiler, "-std=gnu11", "-O1", f"-I{REPOSITORY / 'algorithms'}", source, "-o", str(target)]
+        command = [compiler, "-std=gnu11", "-O1", f"-I{SOURCES / 'algorithms'}", source, "-o", str(target)]
         done = subprocess.run(command, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         return target

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
 import subprocess
 import sys
@@ -17,6 +18,10 @@ from tests.needs import each, needs
 HERE = Path(__file__).parent
 each_library = pytest.mark.parametrize("name", each("openmpi", "mpich"))
 OURS = "bcast=binomial;allreduce=ring;gatherv=linear;reduce=binomial;scatter=binomial;allgather=ring;barrier=bruck"
+OFTEN = (
+    "bcast=binomial;reduce=binomial;allreduce=recursive_doubling;gather=binomial;scatter=binomial;allgather=ring;"
+    "alltoall=pairwise;barrier=recursive_doubling"
+)
 FORTRAN = {"mpif.h": "-DUSE_MPIF", "mpi": "-DUSE_MPI", "mpi_f08": "-DUSE_MPI_F08"}
 
 
@@ -58,6 +63,22 @@ def test_python(tmp_path: Path) -> None:
     done = run("openmpi", 3, "--report", "--algorithms", "bcast=binomial", "--", python, str(script))
     assert (done.returncode, done.stdout) == (0, "caught"), done.stderr
     assert counts_of(done.stderr)["bcast", "binomial"] >= 2  # objects take a call for the size and one for the data
+
+
+@pytest.mark.parametrize("algorithms", [OFTEN, "bcast=chain,segment_bytes=64;gather=linear;reduce=binary"])
+@pytest.mark.parametrize(("name", "procs"), [("openmpi", 2), ("openmpi", 3), ("mpich", 3)])
+def test_repeated_calls(name: str, procs: int, algorithms: str, compiled) -> None:
+    """Without a report, calls that repeat the last one take a way of their own; any argument may change in between."""
+    library = installation_of(name)
+    words = [str(library.launcher), "-np", str(procs)]
+    variables = {"LD_PRELOAD": str(library.program("libcollwise.so")), "COLLWISE_ALGORITHMS": algorithms}
+    for variable, value in variables.items():
+        words += ["-x", f"{variable}={value}"] if name == "openmpi" else ["-genv", variable, value]
+    words += ["--oversubscribe"] if name == "openmpi" else []
+    allowed = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    program = compiled(name, str(HERE / "repeated.c"))
+    done = subprocess.run([*words, str(program)], capture_output=True, text=True, env=os.environ | allowed, timeout=300)
+    assert (done.returncode, done.stdout) == (0, "ok 1494\n"), done.stdout + done.stderr
 
 
 @each_library

@@ -8,14 +8,14 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
+from collwise.common.folders import SOURCES
 from collwise.platforms import load
-from collwise.simulator.execution.installations import REPOSITORY
 from collwise.simulator.execution.interposed import LibraryOptions
 from collwise.simulator.execution.smpirun import smpi_files
 from tests.interpose.running import COMPILERS, ENGINES, counts_of, installation_of, run
@@ -27,7 +27,13 @@ ALGORITHMS = [
 ]
 REQUIRES = {"power_of_two": lambda procs: procs & (procs - 1) == 0, "even": lambda procs: procs % 2 == 0}
 HERE = Path(__file__).parent
-each_engine = pytest.mark.parametrize("name", each(*ENGINES))
+
+
+def each_engine(test: Callable[..., None]) -> Callable[..., None]:
+    """Runs a test under every engine."""
+    return pytest.mark.parametrize("name", each(*ENGINES))(pytest.mark.usefixtures("yielding_mpich")(test))
+
+
 FUNCTIONS = (
     "Init Init_thread Finalize Bcast Gather Gatherv Scatter Scatterv Allgather Allgatherv Alltoall Alltoallv Barrier "
     "Reduce Allreduce Reduce_scatter Reduce_scatter_block Scan Exscan"
@@ -203,7 +209,7 @@ def test_linked_behind_mpi_is_an_error(name: str, tmp_path: Path) -> None:
     source = HERE / "both.c"
     target, library = tmp_path / "program", chosen.program("libcollwise.so")
     mpi = "mpi" if name == "openmpi" else "mpich"
-    command = [COMPILERS[name], "-std=gnu11", f"-I{REPOSITORY / 'algorithms'}", str(source), f"-l{mpi}"]
+    command = [COMPILERS[name], "-std=gnu11", f"-I{SOURCES / 'algorithms'}", str(source), f"-l{mpi}"]
     link = ["-Wl,--no-as-needed", str(library), f"-Wl,-rpath,{library.parent}", "-o", str(target)]
     done = subprocess.run([*command, *link], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -230,7 +236,7 @@ def test_linked_in_simulation(name: str, options: Sequence[str], is_called: bool
     command = [
         str(chosen.launcher.with_name("smpicc")),
         "-std=gnu11",
-        f"-I{REPOSITORY / 'algorithms'}",
+        f"-I{SOURCES / 'algorithms'}",
         str(HERE / "both.c"),
     ]
     link = ["-Wl,--no-as-needed", str(library), f"-Wl,-rpath,{library.parent}", "-o", str(target)]

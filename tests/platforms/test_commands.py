@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from collwise import platforms as package
 from collwise.platforms import known, load
 from collwise.platforms.reader import read_description
 from collwise.studies.cli.platforms import platforms
+from tests import command_line
 from tests.needs import needs
 
 
@@ -41,13 +41,13 @@ def test_the_list_has_every_platform_and_marks_the_synthetic_ones() -> None:
 
 
 def test_json_has_the_types_and_wires() -> None:
-    by_name = {facts["name"]: facts for facts in json.loads(printed("list", "--json"))}
+    by_name = {facts["name"]: facts for facts in command_line.printed(printed("list", "--json")).rows}
     assert list(by_name) == known()
     hcl = by_name["hcl16"]
     assert [kind["nodes"] for kind in hcl["node_types"]] == [2, 6, 2, 1, 1, 1, 3]
     assert len(hcl["wires"]) == 25
     assert by_name["boba"]["link_bytes_per_second"] == pytest.approx(1 / 0.015e-6)
-    assert json.loads(printed("show", "hcl16", "--json")) == hcl
+    assert command_line.printed(printed("show", "hcl16", "--json")).rows == [hcl]
 
 
 @pytest.mark.parametrize("name", known())

@@ -55,18 +55,22 @@ _GUESSED_NOISE, _GUESSES = 0.03, 4
 _LEAST_SECONDS = 1e-12
 """What a measured time of nothing counts as."""
 _BETWEEN_LAUNCHES = 0.01
-"""By how much, as a share, the mean differs from launch to launch at least."""
+"""By how much, as a share, the median differs from launch to launch at least."""
+MEDIAN_VARIANCE = math.pi / 2
+"""The variance of many values' median over that of their mean, if they are normally distributed."""
+_TO_DEVIATION = 1.2
+"""The standard deviation of a few values over the sum of their distances from the median by their number less one:
+1.13 to 1.25 for three and more normally distributed ones."""
 
 
 class Belief:
     """Means and covariances of the logarithms of times, of which `learn` takes measured ones into account.
 
     `predictions` are those of all sources; where they disagree a case is the more uncertain. Each launch repeats a case
-    `in_a_round` times. Cases that failed are
-    `out`: they are never the fastest.
+    `in_a_round` times. Cases that failed are `out`: they are never the fastest.
     """
 
-    def __init__(self, cases: Sequence[Case], predictions: Sequence[Predictions] = (), in_a_round: int = 2) -> None:
+    def __init__(self, cases: Sequence[Case], predictions: Sequence[Predictions] = (), in_a_round: int = 3) -> None:
         self.cases = list(cases)
         self._in_a_round = in_a_round
         self.out = np.zeros(len(cases), dtype=bool)
@@ -117,8 +121,8 @@ class Belief:
         return ((_GUESSES * everywhere + squares) / (_GUESSES + freedom))[self._point]
 
     def visit_variance(self, repetitions: int) -> Array:
-        """The variance of the mean's logarithm that so many repetitions of each case would have."""
-        return (self._noise + _BETWEEN_LAUNCHES**2 * self._in_a_round) / repetitions
+        """The variance of the median's logarithm that so many repetitions of each case would have."""
+        return (MEDIAN_VARIANCE * self._noise + _BETWEEN_LAUNCHES**2 * self._in_a_round) / repetitions
 
     def imagine(self, number: int, repetitions: int) -> None:
         """Lowers variances as measuring a case would: this does not depend on what the measured time is."""
@@ -131,11 +135,11 @@ class Belief:
         return number in self._measured
 
     def half_width(self, number: int, timing: Timing, confidence: float) -> float:
-        """The half-width of the mean's interval, with a variance to which the cases beside it contribute."""
+        """The half-width of the median's interval, with a variance to which the cases beside it contribute."""
         squares, freedom = _relative_squares(timing)
         variance = (_GUESSES * self._noise[number] + squares) / (_GUESSES + freedom)
         quantile = float(stats.t.ppf(0.5 + confidence / 2, _GUESSES + freedom))
-        return quantile * math.sqrt(variance / timing.repetitions) * timing.seconds
+        return quantile * math.sqrt(MEDIAN_VARIANCE * variance / timing.repetitions) * timing.seconds
 
     @property
     def is_informed(self) -> bool:
@@ -144,7 +148,7 @@ class Belief:
 
     def _variance(self, number: int, repetitions: int, squares: float, freedom: int) -> float:
         noise = float((_GUESSES * self._noise[number] + squares) / (_GUESSES + freedom))
-        return (noise + _BETWEEN_LAUNCHES**2 * self._in_a_round) / repetitions
+        return (MEDIAN_VARIANCE * noise + _BETWEEN_LAUNCHES**2 * self._in_a_round) / repetitions
 
     def _kernel(self, rows: Array | slice, columns: Array | slice, scale: float) -> Array:
         far = [
@@ -250,6 +254,14 @@ def _piece(case: Case) -> int:
 
 
 def _relative_squares(timing: Timing) -> tuple[float, int]:
-    """The sum of the samples' squared differences from their mean, as shares of it, and its degrees of freedom."""
-    samples = np.maximum(timing.samples or (timing.seconds,), _LEAST_SECONDS)
-    return float((((samples - samples.mean()) / samples.mean()) ** 2).sum()), samples.size - 1
+    """The variance of the samples' logarithms times its degrees of freedom, and these.
+
+    It follows from their mean distance from the median, which a stall of ten times the usual time moves far less than
+    it moves the sum of squares.
+    """
+    logs = np.log(np.maximum(timing.samples or (timing.seconds,), _LEAST_SECONDS))
+    freedom = logs.size - 1
+    if freedom == 0:
+        return 0.0, 0
+    deviation = _TO_DEVIATION * float(np.abs(logs - np.median(logs)).sum()) / freedom
+    return freedom * deviation**2, freedom

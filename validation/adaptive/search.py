@@ -25,14 +25,16 @@ from collwise.simulator.sweeps.method import USUAL_METHOD, Method, Precision, ha
 from collwise.simulator.sweeps.mpi_runner import MpiRunner
 from collwise.simulator.sweeps.runner import Runner
 from collwise.simulator.timing import Case, Configuration, Timing
-from collwise.validation.adaptive.belief import Belief, Predictions, expected_gain
+from collwise.validation.adaptive.belief import MEDIAN_VARIANCE, Belief, Predictions, expected_gain
 from collwise.validation.adaptive.goal import GOAL, Goal
 
 Numbers = NDArray[np.int_]
 """Places of cases among those of their collective."""
 
-REPETITIONS, MOST_REPETITIONS = 2, 10
-"""How often a case is repeated in a round, after the untimed repetitions: at most until its mean is precise."""
+REPETITIONS, MOST_REPETITIONS = 3, 10
+"""How often a case is repeated in a round, after the untimed repetitions: at most until its mean is precise.
+
+The median of three does not feel a single stall."""
 _LAUNCH_SECONDS = 2.0
 """What starting an execution of MPI is taken to cost until one was timed."""
 _ROUND_SHARE, _ROUND_LAUNCHES = 0.3, 3.0
@@ -151,7 +153,7 @@ class AdaptiveSearch:
             one.learn(self._timings)
 
     def _settle(self) -> None:
-        """Gives all means the intervals that the spread over the cases beside them tells."""
+        """Gives all medians the intervals that the spread over the cases beside them tells."""
         confidence = self.usual.precision.confidence
         for belief in (one.belief for one in self._fields):
             for number, case in enumerate(belief.cases):
@@ -367,8 +369,8 @@ class _Field:
         belief, leaders = self.belief, []
         for members in self._members:
             known = [number for number in members if belief.is_measured(number)]
-            means = [timings[belief.cases[number]].seconds for number in known]
-            leaders.append(known[int(np.argmin(means))] if known else members[0])
+            medians = [timings[belief.cases[number]].seconds for number in known]
+            leaders.append(known[int(np.argmin(medians))] if known else members[0])
         losses = self.losses(np.array(leaders))
         return [
             PointFound(
@@ -396,7 +398,8 @@ def search_on(
     check_measured_sizes(cases, isinstance(target, LocalMachine))
     runner = MpiRunner(target, visiting(method))
     made = runner.configuration
-    details = {**dict(made.details), "repetitions": f"adaptive, {REPETITIONS} to {MOST_REPETITIONS} in a round"}
+    repetitions = f"adaptive, {REPETITIONS} to {MOST_REPETITIONS} in a round, their median"
+    details = {**dict(made.details), "repetitions": repetitions}
     configuration = replace(made, details=tuple(sorted(details.items())))
     return AdaptiveSearch(runner, configuration, cases, store, predictions, goal, usual=method, on_round=on_round).run()
 
@@ -408,21 +411,22 @@ def visiting(method: Method) -> Method:
 
 
 def pooled(before: Timing | None, new: Timing, confidence: float = 0.95) -> Timing:
-    """The times of one case in several rounds as one: over all repetitions, with the interval of their mean.
+    """The times of one case in several rounds as one: the median of all repetitions, with its interval.
 
-    A round in which the case failed makes it fail.
+    Few repetitions have means that a single stall decides. A round in which the case failed makes it fail.
     """
-    if before is None or not before.ok or not new.ok:
+    if not new.ok or not new.samples:
         return new
-    samples = (*(before.samples or ()), *(new.samples or ()))
+    earlier = before if before is not None and before.ok else None
+    samples = (*(earlier.samples or () if earlier else ()), *new.samples)
     return replace(
         new,
-        seconds=float(np.mean(samples)),
-        half_width_seconds=half_width(samples, confidence),
-        repetitions=before.repetitions + new.repetitions,
+        seconds=float(np.median(samples)),
+        half_width_seconds=math.sqrt(MEDIAN_VARIANCE) * half_width(samples, confidence),
+        repetitions=len(samples),
         median_seconds=float(np.median(samples)),
         least_seconds=min(samples),
         greatest_seconds=max(samples),
-        late_starts=before.late_starts + new.late_starts,
+        late_starts=new.late_starts + (earlier.late_starts if earlier else 0),
         samples=samples,
     )

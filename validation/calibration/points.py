@@ -146,7 +146,7 @@ def read_points(path: Path) -> list[CalibrationPoint]:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as problem:
         raise UsageError(f"{path}: cannot be read: {getattr(problem, 'strerror', None) or 'not text'}") from None
-    lines = csv.reader(io.StringIO(text))
+    lines = csv.reader(io.StringIO(text), quoting=csv.QUOTE_NONE)
     header = next(lines, [])
     if tuple(header[: len(_COLUMNS)]) != _COLUMNS:
         raise UsageError(f"{path}:1: columns '{','.join(header)[:80]}'; valid: {','.join(_COLUMNS)}")

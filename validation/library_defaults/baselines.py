@@ -6,6 +6,7 @@ import hashlib
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from collwise.algorithms.catalogue import Catalogue
@@ -96,19 +97,21 @@ def _installed() -> Baseline:
 def library_decisions(baseline: Baseline = BASELINES["openmpi-4.1"]) -> LibraryDecisions:
     """What the library runs for its own collectives, for the recorder of mock-ups; the digest is that of the code."""
 
-    def decide(collective: str, procs: int, message_bytes: int) -> Case:
-        decision = baseline.decide(collective, procs, message_bytes)
-        if decision.choice is None:
-            raise UsageError(
-                f"{baseline.title} runs {decision.algorithm} for {collective} of {message_bytes} bytes on P = {procs}, "
-                "which the catalogue does not have"
-            )
-        return case_of(collective, decision.choice, procs, message_bytes)
-
     module = inspect.getsourcefile(baseline.decision)
     sources = [Path(file) for file in (module, inspect.getsourcefile(Decision), openmpi.TABLE_PATH) if file]
     text = b"".join(source.read_bytes() for source in sources)
-    return LibraryDecisions(baseline.name, hashlib.sha256(text).hexdigest(), decide)
+    return LibraryDecisions(baseline.name, hashlib.sha256(text).hexdigest(), partial(_decided, baseline))
+
+
+def _decided(baseline: Baseline, collective: str, procs: int, message_bytes: int) -> Case:
+    """The case that does what the library runs for a call. Raises UsageError if the catalogue does not have it."""
+    decision = baseline.decide(collective, procs, message_bytes)
+    if decision.choice is None:
+        raise UsageError(
+            f"{baseline.title} runs {decision.algorithm} for {collective} of {message_bytes} bytes on P = {procs}, "
+            "which the catalogue does not have"
+        )
+    return case_of(collective, decision.choice, procs, message_bytes)
 
 
 def remarks_on(baseline: Baseline, grid: CaseGrid) -> list[str]:

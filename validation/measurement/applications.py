@@ -35,10 +35,10 @@ SELECTORS = ("ompi", "mpich", "mvapich2", "impi")
 """SMPI's selectors, which decide as versions of Open MPI, MPICH, MVAPICH2 and Intel MPI do."""
 FLAT, HIERARCHICAL = "flat", "hierarchical"
 NAMES = (*SELECTORS, *BASELINES, FLAT, HIERARCHICAL)
+"""Names of choices of collectives: selectors, what libraries decide untuned, and tuned ones. Files are choices, too."""
 COLLECTIVES = "ompi,flat,hierarchical"
 SEGMENTS = "64KiB:1MiB:x2"
 """What is compared, and the segment sizes that are tried, unless others are asked for."""
-"""Names of choices of collectives: selectors, what libraries decide untuned, and tuned ones. Files are choices, too."""
 
 
 @dataclass(frozen=True)

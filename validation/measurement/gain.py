@@ -19,6 +19,7 @@ from pathlib import Path
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.units import format_size
 from collwise.simulator.execution.interposed import LIBRARY, preloadable
+from collwise.simulator.execution.mpirun import parameter_variables
 from collwise.simulator.execution.targets import ExecutionTarget, ModifiedTarget
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.method import Method, Precision, combine
@@ -197,7 +198,7 @@ def _rules_text(used: Sequence[DecisionTable], version: str) -> str:
 def rules_parameters(file: Path) -> dict[str, str]:
     """Open MPI's parameters for a rules file, as variables, which every launcher passes to the processes."""
     settings = {"coll": "^han", "coll_tuned_use_dynamic_rules": "1", "coll_tuned_dynamic_rules_filename": str(file)}
-    return {f"OMPI_MCA_{name}": value for name, value in settings.items()}
+    return parameter_variables(settings)
 
 
 def _preloading(target: ExecutionTarget, table: Path) -> dict[str, str]:

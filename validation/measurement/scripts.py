@@ -21,7 +21,7 @@ from collwise.algorithms.catalogue import CATALOGUE_PATH
 from collwise.algorithms.generate_registry import registry_source
 from collwise.common.errors import UsageError
 from collwise.common.files import write_text
-from collwise.simulator.execution.installations import REPOSITORY
+from collwise.common.folders import SOURCES
 from collwise.simulator.execution.worklist import case_lines
 from collwise.simulator.limits import check_measured_sizes
 from collwise.simulator.sweeps.method import Method
@@ -74,18 +74,18 @@ def write_script(
 
 def carried_sources() -> Iterator[tuple[str, str]]:
     """Paths in the repository and texts of all files that the benchmark and whereabouts are built from."""
-    for file in sorted((REPOSITORY / "algorithms").rglob("*.[ch]")):
-        relative = file.relative_to(REPOSITORY)
+    for file in sorted((SOURCES / "algorithms").rglob("*.[ch]")):
+        relative = file.relative_to(SOURCES)
         if "interpose" not in relative.parts:
             yield str(relative), file.read_text(encoding="utf-8")
     yield "algorithms/registry.c", registry_source(tomllib.loads(CATALOGUE_PATH.read_text(encoding="utf-8")))
-    for file in sorted(_needed([REPOSITORY / _PROGRAMS / "benchmark.c", REPOSITORY / _PROGRAMS / "whereabouts.c"])):
-        yield str(file.relative_to(REPOSITORY)), file.read_text(encoding="utf-8")
+    for file in sorted(_needed([SOURCES / _PROGRAMS / "benchmark.c", SOURCES / _PROGRAMS / "whereabouts.c"])):
+        yield str(file.relative_to(SOURCES)), file.read_text(encoding="utf-8")
 
 
 def _needed(first: Sequence[Path]) -> set[Path]:
     """These files, what they include of the programs' folders, and the sources beside the included headers."""
-    programs = REPOSITORY / _PROGRAMS
+    programs = SOURCES / _PROGRAMS
     needed: set[Path] = set()
     waiting = list(first)
     while waiting:

@@ -21,6 +21,7 @@ from typing import Any
 
 from collwise.common.errors import CollwiseError, UsageError, unknown_name
 from collwise.common.files import write_text
+from collwise.validation.testbed import slurm as batch
 from collwise.validation.testbed.namespaces import command, end_processes, existing, require
 from collwise.validation.testbed.shape import MTU_BYTES, Shape
 
@@ -34,11 +35,15 @@ _SYSCTL = Path("/proc/sys/net/ipv4")
 
 @dataclass(frozen=True)
 class Bed:
-    """A test bed that is up; `facts` are the settings in effect there, which are recorded with times."""
+    """A test bed that is up; `facts` are the settings in effect there, which are recorded with times.
+
+    With `slurm` it is a cluster under Slurm.
+    """
 
     name: str
     shape: Shape
     facts: Mapping[str, str] = field(default_factory=dict, compare=False)
+    slurm: bool = False
 
     @property
     def directory(self) -> Path:
@@ -87,14 +92,17 @@ def busy(bed: Bed) -> Iterator[None]:
         yield
 
 
-def up(shape: Shape, name: str = USUAL_NAME, *, temporary: bool = False) -> Bed:
-    """Makes a test bed, after removing one of this name and the beds whose makers were killed.
+def up(shape: Shape, name: str = USUAL_NAME, *, temporary: bool = False, slurm: bool = False) -> Bed:
+    """Makes a test bed, with or without Slurm, after removing one of this name and those whose makers were killed.
 
-    A `temporary` bed is left over once this process has ended. Raises UsageError where namespaces may not be made or
-    when something runs on the bed of that name, and CollwiseError when a command fails; then no bed is left.
+    A `temporary` bed is left over once this process has ended. Raises UsageError where namespaces may not be made, when
+    Slurm is missing, or when something runs on the bed of that name, and CollwiseError when a command fails; then no
+    bed is left.
     """
     bed = Bed(_check_name(name), shape)
     require()
+    if slurm and (reason := batch.obstacle()):
+        raise UsageError(reason)
     with _changing():
         _remove_leftovers()
         if bed.directory.exists():
@@ -108,8 +116,11 @@ def up(shape: Shape, name: str = USUAL_NAME, *, temporary: bool = False) -> Bed:
         _write_state(name, state)
         try:
             _make(bed)
-            bed = Bed(name, shape, _facts(bed))
-            state |= {"shape": asdict(shape), "facts": bed.facts, "complete": True, "temporary": temporary}
+            bed = Bed(name, shape, _facts(bed), slurm)
+            if slurm:
+                batch.start(bed)
+            state |= {"shape": asdict(shape), "facts": bed.facts, "slurm": slurm, "temporary": temporary}
+            state["complete"] = True
             _write_state(name, state)
         except BaseException:
             _remove(name)
@@ -141,12 +152,32 @@ def temporarily_up(shape: Shape, name: str) -> Iterator[Bed]:
         down(name)
 
 
+def switch_off(bed: Bed, node: int) -> int:
+    """Takes a node off the network and ends what runs on it, as a failure of its power would; returns how many ended.
+
+    Raises CollwiseError when a command fails.
+    """
+    command("ip", "-n", bed.namespace("switch"), "link", "set", f"p{node}", "down")
+    return end_processes([bed.namespace(f"n{node}")])
+
+
+def switch_on(bed: Bed, node: int) -> None:
+    """Brings a node back, with nothing in its directory. Raises CollwiseError when a command fails."""
+    end_processes([bed.namespace(f"n{node}")])
+    temporary = bed.directory / f"n{node}"
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir(exist_ok=True)
+    command("ip", "-n", bed.namespace("switch"), "link", "set", f"p{node}", "up")
+    if bed.slurm:
+        batch.start_node(bed, node)
+
+
 def running(name: str = USUAL_NAME) -> Bed:
     """The test bed of that name. Raises UsageError when it is not up."""
     state = _state(_check_name(name))
     if not state.get("complete"):
         raise _not_up(name)
-    return Bed(name, Shape(**state["shape"]), state["facts"])
+    return Bed(name, Shape(**state["shape"]), state["facts"], state.get("slurm", False))
 
 
 def all_running() -> list[Bed]:

@@ -15,6 +15,9 @@ import psutil
 
 from collwise.common.errors import CollwiseError, UsageError
 
+AGENT = Path(__file__).with_name("agent")
+"""The command that enters a node of a test bed; mpirun reaches nodes by it, in place of ssh."""
+
 _MOUNTS = Path("/run/netns")
 # Distributions have ip and tc in directories that are not on every user's path.
 _PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
@@ -29,7 +32,7 @@ _ENDING_SECONDS = 5.0
 def obstacle() -> str:
     """The reason why no test bed can be made here; empty if one can."""
     for tool in ("ip", "tc", "unshare"):
-        if shutil.which(tool, path=_PATH) is None:
+        if found_command(tool) is None:
             return (
                 f"a test bed needs the command '{tool}' (package {'util-linux' if tool == 'unshare' else 'iproute2'})"
             )
@@ -40,6 +43,11 @@ def obstacle() -> str:
         said = " ".join((probe.stderr or probe.stdout).split())
         return f"a test bed needs the right to make network namespaces, veth, bridge and tbf, and here: {said}"
     return ""
+
+
+def found_command(name: str) -> str | None:
+    """The path of a command, also of one that administrators call."""
+    return shutil.which(name, path=_PATH)
 
 
 def require() -> None:

@@ -5,43 +5,17 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 
 from collwise.common.errors import CollwiseError, UsageError
+from collwise.common.units import counted
 from collwise.simulator.execution.installations import find_installation
 from collwise.simulator.execution.mpirun import RemoteHosts, mpirun_command
 from collwise.simulator.execution.processes import LauncherCommand, ProgramRun, run_command
 from collwise.simulator.execution.targets import TCP_EAGER_LIMIT_BYTES, ExecutionTarget, LaunchRequest
 from collwise.validation.testbed.bed import Bed, busy, names
-from collwise.validation.testbed.namespaces import command, end_processes
-
-AGENT = Path(__file__).with_name("agent")
-"""The command that mpirun reaches nodes by, in place of ssh."""
-
-_NETWORK = "10.77.0.0/16"
-_PARAMETERS = {
-    # TCP between nodes, shared memory within a node, as on real hosts.
-    "btl": "tcp,vader,self",
-    "pml": "ob1",
-    "btl_tcp_if_include": _NETWORK,
-    "oob_tcp_if_include": _NETWORK,
-    # A node does not know that others share its cores.
-    "mpi_yield_when_idle": "1",
-}
-
-_TRANSPORTS: Mapping[str, Mapping[str, str]] = {
-    "steady": {
-        # 1: sends only, no puts. By default the receiver's permission for a large message queues behind its own data
-        # in the one connection between two processes: the two directions of an exchange then follow one another, or
-        # overlap, by chance.
-        "btl_tcp_flags": "1",
-        # By default Linux lets the buffer grow with use: earlier messages then decide how many sends overlap.
-        "btl_tcp_sndbuf": "16384",
-    },
-    "default": {},
-}
-"""Open MPI's parameters for each value of Shape.transport."""
-
+from collwise.validation.testbed.namespaces import AGENT, command, end_processes
+from collwise.validation.testbed.slurm import jobs
+from collwise.validation.testbed.transport import TRANSPORT_PARAMETERS, openmpi_parameters
 
 _WAIT_SECONDS = 1.0
 # Nothing listens on that port: a node that is reached refuses the connection, one that is not does not answer.
@@ -84,7 +58,7 @@ class TestBed(ExecutionTarget):
             **bed.facts,
             "transport": "TCP" if self._per_node == 1 else "TCP, shared memory within a node",
             "ranks_per_node": str(self._per_node),
-            **_TRANSPORTS[bed.shape.transport],
+            **TRANSPORT_PARAMETERS[bed.shape.transport],
         }
 
     def processes_per_node(self, procs: int) -> int:
@@ -97,7 +71,12 @@ class TestBed(ExecutionTarget):
         """Runs the program from the first node. Raises UsageError when something else runs on the bed."""
         bed = self.bed
         nodes = range(1, -(-request.procs // self.processes_per_node(request.procs)) + 1)
+        mark, _, value = bed.mark.partition("=")
         with busy(bed):
+            if bed.slurm and (waiting := jobs(bed)):
+                raise UsageError(
+                    f"the test bed '{bed.name}' has {counted(len(waiting), 'job')} of Slurm; wait for them"
+                )
             # A run that was killed may have left processes behind.
             self._end_processes()
             if silent := unreachable_nodes(bed, nodes):
@@ -109,7 +88,7 @@ class TestBed(ExecutionTarget):
                     [str(AGENT), bed.name, "n1", shlex.join([*launcher.words, *program])],
                     timeout_seconds=request.timeout_seconds,
                     on_line=request.on_line,
-                    environment=launcher.environment,
+                    environment={**launcher.environment, mark: value},
                     end_others=self._end_processes,
                 )
             finally:
@@ -131,7 +110,7 @@ class TestBed(ExecutionTarget):
             request.procs,
             hosts=RemoteHosts(slots, self.bed.directory / "hosts", f"{agent} {self.bed.name}"),
             environment=request.environment,
-            parameters={**_PARAMETERS, **_TRANSPORTS[self.bed.shape.transport]},
+            parameters=openmpi_parameters(self.bed.shape),
             launcher_args=request.launcher_args,
         )
 

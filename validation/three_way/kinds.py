@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from collwise.algorithms.catalogue import Catalogue
-from collwise.simulator.execution.mpirun import parameter_options
+from collwise.simulator.execution.mpirun import parameter_variables
 from collwise.simulator.execution.targets import ExecutionTarget, ModifiedTarget
 from collwise.simulator.timing import Case
 from collwise.validation.hierarchy.space import SIMULATED, WITHIN
@@ -25,7 +25,7 @@ COMPONENTS: Mapping[str, Mapping[str, str]] = {"tuned": {"coll": "^han"}, "han":
 
 def with_component(target: ExecutionTarget, name: str) -> ExecutionTarget:
     """The target with one of COMPONENTS for MPI's own collectives."""
-    return ModifiedTarget(target, {"component": name}, launcher_args=parameter_options(COMPONENTS[name]))
+    return ModifiedTarget(target, {"component": name}, environment=parameter_variables(COMPONENTS[name]))
 
 
 def can_be_simulated(case: Case) -> bool:

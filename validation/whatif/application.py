@@ -15,6 +15,7 @@ import numpy as np
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
+from collwise.common.units import counted
 from collwise.platforms import HostPlatform
 from collwise.platforms.changes import Change, changed
 from collwise.simulator.sweeps.context import SimulationContext
@@ -28,8 +29,6 @@ _LINE = re.compile(r"(\w+)\s+(\d+)\s+(\S+(?: \S+)*)\s+(-|\d+)(?: to (\d+))?\s+(\
 _OWN = "MPI's own"
 _HEAD = "collwise: collectives of this run"
 _ELEMENT_BYTES = 8
-# Functions that libcollwise counts without replacing them.
-_PASSED_ON = tuple(f"{_OWN}: {why}" for why in ("non-blocking", "persistent", "not replaced", "a large count"))
 
 AS_RUN, BEST_BEFORE = "as it ran", "best before"
 """What the default of a line is, if it is no library's decision: the algorithm of ours that ran, or what was the best
@@ -38,13 +37,35 @@ before the change, where the library's algorithm is not in the catalogue."""
 
 @dataclass(frozen=True)
 class Calls:
-    """A line of the report: so many calls of a collective with about this message size, and what ran."""
+    """A line of the report: so many calls of a collective with about this message size, and what ran.
+
+    `message_bytes` is None where the sizes are not known to all processes.
+    """
 
     collective: str
     procs: int
-    message_bytes: int
+    message_bytes: int | None
     calls: int
     algorithm: str
+
+    @property
+    def title(self) -> str:
+        """The number of calls, the collective and the number of processes, in words."""
+        return f"{counted(self.calls, 'call')} of {self.collective} on {counted(self.procs, 'process')}"
+
+    @property
+    def obstacle(self) -> str:
+        """The reason why libcollwise could not replace the calls, or why their times cannot be asked for; or empty."""
+        why = self.algorithm.removeprefix(f"{_OWN}: ")
+        if self.collective not in Catalogue.load().collectives:
+            return f"{why}, which libcollwise passes on"
+        if self.procs < 2:
+            return "they send nothing"
+        if self.message_bytes is None or "intercommunicator" in why or "invalid" in why:
+            return why
+        if self.message_bytes == 0 and self.collective != "barrier":
+            return "their sizes are not known"
+        return ""
 
 
 @dataclass(frozen=True)
@@ -95,11 +116,8 @@ def read_report(path: Path) -> list[Calls]:
                 break
             raise UsageError(f"{path}:{number}: no line of a report: '{line}'")
         collective, procs, algorithm, low, high, calls = match.groups()
-        if low == "-" or any(reason in algorithm for reason in _PASSED_ON):
-            continue
-        if collective not in Catalogue.load().collectives:
-            raise UsageError(f"{path}:{number}: no collective '{collective}'")
-        found.append(Calls(collective, int(procs), _middle(int(low), high is not None), int(calls), algorithm))
+        message_bytes = None if low == "-" else _middle(int(low), high is not None)
+        found.append(Calls(collective, int(procs), message_bytes, int(calls), algorithm))
     if not found:
         raise UsageError(f"{path}: the report counts no call")
     return found
@@ -135,7 +153,8 @@ def what_if_application(
     if changes:
         new = changed(platform, changes)
         places.append((new.platform, new.processes_per_node or processes_per_node))
-    timed, left_out = _can_be_timed(lines)
+    timed = [line for line in lines if not line.obstacle]
+    left_out = [f"{line.title}: {line.obstacle}" for line in lines if line.obstacle]
     if not timed:
         raise UsageError(f"no call of the report can be timed: {'; '.join(left_out)}")
     sides = []
@@ -155,7 +174,7 @@ def what_if_application(
     found = []
     for line in timed:
         tuned_before, tuned_after = _fastest(before[line]), _fastest(after[line])
-        default, default_is = _default(line, baseline) or (tuned_before, BEST_BEFORE)
+        default, default_is = untuned(line, baseline) or (tuned_before, BEST_BEFORE)
         found.append(
             CallTimes(
                 line,
@@ -171,48 +190,31 @@ def what_if_application(
     return Application(tuple(found), tuple(left_out), sweep.configuration.maker, tuple(failed))
 
 
-def _can_be_timed(lines: Sequence[Calls]) -> tuple[list[Calls], list[str]]:
-    """The lines that can be timed, and the reasons why others cannot."""
-    timed, left_out = [], []
-    for line in lines:
-        what = f"{line.calls} calls of {line.collective} on {line.procs} processes"
-        if line.procs < 2:
-            left_out.append(f"{what} send nothing")
-        elif "intercommunicator" in line.algorithm or "invalid" in line.algorithm:
-            left_out.append(f"{what} ({line.algorithm.partition(': ')[2]})")
-        elif line.message_bytes == 0 and line.collective != "barrier":
-            left_out.append(f"{what}: their sizes are not known")
-        else:
-            timed.append(line)
-    return timed, left_out
-
-
 def _candidates(
     line: Calls, processes_per_node: int, segments: Sequence[int], baseline: Baseline
 ) -> dict[Choice, Case]:
     """The choices that are timed for a line, the default among them."""
-    grid = CaseGrid(line.collective, (line.procs,), (line.message_bytes,), processes_per_node, tuple(segments))
+    message_bytes = line.message_bytes or 0
+    grid = CaseGrid(line.collective, (line.procs,), (message_bytes,), processes_per_node, tuple(segments))
     catalogue = Catalogue.load()
     choices = [
         choice
         for choice in grid.candidates.values()
-        if not catalogue.algorithm(line.collective, choice.algorithm).objection(line.procs, line.message_bytes)
+        if not catalogue.algorithm(line.collective, choice.algorithm).objection(line.procs, message_bytes)
     ]
-    default = _default(line, baseline)
+    default = untuned(line, baseline)
     every = dict.fromkeys([*choices, *(default[:1] if default else ())])
-    return {
-        choice: case_of(line.collective, choice, line.procs, line.message_bytes, processes_per_node) for choice in every
-    }
+    return {choice: case_of(line.collective, choice, line.procs, message_bytes, processes_per_node) for choice in every}
 
 
-def _default(line: Calls, baseline: Baseline) -> tuple[Choice, str] | None:
+def untuned(line: Calls, baseline: Baseline) -> tuple[Choice, str] | None:
     """What runs untuned, and why; None where the catalogue does not have the library's algorithm."""
     if not line.algorithm.startswith(_OWN):
         entry = Catalogue.load().algorithm(line.collective, line.algorithm)
         return Choice(entry.name, SEGMENT_BYTES if entry.pipelined else 0), AS_RUN
     if line.collective not in baseline.collectives:
         return None
-    choice = baseline.choice(line.collective, line.procs, line.message_bytes)
+    choice = baseline.choice(line.collective, line.procs, line.message_bytes or 0)
     return None if choice is None else (choice, baseline.title)
 
 

@@ -12,9 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
-from collwise.common.units import counted
 from collwise.platforms import HostPlatform
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.validation.library_defaults.baselines import Baseline
@@ -23,7 +21,7 @@ from collwise.validation.selection.collwise_rules import words_of
 from collwise.validation.selection.consumers import COLLWISE, sees_sizes
 from collwise.validation.selection.decision_table import DecisionTable
 from collwise.validation.selection.defaults import SEGMENTS
-from collwise.validation.whatif.application import Calls, rounded_bytes, what_if_application
+from collwise.validation.whatif.application import AS_RUN, Calls, rounded_bytes, untuned, what_if_application
 
 _VERSION = 1
 _MAKE_ONE = "make one with: collwise profile -o FILE.json -- PROGRAM"
@@ -202,33 +200,20 @@ def _seconds(entry: Mapping[str, Any], name: str) -> float:
 
 def calls_of(row: ProfileRow) -> Calls:
     """The row in the form of a line of the text report."""
-    return Calls(row.collective, row.processes, rounded_bytes(row.mean_bytes or 0), row.calls, row.ran)
+    message_bytes = None if row.mean_bytes is None else rounded_bytes(row.mean_bytes)
+    return Calls(row.collective, row.processes, message_bytes, row.calls, row.ran)
 
 
 def profiled_calls(path: Path) -> list[Calls]:
-    """The calls of a JSON report that libcollwise could replace. Raises UsageError for other files."""
-    calls = [calls_of(row) for row in _replaceable(read_profile(path).rows)[0]]
-    if not calls:
-        raise UsageError(f"{path}: the report counts no call that libcollwise could replace")
-    return calls
+    """The calls of a JSON report. Raises UsageError for other files."""
+    return [calls_of(row) for row in read_profile(path).rows]
 
 
 def _replaceable(rows: Iterable[ProfileRow]) -> tuple[list[ProfileRow], list[str]]:
     """The rows of calls that libcollwise could replace and whose times can be asked for, and why others are not."""
-    kept, left_out = [], []
-    for row in rows:
-        what = f"{counted(row.calls, 'call')} of {row.collective} on {row.processes} processes"
-        if row.collective not in Catalogue.load().collectives:
-            left_out.append(f"{what}: {row.mpis_own or 'unknown'}, which libcollwise passes on")
-        elif row.processes < 2:
-            left_out.append(f"{what}: they send nothing")
-        elif row.mean_bytes is None:
-            left_out.append(f"{what}: {row.mpis_own}")
-        elif row.mean_bytes == 0 and row.collective != "barrier":
-            left_out.append(f"{what}: their sizes are not known")
-        else:
-            kept.append(row)
-    return kept, left_out
+    lines = [(row, calls_of(row)) for row in rows]
+    left_out = [f"{line.title}: {line.obstacle}" for _, line in lines if line.obstacle]
+    return [row for row, line in lines if not line.obstacle], left_out
 
 
 def expected_on(
@@ -276,32 +261,26 @@ def expected_of(tables: Sequence[DecisionTable], profile: Profile, baseline: Bas
     rows, left_out = _replaceable(profile.rows)
     found: list[Expected] = []
     for row in rows:
-        what = f"{counted(row.calls, 'call')} of {row.collective} on {row.processes} processes"
+        line = calls_of(row)
+        size = line.message_bytes or 0
         table = by_name.get(row.collective)
         if table is None or table.evidence is None:
-            left_out.append(f"{what}: the decisions have none for it")
+            left_out.append(f"{line.title}: the decisions have none for it")
             continue
-        size = rounded_bytes(row.mean_bytes or 0)
         seconds = table.evidence.at(row.processes, size)
-        default = _default_of(row, baseline, size, seconds)
+        default, default_is = untuned(line, baseline) or (None, "")
+        if default_is == AS_RUN and default not in seconds:
+            default = next((one for one in seconds if one.algorithm == row.algorithm), None)
         try:
             tuned = table.choose(row.processes, size)
         except UsageError:
-            left_out.append(f"{what} and {size} bytes: below the first decision")
+            left_out.append(f"{line.title} and {size} bytes: below the first decision")
             continue
         if default is None or default not in seconds or tuned not in seconds:
-            left_out.append(f"{what} and {size} bytes: the decisions have no time of what runs untuned")
+            left_out.append(f"{line.title} and {size} bytes: the decisions have no time of what runs untuned")
             continue
-        found.append(Expected(row, default, baseline.title, tuned, seconds[default], seconds[tuned]))
+        found.append(Expected(row, default, default_is, tuned, seconds[default], seconds[tuned]))
     return Expectation(tuple(found), tuple(left_out), tables[0].made_by)
-
-
-def _default_of(row: ProfileRow, baseline: Baseline, size: int, seconds: Mapping[Choice, float]) -> Choice | None:
-    if row.algorithm:
-        return next((one for one in seconds if one.algorithm == row.algorithm), None)
-    if row.collective not in baseline.collectives:
-        return None
-    return baseline.choice(row.collective, row.processes, size)
 
 
 def achieved_between(before: Profile, after: Profile) -> tuple[Achieved, ...]:

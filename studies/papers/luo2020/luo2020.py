@@ -389,7 +389,7 @@ here.text(
 # selector ompi), with the fastest flat algorithms for their calls, and with the fastest of all.
 
 # %%
-APPLICATIONS = {"asp": ("openmpi", {"iterations": 2}), "training": ("ompi", {"steps": 1})}
+APPLICATIONS = {"asp": ("openmpi-3.1", {"iterations": 2}), "training": ("ompi", {"steps": 1})}
 processes, per_node = 16, 4
 with here.context() as simulation:
     applications = pd.concat(

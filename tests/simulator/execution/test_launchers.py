@@ -87,13 +87,14 @@ def test_srun_by_a_stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert target.facts["launcher"] == "srun --partition=short"
     preloaded = str(target.installation.program("libcollwise.so"))
     run = target.run(
-        "/bin/sh", 1, ["-c", "echo $COLOUR $LD_PRELOAD"], timeout_seconds=900,
+        "/bin/sh", 1, ["-c", "echo $COLOUR $LD_PRELOAD; env | grep SLURM_PMIX"], timeout_seconds=900,
         environment={"COLOUR": "blue", "LD_PRELOAD": preloaded},
     )  # fmt: skip
-    assert (run.returncode, run.output_lines) == (0, [f"blue {preloaded}"])
+    assert (run.returncode, run.output_lines[0]) == (0, f"blue {preloaded}")
     first, second = log.read_text().splitlines()
     assert "--ntasks=2 --nodes=1 --ntasks-per-node=2" in first
     assert "--ntasks=1 --nodes=1" in second
+    assert "SLURM_PMIX_FENCE=tree" in run.output_lines[1:]
     assert second.endswith(" blue "), "srun itself has the one variable and not the library"
 
 

@@ -88,6 +88,17 @@ def test_of_long_pipelines_a_few_segments_are_played() -> None:
     assert errors.max() < 0.01
 
 
+def test_pipelines_of_reductions_change_their_rate_late() -> None:
+    # From about 100 segments on each further one takes two and a half times as long.
+    cases = [Case("reduce", "binomial", 28, segments * 8192, 8192) for segments in (64, 256)]
+    compare(cases, platforms_of([("latency=x8",)]))
+
+
+def test_a_single_size_of_uneven_blocks_knows_its_error() -> None:
+    errors = compare([Case("bcast", "scatter_ring_allgather", 52, 2**16)], platforms_of(CHANGES))
+    assert len(errors) == len(CHANGES)
+
+
 def test_equal_schedules_are_played_once() -> None:
     grid = CaseGrid("bcast", (16,), (1024,), 1, (4096, 8192, 16384), ("chain", "binary"))
     live = LiveCases(grid.cases(), lambda procs: None)

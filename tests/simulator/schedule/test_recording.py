@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.common.errors import CollwiseError, UsageError
-from collwise.simulator.execution.installations import REPOSITORY
+from collwise.common.folders import SOURCES
 from collwise.simulator.schedule.library import EAGER, RENDEZVOUS, NetworkTables, Schedule
 from collwise.simulator.timing import Case
 from collwise.validation.library_defaults.baselines import library_decisions
@@ -159,7 +159,7 @@ def test_calls_that_cannot_be_recorded_do_not_compile(tmp_path: Path, statement:
     source = tmp_path / "algorithm.c"
     text = '#include "internal.h"\nvoid run(char *data, MPI_Comm comm);\n'
     source.write_text(f"{text}void run(char *data, MPI_Comm comm) {{ {statement}; }}\n")
-    include = [f"-I{REPOSITORY / folder}" for folder in ("simulator/schedule/recording", "algorithms")]
+    include = [f"-I{SOURCES / folder}" for folder in ("simulator/schedule/recording", "algorithms")]
     command = ["gcc", "-std=gnu11", "-Wall", "-Werror", "-fsyntax-only", *include, str(source)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode == 0) == compiles, done.stderr

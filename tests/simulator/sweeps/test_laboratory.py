@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.experiments import KINDS, Effort, Experiment, Laboratory
+from collwise.common.folders import SOURCES
 from collwise.platforms import Calibration, load_description
-from collwise.simulator.execution.installations import MPI_LIBRARIES, REPOSITORY
+from collwise.simulator.execution.installations import MPI_LIBRARIES
 from collwise.simulator.execution.local_machine import LocalMachine, run_program
 from collwise.simulator.execution.processes import run_command
 from collwise.simulator.store import Store
@@ -480,7 +481,7 @@ def test_pairs_side_by_side_give_all_samples_of_the_first(store: Store, library:
 @needs("openmpi")
 def test_no_memory_error_under_openmpi(tmp_path: Path) -> None:
     build = tmp_path / "sanitized"
-    configure = ["cmake", "-S", str(REPOSITORY), "-B", str(build), "-G", "Ninja", "-DCOLLWISE_MPI=openmpi"]
+    configure = ["cmake", "-S", str(SOURCES), "-B", str(build), "-G", "Ninja", "-DCOLLWISE_MPI=openmpi"]
     subprocess.run([*configure, "-DCOLLWISE_SANITIZE=ON"], check=True, capture_output=True)
     subprocess.run(["cmake", "--build", str(build), "--target", "experiments"], check=True, capture_output=True)
     (tmp_path / "file.txt").write_text(experiment_lines(plan_rounds(EVERY_KIND, True), {}))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
+from tests.command_line import printed
 from tests.needs import needs
 from tests.studies.cli.model_commands import Capture, run
 
@@ -29,7 +29,7 @@ def test_table_json_and_figures(capsys: Capture) -> None:
     assert Path("one.png").stat().st_size > 10_000
 
     code, shown, _ = run(f"{words} --json", capsys)
-    ompi, flat = json.loads(shown)
+    ompi, flat = printed(shown).rows
     assert code == 0
     assert (ompi["collectives"], flat["collectives"]) == ("ompi", "flat")
     assert ompi["speedup"] == 1

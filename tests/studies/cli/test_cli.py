@@ -14,6 +14,7 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.studies.cli.main import main
 from collwise.validation.library_defaults.baselines import baseline
 from collwise.validation.openmpi.rules_file import parse_rules
+from tests.command_line import printed
 
 SMALL = """
 name = "toy"
@@ -218,7 +219,7 @@ def test_simulate_prints_every_case_and_reuses_the_store(here: Path) -> None:
     arguments = ("simulate", "--platform", "toy.toml", "--collective", "gather", "--procs", "2,8", "--sizes", "64KiB")
     first = collwise(*arguments, "--json", cwd=here)
     assert first.returncode == 0, first.stderr
-    records = json.loads(first.stdout)
+    records = printed(first.stdout).rows
     assert {(r["algorithm"], r["procs"]) for r in records} == {
         (name, procs) for name in ("linear", "linear_sync", "binomial") for procs in (2, 8)
     }
@@ -241,9 +242,9 @@ def test_from_a_cluster_to_rules_step_by_step(here: Path) -> None:
     fitted = collwise("fit", "--platform", "toy.toml", "--procs", "4,8", "-o", "toy.parameters.toml", cwd=here)
     assert fitted.returncode == 0, fitted.stderr
     predict = ("predict", "--parameters", "toy.parameters.toml", "--collective", "bcast", "--procs", "2:8:+1", "--json")
-    predicted = json.loads(collwise(*predict, cwd=here).stdout)
-    assert predicted["procs"] == list(range(2, 9))
-    assert all(len(rows) == 7 and len(rows[0]) == 12 for rows in predicted["seconds"].values())
+    predicted = printed(collwise(*predict, cwd=here).stdout)
+    assert {row["procs"] for row in predicted.rows} == set(range(2, 9))
+    assert len(predicted.rows) == 7 * 12 * len({row["algorithm"] for row in predicted.rows})
     for collective in ("bcast", "gather"):
         selected = collwise(
             *("select", "--collective", collective, "--parameters", "toy.parameters.toml", "--for", "openmpi-4.1"),
@@ -264,7 +265,7 @@ def test_all_collectives_from_a_sweep_to_tables(here: Path) -> None:
     sweep += ("--segments", "8KiB")
     simulated = collwise(*sweep, "--json", cwd=here)
     assert simulated.returncode == 0, simulated.stderr
-    records = json.loads(simulated.stdout)
+    records = printed(simulated.stdout).rows
     runs = {
         (name, algorithm.name, procs)
         for name, entry in catalogue.collectives.items()
@@ -301,14 +302,14 @@ def test_compare_and_select_by_simulation_agree_on_the_best(here: Path) -> None:
     point = ("--platform", "toy.toml", "--collective", "bcast", "--procs", "8", "--sizes", "8KiB,256KiB", *segments)
     compared = collwise("compare", *point, "--figures", "figures", "--json", cwd=here)
     assert compared.returncode == 0, compared.stderr
-    rows = json.loads(compared.stdout)
+    rows = printed(compared.stdout).rows
     assert [row["message_bytes"] for row in rows] == [8192, 262144]
     for row in rows:
         assert row["best"]["seconds"] == min(row["simulated_seconds"].values())
         assert row["best"]["slowdown"] == 0
         assert row["model"]["slowdown"] >= 0
-    selected = json.loads(collwise("select", "--by", "simulated", *point, "--json", cwd=here).stdout)
-    chosen = [entry["algorithm"] for entry in selected[0]["rules"]["8"]]
+    selected = printed(collwise("select", "--by", "simulated", *point, "--json", cwd=here).stdout).rows
+    chosen = [row["algorithm"] for row in selected]
     best = [row["best"]["algorithm"] for row in rows]
     assert chosen == (best if best[0] != best[1] else best[:1])
     assert sorted(path.name for path in (here / "figures").iterdir()) == [
@@ -337,14 +338,14 @@ def test_selecting_for_every_process_count(here: Path, toy_parameters: str) -> N
     assert "platform 'toy' cannot hold P = 9" in too_many.stderr
     other = collwise(*select, "--platform", "grisou", cwd=here)
     assert "parameters of platform 'toy' with 1 per node, not of 'grisou' with 1" in other.stderr
-    by_default = json.loads(collwise(*select, *known, "--platform", "toy.toml", cwd=here).stdout)
-    asked = json.loads(collwise(*select, *known, "--procs", "2:8:+1", cwd=here).stdout)
+    by_default = printed(collwise(*select, *known, "--platform", "toy.toml", cwd=here).stdout).rows
+    asked = printed(collwise(*select, *known, "--procs", "2:8:+1", cwd=here).stdout).rows
     assert by_default == asked
-    starts = {entry["from_bytes"] for row in asked[0]["rules"].values() for entry in row}
+    starts = {row["from_bytes"] for row in asked}
     assert min(starts) == 8192
     assert starts - {8192, 2**20}
-    sampled = json.loads(collwise(*select, *known, "--procs", "2:8:+1", "--sampled", cwd=here).stdout)
-    assert {entry["from_bytes"] for row in sampled[0]["rules"].values() for entry in row} <= {8192, 2**20}
+    sampled = printed(collwise(*select, *known, "--procs", "2:8:+1", "--sampled", cwd=here).stdout).rows
+    assert {row["from_bytes"] for row in sampled} <= {8192, 2**20}
 
 
 def test_maps_of_decisions_and_slowdowns(here: Path, toy_parameters: str) -> None:
@@ -360,16 +361,17 @@ def test_maps_of_decisions_and_slowdowns(here: Path, toy_parameters: str) -> Non
         "toy-bcast-decisions.png",
         "toy-bcast-slowdowns.png",
     ]
-    document = json.loads(collwise("decision-map", *grid, *options, "--json", cwd=here).stdout)
-    methods = [(one["algorithm"], one["segment_bytes"]) for one in document["methods"]]
+    document = printed(collwise("decision-map", *grid, *options, "--json", cwd=here).stdout)
+    methods = [(one["algorithm"], one["segment_bytes"]) for one in document.facts["methods"]]
     assert ("chain", 0) in methods
     assert ("chain", 8192) in methods
     assert ("linear", 8192) not in methods
-    assert list(document["libraries"]) == [baseline().title]
-    for found in (*document["models"].values(), *document["libraries"].values()):
-        assert len(found["picks"]) == len(found["slowdown"]) == 2
-        worst = max(value for row in found["slowdown"] for value in row)
-        assert worst == found["summary"]["worst_slowdown"] >= found["summary"]["mean_slowdown"]
+    assert list(document.facts["libraries"]) == [baseline().title]
+    assert [(row["procs"], row["message_bytes"]) for row in document.rows][::3] == [(3, 1024), (4, 1024)]
+    for name, summary in (document.facts["models"] | document.facts["libraries"]).items():
+        worst = max(row["slowdowns"][name] for row in document.rows)
+        assert worst == summary["worst_slowdown"] >= summary["mean_slowdown"]
+        assert all((row["picks"][name] == row["best"]) <= (row["slowdowns"][name] == 0) for row in document.rows)
 
 
 def test_report_is_one_page_with_its_figures(here: Path) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
 import pytest
 
 from collwise.validation.library_defaults.baselines import baseline
+from tests.command_line import printed
 from tests.needs import needs
 from tests.studies.cli.model_commands import Capture, run
 
@@ -38,9 +38,9 @@ def here(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: C
 def test_predict_select_compare_and_map_read_the_file(here: Path, capsys: Capture) -> None:
     code, output, errors = run(f"predict --parameters {FILE} --collective allgather --procs 4,32 --json", capsys)
     assert code == 0, errors
-    predicted = json.loads(output)
-    assert predicted["model"] == "critical_path"
-    assert set(predicted["seconds"]) >= {"ring", "bruck", "linear"}
+    predicted = printed(output)
+    assert predicted.facts["model"] == "critical_path"
+    assert {row["algorithm"] for row in predicted.rows} >= {"ring", "bruck", "linear"}
     asked = f"--collective allgather --parameters {FILE}"
     code, output, errors = run(f"select {asked} --procs 4,8,16 --sizes 64,64KiB -o t.json", capsys)
     assert code == 0, errors
@@ -49,7 +49,7 @@ def test_predict_select_compare_and_map_read_the_file(here: Path, capsys: Captur
         f"compare --collective gather --parameters {FILE} --platform boba --procs 8 --sizes 64,64KiB --json", capsys
     )
     assert code == 0, errors
-    for row in json.loads(output):
+    for row in printed(output).rows:
         for name, seconds in row["simulated_seconds"].items():
             assert row["predicted_seconds"][name] == pytest.approx(seconds, rel=0.05), name
     code, output, errors = run(f"decision-map {asked} --platform boba --procs 8 --sizes 64,64KiB", capsys)
@@ -60,7 +60,7 @@ def test_predict_select_compare_and_map_read_the_file(here: Path, capsys: Captur
 def test_without_a_file_compare_fits_the_model_itself(here: Path, capsys: Capture) -> None:
     code, output, errors = run("compare --platform boba --collective gather --procs 8 --sizes 64KiB --json", capsys)
     assert code == 0, errors
-    (row,) = json.loads(output)
+    (row,) = printed(output).rows
     assert row["predicted_seconds"]["binomial"] == pytest.approx(row["simulated_seconds"]["binomial"], rel=0.01)
 
 
@@ -68,7 +68,7 @@ def test_evaluate_scores_it_where_no_formula_is(here: Path, capsys: Capture) -> 
     asked = "evaluate --platforms boba --collective reduce_scatter --models critical_path,loggp --procs 4,9"
     code, output, errors = run(f"{asked} --sizes 1KiB,64KiB --json", capsys)
     assert code == 0, errors
-    mine, other, library = json.loads(output)
+    mine, other, library = printed(output).rows
     assert mine["model"] == "critical_path"
     assert mine["mean_error"] < 0.05
     assert not mine["left_out"]

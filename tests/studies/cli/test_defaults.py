@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from collwise.models.hockney import Hockney
 from collwise.models.piecewise import PiecewiseLinear
 from collwise.validation.library_defaults import installed
 from collwise.validation.library_defaults.baselines import BASELINES
+from tests.command_line import printed
 from tests.needs import needs
 from tests.studies.cli.model_commands import Capture, run
 
@@ -47,7 +47,7 @@ def test_the_table_of_decisions(capsys: Capture) -> None:
     assert "combines algorithms within and between nodes" in error
     asked = "defaults --baseline openmpi-4.1 --collective alltoall,gather --procs 5 --sizes 64,256KiB --json"
     code, shown, _ = run(asked, capsys)
-    found = {(one["collective"], one["message_bytes"]): one for one in json.loads(shown)}
+    found = {(one["collective"], one["message_bytes"]): one for one in printed(shown).rows}
     assert found["alltoall", 64]["choice"]["fanout"] == 4
     assert found["gather", 2**18]["choice"]["segment_bytes"] == 2**18
     assert {one["baseline"] for one in found.values()} == {"openmpi-4.1"}
@@ -80,7 +80,7 @@ def test_every_collective_is_compared(collective: str, capsys: Capture) -> None:
     for name in ("openmpi-4.1", "mpich-4"):
         code, shown, error = run(f"compare {grid} --segments 0,8KiB --baseline {name} --json", capsys)
         assert code == 0, error
-        rows = json.loads(shown)
+        rows = printed(shown).rows
         assert len(rows) == (2 if collective == "barrier" else 4)
         for row in rows:
             expected = BASELINES[name].decide(collective, row["procs"], row["message_bytes"])

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from collwise.studies.cli.main import main
+from tests.command_line import printed
 from tests.needs import needs
 
 pytestmark = needs("smpi")
@@ -23,7 +23,7 @@ def run(
 
 
 def measurements(output: str) -> list[dict[str, object]]:
-    found: list[dict[str, object]] = json.loads(output)["measurements"]
+    found: list[dict[str, object]] = printed(output).rows
     return found
 
 
@@ -41,7 +41,7 @@ def test_side_by_side_takes_less_platform_time(tmp_path: Path, capsys: pytest.Ca
     _, parallel, _ = run("--kind one_to_two --processes all-triplets --json", tmp_path, capsys)
     _, serial, _ = run("--kind one_to_two --processes all-triplets --one-after-another --json", tmp_path, capsys)
     assert len(measurements(parallel)) == len(measurements(serial)) == 60
-    effort, more = json.loads(parallel)["effort"], json.loads(serial)["effort"]
+    effort, more = (printed(text).facts["effort"] for text in (parallel, serial))
     assert effort["measurements"] == more["measurements"] == 60
     assert effort["seconds"] == pytest.approx(more["seconds"] / 2, rel=1e-6)
 

@@ -13,6 +13,7 @@ from collwise.simulator.execution.interposed import LibraryOptions
 from collwise.studies.cli.main import main
 from collwise.validation.exports.pgmpi import parse_profile
 from collwise.validation.guidelines.guideline import GUIDELINES
+from tests.command_line import printed
 from tests.needs import each, needs
 
 Capture = pytest.CaptureFixture[str]
@@ -31,7 +32,8 @@ def test_a_selector_is_repaired_in_simulation(tmp_path: Path, capsys: Capture) -
         f"--platform gros --selector impi --collective gather,scatter --procs 4 --sizes 8,64,1KiB --store {tmp_path}/s"
     )
     run(f"guidelines {asked} --json -o {tmp_path}/out --csv {tmp_path}/all.csv --figures {tmp_path}/figures")
-    (found,) = json.loads(capsys.readouterr().out)
+    rows, facts = printed(capsys.readouterr().out)
+    (found,) = facts["libraries"]
     assert found["violations_before"]["pattern"] > 0
     assert found["violations_after"]["pattern"] == 0
     assert all(one["repaired"] for one in found["outcomes"] if one["guideline"] in GUIDELINES)
@@ -44,8 +46,8 @@ def test_a_selector_is_repaired_in_simulation(tmp_path: Path, capsys: Capture) -
         (one.function[4:].lower(), size) for one in profiles for size in (8, 64, 1024) if one.lookup(size)
     } == repaired
     with (tmp_path / "all.csv").open() as file:
-        rows = list(csv.DictReader(file))
-    assert len(rows) == len(found["comparisons"])
+        compared = list(csv.DictReader(file))
+    assert len(compared) == len(rows)
     assert [path.name for path in (tmp_path / "figures").iterdir()] == ["guidelines-gros-impi-4.png"]
 
 
@@ -64,7 +66,7 @@ def test_a_selector_that_fails_does_not_hide_the_others(tmp_path: Path, capsys: 
     """SMPI's broadcast for Intel MPI fails on 8 processes, with which the program itself reads its cases."""
     run(f"guidelines --platform gros --collective scan --procs 8 --sizes 8 --json --store {tmp_path}/s", 1)
     shown = capsys.readouterr()
-    assert [one["library"].split()[1] for one in json.loads(shown.out)] == ["ompi", "mpich", "mvapich2"]
+    assert [one["library"].split()[1] for one in printed(shown.out).facts["libraries"]] == ["ompi", "mpich", "mvapich2"]
     assert "SMPI's impi (Intel MPI): no call has a time" in shown.err
 
 
@@ -73,9 +75,10 @@ def test_a_real_library(library: str, tmp_path: Path, capsys: Capture) -> None:
     """Times of two launches prove nothing about violations, but everything runs, libcollwise included."""
     asked = f"--library {library} --collective gather --procs 2 --sizes 8 --launches 2 --repetitions 3"
     run(f"guidelines {asked} --rule share --share 0 --json --store {tmp_path}/s")
-    (found,) = json.loads(capsys.readouterr().out)
-    assert {one["guideline"] for one in found["comparisons"]} == {"GL11", "GL12", "GL13"}
-    assert all(one["seconds"] > 0 for one in found["comparisons"])
+    rows, facts = printed(capsys.readouterr().out)
+    (found,) = facts["libraries"]
+    assert {one["guideline"] for one in rows} == {"GL11", "GL12", "GL13"}
+    assert all(one["seconds"] > 0 for one in rows)
     if found["violations_before"]["pattern"]:
         assert "gather 2 2 8 gl1" in found["rules"]
 
@@ -88,9 +91,9 @@ def test_a_decision_table_is_checked(tmp_path: Path, capsys: Capture) -> None:
     table = {"format": "collwise decisions 3", "collective": "allreduce", "platform": "gros", "processes_per_node": 1}
     decisions.write_text(json.dumps([{**table, "made_by": "hand", "rules": {"8": [entry]}}]))
     run(f"guidelines --platform gros --table {decisions} --sizes 64KiB --json --store {tmp_path}/s")
-    found = json.loads(capsys.readouterr().out)
-    assert {one["guideline"] for one in found["combinations"]} <= {"GL5", "GL6", "GL7"}
-    best = min(found["combinations"], key=lambda one: one["parts_seconds"])
+    found = printed(capsys.readouterr().out)
+    assert {one["guideline"] for one in found.rows} <= {"GL5", "GL6", "GL7"}
+    best = min(found.rows, key=lambda one: one["parts_seconds"])
     assert best["parts_seconds"] < 0.99 * best["seconds"]
     assert [part["collective"] for part in best["parts"]] == [
         part.collective for part in GUIDELINES[best["guideline"]].parts

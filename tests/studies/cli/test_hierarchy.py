@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from collwise.studies.cli.main import main
+from tests.command_line import printed
 from tests.needs import needs
 
 PLACE = ("--platform", "stampede2", "--nodes", "4", "--ppn", "2")
@@ -37,7 +37,7 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 def test_tasks(in_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     drawn = ("--draw-trend", "trend.png", "--draw-overlap", "overlap.svg")
     run("tasks", *SMALL, "--collective", "bcast", "--json", *drawn)
-    studies = json.loads(capsys.readouterr().out)
+    studies = printed(capsys.readouterr().out).rows
     assert [one["algorithm"] for one in studies] == ["tasks_chain", "tasks_binary", "tasks_binomial"]
     for one in studies:
         assert one["tasks"][:2] == ["ib(0)", "sbib(1)"]
@@ -57,10 +57,10 @@ def test_tasks(in_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_model(in_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run("model", *SMALL, *GRID, "--collective", "allreduce", "--json", "--draw", "model.png")
-    document = json.loads(capsys.readouterr().out)
-    assert document["median_error"] < 0.1
-    assert document["model_machine_seconds"] > 0
-    for one in document["configurations"]:
+    document = printed(capsys.readouterr().out)
+    assert document.facts["median_error"] < 0.1
+    assert document.facts["model_machine_seconds"] > 0
+    for one in document.rows:
         if one["message_bytes"] <= 2 * one["segment_bytes"]:
             assert one["modelled_seconds"] == pytest.approx(one["measured_seconds"])
     assert (in_folder / "model.png").stat().st_size > 1000
@@ -72,18 +72,18 @@ def test_a_third_level(capsys: pytest.CaptureFixture[str]) -> None:
     """By socket there are other tasks; the model is as near, and the search may choose it."""
     place = (*SMALL[:5], "8", *SMALL[6:], "--within")
     run("tasks", *place, "by-socket", "--collective", "allreduce", "--algorithms", "chain", "--json")
-    [study] = json.loads(capsys.readouterr().out)
+    [study] = printed(capsys.readouterr().out).rows
     assert study["tasks"][:4] == ["sr(0)", "nrsr(1)", "irnrsr(2)", "ibirnrsr(3)"]
     assert len(study["tasks"]) == 13
     assert -0.01 <= study["overlap"] <= 1.01
     run("tasks", *place, "by-socket", "--algorithms", "chain", "--json")
-    [study] = json.loads(capsys.readouterr().out)
+    [study] = printed(capsys.readouterr().out).rows
     assert list(study["alone_and_at_once"])[1:3] == ["nb(0)", "nb(0) and ib(1) at once"]
     run("model", *place, "by-socket", *GRID, "--collective", "bcast", "--json")
-    assert json.loads(capsys.readouterr().out)["median_error"] < 0.1
+    assert printed(capsys.readouterr().out).facts["median_error"] < 0.1
     both = ("point-to-point,by-socket", *GRID, "--collective", "allreduce", "--search", "exhaustive", "--json")
     run("tune", *place, *both, "--table", "allreduce.table")
-    [document] = json.loads(capsys.readouterr().out)
+    [document] = printed(capsys.readouterr().out).rows
     assert document["searches"][0]["benchmarks"] == 2 * 10
     assert "by socket" in {one["smod"] for one in document["decisions"]["exhaustive"]}
     assert "within=3" in Path("allreduce.table").read_text()
@@ -101,7 +101,7 @@ def test_tune_and_what_it_writes(in_folder: Path, capsys: pytest.CaptureFixture[
     written = ("-o", "bcast.json", "--table", "bcast.table", "--han-rules", "han.rules")
     drawn = ("--draw", "quality.png", "--draw-costs", "costs.png")
     run("tune", *SMALL, *GRID, *searches, *written, *drawn, "--json")
-    [document] = json.loads(capsys.readouterr().out)
+    [document] = printed(capsys.readouterr().out).rows
     assert [one["search"] for one in document["searches"]] == searches[1].split(",")
     assert document["searches"][0]["cost"] == 1
     assert not document["exhaustive_is_estimate"]
@@ -132,7 +132,7 @@ def test_tune_resumes(capsys: pytest.CaptureFixture[str]) -> None:
 @needs("smpi")
 def test_predict_keeps_to_its_budget(capsys: pytest.CaptureFixture[str]) -> None:
     run("tune", *PLACE, *GRID, "--search", "exhaustive,predict", "--budget", "20", "--json")
-    [document] = json.loads(capsys.readouterr().out)
+    [document] = printed(capsys.readouterr().out).rows
     [exhaustive, predict] = document["searches"]
     assert exhaustive["benchmarks"] > predict["benchmarks"] > 0
     assert predict["cost"] <= 0.25

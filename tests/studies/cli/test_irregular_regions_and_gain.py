@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,6 +12,7 @@ from collwise.studies.cli.target_options import TargetOptions, target_from
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.decision_table import DecisionTable, decisions_document
 from collwise.validation.testbed.bed import Bed, Shape
+from tests.command_line import Printed, printed
 from tests.needs import needs
 from tests.simulator.execution.stand_ins import BLIND_SHELL, OARSH, SRUN, stand_in
 
@@ -35,10 +35,10 @@ def problem(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return errors
 
 
-def made(capsys: pytest.CaptureFixture[str], arguments: Sequence[str]) -> Any:
+def made(capsys: pytest.CaptureFixture[str], arguments: Sequence[str]) -> Printed:
     code, output, errors = ended(capsys, arguments)
     assert code == 0, errors
-    return json.loads(output)
+    return printed(output)
 
 
 def launchers(store: Path) -> set[str]:
@@ -116,7 +116,7 @@ def test_gain_on_hosts(
     target = ["--hosts", "far1:2", "--remote-shell", "far-shell", "--reach", "900"]
     more = ["--mpirun-args", "--mca mpi_yield_when_idle 1"]
     document = made(capsys, [*GAIN.format(file=decisions).split(), "--no-check", *target, *more])
-    (row,) = document["rows"]
+    (row,) = document.rows
     assert row["procs"] == 2
     assert all(row[way]["seconds"] > 0 for way in ("default", "rules", "libcollwise"))
     assert "far1" in log.read_text()
@@ -138,8 +138,8 @@ def test_gain_within_a_slurm_job(
     for name in ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"):  # of the mpirun behind the stand-in
         monkeypatch.setenv(name, "1")
     document = made(capsys, [*GAIN.format(file=decisions).split(), "--launcher", "srun", "--reach", "900"])
-    assert len(document["rows"]) == 1
-    assert "accepted the rules" in document["checks"][0]
+    assert len(document.rows) == 1
+    assert "accepted the rules" in document.facts["checks"][0]
     assert launchers(tmp_path / "s.sqlite") == {"srun"}
 
 
@@ -165,7 +165,7 @@ def test_regions_on_hosts(capsys: pytest.CaptureFixture[str], tmp_path: Path, mo
     monkeypatch.chdir(tmp_path)
     log = stand_in(tmp_path, "far-shell", OARSH, monkeypatch)
     target = ["--hosts", "far1", "--ppn", "3", "--remote-shell", "far-shell", "--reach", "900"]
-    (found,) = made(capsys, [*REGIONS.split(), *target])
+    (found,) = made(capsys, [*REGIONS.split(), *target]).rows
     assert (found["procs"], found["variant"]) == (3, "")
     assert all(series["counts"] == {} for series in found["series"]), "nothing was counted, which is not 0"
     assert "far1" in log.read_text()

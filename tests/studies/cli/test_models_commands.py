@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import product
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,6 +13,7 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.models.parameter_file import FittedParameters
 from collwise.models.registry import MODEL_NAMES
 from collwise.platforms import description
+from tests.command_line import Printed, printed
 from tests.models.parameter_examples import fitted
 from tests.needs import needs
 from tests.studies.cli.model_commands import Capture, prepared, run
@@ -22,11 +23,10 @@ pytestmark = needs("smpi")
 HERE = Path(description.__file__).parent
 
 
-def document_of(arguments: str, capsys: Capture) -> dict[str, Any]:
+def document_of(arguments: str, capsys: Capture) -> Printed:
     code, output, errors = run(f"{arguments} --json", capsys)
     assert code == 0, errors
-    found: dict[str, Any] = json.loads(output)
-    return found
+    return printed(output)
 
 
 @pytest.fixture
@@ -50,15 +50,15 @@ def test_every_family_is_fitted_and_predicts(model: str, here: Path, capsys: Cap
     expected = {"logp": 53.01e-6}.get(model, 53e-6 + 4096e-8)
     asked = f"{PREDICT} results/exact.{model}.parameters.toml --pair 0,1 --sizes 4KiB"
     predicted = document_of(asked, capsys)
-    assert predicted["model"] == model
-    assert predicted["seconds"] == [pytest.approx(expected, rel=0.01)]
+    assert predicted.facts["model"] == model
+    assert [row["seconds"] for row in predicted.rows] == [pytest.approx(expected, rel=0.01)]
 
 
 def test_a_fit_as_json_is_what_the_file_holds(here: Path, capsys: Capture) -> None:
-    printed = document_of(f"{FIT} hockney --procedure two-sizes --procs 2 -o h.toml", capsys)
-    assert printed.pop("file") == "h.toml"
-    assert printed == FittedParameters.load(here / "h.toml").as_document()
-    assert printed["effort"] == {"measurements": 2, "seconds": pytest.approx(2 * (106e-6 + 655.36e-6), rel=0.01)}
+    [found] = document_of(f"{FIT} hockney --procedure two-sizes --procs 2 -o h.toml", capsys).rows
+    assert found.pop("file") == "h.toml"
+    assert found == FittedParameters.load(here / "h.toml").as_document()
+    assert found["effort"] == {"measurements": 2, "seconds": pytest.approx(2 * (106e-6 + 655.36e-6), rel=0.01)}
 
 
 def test_lmo_on_the_heterogeneous_cluster(here: Path, capsys: Capture) -> None:
@@ -79,7 +79,7 @@ def test_homogeneous_parameters_of_a_heterogeneous_cluster(here: Path, capsys: C
     one = document_of(
         "fit --model hockney --procedure two-sizes --homogeneous --platform exact-heterogeneous -o b.toml", capsys
     )
-    assert each["procs"] == one["procs"] == 16
+    assert each.rows[0]["procs"] == one.rows[0]["procs"] == 16
     assert isinstance(FittedParameters.load(here / "b.toml").parameters.alpha_seconds, float)
     assert FittedParameters.load(here / "a.toml").parameters.heterogeneous
 
@@ -103,13 +103,13 @@ def test_predictions_as_json_and_as_a_table(here: Path, capsys: Capture) -> None
     asked = (
         f"{PREDICT} hockney.toml --collective alltoall --algorithms linear,pairwise --procs 2,4,8 --sizes 1KiB,64KiB"
     )
-    printed = document_of(asked, capsys)
-    assert (printed["model"], printed["procs"], printed["message_bytes"]) == ("hockney", [2, 4, 8], [1024, 65536])
-    for name in ("linear", "pairwise"):
+    found = document_of(asked, capsys)
+    assert found.facts["model"] == "hockney"
+    points = {(row["algorithm"], row["procs"], row["message_bytes"]) for row in found.rows}
+    assert points == set(product(("linear", "pairwise"), (2, 4, 8), (1024, 65536)))
+    for row in found.rows:
         # P - 1 messages one after another, and P - 1 rounds.
-        expected = [[(p - 1) * (5e-5 + 1e-8 * m) for m in (1024, 65536)] for p in (2, 4, 8)]
-        for row, wanted in zip(printed["seconds"][name], expected, strict=True):
-            assert row == pytest.approx(wanted)
+        assert row["seconds"] == pytest.approx((row["procs"] - 1) * (5e-5 + 1e-8 * row["message_bytes"]))
     _, output, _ = run(asked, capsys)
     assert "alltoall on gros, predicted by" in output
     assert "12 predictions in" in output
@@ -118,12 +118,13 @@ def test_predictions_as_json_and_as_a_table(here: Path, capsys: Capture) -> None
 def test_each_pair_has_its_own_time(here: Path, capsys: Capture) -> None:
     found = {}
     for pair in ("0,1", "1,0", "2,1"):
-        found[pair] = document_of(f"{PREDICT} hockney-of-pairs.toml --pair {pair} --sizes 1", capsys)["seconds"]
-    assert found["0,1"] == [pytest.approx(11 * 5.001e-5)]
-    assert found["1,0"] == [pytest.approx(2 * 5.001e-5)]
-    assert found["2,1"] == [pytest.approx(13 * 5.001e-5)]
+        [found[pair]] = document_of(f"{PREDICT} hockney-of-pairs.toml --pair {pair} --sizes 1", capsys).rows
+    assert found["0,1"]["seconds"] == pytest.approx(11 * 5.001e-5)
+    assert found["1,0"]["seconds"] == pytest.approx(2 * 5.001e-5)
+    assert found["2,1"]["seconds"] == pytest.approx(13 * 5.001e-5)
     # Of equal nodes, any two will do.
-    assert document_of(f"{PREDICT} hockney.toml --pair 7,9 --sizes 1", capsys)["seconds"] == [pytest.approx(5.001e-5)]
+    [row] = document_of(f"{PREDICT} hockney.toml --pair 7,9 --sizes 1", capsys).rows
+    assert row["seconds"] == pytest.approx(5.001e-5)
 
 
 def test_times_without_a_prediction_are_counted(here: Path, capsys: Capture) -> None:
@@ -131,7 +132,11 @@ def test_times_without_a_prediction_are_counted(here: Path, capsys: Capture) -> 
     code, output, errors = run(asked, capsys)
     assert code == 0
     assert "collwise: 1 times are not deterministic, or beyond what was fitted" in errors
-    assert json.loads(run(f"{asked} --json", capsys)[1])["seconds"]["linear"][0][1] is None
+    times = {
+        row["message_bytes"]: row["seconds"] for row in document_of(asked, capsys).rows if row["algorithm"] == "linear"
+    }
+    assert times[4096] is None
+    assert times[1024] > 0
     assert re.search(r"4 KiB │ +- │", output)
 
 
@@ -177,7 +182,7 @@ def test_scores_are_printed_with_the_best_model(here: Path, capsys: Capture) -> 
             rf"exact, {collective}: the picks of (hockney|lmo) have the least slowdown, .* at worst", output
         )
         assert re.search(rf"exact, {collective}: no model here has a formula for .*linear_", output)
-    scores = json.loads(run(f"{asked} --json", capsys)[1])
+    scores = printed(run(f"{asked} --json", capsys)[1]).rows
     scores = [one for one in scores if not one["model"].startswith("Open MPI")]  # the baseline
     assert [(one["collective"], one["model"]) for one in scores] == [
         (collective, model) for collective in ("scatter", "gather") for model in ("hockney", "lmo")
@@ -215,7 +220,7 @@ def test_recovery_fails_where_a_parameter_is_off(here: Path, capsys: Capture) ->
 
 
 def test_every_model_is_listed(here: Path, capsys: Capture) -> None:
-    found = document_of("models", capsys)["models"]
+    found = document_of("models", capsys).rows
     assert [one["name"] for one in found] == list(MODEL_NAMES)
     assert all(one["what"] and one["paper"] and one["procedures"] for one in found)
     code, output, _ = run("models", capsys)
@@ -226,7 +231,7 @@ def test_every_model_is_listed(here: Path, capsys: Capture) -> None:
 
 
 def test_coverage_names_every_model_and_algorithm(here: Path, capsys: Capture) -> None:
-    rows = document_of("models --collective all", capsys)["coverage"]
+    rows = document_of("models --collective all", capsys).rows
     known = [(one.collective, one.name) for one in Catalogue.load().algorithms() if not one.guideline]
     assert [(row["collective"], row["algorithm"]) for row in rows] == known
     formulas = {(row["collective"], row["algorithm"]): row["formulas"] for row in rows}

@@ -9,6 +9,7 @@ import pytest
 
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.decision_table import DecisionTable, Evidence, decisions_document
+from tests.command_line import printed
 from tests.studies.cli.model_commands import Capture, run
 
 CALL = {
@@ -44,14 +45,16 @@ def test_a_report_alone(capsys: Capture) -> None:
 
 def test_expected_savings_on_a_platform(capsys: Capture) -> None:
     asked = "profile --report before.json --platform gros --baseline openmpi-4.1 --store s.sqlite"
-    found = json.loads(run(f"{asked} --json --rules rules.txt", capsys)[1])
-    first, second, third = found["rows"]
+    found = printed(run(f"{asked} --json --rules rules.txt", capsys)[1])
+    first, second, third = found.rows
     assert first["saving_seconds"] == pytest.approx(0.4 * (1 - first["tuned_seconds"] / first["default_seconds"]))
     assert first["saving_seconds"] > 0.05
     assert first["share"] == pytest.approx(0.2)
     assert (third["collective"], third["saving_seconds"]) == ("iallreduce", None)
-    assert found["saving_seconds"] == pytest.approx(first["saving_seconds"] + second["saving_seconds"] / 4)
-    assert found["left_out"] == ["7 calls of iallreduce on 4 processes: non-blocking, which libcollwise passes on"]
+    assert found.facts["saving_seconds"] == pytest.approx(first["saving_seconds"] + second["saving_seconds"] / 4)
+    assert found.facts["left_out"] == [
+        "7 calls of iallreduce on 4 processes: non-blocking, which libcollwise passes on"
+    ]
     rules = [line for line in Path("rules.txt").read_text().splitlines() if line.startswith("bcast")]
     tuned = first["tuned"].split(",")[0]
     assert [line.split()[:5] for line in rules] == [
@@ -81,7 +84,7 @@ def test_what_a_later_run_saved(capsys: Capture) -> None:
     ran = {key: value for key, value in CALL.items() if key != "mpis_own"} | {"algorithm": "chain", "seconds": 0.1}
     write("after.json", ran, PART | {"seconds": 0.12})
     asked = "profile --report before.json --after after.json"
-    rows = {row["collective"]: row for row in json.loads(run(f"{asked} --json", capsys)[1])["rows"]}
+    rows = {row["collective"]: row for row in printed(run(f"{asked} --json", capsys)[1]).rows}
     assert rows["bcast"]["ran"] == "chain"
     assert rows["bcast"]["achieved_seconds"] == pytest.approx(0.3)
     assert rows["allreduce"]["achieved_seconds"] == pytest.approx(-0.02)
@@ -93,7 +96,7 @@ def test_what_a_later_run_saved(capsys: Capture) -> None:
 
 def test_a_json_report_is_an_application(capsys: Capture) -> None:
     asked = "whatif --platform gros --application before.json --change bandwidth=x2 --baseline openmpi-4.1 --json"
-    lines = json.loads(run(asked, capsys)[1])["lines"]
+    lines = printed(run(asked, capsys)[1]).rows
     assert [(line["collective"], line["message_bytes"]) for line in lines] == [("bcast", 1048576), ("allreduce", 8)]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +12,7 @@ from collwise.models.hockney import Hockney
 from collwise.models.parameter_file import FittedParameters
 from collwise.platforms import load
 from collwise.platforms.truth import point_to_point
+from tests.command_line import printed
 from tests.needs import needs
 
 PLATFORM = load("hcl16")
@@ -38,7 +38,7 @@ def test_table_json_and_file(tmp_path: Path, parameters: Path) -> None:
     model = ("--model", "hockney_heterogeneous", "--common")
     done = collwise(tmp_path, *asked, *model, "-o", "hosts", "--json")
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)["mappings"]
+    found = printed(done.stdout).rows
     assert [row["message_bytes"] for row in found] == [1024, 16384]
     assert found[0]["hosts"] == found[1]["hosts"] == (tmp_path / "hosts").read_text().split("\n")[:-1]
     assert found[0]["hosts"] == [PLATFORM.hosts[node] for node in found[0]["mapping"]]

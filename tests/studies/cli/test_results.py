@@ -13,6 +13,7 @@ import collwise
 from collwise.simulator.store import Store
 from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.studies.cli.main import main
+from tests.command_line import printed
 from tests.needs import needs
 
 MEASURED = Configuration("measured", "bed", "Open MPI 4.1.4", (("launch", "2"), ("timing", "maximum")))
@@ -47,14 +48,14 @@ def test_configurations_are_listed(store: Path, capsys: pytest.CaptureFixture[st
     assert code == 0
     for word in (MEASURED.key[:12], SIMULATED.key[:12], "bcast, gather", "Open MPI 4.1.4"):
         assert word in out
-    first, second = json.loads(run(capsys, "list", "--store", str(store), "--json")[1])
+    first, second = printed(run(capsys, "list", "--store", str(store), "--json")[1]).rows
     assert (first["rows"], first["failed"], first["details"]) == (3, 1, {"launch": "2", "timing": "maximum"})
     assert (second["platform"], second["source"]) == ("gros", "simulated")
 
 
 def test_rows_are_shown_with_filters(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def shown(*words: str) -> list[dict[str, object]]:
-        found: list[dict[str, object]] = json.loads(run(capsys, "show", "--store", str(store), "--json", *words)[1])
+        found: list[dict[str, object]] = printed(run(capsys, "show", "--store", str(store), "--json", *words)[1]).rows
         return found
 
     assert len(shown()) == 4

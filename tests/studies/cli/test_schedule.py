@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
+from tests.command_line import printed
 from tests.studies.cli.model_commands import Capture, run
 
 ASKED = "schedule --platform gros --collective reduce --algorithm binomial --procs 8 --size 64KiB"
@@ -26,10 +26,10 @@ def test_messages_rounds_path_and_picture(capsys: Capture) -> None:
     assert Path("reduce.png").stat().st_size > 10_000
 
     code, shown, _ = run(f"{ASKED} --json", capsys)
-    found = json.loads(shown)
     assert code == 0
+    rows, found = printed(shown)
     assert (found["messages"], found["bytes"], found["rounds"]) == (56, 7 * 2**16, 3)
-    parts = {row["part"]: row for row in found["critical_path"]}
+    parts = {row["part"]: row for row in rows}
     assert sum(row["seconds"] for row in parts.values()) == pytest.approx(found["seconds"])
     assert parts["latency"]["count"] == 3
 
@@ -105,7 +105,7 @@ def test_a_selection_by_the_schedule_engine_needs_no_simulator(capsys: Capture) 
     assert code == 0
     best = min(
         (row["seconds"], row["algorithm"])
-        for row in json.loads(shown)
+        for row in printed(shown).rows
         if (row["procs"], row["message_bytes"]) == (8, 2**20)
     )
     code, shown, error = run(f"select {swept} --by simulated --json", capsys)
@@ -116,11 +116,13 @@ def test_a_selection_by_the_schedule_engine_needs_no_simulator(capsys: Capture) 
 def test_ranks_are_placed_as_asked(tmp_path: Path, capsys: Capture) -> None:
     """Of a ring over two nodes, blocks send most messages within a node, cyclic placement none."""
     asked = "schedule --platform stampede2 --collective allgather --algorithm ring --procs 96 --size 64KiB --json"
-    block, cyclic = (json.loads(run(f"{asked} --placement {how}", capsys)[1])["seconds"] for how in ("block", "cyclic"))
+    block, cyclic = (
+        printed(run(f"{asked} --placement {how}", capsys)[1]).facts["seconds"] for how in ("block", "cyclic")
+    )
     assert cyclic > 2 * block
     file = tmp_path / "ranks.txt"
     file.write_text("".join(f"stampede2-{1 + rank // 48}\n" for rank in range(96)))
-    assert json.loads(run(f"{asked} --placement {file}", capsys)[1])["seconds"] == block
+    assert printed(run(f"{asked} --placement {file}", capsys)[1]).facts["seconds"] == block
     code, _, error = run(f"{asked} --placement cycles", capsys)
     assert code == 2
     assert error.count("\n") == 1

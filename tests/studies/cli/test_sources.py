@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +12,7 @@ from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.studies.cli.main import main
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.sources import median_difference, side_by_side, slowdowns_of
+from tests.command_line import printed
 from tests.needs import needs
 
 GRID = CaseGrid("gather", (4,), (1024, 2048), 1, (0,), ("linear", "binomial"))
@@ -67,7 +67,7 @@ def test_measured_times_judge_simulated_choices(store: Path, capsys: pytest.Capt
     assert code == 0
     for said in ("judged by measured times", "choices by simulated times", "in the median"):
         assert said in out
-    rows = json.loads(run(capsys, store, *words, "--json")[1])
+    rows = printed(run(capsys, store, *words, "--json")[1]).rows
     assert [(row["procs"], row["message_bytes"]) for row in rows] == [(4, 65536), (4, 131072)]
     assert {row["measured"]["algorithm"] for row in rows} == {"linear"}
     assert all(row["measured"]["slowdown"] == 0 for row in rows)

@@ -18,8 +18,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
-from collwise.simulator.execution.installations import REPOSITORY
+from collwise.common.folders import SOURCES
 from collwise.studies.cli.main import main
 
 
@@ -44,7 +45,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     monkeypatch.setattr(subprocess, "run", run)
     monkeypatch.setattr(os, "execve", start)
-    monkeypatch.chdir(REPOSITORY)  # studio changes to another folder
+    monkeypatch.chdir(SOURCES)  # studio changes to another folder
     return found
 
 
@@ -65,8 +66,10 @@ def test_jupyterlab_is_installed_and_collwise_is_not_installed_again(calls: list
     with pytest.raises(Started):
         main(["studio"])
     install = calls[0]
-    extra = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["optional-dependencies"]["studio"]
-    assert install[install.index("install") + 1 :] == ["--quiet", "--disable-pip-version-check", *extra]
+    extra = tomllib.loads((SOURCES / "pyproject.toml").read_text())["project"]["optional-dependencies"]["studio"]
+    quiet, no_check, *wanted = install[install.index("install") + 1 :]
+    assert (quiet, no_check) == ("--quiet", "--disable-pip-version-check")
+    assert {*map(Requirement, wanted)} == {*map(Requirement, extra)}
 
 
 @pytest.mark.parametrize("user", [0, 1000])
@@ -83,7 +86,26 @@ def test_jupyterlab_listens_where_studio_says(
     )
     assert {"--ip=127.0.0.1", f"--port={port}", "--no-browser"} < set(command)
     assert ("--allow-root" in command) == (user == 0)
-    assert Path.cwd() == REPOSITORY / "studies"
+    assert Path.cwd() == SOURCES / "studies"
+
+
+def test_notebooks_use_the_store_of_the_folder_or_project_that_studio_is_called_in(
+    calls: list[list[str]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    homes = []
+
+    def start(program: str, command: list[str], environment: dict[str, str]) -> None:
+        homes.append(Path(environment["COLLWISE_HOME"]))
+        raise Started
+
+    monkeypatch.setattr(os, "execve", start)
+    (tmp_path / "project/below").mkdir(parents=True)
+    (tmp_path / "project/collwise.toml").touch()
+    for folder in ("", "project/below"):
+        monkeypatch.chdir(tmp_path / folder)
+        with pytest.raises(Started):
+            main(["studio"])
+    assert homes == [tmp_path, tmp_path / "project"]
 
 
 def test_a_taken_port_is_one_line_and_nothing_starts(
@@ -127,7 +149,7 @@ def test_jupyterlab_starts_and_other_commands_work_after_it(tmp_path: Path) -> N
     """In a checkout of its own, since JupyterLab stays in the environment that it was installed in."""
     clone = tmp_path / "a clone"
     left_out = shutil.ignore_patterns(".git", ".venv", "build", "results", "__pycache__", "CMakeLists.txt")
-    shutil.copytree(REPOSITORY, clone, ignore=left_out)
+    shutil.copytree(SOURCES, clone, ignore=left_out)
     environment = os.environ | {"COLLWISE_NO_INSTALL": "1", "JUPYTER_CONFIG_DIR": str(tmp_path)}
     command = [clone / "collwise", "studio", "--no-browser", "--port", str(free_port())]
     with (tmp_path / "log").open("w") as log:
@@ -148,7 +170,7 @@ def test_jupyterlab_starts_and_other_commands_work_after_it(tmp_path: Path) -> N
     finally:
         os.killpg(server.pid, signal.SIGKILL)
         server.wait()
-    where = "from collwise.simulator.execution import installations; print(installations.REPOSITORY)"
+    where = "from collwise.common import folders; print(folders.SOURCES)"
     python = clone / ".venv/bin/python"
     found = subprocess.run([python, "-P", "-c", where], capture_output=True, text=True, check=True)
     assert found.stdout == f"{clone}\n"

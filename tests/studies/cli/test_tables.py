@@ -106,17 +106,15 @@ COMMANDS = {
 }
 
 
-@pytest.mark.parametrize("columns", [60, 80, 100])
 @pytest.mark.parametrize("command", COMMANDS)
-def test_commands_show_the_same_numbers_at_any_width(command: str, columns: int, tmp_path: Path) -> None:
-    arguments = COMMANDS[command]
-    wide = printed(arguments, None, tmp_path)
-    narrow = printed(arguments, columns, tmp_path)
-    assert all(len(line) <= columns for line in narrow.splitlines() if line.startswith(("│", "┃")))
+def test_commands_show_the_same_numbers_at_any_width(command: str, tmp_path: Path) -> None:
     numbers = r"(?<![\w.-])[0-9.]+(?: (?:us|ms|s|KiB|MiB|Gbit/s)\b| %)?(?![\w-])"
-    told = [line for line in wide.splitlines() if line.startswith("│")]
-    missing = {one for line in told for one in re.findall(numbers, line)} - set(re.findall(numbers, narrow))
-    assert not missing
+    wide = printed(COMMANDS[command], None, tmp_path)
+    told = {one for line in wide.splitlines() if line.startswith("│") for one in re.findall(numbers, line)}
+    for columns in (60, 80, 100):
+        narrow = printed(COMMANDS[command], columns, tmp_path)
+        assert all(len(line) <= columns for line in narrow.splitlines() if line.startswith(("│", "┃")))
+        assert told <= set(re.findall(numbers, narrow)), columns
 
 
 def test_numbers_are_aligned_right_and_names_left() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ import pytest
 
 from collwise.studies.cli.main import main
 from collwise.validation.testbed import bed as beds
+from tests.command_line import printed
 from tests.needs import need
 
 
@@ -52,10 +52,10 @@ def test_bad_input(capsys: pytest.CaptureFixture[str], words: list[str], named: 
 def test_from_up_to_down(capsys: pytest.CaptureFixture[str], name: str) -> None:
     code, output, _ = call(capsys, "up", "--name", name, "--nodes", "2", "--rate", "50Mbit", "--json")
     assert code == 0
-    assert json.loads(output)["shape"]["bits_per_second"] == 5e7
+    assert printed(output).rows[0]["shape"]["bits_per_second"] == 5e7
     code, output, _ = call(capsys, "status", "--name", name, "--json")
     assert code == 0
-    assert [(bed["name"], bed["processes"]) for bed in json.loads(output)] == [(name, 0)]
+    assert [(bed["name"], bed["processes"]) for bed in printed(output).rows] == [(name, 0)]
     assert call(capsys, "run", "--name", name, "--procs", "1", "--", "sh", "-c", "echo here")[:2] == (0, "here\n")
     assert call(capsys, "run", "--name", name, "--", "sh", "-c", "exit 3")[0] == 1
     assert call(capsys, "down", "--name", name)[:2] == (0, "3 namespaces removed\n")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 from collwise.common.errors import warn
 from collwise.models.lmo import Thresholds
 from collwise.validation.selection.thresholds import with_bounds
+from tests.command_line import printed
 from tests.needs import needs
 
 KNOWN = Thresholds(65536, 5120, 60000)
@@ -61,7 +61,7 @@ def simulated(folder: Path, *arguments: str) -> tuple[dict[tuple[str, int], dict
     sizes = ("--collective", "gather", "--algorithms", "linear,lmo", "--sizes", "4KiB,6KiB,128KiB", "--json")
     done = subprocess.run([*command, *sizes, *arguments], cwd=folder, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr
-    return {(r["algorithm"], r["message_bytes"]): r for r in json.loads(done.stdout)}, done.stderr
+    return {(r["algorithm"], r["message_bytes"]): r for r in printed(done.stdout).rows}, done.stderr
 
 
 @needs("smpi")

@@ -11,6 +11,7 @@ from collwise.common.errors import warn
 from collwise.platforms import load
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.decision_table import DecisionTable, decisions_document
+from tests.command_line import printed
 from tests.needs import needs
 from tests.studies.cli.model_commands import Capture, run
 
@@ -43,11 +44,11 @@ def test_choices_times_kept_rules_and_limits(capsys: Capture) -> None:
 
 def test_json(capsys: Capture) -> None:
     code, shown, _ = run(f"{ASKED} --change bandwidth=x0.5 --change latency=x2 --json", capsys)
-    found = json.loads(shown)
     assert code == 0
-    assert found["changes"] == [{"name": "bandwidth", "value": "x0.5"}, {"name": "latency", "value": "x2"}]
-    assert len(found["points"]) == 4
-    for point in found["points"]:
+    rows, facts = printed(shown)
+    assert facts["changes"] == [{"name": "bandwidth", "value": "x0.5"}, {"name": "latency", "value": "x2"}]
+    assert len(rows) == 4
+    for point in rows:
         assert point["after_seconds"] == pytest.approx(point["ratio"] * point["before_seconds"])
         assert point["kept_slowdown"] >= 0
 
@@ -73,9 +74,9 @@ def test_a_sweep_and_its_figures(capsys: Capture) -> None:
     names = {path.name for path in Path("drawn").iterdir()}
     assert names == {"gros-allreduce-bandwidth.png", "gros-allreduce-bandwidth-1048576.png"}
     code, shown, _ = run(f"{asked} --sweep bandwidth=x0.5:x2 --change latency=x1 --json", capsys)
-    found = json.loads(shown)
-    assert (found["sweep"], found["unit"], len(found["points"])) == ("bandwidth", "25 Gbit/s", 18)
-    assert found["crossovers"][0]["above"] == "rabenseifner"
+    rows, facts = printed(shown)
+    assert (facts["sweep"], facts["unit"], len(rows)) == ("bandwidth", "25 Gbit/s", 18)
+    assert facts["crossovers"][0]["above"] == "rabenseifner"
 
 
 def test_an_application(capsys: Capture) -> None:
@@ -84,9 +85,9 @@ def test_an_application(capsys: Capture) -> None:
     code, shown, _ = run(asked, capsys)
     assert code == 0
     assert "(Open MPI 3.1)" in shown
-    assert "left out: 1 calls of gatherv on 8 processes: their sizes are not known" in shown
+    assert "left out: 1 call of gatherv on 8 processes: their sizes are not known" in shown
     assert "All calls: " in shown
-    found = json.loads(run(f"{asked} --json", capsys)[1])
+    found = printed(run(f"{asked} --json", capsys)[1]).facts
     assert found["totals"]["tuned_after"] < found["totals"]["tuned_before"] <= found["totals"]["default_before"]
 
 
@@ -141,5 +142,5 @@ def test_the_help_lists_every_change(capsys: Capture) -> None:
 
 def test_points_by_default_fit_on_both_platforms(capsys: Capture) -> None:
     asked = "whatif --platform gros --collective barrier --change nodes=12 --json"
-    found = json.loads(run(asked, capsys)[1])
-    assert [point["procs"] for point in found["points"]] == [4, 8, 12]
+    found = printed(run(asked, capsys)[1]).rows
+    assert [point["procs"] for point in found] == [4, 8, 12]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from collwise.simulator.sweeps.context import SCHEDULE, SMPI, SimulationContext,
 from collwise.studies.papers.luo2020 import tables
 from collwise.studies.papers.luo2020 import whole as paper
 from collwise.studies.papers.luo2020.figures import rates, times_and_speed_ups
+from collwise.validation.measurement.applications import NAMES
 from collwise.validation.selection.cases import builtin_cases
 from collwise.validation.selection.choice import Choice
 
@@ -196,3 +198,10 @@ def test_figures(tmp_path: Path) -> None:
     times_and_speed_ups(one.seconds, one.speed_ups(), "title").savefig(tmp_path / "times.png")
     rates(one.seconds, "title").savefig(tmp_path / "rates.png")
     assert all((tmp_path / name).stat().st_size > 5000 for name in ("times.png", "rates.png"))
+
+
+def test_the_applications_of_the_study_run_with_collectives_that_are_known() -> None:
+    source = (Path(tables.__file__).parent / "luo2020.py").read_text(encoding="utf-8")
+    [line] = [line for line in source.splitlines() if line.startswith("APPLICATIONS = ")]
+    for default, _ in ast.literal_eval(line.partition(" = ")[2]).values():
+        assert default in NAMES

@@ -15,6 +15,7 @@ from collwise.studies.cli.options import SimulationOptions
 from collwise.studies.papers.notebook import known_studies, run
 from collwise.studies.papers.pjesivac2007.tables import CLAIMS
 from collwise.studies.papers.study import environment
+from tests.command_line import printed
 
 COLLWISE = [sys.executable, "-m", "collwise.studies"]
 
@@ -175,10 +176,12 @@ def test_pjesivac2007_from_an_empty_store(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_oflynn2009_from_an_empty_store(tmp_path: Path) -> None:
     done = subprocess.run(
-        [*COLLWISE, "study", "oflynn2009", "-o", str(tmp_path / "out"), "--store", str(tmp_path / "store.sqlite")],
+        [*COLLWISE, "study", "oflynn2009", "-o", str(tmp_path / "out"), "--store", str(tmp_path / "store.sqlite"),
+         "--json"],
         capture_output=True, text=True, check=False, timeout=900,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
+    [shown] = printed(done.stdout).rows
     results = json.loads((tmp_path / "out" / "oflynn2009.json").read_text())
     assert len(results["table_7_1"]) == 25
     for cell in results["table_7_1"].values():
@@ -204,4 +207,4 @@ def test_oflynn2009_from_an_empty_store(tmp_path: Path) -> None:
         assert f"(figure-{figure}.png)" in page
     for sentence in results["conclusions"]:
         assert sentence in page
-        assert sentence in done.stdout
+        assert sentence in shown["conclusions"]

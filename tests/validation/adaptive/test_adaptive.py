@@ -257,7 +257,7 @@ def test_the_expected_gain_is_that_of_a_normal(behind: float, deviation: float) 
     assert float(expected_gain(np.array([behind]), np.array([0.0]))[0]) == max(-behind, 0.0)
 
 
-def measured(case: Case, seconds: float, repetitions: int = 2) -> Timing:
+def measured(case: Case, seconds: float, repetitions: int = 3) -> Timing:
     return Timing(case, seconds, repetitions=repetitions, samples=(seconds,) * repetitions)
 
 
@@ -280,13 +280,12 @@ def test_measured_cases_are_known_and_cases_beside_them_better_known() -> None:
 def test_imagining_lowers_variances_as_measuring_does(numbers: list[int]) -> None:
     belief = Belief(CASES, [PREDICTED])
     for number in numbers:
-        belief.imagine(number, 2)
+        belief.imagine(number, 3)
     imagined = belief.covariance.copy()
     other = Belief(CASES, [PREDICTED])
-    # Four repetitions that vary by as much as was guessed, so that the noise stays what it was.
-    spread = 0.03 * math.sqrt(0.5)
+    # Repetitions that vary by as much as was guessed, so that the noise stays what it was.
     timings = {
-        CASES[number]: replace(measured(CASES[number], PREDICTED[CASES[number]]), samples=_two(CASES[number], spread))
+        CASES[number]: replace(measured(CASES[number], PREDICTED[CASES[number]]), samples=_three(CASES[number], 0.025))
         for number in numbers
     }
     other.learn(timings)
@@ -294,9 +293,9 @@ def test_imagining_lowers_variances_as_measuring_does(numbers: list[int]) -> Non
         assert np.allclose(imagined, other.covariance, atol=1e-6)
 
 
-def _two(case: Case, spread: float) -> tuple[float, float]:
+def _three(case: Case, spread: float) -> tuple[float, float, float]:
     seconds = PREDICTED[case]
-    return seconds * (1 + spread), seconds * (1 - spread)
+    return seconds * math.exp(spread), seconds, seconds * math.exp(-spread)
 
 
 def test_sources_that_disagree_leave_a_case_in_doubt() -> None:
@@ -315,15 +314,27 @@ def test_segments_that_do_not_cut_a_message_are_one_choice() -> None:
     assert together[0, 3] < own[0]
 
 
-def test_rounds_are_pooled_by_their_repetitions() -> None:
+def test_rounds_are_pooled_by_the_median_of_their_repetitions() -> None:
     case = CASES[0]
     rounds = [
-        Timing(case, float(np.mean(values)), repetitions=2, samples=values) for values in ((1.0, 3.0), (4.0, 4.0))
+        Timing(case, float(np.mean(values)), repetitions=3, samples=values)
+        for values in ((1.0, 1.1, 30.0), (1.0, 1.2, 1.2))
     ]
-    both = pooled(rounds[0], rounds[1])
-    assert (both.seconds, both.repetitions, both.median_seconds) == (3.0, 4, 3.5)
-    assert (both.least_seconds, both.greatest_seconds) == (1.0, 4.0)
-    assert both.samples == (1.0, 3.0, 4.0, 4.0)
+    first = pooled(None, rounds[0])
+    assert (first.seconds, first.repetitions, first.greatest_seconds) == (1.1, 3, 30.0)
+    both = pooled(first, rounds[1])
+    assert (both.seconds, both.repetitions) == (pytest.approx(1.15), 6)
+    assert (both.least_seconds, both.greatest_seconds) == (1.0, 30.0)
+    assert both.samples == (1.0, 1.1, 30.0, 1.0, 1.2, 1.2)
     failed = Timing(case, math.nan, error="died")
     assert pooled(rounds[0], failed) is failed
-    assert pooled(None, rounds[1]) is rounds[1]
+
+
+@settings(max_examples=20)
+@given(st.integers(3, 10), st.integers(0, 2**32 - 1))
+def test_a_stall_moves_the_median_and_its_spread_by_little(count: int, seed: int) -> None:
+    case = CASES[0]
+    samples = np.exp(np.random.default_rng(seed).normal(0, 0.02, count))
+    stalled = np.where(np.arange(count) == 0, 20.0, samples)
+    quiet, disturbed = (pooled(None, Timing(case, 0.0, samples=tuple(values))) for values in (samples, stalled))
+    assert abs(disturbed.seconds - quiet.seconds) <= np.ptp(samples)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import statistics
 from collections.abc import Iterator
@@ -31,6 +30,7 @@ from collwise.validation.calibration.plan import (
 from collwise.validation.calibration.points import CalibrationPoint, Kind, case_of_kind, write_points
 from collwise.validation.testbed.bed import Shape, down, up
 from collwise.validation.testbed.target import TestBed
+from tests.command_line import printed
 from tests.needs import need, needs
 
 NOMINAL = Platform(
@@ -256,13 +256,15 @@ def test_points_of_a_file_are_fitted_again(
     (tmp_path / "nominal.toml").write_text(write_description(NOMINAL))
     arguments = ["--nominal", str(tmp_path / "nominal.toml"), "--points", str(tmp_path / "known.csv")]
     arguments += ["-o", str(tmp_path / "fitted.toml"), "--store", str(tmp_path / "cli.sqlite"), "--json"]
+    arguments += ["--nodes", "2"]
     with pytest.raises(SystemExit) as ended:
         main(["calibrate", *arguments])
     assert ended.value.code == 0
-    document = json.loads(capsys.readouterr().out)
-    assert document["points"] == str(tmp_path / "known.csv")
-    result = refit(points, NOMINAL, context)
-    assert (tmp_path / "fitted.toml").read_text() == write_description(result.platform)
-    assert [one["simulated_seconds"] for one in document["residuals"]] == list(result.residuals.simulated_seconds)
+    document = printed(capsys.readouterr().out)
+    assert document.facts["points"] == str(tmp_path / "known.csv")
+    result = refit(points, replace(NOMINAL, nodes=2), context)
+    whole = replace(result.platform, nodes=NOMINAL.nodes)
+    assert (tmp_path / "fitted.toml").read_text() == write_description(whole)
+    assert [one["simulated_seconds"] for one in document.rows] == list(result.residuals.simulated_seconds)
     with Store(tmp_path / "cli.sqlite") as store:
         assert len(list(store.rows(source="simulated"))) == len(result.residuals)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from dataclasses import replace
@@ -21,6 +20,7 @@ from collwise.validation.correctness.crosscheck_openmpi import (
     openmpi_names,
 )
 from collwise.validation.correctness.crosscheck_smpi import SmpiRow, compare_with_smpi
+from tests.command_line import printed
 from tests.needs import needs
 
 SAME = SmpiRow("gather", "linear", "ompi_basic_linear", 16, 1920, 0, 0, 1e-3, 1.01e-3)
@@ -163,9 +163,9 @@ def test_the_command(tmp_path: Path) -> None:
     told = collwise(*part, cwd=tmp_path)
     assert told.returncode == 0, told.stderr
     assert "ompi_bruck" in told.stdout
-    document = json.loads(collwise(*part, "--json", cwd=tmp_path).stdout)
-    assert document["findings"] == []
-    assert all(1 < row["ratio"] < 1.001 for row in document["smpi"])
+    document = printed(collwise(*part, "--json", cwd=tmp_path).stdout)
+    assert document.facts["findings"] == []
+    assert all(1 < row["ratio"] < 1.001 for row in document.rows)
     unknown = collwise("--collective", "bcst", cwd=tmp_path)
     assert unknown.returncode == 2
     assert "did you mean bcast" in unknown.stderr

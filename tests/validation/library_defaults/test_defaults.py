@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
-from collwise.simulator.execution.installations import REPOSITORY
+from collwise.common.folders import SOURCES
 from collwise.validation.correctness.crosscheck_openmpi import _preparation, _without
 from collwise.validation.library_defaults import openmpi
 from collwise.validation.library_defaults.baselines import BASELINES, PAPERS, baseline
@@ -160,11 +160,11 @@ def traced(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("traced")
     wrapped = "".join(WRAPPED.format(name=name) for name in names)
     (folder / "tracer.c").write_text(f"#include <stdio.h>\n{wrapped}")
-    programs = REPOSITORY / "simulator/programs"
-    sources = [folder / "tracer.c", programs / "call.c", programs / "workload.c", REPOSITORY / "algorithms/names.c"]
+    programs = SOURCES / "simulator/programs"
+    sources = [folder / "tracer.c", programs / "call.c", programs / "workload.c", SOURCES / "algorithms/names.c"]
     made = folder / "call"
     others = [str(next(iter(sorted(libraries.glob(f"lib{name}.so*"))))) for name in ("ucp", "ucs", "hwloc")]
-    command = ["gcc", "-w", "-std=gnu11", f"-I{headers}", f"-I{REPOSITORY / 'algorithms'}", *map(str, sources)]
+    command = ["gcc", "-w", "-std=gnu11", f"-I{headers}", f"-I{SOURCES / 'algorithms'}", *map(str, sources)]
     command += [f"-Wl,--wrap={name}" for name in names] + [
         str(MPICH_ARCHIVE),
         *others,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from collwise.common.errors import UsageError
-from collwise.simulator.execution.installations import REPOSITORY
+from collwise.common.folders import SOURCES
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.method import Method, Precision
 from collwise.simulator.timing import Case
@@ -123,7 +123,7 @@ def test_the_script_runs_where_nothing_of_the_house_is(tmp_path: Path) -> None:
     away = tmp_path / "with a blank"
     away.mkdir()
     script = write_script(away, CASES, METHOD, launcher="mpirun.openmpi --oversubscribe")
-    assert str(REPOSITORY) not in script.read_text()
+    assert str(SOURCES) not in script.read_text()
     environment = os.environ | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     environment["COMPILER"] = "mpicc.openmpi"
     run = subprocess.run(["bash", USUAL_NAME, "out.jsonl"], cwd=away, env=environment, capture_output=True, text=True)

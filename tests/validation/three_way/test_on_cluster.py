@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +22,7 @@ from collwise.studies.reports.validation_report import document, write_validatio
 from collwise.validation.three_way import on_cluster, pipeline
 from collwise.validation.three_way.on_cluster import ClusterComparison, cluster_plan
 from collwise.validation.three_way.table import POINT, SIMULATED
+from tests.command_line import printed
 from tests.needs import needs
 
 
@@ -185,9 +185,9 @@ def test_hosts_from_nothing_to_the_report(tmp_path: Path, capsys: pytest.Capture
     with pytest.raises(SystemExit) as ended:
         main(["validate", *words, "--sizes", "8KiB", "--no-models", *files, "--json"])
     assert not ended.value.code
-    found = json.loads(capsys.readouterr().out)
-    assert {row["point"]["procs"] for row in found["rows"]} == {2}
-    assert all(row["predicted"][SIMULATED] > 0 for row in found["rows"])
-    assert found["builtin"][0]["seconds"] > 0
-    assert set(POINT) == set(found["rows"][0]["point"])
+    found = printed(capsys.readouterr().out)
+    assert {row["point"]["procs"] for row in found.rows} == {2}
+    assert all(row["predicted"][SIMULATED] > 0 for row in found.rows)
+    assert found.facts["builtin"][0]["seconds"] > 0
+    assert set(POINT) == set(found.rows[0]["point"])
     assert (tmp_path / "report" / "validation.html").stat().st_size > 10_000

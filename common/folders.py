@@ -1,0 +1,45 @@
+"""Folders of collwise itself: its sources, the C programs built from them, and the user's cache."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from functools import cache
+from pathlib import Path
+
+SOURCES = Path(__file__).resolve().parents[1]
+"""The root of a clone, or the installed package: both have the same folders, C sources included."""
+_C_SOURCES = ("CMakeLists.txt", "algorithms", "simulator/programs", "simulator/schedule")
+_C_SUFFIXES = (".c", ".h", ".map", ".toml", ".txt")
+
+
+def is_clone() -> bool:
+    """Whether this is a clone, or an unpacked archive of one, whose C programs `./collwise` builds."""
+    return (SOURCES / "pyproject.toml").is_file()
+
+
+def cache_folder() -> Path:
+    """collwise's folder in the user's cache: $XDG_CACHE_HOME/collwise, by default ~/.cache/collwise."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "collwise"
+
+
+def builds_folder() -> Path:
+    """The folder with the builds of the C programs: build/ in a clone, else one in the cache for just these sources."""
+    if is_clone():
+        return SOURCES / "build"
+    from importlib.metadata import version  # which few commands need, and which takes longer than all else here
+
+    digest = _digest_of_c_sources(SOURCES)[:12]
+    return cache_folder() / f"{version('collwise')}-{os.uname().machine}-{digest}"
+
+
+@cache
+def _digest_of_c_sources(root: Path) -> str:
+    """SHA-256, hex, of what the C programs are built from: names and contents."""
+    digest = hashlib.sha256()
+    for file in sorted(path for part in _C_SOURCES for path in ((root / part), *(root / part).rglob("*"))):
+        is_generator = file.name.startswith("generate_") and file.suffix == ".py"
+        if file.is_file() and (file.suffix in _C_SUFFIXES or is_generator):
+            content = hashlib.sha256(file.read_bytes()).hexdigest()
+            digest.update(f"{file.relative_to(root)} {content}\n".encode())
+    return digest.hexdigest()

@@ -1,0 +1,90 @@
+"""The project: a folder whose store and results the commands use that run in it or below it."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from collwise.common.errors import UsageError, unknown_name
+
+MARKER = "collwise.toml"
+"""The file that makes a folder a project."""
+HOME = "COLLWISE_HOME"
+"""The environment variable that names a project wherever a command runs."""
+_KEYS = ("platform", "procs")
+
+
+@dataclass(frozen=True)
+class Project:
+    """A project: its folder, and what its options --platform and --procs are where a command requires them."""
+
+    folder: Path
+    platform: str | None = None
+    procs: str | None = None
+
+    @property
+    def results(self) -> Path:
+        """The folder of its store and of the results of commands."""
+        return self.folder / "results"
+
+    @property
+    def marker(self) -> Path:
+        """The file that makes the folder a project."""
+        return self.folder / MARKER
+
+    @classmethod
+    def read(cls, folder: Path) -> Project:
+        """The project of a folder. Raises UsageError, naming the file and the key, if its marker has errors."""
+        marker = folder / MARKER
+        if not marker.exists():
+            return cls(folder)
+        values = _read(marker)
+        if unknown := next((key for key in values if key not in _KEYS), None):
+            raise UsageError(f"{marker}: {unknown_name('key', unknown, _KEYS)}")
+        for key, value in values.items():
+            if not isinstance(value, str) or not value:
+                raise UsageError(f'{marker}: {key} must be text as on the command line: {key} = "..."')
+        platform = values.get("platform", "")
+        if is_file(platform):
+            values["platform"] = str(folder / Path(platform).expanduser())
+        return cls(folder, **values)
+
+
+def is_file(platform: str) -> bool:
+    """Whether this names a platform's file, and not a known platform."""
+    return Path(platform).suffix in (".toml", ".xml") or len(Path(platform).parts) > 1
+
+
+def _read(marker: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(marker.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as problem:
+        raise UsageError(f"{marker}: no TOML: {problem}") from None
+    except (OSError, UnicodeDecodeError) as problem:
+        raise UsageError(f"{marker} cannot be read: {problem}") from None
+
+
+def find_project() -> Project | None:
+    """The project that COLLWISE_HOME names, else that of the nearest folder above the working directory, if any.
+
+    Raises UsageError for a folder that does not exist, and for a marker with errors.
+    """
+    if home := os.environ.get(HOME):
+        folder = Path(home).expanduser().absolute()
+        if not folder.is_dir():
+            raise UsageError(f"{HOME}: there is no folder {home}; 'collwise init {home}' makes a project of it")
+        return Project.read(folder)
+    here = Path.cwd()
+    return next((Project.read(folder) for folder in (here, *here.parents) if (folder / MARKER).is_file()), None)
+
+
+def results_folder() -> Path:
+    """The folder of the store and of the results of commands: results/ in the project, else in the working directory.
+
+    Raises UsageError as `find_project` does.
+    """
+    project = find_project()
+    return Path("results") if project is None or project.folder == Path.cwd() else project.results

@@ -1,0 +1,231 @@
+"""A cluster's description from facts: what is not known is estimated, and what cannot be estimated is listed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import hostlist
+
+from collwise.platforms.description import Platform, Source
+from collwise.platforms.discovery.facts import ESTIMATED, GIVEN, MISSING, READ, Fact, Facts, estimated
+from collwise.platforms.discovery.links import NOMINAL_GBITS, UNKNOWN_NETWORK
+from collwise.platforms.interconnects import interconnect
+from collwise.platforms.new import Node, new_platform
+
+_UNKNOWN = "nothing says it"
+# Facts about topologies, and the keys of descriptions that they are.
+_OF_TOPOLOGY = {
+    "nodes per switch": "nodes_per_switch",
+    "oversubscription": "oversubscription",
+    "switches per pod": "switches_per_pod",
+    "pod oversubscription": "pod_oversubscription",
+    "groups": "groups",
+    "switches per group": "switches_per_group",
+    "Gbit/s within a group": "local_bytes_per_second",
+    "Gbit/s between groups": "global_bytes_per_second",
+}
+# The options of nodes that are facts, too.
+_OF_NODE = {
+    "CPUs": "cpus",
+    "cores": "cores",
+    "memory domains": "memory_domains",
+    "processes per node": "processes",
+}
+_GBIT = 1e9 / 8
+_NUMBERED = re.compile(r"(.*?)(0|[1-9]\d*)([^\d]*)")
+
+
+@dataclass(frozen=True)
+class Described:
+    """A description and the facts that it rests on, with those that are missing."""
+
+    platform: Platform
+    facts: tuple[Fact, ...]
+
+
+def described(
+    name: str,
+    known: Facts,
+    node: Mapping[str, Any],
+    topology: Mapping[str, Any],
+    figures: Mapping[str, Any],
+) -> Described:
+    """The description that the known facts and what was given make together.
+
+    `node` has what Node takes, `topology` the keys of a topology, with its kind as `topology`, and `figures` the
+    arguments `nodes`, `interconnect_name`, `link_bytes_per_second` and `latency_seconds` of new_platform; None is what
+    was not given. Raises UsageError as new_platform does.
+    """
+    node, topology, figures = (
+        {key: value for key, value in given.items() if value is not None} for given in (node, topology, figures)
+    )
+    facts = _completed(known | dict(_given(node, topology, figures)), topology, figures)
+    kind = str(facts["topology"].value)
+    for what, key in _OF_TOPOLOGY.items():
+        if what in facts and key not in topology:
+            scale = _GBIT if what.startswith("Gbit/s") else 1
+            topology[key] = facts[what].value * scale if scale != 1 else facts[what].value  # type: ignore[operator]
+    for what, key in _OF_NODE.items():
+        node[key] = facts[what].value
+    preset = facts["interconnect"].value
+    figures.setdefault("interconnect_name", preset)
+    if "Gbit/s" in facts and "link_bytes_per_second" not in figures:
+        figures["link_bytes_per_second"] = _link_rate(str(preset), float(facts["Gbit/s"].value or 0))
+    nodes = int(facts["nodes"].value or 1)
+    topology.pop("topology", None)
+    made = new_platform(name, **{**figures, "nodes": nodes}, node=Node(**node), topology=kind, **topology)
+    links = int(facts["links"].value or 1) if "links" in facts else 1
+    listed = tuple(facts.values())
+    made = replace(made, links_per_node=links, sources=(*_sources(listed), *made.sources[1:]))
+    return Described(_with_hosts(made, facts.get("hosts")), (*listed, *_missing(made, node)))
+
+
+def next_steps(described: Described, file: str) -> list[tuple[str, str]]:
+    """What to do with the file, each a command and what it is for."""
+    platform = described.platform
+    # Only batch systems name hosts.
+    launch = "salloc --nodes {} " if any(one.what == "hosts" for one in described.facts) else ""
+    target = "--launcher srun" if launch else "--hosts HOSTS"
+    few, more = min(2, platform.nodes), min(8, platform.nodes)
+    whole = platform.nodes * platform.default_processes_per_node
+    sweep = ",".join(map(str, sorted({min(8, whole), platform.nodes, whole})))
+    steps = [
+        (f"collwise platforms check {file}", "checks the description and tries it in the simulator"),
+        (f"collwise platforms draw {file} -o {platform.name}.png", "shows it"),
+    ]
+    if platform.nodes > 1:
+        steps += [
+            (
+                f"{launch.format(few)}collwise calibrate {target} --ppn 2 --nominal {file} --nodes {few} "
+                f"-o {platform.name}-calibrated.toml",
+                "measures latency, rate, overheads, rendezvous threshold and the loopback, which are estimates so far",
+            ),
+            (
+                f"{launch.format(more)}collwise validate {target} --ppn 1 --platform {platform.name}-calibrated.toml "
+                "--quick",
+                "tells how far simulated and measured times of collectives differ",
+            ),
+            (
+                f"collwise select --platform {file} --collective bcast,allreduce --procs {sweep} --by simulated "
+                f"--engine schedule --for openmpi-4.1 -o {platform.name}.json",
+                "chooses algorithms",
+            ),
+        ]
+    return steps
+
+
+def _given(
+    node: Mapping[str, Any], topology: Mapping[str, Any], figures: Mapping[str, Any]
+) -> Iterator[tuple[str, Fact]]:
+    """The facts that were given by options or answers."""
+    named = {what: node.get(key) for what, key in _OF_NODE.items()}
+    named |= {"topology": topology.get("topology")}
+    named |= {
+        what: topology[key] / _GBIT if what.startswith("Gbit/s") else topology[key]
+        for what, key in _OF_TOPOLOGY.items()
+        if key in topology
+    }
+    named |= {"nodes": figures.get("nodes"), "interconnect": figures.get("interconnect_name")}
+    if "link_bytes_per_second" in figures:
+        named["Gbit/s"] = figures["link_bytes_per_second"] / _GBIT
+    for what, value in named.items():
+        if value is not None:
+            yield what, Fact(what, value, GIVEN, "your options or answers")
+
+
+def _completed(found: Facts, topology: Mapping[str, Any], figures: Mapping[str, Any]) -> Facts:
+    """The facts with estimates for all that a description cannot do without, in the order of a description."""
+    facts = {what: fact for what, fact in found.items() if fact.value is not None}
+    why = found["topology"].where if "topology" in found else _UNKNOWN
+
+    def default(what: str, value: float | int | str, where: str) -> None:
+        facts.setdefault(what, estimated(what, value, where))
+
+    default("nodes", 1, f"{_UNKNOWN}: one node like this one; --nodes N")
+    default("CPUs", 1, _UNKNOWN)
+    default("cores", facts["CPUs"].value or 1, f"{_UNKNOWN}: one for each CPU")
+    default("memory domains", facts["CPUs"].value or 1, "one for each CPU")
+    default("processes per node", facts["cores"].value or 1, "one for each core; --ppn N")
+    if "interconnect" not in facts:
+        facts.pop("links", None)
+        assumed = f"{_UNKNOWN}: assumed, and most of the times depend on it; --interconnect NAME"
+        default("interconnect", UNKNOWN_NETWORK, assumed)
+    elif facts["interconnect"].how == GIVEN and found.get("Gbit/s", facts["interconnect"]).how != GIVEN:
+        # The rate that was read may be that of another network.
+        for what in ("Gbit/s", "links"):
+            facts.pop(what, None)
+    tree = any(key in topology for key in ("nodes_per_switch", "oversubscription"))
+    default("topology", "fat-tree" if tree else "one-switch", why)
+    _complete_topology(facts, default)
+    order = ["nodes", "hosts", *_OF_NODE, "interconnect", "Gbit/s", "links", "topology", *_OF_TOPOLOGY]
+    return {what: facts[what] for what in order if what in facts}
+
+
+def _complete_topology(facts: Facts, default: Any) -> None:
+    """Adds estimates of what a topology needs and nobody tells; drops the facts of other topologies."""
+    kind = facts["topology"].value
+    if facts["topology"].how == GIVEN:
+        for what in [one for one in _OF_TOPOLOGY if one in facts and facts[one].how == READ]:
+            if kind == "one-switch" or (kind == "torus" and what != "nodes per switch"):
+                del facts[what]
+    if kind == "fat-tree":
+        default("oversubscription", 1.0, "Slurm does not know it: none is assumed; --oversubscription N")
+        if "switches per pod" in facts:
+            default("pod oversubscription", 1.0, "Slurm does not know it: none is assumed; --pod-oversubscription N")
+    elif kind == "dragonfly" and {"nodes per switch", "groups", "switches per group"} <= facts.keys():
+        preset, nodes = interconnect(str(facts["interconnect"].value)), facts["nodes per switch"].value
+        rate = preset.link_bytes_per_second / _GBIT * float(nodes or 1)
+        default("Gbit/s within a group", rate, "as fast as the links of a switch's nodes; --local-gbits N")
+        share = rate * float(facts["switches per group"].value or 1) / max(float(facts["groups"].value or 1) - 1, 1)
+        default("Gbit/s between groups", share, "as fast as a group's nodes, over all other groups; --global-gbits N")
+
+
+def _link_rate(preset: str, gbits: float) -> float:
+    """A link's rate, bytes per second: that of the interconnect's description, in proportion to the nominal rates."""
+    nominal = NOMINAL_GBITS.get(preset)
+    rate = interconnect(preset).link_bytes_per_second * gbits / nominal if nominal else gbits * _GBIT
+    return float(f"{rate:.6g}")
+
+
+def _missing(made: Platform, node: Mapping[str, Any]) -> Iterator[Fact]:
+    """What the description lacks, with the way to find it."""
+    if made.memory_bytes_per_second is None and made.default_processes_per_node > 1:
+        how = "no limit is assumed; --memory-gbytes N, about half of what a copy over all cores (STREAM) reaches"
+        yield Fact("what messages within a node share", None, MISSING, how)
+    if made.cpus_per_node > 1 and made.between_sockets_bytes_per_second is None:
+        how = "as within a socket; --between-sockets-gbytes and --between-sockets-latency-us"
+        yield Fact("the path between sockets", None, MISSING, how)
+    how = f"the interconnect's, of another cluster ({made.calibration.note}); collwise calibrate measures them"
+    yield Fact("latencies, overheads, rendezvous threshold, reductions", None, MISSING, how)
+
+
+def _sources(facts: tuple[Fact, ...]) -> Iterator[Source]:
+    for how in (READ, GIVEN, ESTIMATED):
+        by_place: dict[str, list[str]] = {}
+        for one in facts:
+            if one.how == how:
+                by_place.setdefault(one.where, []).append(f"{one.what} {shown(one.value)}")
+        for where, figures in by_place.items():
+            yield Source(f"{', '.join(figures)}: {how}", where)
+
+
+def shown(value: float | str | None) -> str:
+    """A fact's value as people write it."""
+    return "-" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _with_hosts(made: Platform, hosts: Fact | None) -> Platform:
+    """The platform with its hosts' own names, if these are numbered one after another without leading zeros."""
+    names = hostlist.expand_hostlist(str(hosts.value)) if hosts is not None else []
+    matches = [_NUMBERED.fullmatch(name) for name in names]
+    if len(names) != made.nodes or not all(matches):
+        return made
+    numbers = sorted(int(match[2]) for match in matches if match)
+    around = {(match[1], match[3]) for match in matches if match}
+    if len(around) != 1 or numbers != list(range(numbers[0], numbers[0] + made.nodes)):
+        return made
+    ((prefix, suffix),) = around
+    return replace(made, host_prefix=prefix, host_suffix=suffix, first_host=numbers[0])

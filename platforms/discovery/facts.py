@@ -1,0 +1,56 @@
+"""Facts about a cluster, each with where it comes from and how far it can be trusted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+READ, GIVEN, ESTIMATED, MISSING = "read", "given", "estimated", "missing"
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A figure of a cluster: what it is, its value, how it is known, READ to MISSING, and its source.
+
+    For what is missing, `where` says how to find it or to state it.
+    """
+
+    what: str
+    value: int | float | str | None
+    how: str
+    where: str
+
+
+Facts = dict[str, Fact]
+"""Facts by what they are about."""
+
+
+_OF_LINKS = ("interconnect", "Gbit/s", "links")
+
+
+def facts(*found: Fact) -> Facts:
+    """Facts by what they are about."""
+    return {one.what: one for one in found}
+
+
+def merged(*sources: Facts) -> Facts:
+    """The facts of several sources; what an earlier one knows counts.
+
+    Facts about links are of one source, so that the kind of one network never gets the rate of another.
+    """
+    together: Facts = {}
+    for one in sources:
+        linked = "interconnect" in together
+        together |= {
+            what: fact for what, fact in one.items() if what not in together and not (linked and what in _OF_LINKS)
+        }
+    return together
+
+
+def read(what: str, value: int | float | str, where: str) -> Fact:
+    """A fact that was read."""
+    return Fact(what, value, READ, where)
+
+
+def estimated(what: str, value: int | float | str, where: str) -> Fact:
+    """A fact that was estimated; `where` says from what."""
+    return Fact(what, value, ESTIMATED, where)

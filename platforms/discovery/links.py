@@ -1,0 +1,100 @@
+"""Network ports of a node, and the interconnect whose description fits them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import log
+
+from collwise.platforms.discovery.facts import Facts, estimated, facts, read
+
+INFINIBAND, OMNI_PATH, SLINGSHOT, ARIES, ROCE, ETHERNET = (
+    "InfiniBand",
+    "Omni-Path",
+    "Slingshot",
+    "Aries",
+    "RoCE",
+    "Ethernet",
+)
+_PREFERRED = (SLINGSHOT, OMNI_PATH, INFINIBAND, ARIES, ROCE, ETHERNET)
+_PRESETS = {
+    INFINIBAND: "infiniband-hdr",
+    ROCE: "infiniband-hdr",
+    OMNI_PATH: "omni-path",
+    SLINGSHOT: "slingshot",
+    ARIES: "aries",
+}
+_BY_ETHERNET_GBITS = {1: "tcp-1g", 10: "tcp-10g", 25: "tcp-25g"}
+NOMINAL_GBITS = {
+    "infiniband-hdr": 200.0,
+    "omni-path": 100.0,
+    "slingshot": 200.0,
+    "tcp-1g": 1.0,
+    "tcp-10g": 10.0,
+    "tcp-25g": 25.0,
+}
+"""The nominal rate of the links that the descriptions of interconnects are about; that of Aries has no such name."""
+UNKNOWN_NETWORK = "tcp-10g"
+"""The interconnect that is assumed where nothing is known."""
+_NAMED_RATES = {"qdr": 40.0, "fdr": 56.0, "edr": 100.0, "hdr100": 100.0, "hdr": 200.0, "hdr200": 200.0, "ndr": 400.0}
+_NAMED_KINDS = {
+    **dict.fromkeys(("ib", "infiniband", *_NAMED_RATES), INFINIBAND),
+    **dict.fromkeys(("opa", "opa100", "omnipath", "omni-path"), OMNI_PATH),
+    **dict.fromkeys(("slingshot", "ss10", "ss11", "cxi"), SLINGSHOT),
+    "aries": ARIES,
+}
+_ETHERNET_WORD = re.compile(r"(\d+)(?:gbe|gige|geth)")
+
+
+@dataclass(frozen=True)
+class Port:
+    """A port of a node that is up: its kind, its rate if that is known, and where this was read."""
+
+    kind: str
+    gbits: float | None
+    where: str
+
+
+def port_of_word(word: str, where: str) -> Port | None:
+    """The port that a word such as hdr100, opa or 25gbe stands for; None for any other word."""
+    word = word.lower()
+    if match := _ETHERNET_WORD.fullmatch(word):
+        return Port(ETHERNET, float(match[1]), where)
+    kind = _NAMED_KINDS.get(word)
+    return Port(kind, _NAMED_RATES.get(word), where) if kind else None
+
+
+def link_facts(ports: Sequence[Port]) -> Facts:
+    """The interconnect that MPI would use on a node with these ports, its rate, and how many links a node has.
+
+    Of several networks the one that is made for MPI counts, and of ports of one kind the fastest ones.
+    """
+    if not ports:
+        return {}
+    kind = min((port.kind for port in ports), key=_PREFERRED.index)
+    of_kind = [port for port in ports if port.kind == kind]
+    rate = max((port.gbits for port in of_kind if port.gbits is not None), default=None)
+    fastest = [port for port in of_kind if port.gbits == rate]
+    where = fastest[0].where
+    preset = _PRESETS.get(kind) or _ethernet_preset(rate)
+    why = f"{kind}: {where}"
+    if kind == ROCE:
+        why += "; if MPI uses TCP there, give --interconnect tcp-25g"
+    # A second port of an Ethernet card is rarely used for MPI, one of a network made for MPI is.
+    links = 1 if kind == ETHERNET else len({port.where for port in fastest})
+    if rate is None:
+        why += ", which has no rate; --gbits N"
+    found = [read("interconnect", preset, why) if rate or kind != ETHERNET else estimated("interconnect", preset, why)]
+    if rate:
+        found.append(read("Gbit/s", rate, where))
+    if links > 1:
+        found.append(read("links", links, ", ".join(port.where for port in fastest)))
+    return facts(*found)
+
+
+def _ethernet_preset(gbits: float | None) -> str:
+    """The description of TCP over a link of the nearest rate."""
+    if gbits is None:
+        return UNKNOWN_NETWORK
+    return _BY_ETHERNET_GBITS[min(_BY_ETHERNET_GBITS, key=lambda known: abs(log(known / gbits)))]

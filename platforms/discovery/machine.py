@@ -1,0 +1,197 @@
+"""What a machine says of itself: hwloc's lstopo, lscpu, and Linux's /sys."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree import ElementTree
+
+from collwise.common.errors import UsageError
+from collwise.platforms.discovery.facts import Facts, facts, merged, read
+from collwise.platforms.discovery.links import (
+    ARIES,
+    ETHERNET,
+    INFINIBAND,
+    OMNI_PATH,
+    ROCE,
+    SLINGSHOT,
+    Port,
+    link_facts,
+)
+
+SYS = Path("/sys")
+_RATE = re.compile(r"([\d.]+) Gb/sec")
+_LSCPU = {"sockets": r"Socket\(s\)", "per_socket": r"Core\(s\) per socket", "domains": r"NUMA node\(s\)"}
+_OF_NODES = ("CPUs", "cores", "memory domains")
+_SECONDS = 30
+# What hwloc calls network interfaces and the devices of InfiniBand and its kin.
+_HWLOC_NETWORKS = ("2", "3", "Network", "OpenFabrics")
+_CONNECTX_GBITS = {"ConnectX-7": 400.0, "ConnectX-6": 200.0, "ConnectX-5": 100.0, "ConnectX-4": 100.0}
+
+
+def machine_facts(saved: Path | None = None, sys: Path | None = None) -> Facts:
+    """The facts about this machine, or about the one of a saved file (lstopo XML or lscpu) and a copy of its /sys.
+
+    Raises UsageError for a file that is neither, and for a folder that is no copy of /sys.
+    """
+    if saved is not None:
+        of_file = saved_facts(saved)
+    else:
+        text = _output("lstopo-no-graphics", "--of", "xml", "--disallowed", "-") if sys is None else ""
+        of_file = lstopo_facts(text, "lstopo")
+    if saved is None and sys is None:
+        sys = SYS
+    of_sys = sys_facts(sys) if sys is not None else {}
+    # hwloc knows nodes best, and /sys the rates of links.
+    node = {what: fact for what, fact in of_file.items() if what in _OF_NODES}
+    return merged(node, of_sys, of_file)
+
+
+def saved_facts(file: Path) -> Facts:
+    """The facts of a file that holds the output of `lstopo --of xml` or `lscpu`. Raises UsageError for any other."""
+    text = read_text(file)
+    found = lstopo_facts(text, str(file)) if text.lstrip().startswith("<") else lscpu_facts(text, str(file))
+    if not found:
+        raise UsageError(f"{file}: neither lstopo's XML nor lscpu's output (valid: lstopo --of xml FILE, lscpu > FILE)")
+    return found
+
+
+def read_text(file: Path) -> str:
+    """The text of a file. Raises UsageError, naming it, if it cannot be read."""
+    try:
+        return file.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise UsageError(f"cannot read {file}: {getattr(problem, 'strerror', None) or 'not text'}") from None
+
+
+def lstopo_facts(text: str, where: str) -> Facts:
+    """CPUs, cores, memory domains and network devices of hwloc's XML; none if it is no such XML."""
+    try:
+        root = ElementTree.fromstring(text)
+    except ElementTree.ParseError:
+        return {}
+    kinds = [one.get("type") for one in root.iter("object")]
+    if root.tag != "topology" or "Core" not in kinds:
+        return {}
+    # Before hwloc 2 packages were named sockets, and a machine of one domain had no NUMANode.
+    sockets = max(kinds.count("Package") + kinds.count("Socket"), 1)
+    node = _node_facts(sockets, kinds.count("Core"), max(kinds.count("NUMANode"), 1), where)
+    return node | link_facts(list(_hwloc_ports(root, where)))
+
+
+def lscpu_facts(text: str, where: str) -> Facts:
+    """CPUs, cores and memory domains of lscpu's output; none if it has not the lines for these."""
+    numbers = {}
+    for name, label in _LSCPU.items():
+        if match := re.search(rf"^\s*{label}:\s*(\d+)\s*$", text, re.MULTILINE):
+            numbers[name] = int(match[1])
+    if not {"sockets", "per_socket"} <= numbers.keys():
+        return {}
+    cores = numbers["sockets"] * numbers["per_socket"]
+    return _node_facts(numbers["sockets"], cores, numbers.get("domains", 1), where)
+
+
+def sys_facts(sys: Path) -> Facts:
+    """The facts of a machine's /sys. Raises UsageError for a folder without processors and networks."""
+    if not (sys / "class").is_dir() and not (sys / "devices/system/cpu").is_dir():
+        raise UsageError(f"{sys}: no copy of /sys (valid: a folder with class/net or devices/system/cpu)")
+    return _cpus_of(sys) | link_facts(list(_ports(sys)))
+
+
+def _node_facts(sockets: int, cores: int, domains: int, where: str) -> Facts:
+    return facts(
+        *(read(what, number, where) for what, number in zip(_OF_NODES, (sockets, cores, domains), strict=True))
+    )
+
+
+def _hwloc_ports(root: ElementTree.Element, where: str) -> Iterator[Port]:
+    """The ports that hwloc's XML shows; it has no rates, but names the card of InfiniBand's."""
+    for card in root.iter("object"):
+        model = next((info.get("value", "") for info in card.findall("info") if info.get("name") == "PCIDevice"), "")
+        for device in card.findall("object"):
+            name = device.get("name", "")
+            if device.get("type") != "OSDev" or device.get("osdev_type") not in _HWLOC_NETWORKS:
+                continue
+            infos = {info.get("name"): info.get("value") for info in device.findall("info")}
+            if name.startswith("hfi1"):
+                yield Port(OMNI_PATH, 100.0, f"{where}: {name}")
+            elif name.startswith("cxi"):
+                yield Port(SLINGSHOT, None, f"{where}: {name}")
+            elif name.startswith("mlx") and infos.get("Port1State") == "4" and infos.get("Port1LID") != "0x0":
+                gbits = next((rate for known, rate in _CONNECTX_GBITS.items() if known in model), None)
+                yield Port(INFINIBAND, gbits, f"{where}: {name}{f', {model}' if model else ''}")
+
+
+def _cpus_of(sys: Path) -> Facts:
+    sockets, cores = set(), set()
+    for topology in (sys / "devices/system/cpu").glob("cpu[0-9]*/topology"):
+        package = _text(topology / "physical_package_id")
+        sockets.add(package)
+        siblings = _text(topology / "thread_siblings_list") or _text(topology / "core_id")
+        cores.add((package, siblings))
+    if not cores:
+        return {}
+    folders = (sys / "devices/system/node").glob("node[0-9]*")
+    domains = sum(bool(_text(folder / "cpulist")) for folder in folders)
+    return _node_facts(len(sockets), len(cores), max(domains, 1), str(sys / "devices/system/cpu"))
+
+
+def _ports(sys: Path) -> Iterator[Port]:
+    """The ports of a machine that are up."""
+    for device in sorted((sys / "class/infiniband").glob("*")):
+        for port in sorted((device / "ports").glob("*")):
+            if "ACTIVE" not in _text(port / "state"):
+                continue
+            rate = _RATE.match(_text(port / "rate"))
+            kind = OMNI_PATH if device.name.startswith("hfi1") else INFINIBAND
+            if _text(port / "link_layer") == "Ethernet":
+                kind = ROCE
+            yield Port(kind, float(rate[1]) if rate else None, str(port / "rate"))
+    cxi = sorted((sys / "class/cxi").glob("cxi*"))
+    interfaces = sorted((sys / "class/net").glob("*"))
+    for interface in interfaces:
+        if _text(interface / "operstate") == "down" or (interface / "wireless").exists():
+            continue
+        if interface.name.startswith("ipogif"):
+            yield Port(ARIES, None, str(interface))
+        elif (interface / "device").exists() and _text(interface / "type") == "1":
+            yield Port(SLINGSHOT if _is_slingshot(interface, bool(cxi)) else ETHERNET, _gbits(interface, sys),
+                       str(interface / "speed"))  # fmt: skip
+    if cxi and not any(_is_slingshot(one, True) for one in interfaces):
+        yield from (Port(SLINGSHOT, None, str(device)) for device in cxi)
+
+
+def _is_slingshot(interface: Path, has_cxi: bool) -> bool:
+    """Whether the interface is the Ethernet side of a Slingshot card, which Cray's software names hsn0 and so on."""
+    return has_cxi and interface.name.startswith("hsn")
+
+
+def _gbits(interface: Path, sys: Path) -> float | None:
+    """The rate of an interface: what the kernel says, or ethtool of one of this machine; None if neither knows it."""
+    speed = _text(interface / "speed")
+    if not speed.isdecimal() and sys == SYS:
+        match = re.search(r"Speed: (\d+)Mb/s", _output("ethtool", interface.name))
+        speed = match[1] if match else ""
+    return int(speed) / 1000 if speed.isdecimal() and int(speed) else None
+
+
+def _text(file: Path) -> str:
+    """The contents of a file of /sys; '' if it has none, as the speed of an interface that is down."""
+    try:
+        return file.read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def _output(*command: str) -> str:
+    """What a program prints; '' if it is not installed or fails."""
+    if shutil.which(command[0]) is None:
+        return ""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout if done.returncode == 0 else ""

@@ -1,0 +1,269 @@
+"""What a Slurm configuration says of a cluster: nodes, sockets, cores, and the tree of its switches."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import hostlist
+
+from collwise.common.errors import UsageError, unknown_name
+from collwise.common.units import counted
+from collwise.platforms.discovery.facts import MISSING, Fact, Facts, facts, read
+from collwise.platforms.discovery.links import ARIES, SLINGSHOT, Port, link_facts, port_of_word
+from collwise.platforms.discovery.machine import read_text
+
+LIVE = "live"
+_SHOWN = ("config", "nodes", "topology", "partitions")
+_SECONDS = 60
+_PAIR = re.compile(r'([A-Za-z_]\w*)\s*=\s*("[^"]*"|\S*)')
+# What records begin with, in files and in what scontrol shows.
+_NODE, _SWITCH, _BLOCK, _PARTITION = "nodename", "switchname", "blockname", "partitionname"
+_RECORDS = (_NODE, _SWITCH, _BLOCK, _PARTITION)
+_SWITCH_TYPES = {"switch/hpe_slingshot": SLINGSHOT, "switch/cray_aries": ARIES}
+_MOST_INCLUDES = 8
+
+Record = dict[str, str]
+
+
+@dataclass
+class Configuration:
+    """The records of Slurm's configuration: by kind, in their order, and the settings of the whole cluster."""
+
+    where: str
+    records: dict[str, list[Record]] = field(default_factory=lambda: {kind: [] for kind in _RECORDS})
+    settings: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Nodes:
+    """Equal nodes: their names, sockets and cores (None: not told) and features."""
+
+    names: tuple[str, ...]
+    sockets: int | None
+    cores: int | None
+    features: tuple[str, ...]
+
+
+def slurm_facts(source: str, partition: str | None = None) -> Facts:
+    """The facts of a Slurm configuration: LIVE, or files and folders by commas.
+
+    A folder has slurm.conf and topology.conf; a file is one of these, or what `scontrol show config`, `nodes`,
+    `topology` and `partitions` print. With `partition`, of its nodes only. Raises UsageError for what cannot be read,
+    and for a configuration without nodes.
+    """
+    found = _live() if source == LIVE else _from_files(source)
+    nodes = list(_nodes(found))
+    if not nodes:
+        raise UsageError(
+            f"--slurm: no NodeName in {found.where} (valid: slurm.conf, or what 'scontrol show nodes' prints)"
+        )
+    if partition is not None:
+        nodes = _of_partition(found, nodes, partition)
+    kinds: Counter[tuple[int | None, int | None]] = Counter()
+    for one in nodes:
+        kinds[one.sockets, one.cores] += len(one.names)
+    (sockets, cores), count = kinds.most_common(1)[0]
+    chosen = [one for one in nodes if (one.sockets, one.cores) == (sockets, cores)]
+    names = [name for one in chosen for name in one.names]
+    left_out = sum(kinds.values()) - count
+    where = found.where + (f"; {counted(left_out, 'other node')} left out, --partition selects" if left_out else "")
+    return facts(
+        read("nodes", count, where),
+        read("hosts", hostlist.collect_hostlist(names), found.where),
+        *_node_facts(found, sockets, cores),
+        *_tree_facts(found, set(names)),
+        *link_facts(list(_ports(found, chosen))).values(),
+    )
+
+
+def _node_facts(found: Configuration, sockets: int | None, cores: int | None) -> Iterator[Fact]:
+    """Sockets and cores; slurmd can be told to count memory domains or caches as sockets."""
+    settings = found.settings.get("slurmdparameters", "").lower()
+    if cores is not None:
+        yield read("cores", cores, found.where)
+    if sockets is not None and "numa_node_as_socket" in settings:
+        yield read("memory domains", sockets, f"{found.where}: sockets, by SlurmdParameters=numa_node_as_socket")
+    elif sockets is not None and "l3cache_as_socket" not in settings:
+        yield read("CPUs", sockets, found.where)
+
+
+def _live() -> Configuration:
+    if shutil.which("scontrol") is None:
+        raise UsageError("--slurm live: scontrol not found on PATH (valid: on a machine of the cluster, or FILE,...)")
+    found = Configuration("scontrol")
+    for what in _SHOWN:
+        try:
+            done = subprocess.run(
+                ["scontrol", "show", what], capture_output=True, text=True, timeout=_SECONDS, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired) as problem:
+            raise UsageError(f"--slurm live: scontrol show {what}: {problem}") from None
+        # A cluster without switches has no topology to show.
+        if done.returncode and what != "topology":
+            lines = (done.stderr or done.stdout).strip().splitlines() or ["failed"]
+            raise UsageError(f"--slurm live: scontrol show {what}: {lines[0]}")
+        _add(found, done.stdout)
+    return found
+
+
+def _from_files(source: str) -> Configuration:
+    files: list[Path] = []
+    for word in source.split(","):
+        path = Path(word)
+        if path.is_dir():
+            in_folder = [path / name for name in ("slurm.conf", "topology.conf") if (path / name).is_file()]
+            if not in_folder:
+                raise UsageError(
+                    f"--slurm: no slurm.conf in {path} (valid: live, a folder with slurm.conf, or FILE,...)"
+                )
+            files += in_folder
+        elif path.is_file():
+            files.append(path)
+        else:
+            raise UsageError(f"--slurm: no file {path} (valid: live, a folder with slurm.conf, or FILE,...)")
+    found = Configuration(source.replace(",", ", "))
+    for file in files:
+        _add(found, _with_includes(file))
+    return found
+
+
+def _with_includes(file: Path, depth: int = 0) -> str:
+    """The text of a file with those that it includes. Raises UsageError for files that include themselves."""
+    if depth > _MOST_INCLUDES:
+        raise UsageError(f"{file}: more than {_MOST_INCLUDES} files include one another")
+    lines = []
+    for line in read_text(file).splitlines():
+        match = re.match(r"\s*include\s+(\S+)", line, re.IGNORECASE)
+        # A line that another file has under the name of a variable, such as %c, cannot be followed.
+        included = file.parent / match[1] if match else None
+        lines.append(_with_includes(included, depth + 1) if included is not None and included.is_file() else line)
+    return "\n".join(lines)
+
+
+def _add(found: Configuration, text: str) -> None:
+    """Adds the records and settings of a configuration file, or of what scontrol prints."""
+    record: dict[str, str] | None = None
+    for line in text.replace("\\\n", " ").splitlines():
+        pairs = [(key.lower(), value.strip('"')) for key, value in _PAIR.findall(_without_comment(line))]
+        if not pairs:
+            record = None if not line.strip() else record
+            continue
+        if pairs[0][0] in _RECORDS:
+            record = dict(pairs)
+            found.records[pairs[0][0]].append(record)
+        elif record is not None and line[0].isspace():
+            record |= {key: value for key, value in pairs if key not in record}
+        else:
+            record = None
+            found.settings.setdefault(*pairs[0])
+
+
+def _without_comment(line: str) -> str:
+    """The line up to a #; scontrol prints some inside of values, such as a kernel's version."""
+    return "" if line.lstrip().startswith("#") else re.split(r"\s#\s", line)[0]
+
+
+def _nodes(found: Configuration) -> Iterator[_Nodes]:
+    """The nodes that exist, each with the defaults that were set before it."""
+    defaults: dict[str, str] = {}
+    for record in found.records[_NODE]:
+        if record[_NODE].upper() == "DEFAULT":
+            defaults |= record
+            continue
+        whole = defaults | record
+        if "FUTURE" in whole.get("state", "").upper():
+            continue
+        boards = _number(whole, "boards") or 1
+        per_board = _number(whole, "socketsperboard")
+        sockets = _number(whole, "sockets") or (per_board * boards if per_board else None)
+        per_socket = _number(whole, "corespersocket")
+        cores = sockets * per_socket if sockets and per_socket else None
+        words = ",".join(whole.get(key, "") for key in ("features", "feature", "availablefeatures", "activefeatures"))
+        features = tuple(re.split(r"[,&|\s]+", words))
+        yield _Nodes(tuple(_names(whole[_NODE], _NODE)), sockets if cores else None, cores, features)
+
+
+def _number(record: Record, key: str) -> int | None:
+    value = record.get(key, "")
+    return int(value) if value.isdecimal() and int(value) else None
+
+
+def _names(text: str, key: str) -> list[str]:
+    """The names of Slurm's bracketed lists; empty for (null)."""
+    if not text or text == "(null)":
+        return []
+    try:
+        return [str(name) for name in hostlist.expand_hostlist(text)]
+    except hostlist.BadHostlist:
+        raise UsageError(f"--slurm: malformed list '{text}' ({key}; valid: n1, n[1-16,18])") from None
+
+
+def _of_partition(found: Configuration, nodes: Sequence[_Nodes], partition: str) -> list[_Nodes]:
+    """The nodes of a partition. Raises UsageError, with the near names, for an unknown one, or one without nodes."""
+    partitions = {record[_PARTITION]: record for record in found.records[_PARTITION]}
+    partitions.pop("DEFAULT", None)
+    if not partitions:
+        raise UsageError(f"--partition {partition}: no PartitionName in {found.where} (valid: with such a file)")
+    if partition not in partitions:
+        raise unknown_name("partition", partition, partitions)
+    listed = partitions[partition].get("nodes", "")
+    wanted = None if listed.upper() == "ALL" else set(_names(listed, "Nodes"))
+    picked = [
+        _Nodes(names, one.sockets, one.cores, one.features)
+        for one in nodes
+        if (names := tuple(name for name in one.names if wanted is None or name in wanted))
+    ]
+    if not picked:
+        raise UsageError(f"--partition {partition}: none of its nodes is in {found.where}")
+    return picked
+
+
+def _tree_facts(found: Configuration, nodes: set[str]) -> list[Fact]:
+    """The topology of the nodes' switches: one switch, a fat tree of two or three levels, or a dragonfly."""
+    plugin = found.settings.get("topologyplugin", "")
+    if "torus" in plugin or "hypercube" in plugin:
+        why = f"TopologyPlugin={plugin} tells no cables; --topology torus --dimensions 4x4x8 describes a torus"
+        return [Fact("topology", None, MISSING, why)]
+    leaves: dict[str, int] = {}
+    parents: dict[str, str] = {}
+    for record in (*found.records[_SWITCH], *found.records[_BLOCK]):
+        name = record.get(_SWITCH) or record.get(_BLOCK, "")
+        below = _names(record.get("switches", ""), "Switches")
+        parents |= dict.fromkeys(below, name)
+        # scontrol shows for each switch the nodes below it at any level, a file only those of the lowest ones.
+        if not below and (count := len(nodes.intersection(_names(record.get("nodes", ""), "Nodes")))):
+            leaves[name] = count
+    if not leaves:
+        return []
+    sizes = sorted(set(leaves.values()))
+    where = found.where
+    if len(leaves) == 1:
+        return [read("topology", "one-switch", f"{where}: all nodes are at switch {next(iter(leaves))}")]
+    uneven = f"; switches have {sizes[0]} to {sizes[-1]} nodes, the largest counts" if len(sizes) > 1 else ""
+    per_pod = Counter(parents[leaf] for leaf in leaves if leaf in parents)
+    made = [read("nodes per switch", sizes[-1], where + uneven)]
+    if "dragonfly" in found.settings.get("topologyparam", "").lower():
+        kind = "dragonfly"
+        made += [read("groups", max(len(per_pod), 1), where)]
+        made += [read("switches per group", max(per_pod.values(), default=len(leaves)), where)]
+    else:
+        kind = "fat-tree"
+        if len(per_pod) > 1:
+            made.append(read("switches per pod", max(per_pod.values()), where))
+    return [read("topology", kind, f"{where}: {len(leaves)} switches with nodes"), *made]
+
+
+def _ports(found: Configuration, nodes: Sequence[_Nodes]) -> Iterator[Port]:
+    """What the features of all nodes, and the type of the switch, say of the network; features say its rate."""
+    shared = set.intersection(*(set(one.features) for one in nodes))
+    named = [port for word in sorted(shared) if (port := port_of_word(word, f"{found.where}: feature {word}"))]
+    yield from named
+    switch = found.settings.get("switchtype", "")
+    if not named and switch in _SWITCH_TYPES:
+        yield Port(_SWITCH_TYPES[switch], None, f"{found.where}: SwitchType={switch}")

@@ -1,0 +1,46 @@
+"""What a wheel holds: the packages and data files that the folders have, with the C sources and CMakeLists.txt.
+
+`collwise` itself is the public interface, in studies/api (the launcher has the name `collwise`); the floors are its
+subpackages, in the top-level folders.
+"""
+
+import tempfile
+from pathlib import Path
+
+from setuptools import find_packages, setup
+from setuptools.command.build_py import build_py
+
+FLOORS = ("algorithms", "common", "models", "platforms", "simulator", "studies", "validation")
+
+
+def packages_of(floor: str) -> list[str]:
+    """The packages of a floor, by the names under which they are imported."""
+    return [f"collwise.{floor}", *(f"collwise.{floor}.{name}" for name in find_packages(floor, exclude=["api"]))]
+
+
+def data_of(floor: str) -> list[str]:
+    """All files of a floor that are no Python modules, relative to its folder."""
+    files = [path.relative_to(floor) for path in Path(floor).rglob("*") if path.is_file()]
+    return [str(path) for path in files if path.suffix not in (".py", ".pyc") and "/." not in f"/{path}"]
+
+
+class BuildWithCMake(build_py):
+    """Puts CMakeLists.txt beside the packages, so that an installation has the sources as a clone has them."""
+
+    def run(self) -> None:
+        """Builds the package."""
+        super().run()
+        if not self.editable_mode:
+            self.copy_file("CMakeLists.txt", str(Path(self.build_lib, "collwise")))
+
+
+# build/ holds the C programs of a clone, and what an earlier wheel had must not get into a later one.
+with tempfile.TemporaryDirectory() as build_base:
+    setup(
+        packages=["collwise", *(name for floor in FLOORS for name in packages_of(floor))],
+        package_dir={"collwise": "studies/api", **{f"collwise.{floor}": floor for floor in FLOORS}},
+        package_data={f"collwise.{floor}": data_of(floor) for floor in FLOORS},
+        include_package_data=False,
+        cmdclass={"build_py": BuildWithCMake},
+        options={"build": {"build_base": build_base}},
+    )

@@ -1,0 +1,61 @@
+"""System packages, in the groups that the table of commands names, and which of them are missing."""
+
+from __future__ import annotations
+
+import glob
+import os
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+from collwise.common.errors import UsageError
+
+_FOR_ADMINISTRATORS = ("ip", "tc", "slurmctld", "slurmd")
+_PATH_OF_ADMINISTRATORS = ("/usr/sbin", "/sbin")
+# Debian's packages by group, each with the commands and headers that show it; the launcher has the same list.
+_GROUPS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "build": (
+        ("gcc", "gcc"),
+        ("libc6-dev", "/usr/include/stdio.h"),
+        ("cmake", "cmake"),
+        ("ninja-build", "ninja"),
+    ),
+    "smpi": (("libsimgrid-dev libjemalloc2", "smpirun", "smpicc"),),
+    "openmpi": (
+        ("openmpi-bin", "mpirun.openmpi", "mpicc.openmpi"),
+        ("libopenmpi-dev", "/usr/lib/*/openmpi/include/mpi.h"),
+    ),
+    "mpich": (("mpich", "mpirun.mpich", "mpicc.mpich"), ("libmpich-dev", "/usr/include/*/mpich/mpi.h")),
+    "testbed": (("iproute2", "ip", "tc"),),
+    "slurm": (("slurmctld slurmd slurm-client munge", "slurmctld", "slurmd"),),
+    "engine": (
+        ("g++", "g++"),
+        ("libboost-dev", "/usr/include/boost/version.hpp"),
+        ("libeigen3-dev", "/usr/include/eigen3/Eigen/Core"),
+    ),
+    "style": (("clang-format", "clang-format"),),
+}
+
+
+def missing_packages(groups: Iterable[str]) -> list[str]:
+    """The packages of these groups that are not installed."""
+    listed = [package for group in groups for package in _GROUPS[group]]
+    absent = [names for names, *signs in listed if not all(map(_is_there, signs))]
+    return list(dict.fromkeys(name for names in absent for name in names.split()))
+
+
+def require_packages(groups: Iterable[str]) -> None:
+    """Raises UsageError, which says how to install them, if packages of these groups are missing."""
+    if missing := " ".join(missing_packages(groups)):
+        raise UsageError(
+            f"missing system packages: {missing}; on Debian and Ubuntu 'apt-get install {missing}' installs them, "
+            "elsewhere those that provide the same"
+        )
+
+
+def _is_there(sign: str) -> bool:
+    if sign.startswith("/"):
+        # Elsewhere headers are in other places, and the compilers find them.
+        return not Path("/var/lib/dpkg/status").exists() or bool(glob.glob(sign))
+    searched = os.pathsep.join([os.environ.get("PATH", os.defpath), *_PATH_OF_ADMINISTRATORS])
+    return shutil.which(sign, path=searched if sign in _FOR_ADMINISTRATORS else None) is not None

@@ -1,0 +1,298 @@
+"""Where sweeps run, as an option says it: threads here, a Dask cluster, or Dask workers as jobs of Slurm and OAR."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import shutil
+import sys
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from collwise.common.errors import UsageError, note, unknown_name
+from collwise.common.units import parse_size
+from collwise.simulator.sweeps.executors import Cancelled, ExecutorPool, Started
+
+LOCAL, DASK = "local", "dask"
+BATCH_SYSTEMS = {"slurm": ("Slurm", "sbatch"), "oar": ("OAR", "oarsub")}
+"""Batch systems by the names that options have for them: what they are called, and the command that submits."""
+
+EXECUTORS = (LOCAL, f"{DASK}:ADDRESS", *BATCH_SYSTEMS)
+"""What an executor can be, for messages and help."""
+
+_REACH_SECONDS = 10
+_LOST_SECONDS = 5
+_ADDRESS = re.compile(r"((tcp|tls|ucx|ws|wss)://)?(\[[0-9a-fA-F:.]+\]|[^\s:/\[\]]+):\d{1,5}|\S.*\.json")
+_INSTALL = "install it (pip install 'dask[distributed]' dask-jobqueue)"
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise UsageError(f"'{text}' is no number of them; valid: whole numbers from 1 on")
+    return int(text)
+
+
+def _word(text: str) -> str:
+    if not re.fullmatch(r"[\w./:+@-]+", text):
+        raise UsageError(f"'{text}' cannot stand in a job's script; valid: letters, digits and ._-+:/@")
+    return text
+
+
+_KEYS: Mapping[str, Callable[[str], Any]] = {
+    "jobs": _count,
+    "cores": _count,
+    "memory": parse_size,
+    "walltime": _word,
+    "queue": _word,
+    "account": _word,
+    "interface": _word,
+}
+"""The keys that describe batch jobs, and how their values are read."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a sweep runs: `kind` is local, dask or a batch system; `address` that of Dask's scheduler, or its file.
+
+    `keys` describe the batch jobs in which workers run.
+    """
+
+    kind: str = LOCAL
+    address: str = ""
+    keys: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the sweep runs in threads of this process."""
+        return self.kind == LOCAL
+
+
+def parse_place(text: str) -> Place:
+    """The place that `local`, `dask:ADDRESS` or `slurm:KEY=VALUE,...` names.
+
+    Raises UsageError for anything else, and where Dask is not installed.
+    """
+    kind, colon, rest = text.partition(":")
+    if kind == LOCAL and not rest:
+        return Place()
+    if kind == DASK:
+        if not _ADDRESS.fullmatch(rest):
+            raise UsageError(
+                f"'{text}' has no address; valid: dask:HOST:PORT, for example dask:node1:8786, or dask:FILE.json, the "
+                "file that dask scheduler --scheduler-file FILE.json writes"
+            )
+        _need("distributed", "distributed")
+        return Place(kind, rest)
+    if kind not in BATCH_SYSTEMS or (colon and not rest):
+        raise unknown_name("executor", text, EXECUTORS, "slurm and oar also with keys, such as slurm:jobs=4,cores=8")
+    _need("dask_jobqueue", "dask-jobqueue")
+    return Place(kind, keys=_keys(rest))
+
+
+def _keys(text: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for word in filter(None, text.split(",")):
+        key, equals, value = word.partition("=")
+        if key not in _KEYS:
+            raise unknown_name("key", key, _KEYS)
+        if not equals or key in found:
+            raise UsageError(f"'{word}': give each key once, with a value, for example jobs=4,cores=8")
+        try:
+            found[key] = _KEYS[key](value)
+        except UsageError as problem:
+            raise UsageError(f"{key}: {problem}") from None
+    return found
+
+
+def _need(module: str, package: str) -> None:
+    if find_spec(module) is None:
+        raise UsageError(f"sweeps on other machines need the package {package}; {_INSTALL}")
+
+
+def pool_at(place: Place) -> ExecutorPool:
+    """The pool of a place that is not local. Dask is reached, or jobs are submitted, when a case is to be simulated."""
+    if place.kind == DASK:
+        return ExecutorPool(partial(_connect, place.address))
+    return ExecutorPool(partial(_start_jobs, place))
+
+
+def pool_on(executor: Any, slots: int | None = None) -> ExecutorPool:
+    """The pool of an executor of concurrent.futures, or of Dask's Client, which stays open; `slots` tasks at a time.
+
+    Raises UsageError for anything else.
+    """
+    if hasattr(executor, "get_executor"):
+        return ExecutorPool(lambda ends: _client(executor, slots))
+    if not isinstance(executor, Executor):
+        raise UsageError(
+            f"{executor!r} is no executor; valid: {', '.join(EXECUTORS)}, an executor of concurrent.futures, or Dask's "
+            "Client"
+        )
+    workers = slots or getattr(executor, "_max_workers", None) or os.cpu_count() or 1
+    return ExecutorPool(lambda ends: Started(executor, workers))
+
+
+def _client(client: Any, slots: int | None = None, tend: Callable[[], None] = lambda: None) -> Started:
+    """Dask's client as an executor. `pure` would take equal tasks of two sweeps for one."""
+    from distributed.scheduler import KilledWorker
+
+    threads = slots or sum(client.nthreads().values())
+    return Started(client.get_executor(pure=False), max(1, threads), tend, (KilledWorker,))
+
+
+def _connect(address: str, ends: ExitStack) -> Started:
+    """A client of the scheduler at an address, or of the one whose file this is."""
+    from distributed import Client
+
+    _silence()
+    where = {"scheduler_file": address} if address.endswith(".json") else {"address": address}
+    if "scheduler_file" in where and not Path(address).exists():
+        raise UsageError(f"--executor dask:{address}: there is no such file; dask scheduler --scheduler-file writes it")
+    try:
+        client = ends.enter_context(Client(**where, timeout=_REACH_SECONDS, set_as_default=False))
+    except OSError as problem:
+        raise UsageError(
+            f"--executor dask:{address}: no Dask scheduler answers there within {_REACH_SECONDS} s "
+            f"({str(problem).splitlines()[0]}); start one by: dask scheduler"
+        ) from None
+    tell = _Teller(client, f"the Dask scheduler at {address} has no worker")
+    tell()
+    return _client(client, tend=tell)
+
+
+def _start_jobs(place: Place, ends: ExitStack) -> Started:
+    """Dask's scheduler in this process, and workers of it in batch jobs, which are ended with the sweep."""
+    import dask
+    import dask_jobqueue
+    from distributed import Client, Status
+
+    name, command = BATCH_SYSTEMS[place.kind]
+    if shutil.which(command) is None:
+        raise UsageError(f"--executor {place.kind}: {command} not found on PATH; give the command where {name} has it")
+    _silence()
+    kind = getattr(dask_jobqueue, f"{place.kind.upper()}Cluster")
+    refusals: list[str] = []
+
+    class Job(kind.job_cls):  # type: ignore[name-defined]
+        """A job that is not started if the batch system refuses it."""
+
+        async def start(self) -> None:
+            """Submits the job."""
+            try:
+                await super().start()
+            except (OSError, RuntimeError, ValueError) as problem:
+                refusals.append(_reason(problem))
+                self.status = Status.running
+
+    ends.enter_context(dask.config.set({"distributed.deploy.lost-worker-timeout": _LOST_SECONDS}))
+    scheduler = {
+        "dashboard": False,
+        "dashboard_address": ":0",
+        **dask.config.get(f"jobqueue.{place.kind}.scheduler-options", {}),
+    }
+    own = {"scheduler_options": scheduler, "silence_logs": logging.CRITICAL}
+    try:
+        cluster = ends.enter_context(kind(job_cls=Job, config_name=place.kind, **own, **job_options(place)))
+    except (OSError, RuntimeError, ValueError) as problem:
+        raise UsageError(f"--executor {place.kind}: no Dask scheduler starts here: {_reason(problem)}") from None
+    client = ends.enter_context(Client(cluster, set_as_default=False))
+    jobs = place.keys.get("jobs", 1)
+    tell = _Teller(client, f"no worker in a job of {name} has reported yet, or any longer")
+
+    def tend() -> None:
+        if refusals and not client.nthreads():
+            raise UsageError(f"--executor {place.kind}: {name} takes no such job: {refusals[0]}")
+        # Submits those jobs again whose worker was lost.
+        cluster.scale(jobs=jobs)
+        tell()
+
+    cluster.scale(jobs=jobs)
+    return _client(client, jobs * job_options(place)["cores"], tend)
+
+
+def job_options(place: Place) -> dict[str, Any]:
+    """What dask-jobqueue is told of a job: one worker with a thread for each core.
+
+    What the place does not say is as in Dask's own configuration (jobqueue.slurm, jobqueue.oar). Memory is not asked
+    for, and not limited, unless it is given: simulations run in processes of their own, which Dask does not count.
+    """
+    import dask
+
+    def configured(key: str) -> Any:
+        return dask.config.get(f"jobqueue.{place.kind}.{key}", None)
+
+    keys = dict(place.keys)
+    cores = keys.pop("cores", None) or configured("cores") or 1
+    memory = keys.pop("memory", None)
+    named = {"account": "project"} if place.kind == "oar" else {}
+    options = {named.get(key, key): value for key, value in keys.items() if key != "jobs"}
+    options |= {"cores": cores, "processes": 1, "nanny": False, "job_name": "collwise", "python": sys.executable}
+    options["worker_extra_args"] = [*(configured("worker-extra-args") or []), "--memory-limit", "0", "--no-dashboard"]
+    by_core = configured("memory-per-core-property-name")
+    if place.kind == "oar":
+        options["memory_per_core_property_name"] = by_core or "not_applicable"
+        if memory is not None and not by_core:
+            raise UsageError(
+                "--executor oar: memory: OAR asks for it by a property of its nodes, whose name must be in Dask's "
+                "configuration (jobqueue.oar.memory-per-core-property-name)"
+            )
+    if memory is None and configured("memory") is None:
+        options["memory"] = "1GiB"
+        options["job_directives_skip"] = [*(configured("job-directives-skip") or []), "--mem="]
+    else:
+        options["memory"] = configured("memory") if memory is None else f"{memory}B"
+    return options
+
+
+def _silence() -> None:
+    """Keeps Dask's log off stderr: what matters of it becomes an error of ours."""
+    for name in list(logging.root.manager.loggerDict):
+        if name.partition(".")[0] == "distributed":
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+
+
+def _reason(problem: Exception) -> str:
+    """The line in which a batch system says why: the last one of its error output."""
+    lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
+    said = [line for line in lines[lines.index("stderr:") + 1 :]] if "stderr:" in lines else lines
+    return (said or lines or [type(problem).__name__])[-1]
+
+
+class _Teller:
+    """Says once, until there is one, that a sweep waits for a worker."""
+
+    def __init__(self, client: Any, text: str) -> None:
+        self._client, self._text = client, text
+        self._told = False
+
+    def __call__(self) -> None:
+        lacks = not self._client.nthreads()
+        if lacks and not self._told:
+            note(f"{self._text}; waiting for one (Ctrl-C keeps what is finished)")
+        self._told = lacks
+
+
+def cancelled_here() -> Cancelled | None:
+    """Tells whether Dask has cancelled the task of this thread; None if it is no task of Dask's."""
+    if "distributed.worker" not in sys.modules:
+        return None
+    from distributed import get_worker
+
+    try:
+        worker = get_worker()
+    except ValueError:
+        return None
+    key = worker.get_current_task()
+
+    def cancelled() -> bool:
+        task = worker.state.tasks.get(key)
+        return task is None or task.state == "cancelled"
+
+    return cancelled

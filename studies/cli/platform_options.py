@@ -1,0 +1,106 @@
+"""Options of the commands that make descriptions of clusters: nodes, links and topologies."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import click
+
+from collwise.common.errors import UsageError
+from collwise.platforms import Node, interconnects, known
+from collwise.platforms.schema import TOPOLOGY as TOPOLOGIES
+from collwise.studies.cli import declare
+from collwise.studies.cli.declare import group, option
+
+
+def _dimensions(text: str) -> tuple[int, ...]:
+    if not re.fullmatch(r"[1-9]\d{0,4}(x[1-9]\d{0,4})*", text):
+        raise UsageError(f"malformed '{text}': write the lengths with x between them, for example 4x4x8")
+    return tuple(map(int, text.split("x")))
+
+
+GBITS, _GBYTES, US = declare.Scaled(1e9 / 8), declare.Scaled(1e9), declare.Scaled(1e-6, least=0)
+
+_NODE = dict(
+    cpus=option("CPUs (sockets) per node, by default with one process each. Default: 1.", click.IntRange(1)),
+    cores=option("Cores per node. Default: one for each CPU.", click.IntRange(1)),
+    memory_domains=option("Memory domains per node. Default: one for each CPU.", click.IntRange(1)),
+    processes=option(
+        "Processes per node unless a command gives another number; at most --cores.", click.IntRange(1), names="--ppn"
+    ),
+    loopback_bytes_per_second=option(
+        "The rate between two processes of a node in Gbyte/s.", _GBYTES, names="--loopback-gbytes"
+    ),
+    loopback_latency_seconds=option(
+        "The latency between two processes of a node in us.", US, names="--loopback-latency-us"
+    ),
+    between_sockets_bytes_per_second=option(
+        "What the messages from one socket to others of its node share, in Gbyte/s (schedule engine only). "
+        "Default: no limit.",
+        _GBYTES,
+        names="--between-sockets-gbytes",
+    ),
+    between_sockets_latency_seconds=option(
+        "The latency between processes on two sockets of a node in us (schedule engine only). Default: as on one.",
+        US,
+        names="--between-sockets-latency-us",
+    ),
+    memory_bytes_per_second=option(
+        "What all messages within a node share, in Gbyte/s. Default: no limit.", _GBYTES, names="--memory-gbytes"
+    ),
+)
+
+_TOPOLOGY = dict(
+    topology=option("How the nodes are connected. Default: one-switch.", declare.NamedChoice("topology", TOPOLOGIES)),
+    hop_latency_seconds=option("The latency from switch to switch in us.", US, names="--hop-latency-us"),
+    nodes_per_switch=option("Nodes at each switch (fat tree, dragonfly, torus).", click.IntRange(1)),
+    oversubscription=option(
+        "The rate of a switch's nodes over that of its cables up (fat tree). Default: 1.", declare.FiniteRange(1)
+    ),
+    switches_per_pod=option("Makes a fat tree of three levels.", click.IntRange(1)),
+    pod_oversubscription=option("The same for a pod and its cables up. Default: 1.", declare.FiniteRange(1)),
+    groups=option("The number of groups (dragonfly).", click.IntRange(1, 1000)),
+    switches_per_group=option("Switches in each group (dragonfly).", click.IntRange(1)),
+    local_bytes_per_second=option(
+        "All cables of a switch to others of its group, in Gbit/s (dragonfly).", GBITS, names="--local-gbits"
+    ),
+    global_bytes_per_second=option(
+        "The cables between two groups in Gbit/s (dragonfly).", GBITS, names="--global-gbits"
+    ),
+    dimensions=option("Switches in each dimension: 4x4x8 (torus).", declare.Parsed("dimensions", _dimensions)),
+    cable_bytes_per_second=option(
+        "A cable from switch to switch in Gbit/s (torus). Default: as a node's link.", GBITS, names="--cable-gbits"
+    ),
+)
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
+
+
+NODE = group(lambda **options: Node(**_given(**options)), **_NODE)
+"""The contents of a node, with the defaults of descriptions."""
+GIVEN_NODE = group(_given, **_NODE)
+"""What was said of a node."""
+TOPOLOGY = group(_given, **_TOPOLOGY)
+"""What was said of the topology: keys of a description, with the kind as `topology`."""
+INTERCONNECT = option(
+    "Link, latencies, overheads and protocol of a kind of network.",
+    declare.NamedChoice("interconnect", interconnects()),
+)
+LINK_RATE = option("The rate of a node's link in Gbit/s.", GBITS, names="--gbits")
+LATENCY = option(
+    "The one-way latency between two nodes at one switch in us, without processors' overheads.",
+    US,
+    names="--latency-us",
+)
+
+
+def new_name(name: str) -> str:
+    """A name that a new description can have. Raises UsageError for one that is taken or malformed."""
+    if name in known():
+        raise UsageError(f"'{name}' is a platform that is described here already; choose another name")
+    if not re.fullmatch(r"[a-z][a-z0-9-]*", name):
+        raise UsageError(f"malformed platform name '{name}': use small letters, digits and -, a letter first")
+    return name

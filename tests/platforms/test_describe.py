@@ -1,0 +1,370 @@
+"""collwise platforms describe: recorded machines and Slurm configurations, this machine, and questions."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from collwise.common.errors import UsageError
+from collwise.platforms import FatTree, Platform, interconnect, load_description
+from collwise.platforms.check import check_file
+from collwise.platforms.discovery import Facts, machine_facts, merged, slurm_facts
+from collwise.platforms.discovery.facts import facts, read
+from collwise.studies.cli.platforms import platforms
+from tests.command_line import read as read_words
+from tests.needs import needs
+
+RECORDED = Path(__file__).parent / "recorded"
+LAPTOP, OMNI_PATH, HDR = RECORDED / "laptop.lscpu", RECORDED / "omnipath.scontrol", RECORDED / "hdr"
+
+
+def describe(folder: Path, *words: str, answers: str = "") -> tuple[Platform, str]:
+    """The description that the command writes, which is sound, and what the command prints."""
+    file = folder / "mine.toml"
+    result = CliRunner().invoke(platforms, ["describe", "mine", "-o", str(file), *words], input=answers)
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    assert check_file(file).ok
+    made = load_description(file)
+    assert isinstance(made, Platform)
+    return made, result.output
+
+
+def sys_tree(folder: Path, files: Mapping[str, str]) -> Path:
+    """A copy of /sys that has these files; names that end in a slash are folders."""
+    for name, text in files.items():
+        path = folder / "sys" / name
+        (path if name.endswith("/") else path.parent).mkdir(parents=True, exist_ok=True)
+        if not name.endswith("/"):
+            path.write_text(f"{text}\n")
+    return folder / "sys"
+
+
+def interface(name: str, speed: str = "", state: str = "up", kind: str = "1", real: bool = True) -> dict[str, str]:
+    found = {f"class/net/{name}/operstate": state, f"class/net/{name}/type": kind}
+    found |= {f"class/net/{name}/speed": speed} if speed else {}
+    return found | ({f"class/net/{name}/device/": ""} if real else {})
+
+
+def port(device: str, rate: str, state: str = "4: ACTIVE", layer: str = "InfiniBand") -> dict[str, str]:
+    where = f"class/infiniband/{device}/ports/1"
+    return {f"{where}/rate": rate, f"{where}/state": state, f"{where}/link_layer": layer}
+
+
+def processors(sockets: int, cores: int, threads: int, domains: int) -> dict[str, str]:
+    """The processors of a machine whose threads are numbered as Linux does: all first threads, then the second ones."""
+    found = {}
+    for core in range(sockets * cores):
+        siblings = [core + thread * sockets * cores for thread in range(threads)]
+        for cpu in siblings:
+            where = f"devices/system/cpu/cpu{cpu}/topology"
+            found[f"{where}/physical_package_id"] = str(core // cores)
+            found[f"{where}/thread_siblings_list"] = ",".join(map(str, siblings))
+    found |= {f"devices/system/node/node{number}/cpulist": str(number) for number in range(domains)}
+    return found | {"devices/system/cpu/cpufreq/": "", f"devices/system/node/node{domains}/cpulist": ""}
+
+
+def lstopo(sockets: int, domains: int, cores: int, devices: str = "") -> str:
+    """hwloc's XML of a machine with so many domains in each socket, and cores in each domain."""
+    core = '<object type="Core"><object type="PU"/><object type="PU"/></object>'
+    domain = f'<object type="Group"><object type="NUMANode"/>{core * cores}</object>'
+    package = f'<object type="Package">{domain * domains}</object>'
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE topology SYSTEM "hwloc2.dtd">\n'
+        f'<topology version="2.0"><object type="Machine">{package * sockets}{devices}</object></topology>\n'
+    )
+
+
+CONNECTX = """<object type="Bridge"><object type="PCIDev"><info name="PCIDevice" value="MT28908 Family [ConnectX-6]"/>
+<object type="OSDev" name="ib0" osdev_type="2"/>
+<object type="OSDev" name="mlx5_0" osdev_type="3"><info name="Port1State" value="4"/>
+<info name="Port1LID" value="0x2a"/></object></object></object>"""
+
+
+def values(found: Facts) -> dict[str, object]:
+    return {what: fact.value for what, fact in found.items()}
+
+
+def test_a_laptop_has_one_cpu_and_its_wired_network(tmp_path: Path) -> None:
+    files = interface("eno1", "1000") | interface("docker0", "10000", real=False) | interface("lo", kind="772")
+    files |= interface("wlp2s0") | {"class/net/wlp2s0/wireless/": ""} | interface("eno2", "10000", state="down")
+    made, output = describe(tmp_path, "--hardware", str(LAPTOP), "--sys", str(sys_tree(tmp_path, files)))
+    preset = interconnect("tcp-1g")
+    assert (made.nodes, made.cpus_per_node, made.cores_per_node, made.processes_per_node) == (1, 1, 4, 4)
+    assert (made.link_bytes_per_second, made.calibration) == (preset.link_bytes_per_second, preset.calibration)
+    assert re.search(r"│ nodes +│ 1 +│ estimated │", output)
+    assert "calibrate" in output
+    assert "salloc" not in output
+
+
+def test_two_epycs_with_hdr(tmp_path: Path) -> None:
+    (tmp_path / "node.xml").write_text(lstopo(2, 4, 8))
+    files = port("mlx5_0", "200 Gb/sec (4X HDR)") | port("mlx5_1", "25 Gb/sec (1X EDR)", layer="Ethernet")
+    files |= port("mlx5_2", "40 Gb/sec (4X QDR)", state="1: DOWN") | interface("eno1", "25000")
+    words = ["--hardware", str(tmp_path / "node.xml"), "--sys", str(sys_tree(tmp_path, files)), "--nodes", "32"]
+    made, output = describe(tmp_path, *words, "--ppn", "32", "--gbits", "200")
+    assert (made.nodes, made.cpus_per_node, made.cores_per_node, made.memory_domains_per_node) == (32, 2, 64, 8)
+    assert made.default_processes_per_node == 32
+    assert made.link_bytes_per_second == interconnect("infiniband-hdr").link_bytes_per_second
+    sources = {source.what: source.where for source in made.sources}
+    assert sources["CPUs 2, cores 64, memory domains 8: read"] == str(tmp_path / "node.xml")
+    assert sources["nodes 32, processes per node 32, Gbit/s 200: given"]
+    assert "the path between sockets" in output
+    assert "collwise calibrate --hosts HOSTS --ppn 2 --nominal " in output
+
+
+def test_hwloc_names_the_card_where_no_rate_is_known(tmp_path: Path) -> None:
+    (tmp_path / "node.xml").write_text(lstopo(2, 1, 16, CONNECTX))
+    found = values(machine_facts(tmp_path / "node.xml"))
+    assert (found["CPUs"], found["cores"], found["memory domains"]) == (2, 32, 2)
+    assert (found["interconnect"], found["Gbit/s"]) == ("infiniband-hdr", 200.0)
+    # A port of a RoCE card has no LID, and one without a cable is not active.
+    for before, after in (("0x2a", "0x0"), ('value="4"', 'value="1"')):
+        (tmp_path / "node.xml").write_text(lstopo(2, 1, 16, CONNECTX.replace(before, after)))
+        assert "interconnect" not in machine_facts(tmp_path / "node.xml")
+
+
+@pytest.mark.parametrize(("sockets", "cores", "threads", "domains"), [(1, 4, 1, 1), (2, 32, 2, 8), (4, 3, 1, 4)])
+def test_processors_of_sys(tmp_path: Path, sockets: int, cores: int, threads: int, domains: int) -> None:
+    found = values(machine_facts(sys=sys_tree(tmp_path, processors(sockets, cores, threads, domains))))
+    assert found == {"CPUs": sockets, "cores": sockets * cores, "memory domains": domains}
+
+
+@pytest.mark.parametrize(
+    ("files", "preset", "gbits", "links"),
+    [
+        (port("hfi1_0", "100 Gb/sec (4X EDR)"), "omni-path", 100, None),
+        (port("mlx5_0", "100 Gb/sec (4X EDR)"), "infiniband-hdr", 100, None),
+        (port("mlx5_0", "200 Gb/sec (4X HDR)") | port("mlx5_1", "200 Gb/sec (4X HDR)"), "infiniband-hdr", 200, 2),
+        (port("mlx5_0", "100 Gb/sec (4X EDR)", layer="Ethernet"), "infiniband-hdr", 100, None),
+        ({"class/cxi/cxi0/": ""} | interface("hsn0", "200000") | interface("eth0", "1000"), "slingshot", 200, None),
+        ({"class/cxi/cxi0/": "", "class/cxi/cxi1/": ""}, "slingshot", None, 2),
+        (interface("ipogif0", real=False), "aries", None, None),
+        (interface("eth0", "1000") | interface("eth1", "1000"), "tcp-1g", 1, None),
+        (interface("eth0", "10000"), "tcp-10g", 10, None),
+        (interface("eth0", "100000"), "tcp-25g", 100, None),
+        (interface("eth0", "-1"), "tcp-10g", None, None),
+    ],
+)
+def test_networks_of_sys(
+    tmp_path: Path, files: dict[str, str], preset: str, gbits: float | None, links: int | None
+) -> None:
+    found = values(machine_facts(sys=sys_tree(tmp_path, files)))
+    assert (found["interconnect"], found.get("Gbit/s"), found.get("links")) == (preset, gbits, links)
+
+
+def test_other_rates_of_a_network_scale_what_was_measured_of_it(tmp_path: Path) -> None:
+    files = interface("eth0", "40000")
+    made, _ = describe(tmp_path, "--sys", str(sys_tree(tmp_path, files)), "--nodes", "4")
+    assert made.link_bytes_per_second == pytest.approx(interconnect("tcp-25g").link_bytes_per_second * 40 / 25)
+    again, _ = describe(
+        tmp_path, "--sys", str(tmp_path / "sys"), "--nodes", "4", "--interconnect", "omni-path", "--force"
+    )
+    assert again.link_bytes_per_second == interconnect("omni-path").link_bytes_per_second
+
+
+def test_omni_path_and_a_slurm_tree(tmp_path: Path) -> None:
+    made, output = describe(tmp_path, "--slurm", str(OMNI_PATH), "--oversubscription", "2")
+    preset = interconnect("omni-path")
+    assert (made.nodes, made.cpus_per_node, made.cores_per_node) == (6, 2, 40)
+    assert made.hosts == ("cn1", "cn2", "cn3", "cn4", "cn5", "cn6")
+    assert made.topology == FatTree(3, preset.topology.hop_latency_seconds if preset.topology else 0, 2.0)
+    assert (made.link_bytes_per_second, made.calibration) == (preset.link_bytes_per_second, preset.calibration)
+    assert "1 other node left out, --partition selects" in output
+    fat, _ = describe(tmp_path, "--slurm", str(OMNI_PATH), "--partition", "bigmem", "--force")
+    assert (fat.nodes, fat.cpus_per_node, fat.cores_per_node, fat.topology) == (1, 4, 56, None)
+
+
+def test_a_folder_with_slurm_conf_defaults_and_includes(tmp_path: Path) -> None:
+    made, output = describe(tmp_path, "--slurm", str(HDR), "--ppn", "32")
+    assert (made.nodes, made.cpus_per_node, made.cores_per_node, made.default_processes_per_node) == (64, 2, 64, 32)
+    assert made.topology == FatTree(16, 1.3e-07, 1.0)
+    assert made.calibration == interconnect("infiniband-hdr").calibration
+    assert "2 other nodes left out" in output
+    assert "Slurm does not know it" in output
+    assert "salloc --nodes 2 collwise calibrate --launcher srun --ppn 2" in output
+    main, _ = describe(tmp_path, "--slurm", str(HDR), "--partition", "main", "--force")
+    assert main.nodes == 64
+
+
+@needs("smpi")
+def test_the_other_commands_take_what_it_writes(tmp_path: Path) -> None:
+    describe(tmp_path, "--slurm", str(HDR), "--ppn", "32")
+    for words in (["check", "mine.toml"], ["draw", "mine.toml", "-o", str(tmp_path / "mine.svg")]):
+        words[1] = str(tmp_path / words[1])
+        result = CliRunner().invoke(platforms, words)
+        assert result.exit_code == 0, result.output
+    assert (tmp_path / "mine.svg").stat().st_size > 0
+
+
+@pytest.mark.parametrize("words", [["--slurm", str(HDR), "--ppn", "32"], ["--nodes", "4"]], ids=["slurm", "hosts"])
+def test_what_to_do_next_can_be_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    _, output = describe(tmp_path, *words)
+    steps = re.findall(r"^- (?:salloc --nodes \d+ )?collwise (.*)$", output, re.MULTILINE)
+    assert [step.split()[0] for step in steps] == ["platforms", "platforms", "calibrate", "validate", "select"]
+    for step in steps:
+        read_words(step.split())
+        if step.startswith("calibrate"):
+            (tmp_path / "mine-calibrated.toml").write_text((tmp_path / "mine.toml").read_text())
+
+
+def test_slurm_counts_more_than_the_machine_that_asks(tmp_path: Path) -> None:
+    login = sys_tree(tmp_path, processors(1, 8, 1, 1) | interface("eth0", "10000"))
+    made, _ = describe(tmp_path, "--slurm", str(HDR), "--sys", str(login))
+    assert (made.cores_per_node, made.link_bytes_per_second) == (64, 25e9)
+    mixed = merged(facts(read("interconnect", "omni-path", "one")), facts(read("Gbit/s", 1.0, "two")))
+    assert list(mixed) == ["interconnect"]
+
+
+def slurm(folder: Path, text: str) -> dict[str, object]:
+    (folder / "slurm.conf").write_text(text)
+    return values(slurm_facts(str(folder)))
+
+
+NODES = "NodeName=n[1-8] Sockets=2 CoresPerSocket=8\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("SwitchName=s Nodes=n[1-8]", {"topology": "one-switch"}),
+        ("SwitchName=s Nodes=n[1-2]\nSwitchName=t Nodes=n[3-8]", {"topology": "fat-tree", "nodes per switch": 6}),
+        (
+            "".join(f"SwitchName=l{i} Nodes=n[{2 * i + 1}-{2 * i + 2}]\n" for i in range(4))
+            + "SwitchName=p1 Switches=l[0-1]\nSwitchName=p2 Switches=l[2-3]\nSwitchName=top Switches=p[1-2]",
+            {"topology": "fat-tree", "nodes per switch": 2, "switches per pod": 2},
+        ),
+        (
+            "TopologyParam=Dragonfly\nSwitchName=a Nodes=n[1-4]\nSwitchName=b Nodes=n[5-8]\nSwitchName=g Switches=a,b",
+            {"topology": "dragonfly", "nodes per switch": 4, "groups": 1, "switches per group": 2},
+        ),
+        ("BlockName=b1 Nodes=n[1-4]\nBlockName=b2 Nodes=n[5-8]", {"topology": "fat-tree", "nodes per switch": 4}),
+        ("SwitchName=s Nodes=other[1-9]", {}),
+        ("TopologyPlugin=topology/3d_torus", {"topology": None}),
+    ],
+)
+def test_trees_of_switches(tmp_path: Path, text: str, expected: dict[str, object]) -> None:
+    found = slurm(tmp_path, f"{NODES}{text}\n")
+    assert {key: value for key, value in found.items() if key not in ("nodes", "hosts", "CPUs", "cores")} == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("NodeName=n[1-3] CPUs=16", {"nodes": 3}),
+        ("NodeName=n SocketsPerBoard=1 Boards=2 CoresPerSocket=4", {"nodes": 1, "CPUs": 2, "cores": 8}),
+        ("nodename=n sockets=2 corespersocket=4", {"nodes": 1, "CPUs": 2, "cores": 8}),
+        (
+            "SlurmdParameters=numa_node_as_socket\nNodeName=n Sockets=8 CoresPerSocket=8",
+            {"nodes": 1, "cores": 64, "memory domains": 8},
+        ),
+        ("SlurmdParameters=l3cache_as_socket\nNodeName=n Sockets=8 CoresPerSocket=8", {"nodes": 1, "cores": 64}),
+        ("SwitchType=switch/hpe_slingshot\nNodeName=n CPUs=4", {"nodes": 1, "interconnect": "slingshot"}),
+        ("NodeName=n CPUs=4 Feature=ib,big", {"nodes": 1, "interconnect": "infiniband-hdr"}),
+        ("NodeName=n CPUs=4 Feature=hdr100", {"nodes": 1, "interconnect": "infiniband-hdr", "Gbit/s": 100}),
+        ("NodeName=n CPUs=4 Feature=25gbe", {"nodes": 1, "interconnect": "tcp-25g", "Gbit/s": 25}),
+        ("NodeName=n[1-2] CPUs=4 Feature=hdr\nNodeName=n3 CPUs=4", {"nodes": 3}),
+    ],
+)
+def test_nodes_of_slurm(tmp_path: Path, text: str, expected: dict[str, object]) -> None:
+    found = slurm(tmp_path, text + "\n")
+    assert {key: value for key, value in found.items() if key != "hosts"} == expected
+
+
+def test_a_dragonfly_gets_estimated_rates(tmp_path: Path) -> None:
+    switches = "".join(f"SwitchName=s{i} Nodes=n[{4 * i + 1}-{4 * i + 4}]\n" for i in range(6))
+    groups = "".join(f"SwitchName=g{i} Switches=s[{2 * i}-{2 * i + 1}]\n" for i in range(3))
+    text = f"TopologyParam=dragonfly\nNodeName=n[1-24] CPUs=4 Feature=ss11\n{switches}{groups}"
+    (tmp_path / "slurm.conf").write_text(text)
+    made, output = describe(tmp_path, "--slurm", str(tmp_path))
+    assert made.topology is not None
+    assert made.topology.kind == "dragonfly"
+    assert made.topology.switches(24) == 6
+    assert "as fast as the links of a switch's nodes; --local-gbits N" in output
+
+
+def test_live_slurm_asks_scontrol(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scontrol = tmp_path / "bin" / "scontrol"
+    scontrol.parent.mkdir()
+    # The real one has an error instead of an empty topology.
+    parts = '[ "$2" = topology ] && exit 1; [ "$2" = nodes ] && cat "$RECORDED"; exit 0'
+    scontrol.write_text(f"#!/bin/sh\n{parts}\n")
+    scontrol.chmod(0o755)
+    monkeypatch.setenv("RECORDED", str(OMNI_PATH))
+    monkeypatch.setenv("PATH", f"{scontrol.parent}:/usr/bin:/bin")
+    assert values(slurm_facts("live"))["nodes"] == 6
+    scontrol.write_text("#!/bin/sh\necho 'slurm_load_ctl_conf error: Unable to contact slurm controller' >&2\nexit 1\n")
+    with pytest.raises(UsageError, match=r"^--slurm live: scontrol show config: .*Unable to contact"):
+        slurm_facts("live")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UsageError, match="scontrol not found on PATH"):
+        slurm_facts("live")
+
+
+def test_this_machine(tmp_path: Path) -> None:
+    made, output = describe(tmp_path)
+    assert made.nodes == 1
+    assert re.search(rf"│ cores +│ {made.cores_per_node} +│ read +│", output)
+    found = machine_facts()
+    assert found["cores"].how == "read"
+    # hwloc and /sys agree.
+    if shutil.which("lstopo-no-graphics"):
+        assert found["cores"].where == "lstopo"
+        assert machine_facts(sys=Path("/sys"))["cores"].value == found["cores"].value
+
+
+def test_questions_offer_what_is_known(tmp_path: Path) -> None:
+    made, output = describe(tmp_path, "--ask", answers="8\n2\n32\n16\nomni-path\nfat-tree\n4\n2\n")
+    assert (made.nodes, made.cpus_per_node, made.cores_per_node, made.default_processes_per_node) == (8, 2, 32, 16)
+    assert made.topology == FatTree(4, 1.1e-07, 2.0)
+    assert "Nodes at a switch" in output
+    words = ("--slurm", str(HDR), "--ask", "--ppn", "8", "--force")
+    known, output = describe(tmp_path, *words, answers="\n\n\n\n\n\n4\n")
+    assert known.topology == FatTree(16, 1.3e-07, 4.0)
+    assert "Nodes [64]: " in output
+    assert "Processes" not in output
+    assert re.search(r"│ nodes +│ 64 +│ read +│", output)
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["--slurm", "nowhere"], "--slurm: no file nowhere (valid: live, a folder with slurm.conf, or FILE,...)"),
+        (["--slurm", "."], "--slurm: no slurm.conf in ."),
+        (
+            ["--slurm", "empty"],
+            "--slurm: no NodeName in empty (valid: slurm.conf, or what 'scontrol show nodes' prints)",
+        ),
+        (["--slurm", "bad"], "--slurm: malformed list 'n[1-' (nodename; valid: n1, n[1-16,18])"),
+        (["--slurm", str(OMNI_PATH), "--partition", "btch"], "unknown partition 'btch'; did you mean batch?"),
+        (["--slurm", str(HDR / "nodes.conf"), "--partition", "main"], "--partition main: no PartitionName in "),
+        (["--partition", "batch"], "--partition is for --slurm"),
+        (["--machine", "--sys", "."], "--machine is this machine; --hardware and --sys are files of another one"),
+        (["--hardware", "empty"], "empty: neither lstopo's XML nor lscpu's output (valid: lstopo --of xml FILE, "),
+        (["--hardware", "nowhere"], "cannot read nowhere: No such file or directory"),
+        (["--sys", "nowhere"], "nowhere: no copy of /sys (valid: a folder with class/net or devices/system/cpu)"),
+        (["--nodes", "4", "--nodes-per-switch", "2", "--topology", "one-switch"], "--nodes-per-switch is not for "),
+        (["--hardware", str(LAPTOP), "--ppn", "5"], "--ppn 5 is more than the --cores (valid: 1 to 4)"),
+    ],
+)
+def test_wrong_input(words: list[str], problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("empty").write_text("")
+    Path("bad").write_text("NodeName=n[1-\n")
+    result = CliRunner().invoke(platforms, ["describe", "mine", *words])
+    assert isinstance(result.exception, UsageError)
+    assert str(result.exception).startswith(problem)
+    assert not Path("mine.toml").exists()
+
+
+def test_a_file_is_overwritten_with_force_only(tmp_path: Path) -> None:
+    describe(tmp_path)
+    with pytest.raises(UsageError, match="exists already; name another file, or overwrite it with --force"):
+        describe(tmp_path)

@@ -1,0 +1,201 @@
+"""Builds of the C programs where collwise is an installed package, with a cmake that only notes how it is called."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import psutil
+import pytest
+
+from collwise.common import folders
+from collwise.common.errors import CollwiseError, UsageError
+from collwise.simulator.execution import builds
+from collwise.simulator.execution.builds import Build
+from collwise.simulator.execution.installations import mpi_installation
+from collwise.simulator.execution.processes import run_command
+from collwise.studies.cli.main import main
+from tests.needs import needs
+from tests.waiting import wait_for
+
+# `cmake -S ... -B FOLDER ...` prepares a build, and `cmake --build FOLDER` makes its one program.
+CMAKE = """#!/bin/bash
+echo "$1" >>"{calls}"
+{work}
+case $1 in
+    -S) : >"$4/build.ninja" ;;
+    --build) : >"$2/program" ;;
+esac
+"""
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The sources of an installed package; its cache and the only commands on the PATH are beside it."""
+    (tmp_path / "package").mkdir()
+    (tmp_path / "bin").mkdir()
+    for command in ("gcc", "ninja"):
+        (tmp_path / "bin" / command).symlink_to("/bin/true")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(folders, "SOURCES", tmp_path / "package")
+    builds._ensure.cache_clear()
+    yield tmp_path / "package"
+    builds._ensure.cache_clear()
+
+
+def add_cmake(package: Path, work: str = "") -> Path:
+    """Puts the stand-in on the PATH; the file in which it notes its calls."""
+    cmake, calls = package.parent / "bin/cmake", package.parent / "calls"
+    cmake.write_text(CMAKE.format(calls=calls, work=work))
+    cmake.chmod(0o755)
+    return calls
+
+
+def a_build() -> Build:
+    return Build(folders.builds_folder() / "schedule", "none", Path("gcc"), "the schedule engine")
+
+
+def test_a_build_is_made_once_and_said(package: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    calls = add_cmake(package)
+    program = a_build().file("program")
+    assert program.is_relative_to(package.parent / "cache/collwise")
+    assert capsys.readouterr().err.count("building the C programs for the schedule engine") == 1
+    builds._ensure.cache_clear()  # as in another process
+    assert a_build().file("program") == program
+    assert calls.read_text().split() == ["-S", "--build"]
+    assert capsys.readouterr().err == ""
+
+
+def test_a_half_made_build_counts_as_none(package: Path) -> None:
+    add_cmake(package)
+    folder = a_build().folder
+    folder.mkdir(parents=True)
+    for left in ("program", "build.ninja", "half-made"):
+        (folder / left).touch()
+    a_build().file("program")
+    assert not (folder / "half-made").exists()
+
+
+def test_a_failure_is_one_line_with_the_log_and_is_tried_again(package: Path) -> None:
+    work = "if [[ $1 == --build ]]; then echo Building; echo 'chain.c:3: error: wrong'; echo stopped; exit 1; fi"
+    add_cmake(package, work)
+    with pytest.raises(
+        CollwiseError, match=r"the schedule engine failed: chain.c:3: error: wrong; all messages: (.*)"
+    ) as failed:
+        a_build().file("program")
+    log = Path(str(failed.value).rpartition(": ")[2])
+    assert log.read_text() == "Building\nchain.c:3: error: wrong\nstopped\n"
+    add_cmake(package)
+    assert a_build().file("program").exists()
+
+
+def test_an_interrupted_build_leaves_no_compiler_behind(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiler = package.parent / "compiler"
+    add_cmake(
+        package, f'if [[ $1 == --build ]]; then {shutil.which("sleep")} 9999 & echo $! >"{compiler}"; echo; wait; fi'
+    )
+
+    def interrupt(_: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(builds, "run_command", partial(run_command, on_line=interrupt))
+    with pytest.raises(KeyboardInterrupt):
+        a_build().file("program")
+    assert not (a_build().folder / ".complete").exists()
+    started = int(compiler.read_text())
+    wait_for(lambda: not psutil.pid_exists(started) or psutil.Process(started).status() == psutil.STATUS_ZOMBIE)
+
+
+def test_of_two_at_once_one_builds_and_the_other_waits(package: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    calls = add_cmake(package, f"{shutil.which('sleep')} 0.2")
+    threads = [threading.Thread(target=a_build().file, args=["program"]) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert calls.read_text().split() == ["-S", "--build"]
+    assert capsys.readouterr().err.count("waiting for another collwise") == 1
+
+
+def test_missing_packages_are_named_with_the_command_that_installs_them(package: Path) -> None:
+    (package.parent / "bin/ninja").unlink()
+    with pytest.raises(UsageError, match="apt-get install cmake ninja-build"):
+        a_build().file("program")
+
+
+def test_only_the_systems_simgrid_needs_its_package(package: Path) -> None:
+    add_cmake(package)
+    (package.parent / "smpicc").touch()
+    folder = folders.builds_folder()
+    assert Build(folder / "smpi-4.1", "smpi", package.parent / "smpicc", "SimGrid 4.1").file("program").exists()
+    with pytest.raises(UsageError, match="libsimgrid-dev"):
+        Build(folder / "smpi-system-3.32", "smpi", package.parent / "gone", "SimGrid 3.32").file("program")
+
+
+def test_a_cache_that_cannot_be_written_is_named(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    add_cmake(package)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(package.parent / "calls"))
+    (package.parent / "calls").touch()
+    with pytest.raises(UsageError, match=r"cannot write into .*calls.*XDG_CACHE_HOME"):
+        a_build().file("program")
+
+
+def test_other_sources_have_other_builds(package: Path) -> None:
+    (package / "algorithms").mkdir()
+    seen = set()
+    for name, text in (("a.c", "1"), ("a.c", "2"), ("b.c", "2"), ("catalogue.toml", ""), ("generate_a.py", "")):
+        (package / "algorithms" / name).write_text(text)
+        folders._digest_of_c_sources.cache_clear()
+        seen.add(folders.builds_folder())
+    assert len(seen) == 5
+    (package / "algorithms/catalogue.py").write_text("")
+    folders._digest_of_c_sources.cache_clear()
+    assert folders.builds_folder() in seen
+
+
+def test_a_clone_builds_nothing_here(package: Path) -> None:
+    (package / "pyproject.toml").touch()
+    calls = add_cmake(package)
+    assert folders.builds_folder() == package / "build"
+    with pytest.raises(CollwiseError, match=r"run \./collwise once"):
+        a_build().file("program")
+    assert not calls.exists()
+
+
+@needs("openmpi")
+def test_versions_of_a_library_have_builds_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("collwise.simulator.execution.installations.is_clone", lambda: False)
+    found = mpi_installation("openmpi")
+    assert found.build_directory.name == f"openmpi-{found.version}"
+
+
+@pytest.mark.parametrize(("words", "missing"), [("--engine schedule", ""), ("", "libsimgrid-dev"), ("--help", "")])
+def test_commands_name_all_packages_that_they_need_before_they_start(
+    words: str, missing: str, package: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (package.parent / "bin/ninja").unlink()
+    call = ["simulate", "--platform", "gros", "--collective", "bcast", "--procs", "4", "--store", str(package / "s")]
+    with pytest.raises(SystemExit) as ended:
+        main([*call, *words.split()])
+    error = capsys.readouterr().err
+    if words == "--help":
+        assert (ended.value.code, error) == (0, "")
+        return
+    assert ended.value.code == 2
+    last = error.splitlines()[-1]
+    assert "ninja-build" in last
+    assert ("libsimgrid-dev" in last) == bool(missing)
+
+
+def test_an_installed_package_has_no_tests(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("collwise.studies.cli.maintenance.SOURCES", tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        main(["test"])
+    assert ended.value.code == 2
+    assert "./collwise test in a clone" in capsys.readouterr().err

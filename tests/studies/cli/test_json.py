@@ -1,0 +1,152 @@
+"""--json and --csv of every command: one form, the columns that the schema has, and the schema itself."""
+
+from __future__ import annotations
+
+import copy
+import csv
+import io
+import json
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from collwise.studies.cli.json_schema import COMMANDS, schema
+from tests.command_line import printed
+from tests.studies.cli.model_commands import Capture, run
+from tests.studies.cli.test_examples import OSU, every_command
+
+ENGINE = "--platform gros --engine schedule --store s.sqlite"
+POINT = "--collective bcast --procs 4 --sizes 8KiB"
+# Commands that take little time, in an order in which later ones find what earlier ones made.
+QUICK = {
+    "algorithms": "algorithms bcast",
+    "models": "models --collective bcast",
+    "defaults": f"defaults --baseline openmpi-4.1 {POINT}",
+    "platforms list": "platforms list",
+    "platforms show": "platforms show fat-tree-1024",
+    "platforms describe": "platforms describe mine --nodes 4 --interconnect tcp-25g",
+    "simulate": f"simulate {ENGINE} {POINT}",
+    "schedule": "schedule --platform gros --collective bcast --algorithm binomial --procs 4 --size 8KiB",
+    "select": f"select {ENGINE} {POINT} --by simulated",
+    "whatif": f"whatif --platform gros {POINT} --change bandwidth=x2",
+    "hierarchy model": "hierarchy model --platform stampede2 --nodes 2 --ppn 2 --sizes 64KiB --segments 32KiB "
+    "--engine schedule --algorithms binary --store s.sqlite",
+    "import": "import osu_bcast.txt --platform other --procs 4 --store s.sqlite",
+    "results list": "results list --store s.sqlite",
+    "results show": "results show --store s.sqlite --collective bcast",
+}
+WITH_SMPI = {
+    "platforms check": "platforms check mine.toml",
+    "fit": "fit --platform exact --model hockney --procedure two-sizes --procs 2 -o h.toml --store s.sqlite",
+    "predict": "predict --parameters h.toml --collective bcast --procs 2 --sizes 8KiB",
+    "recover": "recover --platform exact --engine smpi --store s.sqlite",
+}
+# The test that reads what the other commands print.
+ELSEWHERE = {
+    "compare": "studies/cli/test_cli.py",
+    "decision-map": "studies/cli/test_cli.py",
+    "hierarchy tasks": "studies/cli/test_hierarchy.py",
+    "hierarchy tune": "studies/cli/test_hierarchy.py",
+    "profile": "studies/cli/test_profile.py",
+    "application": "studies/cli/test_application.py",
+    "calibrate": "validation/calibration/test_calibration.py",
+    "testbed up": "studies/cli/test_testbed.py",
+    "testbed status": "studies/cli/test_testbed.py",
+    "evaluate": "studies/cli/test_models_commands.py",
+    "rank-mapping": "studies/cli/test_rank_mapping.py",
+    "measure": "studies/cli/test_adaptive.py",
+    "experiment": "studies/cli/test_experiment.py",
+    "irregular-regions": "studies/cli/test_irregular_regions_and_gain.py",
+    "gain": "studies/cli/test_irregular_regions_and_gain.py",
+    "guidelines": "studies/cli/test_guidelines.py",
+    "verify": "algorithms/test_adding.py",
+    "crosscheck": "validation/correctness/test_crosscheck.py",
+    "validate": "validation/three_way/test_on_cluster.py",
+    "study": "studies/papers/test_study.py",
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("json")
+    (made / "osu_bcast.txt").write_text(OSU)
+    return made
+
+
+def test_every_command_with_json_has_columns_and_a_test() -> None:
+    having = {
+        name
+        for name, command in every_command().items()
+        if any("--json" in option.opts for option in command.params if name)
+    }
+    assert having == set(COMMANDS) == {*QUICK, *WITH_SMPI, *ELSEWHERE}
+    tests = Path(__file__).parents[2]
+    for name, file in ELSEWHERE.items():
+        text = (tests / file).read_text()
+        assert "printed(" in text, file
+        assert name.split()[-1] in text, file
+
+
+def document_of(words: str, capsys: Capture) -> dict[str, Any]:
+    code, shown, said = run(f"{words} --json", capsys)
+    assert code == 0, said
+    printed(shown)
+    found: dict[str, Any] = json.loads(shown)
+    return found
+
+
+@pytest.mark.parametrize("name", [*QUICK, *(pytest.param(name, marks=pytest.mark.needs("smpi")) for name in WITH_SMPI)])
+def test_what_quick_commands_print(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    monkeypatch.chdir(folder)
+    document = document_of((QUICK | WITH_SMPI)[name], capsys)
+    assert (document["command"], document["collwise"]) == (name, version("collwise"))
+    assert document["rows"] or name == "platforms check"
+    jsonschema.Draft202012Validator(schema(name)).validate(document)
+
+
+def test_csv_has_the_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    monkeypatch.chdir(tmp_path)
+    for words in ("platforms show gros", QUICK["simulate"], QUICK["defaults"]):
+        rows = document_of(words, capsys)["rows"]
+        code, shown, _ = run(f"{words} --csv", capsys)
+        assert code == 0
+        table = list(csv.DictReader(io.StringIO(shown)))
+        for row, cells in zip(rows, table, strict=True):
+            for key, cell in cells.items():
+                value = row.get(key)
+                assert cell == (
+                    "" if value is None else json.dumps(value) if isinstance(value, dict | list) else str(value)
+                )
+
+
+def test_the_schema_is_one_and_refuses_other_forms(capsys: Capture) -> None:
+    jsonschema.Draft202012Validator.check_schema(schema())
+    good = document_of("platforms show gros", capsys)
+    check = jsonschema.Draft202012Validator(schema())
+    assert check.is_valid(good)
+    for change in (
+        {"rows": None},
+        {"facts": {"more": 1}},
+        {"command": "platforms"},
+        {"more": 1},
+        {"rows": [{"name": "only"}]},
+        {"rows": [good["rows"][0] | {"hosts": "many"}]},
+        {"rows": [good["rows"][0] | {"unknown": 1}]},
+    ):
+        assert not check.is_valid(good | change), change
+    for key in good:
+        less = copy.copy(good)
+        del less[key]
+        assert not check.is_valid(less), key
+
+
+def test_the_command_prints_the_schema(capsys: Capture) -> None:
+    assert json.loads(run("schema", capsys)[1]) == schema()
+    one = json.loads(run("schema platforms list", capsys)[1])
+    assert one["properties"]["command"]["enum"] == ["platforms list"]
+    code, shown, said = run("schema platfrms list", capsys)
+    assert (code, shown) == (2, "")
+    assert "did you mean platforms list" in said

@@ -1,0 +1,136 @@
+"""The wheel and the archive of sources: what is in them, and that the wheel works outside of a clone."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import venv
+import zipfile
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from tests.needs import needs
+from tests.test_floors import FLOORS
+
+ROOT = Path(__file__).resolve().parents[1]
+TOP = {floor for level in FLOORS for floor in level}
+
+
+def files_of_git() -> list[PurePosixPath]:
+    """The files of the repository, with new ones that are not committed."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    return [PurePosixPath(name) for name in listed if (ROOT / name).is_file()]
+
+
+def in_the_wheel(file: PurePosixPath) -> str:
+    """The place of a file of a floor: the modules of the interface are `collwise` itself, the floors are below it."""
+    api = PurePosixPath("studies/api")
+    return f"collwise/{file.relative_to(api) if file.is_relative_to(api) else file}"
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of git's files, in which tools may leave theirs."""
+    folder = tmp_path_factory.mktemp("sources")
+    for file in files_of_git():
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / file, folder / file)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wheel(sources: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    subprocess.run([*command, "--no-build-isolation", "--wheel-dir", folder, sources], check=True)
+    [made] = folder.iterdir()
+    return made
+
+
+@needs("git")
+def test_the_wheel_has_every_file_of_the_floors(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        members = {one.filename: one for one in archive.infolist() if ".dist-info/" not in one.filename}
+        entry_points = archive.read(next(name for name in archive.namelist() if name.endswith("entry_points.txt")))
+    expected = {in_the_wheel(file): file for file in files_of_git() if file.parts[0] in TOP}
+    assert members.keys() == expected.keys() | {"collwise/CMakeLists.txt"}
+    executable = {name for name, member in members.items() if member.external_attr >> 16 & 0o100}
+    assert executable == {name for name, file in expected.items() if os.access(ROOT / file, os.X_OK)}
+    assert executable
+    assert b"collwise = collwise.studies.cli.main:main" in entry_points
+
+
+@needs("git")
+def test_the_archive_of_sources_has_every_file_of_git(sources: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", f"from setuptools import build_meta; build_meta.build_sdist({str(tmp_path)!r})"]
+    subprocess.run(command, cwd=sources, capture_output=True, check=True)
+    [made] = tmp_path.iterdir()
+    with tarfile.open(made) as archive:
+        names = {str(PurePosixPath(*PurePosixPath(one.name).parts[1:])) for one in archive if one.isfile()}
+    own = {name for name in names if name in ("PKG-INFO", "setup.cfg") or ".egg-info/" in name}
+    assert names - own == {str(file) for file in files_of_git()}
+
+
+@needs("git")
+def test_the_modules_of_the_wheel_run_without_the_clone(wheel: Path, tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    subprocess.run([*install, "--no-compile", "--target", site, wheel], check=True)
+    bare = {"PYTHONPATH": str(site), "PATH": "", "HOME": str(tmp_path)}
+
+    def call(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-P", site / "bin/collwise", *words]
+        return subprocess.run(command, cwd=tmp_path, env=bare, capture_output=True, text=True)
+
+    command = [sys.executable, "-P", "-c", "from collwise.common import folders; print(folders.builds_folder())"]
+    found = subprocess.run(command, env=bare, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert Path(found.stdout).parent == tmp_path / ".cache/collwise"
+    listed = call("platforms", "list", "--json")
+    assert (listed.returncode, listed.stderr) == (0, "")
+    assert '"gros"' in listed.stdout
+    lacking = call("simulate", "--platform", "gros", "--collective", "bcast", "--procs", "4")
+    assert (lacking.returncode, lacking.stdout, lacking.stderr.count("\n")) == (2, "", 1)
+    assert "apt-get install gcc" in lacking.stderr
+    assert "libsimgrid-dev" in lacking.stderr
+
+
+@pytest.mark.slow
+@needs("git", "smpi")
+def test_an_installed_wheel_builds_its_programs_and_does_the_main_job(wheel: Path, tmp_path: Path) -> None:
+    venv.create(tmp_path / "venv", with_pip=True)
+    programs = tmp_path / "venv/bin"
+    subprocess.run([programs / "python", "-m", "pip", "install", "--quiet", wheel], check=True)
+    home = tmp_path / "home"
+    home.mkdir()
+    environment = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ} | {"HOME": str(home)}
+
+    def start(*words: str) -> subprocess.Popen[str]:
+        command = [programs / "collwise", *words]
+        return subprocess.Popen(command, cwd=home, env=environment, stdout=-1, stderr=-1, text=True)
+
+    def call(*words: str) -> str:
+        process = start(*words)
+        out, error = process.communicate()
+        assert process.returncode == 0, error
+        return out
+
+    points = ("--platform", "gros", "--collective", "bcast", "--procs", "4", "--sizes", "8KiB,1MiB")
+    # Two first uses at once: one builds, the other waits for it.
+    together = [start("simulate", *points, "--store", f"{number}.sqlite") for number in range(2)]
+    messages = [process.communicate()[1] for process in together]
+    assert [process.returncode for process in together] == [0, 0], messages
+    assert sum("building the C programs" in text for text in messages) == 1
+    assert sum("waiting for another collwise" in text for text in messages) == 1
+    call("select", *points, "--by", "simulated", "--for", "openmpi-4.1", "-o", "bcast.json", "--engine", "schedule")
+    call("export", "bcast.json", "--openmpi-version", "4.1", "-o", "bcast.rules")
+    verify = ("verify", "--quick", "--collective", "bcast", "--algorithm", "chain", "--library", "smpi", "--json")
+    [result] = json.loads(call(*verify))["rows"]
+    assert (result["cases"] > 0, result["failures"]) == (True, 0)
+    call("report", "--platform", "exact", "--collective", "bcast", "--procs", "4", "-o", "report")
+    assert (home / "report/report.html").stat().st_size > 10000

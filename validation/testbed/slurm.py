@@ -1,0 +1,204 @@
+"""Slurm on a test bed: a slurmd on each node, and at the switch a login node with munged and slurmctld.
+
+All daemons run in the namespaces of the bed, from which they end with it, and keep their files in its directory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import secrets
+import shlex
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from string import Template
+from typing import TYPE_CHECKING, Any
+
+from collwise.common.errors import CollwiseError, UsageError
+from collwise.common.files import write_text
+from collwise.simulator.execution.mpirun import parameter_variables
+from collwise.simulator.execution.processes import ProgramRun, run_command
+from collwise.simulator.execution.srun import FENCES, srun_words
+from collwise.validation.testbed.namespaces import AGENT, command, found_command
+from collwise.validation.testbed.transport import openmpi_parameters
+
+if TYPE_CHECKING:
+    from collwise.validation.testbed.bed import Bed
+
+LOGIN = "login"
+"""The host on which jobs are submitted."""
+
+_LOGIN_ADDRESS = "10.77.255.1"
+_COMMANDS = ("munged", "slurmctld", "slurmd", "sinfo", "squeue", "srun", "sbatch")
+_READY_SECONDS = 60.0
+_POLL_SECONDS = 0.1
+# Time for srun to end its tasks, after it was asked to end.
+_GRACE_SECONDS = 5.0
+_MOST_LETTERS = 31  # Slurm cuts names of clusters
+_CONFIGURATION = Template(
+    """\
+ClusterName=$cluster
+SlurmctldHost=login($address)
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+CredType=cred/munge
+# A job that lost a node may start again after so many seconds.
+AuthInfo=socket=$folder/munge.socket,cred_expire=5
+StateSaveLocation=$folder/state
+# In the directory that a node loses with its power: PMIx refuses to start a step whose socket is still there.
+SlurmdSpoolDir=$directory/%n/slurmd
+SlurmctldPidFile=$folder/slurmctld.pid
+SlurmdPidFile=$folder/slurmd-%n.pid
+SlurmctldLogFile=$folder/slurmctld.log
+SlurmdLogFile=$folder/slurmd-%n.log
+# Nodes share a file system, and PMIx needs a directory of its own on each.
+TmpFS=$directory/%n
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+MpiDefault=none
+SelectType=select/linear
+SchedulerType=sched/builtin
+SchedulerParameters=batch_sched_delay=0,sched_interval=2
+# The processors of the machine are those of every node.
+SlurmdParameters=config_overrides
+NodeName=n[1-$nodes] CPUs=$ranks
+PartitionName=bed Nodes=ALL Default=YES MaxTime=INFINITE
+# A node that is silent for so many seconds is down, and in service again when it answers.
+SlurmdTimeout=10
+ReturnToService=2
+BatchStartTimeout=60
+KillWait=10
+"""
+)
+# Without control groups, which belong to the machine.
+_CONTROL_GROUPS = "CgroupPlugin=cgroup/v1\nCgroupAutomount=no\n"
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job that waits or runs. `nodes` are those that it has, or in brackets why it waits."""
+
+    id: str
+    name: str
+    state: str
+    nodes: str
+
+
+def obstacle() -> str:
+    """The reason why no Slurm can be started here; empty if one can."""
+    for name in _COMMANDS:
+        if found_command(name) is None:
+            packages = "slurmctld, slurmd, slurm-client and munge"
+            return f"a test bed with Slurm needs the command '{name}' (packages {packages})"
+    return ""
+
+
+def start(bed: Bed) -> None:
+    """Starts all daemons and waits until every node is idle. Raises CollwiseError when that fails."""
+    folder = _folder(bed)
+    folder.mkdir(mode=0o700)
+    (folder / "state").mkdir()
+    (bed.directory / LOGIN).mkdir()
+    with (bed.directory / "etc-hosts").open("a", encoding="utf-8") as hosts:
+        hosts.write(f"{_LOGIN_ADDRESS} {LOGIN}\n")
+    configuration = _CONFIGURATION.substitute(
+        cluster=_cluster_name(bed),
+        address=_LOGIN_ADDRESS,
+        folder=folder,
+        directory=bed.directory,
+        nodes=bed.shape.nodes,
+        ranks=bed.shape.ranks_per_node,
+    )
+    write_text(folder / "slurm.conf", configuration)
+    write_text(folder / "cgroup.conf", _CONTROL_GROUPS)
+    settings = {**parameter_variables(openmpi_parameters(bed.shape)), **FENCES}
+    lines = [f"export {name}=${{{name}-{shlex.quote(value)}}}" for name, value in settings.items()]
+    write_text(bed.directory / "environment", "\n".join([f"export SLURM_CONF={folder}/slurm.conf", *lines, ""]))
+    key = os.open(folder / "munge.key", os.O_WRONLY | os.O_CREAT, 0o600)
+    with os.fdopen(key, "wb") as file:
+        file.write(secrets.token_bytes(128))
+    command("ip", "-n", bed.namespace("switch"), "addr", "add", f"{_LOGIN_ADDRESS}/16", "dev", "br1")
+    files = {"key": "key", "socket": "socket", "pid": "pid", "log": "log", "seed": "seed"}
+    own = [f"--{what}{'' if what == 'socket' else '-file'}={folder}/munge.{end}" for what, end in files.items()]
+    _on(bed, LOGIN, "munged", "--force", *own)
+    _on(bed, LOGIN, "slurmctld")
+    for node in bed.nodes:
+        _on(bed, f"n{node}", "slurmd", "-N", f"n{node}")
+    _wait(bed, lambda states: len(states) == bed.shape.nodes and set(states.values()) == {"idle"})
+
+
+def start_node(bed: Bed, node: int) -> None:
+    """Starts the slurmd of a node that was off, and waits until Slurm uses it. Raises as `start` does."""
+    name = f"n{node}"
+    _on(bed, name, "slurmd", "-N", name)
+    _wait(bed, lambda states: states[name] in ("idle", "allocated", "completing", "mixed"))
+
+
+def on_login(bed: Bed, words: Sequence[str]) -> list[str]:
+    """The command line that runs a command on the login node."""
+    return ["env", "COLLWISE_TESTBED=", str(AGENT), bed.name, LOGIN, shlex.join(words)]
+
+
+def node_states(bed: Bed) -> dict[str, str]:
+    """What Slurm says of each node: idle, allocated, down. '*' marks one that does not answer.
+
+    Raises CollwiseError when Slurm does not answer.
+    """
+    listed = command(*on_login(bed, ["sinfo", "--noheader", "--Node", "--format=%N %T"])).split()
+    return dict(zip(listed[::2], listed[1::2], strict=True))
+
+
+def jobs(bed: Bed) -> list[Job]:
+    """The jobs that wait or run. Raises CollwiseError when Slurm does not answer."""
+    lines = command(*on_login(bed, ["squeue", "--noheader", "--format=%i|%j|%T|%N%r"])).splitlines()
+    return [Job(*line.split("|")) for line in lines]
+
+
+def run(bed: Bed, procs: int, words: Sequence[str], **options: Any) -> ProgramRun:
+    """Runs an Open MPI program by srun, when its nodes are free; `options` are those of `run_command`.
+
+    Raises UsageError when the bed has no room for so many processes.
+    """
+    room = bed.shape.nodes * bed.shape.ranks_per_node
+    if procs > room:
+        raise UsageError(f"{procs} processes; the test bed '{bed.name}' has room for {room}")
+    command = [*srun_words(procs, bed.shape.ranks_per_node), *words]
+    return run_command(on_login(bed, command), grace_seconds=_GRACE_SECONDS, **options)
+
+
+def _on(bed: Bed, node: str, *words: str) -> None:
+    command("env", "COLLWISE_TESTBED=", str(AGENT), bed.name, node, shlex.join(words))
+
+
+def _wait(bed: Bed, ready: Callable[[dict[str, str]], bool]) -> None:
+    deadline = time.monotonic() + _READY_SECONDS
+    while time.monotonic() < deadline:
+        with contextlib.suppress(CollwiseError):
+            if ready(node_states(bed)):
+                return
+        time.sleep(_POLL_SECONDS)
+    complaints = [line for log in sorted(_folder(bed).glob("*.log")) for line in _errors(log)]
+    last = complaints[-1] if complaints else "see its logs"
+    raise CollwiseError(f"test bed '{bed.name}': Slurm is not ready after {_READY_SECONDS:g} s: {last}")
+
+
+def _errors(log: Path) -> list[str]:
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    return [f"{log.stem}: {line}" for line in lines if "error" in line or "fatal" in line]
+
+
+def _folder(bed: Bed) -> Path:
+    return bed.directory / "slurm"
+
+
+def _cluster_name(bed: Bed) -> str:
+    """A name for each shape and each setting of beds: times of different ones are times of different clusters."""
+    title = bed.shape.title.lower().replace(".", "_")
+    digest = hashlib.sha256(json.dumps(dict(bed.facts), sort_keys=True).encode()).hexdigest()
+    return f"testbed-{title}"[:_MOST_LETTERS] + f"-{digest[:8]}"

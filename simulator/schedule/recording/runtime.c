@@ -42,7 +42,7 @@ void recording_free_all(process *of) {
 
 size_t *collwise_sizes(size_t count, MPI_Comm comm) { return collwise_allocate(count * sizeof(size_t), comm); }
 
-void collwise_sizes_free(size_t *sizes) { free(sizes); }
+void collwise_sizes_free(size_t *sizes) { recording_free(sizes); }
 
 char *collwise_scratch(size_t bytes, MPI_Comm comm) {
     (void)bytes, (void)comm;

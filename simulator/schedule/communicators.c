@@ -83,6 +83,17 @@ static void arrange(communicator *one) {
     qsort(one->by_process, (size_t)one->size, sizeof *one->by_process, compare_processes);
 }
 
+int communicators_add(communicators *to, int size, const int *processes) {
+    int number = add(to, size);
+    for (int rank = 0; number > 0 && rank < size; rank++) {
+        to->items[number - 1].processes[rank] = processes[rank];
+    }
+    if (number > 0) {
+        arrange(&to->items[number - 1]);
+    }
+    return number;
+}
+
 communicators *communicators_make(int procs) {
     communicators *made = calloc(1, sizeof *made);
     if (made == NULL || add(made, procs) == 0) {

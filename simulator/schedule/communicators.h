@@ -11,6 +11,9 @@ typedef struct communicators communicators;
 communicators *communicators_make(int procs);
 void communicators_free(communicators *of);
 
+/* Makes a communicator of these processes, in the order of their ranks. Returns its number, 0 if memory runs out. */
+int communicators_add(communicators *to, int size, const int *processes);
+
 /* The number of its members, 0 if there is no such communicator. */
 int communicators_size(const communicators *of, int number);
 /* A member's rank in the world, and the rank of a process of the world, which is -1 if it is no member. */

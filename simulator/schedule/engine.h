@@ -132,6 +132,7 @@ typedef struct {
     double root_seconds; /* until `root` is */
     uint64_t lost_packets, time_outs;
     int is_longer; /* than it was to take: then the times above are not known */
+    int is_open;   /* a program that is cut ended at `seconds`, which is not after the time that it was to take */
     int failed;    /* a problem was found, see `problem` */
     char problem[160];
 } schedule_result;
@@ -141,7 +142,8 @@ typedef struct {
 schedule_result schedule_play(const schedule *played, const schedule_network *network, int root, double *ends,
                               schedule_trace *trace, schedule_log *log);
 /* The same without them, which may stop as soon as it is known that the time is more than `most_seconds`. Only over
- * ports with unlimited buffers that is known before the end. */
+ * ports with unlimited buffers that is known before the end. Of a schedule with programs that are cut it says whether
+ * the whole takes longer, or that this is open. */
 schedule_result schedule_play_within(const schedule *played, const schedule_network *network, int root, double *ends,
                                      double most_seconds);
 /* The time that the process spends on its own: on overheads and local work. It takes no less until it is done. */

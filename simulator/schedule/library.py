@@ -42,6 +42,7 @@ class _Schedule(ctypes.Structure):
         ("bytes", c_uint64),
         ("extra_message_bytes", c_size_t),
         ("extra_integer_bytes", c_size_t),
+        ("is_begin", c_int),
         ("blocks", ctypes.c_void_p),
     )
 
@@ -71,6 +72,7 @@ class _Result(ctypes.Structure):
         ("lost_packets", c_uint64),
         ("time_outs", c_uint64),
         ("is_longer", c_int),
+        ("is_open", c_int),
         ("failed", c_int),
         ("problem", ctypes.c_char * 160),
     )
@@ -330,13 +332,15 @@ class Schedule:
         library: LibraryDecisions | None = None,
         *,
         root_alone: bool = False,
+        most_words: int = 0,
     ) -> None:
         """Records a case. Raises UsageError if its algorithm cannot run on it.
 
         `node_of` is the node of each process, a number of at least 0, for algorithms that split communicators by node,
         or node and socket; by default processes are placed by blocks, `case.processes_per_node` on each node. `library`
         says what runs for the collectives that a mock-up calls. With `root_alone` only the root and the process after
-        it are recorded, for `own_seconds`, which fails if they have to know of others.
+        it are recorded, for `own_seconds`, which fails if they have to know of others. With `most_words` the recording
+        of each process ends after about so many operations, for `begins_longer`.
         """
         self._library = load_library()
         blocks = np.arange(case.procs) // case.processes_per_node
@@ -364,8 +368,12 @@ class Schedule:
             library=asked.function,
         )
         problem = ctypes.create_string_buffer(_PROBLEM_BYTES)
-        record = self._library.schedule_record_root if root_alone else self._library.schedule_record
-        self._made = record(ctypes.byref(wanted), problem, _PROBLEM_BYTES)
+        if most_words > 0:
+            made = self._library.schedule_record_begin(ctypes.byref(wanted), most_words, problem, _PROBLEM_BYTES)
+        else:
+            record = self._library.schedule_record_root if root_alone else self._library.schedule_record
+            made = record(ctypes.byref(wanted), problem, _PROBLEM_BYTES)
+        self._made = made
         if not self._made:
             raise asked.problem or UsageError(problem.value.decode())
         self.root, self.procs = case.root, case.procs
@@ -441,6 +449,18 @@ class Schedule:
         )
         del alive
         return None if result.is_longer else _played(result, ends)
+
+    def begins_longer(self, network: NetworkTables, most_seconds: float) -> float:
+        """Of a schedule that ends after some operations: infinite if the whole takes longer than `most_seconds`.
+
+        Otherwise the time at which the first process has no more operations, 0 if that is not known.
+        """
+        structure, alive = network._structure()
+        result = self._library.schedule_play_within(self._made, ctypes.byref(structure), self.root, None, most_seconds)
+        del alive
+        if result.is_longer:
+            return math.inf
+        return float(result.seconds) if result.is_open else 0.0
 
     def play_many(self, networks: Sequence[NetworkTables]) -> list[Played]:
         """The times on several networks, those of `play` on each, and its errors.
@@ -527,6 +547,8 @@ def load_library() -> ctypes.CDLL:
     for record in (library.schedule_record, library.schedule_record_root):
         record.restype = ctypes.POINTER(_Schedule)
         record.argtypes = [ctypes.POINTER(_Case), c_char_p, c_size_t]
+    library.schedule_record_begin.restype = ctypes.POINTER(_Schedule)
+    library.schedule_record_begin.argtypes = [ctypes.POINTER(_Case), c_uint64, c_char_p, c_size_t]
     library.schedule_free.argtypes = [ctypes.POINTER(_Schedule)]
     library.schedule_free.restype = None
     library.schedule_memory.argtypes = [ctypes.POINTER(_Schedule)]

@@ -2,8 +2,7 @@
  * the algorithm that the library runs for it. */
 #include "library_calls.h"
 #include "mock_ups.h"
-
-#include <stdlib.h>
+#include "recording/recording.h"
 
 static void record(collwise_collective kind, size_t message_bytes, int root, int in_place) {
     record_library_call(
@@ -29,14 +28,14 @@ static void record_rooted_by_counts(collwise_collective kind, const int *counts,
     size_t *offsets = offsets_of(rank == root ? counts : NULL, own);
     record_library_call(
         &(recorded_call){.kind = kind, .message_bytes = own, .root = root, .offsets = offsets, .in_place = in_place});
-    free(offsets);
+    recording_free(offsets);
 }
 
 static void record_by_counts(collwise_collective kind, const int *counts, int in_place) {
     size_t procs = (size_t)collwise_size_of(MPI_COMM_WORLD), *offsets = offsets_of(counts, 0);
     record_library_call(&(recorded_call){
         .kind = kind, .message_bytes = offsets[procs] / procs, .offsets = offsets, .in_place = in_place});
-    free(offsets);
+    recording_free(offsets);
 }
 
 static void record_reduction(collwise_collective kind, size_t elements, const collwise_operation *op, int root,
@@ -135,7 +134,7 @@ void collwise_mpi_reduce_scatter(const char *data, char *mine, const int *counts
                                          .offsets = offsets,
                                          .op = op,
                                          .in_place = data == mine});
-    free(offsets);
+    recording_free(offsets);
 }
 
 void collwise_mpi_reduce_scatter_block(const char *data, char *mine, size_t block_elements,
@@ -146,7 +145,7 @@ void collwise_mpi_reduce_scatter_block(const char *data, char *mine, size_t bloc
                                          .message_bytes = block_elements * op->element_bytes,
                                          .offsets = offsets,
                                          .op = op});
-    free(offsets);
+    recording_free(offsets);
 }
 
 void collwise_mpi_exscan(const char *data, char *result, size_t elements, const collwise_operation *op, MPI_Comm comm) {

@@ -58,6 +58,16 @@ _MOST_MESSAGES = 300_000
 _KIND_BITS, _EVENT = 28, 9
 """The kind of a comparison is in its upper bits (`compared` in simulator/schedule/play.h); that of an event."""
 
+_WORDS, _LEAST_WORDS = 2, 24
+"""Operations for each message, its send and its receive; and what is recorded of a process at least."""
+
+_FIRST_SHARE, _MOST_SHARE = 1 / 64, 0.4
+"""Of a case: what is recorded first to see whether it takes too long, and at most."""
+
+_FURTHER, _FACTOR = 1.2, 4.0
+"""How much further than the time suggests is recorded next, and how many times as much at most: a pipeline begins
+slowly."""
+
 _EXACT = 1e-12
 """Relative to the whole time: differences by rounding."""
 
@@ -100,13 +110,34 @@ def play_case_within(
     return played
 
 
-def least_seconds(case: Case, tables_of: TablesOf) -> float:
+def least_seconds(case: Case, tables_of: TablesOf, node_of: NodeOf = None) -> float:
     """A time that the case is not shorter than, from two processes alone; 0 if they have to know of others."""
     try:
-        schedule = Schedule(case, root_alone=True)
+        schedule = Schedule(case, node_of, root_alone=True)
     except UsageError:
         return 0.0
     return schedule.own_seconds(tables_of(schedule.sizes))
+
+
+def begins_longer(
+    case: Case, tables_of: TablesOf, most_seconds: float, messages: float, node_of: NodeOf = None
+) -> bool:
+    """Whether the beginning of a case shows that it takes longer than that; `messages` is about how many it has.
+
+    First little of it is recorded, then as much as the time suggests in which that is played.
+    """
+    words = _WORDS * messages / case.procs
+    share = max(_FIRST_SHARE, _LEAST_WORDS / words)
+    while share <= _MOST_SHARE:
+        try:
+            begin = Schedule(case, node_of, most_words=math.ceil(share * words))
+        except UsageError:
+            return False
+        reached = begin.begins_longer(tables_of(begin.sizes), most_seconds)
+        if reached > most_seconds:
+            return True
+        share *= min(max(2.0, _FURTHER * most_seconds / reached), _FACTOR) if reached > 0 else _FACTOR
+    return False
 
 
 def play_case_on_many(case: Case, networks: Sequence[TablesOf], node_of: NodeOf = None) -> list[Played]:

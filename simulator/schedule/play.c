@@ -37,7 +37,7 @@ schedule_result schedule_play(const schedule *played, const schedule_network *ne
 
 schedule_result schedule_play_within(const schedule *played, const schedule_network *network, int root, double *ends,
                                      double most_seconds) {
-    if (models_can_play(network)) {
+    if (models_can_play(network) && !played->is_begin) {
         return schedule_play(played, network, root, ends, NULL, NULL);
     }
     return play_by_events(played, network, root, ends, most_seconds, NULL, NULL);
@@ -67,22 +67,27 @@ void schedule_play_many(const schedule *played, const schedule_network *const *n
 
 double schedule_own_seconds(const schedule *played, const schedule_network *network, int rank) {
     const schedule_program *program = &played->programs[played->program_of[rank]];
-    size_t row = (size_t)network->class_of[network->node_of[rank]] * played->size_count;
+    const int32_t *node_of = network->node_of;
+    size_t row = (size_t)network->class_of[node_of[rank]] * played->size_count;
     double seconds = 0;
     for (size_t i = 0; i < program->length; i++) {
+        schedule_kind kind = schedule_kind_of(program->words[i]);
         uint32_t size = schedule_size_of(program->words[i]);
-        switch (schedule_kind_of(program->words[i])) {
+        int peer = (int)(((uint32_t)rank + schedule_peer_of(program->words[i])) % (uint32_t)played->procs);
+        int is_free = network->without_local_overheads && node_of[peer] == node_of[rank];
+        switch (kind) {
         case SCHEDULE_SEND:
-            seconds += network->send_seconds[row + size];
+            seconds += is_free ? 0 : network->send_seconds[row + size];
             break;
         case SCHEDULE_START_SEND:
         case SCHEDULE_START_SYNCHRONOUS:
-            seconds += network->start_seconds[row + size];
+            seconds += is_free ? 0 : network->start_seconds[row + size];
             break;
         case SCHEDULE_RECEIVE:
         case SCHEDULE_START_RECEIVE:
             /* Receives of synchronous messages may be free then. */
-            seconds += network->protocol[size] == SCHEDULE_DEFERRED ? 0 : network->receive_seconds[row + size];
+            is_free = is_free || network->protocol[size] == SCHEDULE_DEFERRED;
+            seconds += is_free ? 0 : network->receive_seconds[row + size];
             break;
         case SCHEDULE_REDUCE:
             seconds += network->reduce_seconds[size];

@@ -177,6 +177,7 @@ static process *begin_process(recording *to, int rank) {
     one->copied = 0;
     one->requests = 0;
     one->most_requests = 0;
+    one->is_cut = 0;
     to->progress_of[rank] = UNDER_WAY;
     return one;
 }
@@ -186,6 +187,9 @@ static void end_process(recording *to, process *one) {
     to->progress_of[one->rank] = RECORDED;
     to->changes++;
     recording_forget_hierarchy(one);
+    if (one->is_cut) {
+        recording_free_all(one);
+    }
     free(one->integers);
     one->integers = NULL;
     one->next_spare = to->spare;
@@ -197,8 +201,10 @@ void recording_process(recording *to, int rank) {
     process *before = to->now;
     to->now = begin_process(to, rank);
     if (to->made->procs > 1) {
-        call_experiment(to);
-        recording_add_copies();
+        if (setjmp(to->now->ends) == 0) {
+            call_experiment(to);
+            recording_add_copies();
+        }
     }
     end_process(to, to->now);
     to->now = before;
@@ -283,7 +289,7 @@ static void release(recording *to) {
         free(to->in_transit);
         to->in_transit = next;
     }
-    free(to->nodes);
+    recording_free(to->nodes);
     communicators_free(to->communicators);
     arrivals_free(to->arrivals);
     free(to->fiber_of);
@@ -295,6 +301,7 @@ static void release(recording *to) {
         process *next = to->processes->next_made;
         free(to->processes->words);
         recording_forget_hierarchy(to->processes);
+        recording_free_all(to->processes);
         free(to->processes->integers);
         free(to->processes);
         to->processes = next;
@@ -310,7 +317,7 @@ static void release(recording *to) {
 enum { SIZE_PLACES = 64 };
 
 static schedule *record(const schedule_case *wanted, const collwise_algorithm *algorithm, int processes_alone,
-                        char *problem, size_t problem_bytes) {
+                        uint64_t most_words, char *problem, size_t problem_bytes) {
     const char *wrong = objection(wanted, algorithm);
     if (wrong != NULL) {
         snprintf(problem, problem_bytes, "%s", wrong);
@@ -323,6 +330,7 @@ static schedule *record(const schedule_case *wanted, const collwise_algorithm *a
     }
     *to = (recording){.wanted = wanted,
                       .processes_alone = processes_alone,
+                      .most_words = most_words,
                       .algorithm = algorithm,
                       .problem = problem,
                       .problem_bytes = problem_bytes};
@@ -353,6 +361,9 @@ static schedule *record(const schedule_case *wanted, const collwise_algorithm *a
         to->sources = recording_checked(calloc(procs, sizeof *to->sources));
         to->offsets = make_offsets(to);
         record_all(to);
+        if (to->made->is_begin) {
+            recording_add_sources(to);
+        }
     } else {
         schedule_free(to->made);
         to->made = NULL;
@@ -371,18 +382,17 @@ schedule *schedule_record(const schedule_case *wanted, char *problem, size_t pro
 
 schedule *schedule_record_algorithm(const schedule_case *wanted, const collwise_algorithm *algorithm, char *problem,
                                     size_t problem_bytes) {
-    return record(wanted, algorithm, 0, problem, problem_bytes);
+    return record(wanted, algorithm, 0, 0, problem, problem_bytes);
 }
 
 schedule *schedule_record_root(const schedule_case *wanted, char *problem, size_t problem_bytes) {
     const collwise_algorithm *algorithm = collwise_find(wanted->collective, wanted->algorithm);
-    /* Others' blocks and nodes are not known: such an algorithm would fail with memory of its own allocated. */
-    if (algorithm != NULL &&
-        (algorithm->by_node || algorithm->kind == COLLWISE_GATHERV || algorithm->kind == COLLWISE_SCATTERV)) {
-        snprintf(problem, problem_bytes, "its processes have to know of others");
-        return NULL;
-    }
-    return record(wanted, algorithm, 2, problem, problem_bytes);
+    return record(wanted, algorithm, 2, 0, problem, problem_bytes);
+}
+
+schedule *schedule_record_begin(const schedule_case *wanted, uint64_t most_words, char *problem, size_t problem_bytes) {
+    const collwise_algorithm *algorithm = collwise_find(wanted->collective, wanted->algorithm);
+    return record(wanted, algorithm, 0, most_words, problem, problem_bytes);
 }
 
 void schedule_free(schedule *made) {

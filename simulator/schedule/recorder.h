@@ -40,6 +40,7 @@ typedef struct {
 typedef struct {
     schedule_word *words;
     size_t length;
+    int is_cut;        /* it is the beginning of what the process does */
     uint32_t requests; /* the largest number of requests between the oldest one waited for and the newest */
     uint32_t source_count;
     uint32_t source_bits; /* the table has 2^bits places */
@@ -64,6 +65,7 @@ typedef struct {
     size_t size_count;
     uint64_t messages, bytes;      /* sent by all processes together */
     collwise_memory extra;         /* the largest extra memory of a process: that of a mock-up */
+    int is_begin;                  /* some programs are cut */
     struct schedule_block *blocks; /* the memory of the programs */
 } schedule;
 
@@ -98,9 +100,13 @@ schedule *schedule_record(const schedule_case *wanted, char *problem, size_t pro
 /* The same with an algorithm that need not be in the catalogue; the case's names are not used. */
 schedule *schedule_record_algorithm(const schedule_case *wanted, const collwise_algorithm *algorithm, char *problem,
                                     size_t problem_bytes);
-/* The same for the root and the process after it alone: the programs of others are empty. Fails also for algorithms
- * whose processes have to know of others, those that split communicators or send data of their own. */
+/* The same for the root and the process after it alone: the programs of others are empty. Waits for any of several
+ * messages take these in some order. Fails also for algorithms whose processes have to know of others: those that split
+ * communicators, but for the ones of nodes and leaders, or send data of their own. */
 schedule *schedule_record_root(const schedule_case *wanted, char *problem, size_t problem_bytes);
+/* The same for the beginning of what each process does, about `most_words` words: for algorithms in which the order of
+ * arrivals counts on average, for others at most. The programs that are not recorded to their end are cut. */
+schedule *schedule_record_begin(const schedule_case *wanted, uint64_t most_words, char *problem, size_t problem_bytes);
 void schedule_free(schedule *made);
 
 /* Whether the processes do the same in both, with messages and local work of the same sizes: their times are equal

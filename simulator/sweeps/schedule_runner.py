@@ -16,7 +16,7 @@ from collwise.simulator.schedule.contest import contest_of, hold_contests
 from collwise.simulator.schedule.library import Schedule, library_file
 from collwise.simulator.schedule.library_calls import LibraryDecisions
 from collwise.simulator.schedule.networks import network_tables, ports_of, sockets_of
-from collwise.simulator.schedule.pipelines import KnownPlay, least_seconds, play_case_within
+from collwise.simulator.schedule.pipelines import KnownPlay, begins_longer, least_seconds, play_case_within
 from collwise.simulator.schedule.shared import uncut
 from collwise.simulator.schedule.tasks import is_of_tasks, time_tasks
 from collwise.simulator.sweeps.runner import DividedRunner, Keep, Part, Pool
@@ -157,9 +157,12 @@ class ScheduleRunner(DividedRunner):
                 schedule = Schedule(case, places, self._library)
                 alone = schedule.play(tables(schedule.sizes))
                 return Timing(case, alone.seconds, alone.root_seconds)
-            has_limit = most_seconds < math.inf and cost_of(case) > _FEW_MESSAGES
-            if has_limit and least_seconds(case, tables) > most_seconds:
-                return None
+            messages = cost_of(case)
+            if most_seconds < math.inf and messages > _FEW_MESSAGES:
+                if least_seconds(case, tables, places) > most_seconds:
+                    return None
+                if begins_longer(case, tables, most_seconds, messages, places):
+                    return None
             played = play_case_within(case, tables, most_seconds, known, places)
         except CollwiseError as problem:
             return Timing(case, float("nan"), error=str(problem))

@@ -53,8 +53,8 @@ static void resume(recording *to, fiber *resumed) {
  * anything. */
 static int resume_fibers(recording *to) {
     uint64_t changes = to->changes;
-    for (size_t i = 0; to->idle < to->fiber_count && i < to->fiber_count; i++) {
-        if (to->progress_of[to->fibers[i].rank] != RECORDED && !to->fibers[i].awaits_messages) {
+    for (size_t i = 0; (to->idle < to->fiber_count || to->stops) && i < to->fiber_count; i++) {
+        if (to->progress_of[to->fibers[i].rank] != RECORDED && (!to->fibers[i].awaits_messages || to->stops)) {
             resume(to, &to->fibers[i]);
         }
     }
@@ -71,45 +71,93 @@ static int resume_next(recording *to) {
     return rank >= 0;
 }
 
+/* Lets processes go on. If none can, they wait for ever, or for one that was cut. */
+static void resume_any(recording *to, int waiting) {
+    if (resume_fibers(to) || resume_next(to)) {
+        return;
+    }
+    if (to->most_words == 0) {
+        recording_fail(
+            to, "process %d waits for ever for processes that do not split a communicator with it or send it nothing",
+            waiting);
+    }
+    to->stops = 1;
+}
+
 /* The process can go on only after something has changed. */
 void recording_wait_for_others(recording *to) {
     if (to->running != NULL) {
         process *now = to->now;
         swapcontext(&to->running->context, &to->resumes);
         to->now = now;
-    } else if (!resume_fibers(to) && !resume_next(to)) {
-        recording_fail(
-            to, "process %d waits for ever for processes that do not split a communicator with it or send it nothing",
-            to->now->rank);
+    } else {
+        resume_any(to, to->now->rank);
     }
+    if (to->stops) {
+        recording_cut(to);
+    }
+}
+
+/* Lets the process go on whose messages arrive next, from a fiber that awaits its own, as all others do. Returns
+ * whether this fiber goes on; if not the process that is no fiber does. */
+static int pass_on(recording *to) {
+    fiber *waiting = to->running;
+    while (to->idle == to->fiber_count && !to->stops) {
+        int rank = arrivals_next(to->arrivals);
+        fiber *next = rank < 0 ? NULL : to->fiber_of[rank];
+        if (next == waiting) {
+            return 1;
+        }
+        if (next == NULL && (rank < 0 || to->progress_of[rank] == UNDER_WAY)) {
+            to->changes++;
+            return 0;
+        }
+        if (next != NULL && next->awaits_messages) {
+            process *now = to->now;
+            to->running = next;
+            swapcontext(&waiting->context, &next->context);
+            to->now = now;
+            return 1;
+        }
+    }
+    return 0;
 }
 
 /* The same where only a message can be what has changed. */
 void recording_wait_for_messages(recording *to) {
     fiber *running = to->running;
-    if (running != NULL) {
-        running->awaits_messages = 1;
-        to->idle++;
+    if (running == NULL) {
+        recording_wait_for_others(to);
+        return;
     }
-    recording_wait_for_others(to);
-    if (running != NULL) {
-        running->awaits_messages = 0;
-        to->idle--;
+    running->awaits_messages = 1;
+    to->idle++;
+    int goes_on = pass_on(to);
+    if (to->stops) {
+        recording_cut(to);
     }
+    if (!goes_on) {
+        recording_wait_for_others(to);
+    }
+    running->awaits_messages = 0;
+    to->idle--;
 }
 
 void recording_finish_fibers(recording *to) {
     for (size_t i = 0; i < to->fiber_count; i++) {
         while (to->progress_of[to->fibers[i].rank] != RECORDED) {
-            if (!resume_fibers(to) && !resume_next(to)) {
-                recording_fail(
-                    to,
-                    "process %d waits for ever for processes that do not split a communicator with it or send it "
-                    "nothing",
-                    to->fibers[i].rank);
-            }
+            resume_any(to, to->fibers[i].rank);
         }
     }
+}
+
+_Noreturn void recording_cut(recording *to) {
+    if (to->running != NULL && to->running->awaits_messages) {
+        to->running->awaits_messages = 0;
+        to->idle--;
+    }
+    to->now->is_cut = 1;
+    longjmp(to->now->ends, 1);
 }
 
 /* From now on messages arrive at times of their own. */

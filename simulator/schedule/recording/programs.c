@@ -113,27 +113,20 @@ static uint64_t hash_of(const schedule_word *words, size_t length) {
     return hash;
 }
 
-static size_t program_place(const recording *to, const schedule_word *words, size_t length) {
-    size_t place = hash_of(words, length) & (to->program_places - 1);
+static size_t program_place(const recording *to, const process *done) {
+    size_t length = done->length, place = hash_of(done->words, length) & (to->program_places - 1);
     for (; to->program_table[place] != 0; place = (place + 1) & (to->program_places - 1)) {
         const schedule_program *known = &to->made->programs[to->program_table[place] - 1];
-        if (known->length == length && (length == 0 || memcmp(known->words, words, length * sizeof *words) == 0)) {
+        if (known->length == length && known->is_cut == done->is_cut &&
+            (length == 0 || memcmp(known->words, done->words, length * sizeof *done->words) == 0)) {
             break;
         }
     }
     return place;
 }
 
-/* Makes the table of a program's sources. */
-static void find_sources(recording *to, schedule_program *program, uint32_t mark) {
-    for (size_t i = 0; i < program->length; i++) {
-        schedule_kind kind = schedule_kind_of(program->words[i]);
-        uint32_t peer = schedule_peer_of(program->words[i]);
-        if ((kind == SCHEDULE_RECEIVE || kind == SCHEDULE_START_RECEIVE) && to->seen_by[peer] != mark) {
-            to->seen_by[peer] = mark;
-            to->sources[program->source_count++] = peer;
-        }
-    }
+/* Makes the table of the sources in `to->sources`. */
+static void set_sources(recording *to, schedule_program *program) {
     program->source_bits = 1;
     while (1U << program->source_bits < 2 * program->source_count) {
         program->source_bits++;
@@ -144,15 +137,80 @@ static void find_sources(recording *to, schedule_program *program, uint32_t mark
     }
 }
 
+static void find_sources(recording *to, schedule_program *program, uint32_t mark) {
+    for (size_t i = 0; i < program->length; i++) {
+        schedule_kind kind = schedule_kind_of(program->words[i]);
+        uint32_t peer = schedule_peer_of(program->words[i]);
+        if ((kind == SCHEDULE_RECEIVE || kind == SCHEDULE_START_RECEIVE) && to->seen_by[peer] != mark) {
+            to->seen_by[peer] = mark;
+            to->sources[program->source_count++] = peer;
+        }
+    }
+    set_sources(to, program);
+}
+
+static void add_source(recording *to, schedule_program *program, uint32_t relative) {
+    if (schedule_find_source(program, relative)->source_and_one != 0) {
+        return;
+    }
+    for (uint32_t place = 0; place >> program->source_bits == 0; place++) {
+        if (program->sources[place].source_and_one != 0) {
+            to->sources[program->sources[place].number] = program->sources[place].source_and_one - 1;
+        }
+    }
+    to->sources[program->source_count++] = relative;
+    set_sources(to, program);
+}
+
+void recording_add_sources(recording *to) {
+    const schedule *made = to->made;
+    uint32_t procs = (uint32_t)made->procs;
+    for (uint32_t rank = 0; rank < procs; rank++) {
+        const schedule_program *program = &made->programs[made->program_of[rank]];
+        for (size_t i = 0; i < program->length; i++) {
+            schedule_kind kind = schedule_kind_of(program->words[i]);
+            uint32_t ahead = schedule_peer_of(program->words[i]);
+            if (kind == SCHEDULE_SEND || kind == SCHEDULE_START_SEND || kind == SCHEDULE_START_SYNCHRONOUS) {
+                schedule_program *other = &made->programs[made->program_of[(rank + ahead) % procs]];
+                if (other->is_cut) {
+                    add_source(to, other, ahead == 0 ? 0 : procs - ahead);
+                }
+            }
+        }
+    }
+}
+
+/* How many requests a process that was cut has to keep: those from the oldest one on that it has not waited for. */
+static uint32_t open_requests(const process *cut) {
+    uint32_t made = 0, oldest = 0;
+    unsigned char *is_over = recording_checked(calloc(cut->length + 1, 1));
+    for (size_t i = 0; i < cut->length; i++) {
+        schedule_kind kind = schedule_kind_of(cut->words[i]);
+        made += kind == SCHEDULE_START_SEND || kind == SCHEDULE_START_SYNCHRONOUS || kind == SCHEDULE_START_RECEIVE;
+        if (kind == SCHEDULE_WAIT) {
+            memset(is_over + made - schedule_size_of(cut->words[i]), 1, schedule_peer_of(cut->words[i]));
+        }
+    }
+    while (oldest < made && is_over[oldest]) {
+        oldest++;
+    }
+    free(is_over);
+    return made - oldest;
+}
+
 /* Keeps the program of a process that is done. */
 void recording_keep(recording *to, const process *done) {
     schedule *made = to->made;
-    size_t place = program_place(to, done->words, done->length);
+    size_t place = program_place(to, done);
     if (to->program_table[place] == 0) {
         made->programs =
             recording_grown(made->programs, made->program_count, &to->program_room, sizeof *made->programs);
         schedule_program *added = &made->programs[made->program_count];
-        *added = (schedule_program){.length = done->length, .requests = done->most_requests};
+        uint32_t open = done->is_cut ? open_requests(done) : 0;
+        *added = (schedule_program){.length = done->length,
+                                    .is_cut = done->is_cut,
+                                    .requests = open > done->most_requests ? open : done->most_requests};
+        made->is_begin = made->is_begin || done->is_cut;
         added->words = recording_kept(made, done->length * sizeof *added->words);
         if (done->length > 0) {
             memcpy(added->words, done->words, done->length * sizeof *added->words);
@@ -165,10 +223,24 @@ void recording_keep(recording *to, const process *done) {
 
 /* --- Words -------------------------------------------------------------------------------------------------------- */
 
+/* Messages arrive in the order of time at all processes together, whose recordings end together therefore. */
+static void cut_if_full(recording *to) {
+    to->words++;
+    if (to->arrivals != NULL) {
+        to->stops = to->stops || to->words >= to->most_words * (uint64_t)to->made->procs;
+    }
+    if (to->stops || (to->arrivals == NULL && to->now->length >= to->most_words)) {
+        recording_cut(to);
+    }
+}
+
 static void append(schedule_kind kind, uint32_t peer, uint32_t size) {
     process *now = recording_now->now;
     now->words = recording_grown(now->words, now->length, &now->room, sizeof *now->words);
     now->words[now->length++] = schedule_make_word(kind, peer, size);
+    if (recording_now->most_words > 0) {
+        cut_if_full(recording_now);
+    }
 }
 
 /* Copies in succession are one word. */

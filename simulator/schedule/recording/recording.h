@@ -34,6 +34,12 @@ typedef struct own_data {
     char data[];
 } own_data;
 
+/* Memory that an algorithm has allocated, among that of its process. */
+typedef struct allocation {
+    struct allocation *next, **link; /* where it is linked, NULL: it belongs to no process */
+    max_align_t memory[];
+} allocation;
+
 /* A process that is being recorded. */
 typedef struct process {
     struct process *next_made, *next_spare;
@@ -45,6 +51,9 @@ typedef struct process {
     uint32_t most_requests;
     collwise_hierarchy *hierarchy; /* NULL unless its algorithm asks for it */
     int *integers;                 /* the buffer of a mock-up, else NULL */
+    allocation *allocations;
+    int is_cut;   /* it does more than is recorded */
+    jmp_buf ends; /* where a process goes on that is cut */
 } process;
 
 typedef enum { NOT_YET, UNDER_WAY, RECORDED } progress;
@@ -70,6 +79,9 @@ enum { STACK_BYTES = 256 << 10 };
 typedef struct {
     const schedule_case *wanted;
     int processes_alone; /* how many are recorded from the root on; 0: all */
+    uint64_t most_words; /* after which the recording of a process ends, 0: never; if messages arrive, on average */
+    uint64_t words;      /* of all processes */
+    int stops;           /* all processes are cut as soon as they go on */
     int has_tasks;
     task_window window;
     collwise_observer tasks; /* what is run of a collective made of tasks */
@@ -119,6 +131,8 @@ _Noreturn void recording_fail(recording *to, const char *format, ...);
 void *recording_checked(void *memory);
 /* Makes room for one more item; rooms double. */
 void *recording_grown(void *items, size_t count, size_t *room, size_t item_bytes);
+/* Ends the recording of the process, which does more. */
+_Noreturn void recording_cut(recording *to);
 /* Of processes alone others are not known. */
 void recording_require_others(recording *to);
 
@@ -126,6 +140,8 @@ void recording_require_others(recording *to);
 uint32_t recording_size_number(recording *to, uint64_t bytes);
 /* Keeps the program of a process that is done. */
 void recording_keep(recording *to, const process *done);
+/* Adds to each program that was cut the processes that send it messages which it does not receive so far. */
+void recording_add_sources(recording *to);
 
 /* Appends a word to the program of the process that is being recorded, and a word for its copies since the last one. */
 void recording_add(schedule_kind kind, uint32_t peer, uint32_t size);
@@ -145,6 +161,10 @@ void recording_wait_for_messages(recording *to);
 /* From now on messages arrive at times of their own. */
 void recording_begin_arrivals(recording *to);
 void recording_post(int is_send, int source, int destination, uint64_t bytes, int64_t request);
+
+/* Frees memory of collwise_allocate: the algorithms' free(). */
+void recording_free(void *memory);
+void recording_free_all(process *of);
 
 /* The process's own rank in a communicator, and the process that has a rank in it. */
 int recording_rank_in(MPI_Comm comm);

@@ -6,8 +6,38 @@
 #include <stdlib.h>
 
 void *collwise_allocate(size_t bytes, MPI_Comm comm) {
+    allocation *made = recording_checked(malloc(sizeof *made + bytes)), **first = &recording_now->now->allocations;
     (void)comm;
-    return recording_checked(malloc(bytes > 0 ? bytes : 1));
+    *made = (allocation){.next = *first, .link = first};
+    if (made->next != NULL) {
+        made->next->link = &made->next;
+    }
+    *first = made;
+    return made->memory;
+}
+
+static allocation *unlinked(void *memory) {
+    allocation *of = (allocation *)((char *)memory - offsetof(allocation, memory));
+    if (of->link != NULL) {
+        *of->link = of->next;
+    }
+    if (of->link != NULL && of->next != NULL) {
+        of->next->link = of->link;
+    }
+    of->link = NULL;
+    return of;
+}
+
+void recording_free(void *memory) {
+    if (memory != NULL) {
+        free(unlinked(memory));
+    }
+}
+
+void recording_free_all(process *of) {
+    while (of->allocations != NULL) {
+        recording_free(of->allocations->memory);
+    }
 }
 
 size_t *collwise_sizes(size_t count, MPI_Comm comm) { return collwise_allocate(count * sizeof(size_t), comm); }
@@ -167,7 +197,38 @@ static collwise_nodes *nodes_of_all(const recording *to) {
     }
     collwise_nodes *made = collwise_nodes_make(labels, procs, MPI_COMM_WORLD);
     free(labels);
+    unlinked(made);
     return made;
+}
+
+static MPI_Comm communicator_of(recording *to, int size, const int *processes) {
+    int number = communicators_add(to->communicators, size, processes);
+    if (number == 0) {
+        recording_fail(to, "out of memory");
+    }
+    return number;
+}
+
+/* Makes the communicators of a process alone, which cannot split them with others. */
+static void know_communicators(recording *to, collwise_hierarchy *of) {
+    const collwise_nodes *nodes = of->nodes;
+    int rank = to->now->rank, own = nodes->node_of[rank];
+    if (to->communicators == NULL) {
+        to->communicators = recording_checked(communicators_make(to->made->procs));
+    }
+    int *leaders = recording_checked(malloc((size_t)nodes->nodes * sizeof *leaders));
+    of->node = communicator_of(to, collwise_node_size(nodes, own), nodes->ranks + nodes->first[own]);
+    for (int place = 0; place < nodes->largest; place++) {
+        for (int node = 0; node < nodes->nodes; node++) {
+            int last = collwise_node_size(nodes, node) - 1;
+            leaders[node] = nodes->ranks[nodes->first[node] + (place < last ? place : last)];
+        }
+        of->leaders[place].are_known = 1;
+        if (leaders[own] == rank) {
+            of->leaders[place].comm = communicator_of(to, nodes->nodes, leaders);
+        }
+    }
+    free(leaders);
 }
 
 collwise_hierarchy *collwise_hierarchy_of(MPI_Comm comm) {
@@ -177,6 +238,9 @@ collwise_hierarchy *collwise_hierarchy_of(MPI_Comm comm) {
     }
     if (to->now->hierarchy == NULL) {
         to->now->hierarchy = collwise_hierarchy_make(to->nodes, comm);
+        if (to->processes_alone > 0) {
+            know_communicators(to, to->now->hierarchy);
+        }
     }
     return to->now->hierarchy;
 }
@@ -194,9 +258,9 @@ collwise_nodes *collwise_sockets_on_node(const collwise_hierarchy *of) {
 
 void recording_forget_hierarchy(process *of) {
     if (of->hierarchy != NULL && of->hierarchy->sockets != NULL) {
-        free(of->hierarchy->sockets->nodes);
-        free(of->hierarchy->sockets);
+        recording_free(of->hierarchy->sockets->nodes);
+        recording_free(of->hierarchy->sockets);
     }
-    free(of->hierarchy);
+    recording_free(of->hierarchy);
     of->hierarchy = NULL;
 }

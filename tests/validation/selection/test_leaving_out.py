@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from collwise.algorithms.catalogue import Catalogue
-from collwise.platforms import FatTree, load
+from collwise.platforms import FatTree, Ports, load
 from collwise.simulator.schedule.library import Schedule
 from collwise.simulator.schedule.networks import network_tables
-from collwise.simulator.schedule.pipelines import least_seconds, play_case
+from collwise.simulator.schedule.pipelines import begins_longer, least_seconds, play_case
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
 from collwise.simulator.timing import Case
@@ -72,7 +72,7 @@ def test_what_is_not_even_recorded_changes_no_table(tmp_path: Path) -> None:
 
 
 def test_no_case_is_shorter_than_its_bound() -> None:
-    bounded = 0
+    bounded = by_node = 0
     for collective in Catalogue.load().collectives.values():
         for algorithm in collective.algorithms.values():
             procs = 24 if algorithm.objection(24) is None else 16
@@ -83,9 +83,38 @@ def test_no_case_is_shorter_than_its_bound() -> None:
                 tables = partial(network_tables, PLATFORM, procs, 4)
                 bound, seconds = least_seconds(case, tables), play_case(case, tables).seconds
                 assert bound <= seconds * (1 + 1e-12)
-                assert bound == 0 or not algorithm.by_node
                 bounded += bound > seconds / 2
+                by_node += algorithm.by_node and bound > 0
     assert bounded > 20
+    assert by_node > 20
+
+
+def test_overheads_within_a_node_are_not_in_a_bound_where_its_latency_includes_them() -> None:
+    ports = Ports(1e9, 1e-5, loopback_bytes_per_second=1e10, loopback_latency_seconds=1e-7)
+    platform = replace(load("fat-tree-1024"), nodes=4, topology=None, ports=ports)
+    for name in ("ring", "linear", "hierarchical", "tasks_ring"):
+        case = Case("allreduce", name, 32, 1000, 0, 0, 8)
+        tables = partial(network_tables, platform, 32, 8)
+        assert tables(Schedule(case).sizes).without_local_overheads
+        assert 0 < least_seconds(case, tables) <= play_case(case, tables).seconds
+
+
+@pytest.mark.parametrize("collective", ["allreduce", "bcast", "reduce", "gather", "alltoall"])
+def test_what_takes_longer_is_seen_at_the_beginning(collective: str) -> None:
+    seen = 0
+    platform = replace(load("gros"), nodes=8)  # without overheads
+    for name, algorithm in Catalogue.load().collective(collective).algorithms.items():
+        if algorithm.real_mpi_only or algorithm.guideline:
+            continue
+        case = Case(collective, name, 64, 2**18, 4096 if algorithm.pipelined else 0, 3, 8)
+        tables = partial(network_tables, platform, 64, 8)
+        whole = play_case(case, tables).seconds
+        messages = Schedule(case).messages
+        for share in (1 / 40, 1 / 10, 1 / 2):
+            seen += begins_longer(case, tables, share * whole, messages)
+        assert not begins_longer(case, tables, whole * (1 + 1e-9), messages)
+    # The leaves of reductions and gathers send all that they have at once there.
+    assert seen >= (3 if collective in ("allreduce", "bcast", "alltoall") else 0)
 
 
 def test_a_play_stops_only_when_it_takes_longer() -> None:

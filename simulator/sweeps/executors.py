@@ -21,11 +21,10 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import cast
 
 from collwise.common.errors import CollwiseError, UsageError
-from collwise.simulator.execution.installations import REPOSITORY
+from collwise.common.folders import SOURCES
 from collwise.simulator.sweeps.runner import DividedRunner, Keep, Part, Pool
 from collwise.simulator.timing import Configuration, Timing
 
@@ -206,16 +205,15 @@ def code_here() -> dict[str, str]:
     """What identifies collwise as it is installed here: its version, the commit, and a digest of its code."""
     digest = hashlib.sha256()
     # The folders' names differ between a clone and an installed package, those of files within a floor do not.
-    root = Path(__file__).resolve().parents[2]
     for floor in _FLOORS:
-        for file in sorted(one for ending in ("*.py", "*.toml") for one in (root / floor).rglob(ending)):
-            digest.update(f"{floor} {file.relative_to(root / floor)}\n".encode() + file.read_bytes())
+        for file in sorted(one for ending in ("*.py", "*.toml") for one in (SOURCES / floor).rglob(ending)):
+            digest.update(f"{floor} {file.relative_to(SOURCES / floor)}\n".encode() + file.read_bytes())
     try:
         found = {"version": version("collwise")}
     except PackageNotFoundError:
         found = {}
-    if (REPOSITORY / ".git").exists():
-        command = ["git", "-C", str(REPOSITORY), "rev-parse", "HEAD"]
+    if (SOURCES / ".git").exists():
+        command = ["git", "-C", str(SOURCES), "rev-parse", "HEAD"]
         try:
             asked = subprocess.run(command, capture_output=True, text=True, check=False)
             found |= {"commit": asked.stdout.strip()} if asked.returncode == 0 else {}

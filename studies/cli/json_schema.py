@@ -44,7 +44,7 @@ _PLATFORM = Form(
     "name title hosts default_processes_per_node digest cpus_per_node? cores_per_node? link_bytes_per_second? "
     "link_latency_seconds? memory_bytes_per_second? topology:object|null? node_types:array? wires:array?"
 )
-_BED = Form("name shape:object facts:object processes:integer check:object? *")
+_BED = Form("name shape:object facts:object processes:integer slurm:object? check:object? *")
 COMMANDS: dict[str, tuple[Form, ...]] = {
     "algorithms": (
         Form(

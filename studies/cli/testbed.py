@@ -224,8 +224,8 @@ def _words(shape: Shape) -> str:
 
 
 def _described(bed: beds.Bed) -> dict[str, Any]:
-    slurm = None
+    facts = dict(bed.facts)
+    described = {"name": bed.name, "shape": asdict(bed.shape), "facts": facts, "processes": _count(bed)}
     if bed.slurm:
-        slurm = {"nodes": batch.node_states(bed), "jobs": [asdict(job) for job in batch.jobs(bed)]}
-    described = {"name": bed.name, "shape": asdict(bed.shape), "facts": dict(bed.facts)}
-    return described | {"processes": _count(bed), "slurm": slurm}
+        described["slurm"] = {"nodes": batch.node_states(bed), "jobs": [asdict(job) for job in batch.jobs(bed)]}
+    return described

@@ -8,11 +8,10 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from collwise.simulator.execution.installations import REPOSITORY
 from collwise.simulator.execution.targets import LaunchRequest
 from collwise.validation.testbed.bed import Bed
 from collwise.validation.testbed.target import TestBed
-from tests.needs import needs
+from tests.needs import ROOT, needs
 
 pytestmark = needs("testbed", "openmpi", "fortran")
 RULES = "alltoall 2 1 0 bruck\nallgather 2 1 0 ring\nbarrier 2 1 0 default\n"
@@ -20,7 +19,7 @@ RULES = "alltoall 2 1 0 bruck\nallgather 2 1 0 ring\nbarrier 2 1 0 default\n"
 
 def test_a_fortran_program_with_and_without_a_table(make: Callable[..., Bed], tmp_path: Path) -> None:
     target = TestBed(make(nodes=4))
-    source = REPOSITORY / "benchmarks" / "programs" / "transposition.f90"
+    source = ROOT / "benchmarks" / "programs" / "transposition.f90"
     compiler = shutil.which("mpifort.openmpi")
     assert compiler is not None
     subprocess.run([compiler, str(source), "-o", str(tmp_path / "program")], check=True, cwd=tmp_path)

@@ -25,6 +25,7 @@ from collwise.validation.testbed.namespaces import processes
 from collwise.validation.testbed.platform import simulated_platform
 from collwise.validation.testbed.shape import Shape
 from collwise.validation.testbed.target import TestBed
+from tests.command_line import printed
 from tests.needs import needs
 from tests.slurm import COLLWISE, finish, login, slurm_bed, state_of, submit
 from tests.waiting import wait_for
@@ -77,7 +78,7 @@ def test_status_run_and_login(bed: beds.Bed, capsys: pytest.CaptureFixture[str])
             main(["testbed", *words])
         return (ended.value.code, *capsys.readouterr())
 
-    described = json.loads(call("status", *named, "--json")[1])[0]["slurm"]
+    described = printed(call("status", *named, "--json")[1]).rows[0]["slurm"]
     assert described == {"nodes": {"n1": "idle", "n2": "idle", "n3": "idle"}, "jobs": []}
     code, output, _ = call("run", *named, "--", "sh", "-c", "hostname; echo $SLURM_STEP_NUM_TASKS")
     assert (code, sorted(output.split())) == (0, ["3", "3", "3", "n1", "n2", "n3"])
@@ -140,7 +141,9 @@ def test_times_of_any_nodes(bed: beds.Bed, tmp_path: Path) -> None:
     found = []
     for node, options in (("n1", " --any-nodes"), ("n3", " --any-nodes"), ("n3", "")):
         nodes = ["--nodes=2", f"--nodelist=n2,{node}"]
-        found.append(finish(bed, tmp_path, submit(bed, tmp_path, measure + options, *nodes)))
+        output = finish(bed, tmp_path, submit(bed, tmp_path, measure + options, *nodes))
+        found.append(output.partition('"rows"')[2])
+    assert all(found)
     assert found[0] == found[1] != found[2]
     with Store(tmp_path / "times.sqlite") as store:
         details = [dict(json.loads(row["details"])) for row in store.rows()]
@@ -200,8 +203,8 @@ def test_from_a_lost_node_to_the_report(bed: beds.Bed, tmp_path: Path) -> None:
     after = stored(tmp_path)
     assert set(after) >= SHORT | LONG
     assert {case: after[case] for case in before} == before
-    found = json.loads((tmp_path / "report.json").read_text())
-    assert {row["point"]["procs"] for row in found["rows"]} == {3}
+    found = printed((tmp_path / "report.json").read_text())
+    assert {row["point"]["procs"] for row in found.rows} == {3}
     assert (tmp_path / "report" / "validation.html").stat().st_size > 10_000
 
 

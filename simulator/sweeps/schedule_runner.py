@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import itertools
 import math
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,7 +28,7 @@ _FEW_MESSAGES = 10_000
 """So many are played as soon as a bound of their time is found."""
 
 _MOST_MESSAGES = 20_000_000
-"""Of the cases of one contest that are played at a time, for their memory."""
+"""Of the cases of one contest that are played at a time, for their memory, unless the longest one alone needs it."""
 
 _PARTS_PER_SLOT = 32
 """The least number of parts, where there are as many cases: it bounds the wait for the last one."""
@@ -199,9 +200,13 @@ def _shares(contests: Sequence[Sequence[Case]], slots: int) -> list[Sequence[Cas
     weights = [sum(map(cost_of, contest)) for contest in contests]
     found: list[Sequence[Case]] = []
     for contest, weight in zip(contests, weights, strict=True):
-        sizes = sorted({case.message_bytes for case in contest})
+        longest: dict[int, float] = {}
+        for case in contest:
+            longest[case.message_bytes] = max(longest.get(case.message_bytes, 0), cost_of(case))
+        sizes = sorted(longest, reverse=True)
         is_long = 2 * slots * weight > sum(weights)
-        at_once = int(_MOST_MESSAGES / max(map(cost_of, contest)))
-        count = max(1, min(slots, len(sizes), at_once)) if is_long else 1
+        most = max(_MOST_MESSAGES, 2 * longest[sizes[0]])
+        at_once = sum(total <= most for total in itertools.accumulate(longest[size] for size in sizes))
+        count = max(1, min(slots, at_once)) if is_long else 1
         found += [[case for case in contest if case.message_bytes in sizes[i::count]] for i in range(count)]
     return found

@@ -78,6 +78,7 @@ def validate(
         ),
         sizes=option("Message sizes: 8KiB:1MiB:x2. Default: 8 or 10 by collective, with --quick 3.", SIZES),
         quick=flag("Take some minutes only: three sizes, one test bed, fewer cases repeated and explained."),
+        one_bed=flag("Measure all sizes on the main test bed, and nothing on others.", names="--one-bed"),
         transport=option(
             f"The settings of Open MPI on the main test bed, {' or '.join(TRANSPORTS)} (see 'collwise testbed up'), or "
             f"the transport on hosts, {' or '.join(OF_HOSTS)}.",

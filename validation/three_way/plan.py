@@ -123,11 +123,12 @@ def usual_plan(
     collectives: Sequence[str] = COLLECTIVES,
     sizes: Sequence[int] | None = None,
     quick: bool = False,
+    one_bed: bool = False,
     models: bool = True,
     transport: str = TRANSPORTS[0],
     ranks_per_node: int = 1,
 ) -> ThreeWayPlan:
-    """The main scenario; unless `quick`, also 4 and 16 nodes, half the rate, and Open MPI's default transport.
+    """The main scenario; unless `quick` or `one_bed`, also 4 and 16 nodes, half the rate, and the default transport.
 
     The others have three sizes each. `transport` is that of the main scenario. With several `ranks_per_node` there are
     hierarchical algorithms, no models, which know one process on each node, and no other scenarios.
@@ -160,4 +161,6 @@ def usual_plan(
     slower = Scenario(nodes, bits_per_second * _OTHER_RATE, few)
     another = Scenario(nodes, bits_per_second, few, next(name for name in TRANSPORTS[::-1] if name != transport))
     main = Scenario(nodes, bits_per_second, many, transport)
+    if one_bed:
+        return ThreeWayPlan((main,), False, models)
     return ThreeWayPlan((main, *others, slower, another), False, models)

@@ -63,7 +63,7 @@ def test_what_a_check_found_is_not_simulated_again(tmp_path: Path, capsys: Captu
 
 @needs("smpi")
 def test_a_selector_that_fails_does_not_hide_the_others(tmp_path: Path, capsys: Capture) -> None:
-    """SMPI's broadcast for Intel MPI never ends on 8 processes, and neither do those by its allgatherv and allreduce."""
+    """SMPI's broadcast for Intel MPI never ends on 8 processes, nor do those by its allgatherv and allreduce."""
     run(f"guidelines --platform gros --collective bcast --procs 8 --sizes 64KiB --json --store {tmp_path}/s", 1)
     shown = capsys.readouterr()
     assert [one["library"].split()[1] for one in printed(shown.out).facts["libraries"]] == ["ompi", "mpich", "mvapich2"]

@@ -83,3 +83,9 @@ def test_one_process_on_each_node_has_flat_algorithms_only() -> None:
     hierarchical = {choice.algorithm for choice in hierarchical_choices("bcast", 8192)}
     assert hierarchical.isdisjoint(case.algorithm for case in usual_plan(quick=True).main.cases())
     assert len(usual_plan(ranks_per_node=4).scenarios) == 1
+
+
+def test_one_bed_is_the_main_one_with_all_its_sizes() -> None:
+    alone = usual_plan(one_bed=True)
+    assert alone.scenarios == (usual_plan().main,)
+    assert not alone.quick

@@ -1,4 +1,4 @@
-"""What a wheel holds: the packages and data files that the folders have, with the C sources and CMakeLists.txt.
+"""The contents of a wheel: the packages and data files that the folders have, with the C sources and CMakeLists.txt.
 
 `collwise` itself is the public interface, in studies/api (the launcher has the name `collwise`); the floors are its
 subpackages, in the top-level folders.

@@ -1,4 +1,4 @@
-"""What unmodified programs in C, Fortran and Python gain from a table on a test bed; writes docs/programs.md.
+"""The gain of unmodified programs in C, Fortran and Python from a table on a test bed; writes docs/programs.md.
 
     .venv/bin/python benchmarks/programs.py [--platform FILE] [--launches N] [-o docs/programs.md]
 
@@ -49,7 +49,7 @@ class Command:
 
 @dataclass(frozen=True)
 class Output:
-    """What a run printed but its time, and this."""
+    """The output of a run without its time, and that time."""
 
     text: str
     seconds: float

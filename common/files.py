@@ -1,4 +1,4 @@
-"""Atomic writing of files, and checks that a file can be written, made before long work starts."""
+"""Reading of text, atomic writing, and checks that a file can be written, made before long work starts."""
 
 from __future__ import annotations
 
@@ -7,6 +7,14 @@ import os
 from pathlib import Path
 
 from collwise.common.errors import UsageError
+
+
+def read_text(path: Path) -> str:
+    """The text of a file in UTF-8. Raises UsageError, naming the file, if it cannot be read or is no text."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise UsageError(f"cannot read {path}: {getattr(problem, 'strerror', None) or 'not text'}") from None
 
 
 def write_text(path: Path, text: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -36,10 +37,22 @@ def builds_folder() -> Path:
 @cache
 def _digest_of_c_sources(root: Path) -> str:
     """SHA-256, hex, of what the C programs are built from: names and contents."""
+    every = sorted(path for part in _C_SOURCES for path in ((root / part), *(root / part).rglob("*")))
+    return digest_of(
+        root,
+        (
+            file
+            for file in every
+            if file.is_file()
+            and (file.suffix in _C_SUFFIXES or (file.name.startswith("generate_") and file.suffix == ".py"))
+        ),
+    )
+
+
+def digest_of(root: Path, files: Iterable[Path]) -> str:
+    """SHA-256, hex, of files below a folder, in their order: their names there and their contents."""
     digest = hashlib.sha256()
-    for file in sorted(path for part in _C_SOURCES for path in ((root / part), *(root / part).rglob("*"))):
-        is_generator = file.name.startswith("generate_") and file.suffix == ".py"
-        if file.is_file() and (file.suffix in _C_SUFFIXES or is_generator):
-            content = hashlib.sha256(file.read_bytes()).hexdigest()
-            digest.update(f"{file.relative_to(root)} {content}\n".encode())
+    for file in files:
+        content = hashlib.sha256(file.read_bytes()).hexdigest()
+        digest.update(f"{file.relative_to(root)} {content}\n".encode())
     return digest.hexdigest()

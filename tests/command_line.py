@@ -14,7 +14,7 @@ from collwise.studies.cli.main import collwise, main
 
 
 class Printed(NamedTuple):
-    """What a command printed with --json."""
+    """The document that a command printed with --json."""
 
     rows: list[Any]
     facts: dict[str, Any]

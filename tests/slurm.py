@@ -31,7 +31,7 @@ def slurm_bed(nodes: int, **shape: int) -> Iterator[beds.Bed]:
 
 
 def login(bed: beds.Bed, *words: str, folder: Path | None = None) -> str:
-    """What a command prints on the login node, where it has to succeed."""
+    """The output of a command on the login node, where it has to succeed."""
     done = subprocess.run(on_login(bed, words), cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -47,7 +47,7 @@ def submit(bed: beds.Bed, folder: Path, script: str, *options: str) -> str:
 
 
 def state_of(bed: beds.Bed, job: str) -> str:
-    """What Slurm says of a job: PENDING, RUNNING, and empty after its end."""
+    """The state of a job, as Slurm has it: PENDING, RUNNING, and empty after its end."""
     return next((one.state for one in jobs(bed) if one.id == job), "")
 
 

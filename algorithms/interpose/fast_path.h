@@ -63,7 +63,7 @@ static inline interpose_cached_type *interpose_type_entry(MPI_Datatype type) {
     return &interpose_type_cache[(handle ^ handle >> 4 ^ handle >> 9) % INTERPOSE_CACHED_TYPES];
 }
 
-/* What is known of a datatype; NULL if nothing is. */
+/* The stored properties of a datatype; NULL if there are none. */
 static inline const interpose_cached_type *interpose_known_type(MPI_Datatype type) {
     const interpose_cached_type *entry = interpose_type_entry(type);
     return entry->is_set && entry->type == type ? entry : NULL;

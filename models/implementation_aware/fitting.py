@@ -115,7 +115,7 @@ def _equations(
     gamma: Gamma,
     eager_limit_bytes: int,
 ) -> list[dict[str, tuple[float, float]]]:
-    """For each observation the number of messages and their bytes, by part and protocol, where there are any.
+    """The number of messages and their bytes of each observation, by part and protocol, where there are any.
 
     Formulas are evaluated once for all observations of the same experiment.
     """

@@ -84,7 +84,7 @@ def described(
 
 
 def next_steps(described: Described, file: str) -> list[tuple[str, str]]:
-    """What to do with the file, each a command and what it is for."""
+    """The next commands for the file, each with its purpose."""
     platform = described.platform
     # Only batch systems name hosts.
     launch = "salloc --nodes {} " if any(one.what == "hosts" for one in described.facts) else ""
@@ -191,7 +191,7 @@ def _link_rate(preset: str, gbits: float) -> float:
 
 
 def _missing(made: Platform, node: Mapping[str, Any]) -> Iterator[Fact]:
-    """What the description lacks, with the way to find it."""
+    """The facts that the description lacks, each with the way to find it."""
     if made.memory_bytes_per_second is None and made.default_processes_per_node > 1:
         how = "no limit is assumed; --memory-gbytes N, about half of what a copy over all cores (STREAM) reaches"
         yield Fact("what messages within a node share", None, MISSING, how)

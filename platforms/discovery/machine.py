@@ -1,4 +1,4 @@
-"""What a machine says of itself: hwloc's lstopo, lscpu, and Linux's /sys."""
+"""Facts that a machine tells of itself: hwloc's lstopo, lscpu, and Linux's /sys."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from collwise.common.errors import UsageError
+from collwise.common.files import read_text
 from collwise.platforms.discovery.facts import Facts, facts, merged, read
 from collwise.platforms.discovery.links import (
     ARIES,
@@ -27,7 +28,7 @@ _RATE = re.compile(r"([\d.]+) Gb/sec")
 _LSCPU = {"sockets": r"Socket\(s\)", "per_socket": r"Core\(s\) per socket", "domains": r"NUMA node\(s\)"}
 _OF_NODES = ("CPUs", "cores", "memory domains")
 _SECONDS = 30
-# What hwloc calls network interfaces and the devices of InfiniBand and its kin.
+# hwloc's names of network interfaces and of the devices of InfiniBand and similar networks.
 _HWLOC_NETWORKS = ("2", "3", "Network", "OpenFabrics")
 _CONNECTX_GBITS = {"ConnectX-7": 400.0, "ConnectX-6": 200.0, "ConnectX-5": 100.0, "ConnectX-4": 100.0}
 
@@ -57,14 +58,6 @@ def saved_facts(file: Path) -> Facts:
     if not found:
         raise UsageError(f"{file}: neither lstopo's XML nor lscpu's output (valid: lstopo --of xml FILE, lscpu > FILE)")
     return found
-
-
-def read_text(file: Path) -> str:
-    """The text of a file. Raises UsageError, naming it, if it cannot be read."""
-    try:
-        return file.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as problem:
-        raise UsageError(f"cannot read {file}: {getattr(problem, 'strerror', None) or 'not text'}") from None
 
 
 def lstopo_facts(text: str, where: str) -> Facts:
@@ -187,7 +180,7 @@ def _text(file: Path) -> str:
 
 
 def _output(*command: str) -> str:
-    """What a program prints; '' if it is not installed or fails."""
+    """The output of a program; '' if it is not installed or fails."""
     if shutil.which(command[0]) is None:
         return ""
     try:

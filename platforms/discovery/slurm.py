@@ -1,4 +1,4 @@
-"""What a Slurm configuration says of a cluster: nodes, sockets, cores, and the tree of its switches."""
+"""Facts that a Slurm configuration tells of a cluster: nodes, sockets, cores, and the tree of its switches."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from pathlib import Path
 import hostlist
 
 from collwise.common.errors import UsageError, unknown_name
+from collwise.common.files import read_text
 from collwise.common.units import counted
 from collwise.platforms.discovery.facts import MISSING, Fact, Facts, facts, read
 from collwise.platforms.discovery.links import ARIES, SLINGSHOT, Port, link_facts, port_of_word
-from collwise.platforms.discovery.machine import read_text
 
 LIVE = "live"
 _SHOWN = ("config", "nodes", "topology", "partitions")
 _SECONDS = 60
 _PAIR = re.compile(r'([A-Za-z_]\w*)\s*=\s*("[^"]*"|\S*)')
-# What records begin with, in files and in what scontrol shows.
+# The words that records begin with, in files and in the output of scontrol.
 _NODE, _SWITCH, _BLOCK, _PARTITION = "nodename", "switchname", "blockname", "partitionname"
 _RECORDS = (_NODE, _SWITCH, _BLOCK, _PARTITION)
 _SWITCH_TYPES = {"switch/hpe_slingshot": SLINGSHOT, "switch/cray_aries": ARIES}
@@ -83,7 +83,7 @@ def slurm_facts(source: str, partition: str | None = None) -> Facts:
 
 
 def _node_facts(found: Configuration, sockets: int | None, cores: int | None) -> Iterator[Fact]:
-    """Sockets and cores; slurmd can be told to count memory domains or caches as sockets."""
+    """Sockets and cores. Parameters of slurmd can make it count memory domains or caches as sockets."""
     settings = found.settings.get("slurmdparameters", "").lower()
     if cores is not None:
         yield read("cores", cores, found.where)
@@ -260,7 +260,7 @@ def _tree_facts(found: Configuration, nodes: set[str]) -> list[Fact]:
 
 
 def _ports(found: Configuration, nodes: Sequence[_Nodes]) -> Iterator[Port]:
-    """What the features of all nodes, and the type of the switch, say of the network; features say its rate."""
+    """The network that the features of all nodes and the type of the switch name; features also name its rate."""
     shared = set.intersection(*(set(one.features) for one in nodes))
     named = [port for word in sorted(shared) if (port := port_of_word(word, f"{found.where}: feature {word}"))]
     yield from named

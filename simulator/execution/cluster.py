@@ -27,7 +27,7 @@ TCP_PARAMETERS: Mapping[str, str] = {"pml": "ob1", "btl": "tcp,self"}
 REACH_SECONDS = 30.0
 # Time for a launcher to end its processes on other hosts, after it was asked to end.
 _GRACE_SECONDS = 5.0
-# What ends the names of hosts that a cluster numbers.
+# Characters that end the names of numbered hosts.
 _NUMBERING = "0123456789-_"
 _COMPLAINT = re.compile(
     r"could not resolve|not known|connection (refused|timed out|closed|reset)|no route|unreachable|permission denied"

@@ -10,6 +10,7 @@ from typing import TypeVar
 import hostlist
 
 from collwise.common.errors import UsageError
+from collwise.common.files import read_text
 
 _HOST = re.compile(r"[A-Za-z0-9_.:-]+")
 _ENTRY = re.compile(r"(?P<host>[A-Za-z0-9_.-]+)(?::(?P<count>\d+))?(?:\s+slots\s*=\s*(?P<slots>\d+))?(?:\s+max.*)?")
@@ -38,10 +39,7 @@ def read_host_file(path: Path) -> Slots:
 
     Raises UsageError naming file and line.
     """
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as problem:
-        raise UsageError(f"cannot read {path}: {getattr(problem, 'strerror', None) or 'not text'}") from None
+    lines = read_text(path).splitlines()
     entries = [(line.partition("#")[0].strip(), f"{path}:{number}") for number, line in enumerate(lines, 1)]
     entries = [(entry, where) for entry, where in entries if entry]
     if not entries:

@@ -451,7 +451,7 @@ class Schedule:
         return None if result.is_longer else _played(result, ends)
 
     def begins_longer(self, network: NetworkTables, most_seconds: float) -> float:
-        """Of a schedule that ends after some operations: infinite if the whole takes longer than `most_seconds`.
+        """Plays a schedule that ends after some operations: infinite if the whole takes longer than `most_seconds`.
 
         Otherwise the time at which the first process has no more operations, 0 if that is not known.
         """

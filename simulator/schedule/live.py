@@ -210,7 +210,7 @@ class LiveCases:
         return group.position(*recorded(even, self._node_of(case.procs)))
 
     def _rounded_units(self, case: Case) -> int:
-        """How many times P doubles stand for a case with uneven blocks, rounded up; 0 if it is played as it is."""
+        """The multiple of P doubles that stands for a case with uneven blocks; 0 if it is played as it is."""
         unit_bytes = _ELEMENT_BYTES * case.procs
         if self._exact or case.message_bytes % unit_bytes == 0 or _periods(case):
             return 0

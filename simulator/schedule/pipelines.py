@@ -62,11 +62,11 @@ _WORDS, _LEAST_WORDS = 2, 24
 """Operations for each message, its send and its receive; and what is recorded of a process at least."""
 
 _FIRST_SHARE, _MOST_SHARE = 1 / 64, 0.4
-"""Of a case: what is recorded first to see whether it takes too long, and at most."""
+"""The share of a case that is recorded first to see whether it takes too long, and the largest such share."""
 
 _FURTHER, _FACTOR = 1.2, 4.0
-"""How much further than the time suggests is recorded next, and how many times as much at most: a pipeline begins
-slowly."""
+"""The next recording reaches further than the time suggests by the first factor, and is at most the second times as
+long: a pipeline begins slowly."""
 
 _EXACT = 1e-12
 """Relative to the whole time: differences by rounding."""

@@ -136,7 +136,7 @@ class SimulationContext:
 
     @property
     def pool(self) -> Pool:
-        """What makes the parts of a simulation."""
+        """The pool that makes the parts of a simulation."""
         return self.executor or LocalThreads(self.jobs)
 
     def simulate(self, platform: HostPlatform, cases: Sequence[Case], label: str = "") -> RunResult:

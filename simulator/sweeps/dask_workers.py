@@ -1,119 +1,24 @@
-"""Where sweeps run, as an option says it: threads here, a Dask cluster, or Dask workers as jobs of Slurm and OAR."""
+"""Pools of Dask: a cluster that runs already, an executor of the caller, or workers as jobs of Slurm and OAR."""
 
 from __future__ import annotations
 
 import logging
 import os
-import re
 import shutil
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Executor
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from collwise.common.errors import UsageError, note, unknown_name
-from collwise.common.units import parse_size
+from collwise.common.errors import UsageError, note
 from collwise.simulator.sweeps.executors import Cancelled, ExecutorPool, Started
-
-LOCAL, DASK = "local", "dask"
-BATCH_SYSTEMS = {"slurm": ("Slurm", "sbatch"), "oar": ("OAR", "oarsub")}
-"""Batch systems by the names that options have for them: what they are called, and the command that submits."""
-
-EXECUTORS = (LOCAL, f"{DASK}:ADDRESS", *BATCH_SYSTEMS)
-"""What an executor can be, for messages and help."""
+from collwise.simulator.sweeps.places import BATCH_SYSTEMS, DASK, EXECUTORS, Place
 
 _REACH_SECONDS = 10
 _LOST_SECONDS = 5
-_ADDRESS = re.compile(r"((tcp|tls|ucx|ws|wss)://)?(\[[0-9a-fA-F:.]+\]|[^\s:/\[\]]+):\d{1,5}|\S.*\.json")
-_INSTALL = "install it (pip install 'dask[distributed]' dask-jobqueue)"
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise UsageError(f"'{text}' is no number of them; valid: whole numbers from 1 on")
-    return int(text)
-
-
-def _word(text: str) -> str:
-    if not re.fullmatch(r"[\w./:+@-]+", text):
-        raise UsageError(f"'{text}' cannot stand in a job's script; valid: letters, digits and ._-+:/@")
-    return text
-
-
-_KEYS: Mapping[str, Callable[[str], Any]] = {
-    "jobs": _count,
-    "cores": _count,
-    "memory": parse_size,
-    "walltime": _word,
-    "queue": _word,
-    "account": _word,
-    "interface": _word,
-}
-"""The keys that describe batch jobs, and how their values are read."""
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a sweep runs: `kind` is local, dask or a batch system; `address` that of Dask's scheduler, or its file.
-
-    `keys` describe the batch jobs in which workers run.
-    """
-
-    kind: str = LOCAL
-    address: str = ""
-    keys: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def is_local(self) -> bool:
-        """Whether the sweep runs in threads of this process."""
-        return self.kind == LOCAL
-
-
-def parse_place(text: str) -> Place:
-    """The place that `local`, `dask:ADDRESS` or `slurm:KEY=VALUE,...` names.
-
-    Raises UsageError for anything else, and where Dask is not installed.
-    """
-    kind, colon, rest = text.partition(":")
-    if kind == LOCAL and not rest:
-        return Place()
-    if kind == DASK:
-        if not _ADDRESS.fullmatch(rest):
-            raise UsageError(
-                f"'{text}' has no address; valid: dask:HOST:PORT, for example dask:node1:8786, or dask:FILE.json, the "
-                "file that dask scheduler --scheduler-file FILE.json writes"
-            )
-        _need("distributed", "distributed")
-        return Place(kind, rest)
-    if kind not in BATCH_SYSTEMS or (colon and not rest):
-        raise unknown_name("executor", text, EXECUTORS, "slurm and oar also with keys, such as slurm:jobs=4,cores=8")
-    _need("dask_jobqueue", "dask-jobqueue")
-    return Place(kind, keys=_keys(rest))
-
-
-def _keys(text: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for word in filter(None, text.split(",")):
-        key, equals, value = word.partition("=")
-        if key not in _KEYS:
-            raise unknown_name("key", key, _KEYS)
-        if not equals or key in found:
-            raise UsageError(f"'{word}': give each key once, with a value, for example jobs=4,cores=8")
-        try:
-            found[key] = _KEYS[key](value)
-        except UsageError as problem:
-            raise UsageError(f"{key}: {problem}") from None
-    return found
-
-
-def _need(module: str, package: str) -> None:
-    if find_spec(module) is None:
-        raise UsageError(f"sweeps on other machines need the package {package}; {_INSTALL}")
 
 
 def pool_at(place: Place) -> ExecutorPool:
@@ -218,7 +123,7 @@ def _start_jobs(place: Place, ends: ExitStack) -> Started:
 
 
 def job_options(place: Place) -> dict[str, Any]:
-    """What dask-jobqueue is told of a job: one worker with a thread for each core.
+    """The settings of a job for dask-jobqueue: one worker with a thread for each core.
 
     What the place does not say is as in Dask's own configuration (jobqueue.slurm, jobqueue.oar). Memory is not asked
     for, and not limited, unless it is given: simulations run in processes of their own, which Dask does not count.

@@ -7,7 +7,6 @@ simulator of the worker, which must be the same as here; a worker where they dif
 from __future__ import annotations
 
 import collections
-import hashlib
 import pickle
 import queue
 import socket
@@ -24,7 +23,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import cast
 
 from collwise.common.errors import CollwiseError, UsageError
-from collwise.common.folders import SOURCES
+from collwise.common.folders import SOURCES, digest_of
 from collwise.simulator.sweeps.runner import DividedRunner, Keep, Part, Pool
 from collwise.simulator.timing import Configuration, Timing
 
@@ -36,7 +35,7 @@ _TEND_SECONDS = 5.0
 _WATCH_SECONDS = 0.2
 
 _MAKE_ELSEWHERE = f"__import__('importlib').import_module('{__name__}').make_elsewhere(*task)"
-"""What a worker evaluates: it can be read, and fail with a reason, also where there is no collwise."""
+"""The text that a worker evaluates: it can be read, and fail with a reason, also where there is no collwise."""
 
 Cancelled = Callable[[], bool]
 """Tells whether the task that runs has been cancelled."""
@@ -135,7 +134,7 @@ class Made:
 
 
 def _result(future: Future[Made], part: Part, lost: tuple[type[Exception], ...]) -> Made:
-    """What became of a part. Raises CollwiseError when there can be no result."""
+    """The result of a part. Raises CollwiseError when there can be no result."""
     try:
         return future.result()
     except CollwiseError:
@@ -202,12 +201,9 @@ def _check_code(wanted: Mapping[str, str]) -> None:
 
 @cache
 def code_here() -> dict[str, str]:
-    """What identifies collwise as it is installed here: its version, the commit, and a digest of its code."""
-    digest = hashlib.sha256()
-    # The folders' names differ between a clone and an installed package, those of files within a floor do not.
-    for floor in _FLOORS:
-        for file in sorted(one for ending in ("*.py", "*.toml") for one in (SOURCES / floor).rglob(ending)):
-            digest.update(f"{floor} {file.relative_to(SOURCES / floor)}\n".encode() + file.read_bytes())
+    """The identity of collwise as it is installed here: its version, the commit, and a digest of its code."""
+    floors = [SOURCES / floor for floor in _FLOORS]
+    files = sorted(file for floor in floors for ending in ("*.py", "*.toml") for file in floor.rglob(ending))
     try:
         found = {"version": version("collwise")}
     except PackageNotFoundError:
@@ -219,7 +215,7 @@ def code_here() -> dict[str, str]:
             found |= {"commit": asked.stdout.strip()} if asked.returncode == 0 else {}
         except OSError:
             pass
-    return {**found, _CODE: digest.hexdigest()}
+    return {**found, _CODE: digest_of(SOURCES, files)}
 
 
 @contextmanager

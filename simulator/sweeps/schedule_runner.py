@@ -28,13 +28,13 @@ _FEW_MESSAGES = 10_000
 """So many are played as soon as a bound of their time is found."""
 
 _MOST_MESSAGES = 20_000_000
-"""Of the cases of one contest that are played at a time, for their memory, unless the longest one alone needs it."""
+"""The most messages of one contest that are played at a time, for memory, unless its longest case alone has more."""
 
 _PARTS_PER_SLOT = 32
 """The least number of parts, where there are as many cases: it bounds the wait for the last one."""
 
 _PART_MESSAGES = 4_000_000
-"""So many are a part worth sending to another machine; it takes a few seconds."""
+"""The messages of a part that is worth sending to another machine; it takes a few seconds."""
 
 
 class ScheduleRunner(DividedRunner):
@@ -52,7 +52,7 @@ class ScheduleRunner(DividedRunner):
         self._known: Mapping[Case, Timing] = {}
 
     def __reduce__(self) -> tuple[object, ...]:
-        """What a copy is made from, and the tolerances of its contests; parts bring the times that it knows."""
+        """The arguments of a copy, and the tolerances of its contests; parts bring the times that it knows."""
         return ScheduleRunner, (self.platform, None, self._library), {"_tolerances": self._tolerances}
 
     def choose_within(self, tolerances: Mapping[str, float], known: Mapping[Case, Timing]) -> None:

@@ -109,7 +109,7 @@ class SmpiRunner(DividedRunner):
         self._rules = rules
 
     def __reduce__(self) -> tuple[object, ...]:
-        """What a copy is made from: it finds the same version of SimGrid where it is."""
+        """The arguments that a copy is made from: it finds the same version of SimGrid where it is."""
         version = self.installation.version
         return SmpiRunner, (self.platform, self._procs, version, None, self._program, self._own_algorithms, self._rules)
 

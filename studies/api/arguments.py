@@ -86,15 +86,19 @@ def session(
 
 def _pool(executor: str | Any, jobs: int | None) -> AbstractContextManager[Pool | None]:
     """The pool of an executor, which ends with the block; None where simulations run in threads here."""
-    from collwise.simulator.sweeps.dask_workers import parse_place, pool_at, pool_on
+    from collwise.simulator.sweeps.places import parse_place
 
     if executor is not None and not isinstance(executor, str):
+        from collwise.simulator.sweeps.dask_workers import pool_on
+
         return pool_on(executor, jobs)
     place = parse_place(executor or os.environ.get("COLLWISE_EXECUTOR") or "local")
     if place.is_local:
         return nullcontext()
     if jobs is not None:
         raise UsageError(f"--jobs is for --executor local; how many run at a time is up to the workers of {place.kind}")
+    from collwise.simulator.sweeps.dask_workers import pool_at
+
     return pool_at(place)
 
 

@@ -77,7 +77,7 @@ def demo(
 
 
 def _tuned(name: str, context: SimulationContext, baseline: Baseline, console: Console) -> Tuning:
-    """What models and engine say of a platform, which is printed as well."""
+    """The choices by models and engine on a platform, which are printed as well."""
     tuning = tune(load(name), BY_MODEL, CLUSTERS[name], context, baseline, sizes=PAPER_SIZES)
     tuning = tune_by_engine(tuning, BY_ENGINE, SHOWN[name], context)
     _show(console, tuning, SHOWN[name])

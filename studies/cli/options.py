@@ -15,8 +15,8 @@ from collwise.models.registry import MODEL_NAMES
 from collwise.platforms import HostPlatform, placed
 from collwise.simulator.store import default_store_path
 from collwise.simulator.sweeps.context import ENGINES, SimulationContext
-from collwise.simulator.sweeps.dask_workers import BATCH_SYSTEMS, DASK, LOCAL, parse_place
 from collwise.simulator.sweeps.method import SYNCHRONISATIONS, TIMINGS, Method, Precision
+from collwise.simulator.sweeps.places import BATCH_SYSTEMS, DASK, LOCAL, parse_place
 from collwise.studies.cli import declare
 from collwise.studies.cli.declare import NamedChoice, Parsed, flag, group, option
 from collwise.studies.cli.output import CSV, sweep_progress
@@ -33,7 +33,7 @@ def _keep_csv(context: click.Context, _: click.Parameter, given: bool) -> bool:
 
 
 JSON_ALONE = flag("Print JSON for scripts ('collwise schema' describes it).", "--json")
-"""For a command whose --csv names a file."""
+"""The option --json of a command whose --csv names a file."""
 JSON = group(
     lambda as_json, as_csv: as_json or as_csv,
     as_json=JSON_ALONE,

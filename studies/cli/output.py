@@ -16,7 +16,6 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib.metadata import version
 from typing import Any
 
 import click
@@ -179,6 +178,8 @@ def print_json(rows: Sequence[Mapping[Any, Any]], facts: Mapping[str, Any] | Non
     docs/json.md describes the form; json_schema.py has the columns of each command. nan and infinity, which JSON has
     not, become null.
     """
+    from importlib.metadata import version  # which takes longer than all else that commands need for their help
+
     context = click.get_current_context()
     if context.meta.get(CSV):
         click.echo(csv_text([_finite(row) for row in rows]), nl=False)

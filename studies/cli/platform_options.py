@@ -82,9 +82,9 @@ def _given(**options: Any) -> dict[str, Any]:
 NODE = group(lambda **options: Node(**_given(**options)), **_NODE)
 """The contents of a node, with the defaults of descriptions."""
 GIVEN_NODE = group(_given, **_NODE)
-"""What was said of a node."""
+"""The values that were given for a node."""
 TOPOLOGY = group(_given, **_TOPOLOGY)
-"""What was said of the topology: keys of a description, with the kind as `topology`."""
+"""The values that were given for the topology: keys of a description, with the kind as `topology`."""
 INTERCONNECT = option(
     "Link, latencies, overheads and protocol of a kind of network.",
     declare.NamedChoice("interconnect", interconnects()),

@@ -33,7 +33,7 @@ static void largest(void *in, void *inout, int *count, MPI_Datatype *type) {
     }
 }
 
-/* How a call is made. */
+/* The form of a call. */
 typedef struct {
     int count, root, in_place;
     MPI_Datatype type;

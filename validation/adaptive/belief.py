@@ -55,7 +55,7 @@ _GUESSED_NOISE, _GUESSES = 0.03, 4
 _LEAST_SECONDS = 1e-12
 """What a measured time of nothing counts as."""
 _BETWEEN_LAUNCHES = 0.01
-"""By how much, as a share, the median differs from launch to launch at least."""
+"""The least difference of the median from launch to launch, as a share."""
 MEDIAN_VARIANCE = math.pi / 2
 """The variance of many values' median over that of their mean, if they are normally distributed."""
 _TO_DEVIATION = 1.2

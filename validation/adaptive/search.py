@@ -32,7 +32,7 @@ Numbers = NDArray[np.int_]
 """Places of cases among those of their collective."""
 
 REPETITIONS, MOST_REPETITIONS = 3, 10
-"""How often a case is repeated in a round, after the untimed repetitions: at most until its mean is precise.
+"""The repetitions of a case in a round, after the untimed ones: at least, and at most, until its mean is precise.
 
 The median of three does not feel a single stall."""
 _LAUNCH_SECONDS = 2.0

@@ -146,7 +146,7 @@ def on_login(bed: Bed, words: Sequence[str]) -> list[str]:
 
 
 def node_states(bed: Bed) -> dict[str, str]:
-    """What Slurm says of each node: idle, allocated, down. '*' marks one that does not answer.
+    """The state of each node, as Slurm has it: idle, allocated, down. '*' marks one that does not answer.
 
     Raises CollwiseError when Slurm does not answer.
     """

@@ -15,6 +15,7 @@ import numpy as np
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
+from collwise.common.files import read_text
 from collwise.common.units import counted
 from collwise.platforms import HostPlatform
 from collwise.platforms.changes import Change, changed
@@ -101,10 +102,7 @@ class Application:
 
 def read_report(path: Path) -> list[Calls]:
     """The lines of a report. Raises UsageError, naming the file and line, for a file that is none."""
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as problem:
-        raise UsageError(f"cannot read {path}: {getattr(problem, 'strerror', None) or 'not text'}") from None
+    lines = read_text(path).splitlines()
     starts = [number for number, line in enumerate(lines) if line.startswith(_HEAD)]
     if not starts:
         raise UsageError(f"{path}: no report of libcollwise (make one: collwise run --report, docs/interposing.md)")

@@ -180,7 +180,7 @@ void recording_add_sources(recording *to) {
     }
 }
 
-/* How many requests a process that was cut has to keep: those from the oldest one on that it has not waited for. */
+/* The number of requests that a cut process has to keep: those from the oldest one on that it has not waited for. */
 static uint32_t open_requests(const process *cut) {
     uint32_t made = 0, oldest = 0;
     unsigned char *is_over = recording_checked(calloc(cut->length + 1, 1));

@@ -91,7 +91,8 @@ def test_of_long_pipelines_a_few_segments_are_played() -> None:
 def test_pipelines_of_reductions_change_their_rate_late() -> None:
     # From about 100 segments on each further one takes two and a half times as long.
     cases = [Case("reduce", "binomial", 28, segments * 8192, 8192) for segments in (64, 256)]
-    compare(cases, platforms_of([("latency=x8",)]))
+    errors = compare(cases, platforms_of([("latency=x8",)]))
+    assert errors.size == 0 or errors.max() < 0.01
 
 
 def test_a_single_size_of_uneven_blocks_knows_its_error() -> None:

@@ -122,10 +122,12 @@ def test_nothing_is_started_when_nothing_is_missing(tmp_path: Path) -> None:
     def never(ends: ExitStack) -> Started:
         raise AssertionError("started")
 
+    before = rows(tmp_path / "store")
     sweep(tmp_path / "store", ExecutorPool(never), engine=SCHEDULE)
+    assert rows(tmp_path / "store") == before
 
 
-# What travels
+# Runners and platforms in other processes
 
 
 @pytest.mark.parametrize("name", known())
@@ -212,7 +214,7 @@ def test_a_worker_without_collwise(tmp_path: Path) -> None:
         sweep(tmp_path / "store", pool_on(Lacking()), engine=SCHEDULE)
 
 
-# What ends early
+# Sweeps that end early
 
 
 def test_an_executor_that_breaks_leaves_what_was_finished(tmp_path: Path) -> None:

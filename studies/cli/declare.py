@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from inspect import signature
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 from click.core import ParameterSource
@@ -24,9 +24,12 @@ from collwise.common.files import new_file, writable_file, writable_folder
 from collwise.common.folders import is_clone
 from collwise.common.project import find_project
 from collwise.common.units import parse_size
-from collwise.platforms import HostPlatform, known, load
+from collwise.platforms.names import known
 from collwise.simulator.execution.packages import missing_packages, require_packages
 from collwise.studies.cli.commands import COMMANDS, WORDS, example, required_groups
+
+if TYPE_CHECKING:
+    from collwise.platforms import HostPlatform
 
 # The key in click's context under which --force is kept.
 _FORCE = "collwise.force"
@@ -325,7 +328,7 @@ ALGORITHM = Parsed("text", str, _algorithms, listed=False)
 ALGORITHMS = Parsed("names", arguments.names, _algorithms)
 COLLECTIVE = Parsed("text", str, _collectives, listed=False)
 COLLECTIVES = Parsed("collectives", arguments.collectives, lambda context: ("all", *_collectives(context)))
-PLATFORM = _Platform("platform", load, lambda _: known(), listed=False)
+PLATFORM = _Platform("platform", arguments.platform, lambda _: known(), listed=False)
 
 
 class Unknown(str):
@@ -336,7 +339,7 @@ class Unknown(str):
 
 def _platform_or_name(text: str) -> HostPlatform | Unknown:
     try:
-        return load(text)
+        return arguments.platform(text)
     except UsageError as problem:
         if Path(text).exists():
             raise

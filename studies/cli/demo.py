@@ -16,8 +16,9 @@ from collwise.platforms import load
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import FOLDER, command, option
-from collwise.studies.cli.output import own_command, print_table, stdout_console
+from collwise.studies.cli.output import own_command, print_table
 from collwise.studies.cli.rules_check import check_all
+from collwise.studies.cli.tables import stdout_console
 from collwise.studies.reports.comparison_table import summary_line, table_columns, table_row
 from collwise.studies.reports.engine_table import agreement_line, engine_columns, engine_rows, library_line
 from collwise.validation.library_defaults.baselines import Baseline

@@ -10,7 +10,7 @@ import click
 
 from collwise.common.errors import UsageError
 from collwise.common.files import write_text
-from collwise.platforms import interconnects, write_description
+from collwise.platforms import interconnect_names, write_description
 from collwise.platforms.discovery import (
     LIVE,
     MISSING,
@@ -127,8 +127,8 @@ def _ask(known: Facts, node: dict[str, Any], topology: dict[str, Any], figures: 
     cpus = ask(node, "cpus", "CPUs", "CPUs (sockets) of a node", number, 2)
     cores = ask(node, "cores", "cores", "Cores of a node, of all its CPUs", number, cpus)
     ask(node, "processes", "processes per node", "Processes that you run on a node", number, cores)
-    names = declare.NamedChoice("interconnect", interconnects())
-    ask(figures, "interconnect_name", "interconnect", f"Interconnect: {', '.join(interconnects())}", names, None)
+    names = declare.NamedChoice("interconnect", interconnect_names())
+    ask(figures, "interconnect_name", "interconnect", f"Interconnect: {', '.join(interconnect_names())}", names, None)
     kinds = declare.NamedChoice("topology", [kind for kind in TOPOLOGIES if kind in ("one-switch", "fat-tree")])
     if topology.get("topology") not in (None, "one-switch", "fat-tree"):
         return

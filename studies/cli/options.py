@@ -11,9 +11,9 @@ import click
 
 from collwise import arguments
 from collwise.common.errors import UsageError
+from collwise.common.project import default_store_path
 from collwise.models.registry import MODEL_NAMES
 from collwise.platforms import HostPlatform, placed
-from collwise.simulator.store import default_store_path
 from collwise.simulator.sweeps.context import ENGINES, SimulationContext
 from collwise.simulator.sweeps.method import SYNCHRONISATIONS, TIMINGS, Method, Precision
 from collwise.simulator.sweeps.places import BATCH_SYSTEMS, DASK, LOCAL, parse_place

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from collwise.common.errors import UsageError
-from collwise.platforms import Node, interconnects, known
+from collwise.platforms import Node, interconnect_names, known
 from collwise.platforms.schema import TOPOLOGY as TOPOLOGIES
 from collwise.studies.cli import declare
 from collwise.studies.cli.declare import group, option
@@ -87,7 +87,7 @@ TOPOLOGY = group(_given, **_TOPOLOGY)
 """The values that were given for the topology: keys of a description, with the kind as `topology`."""
 INTERCONNECT = option(
     "Link, latencies, overheads and protocol of a kind of network.",
-    declare.NamedChoice("interconnect", interconnects()),
+    declare.NamedChoice("interconnect", interconnect_names()),
 )
 LINK_RATE = option("The rate of a node's link in Gbit/s.", GBITS, names="--gbits")
 LATENCY = option(

@@ -19,7 +19,7 @@ from collwise.platforms import (
     PlacedPlatform,
     Platform,
     check_file,
-    interconnects,
+    interconnect_names,
     known,
     load,
     new_platform,
@@ -62,7 +62,7 @@ def show(
     platform: HostPlatform = argument(PLATFORM),
     overheads: str | None = option(
         "Add the overheads of an interconnect to a description without any.",
-        declare.NamedChoice("interconnect", interconnects()),
+        declare.NamedChoice("interconnect", interconnect_names()),
         metavar="INTERCONNECT",
     ),
     as_json: bool = options.JSON,
@@ -218,7 +218,7 @@ def new(
     if interconnect is not None:
         click.echo(f"interconnect {interconnect}: {made.calibration.note}")
     else:
-        names = ", ".join(interconnects())
+        names = ", ".join(interconnect_names())
         click.echo(f"no overheads: short messages will seem too cheap; --interconnect NAME has some ({names})")
 
 

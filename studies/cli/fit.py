@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-import numpy as np
 
 import collwise
 from collwise.common.errors import UsageError
 from collwise.common.files import writable_file
 from collwise.common.project import results_folder
 from collwise.common.units import format_seconds, format_size
-from collwise.models.critical_path import PathParameters
 from collwise.models.fitting.procedures import PROCEDURES
-from collwise.models.parameter_file import FAMILIES, FittedParameters
+from collwise.models.parameter_file import FAMILIES
 from collwise.models.registry import CRITICAL_PATH, IMPLEMENTATION_AWARE
-from collwise.platforms import HostPlatform
 from collwise.simulator.execution.local_machine import LOCAL_PROCS
 from collwise.studies.cli import declare, options
 from collwise.studies.cli.declare import (
@@ -35,7 +32,11 @@ from collwise.studies.cli.declare import (
 from collwise.studies.cli.options import PRECISION
 from collwise.studies.cli.output import print_json, print_table
 from collwise.studies.cli.target_options import TARGET, TARGET_OPTIONS, TargetOptions, target_from
-from collwise.validation.fitting.implementation_aware import MEASURED_PRECISION, default_procs, measured_procs
+from collwise.validation.fitting.implementation_aware import MEASURED_PRECISION
+
+if TYPE_CHECKING:
+    from collwise.platforms import HostPlatform
+
 
 _PROCEDURES = "; ".join(f"{family}: {', '.join(names)}" for family, names in PROCEDURES.items())
 
@@ -95,6 +96,13 @@ def fit(
     section IV); critical_path has the same for all collectives, with schedules for formulas. The others are
     point-to-point models, from experiments between two or three processes. The command writes a TOML file.
     """
+    import numpy as np
+
+    from collwise.models.critical_path import PathParameters
+    from collwise.models.parameter_file import FittedParameters
+    from collwise.platforms import HostPlatform
+    from collwise.validation.fitting.implementation_aware import default_procs, measured_procs
+
     if (platform is None) == (not where.named):
         raise UsageError(f"name either --platform, to simulate, or an execution target to measure on: {TARGET_OPTIONS}")
     if platform is not None:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from collwise.common.errors import UsageError
-from collwise.platforms import Node, interconnect_names, known
+from collwise.platforms import Node, interconnect_names
 from collwise.platforms.schema import TOPOLOGY as TOPOLOGIES
 from collwise.studies.cli import declare
 from collwise.studies.cli.declare import group, option
@@ -99,6 +99,8 @@ LATENCY = option(
 
 def new_name(name: str) -> str:
     """A name that a new description can have. Raises UsageError for one that is taken or malformed."""
+    from collwise.platforms import known
+
     if name in known():
         raise UsageError(f"'{name}' is a platform that is described here already; choose another name")
     if not re.fullmatch(r"[a-z][a-z0-9-]*", name):

@@ -20,6 +20,17 @@ if TYPE_CHECKING:
 IMPLEMENTATION_AWARE = "implementation-aware"
 """The family whose models are fitted together: one fit serves its three sets of formulas."""
 BY_PARTS, AS_PRINTED, TRADITIONAL = "by_parts", "as_printed", "traditional"
+PROCEDURE_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "hockney": ("regression", "two-sizes"),
+        "hockney_by_size": ("roundtrips",),
+        "logp": ("culler",),
+        "loggp": ("culler", "hoefler", "kielmann", "fitted"),
+        "plogp": ("kielmann", "saturation", "fitted"),
+        "lmo": ("triplets",),
+    }
+)
+"""The families of point-to-point models, with the names of the procedures that fit each, the default first."""
 CRITICAL_PATH = "critical_path"
 """The model that has schedules in place of formulas, and so covers every algorithm of the catalogue."""
 

@@ -22,7 +22,6 @@ from collwise.validation.measurement.applications import NAMES as CHOICES
 if TYPE_CHECKING:
     from collwise.platforms import HostPlatform
 
-
 _SIMULATION = options.simulation(
     SCHEDULE.name, "The program that times algorithms for flat and hierarchical; the application runs in SMPI."
 )

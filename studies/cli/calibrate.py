@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collwise.platforms import HostPlatform, Platform
     from collwise.validation.calibration.calibration import CalibrationResult
 
-
 _DESCRIPTION = declare.Parsed("platform", load_description)
 _OF_PUBLISHED = ("published", "platform", "procs", "ppn", "output", "as_json", "as_csv")
 

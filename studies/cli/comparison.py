@@ -38,15 +38,12 @@ from collwise.validation.exports.mpich import VERSIONS as MPICH_VERSIONS
 from collwise.validation.library_defaults.baselines import Baseline
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.consumers import ALL_CONSUMERS, OPENMPI, OPENMPI_VERSIONS
-from collwise.validation.selection.decisions import TIE_LIMIT
-from collwise.validation.selection.defaults import SEGMENTS_TEXT, TOLERANCE_PERCENT, sizes_of
-from collwise.validation.selection.measured import AGREEMENT
+from collwise.validation.selection.defaults import AGREEMENT, SEGMENTS_TEXT, TIE_LIMIT, TOLERANCE_PERCENT, sizes_of
 
 if TYPE_CHECKING:
     from collwise.platforms import HostPlatform
     from collwise.validation.selection.comparison import Comparison, ComparisonResult, Pick
     from collwise.validation.selection.decision_table import DecisionTable
-
 
 TIMES = declare.NamedChoice("source of times", ("predicted", "simulated"))
 ALL_TIMES = declare.NamedChoice("source of times", ("predicted", "simulated", "measured"))

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collwise.validation.correctness.crosscheck_openmpi import OpenmpiRow
     from collwise.validation.correctness.crosscheck_smpi import SmpiRow
 
-
 SMPI_COLUMNS = (
     *("collective", "algorithm", "in SMPI", "P", "bytes"),
     *("segment", "fan-out", "ours, s", "theirs, s", "ratio"),

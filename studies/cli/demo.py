@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,6 @@ from collwise.studies.cli import options
 from collwise.studies.cli.declare import FOLDER, command, option
 from collwise.studies.cli.output import own_command, print_table
 from collwise.studies.cli.rules_check import check_all
-from collwise.studies.cli.tables import stdout_console
 from collwise.validation.library_defaults.baselines import Baseline
 from collwise.validation.selection.defaults import PAPER_SIZES
 
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
 
     from collwise.validation.selection.comparison import ComparisonResult
     from collwise.validation.selection.tuning import Tuning
-
 
 # The process counts of the paper's figure 5, and those of its tables 2 and 3, which are shown.
 CLUSTERS = {"grisou": (50, 80, 90), "gros": (80, 100, 124)}
@@ -49,7 +46,9 @@ def demo(
     alltoall. Its times of all four are compared with SMPI's. A report, figures and rules files are written.
     """
     from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
 
+    from collwise.studies.cli.tables import stdout_console
     from collwise.studies.reports.report import rules_path, sections_of, write_report, write_rules
     from collwise.validation.selection.tuning import decided
 

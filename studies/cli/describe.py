@@ -110,7 +110,7 @@ def _print(made: Described, path: Path) -> None:
 
 def _ask(known: Facts, node: dict[str, Any], topology: dict[str, Any], figures: dict[str, Any]) -> None:
     """Asks for what no option gave; what differs from the known facts is added to what was given."""
-    from collwise.platforms import interconnect_names
+    from collwise.platforms.names import interconnect_names
 
     number = click.IntRange(1)
 

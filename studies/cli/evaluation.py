@@ -16,23 +16,20 @@ from collwise.studies.cli.declare import COLLECTIVES, COUNTS, NAMES, PLATFORM, S
 from collwise.studies.cli.output import check_failed, print_json, print_table
 from collwise.validation.library_defaults.baselines import Baseline
 from collwise.validation.selection.cases import CaseGrid
-from collwise.validation.selection.defaults import sizes_of
-from collwise.validation.selection.evaluation import COLLECTIVES as MODELLED
-from collwise.validation.selection.evaluation import PAPERS_SEGMENTS
+from collwise.validation.selection.defaults import EVALUATED, EVALUATED_SEGMENTS, sizes_of
 
 if TYPE_CHECKING:
     from collwise.platforms import HostPlatform
     from collwise.validation.fitting.recovery import Recovered
 
-
 # Those of an evaluation's grid, the common one of the fit first.
-_SEGMENTS = tuple(sorted(PAPERS_SEGMENTS, reverse=True))
+_SEGMENTS = tuple(sorted(EVALUATED_SEGMENTS, reverse=True))
 
 
 @command("evaluate --platforms boba,grisou")
 def evaluate(
     platforms: Sequence[str] = option("Names by commas: boba,frodo,grisou,gros.", NAMES, required=True),
-    collectives: Sequence[str] | None = option(f"Default: {','.join(MODELLED)}.", COLLECTIVES, names="--collective"),
+    collectives: Sequence[str] | None = option(f"Default: {','.join(EVALUATED)}.", COLLECTIVES, names="--collective"),
     models: Sequence[str] | None = option(
         "Models, names by commas. Default: all that suit the platform.", named_choices("model", MODEL_NAMES)
     ),
@@ -91,8 +88,8 @@ def _planned(
     ]
     for count in procs or ():
         platform.hosts_for(count, 1)
-    covered = [name for name in collectives or MODELLED if any(kind.covers(name) for kind in chosen)]
-    for name in collectives or MODELLED:
+    covered = [name for name in collectives or EVALUATED if any(kind.covers(name) for kind in chosen)]
+    for name in collectives or EVALUATED:
         if name not in covered:
             why = f"none of the models {', '.join(map(str, chosen))} has a formula for {name}"
             if collectives:

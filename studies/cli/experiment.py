@@ -25,7 +25,6 @@ from collwise.studies.cli.target_options import TARGET, TARGET_OPTIONS, TargetOp
 if TYPE_CHECKING:
     from collwise.platforms import HostPlatform
 
-
 _PROCESSES_HELP = "write ranks by commas, sets by semicolons (0,1;0,2), all-pairs or all-triplets"
 
 

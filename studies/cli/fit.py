@@ -13,10 +13,9 @@ from collwise.common.errors import UsageError
 from collwise.common.files import writable_file
 from collwise.common.project import results_folder
 from collwise.common.units import format_seconds, format_size
-from collwise.models.fitting.procedures import PROCEDURES
-from collwise.models.parameter_file import FAMILIES
-from collwise.models.registry import CRITICAL_PATH, IMPLEMENTATION_AWARE
+from collwise.models.registry import CRITICAL_PATH, IMPLEMENTATION_AWARE, PROCEDURE_NAMES
 from collwise.simulator.execution.local_machine import LOCAL_PROCS
+from collwise.simulator.sweeps.method import PRECISION_OF_FITS
 from collwise.studies.cli import declare, options
 from collwise.studies.cli.declare import (
     COLLECTIVES,
@@ -32,13 +31,11 @@ from collwise.studies.cli.declare import (
 from collwise.studies.cli.options import PRECISION
 from collwise.studies.cli.output import print_json, print_table
 from collwise.studies.cli.target_options import TARGET, TARGET_OPTIONS, TargetOptions, target_from
-from collwise.validation.fitting.implementation_aware import MEASURED_PRECISION
 
 if TYPE_CHECKING:
     from collwise.platforms import HostPlatform
 
-
-_PROCEDURES = "; ".join(f"{family}: {', '.join(names)}" for family, names in PROCEDURES.items())
+_PROCEDURES = "; ".join(f"{family}: {', '.join(names)}" for family, names in PROCEDURE_NAMES.items())
 
 
 _SIMULATED = ("engine", "simgrid", "jobs")
@@ -54,7 +51,7 @@ def fit(
     platform: HostPlatform | None = option("A known platform (see 'collwise platforms list') or a file.", PLATFORM),
     where: TargetOptions = TARGET,
     model: str = option(
-        "The family to fit.", NamedChoice("model", [*_FITTED_BY_ALGORITHM, *FAMILIES]), IMPLEMENTATION_AWARE
+        "The family to fit.", NamedChoice("model", [*_FITTED_BY_ALGORITHM, *PROCEDURE_NAMES]), IMPLEMENTATION_AWARE
     ),
     how: dict[str, Any] = group(
         dict,
@@ -69,7 +66,7 @@ def fit(
             default=None,
             names="--heterogeneous/--homogeneous",
         ),
-        precision=options.precision(MEASURED_PRECISION),
+        precision=options.precision(PRECISION_OF_FITS),
         thorough=flag("Measure as many sizes and messages as in simulation."),
         segments=options.segments(
             None,
@@ -110,7 +107,7 @@ def fit(
     else:
         declare.refuse_options(_SIMULATED, "--platform")
     if model in _FITTED_BY_ALGORITHM:
-        declare.refuse_options(_POINT_TO_POINT, f"--model {', '.join(FAMILIES)}")
+        declare.refuse_options(_POINT_TO_POINT, f"--model {', '.join(PROCEDURE_NAMES)}")
     else:
         both = ", ".join(_FITTED_BY_ALGORITHM)
         declare.refuse_options(_OF_EACH_ALGORITHM, f"--model {both}")

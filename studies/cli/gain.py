@@ -21,7 +21,6 @@ from collwise.validation.selection.cases import builtin_cases
 if TYPE_CHECKING:
     from collwise.platforms import HostPlatform
 
-
 _COLLECTIVES = "bcast,gather,scatter,reduce,allreduce,allgather,alltoall"
 _SIZES = "1KiB:256KiB:x4"
 

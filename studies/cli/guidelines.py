@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from collwise.guideline_checks import LibraryGuidelines, Rule
     from collwise.platforms import HostPlatform
 
-
 _MEASURED = ("launches", "repetitions", "nrep", "alpha", "correction")
 
 

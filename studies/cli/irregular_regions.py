@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collwise.simulator.store import Store
     from collwise.validation.measurement.irregular_regions import Regions, RegionsPlan
 
-
 _BED = "regions"
 
 

@@ -20,7 +20,6 @@ from collwise.validation.selection.defaults import sizes_of
 if TYPE_CHECKING:
     from collwise.models.piecewise import Array
 
-
 _MOST_ROWS = 60
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collwise.validation.selection.decision_table import DecisionTable
 
-
 # Few enough processes for one machine; one short and one long message, or one where counting messages takes long.
 _PROCS = 8
 _CHECKS_AT_ONCE = 2

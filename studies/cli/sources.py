@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collwise.platforms import HostPlatform
     from collwise.validation.selection.sources import SideBySide, SidePick
 
-
 MEASURED, PREDICTED, SIMULATED = "measured", "predicted", "simulated"
 SOURCES = (MEASURED, SIMULATED, PREDICTED, *ENGINES)
 """Names of sources: an engine's name is simulated times by this engine."""

@@ -12,7 +12,7 @@ import collwise
 from collwise.common.errors import note
 from collwise.common.files import write_text
 from collwise.common.units import format_seconds, format_size
-from collwise.platforms.changes import CHANGES, parse_change
+from collwise.platforms.changes import CHANGES
 from collwise.simulator.sweeps.context import SCHEDULE
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import (
@@ -29,14 +29,12 @@ from collwise.studies.cli.declare import (
 from collwise.studies.cli.output import check_failed, print_json, print_table
 from collwise.validation.library_defaults.baselines import BASELINES
 from collwise.validation.selection.defaults import SEGMENTS_TEXT
-from collwise.validation.whatif.sweep import parse_factors
 
 if TYPE_CHECKING:
     from collwise.platforms import HostPlatform
     from collwise.platforms.changes import Change
     from collwise.validation.whatif.application import Application
     from collwise.validation.whatif.sweep import Factors
-
 
 _MOST_ROWS = 120
 _CHANGES = "\n".join(f"  {name}={kind.example}: {kind.meaning}" for name, kind in CHANGES.items())
@@ -53,6 +51,18 @@ Changes, made in the order given:
 """
 
 
+def _change(text: str) -> Change:
+    from collwise.platforms.changes import parse_change
+
+    return parse_change(text)
+
+
+def _factors(text: str) -> Factors:
+    from collwise.validation.whatif.sweep import parse_factors
+
+    return parse_factors(text)
+
+
 @command(
     "whatif --platform gros --collective allreduce --procs 16,62 --sizes 1KiB,1MiB --change bandwidth=x0.25", help=_HELP
 )
@@ -60,14 +70,14 @@ def whatif(
     platform: HostPlatform = options.placed_platform(),
     changes: Sequence[Change] = option(
         "What changes, see above; may be given several times.",
-        Parsed("change", parse_change),
+        Parsed("change", _change),
         multiple=True,
         names="--change",
         metavar="NAME=VALUE",
     ),
     sweep: Factors | None = option(
         "Sweep over one more change by factors, and find the cross-over points: bandwidth=x0.25:x8.",
-        Parsed("sweep", parse_factors),
+        Parsed("sweep", _factors),
         metavar="NAME=xLOW:xHIGH",
     ),
     collective: str | None = option("A name (see 'collwise algorithms')."),

@@ -177,7 +177,7 @@ def _switches(platform: Platform) -> str:
 
 def _understood(platform: HostPlatform) -> str:
     """A description of the platform as it was read, so that a wrong unit shows."""
-    from collwise.platforms import HeterogeneousPlatform, Platform, known
+    from collwise.platforms import HeterogeneousPlatform, Platform
 
     ends = f"{platform.hosts[0]} to {platform.hosts[-1]}"
     if isinstance(platform, HeterogeneousPlatform):
@@ -191,8 +191,9 @@ def _understood(platform: HostPlatform) -> str:
             f"{platform.cpus_per_node} CPUs per node{_switches(platform)}"
         )
     else:
-        known = "its own" if any(name.startswith("smpi/") for name in platform.smpi_options()) else "SimGrid's default"
-        return f"{ends}; platform XML with {known} SMPI calibration"
+        own = any(name.startswith("smpi/") for name in platform.smpi_options())
+        whose = "its own" if own else "SimGrid's default"
+        return f"{ends}; platform XML with {whose} SMPI calibration"
     return f"{ends}; {what}; calibration: {platform.calibration.note or 'none'}"
 
 

@@ -25,7 +25,6 @@ from collwise.common.folders import is_clone
 from collwise.common.project import find_project
 from collwise.common.units import parse_size
 from collwise.platforms.names import known
-from collwise.simulator.execution.packages import missing_packages, require_packages
 from collwise.studies.cli.commands import COMMANDS, WORDS, example, required_groups
 
 if TYPE_CHECKING:
@@ -148,6 +147,8 @@ def _require_packages(root: click.Context) -> None:
 
     Those that only build the C programs may be missing where that is done.
     """
+    from collwise.simulator.execution.packages import missing_packages, require_packages
+
     if root.invoked_subcommand in COMMANDS and not is_clone():
         groups = required_groups(root.invoked_subcommand, root.meta[WORDS])
         if missing_packages(group for group in groups if group != "build"):

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError, unknown_name
 from collwise.common.units import counted
-from collwise.simulator.execution.installations import mpi_installation
 from collwise.validation.library_defaults import mpich, openmpi
 from collwise.validation.library_defaults.decision import Decision
 from collwise.validation.openmpi.builtin_decisions import decide as decide_by_openmpi_3
@@ -94,6 +93,8 @@ def baseline(name: str | None = None) -> Baseline:
 
 
 def _installed() -> Baseline:
+    from collwise.simulator.execution.installations import mpi_installation
+
     try:
         version = mpi_installation("openmpi").version
     except UsageError:

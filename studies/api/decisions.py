@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -203,17 +203,19 @@ def select(
         if model is None:
             raise UsageError("predicted times need a model: what fit returned, or a parameter file")
         fitted = model_from(model, name)
-        if where is not None or fitted.platform in known():
-            warn_of_free_messages(where or load(fitted.platform))
+        described = where or (load(fitted.platform) if fitted.platform in known() else None)
+        if described is not None:
+            warn_of_free_messages(described)
         chosen = _with_formulas(fitted, chosen)
         asked = grids(chosen, *_process_counts(fitted, Path(str(model)), where, counts, ppn))
         for grid in asked:
             covered, left_out = covered_by_model(fitted, grid)
             for line in filter(None, (left_out, without_prediction(fitted, covered))):
                 note(line)
-        return Decisions(
-            tuple(select_by_model(fitted, grid, single(grid.collective), sampled, tolerance / 100) for grid in asked)
-        )
+        tables = [select_by_model(fitted, one, single(one.collective), sampled, tolerance / 100) for one in asked]
+        if described is not None:
+            tables = [replace(one, platform_procs=described.max_procs(one.processes_per_node)) for one in tables]
+        return Decisions(tuple(tables))
     if where is None or counts is None:
         raise UsageError("simulated times need a platform and procs, for example '8,16,32'")
     if sampled:

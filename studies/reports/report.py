@@ -21,7 +21,7 @@ from collwise.simulator.store import Store
 from collwise.studies.figures.maps import collective_maps
 from collwise.studies.reports.sections import Picture, Section, TextTable, write_sections
 from collwise.studies.reports.tuning_sections import CLOSE, close_points, comparison_section, engine_section
-from collwise.validation.exports.formats import FORMATS
+from collwise.validation.exports.formats import FORMATS, for_openmpi
 from collwise.validation.openmpi.rules import openmpi_rules
 from collwise.validation.selection.collwise_rules import collwise_rules
 from collwise.validation.selection.consumers import COLLWISE, OPENMPI, RULES_VERSIONS, consumers_of
@@ -51,7 +51,8 @@ def write_rules(tunings: Sequence[Tuning], folder: Path) -> None:
         for openmpi_version in RULES_VERSIONS:
             tables = _with_rules(tuning, openmpi_version)
             if tables:
-                write_text(rules_path(folder, tuning, openmpi_version), openmpi_rules(tables, openmpi_version))
+                said = for_openmpi(tables, openmpi_version)[0]
+                write_text(rules_path(folder, tuning, openmpi_version), openmpi_rules(said, openmpi_version))
         write_text(table_path(folder, tuning), collwise_rules(list(tuning.decisions.values())))
 
 

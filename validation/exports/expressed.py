@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from collwise.common.errors import UsageError
 from collwise.common.units import format_size
@@ -15,6 +15,8 @@ from collwise.validation.selection.slowdown import slowdown
 Step = tuple[int, Choice | None]
 """From which message size on, and the choice; None where the library decides."""
 CanSay = Callable[[Choice], bool]
+TooFew = Callable[[Choice, int, int], bool]
+"""Whether a call may have too few elements for a choice, by process count and size from which the choice holds."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +24,7 @@ class Substitution:
     """A choice that a format cannot say, and what it says instead: another choice, or that the library decides (None).
 
     `cost` is the largest slowdown of that against what was chosen, over the sizes that times are known for; nan where
-    none are.
+    none are. `too_few`: only since the library would run another algorithm where a message has few elements.
     """
 
     collective: str
@@ -31,9 +33,11 @@ class Substitution:
     chosen: Choice
     instead: Choice | None
     cost: float
+    too_few: bool = False
 
     def __str__(self) -> str:
-        what = f"{self.collective} from P = {self.procs}, {format_size(self.start)}: cannot say {self.chosen.label}"
+        why = f"too few elements for {self.chosen.label}" if self.too_few else f"cannot say {self.chosen.label}"
+        what = f"{self.collective} from P = {self.procs}, {format_size(self.start)}: {why}"
         if self.instead is None:
             return f"{what}; the library decides"
         if math.isnan(self.cost):
@@ -71,7 +75,9 @@ def sized(row: tuple[Step, ...]) -> Iterator[tuple[int, int | None, Choice | Non
         yield start, None if end is None else end - 1, choice
 
 
-def expressed(table: DecisionTable, can_say: CanSay, by_size: bool = True) -> Expressed:
+def expressed(
+    table: DecisionTable, can_say: CanSay, by_size: bool = True, too_few: TooFew = lambda choice, procs, start: False
+) -> Expressed:
     """The table as a format can say it; `by_size`: the format sees message sizes, else a row has one choice.
 
     Where a choice cannot be said, that of those that can be which has the least worst slowdown over the sizes for which
@@ -85,7 +91,14 @@ def expressed(table: DecisionTable, can_say: CanSay, by_size: bool = True) -> Ex
         steps: list[Step] = [] if row and row[0][0] == 0 else [(0, None)]
         if by_size:
             for (start, choice), end in zip(row, [*(start for start, _ in row[1:]), None], strict=True):
-                steps.append((start, _said(table, procs, {start: choice}, end, can_say, replaced)))
+
+                def here(one: Choice, procs: int = procs, start: int = start) -> bool:
+                    return can_say(one) and not too_few(one, procs, start)
+
+                said = _said(table, procs, {start: choice}, end, here, replaced)
+                if said != choice and can_say(choice):
+                    replaced[-1] = replace(replaced[-1], too_few=True)
+                steps.append((start, said))
         elif row:
             steps = [(0, _said(table, procs, dict(row), None, can_say, replaced))]
         rows[procs] = _merged(steps)

@@ -8,13 +8,14 @@ from functools import partial
 
 from collwise.common.errors import UsageError
 from collwise.validation.exports import mpich, openmpi_json, pgmpi, variables
-from collwise.validation.exports.expressed import Expressed, Substitution, expressed
+from collwise.validation.exports.expressed import CanSay, Expressed, Substitution, expressed
 from collwise.validation.exports.mpich import selection_file
+from collwise.validation.openmpi.few_elements import divided, least_bytes, needs_elements
 from collwise.validation.openmpi.rules import inexpressible, openmpi_rules
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.collwise_rules import collwise_rules
 from collwise.validation.selection.consumers import COLLWISE, OPENMPI, PGMPI, SMPI, can_say, sees_sizes, series
-from collwise.validation.selection.decision_table import DecisionTable
+from collwise.validation.selection.decision_table import DecisionTable, Row
 
 OPENMPI_JSON, MPICH_VARIABLES = "openmpi-json", "mpich-variables"
 
@@ -143,7 +144,8 @@ def for_openmpi(
 ) -> tuple[list[DecisionTable], tuple[Substitution, ...]]:
     """Tables that rules of an Open MPI version can say: what they cannot is replaced where times of others are known.
 
-    A table is left as it is where they are not.
+    A table is left as it is where they are not. An algorithm that needs a number of elements is not named where large
+    elements are fewer (`few_elements`); where no times are known, the choice before it stays, or Open MPI decides.
     """
     version = series(openmpi_version)
     kept: list[DecisionTable] = []
@@ -156,17 +158,33 @@ def for_openmpi(
         by_size = sees_sizes(f"openmpi-{version}", table.collective)
         rows = [row for row in table.rules.values() if row]
         fits = all(says(choice) for row in rows for _, choice in row) and (by_size or max(map(len, rows)) == 1)
-        said = None if fits or table.evidence is None else expressed(table, says, by_size)
-        if said is None or any(choice is None for row in said.rows.values() for start, choice in row if start):
+        if (fits and not needs_elements(table)) or not (fits or table.evidence):
             kept.append(table)
             continue
-        rules = {
-            count: tuple((start, choice) for start, choice in row if choice is not None)
-            for count, row in said.rows.items()
-        }
+        said = _with_enough_elements(table, says, by_size)
+        if not fits and any(choice is None for row in said.rows.values() for start, choice in row if start):
+            kept.append(table)
+            continue
+        rules: dict[int, Row] = {}
+        for count, steps in said.rows.items():
+            row = tuple((start, choice) for start, choice in steps if choice is not None)
+            if count in table.rules or row != next(reversed(rules.values()), None):
+                rules[count] = row
         kept.append(replace(table, rules=rules))
-        replaced += said.substitutions
+        replaced += [one for one in said.substitutions if one.procs in rules]
     return kept, tuple(replaced)
+
+
+def _with_enough_elements(table: DecisionTable, says: CanSay, by_size: bool) -> Expressed:
+    """The table in choices that Open MPI can be asked for, each where it has enough elements."""
+    if not by_size:
+        return expressed(table, says, by_size)
+    cut, largest = divided(table)
+
+    def too_few(choice: Choice, procs: int, start: int) -> bool:
+        return start < least_bytes(table.collective, choice.algorithm, largest[procs])
+
+    return expressed(cut, says, by_size, too_few)
 
 
 def _one_count(said: Sequence[Expressed], procs: int | None, title: str) -> int:

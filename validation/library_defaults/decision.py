@@ -18,8 +18,3 @@ class Decision:
 def elements(message_bytes: int) -> int:
     """The elements that our programs reduce: doubles, or bytes where the message is no whole number of doubles."""
     return message_bytes // 8 if message_bytes % 8 == 0 else message_bytes
-
-
-def fewer_elements_than_half(procs: int, message_bytes: int) -> bool:
-    """Whether there are fewer elements than the largest power of two of processes, which halve the message."""
-    return elements(message_bytes) < 1 << (procs.bit_length() - 1)

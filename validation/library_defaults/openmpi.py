@@ -9,7 +9,8 @@ from functools import cache
 from pathlib import Path
 
 from collwise.common.units import parse_size
-from collwise.validation.library_defaults.decision import Decision, elements, fewer_elements_than_half
+from collwise.validation.library_defaults.decision import Decision, elements
+from collwise.validation.openmpi.few_elements import NEEDS_ELEMENTS
 from collwise.validation.selection.choice import Choice
 
 TABLE_PATH = Path(__file__).with_name("openmpi.toml")
@@ -56,10 +57,9 @@ def _as_it_runs(collective: str, name: str, procs: int, message_bytes: int) -> C
         return Choice("bruck")
     if name == "neighbor_exchange" and procs % 2:
         return Choice("ring")
-    if name == "rabenseifner" and fewer_elements_than_half(procs, message_bytes):
-        return Choice("linear")
-    if collective == "allreduce" and name in ("ring", "segmented_ring") and elements(message_bytes) < procs:
-        return Choice("recursive_doubling")
+    condition = NEEDS_ELEMENTS.get((collective, name)) if collective in ("reduce", "allreduce") else None
+    if condition and elements(message_bytes) < condition.elements(procs):
+        return Choice(condition.otherwise)
     if (collective, name) == ("gather", "linear_sync"):
         return Choice(name, message_bytes)  # the first part is the whole block
     if (collective, name) == ("alltoall", "linear_sync"):

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.common.errors import UsageError
 from collwise.common.units import format_size
+from collwise.validation.openmpi.few_elements import ELEMENT_BYTES, needs_elements
 from collwise.validation.openmpi.rules_file import OPENMPI_DECIDES, Rule
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.consumers import (
@@ -21,9 +22,10 @@ from collwise.validation.selection.decision_table import DecisionTable, Row, che
 
 _HAS_HAN = ("4.1", "5.0", "6.0")
 
-# If message sizes are multiplied by P, the last row of a table is repeated: one rule for P to 33/32 P, up to this P.
-_TAIL_STEP = 32
-_TAIL_END_PROCS = 2**20
+# If message sizes are multiplied by P, a row of a table is repeated: one rule for P to 33/32 P. The last row is, up to
+# the platform's largest P, or up to this one where the platform's size is not known.
+_STEP = 32
+_END_PROCS = 2**20
 # linear_sync sends two halves, Open MPI a first part of fixed size: half of a power of two within these bounds.
 _HALVED_BYTES = tuple(2**exponent for exponent in range(12, 23))
 # K of Open MPI's k-nomial trees is an option of its own (coll_tuned_COLLECTIVE_algorithm_knomial_radix), 4 unless set.
@@ -96,8 +98,12 @@ def _header(tables: Sequence[DecisionTable], version: str, by_size: set[str]) ->
     totals = [table.collective for table in tables if multiplies_by_procs(table.collective, version)]
     if totals:
         yield f"# Message sizes are totals, bytes a process times processes, for {', '.join(totals)}."
-        yield "# Behind the last decision these repeat it, with the totals of more and more processes."
+        yield "# Between two decisions, and behind the last one, rules repeat a decision with the totals of more processes:"
+        yield "# below 64 processes for each number of them, above for so many that totals are at most 3 % too low."
     yield "# Communicators larger than any that was decided for take the last decision: decide for as many as are used."
+    if any(map(needs_elements, tables)):
+        yield "# Open MPI replaces some algorithms where a message has too few elements. Below they stand from the size on"
+        yield f"# that holds enough elements of {ELEMENT_BYTES} bytes (complex doubles); larger ones may still be too few."
     for table in tables:
         if table.collective in LOCAL_SEND_COUNT_COMPARED and table.collective in by_size:
             yield from _LOCAL_SEND_COUNT_WARNINGS[table.collective]
@@ -149,20 +155,18 @@ def _section(table: DecisionTable, version: str, skip_inexpressible: bool) -> di
             check_one_choice(table, first, f"rules of Open MPI {version}")
             row = row[:1]
         varies = len(row) > 1 and multiplies_by_procs(table.collective, version)
-        for procs in _each_size(first, end) if varies else (first,):
+        limit = end or (table.platform_procs or _END_PROCS) + 1
+        for procs in _repeated(first, limit) if varies else (first,):
             section[procs] = tuple(_rule(table.collective, version, procs, *step) for step in row)
     return section
 
 
-def _each_size(first: int, end: int | None) -> Iterator[int]:
-    """Every P below `end`; without an end, steps so small that a threshold decreases by at most 1/33 between two."""
-    if end is not None:
-        yield from range(first, end)
-        return
+def _repeated(first: int, end: int) -> Iterator[int]:
+    """P from `first` to below `end`, in steps so small that a threshold decreases by at most 1/33 between two."""
     procs = first
-    while procs <= max(first, _TAIL_END_PROCS):
+    while procs == first or procs < end:
         yield procs
-        procs += max(1, procs // _TAIL_STEP)
+        procs += max(1, procs // _STEP)
 
 
 def _steps(collective: str, row: Row) -> Iterator[tuple[int, Choice | None]]:

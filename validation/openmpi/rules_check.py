@@ -102,9 +102,17 @@ def check_rules(path: Path, collective: str, procs: int, message_bytes: int) -> 
 
 
 def observe(
-    collective: str, procs: int, message_bytes: int, rules: Path | None = None, forced: Rule | None = None
+    collective: str,
+    procs: int,
+    message_bytes: int,
+    rules: Path | None = None,
+    forced: Rule | None = None,
+    element_bytes: int | None = None,
 ) -> Traffic:
-    """The messages of one call by the installed Open MPI: under a rules file, with one rule for all, or untuned."""
+    """The messages of one call by the installed Open MPI: under a rules file, with one rule for all, or untuned.
+
+    `element_bytes`: of doubles (8) or complex ones (16) instead of what the program takes by default.
+    """
     settings = {}
     if rules is not None:
         settings["coll_tuned_use_dynamic_rules"] = "1"
@@ -112,7 +120,8 @@ def observe(
     if forced is not None:
         fanouts = dict.fromkeys(_FANOUTS, forced.fanout) if forced.fanout else {}
         settings |= forcing(collective, forced.algorithm, segmentsize=forced.segment_bytes, **fanouts)
-    seen = monitored("call", procs, [collective, str(message_bytes)], settings)
+    elements = [] if element_bytes is None else [str(element_bytes)]
+    seen = monitored("call", procs, [collective, str(message_bytes), *elements], settings)
     if seen.run.returncode != 0:
         raise CollwiseError(f"{collective} of {message_bytes} bytes on {procs} processes failed: {seen.run.problem}")
     if seen.counted != procs:

@@ -62,7 +62,8 @@ class DecisionTable:
     """The choices to run: for each process count, ascending, its row. `made_by` is a model or what simulated.
 
     A point between two entries takes the lower one, in P and in m. Nothing is decided below the first entries and where
-    a row is empty. `evidence` has the times that decided, if they are known.
+    a row is empty. `evidence` has the times that decided, and `platform_procs` the largest process count of the platform,
+    if they are known.
     """
 
     collective: str
@@ -71,6 +72,13 @@ class DecisionTable:
     made_by: str
     rules: Mapping[int, Row]
     evidence: Evidence | None = field(default=None, compare=False)
+    platform_procs: int | None = field(default=None, compare=False)
+
+    @property
+    def last_procs(self) -> int:
+        """The largest process count that is used: the platform's, else the largest one decided for."""
+        decided = self.evidence.procs if self.evidence is not None else ()
+        return self.platform_procs or max((*self.rules, *decided))
 
     @cached_property
     def _starts(self) -> list[int]:
@@ -120,6 +128,7 @@ def decisions_document(tables: Sequence[DecisionTable]) -> list[dict[str, Any]]:
             "platform": table.platform,
             "processes_per_node": table.processes_per_node,
             "made_by": table.made_by,
+            **({} if table.platform_procs is None else {"platform_procs": table.platform_procs}),
             "rules": {
                 str(p): [{"from_bytes": start, **vars(choice)} for start, choice in row]
                 for p, row in table.rules.items()
@@ -189,6 +198,7 @@ def _table(entry: Mapping[str, Any]) -> DecisionTable:
     if not rules:
         raise ValueError("no process counts")
     evidence = _evidence_from(entry["times"]) if "times" in entry else None
+    most = None if entry.get("platform_procs") is None else int(entry["platform_procs"])
     return DecisionTable(
-        entry["collective"], entry["platform"], int(entry["processes_per_node"]), entry["made_by"], rules, evidence
+        entry["collective"], entry["platform"], int(entry["processes_per_node"]), entry["made_by"], rules, evidence, most
     )

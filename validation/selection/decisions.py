@@ -81,8 +81,9 @@ def select_by_simulation(
     """
     seconds = simulated_seconds(grid, sweep)
     rules = _rules(grid, _sampled(grid, seconds, one_choice, tolerance))
-    maker, evidence = sweep.configuration.maker, evidence_of(grid, seconds)
-    return DecisionTable(grid.collective, platform.name, grid.processes_per_node, maker, rules, evidence)
+    maker, evidence, per_node = sweep.configuration.maker, evidence_of(grid, seconds), grid.processes_per_node
+    most = platform.max_procs(per_node)
+    return DecisionTable(grid.collective, platform.name, per_node, maker, rules, evidence, most)
 
 
 def select_by_times(

@@ -160,7 +160,8 @@ def decided(tuning: Tuning, by: str = "predicted") -> Tuning:
         else:
             procs = tuple(range(2, platform.max_procs(grid.processes_per_node) + 1))
             grid = replace(grid, procs=procs, message_bytes=DECISION_SIZES[name], algorithms=expressible)
-            tables[name] = select_by_model(model, grid, single, tolerance=tolerance)
+            table = select_by_model(model, grid, single, tolerance=tolerance)
+            tables[name] = replace(table, platform_procs=procs[-1])
     order = [*tuning.comparisons, *tables]
     return replace(tuning, decisions={name: tables[name] for name in order})
 

@@ -1,0 +1,125 @@
+"""Algorithms that Open MPI replaces where a message has too few elements: rules name them only where it does not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collwise.algorithms.catalogue import Catalogue
+from collwise.validation.exports.formats import exported, for_openmpi
+from collwise.validation.openmpi.few_elements import ELEMENT_BYTES, NEEDS_ELEMENTS, least_bytes, least_elements
+from collwise.validation.openmpi.rules_check import observe
+from collwise.validation.openmpi.rules_file import Rule, parse_rules
+from collwise.validation.selection.choice import Choice
+from collwise.validation.selection.consumers import algorithms_for
+from collwise.validation.selection.decision_table import DecisionTable, Evidence, decisions_document, decisions_from
+from tests.needs import needs
+
+SECOND = {"bcast": "binomial", "reduce": "binomial", "allreduce": "recursive_doubling"}
+WITH_CONDITION = sorted(NEEDS_ELEMENTS)
+
+
+def table_of(collective: str, algorithm: str, procs: tuple[int, ...] = (4,), most: int | None = None) -> DecisionTable:
+    """A table that chooses the algorithm from 8 B on, where the second best takes 1.5 times as long."""
+    choices, sizes = (Choice(algorithm), Choice(SECOND[collective])), (8, 64, 2**20)
+    seconds = tuple(tuple((time,) * len(sizes) for _ in procs) for time in (1.0, 1.5))
+    rules = {procs[0]: ((8, choices[0]),)}
+    return DecisionTable(collective, "bed", 1, "test", rules, Evidence(choices, procs, sizes, seconds), most)
+
+
+def rule_at(text: str, collective: str, procs: int, size: int) -> str:
+    """The algorithm that a rules file names for a call; '' where Open MPI decides."""
+    entry = Catalogue.load().collective(collective)
+    found = parse_rules(text).lookup(entry.openmpi_collective, procs, size)
+    return next((n for n, a in entry.algorithms.items() if found and a.openmpi.get("4.1") == found.algorithm), "")
+
+
+@pytest.mark.parametrize(("collective", "algorithm"), WITH_CONDITION)
+@given(st.integers(4, 64), st.integers(8, 2**12))
+def test_rules_name_an_algorithm_only_with_enough_complex_doubles(
+    collective: str, algorithm: str, procs: int, size: int
+) -> None:
+    text = exported([table_of(collective, algorithm, (4, 64))], "openmpi", version="4.1").text
+    named = rule_at(text, collective, procs, size)
+    assert named in (algorithm, SECOND[collective])
+    if named == algorithm:
+        assert size // ELEMENT_BYTES >= least_elements(collective, algorithm, procs)
+    else:  # rows are divided at powers of two
+        assert size < 2 * least_bytes(collective, algorithm, procs)
+
+
+@pytest.mark.parametrize(("collective", "algorithm"), WITH_CONDITION)
+def test_the_second_best_is_named_with_its_cost(collective: str, algorithm: str) -> None:
+    made = exported([table_of(collective, algorithm)], "openmpi", version="4.1")
+    assert [str(one) for one in made.substitutions] == [
+        f"{collective} from P = 4, 8 B: too few elements for {algorithm}; {SECOND[collective]} instead, "
+        "at most 50.0 % slower"
+    ]
+    assert "elements of 16 bytes" in made.text
+
+
+def test_the_last_row_allows_for_all_processes_of_the_platform(tmp_path: Path) -> None:
+    file = tmp_path / "d.json"
+    import json
+
+    file.write_text(json.dumps(decisions_document([table_of("allreduce", "rabenseifner", (64,), 2048)])))
+    (read,) = decisions_from(file)
+    assert read.platform_procs == 2048
+    text = exported([read], "openmpi", version="4.1").text
+    for procs in (64, 127, 128, 2047, 2048, 4095):
+        needed = least_bytes("allreduce", "rabenseifner", min(procs, 2048))
+        assert rule_at(text, "allreduce", procs, needed) == "rabenseifner"
+        assert rule_at(text, "allreduce", procs, needed - 1) == "recursive_doubling"
+
+
+def test_a_second_best_that_needs_elements_too_is_named_where_it_has_them() -> None:
+    """Of 5 processes Rabenseifner's algorithm needs 4 elements and the ring 5."""
+    names = (Choice("ring"), Choice("rabenseifner"), Choice("recursive_doubling"))
+    evidence = Evidence(names, (5,), (8,), tuple(((time,),) for time in (1.0, 1.1, 2.0)))
+    made = DecisionTable("allreduce", "bed", 1, "test", {5: ((0, names[0]),)}, evidence)
+    text = exported([made], "openmpi", version="4.1").text
+    found = [rule_at(text, "allreduce", 5, size) for size in (0, 63, 64, 79, 80)]
+    assert found == ["recursive_doubling"] * 2 + ["rabenseifner"] * 2 + ["ring"]
+
+
+def test_without_times_the_choice_before_stays_or_open_mpi_decides() -> None:
+    bare = DecisionTable("bcast", "bed", 1, "test", {4: ((0, Choice("binomial")), (8, Choice("split_binary")))})
+    assert for_openmpi([bare], "4.1")[0][0].rules == {4: ((0, Choice("binomial")), (32, Choice("split_binary")))}
+    first = DecisionTable("bcast", "bed", 1, "test", {4: ((8, Choice("split_binary")),)})
+    text = exported([first], "openmpi", version="4.1").text
+    assert [rule_at(text, "bcast", 4, size) for size in (8, 31, 32)] == ["", "", "split_binary"]
+
+
+@needs("openmpi")
+@pytest.mark.parametrize(("collective", "algorithm"), WITH_CONDITION)
+def test_open_mpi_runs_the_algorithm_from_the_first_size_on(collective: str, algorithm: str, tmp_path: Path) -> None:
+    """With doubles and complex ones; with an element fewer than it needs it runs another algorithm."""
+    procs = 6
+    path = tmp_path / "x.rules"
+    path.write_text(exported([table_of(collective, algorithm, (procs,), procs)], "openmpi", version="4.1").text)
+    needed = least_elements(collective, algorithm, procs)
+    entry = Catalogue.load().algorithm(collective, algorithm)
+    first = needed * ELEMENT_BYTES
+
+    def edges(size: int, element_bytes: int, rules: Path | None) -> set[tuple[int, int]]:
+        forced = None if rules else Rule(0, entry.openmpi["4.1"])
+        return set(observe(collective, procs, size, rules, forced, element_bytes))
+
+    itself = edges(4096, 8, None)
+    assert edges(first, 8, path) == edges(first, 16, path) == itself
+    assert edges((needed - 1) * 8, 8, None) != itself
+
+
+@needs("openmpi")
+@pytest.mark.slow
+def test_the_other_algorithms_do_not_change_with_few_elements() -> None:
+    for collective in ("bcast", "reduce", "allreduce"):
+        for name in algorithms_for(collective, "openmpi-4.1"):
+            if (collective, name) in NEEDS_ELEMENTS:
+                continue
+            rule = Rule(0, Catalogue.load().algorithm(collective, name).openmpi["4.1"])
+            few, many = (set(observe(collective, 6, size, None, rule, 8)) for size in (8, 4096))
+            assert few <= many, (collective, name)

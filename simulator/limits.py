@@ -26,8 +26,10 @@ def check_simulated_sizes(cases: Iterable[Case]) -> None:
     """Raises UsageError, with the limit and its reason, for a message size that the simulator cannot hold."""
     mappings = _kernel_number("max_map_count", _USUAL_MAPPINGS)
     memory = _memory_bytes() if _kernel_number("overcommit_memory", 1) == 0 else None
+    cases = list(cases)
+    check_message_sizes(cases)
     for case in cases:
-        _check_size(case)
+        _check_displacements(case)
         largest, everything = _buffers(case)
         if everything * case.message_bytes // _FOLDED_BLOCK > mappings:
             most = mappings * _FOLDED_BLOCK
@@ -38,20 +40,27 @@ def check_simulated_sizes(cases: Iterable[Case]) -> None:
             raise _too_large(case, memory // largest, f"{why} (vm.overcommit_memory is 0)")
 
 
+def check_message_sizes(cases: Iterable[Case]) -> None:
+    """Raises UsageError, with the limit and its reason, for a message size that MPI cannot count."""
+    for case in cases:
+        if case.message_bytes > _LARGEST_MESSAGE:
+            raise _too_large(case, _LARGEST_MESSAGE, "MPI counts the bytes of a message in an int")
+
+
 def check_measured_sizes(cases: Iterable[Case], on_this_machine: bool) -> None:
     """Raises UsageError, with the limit and its reason, for a message size that real processes cannot hold."""
     memory = _memory_bytes()
+    cases = list(cases)
+    check_message_sizes(cases)
     for case in cases:
-        _check_size(case)
+        _check_displacements(case)
         everything = _buffers(case)[1]
         if on_this_machine and everything * case.message_bytes > memory:
             why = f"the buffers of all processes take {everything} messages, and this machine has {_gib(memory)}"
             raise _too_large(case, memory // everything, why)
 
 
-def _check_size(case: Case) -> None:
-    if case.message_bytes > _LARGEST_MESSAGE:
-        raise _too_large(case, _LARGEST_MESSAGE, "MPI counts the bytes of a message in an int")
+def _check_displacements(case: Case) -> None:
     if case.collective in _DISPLACED and case.procs * case.message_bytes > _LARGEST_INT:
         raise _too_large(case, _LARGEST_INT // case.procs, f"{case.collective}'s displacements are ints, in bytes")
 

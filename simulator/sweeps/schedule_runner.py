@@ -13,6 +13,7 @@ from functools import partial
 from collwise.common.errors import CollwiseError
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.installations import file_digest
+from collwise.simulator.limits import check_message_sizes
 from collwise.simulator.schedule.contest import contest_of, hold_contests
 from collwise.simulator.schedule.library import Schedule, library_file
 from collwise.simulator.schedule.library_calls import LibraryDecisions
@@ -82,8 +83,9 @@ class ScheduleRunner(DividedRunner):
     def parts(self, cases: Sequence[Case], slots: int) -> Sequence[Part]:
         """Contests, and cases that may have schedules in common, several of these together where they are short.
 
-        Raises UsageError when a case does not fit on the platform.
+        Raises UsageError when a case does not fit on the platform, or its message is too large.
         """
+        check_message_sizes(cases)
         for procs, processes_per_node in {(case.procs, case.processes_per_node) for case in cases}:
             self.platform.hosts_for(procs, processes_per_node)
         contests, others = collections.defaultdict(list), []

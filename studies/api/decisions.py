@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from collwise import arguments
-from collwise.algorithms.catalogue import LIBRARIES
+from collwise.algorithms.catalogue import LIBRARIES, Catalogue
 from collwise.arguments import Names, Numbers, PlatformLike
 from collwise.common.errors import UsageError, note, unknown_name, warn
 from collwise.common.files import write_text
@@ -30,6 +30,7 @@ from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.consumers import (
     ALL_CONSUMERS,
     algorithms_for,
+    can_run,
     needs_one_choice,
     segments_for,
 )
@@ -199,6 +200,8 @@ def select(
                 )
             )
     where = None if platform is None else arguments.platform(platform)
+    if where is not None and ppn is not None:
+        _check_cores(where, ppn)
     if by == "predicted":
         if model is None:
             raise UsageError("predicted times need a model: what fit returned, or a parameter file")
@@ -388,6 +391,10 @@ def _candidates(
     collectives: Sequence[str], consumer: str | None, by_node: bool, guidelines: bool
 ) -> dict[str, tuple[str, ...]]:
     """Algorithms to choose from by collective; those without any are left out, and an error if all are."""
+    if by_node and consumer is not None:
+        entries = map(Catalogue.load().collective, collectives)
+        if not any(can_run(consumer, entry.algorithms[name]) for entry in entries for name in entry.by_node):
+            raise UsageError(f"--by-node: {consumer} has no algorithms by node of {arguments.several(collectives)}")
     found, missing = {}, []
     for name in collectives:
         try:
@@ -435,6 +442,15 @@ def _process_counts(
     for count in procs or ():
         platform.hosts_for(count, per_node)
     return procs or tuple(range(2, platform.max_procs(per_node) + 1)), per_node
+
+
+def _check_cores(platform: HostPlatform, processes_per_node: int) -> None:
+    """Raises UsageError for more processes than cores on a node, where a description says how many it has."""
+    cores = getattr(platform, "cores_per_node", None)
+    if cores is not None and processes_per_node > cores:
+        raise UsageError(
+            f"--ppn: {processes_per_node} processes on nodes of {cores} cores ({platform.name}); valid: 1 to {cores}"
+        )
 
 
 def _without_free_barrier(chosen: dict[str, tuple[str, ...]], platform: HostPlatform) -> dict[str, tuple[str, ...]]:

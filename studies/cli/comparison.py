@@ -96,6 +96,7 @@ def compare(
     With --sources measured,simulated the choices by these times stand side by side, each with its slowdown by measured
     times (without any, by the second source's).
     """
+    from collwise.simulator.limits import check_message_sizes
     from collwise.studies.reports.comparison_table import summary_line, table_columns, table_row
     from collwise.validation.fitting.models_by_name import model_of
     from collwise.validation.selection.comparison import compare as run_comparison
@@ -121,6 +122,7 @@ def compare(
     if model is not None:
         check_formulas(model, [collective])
     grid = CaseGrid(collective, procs, sizes_of(collective, sizes), ppn, segments, names)
+    check_message_sizes(grid.cases())
     for count in procs:
         platform.hosts_for(count, ppn)
     with simulation.context() as context:
@@ -355,6 +357,10 @@ def export(
 
     if check and format_name not in (OPENMPI, "mpich"):
         raise click.UsageError("--check is for --format openmpi and mpich")
+    if format_name != OPENMPI:
+        declare.refuse_options(("openmpi_version",), f"--format {OPENMPI}")
+    if format_name != "mpich":
+        declare.refuse_options(("mpich_version",), "--format mpich")
     tables = collwise.Decisions.load(*decisions)
     text = collwise.export(
         tables,
@@ -384,7 +390,7 @@ def _check(format_name: str, output: Path, tables: Sequence[DecisionTable]) -> N
         click.echo(line)
         wrong += not ok
     if wrong:
-        raise CollwiseError(f"{wrong} of the checks did not run as the rules say")
+        raise CollwiseError(f"{wrong} of the checks show no call that runs as the rules say")
 
 
 @command("report --platform gros --procs 16,32,64")

@@ -53,6 +53,7 @@ def decision_map(
     at a segment size. Slowdowns compare simulated times of the picks with those of the best methods, as in figures 6
     and 7 of Pješivac-Grbović et al. 2007.
     """
+    from collwise.simulator.limits import check_message_sizes
     from collwise.validation.fitting.models_by_name import model_of, models_on
     from collwise.validation.selection.maps import decision_maps
 
@@ -69,6 +70,7 @@ def decision_map(
     for count in procs:
         platform.hosts_for(count, ppn)
     grid = CaseGrid(collective, procs, sizes, ppn, segments, names)
+    check_message_sizes(grid.cases())
     with simulation.context() as context:
         loaded = (
             [model_of(name, file, platform, ppn, segments, context, [collective]) for name, file in asked]

@@ -81,13 +81,15 @@ def expressed(
     """The table as a format can say it; `by_size`: the format sees message sizes, else a row has one choice.
 
     Where a choice cannot be said, that of those that can be which has the least worst slowdown over the sizes for which
-    times are known; where none can, the library decides. Raises UsageError for an empty table.
+    times are known; where none can, the library decides, or, of too few elements, the choice for smaller sizes stays in
+    force. Raises UsageError for an empty table.
     """
     if not any(table.rules.values()):
         raise UsageError(f"the {table.collective} decision table is empty")
     rows: dict[int, tuple[Step, ...]] = {}
     replaced: list[Substitution] = []
     for procs, row in table.rules.items():
+        before: Choice | None = None
         steps: list[Step] = [] if row and row[0][0] == 0 else [(0, None)]
         if by_size:
             for (start, choice), end in zip(row, [*(start for start, _ in row[1:]), None], strict=True):
@@ -97,8 +99,12 @@ def expressed(
 
                 said = _said(table, procs, {start: choice}, end, here, replaced)
                 if said != choice and can_say(choice):
-                    replaced[-1] = replace(replaced[-1], too_few=True)
+                    said = steps[-1][1] if said is None and steps else said
+                    replaced[-1] = replace(replaced[-1], instead=said, too_few=True)
+                if said != choice and steps and (before, steps[-1][1]) == (choice, said):
+                    replaced[-2:] = [replace(replaced[-2], cost=max(one.cost for one in replaced[-2:]))]
                 steps.append((start, said))
+                before = choice
         elif row:
             steps = [(0, _said(table, procs, dict(row), None, can_say, replaced))]
         rows[procs] = _merged(steps)

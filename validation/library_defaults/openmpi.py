@@ -57,8 +57,8 @@ def _as_it_runs(collective: str, name: str, procs: int, message_bytes: int) -> C
         return Choice("bruck")
     if name == "neighbor_exchange" and procs % 2:
         return Choice("ring")
-    condition = NEEDS_ELEMENTS.get((collective, name)) if collective in ("reduce", "allreduce") else None
-    if condition and elements(message_bytes) < condition.elements(procs):
+    condition = NEEDS_ELEMENTS.get((collective, name))
+    if condition and (message_bytes if collective == "bcast" else elements(message_bytes)) < condition.elements(procs):
         return Choice(condition.otherwise)
     if (collective, name) == ("gather", "linear_sync"):
         return Choice(name, message_bytes)  # the first part is the whole block

@@ -1,6 +1,6 @@
 """Open MPI's algorithms that need a number of elements, and run as another algorithm where a message has fewer.
 
-A rule knows bytes only. It names such an algorithm from as many bytes on as these elements have when they are large ones,
+A rule knows bytes only. It names such an algorithm from as many bytes on as these elements have when they are large,
 complex doubles.
 """
 
@@ -29,14 +29,20 @@ def _power_of_two(procs: int) -> int:
     return 1 << (procs.bit_length() - 1)
 
 
+def _one_each(procs: int) -> int:
+    return procs
+
+
 NEEDS_ELEMENTS: Mapping[tuple[str, str], Least] = {
     ("bcast", "split_binary"): Least(lambda _: 2, "chain"),
+    ("bcast", "scatter_allgather"): Least(_one_each, "linear"),
+    ("bcast", "scatter_ring_allgather"): Least(_one_each, "linear"),
     ("reduce", "rabenseifner"): Least(_power_of_two, "linear"),
     ("allreduce", "rabenseifner"): Least(_power_of_two, "linear"),
-    ("allreduce", "ring"): Least(lambda procs: procs, "recursive_doubling"),
-    ("allreduce", "segmented_ring"): Least(lambda procs: procs, "recursive_doubling"),
+    ("allreduce", "ring"): Least(_one_each, "recursive_doubling"),
+    ("allreduce", "segmented_ring"): Least(_one_each, "recursive_doubling"),
 }
-"""By collective and algorithm, in the catalogue's names, as 4.1 counts messages; the others have no such condition."""
+"""By collective and algorithm, in the catalogue's names, as messages of 4.1.4 show; the others run with any number."""
 
 
 def least_elements(collective: str, algorithm: str, procs: int) -> int:
@@ -59,8 +65,8 @@ def needs_elements(table: DecisionTable) -> bool:
 def divided(table: DecisionTable) -> tuple[DecisionTable, dict[int, int]]:
     """The table with a step at each size where an algorithm begins to have enough elements, and each row's largest P.
 
-    Where that depends on P, rows are divided at powers of two, so that what the largest P of a row needs is at most twice
-    what the least one does.
+    Where that depends on P, rows are divided at powers of two, so that what the largest P of a row needs is at most
+    twice what the least one does.
     """
     starts = sorted(table.rules)
     rules: dict[int, Row] = {}

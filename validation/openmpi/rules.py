@@ -98,12 +98,12 @@ def _header(tables: Sequence[DecisionTable], version: str, by_size: set[str]) ->
     totals = [table.collective for table in tables if multiplies_by_procs(table.collective, version)]
     if totals:
         yield f"# Message sizes are totals, bytes a process times processes, for {', '.join(totals)}."
-        yield "# Between two decisions, and behind the last one, rules repeat a decision with the totals of more processes:"
-        yield "# below 64 processes for each number of them, above for so many that totals are at most 3 % too low."
+        yield "# Between two decisions, and behind the last one, rules repeat a decision with the totals of more"
+        yield "# processes: of each number up to 64, and from there on in steps, where totals are up to 3 % too low."
     yield "# Communicators larger than any that was decided for take the last decision: decide for as many as are used."
     if any(map(needs_elements, tables)):
-        yield "# Open MPI replaces some algorithms where a message has too few elements. Below they stand from the size on"
-        yield f"# that holds enough elements of {ELEMENT_BYTES} bytes (complex doubles); larger ones may still be too few."
+        yield "# Where a message has too few elements, Open MPI replaces some algorithms. They are named from the size"
+        yield f"# on that holds enough elements of {ELEMENT_BYTES} bytes (complex doubles); larger ones may be too few."
     for table in tables:
         if table.collective in LOCAL_SEND_COUNT_COMPARED and table.collective in by_size:
             yield from _LOCAL_SEND_COUNT_WARNINGS[table.collective]

@@ -62,8 +62,8 @@ class DecisionTable:
     """The choices to run: for each process count, ascending, its row. `made_by` is a model or what simulated.
 
     A point between two entries takes the lower one, in P and in m. Nothing is decided below the first entries and where
-    a row is empty. `evidence` has the times that decided, and `platform_procs` the largest process count of the platform,
-    if they are known.
+    a row is empty. `evidence` has the times that decided, and `platform_procs` the platform's largest process count, if
+    they are known.
     """
 
     collective: str
@@ -198,7 +198,6 @@ def _table(entry: Mapping[str, Any]) -> DecisionTable:
     if not rules:
         raise ValueError("no process counts")
     evidence = _evidence_from(entry["times"]) if "times" in entry else None
-    most = None if entry.get("platform_procs") is None else int(entry["platform_procs"])
-    return DecisionTable(
-        entry["collective"], entry["platform"], int(entry["processes_per_node"]), entry["made_by"], rules, evidence, most
-    )
+    per_node, most = int(entry["processes_per_node"]), entry.get("platform_procs")
+    made_for = (entry["collective"], entry["platform"], per_node, entry["made_by"])
+    return DecisionTable(*made_for, rules, evidence, None if most is None else int(most))

@@ -14,6 +14,8 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.studies.cli.main import main
 from collwise.validation.library_defaults.baselines import baseline
 from collwise.validation.openmpi.rules_file import parse_rules
+from collwise.validation.selection.choice import Choice
+from collwise.validation.selection.decision_table import DecisionTable, decisions_document
 from tests.command_line import printed
 
 SMALL = """
@@ -257,6 +259,25 @@ def test_from_a_cluster_to_rules_step_by_step(here: Path) -> None:
     assert exported.stdout.count("accepted the rules and ran") == 4
     rules = parse_rules((here / "toy.rules").read_text(), "toy.rules")
     assert set(rules.collectives) == {7, 9}
+
+
+@pytest.mark.parametrize(
+    ("procs", "start", "said"),
+    [
+        (65, 8, "bcast: no rule applies to 64 processes: nothing was checked"),
+        (4, 2**20, "bcast: no rule applies to 8 processes and 256 KiB or less: nothing was checked"),
+    ],
+)
+def test_a_check_of_nothing_is_no_success(here: Path, procs: int, start: int, said: str) -> None:
+    table = DecisionTable("bcast", "toy", 1, "test", {procs: ((start, Choice("binomial")),)})
+    (here / "large.json").write_text(json.dumps(decisions_document([table])))
+    for format_name, line in (("openmpi", said), ("mpich", "no rule applies to 8 processes or fewer: nothing")):
+        if format_name == "mpich" and procs < 9:
+            continue
+        exported = collwise("export", "large.json", "--format", format_name, "-o", "l.rules", "--check", cwd=here)
+        assert exported.returncode == 1
+        assert line in exported.stdout
+        (here / "l.rules").unlink()
 
 
 def test_all_collectives_from_a_sweep_to_tables(here: Path) -> None:

@@ -22,6 +22,8 @@ from collwise.studies.cli.main import main
 
 COLLWISE = [sys.executable, "-P", "-m", "collwise.studies"]
 SIMULATE = ["simulate", "--platform", "gros", "--algorithms", "linear"]
+TOO_LONG = ["--procs", "4", "--sizes", "2GiB", "--engine", "schedule"]
+BY_NODE = ["--platform", "gros", "--collective", "bcast", "--by", "simulated", "--procs", "4"]
 NEW = ["platforms", "new", "mine", "--nodes", "4", "--gbits", "1", "--latency-us", "10"]
 CLUSTER = """<?xml version='1.0'?>
 <!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
@@ -63,6 +65,23 @@ Told = Callable[[list[str]], tuple[int, str, str]]
             "bcast of 64 GiB with P = 4 is too large: MPI counts the bytes of a message in an int; "
             "valid: sizes of up to 1 GiB",
         ),
+        ([*SIMULATE, "--collective", "bcast", *TOO_LONG], "valid: sizes of up to 1 GiB"),
+        (["compare", "--platform", "gros", "--collective", "bcast", "--model", "hockney", *TOO_LONG], "up to 1 GiB"),
+        (
+            ["select", "--platform", "gros", "--collective", "bcast", "--by", "simulated", "-o", "d.toml", *TOO_LONG],
+            "valid: sizes of up to 1 GiB",
+        ),
+        (
+            ["decision-map", "--platform", "gros", "--collective", "bcast", "--models", "hockney", *TOO_LONG],
+            "valid: sizes of up to 1 GiB",
+        ),
+        (
+            ["select", *BY_NODE, "--by-node", "--for", "openmpi-4.1", "-o", "d.toml"],
+            "--by-node: openmpi-4.1 has no algorithms by node of bcast",
+        ),
+        (["select", *BY_NODE, "--ppn", "64", "-o", "d.toml"], "--ppn: 64 processes on nodes of"),
+        (["export", "d.json", "--format", "mpich", "--openmpi-version", "5.0", "-o", "r.toml"], "--openmpi-version is"),
+        (["export", "d.json", "--mpich-version", "4.1", "-o", "r.toml"], "--mpich-version is for --format mpich"),
         ([*SIMULATE, "--collective", "alltoall", "--procs", "64", "--sizes", "1GiB"], "a mapping a MiB, of which vm."),
         ([*SIMULATE, "--collective", "gatherv", "--procs", "64", "--sizes", "64MiB"], "displacements are ints"),
         (["measure", "--collective", "bcast", "--procs", "2", "--sizes", "64GiB"], "valid: sizes of up to 1 GiB"),

@@ -32,6 +32,7 @@ from collwise.validation.selection.consumers import (
     algorithms_for,
     can_run,
     needs_one_choice,
+    openmpi_version,
     segments_for,
 )
 from collwise.validation.selection.decision_table import DecisionTable, decisions_document, decisions_from
@@ -175,10 +176,12 @@ def select(
     def single(one: str) -> bool:
         return needs_one_choice(one, consumer) if one_choice is None else one_choice
 
+    for_openmpi = by == "simulated" and consumer is not None and openmpi_version(consumer) is not None
+
     def grids(names: dict[str, tuple[str, ...]], counts: tuple[int, ...], per_node: int) -> list[CaseGrid]:
         pieces = cut or segments_for(consumer, SEGMENTS)
         return [
-            CaseGrid(one, counts, sizes_of(one, asked_sizes, decided=True), per_node, pieces, algorithms)
+            CaseGrid(one, counts, sizes_of(one, asked_sizes, decided=True), per_node, pieces, algorithms, for_openmpi)
             for one, algorithms in names.items()
         ]
 

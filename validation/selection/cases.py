@@ -10,6 +10,7 @@ from types import MappingProxyType
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.units import format_size
 from collwise.simulator.timing import Case
+from collwise.validation.openmpi.few_elements import least_bytes
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.defaults import SEGMENTS
 
@@ -103,7 +104,8 @@ class CaseGrid:
     """The points (P, m) of one collective, and the algorithms and segment sizes that compete at each of them.
 
     The first of `segments` (0: unsegmented) is common to all algorithms that cut messages; without `algorithms` all
-    that can be chosen compete.
+    that can be chosen compete. With `for_openmpi` a choice competes only where a message has enough elements for it in
+    Open MPI, also large ones (`few_elements`).
     """
 
     collective: str
@@ -112,6 +114,7 @@ class CaseGrid:
     processes_per_node: int = 1
     segments: tuple[int, ...] = SEGMENTS
     algorithms: tuple[str, ...] = ()
+    for_openmpi: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -137,8 +140,12 @@ class CaseGrid:
 
     def cases(self) -> list[Case]:
         """Every candidate at every point that it runs at."""
-        return self.cases_of(list(self.candidates.values()))
+        return self.cases_of(self._with_enough_elements if self.for_openmpi else list(self.candidates.values()))
 
     def cases_of(self, choices: Sequence[Choice] | ChoicesAt) -> list[Case]:
         """Other choices at every point that they run at."""
         return cases(self.collective, choices, self.procs, self.message_bytes, self.processes_per_node)
+
+    def _with_enough_elements(self, procs: int, message_bytes: int) -> Iterable[Choice]:
+        choices = self.candidates.values()
+        return (one for one in choices if message_bytes >= least_bytes(self.collective, one.algorithm, procs))

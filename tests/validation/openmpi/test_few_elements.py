@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import collwise
 from collwise.algorithms.catalogue import Catalogue
 from collwise.validation.exports.formats import exported, for_openmpi
 from collwise.validation.openmpi.few_elements import ELEMENT_BYTES, NEEDS_ELEMENTS, least_bytes, least_elements
 from collwise.validation.openmpi.rules_check import observe
 from collwise.validation.openmpi.rules_file import Rule, parse_rules
+from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.consumers import algorithms_for
 from collwise.validation.selection.decision_table import DecisionTable, Evidence, decisions_document, decisions_from
@@ -122,3 +124,19 @@ def test_the_other_algorithms_do_not_change_with_few_elements() -> None:
             rule = Rule(0, Catalogue.load().algorithm(collective, name).openmpi["4.1"])
             few, many = (set(observe(collective, 6, size, None, rule)) for size in (8, 4096))
             assert few <= many, (collective, name)
+
+
+def test_decisions_for_open_mpi_choose_what_has_enough_elements(tmp_path: Path) -> None:
+    """Of 16 processes: split_binary from 2 complex doubles on, scatter_allgather from 16."""
+    names = ("linear", "split_binary", "scatter_allgather")
+    grid = CaseGrid("bcast", (16,), (8, 32, 248, 256), 1, (0,), names, for_openmpi=True)
+    found = {
+        size: [case.algorithm for case in grid.cases() if case.message_bytes == size] for size in (8, 32, 248, 256)
+    }
+    assert found == {8: ["linear"], 32: [*names[:2]], 248: [*names[:2]], 256: [*names]}
+    with collwise.session(tmp_path / "t.sqlite", engine="schedule") as context:
+        how = {"by": "simulated", "platform": "boba", "procs": 16, "sizes": [8, 64], "context": context}
+        (made,) = collwise.select("bcast", consumer="openmpi-4.1", **how).tables
+    assert made.evidence is not None
+    assert not any(choice.algorithm == "split_binary" for choice in made.evidence.at(16, 8))
+    assert made.platform_procs == collwise.platform("boba").max_procs(made.processes_per_node)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -527,3 +528,19 @@ def test_check_of_bad_input(tmp_path: Path) -> None:
     unknown.write_text("1 7 1 1 1 0 99 0 0\n")
     with pytest.raises(UsageError, match="no bcast algorithm with the id 99"):
         check_rules(unknown, "bcast", 4, KIB)
+
+
+def test_rules_by_totals_end_at_the_platforms_size_in_few_rows() -> None:
+    """A cluster of 2048 processes, decided for 64 and for all: before, in between and at the end."""
+    row = ((0, Choice("bruck")), (KIB, Choice("linear")), (64 * KIB, Choice("pairwise")))
+    made = replace(table("alltoall", {64: row, 2048: row[::2]}), platform_procs=2048)
+    sizes = parse_rules(openmpi_rules([made], "4.1")).collectives[3]
+    assert max(sizes) == 2048
+    assert len(sizes) < 128
+    rules = parse_rules(openmpi_rules([made], "4.1"))
+    entry = Catalogue.load().collective("alltoall")
+    for procs in (64, 65, 1000, 2047, 2048, 5000):
+        for size, _ in row:
+            found = rules.lookup(3, procs, rule_message("alltoall", "4.1", procs, size))
+            assert found is not None
+            assert found.algorithm == entry.algorithms[made.choose(procs, size).algorithm].openmpi["4.1"]

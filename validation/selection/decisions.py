@@ -20,7 +20,7 @@ from collwise.simulator.sweeps.runner import RunResult
 from collwise.validation.fitting.critical_path import CriticalPath
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.decision_table import DecisionTable, Evidence, Row
+from collwise.validation.selection.decision_table import DecisionTable, Evidence, Loss, Row
 from collwise.validation.selection.fewest_rows import fewest_rows
 from collwise.validation.selection.predictions import (
     contested_seconds,
@@ -29,7 +29,7 @@ from collwise.validation.selection.predictions import (
     predicted_seconds,
     simulated_seconds,
 )
-from collwise.validation.selection.slowdown import slowdown
+from collwise.validation.selection.slowdown import slowdown, summary_of
 
 TIE_LIMIT = 0.1
 """The slowdown by mean times that a tie may have, since a wide interval is no evidence that a choice is good."""
@@ -44,12 +44,13 @@ def select_by_model(
     """Predicted choices for every P of the grid, from its least to its largest m, in the fewest rows.
 
     No choice has a slowdown above the tolerance (0.01: 1 %) against the fastest one, at any size; with 0 each is the
-    fastest one. With `sampled`, and for a model that plays schedules, that holds only at the sizes of the grid; between
-    two of these such a model changes to the other choice at the byte from which on that one is faster. With
-    `one_choice` each P has one choice for all m (see `consumers.needs_one_choice`): one whose worst time over the
-    grid's sizes, relative to the best one, is within the tolerance of the least. A choice that does not run on every P
-    holds only where it was decided: at P + 1 one without such a requirement follows it. Algorithms that the model does
-    not cover are no choice. Raises UsageError if it covers none.
+    fastest one. With `sampled`, and for a model that plays schedules, that holds only at the sizes of the grid. The
+    table then has the loss between them, if formulas say it; without `sampled` such a model changes between two of them
+    to the other choice at the byte from which on that one is faster. With `one_choice` each P has one choice for all m
+    (see `consumers.needs_one_choice`): one whose worst time over the grid's sizes, relative to the best one, is within
+    the tolerance of the least. A choice that does not run on every P holds only where it was decided: at P + 1 one
+    without such a requirement follows it. Algorithms that the model does not cover are no choice. Raises UsageError if
+    it covers none.
     """
     grid, _ = covered_by_model(model, grid)
     played = model if isinstance(model, CriticalPath) else None
@@ -62,6 +63,7 @@ def select_by_model(
     else:
         seconds = None
         rules = _rules(grid, _exact(model, grid, tolerance))
+    between = _loss_between(model, grid, rules) if seconds is not None and played is None else None
     shown = replace(grid, procs=tuple(p for p in grid.procs if p in rules) or grid.procs[:1])
     times = predicted_seconds(model, shown) if seconds is None else seconds[:, np.isin(grid.procs, shown.procs)]
     return DecisionTable(
@@ -71,7 +73,34 @@ def select_by_model(
         f"model {model.name}",
         rules,
         evidence_of(shown, times),
+        between,
     )
+
+
+_SIZES_BETWEEN = 7
+
+
+def _loss_between(model: CollectiveModel, grid: CaseGrid, rules: Mapping[int, Row]) -> Loss | None:
+    """The loss of rules at sizes between those of the grid, among them the last byte before each; None without any."""
+    sizes = sorted(grid.message_bytes)
+    between = {
+        size
+        for first, end in pairwise(sizes)
+        for size in (*np.geomspace(first, end, _SIZES_BETWEEN + 2).astype(int).tolist(), end - 1)
+    }
+    asked = replace(grid, message_bytes=tuple(sorted(between - set(sizes))))
+    if not asked.message_bytes:
+        return None
+    table = DecisionTable(grid.collective, model.platform, grid.processes_per_node, model.name, rules)
+    index = {choice: place for place, choice in enumerate(grid.candidates.values())}
+    seconds = predicted_seconds(model, asked)
+    taken = np.full(seconds.shape[1:], np.nan)
+    for place, procs in enumerate(asked.procs):
+        for start, choice in table.row(procs):
+            larger = np.array(asked.message_bytes) >= start
+            taken[place, larger] = seconds[index[choice], place, larger]
+    costs = summary_of(slowdown(taken, best_seconds(seconds)), 0.0)
+    return Loss(costs.points, costs.mean, costs.worst) if costs.points else None
 
 
 def select_by_simulation(

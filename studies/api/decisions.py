@@ -142,8 +142,9 @@ def select(
     whose confidence interval it overlaps.
 
     Returns Decisions, with the fewest rules that keep to the tolerance at `sizes`; with `exact` they keep to it, to the
-    byte, at every size between the least and the largest of them, but by the model critical_path. Without, each table
-    by formulas has the loss between the sizes (`between`). Measured choices whose confidence interval overlaps that of
+    byte, at every size between the least and the largest of them, but by the model critical_path. Without,
+    choices by predicted times change at the byte from which on the later one is faster, and each table by formulas has
+    the loss between the sizes (`between`). Measured choices whose confidence interval overlaps that of
     the fastest one are as good as it is. Raises UsageError for wrong arguments.
 
     >>> import collwise
@@ -214,7 +215,10 @@ def select(
             for line in filter(None, (left_out, without_prediction(fitted, covered))):
                 note(line)
         return Decisions(
-            tuple(select_by_model(fitted, grid, single(grid.collective), not exact, tolerance / 100) for grid in asked)
+            tuple(
+                select_by_model(fitted, grid, single(grid.collective), not exact, tolerance / 100, switches=not exact)
+                for grid in asked
+            )
         )
     if where is None or counts is None:
         raise UsageError("simulated times need a platform and procs, for example '8,16,32'")

@@ -251,11 +251,11 @@ def select(
     """Makes decision tables: the algorithm to run for each P, and the message size from which to run it.
 
     A table has the fewest rows in which no choice is slower than the best one by more than the --tolerance at any of
-    --sizes. By predicted times the command also says what is lost between these sizes; with --exact nothing beyond the
-    tolerance is, and with --tolerance 0 looking up then decides as evaluating the formulas would. Measured choices
-    whose confidence interval overlaps the best one's are as good as it. An algorithm that needs a power of two or an
-    even number of processes holds only for the P where it was decided; from P + 1 on the best one that always runs
-    follows it.
+    --sizes. By predicted times a row changes between two sizes at the byte from which on the later choice is faster,
+    and the command says what is lost between the sizes; with --exact nothing beyond the tolerance is, and with
+    --tolerance 0 looking up then decides as evaluating the formulas would. Measured choices whose confidence interval
+    overlaps the best one's are as good as it. An algorithm that needs a power of two or an even number of processes
+    holds only for the P where it was decided; from P + 1 on the best one that always runs follows it.
     """
     if by == "predicted" and parameters is None:
         raise click.UsageError("--by predicted needs --parameters FILE (make one: collwise fit)")

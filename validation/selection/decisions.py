@@ -39,18 +39,23 @@ _StandingsOf = Callable[[Sequence[int], Sequence[int]], Mapping[int, Standings]]
 
 
 def select_by_model(
-    model: CollectiveModel, grid: CaseGrid, one_choice: bool = False, sampled: bool = False, tolerance: float = 0.0
+    model: CollectiveModel,
+    grid: CaseGrid,
+    one_choice: bool = False,
+    sampled: bool = False,
+    tolerance: float = 0.0,
+    switches: bool = False,
 ) -> DecisionTable:
     """Predicted choices for every P of the grid, from its least to its largest m, in the fewest rows.
 
     No choice has a slowdown above the tolerance (0.01: 1 %) against the fastest one, at any size; with 0 each is the
-    fastest one. With `sampled`, and for a model that plays schedules, that holds only at the sizes of the grid. The
-    table then has the loss between them, if formulas say it; without `sampled` such a model changes between two of them
-    to the other choice at the byte from which on that one is faster. With `one_choice` each P has one choice for all m
-    (see `consumers.needs_one_choice`): one whose worst time over the grid's sizes, relative to the best one, is within
-    the tolerance of the least. A choice that does not run on every P holds only where it was decided: at P + 1 one
-    without such a requirement follows it. Algorithms that the model does not cover are no choice. Raises UsageError if
-    it covers none.
+    fastest one. With `sampled`, and for a model that plays schedules, that holds only at the sizes of the grid, and the
+    table has the loss between them, if formulas say it. With `switches`, and for such a model without `sampled`, the
+    later of two choices begins at the byte from which on it is faster, at the row's P, and not at the grid's size. With
+    `one_choice` each P has one choice for all m (see `consumers.needs_one_choice`): one whose worst time over the
+    grid's sizes, relative to the best one, is within the tolerance of the least. A choice that does not run on every P
+    holds only where it was decided: at P + 1 one without such a requirement follows it. Algorithms that the model does
+    not cover are no choice. Raises UsageError if it covers none.
     """
     grid, _ = covered_by_model(model, grid)
     played = model if isinstance(model, CriticalPath) else None
@@ -58,8 +63,8 @@ def select_by_model(
         contest = None if one_choice else played
         seconds = predicted_seconds(model, grid) if contest is None else contested_seconds(contest, grid, tolerance)
         rules = _rules(grid, _sampled(grid, seconds, one_choice, tolerance))
-        if contest is not None and not sampled:
-            rules = {p: _to_the_byte(contest, grid, p, row) for p, row in rules.items()}
+        if not one_choice and (switches or not sampled):
+            rules = {p: _to_the_byte(model, grid, p, row) for p, row in rules.items()}
     else:
         seconds = None
         rules = _rules(grid, _exact(model, grid, tolerance))
@@ -212,23 +217,25 @@ def simulate_and_select(
     return tables, sweep
 
 
-def _to_the_byte(model: CriticalPath, grid: CaseGrid, procs: int, row: Row) -> Row:
+def _to_the_byte(model: CollectiveModel, grid: CaseGrid, procs: int, row: Row) -> Row:
     """The row with its switch points between sizes of the grid, where the later choice becomes the faster one.
 
     They are found by bisection, which takes it that the two choices change places once between the two sizes.
     """
     sizes = sorted(grid.message_bytes)
 
-    def is_faster(one: Choice, other: Choice, message_bytes: int) -> bool:
-        seconds = [model.seconds_of(grid.case(choice, procs, message_bytes)) for choice in (one, other)]
-        return seconds[0] < seconds[1]
+    def seconds(choice: Choice, message_bytes: int) -> float:
+        if isinstance(model, CriticalPath):
+            return model.seconds_of(grid.case(choice, procs, message_bytes))
+        found = predict_choice(model, grid.collective, choice, np.array([procs]), np.array([message_bytes]))
+        return float(found[0])
 
     found = list(row[:1])
     for (_, before), (last, choice) in pairwise(row):
         first = sizes[sizes.index(last) - 1]
         while last - first > 1:
             middle = (first + last) // 2
-            if is_faster(choice, before, middle):
+            if seconds(choice, middle) < seconds(before, middle):
                 last = middle
             else:
                 first = middle

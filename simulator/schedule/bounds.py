@@ -2,9 +2,10 @@
 
 A process or port goes on at the latest of some times, plus a cost. The time of a schedule is therefore that of its
 longest path through messages, overheads and local work: a sum of costs, each counted as often as it lies on the path.
-On another network the same path takes no longer than the schedule. How a time on one network consists of four kinds of
-costs (latencies, overheads, local work, bytes) thus bounds it from below on any other; these parts follow from what it
-is if each kind is a little larger. Without them a time bounds others by the factor by which all costs grow at least.
+On another network the same path takes no longer than the schedule. How a time on one network consists of five kinds of
+costs (latencies, overheads, local work, messages within nodes, bytes) thus bounds it from below on any other. These
+parts follow from what the time is if each kind is a little larger. Without them a time bounds others by the factor by
+which all costs grow at least.
 
 That messages share ports fairly, so that a later one may let others go first, is not such a sum: a bound may be a few
 per cent too high. Who uses it leaves a margin (live.py).
@@ -20,32 +21,24 @@ import numpy.typing as npt
 
 from collwise.simulator.schedule.library import DEFERRED, EAGER, RENDEZVOUS, Doubles, NetworkTables
 
-_LATENCY = (
-    "latency_seconds",
-    "handshake_seconds",
-    "answer_seconds",
-    "local_latency_seconds",
-    "cross_latency_seconds",
-    "route_seconds",
-)
+_LATENCY = ("latency_seconds", "handshake_seconds", "answer_seconds", "route_seconds")
 _OVERHEAD = ("send_seconds", "start_seconds", "receive_seconds")
 _LOCAL_WORK = ("reduce_seconds", "copy_seconds")
-_BYTES = (
-    "transfer_seconds",
-    "gap_seconds",
-    "receive_gap_seconds",
+_WITHIN_NODES = (
+    "local_latency_seconds",
     "local_transfer_seconds",
+    "cross_latency_seconds",
     "cross_transfer_seconds",
-    "load_bytes",
 )
-_RATES = ("out_rate", "in_rate", "link_rate", "memory_rate", "cross_rate")
+_BYTES = ("transfer_seconds", "gap_seconds", "receive_gap_seconds", "load_bytes")
+_RATES, _RATES_WITHIN_NODES = ("out_rate", "in_rate", "link_rate"), ("memory_rate", "cross_rate")
 
-KINDS = (_LATENCY, _OVERHEAD, _LOCAL_WORK, _BYTES)
+_KINDS = (_LATENCY, _OVERHEAD, _LOCAL_WORK, _WITHIN_NODES, _BYTES)
 """The tables of each kind of costs. Those of bytes also are inverse to the rates."""
 
-LATENCY, OVERHEAD, LOCAL_WORK, BYTES = range(len(KINDS))
+LATENCY, OVERHEAD, LOCAL_WORK, WITHIN_NODES, BYTES = KINDS = range(len(_KINDS))
 
-_MAY_DIFFER = {*(name for kind in KINDS for name in kind), *_RATES, "protocol"}
+_MAY_DIFFER = {*(name for kind in _KINDS for name in kind), *_RATES, *_RATES_WITHIN_NODES, "protocol"}
 
 _OVERHEAD_SECONDS = 1e-6
 """The overhead whose effect is found on a network without any."""
@@ -87,7 +80,12 @@ class Anchor:
 
     @classmethod
     def without_parts(cls, tables: NetworkTables, seconds: Doubles) -> Anchor:
+        """One whose parts are unknown."""
         return cls(tables, seconds, np.full((len(KINDS), len(seconds)), np.nan))
+
+    def has(self, kind: int) -> bool:
+        """Whether its network has costs of a kind, or gets them where it has no overheads."""
+        return kind == OVERHEAD or _has(self.tables, kind)
 
     def with_parts(self, found: Doubles, slower: Sequence[Doubles | None]) -> Anchor:
         """With parts that follow from the times found, and from those on the networks of `a_little_slower`.
@@ -114,8 +112,8 @@ class Anchor:
         """A lower bound for each case on a network with tables for the same sizes; 0 where there is none."""
         if not _is_comparable(self.tables, tables):
             return np.zeros(len(self.seconds))
-        factors = np.array([columns.least(_factor(self.tables, tables, kind)) for kind in range(len(KINDS))])
-        counts = np.isfinite(factors) & np.array([[_has(self.tables, kind)] for kind in range(len(KINDS))])
+        factors = np.array([columns.least(_factor(self.tables, tables, kind)) for kind in KINDS])
+        counts = np.isfinite(factors) & np.array([[_has(self.tables, kind)] for kind in KINDS])
         lowest = np.where(counts, factors, np.inf).min(axis=0)
         together = np.where(np.isfinite(lowest), lowest, 0.0) * self.seconds
         by_parts = (self.parts * np.where(np.isfinite(factors), factors, 0.0)).sum(axis=0)
@@ -131,13 +129,23 @@ def _waits(tables: NetworkTables) -> npt.NDArray[np.bool_]:
 
 def _has(tables: NetworkTables, kind: int) -> bool:
     """Whether the network has costs of a kind."""
-    found = (getattr(tables, name) for name in KINDS[kind])
+    found = (getattr(tables, name) for name in _tables_of(tables, kind))
     return any(table is not None and bool(np.any(table)) for table in found)
+
+
+def _tables_of(tables: NetworkTables, kind: int) -> tuple[str, ...]:
+    """The tables of a kind that count: those within nodes do where processes share one."""
+    return () if kind == WITHIN_NODES and not _has_shared_nodes(tables) else _KINDS[kind]
+
+
+def _has_shared_nodes(tables: NetworkTables) -> bool:
+    return len(np.unique(tables.node_of)) < len(tables.node_of)
 
 
 def _costs(tables: NetworkTables, kind: int) -> dict[str, Doubles]:
     """The tables of a kind; of overheads that a network does not have, those that stand for them."""
-    found = {name: getattr(tables, name) for name in KINDS[kind] if getattr(tables, name) is not None}
+    found = {name: getattr(tables, name) for name in _tables_of(tables, kind)}
+    found = {name: table for name, table in found.items() if table is not None}
     if kind == OVERHEAD and not _has(tables, kind):
         eager = tables.protocol == EAGER
         return {name: np.ones_like(table) * eager * _OVERHEAD_SECONDS for name, table in found.items()}
@@ -161,7 +169,7 @@ def _factor(before: NetworkTables, after: NetworkTables, kind: int) -> Doubles:
 def _slower(before: NetworkTables, after: NetworkTables) -> float:
     """The least factor by which rates are lower; a rate of 0 is no limit."""
     least = np.inf
-    for name in _RATES:
+    for name in _RATES + (_RATES_WITHIN_NODES if _has_shared_nodes(before) else ()):
         if getattr(before, name) is not None:
             one, other = (np.atleast_1d(getattr(tables, name)) for tables in (before, after))
             grown = np.divide(one, other, out=np.zeros(len(one)), where=other > 0)

@@ -24,7 +24,8 @@ class LiveView:
     """The times of a map's candidates on a changed platform, shape (candidates, P, m), and the fastest ones.
 
     A time is nan where a candidate does not exist, or takes longer than the fastest one and was not timed. Those within
-    2 % of the fastest are always timed. `errors` are the seconds by which times may be wrong that were not played exactly (simulator/schedule/live.py).
+    2 % of the fastest are always timed. `errors` are the seconds by which times may be wrong that were not played
+    exactly (simulator/schedule/live.py).
     """
 
     platform: HostPlatform

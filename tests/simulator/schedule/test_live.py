@@ -48,7 +48,7 @@ def compare(cases: Sequence[Case], platforms: Sequence[HostPlatform], exact: boo
         def tables_for(procs: int, sizes: Sizes, where: HostPlatform = platform) -> NetworkTables:
             return network_tables(where, procs, 1, sizes)
 
-        found = live.times(tables_for)
+        found = live.times(tables_for, every=True)
         for case, seconds, error in zip(cases, found.seconds, found.errors, strict=True):
             exact = play_case(case, partial(tables_for, case.procs)).seconds
             assert abs(seconds - exact) <= error + 1e-9 * exact, case

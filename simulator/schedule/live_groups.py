@@ -26,8 +26,8 @@ from collwise.simulator.timing import Case
 NEAR = 0.02
 """Cases that take longer than the fastest one by no more than this share are always timed."""
 
-_MARGIN = 0.25
-"""The share by which a bound may be too high; a tenth is the most that was seen."""
+_MARGIN = 0.5
+"""The share by which a bound may be too high."""
 
 _FAR = 8.0
 """Of cases that take so many times as long as the fastest one, only the time is known, not its parts."""

@@ -26,9 +26,6 @@ from collwise.simulator.timing import Case
 NEAR = 0.02
 """Cases that take longer than the fastest one by no more than this share are always timed."""
 
-_MARGIN = 0.5
-"""The share by which a bound may be too high."""
-
 _FAR = 8.0
 """Of cases that take so many times as long as the fastest one, only the time is known, not its parts."""
 
@@ -168,7 +165,7 @@ class Group:
         order = np.lexsort((guess, self._point))
         best, is_open = np.full(len(self.cases), np.inf), np.ones(len(self.cases), dtype=bool)
         while True:
-            may_win = is_open & (least <= (1 + _MARGIN) * best[self._point])
+            may_win = is_open & (least <= best[self._point])
             waiting = order[may_win[order]]
             chosen = waiting[np.unique(self._point[waiting], return_index=True)[1]]
             if len(chosen) == 0:

@@ -104,7 +104,7 @@ class Anchor:
         present = [kind for kind in range(BYTES) if _has(self.tables, kind)]
         parts[present] *= np.minimum(1, found / np.maximum(parts[present].sum(axis=0), np.finfo(float).tiny))
         parts[BYTES] = np.maximum(found - parts[present].sum(axis=0), 0)
-        return replace(self, parts=parts * (self.seconds / found))
+        return replace(self, parts=parts * np.divide(self.seconds, found, out=np.zeros_like(found), where=found > 0))
 
     def a_little_slower(self, kind: int) -> NetworkTables:
         """The network with slightly larger costs of a kind, other than bytes."""
@@ -172,7 +172,7 @@ def _factor(before: NetworkTables, after: NetworkTables, kind: int) -> Doubles:
         if name == "route_seconds":
             grown = np.full(sizes, grown.min(initial=np.inf))
         elif name == "load_bytes":
-            grown = grown * _slower(before, after)
+            grown = np.where(np.isfinite(grown), grown * _slower(before, after), np.inf)
         least = np.minimum(least, grown.reshape(-1, sizes).min(axis=0))
     return least
 
@@ -194,8 +194,8 @@ def _ratio(one: Doubles, other: Doubles) -> Doubles:
 
 
 def _is_comparable(one: NetworkTables, other: NetworkTables) -> bool:
-    """Whether two networks differ in their costs alone, and have no packets that are lost."""
-    if one.buffers is not None or other.buffers is not None:
+    """Whether two networks differ in their costs alone, for any sizes, and have no packets that are lost."""
+    if len(one.protocol) == 0 or one.buffers is not None or other.buffers is not None:
         return False
     for field in fields(NetworkTables):
         mine, others = getattr(one, field.name), getattr(other, field.name)

@@ -68,6 +68,20 @@ def test_a_barrier() -> None:
     assert len(compare(cases_of("barrier", (5, 8), (0,)), [GROS])) == 0
 
 
+def test_one_process_takes_no_time() -> None:
+    live = LiveCases(cases_of("allreduce", (1, 2), (8, 2**20)), lambda procs: None)
+
+    def tables_for(procs: int, sizes: Sizes) -> NetworkTables:
+        return network_tables(GROS, procs, 1, sizes)
+
+    first = live.times(tables_for)
+    live.find_parts()
+    again = live.times(tables_for)
+    timed = ~np.isnan(again.seconds)
+    assert (again.seconds[timed] == first.seconds[timed]).all()
+    assert first.seconds.min() == 0
+
+
 def test_uneven_blocks_of_a_ring_are_not_played() -> None:
     cases = [case for case in cases_of("allreduce", (24, 60), (8, 100, 2**12, 2**20)) if "ring" in case.algorithm]
     live = LiveCases(cases, lambda procs: None)

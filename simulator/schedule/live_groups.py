@@ -32,6 +32,9 @@ _FAR = 8.0
 _MOST_ANCHORS = 4
 """The networks from which bounds follow: the first one, and the latest on which the others gave none."""
 
+LITTLE_WORK = 40_000
+"""Messages, of processes that differ, that are played in less time than it takes to find out which ones are needed."""
+
 _MOST_TERMS = 3
 
 _PROBLEM_BYTES = 200
@@ -105,6 +108,8 @@ class Group:
             self._plays[number] = terms.plays[0]
             self._plays[number, :count] = terms.plays
             self._weights[number, :count], self._error_weights[number, :count] = terms.weights, terms.error_weights
+        work = sum(one.messages * one.programs / one.procs for one in self.schedules)
+        self._has_little_work = work < LITTLE_WORK
         self._least_errors = np.array([terms.least_error for terms in self._terms])
         with np.errstate(divide="ignore"):
             self._longest = (1 + NEAR) / np.array([terms.first_share for terms in self._terms])
@@ -113,9 +118,12 @@ class Group:
         self._case_columns = Columns.of((self.columns[play] for play in self._plays[:, 0]), len(self.every_size))
 
     def times(self, tables: NetworkTables, every: bool) -> LiveTimes:
-        """The times on a network; on the first one, with finite buffers, or if wanted, those of every case."""
+        """The times on a network.
+
+        They are those of every case if wanted, on the first network, with finite buffers, and if that is little work.
+        """
         plays = _Plays(self, tables)
-        if every or not self._anchors or tables.buffers is not None:
+        if every or not self._anchors or tables.buffers is not None or self._has_little_work:
             plays.need(np.unique(self._plays))
             times = self._times(plays)
             if not self._anchors:
@@ -136,7 +144,7 @@ class Group:
     def find_parts(self, with_reductions: bool) -> None:
         """Finds what the times on the first network consist of, for the cases that may be the fastest elsewhere."""
         first = self._anchors[0]
-        if not np.isnan(first.parts).all() or first.tables.buffers is not None:
+        if not np.isnan(first.parts).all() or first.tables.buffers is not None or self._has_little_work:
             return
         found = self._first_seconds
         best = np.full(len(found), np.inf)

@@ -11,6 +11,7 @@ import pytest
 from collwise.algorithms.catalogue import Catalogue
 from collwise.platforms import HostPlatform, load
 from collwise.platforms.changes import changed, parse_change
+from collwise.simulator.schedule import live_groups
 from collwise.simulator.schedule.library import NetworkTables
 from collwise.simulator.schedule.live import LiveCases
 from collwise.simulator.schedule.networks import network_tables
@@ -68,7 +69,8 @@ def test_a_barrier() -> None:
     assert len(compare(cases_of("barrier", (5, 8), (0,)), [GROS])) == 0
 
 
-def test_one_process_takes_no_time() -> None:
+def test_one_process_takes_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_groups, "LITTLE_WORK", 0)
     live = LiveCases(cases_of("allreduce", (1, 2), (8, 2**20)), lambda procs: None)
 
     def tables_for(procs: int, sizes: Sizes) -> NetworkTables:

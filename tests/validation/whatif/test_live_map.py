@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.testing import assert_equal
 
 from collwise.platforms import load_description
 from collwise.platforms.changes import Change, parse_change
+from collwise.simulator.schedule import live_groups
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
 from collwise.validation.selection.cases import CaseGrid
@@ -32,7 +34,10 @@ GRID = CaseGrid("allreduce", (6, 16, 48), (8, 1000, 2**16, 2**21), 1, (8192,))
     ],
 )
 @pytest.mark.parametrize("algorithms", [(), ("ring", "hierarchical")])
-def test_times_and_choices(texts: tuple[str, ...], algorithms: tuple[str, ...], tmp_path: Path) -> None:
+def test_times_and_choices(
+    texts: tuple[str, ...], algorithms: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_groups, "LITTLE_WORK", 0)
     changes = [parse_change(text) for text in texts]
     grid = CaseGrid(GRID.collective, GRID.procs, GRID.message_bytes, 1, GRID.segments, algorithms)
     live = LiveMap(GROS, grid)
@@ -47,6 +52,11 @@ def test_times_and_choices(texts: tuple[str, ...], algorithms: tuple[str, ...], 
     assert (view.best[clear] == found.best[clear]).all()
     assert (drawn.best == view.best).all()
     assert_equal(drawn.best_seconds, view.best_seconds)
+
+
+def test_maps_of_little_work_have_all_times() -> None:
+    live = LiveMap(GROS, GRID)
+    assert_equal(np.isnan(live.on([parse_change("bandwidth=x2")]).seconds), np.isnan(live.base.seconds))
 
 
 def test_the_base_is_the_platform_without_changes() -> None:
@@ -71,11 +81,13 @@ SLIDERS = st.fixed_dictionaries(
 
 
 @pytest.fixture(scope="module")
-def maps() -> dict[str, LiveMap]:
-    return {
-        collective: LiveMap(GROS, CaseGrid(collective, (7, 16, 40), (8, 4096, 2**17, 2**20), 1, (8192,)), jobs=1)
-        for collective in ("bcast", "reduce", "allreduce", "scatter")
-    }
+def maps() -> Iterator[dict[str, LiveMap]]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(live_groups, "LITTLE_WORK", 0)
+        yield {
+            collective: LiveMap(GROS, CaseGrid(collective, (7, 16, 40), (8, 4096, 2**17, 2**20), 1, (8192,)), jobs=1)
+            for collective in ("bcast", "reduce", "allreduce", "scatter")
+        }
 
 
 @settings(deadline=None, max_examples=40)

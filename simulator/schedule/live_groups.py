@@ -32,7 +32,7 @@ _FAR = 8.0
 _MOST_ANCHORS = 4
 """The networks from which bounds follow: the first one, and the latest on which the others gave none."""
 
-LITTLE_WORK = 40_000
+LITTLE_WORK = 10_000
 """Messages, of processes that differ, that are played in less time than it takes to find out which ones are needed."""
 
 _MOST_TERMS = 3

@@ -18,7 +18,7 @@ _Noreturn void recording_fail(recording *to, const char *format, ...) {
     va_end(arguments);
     if (to->running != NULL) {
         to->has_failed = 1;
-        setcontext(&to->resumes);
+        recording_leave_fiber(to);
     }
     longjmp(to->give_up, 1);
 }

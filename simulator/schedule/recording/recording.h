@@ -67,7 +67,9 @@ typedef struct {
 
 /* A process that runs on a stack of its own. */
 typedef struct {
-    ucontext_t context;
+    ucontext_t begins;
+    jmp_buf goes_on; /* if it has begun */
+    int has_begun;
     int rank;
     int awaits_messages; /* it can go on when one arrives, not when others do anything else */
 } fiber;
@@ -105,7 +107,7 @@ typedef struct {
     size_t fiber_count;
     char *stacks;
     fiber *running;             /* NULL: the process that was recorded when the first split came */
-    ucontext_t resumes;         /* it, while a fiber runs */
+    jmp_buf resumes;            /* it, while a fiber runs */
     uint64_t changes;           /* which could end the wait of a process */
     arrivals *arrivals;         /* of messages, NULL before a sequence of tasks begins */
     fiber **fiber_of;           /* of each process, while there are arrivals; NULL for that without one */
@@ -154,6 +156,8 @@ void recording_process(recording *to, int rank);
 /* Gives a stack to each process that has not begun. */
 void recording_make_fibers(recording *to);
 void recording_finish_fibers(recording *to);
+/* Goes on with what resumed the fiber that runs, which never goes on. */
+_Noreturn void recording_leave_fiber(recording *to);
 /* The process can go on only after something has changed. */
 void recording_wait_for_others(recording *to);
 /* The same where only a message can be what has changed. */

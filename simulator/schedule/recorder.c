@@ -268,6 +268,12 @@ static size_t *make_offsets(const recording *to) {
 /* Those from whom others receive data of the program's own come first: a gatherv's sizes go towards the root. */
 static void record_all(recording *to) {
     int procs = to->made->procs;
+    if (recording_is_of_alike(to)) {
+        recording_process(to, to->wanted->root);
+        to->made->messages *= (uint64_t)procs;
+        to->made->bytes *= (uint64_t)procs;
+        return;
+    }
     int towards_root = to->algorithm != NULL && to->algorithm->kind == COLLWISE_GATHERV;
     int count = to->processes_alone > 0 && to->processes_alone < procs ? to->processes_alone : procs;
     if (count < procs) {

@@ -55,7 +55,7 @@ void recording_make_fibers(recording *to) {
             made->rank = rank;
             getcontext(&made->begins);
             made->begins.uc_stack.ss_sp = to->stacks + (size_t)i * STACK_BYTES;
-            made->begins.uc_stack.ss_size = STACK_BYTES;
+            made->begins.uc_stack.ss_size = STACK_BYTES - (size_t)(i % STACK_PLACES) * STACK_STEP_BYTES;
             makecontext(&made->begins, run_fiber, 0);
             i++;
         }

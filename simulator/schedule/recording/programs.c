@@ -113,14 +113,16 @@ static uint64_t hash_of(const schedule_word *words, size_t length) {
     return hash;
 }
 
+static int is_program_of(const schedule_program *known, const process *done) {
+    size_t length = done->length;
+    return known->length == length && known->is_cut == done->is_cut &&
+           (length == 0 || memcmp(known->words, done->words, length * sizeof *done->words) == 0);
+}
+
 static size_t program_place(const recording *to, const process *done) {
-    size_t length = done->length, place = hash_of(done->words, length) & (to->program_places - 1);
-    for (; to->program_table[place] != 0; place = (place + 1) & (to->program_places - 1)) {
-        const schedule_program *known = &to->made->programs[to->program_table[place] - 1];
-        if (known->length == length && known->is_cut == done->is_cut &&
-            (length == 0 || memcmp(known->words, done->words, length * sizeof *done->words) == 0)) {
-            break;
-        }
+    size_t place = hash_of(done->words, done->length) & (to->program_places - 1);
+    while (to->program_table[place] != 0 && !is_program_of(&to->made->programs[to->program_table[place] - 1], done)) {
+        place = (place + 1) & (to->program_places - 1);
     }
     return place;
 }
@@ -201,6 +203,11 @@ static uint32_t open_requests(const process *cut) {
 /* Keeps the program of a process that is done. */
 void recording_keep(recording *to, const process *done) {
     schedule *made = to->made;
+    uint32_t *latest = &to->latest_program;
+    if (*latest != 0 && is_program_of(&made->programs[*latest - 1], done)) {
+        made->program_of[done->rank] = *latest - 1;
+        return;
+    }
     size_t place = program_place(to, done);
     if (to->program_table[place] == 0) {
         made->programs =
@@ -218,7 +225,8 @@ void recording_keep(recording *to, const process *done) {
         to->program_table[place] = (uint32_t)++made->program_count;
         find_sources(to, added, (uint32_t)made->program_count);
     }
-    made->program_of[done->rank] = to->program_table[place] - 1;
+    *latest = to->program_table[place];
+    made->program_of[done->rank] = *latest - 1;
 }
 
 /* --- Words -------------------------------------------------------------------------------------------------------- */

@@ -1,6 +1,7 @@
 /* What the parts of the recorder share: the state of a recording; failure, memory, words and programs (programs.c);
- * processes that wait for others (fibers.c); the recording MPI (calls.c); what the algorithms need besides it
- * (runtime.c); and what records a case by these (recorder.c). */
+ * processes that wait for others (fibers.c); which algorithms have processes that all do the same (alike.c); the
+ * recording MPI (calls.c); what the algorithms need besides it (runtime.c); and what records a case by these
+ * (recorder.c). */
 #ifndef COLLWISE_RECORDING_H
 #define COLLWISE_RECORDING_H
 
@@ -78,6 +79,9 @@ typedef struct {
  * the recording build refuses frames of more than 16 KiB. */
 enum { STACK_BYTES = 256 << 10 };
 
+/* Stacks begin at places that differ, so that they do not compete for the same lines of caches. */
+enum { STACK_STEP_BYTES = 640, STACK_PLACES = 200 };
+
 typedef struct {
     const schedule_case *wanted;
     int processes_alone; /* how many are recorded from the root on; 0: all */
@@ -99,6 +103,7 @@ typedef struct {
     uint32_t *size_table; /* sizes by hash, 1 more than their number */
     size_t size_places, size_room;
     uint32_t latest_size;        /* 1 more than the number found last */
+    uint32_t latest_program;     /* the same; many processes do what the one before them does */
     uint32_t *seen_by, *sources; /* each relative process: 1 more than the last program that receives from it; a list */
     own_data *in_transit;
     collwise_nodes *nodes;        /* of all processes, NULL before the first one asks */
@@ -149,6 +154,9 @@ void recording_add_sources(recording *to);
 void recording_add(schedule_kind kind, uint32_t peer, uint32_t size);
 void recording_add_copies(void);
 static inline void recording_copy(size_t bytes) { recording_now->now->copied += bytes; }
+
+/* Whether all processes do the same (alike.c). */
+int recording_is_of_alike(const recording *to);
 
 /* Records a process, also while another one is being recorded, which then goes on. */
 void recording_process(recording *to, int rank);

@@ -173,7 +173,7 @@ static void sort_comparisons(play *all) {
 /* The number of the connection to a process from one that lies so far ahead of it, NONE if it receives none. */
 static int32_t connection_to(const play *all, int destination, uint32_t relative) {
     const process *to = &all->processes[destination];
-    const schedule_source *found = schedule_find_source(to->program, relative);
+    const schedule_source *found = schedule_find_source(to->sources, relative);
     return found->source_and_one == 0 ? NONE : to->first_connection + (int32_t)found->number;
 }
 
@@ -573,12 +573,13 @@ static void make_processes(play *all) {
         one->node = all->network->node_of[rank];
         one->row = (size_t)all->network->class_of[one->node] * all->sizes;
         one->program = &all->played->programs[all->played->program_of[rank]];
+        one->sources = one->program->sources;
         while (one->mask + 1 < one->program->requests) {
             one->mask = 2 * one->mask + 1;
         }
         one->after = one->port_after = one->receive_after = NONE;
         one->first_connection = (int32_t)connections;
-        connections += one->program->source_count;
+        connections += one->sources.count;
         requests += (size_t)one->mask + 2;
         most_requests = one->mask >= most_requests ? (size_t)one->mask + 1 : most_requests;
     }

@@ -54,8 +54,9 @@ typedef struct {
 
 typedef struct {
     const schedule_program *program;
-    size_t at;  /* the next word */
-    size_t row; /* of its node's class, in tables by class and size */
+    size_t at;                /* the next word */
+    size_t row;               /* of its node's class, in tables by class and size */
+    schedule_sources sources; /* of its program */
     int32_t node;
     double clock;
     int32_t after;     /* the span whose end the clock shows */

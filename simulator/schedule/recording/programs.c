@@ -129,13 +129,13 @@ static size_t program_place(const recording *to, const process *done) {
 
 /* Makes the table of the sources in `to->sources`. */
 static void set_sources(recording *to, schedule_program *program) {
-    program->source_bits = 1;
-    while (1U << program->source_bits < 2 * program->source_count) {
-        program->source_bits++;
+    program->sources.bits = 1;
+    while (1U << program->sources.bits < 2 * program->sources.count) {
+        program->sources.bits++;
     }
-    program->sources = recording_kept(to->made, sizeof *program->sources << program->source_bits);
-    for (uint32_t i = 0; i < program->source_count; i++) {
-        *schedule_find_source(program, to->sources[i]) = (schedule_source){to->sources[i] + 1, i};
+    program->sources.places = recording_kept(to->made, sizeof *program->sources.places << program->sources.bits);
+    for (uint32_t i = 0; i < program->sources.count; i++) {
+        *schedule_find_source(program->sources, to->sources[i]) = (schedule_source){to->sources[i] + 1, i};
     }
 }
 
@@ -145,22 +145,22 @@ static void find_sources(recording *to, schedule_program *program, uint32_t mark
         uint32_t peer = schedule_peer_of(program->words[i]);
         if ((kind == SCHEDULE_RECEIVE || kind == SCHEDULE_START_RECEIVE) && to->seen_by[peer] != mark) {
             to->seen_by[peer] = mark;
-            to->sources[program->source_count++] = peer;
+            to->sources[program->sources.count++] = peer;
         }
     }
     set_sources(to, program);
 }
 
 static void add_source(recording *to, schedule_program *program, uint32_t relative) {
-    if (schedule_find_source(program, relative)->source_and_one != 0) {
+    if (schedule_find_source(program->sources, relative)->source_and_one != 0) {
         return;
     }
-    for (uint32_t place = 0; place >> program->source_bits == 0; place++) {
-        if (program->sources[place].source_and_one != 0) {
-            to->sources[program->sources[place].number] = program->sources[place].source_and_one - 1;
+    for (uint32_t place = 0; place >> program->sources.bits == 0; place++) {
+        if (program->sources.places[place].source_and_one != 0) {
+            to->sources[program->sources.places[place].number] = program->sources.places[place].source_and_one - 1;
         }
     }
-    to->sources[program->source_count++] = relative;
+    to->sources[program->sources.count++] = relative;
     set_sources(to, program);
 }
 

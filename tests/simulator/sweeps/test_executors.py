@@ -41,11 +41,11 @@ CASES = [
 
 
 def rows(store: Path) -> list[tuple[Any, ...]]:
-    """All that the store has but the instants at which rows were made."""
+    """All that the store has but the instants at which rows were made; nothing while it is being made itself."""
     connection = sqlite3.connect(store)
     try:
         columns = [name for _, name, *_ in connection.execute("pragma table_info(timings)") if name != "made_at"]
-        return sorted(connection.execute(f"select {', '.join(columns)} from timings"), key=repr)
+        return sorted(connection.execute(f"select {', '.join(columns)} from timings"), key=repr) if columns else []
     finally:
         connection.close()
 
@@ -247,25 +247,38 @@ def test_cases_that_cost_their_workers_fail_and_the_others_go_on(tmp_path: Path)
         assert (again.failed, again.reused) == ([], len(CASES) - len(result.failed))
 
 
-def test_an_interrupt_keeps_what_is_finished() -> None:
+@pytest.mark.parametrize("moment", ["the result is read", "a timing is about to be kept", "a timing is kept"])
+def test_an_interrupt_keeps_what_is_finished(monkeypatch: pytest.MonkeyPatch, moment: str) -> None:
     """Tasks that are done when it arrives are kept, those that wait are cancelled."""
     waiting: Future[Made] = Future()
+    came: list[str] = []
+
+    def now(what: str) -> None:
+        if what == moment and not came:
+            came.append(what)
+            raise KeyboardInterrupt
 
     class Two(Inline):
         def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
             return super().submit(fn, *args, **kwargs) if self.tasks < 2 else waiting
 
-    kept: list[Timing] = []
+    def read(*arguments: Any) -> Made:
+        now("the result is read")
+        return result(*arguments)
+
+    result = executors._result
+    monkeypatch.setattr(executors, "_result", read)
+    kept: dict[Case, Timing] = {}
 
     def keep(timing: Timing) -> None:
-        kept.append(timing)
-        if len(kept) == 1:
-            raise KeyboardInterrupt
+        now("a timing is about to be kept")
+        kept[timing.case] = timing
+        now("a timing is kept")
 
     runner = ScheduleRunner(GROS)
     with pytest.raises(KeyboardInterrupt):
         pool_on(Two(), 1).make(runner, [Part([case]) for case in CASES[:3]], keep)
-    assert [timing.case for timing in kept] == CASES[:2]
+    assert list(kept) == CASES[:2]
     assert waiting.cancelled()
 
 

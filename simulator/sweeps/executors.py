@@ -125,7 +125,7 @@ class ExecutorPool(Pool):
 
 
 def _keep_all(finished: collections.deque[Timing], keep: Keep) -> None:
-    """Keeps timings, each of which leaves the queue when it is kept: an interrupt may keep one twice, but loses none."""
+    """Keeps timings, which leave the queue once they are kept: an interrupt may keep one twice, but loses none."""
     while finished:
         keep(finished[0])
         finished.popleft()

@@ -97,7 +97,7 @@ def test_a_topology_of_another_size_than_the_hosts(told: Told, topology: str, pa
 @pytest.mark.parametrize("arguments", [["platforms", "list", "--json"], ["platforms", "list"], ["platforms", "--help"]])
 def test_a_full_device_is_one_line(arguments: list[str]) -> None:
     with Path("/dev/full").open("w") as full:
-        done = subprocess.run([*COLLWISE, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+        done = subprocess.run([*COLLWISE, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, timeout=900)
     assert (done.returncode, done.stderr) == (2, "collwise: cannot write the output: No space left on device\n")
 
 

@@ -13,7 +13,16 @@ from collwise.common.errors import CollwiseError
 from collwise.common.units import format_size
 from collwise.platforms import HostPlatform
 from collwise.studies.cli import options
-from collwise.studies.cli.declare import COLLECTIVE, COUNTS, PLATFORM, SIZES, NamedChoice, command, option
+from collwise.studies.cli.declare import (
+    COLLECTIVE,
+    COUNTS,
+    PLATFORM,
+    SIZES,
+    NamedChoice,
+    command,
+    option,
+    refuse_options,
+)
 from collwise.studies.cli.output import print_json, print_table
 from collwise.validation.correctness import crosscheck as judge
 from collwise.validation.correctness.crosscheck_openmpi import OpenmpiRow, compare_with_openmpi, misnamed_algorithms
@@ -49,6 +58,8 @@ def crosscheck(
     turn and compares every byte of the results, and the messages and bytes from each process to each other. The exit
     code is 1 if something differs for no known reason.
     """
+    if library == "openmpi":
+        refuse_options(("platform", "simgrid"), "--library smpi")
     complete = not (collective or procs or sizes)
     found: list[str] = []
     records: list[dict[str, Any]] = []

@@ -14,7 +14,17 @@ from collwise.platforms import HostPlatform
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.cli import options
-from collwise.studies.cli.declare import COLLECTIVES, COUNTS, NEW_FILE, PATH, PLATFORM, SIZES, command, option
+from collwise.studies.cli.declare import (
+    COLLECTIVES,
+    COUNTS,
+    NEW_FILE,
+    PATH,
+    PLATFORM,
+    SIZES,
+    command,
+    option,
+    refuse_options,
+)
 from collwise.studies.cli.output import check_failed, print_json, print_table, sweep_progress
 from collwise.studies.cli.target_options import TARGET, TargetOptions, target_from
 from collwise.studies.reports.gain import COLUMNS, cells, check_lines, gains_markdown, records, summary_lines
@@ -54,6 +64,8 @@ def gain(
         raise UsageError(f"--library {where.library}: rules files are Open MPI's; valid: openmpi")
     if (decisions is None) == (platform is None):
         raise UsageError("name one of --decisions and --platform")
+    if platform is None:
+        refuse_options(("segments",), "--platform")
     if figure is not None and len(procs) > 1:
         raise UsageError("--figure: one number of processes, please: its map is of collectives and sizes")
     target = target_from(where)

@@ -48,7 +48,7 @@ def predict(
     """Evaluates models over arrays of P and m at once, or the time of single messages."""
     if pair is not None:
         declare.refuse_options(
-            ("collective", "algorithms", "procs", "segments", "model"), "collectives, not for --pair"
+            ("collective", "algorithms", "procs", "segments", "model", "by_schedule"), "collectives, not for --pair"
         )
         _predict_pair(parameters, pair, sizes_of("bcast", sizes), as_json)
         return

@@ -34,6 +34,7 @@ from collwise.validation.selection.defaults import SEGMENTS_TEXT
 from collwise.validation.whatif.application import Application
 from collwise.validation.whatif.sweep import Factors, parse_factors
 
+_COMPARED = ("sweep", "baseline", "procs", "sizes", "algorithms", "segments", "rules", "figures", "ppn")
 _MOST_ROWS = 120
 _CHANGES = "\n".join(f"  {name}={kind.example}: {kind.meaning}" for name, kind in CHANGES.items())
 _HELP = f"""Shows which choices and times change if a platform does, and why.
@@ -105,6 +106,7 @@ def whatif(
     elif collective is None and application is None:
         raise click.UsageError("give --collective NAME, --application REPORT or --save FILE")
     if collective is None and application is None:
+        refuse_options((*_COMPARED, *options.SIMULATING), "--collective or --application")
         return
     common: dict[str, Any] = {"segments": segments, "ppn": ppn}
     if application is not None:

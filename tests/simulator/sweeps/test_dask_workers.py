@@ -26,7 +26,7 @@ from collwise.validation.testbed.slurm import on_login
 from tests.needs import needs
 from tests.simulator.sweeps.test_executors import rows
 from tests.slurm import slurm_bed
-from tests.waiting import wait_for
+from tests.waiting import PATIENCE_SECONDS, wait_for
 
 GRID = ["--platform", "gros", "--collective", "bcast", "--algorithms", "chain,binary", "--procs", "4,6,8,10"]
 GRID += ["--sizes", "1KiB,64KiB", "--segments", "8KiB"]
@@ -72,10 +72,17 @@ def local(folder: Path) -> list[tuple[Any, ...]]:
 
 @pytest.fixture(scope="module")
 def cluster(folder: Path) -> Iterator[Any]:
-    """A Dask scheduler with two workers in processes of their own, which are started again when they end."""
+    """A Dask scheduler with two workers in processes of their own, which are started again when they end.
+
+    Dask closes a worker that is not back within a time for good, by default within 15 s.
+    """
+    import dask
     from distributed import LocalCluster
 
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=60) as cluster:
+    with (
+        dask.config.set({"distributed.deploy.lost-worker-timeout": PATIENCE_SECONDS}),
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=60) as cluster,
+    ):
         yield cluster
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
+from itertools import combinations
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ import pytest
 
 import collwise
 from collwise.common.errors import CollwiseError, UsageError
+from collwise.common.experiments import Experiment
 from collwise.platforms import HostPlatform, known, load, placed
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps import executors
@@ -101,6 +103,30 @@ def test_smpi_counts_the_processes_that_were_started_elsewhere(tmp_path: Path) -
         here = SimulationContext(store, jobs=2).simulate(GROS, CASES)
     assert result.processes_started == here.processes_started > 0
     assert rows(tmp_path / "elsewhere") == rows(tmp_path / "here")
+
+
+@needs("smpi")
+def test_experiments_are_made_elsewhere_in_the_same_rounds(tmp_path: Path) -> None:
+    """Of pairs that are measured side by side, and of more experiments than one process makes."""
+    side_by_side = [Experiment("roundtrip", pair, 4096) for pair in combinations(range(5), 2)]
+    alone = [Experiment("roundtrip", (0, 1), size) for size in range(1, 60)]
+    found = []
+    for name, pool in (("here", None), ("elsewhere", pool_on(Inline(), 2))):
+        with Store(tmp_path / name) as store:
+            lab = SimulationContext(store, jobs=2, executor=pool).laboratory(GROS, 5)
+            found.append((lab.run(side_by_side), lab.run(alone, in_parallel=False), lab.effort))
+    assert found[0] == found[1]
+    assert rows(tmp_path / "elsewhere") == rows(tmp_path / "here")
+
+
+@needs("smpi")
+def test_an_experiment_that_costs_its_workers_is_an_error(tmp_path: Path) -> None:
+    pool = ExecutorPool(lambda ends: Started(Inline({0: LostError()}), 1, lost=(LostError,)))
+    with Store(tmp_path / "store") as store:
+        lab = SimulationContext(store, executor=pool).laboratory(GROS, 2)
+        with pytest.raises(CollwiseError, match=r"1 cases failed; first: .*roundtrip.*: every worker that simulated"):
+            lab.run([Experiment("roundtrip", (0, 1), 1)])
+        assert lab.run([Experiment("roundtrip", (0, 1), 1)])[0].seconds > 0
 
 
 def test_contests_know_elsewhere_what_they_know_here(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ from collwise.studies.cli.declare import (
     option,
 )
 from collwise.studies.cli.output import check_failed, own_command, print_json, print_table
-from collwise.studies.cli.sources import MEASURED, PREDICTED, SIMULATED, Asked, compare_sources, parse_sources
+from collwise.studies.cli.sources import PREDICTED, SIMULATED, Asked, compare_sources, parse_sources
 from collwise.studies.reports.comparison_table import summary_line, table_columns, table_row
 from collwise.validation.exports.formats import FORMATS
 from collwise.validation.exports.mpich import VERSIONS as MPICH_VERSIONS
@@ -103,8 +103,8 @@ def compare(
         declare.refuse_options(("figures", "baseline"), "comparisons of a model and Open MPI with simulated times")
         if PREDICTED not in sources:
             declare.refuse_options(("model", "parameters"), f"--sources with {PREDICTED}")
-        if set(sources) == {MEASURED}:
-            declare.refuse_options(options.SIMULATING, f"--sources with {SIMULATED} or {PREDICTED}")
+        if SIMULATED not in sources and PREDICTED not in sources:
+            declare.refuse_options(("engine",), f"--sources with {SIMULATED} or {PREDICTED}")
         cut = segments if declare.was_given("segments") else ()
         asked = Asked(
             *(collective, procs, sizes, arguments.algorithms(collective, algorithms), cut, ppn),

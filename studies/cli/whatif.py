@@ -101,12 +101,14 @@ def whatif(
         raise click.UsageError("name a change, for example --change bandwidth=x2, or --sweep bandwidth=x0.25:x8")
     if collective is not None and application is not None:
         raise click.UsageError("give either --collective NAME or --application REPORT")
+    compares = collective is not None or application is not None
+    if save is None and not compares:
+        raise click.UsageError("give --collective NAME, --application REPORT or --save FILE")
+    if not compares:
+        refuse_options((*_COMPARED, *options.SIMULATING), "--collective or --application")
     if save is not None:
         _save(platform, changes, save)
-    elif collective is None and application is None:
-        raise click.UsageError("give --collective NAME, --application REPORT or --save FILE")
-    if collective is None and application is None:
-        refuse_options((*_COMPARED, *options.SIMULATING), "--collective or --application")
+    if not compares:
         return
     common: dict[str, Any] = {"segments": segments, "ppn": ppn}
     if application is not None:

@@ -11,13 +11,14 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import collwise
 from collwise.common.errors import UsageError
-from collwise.simulator.sweeps.dask_workers import job_options
+from collwise.simulator.sweeps.dask_workers import cancelled_here, job_options
 from collwise.simulator.sweeps.places import parse_place
 from collwise.studies.cli.main import main
 from collwise.validation.testbed import bed as beds
@@ -150,6 +151,28 @@ def test_an_interrupt_keeps_what_is_finished_and_ends_what_runs(
         )
     assert times.attrs["reused"] == len(kept)
     assert rows(store) == local
+
+
+@needs("dask")
+def test_a_task_ends_when_it_is_cancelled_or_its_worker_closes(monkeypatch: pytest.MonkeyPatch) -> None:
+    import distributed
+    import distributed.worker
+
+    task = SimpleNamespace(state="executing")
+    state = SimpleNamespace(tasks={"key": task})
+    worker = SimpleNamespace(get_current_task=lambda: "key", state=state, status=distributed.Status.running)
+    monkeypatch.setattr(distributed, "get_worker", lambda: worker)
+    cancelled = cancelled_here()
+    assert cancelled is not None
+    assert not cancelled()
+    worker.status = distributed.Status.closing
+    assert cancelled()
+    worker.status, task.state = distributed.Status.running, "cancelled"
+    assert cancelled()
+    task.state = "executing"
+    assert not cancelled()
+    state.tasks.clear()
+    assert cancelled()
 
 
 def waiting(folder: Path) -> list[str]:

@@ -89,7 +89,7 @@ def test_what_cannot_work_is_refused_before_anything_is_written(told: Told, argu
         ("application asp --platform gros --procs 4 --collectives ompi --segments 8KiB", "flat or hierarchical"),
         ("calibrate --points file --nominal gros --alone", "--together is for measuring; --points measures nothing"),
         ("compare --platform gros --collective bcast --sources measured,simulated --model lmo", "with predicted"),
-        ("compare --platform gros --collective bcast --sources measured,measured --engine smpi", "simulated or predi"),
+        ("compare --platform gros --collective bcast --sources measured,schedule --engine smpi", "simulated or predi"),
         ("crosscheck --library openmpi --simgrid 4.1", "--simgrid is for --library smpi"),
         ("experiment --library openmpi --executor local", "--executor is for --platform"),
         ("export file --format mpich --openmpi-version 4.0 -o x", "--openmpi-version is for --format openmpi"),

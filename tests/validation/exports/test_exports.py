@@ -341,7 +341,8 @@ def test_every_format_is_written_from_the_command_line(tmp_path: Path, capsys: p
         if name == "prf":
             continue
         with pytest.raises(SystemExit) as ended:
-            main(["export", str(decisions), "--format", name, "--procs", "8", "-o", str(tmp_path / name)])
+            words = ["--procs", "8"] if FORMATS[name].one_procs else []
+            main(["export", str(decisions), "--format", name, *words, "-o", str(tmp_path / name)])
         out, _ = capsys.readouterr()
         assert not ended.value.code
         assert str(tmp_path / name) in out

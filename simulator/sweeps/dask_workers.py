@@ -187,7 +187,7 @@ class _Teller:
 def cancelled_here() -> Cancelled | None:
     """Tells whether Dask has cancelled the task of this thread, or closes its worker; None if it is no task of Dask's.
 
-    A worker that closes waits half a minute for its task, and ignores signals meanwhile.
+    A worker that closes waits for its task, and ignores signals meanwhile.
     """
     if "distributed.worker" not in sys.modules:
         return None

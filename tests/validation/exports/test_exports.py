@@ -340,8 +340,8 @@ def test_every_format_is_written_from_the_command_line(tmp_path: Path, capsys: p
     for name in FORMATS:
         if name == "prf":
             continue
+        words = ["--procs", "8"] if FORMATS[name].one_procs else []
         with pytest.raises(SystemExit) as ended:
-            words = ["--procs", "8"] if FORMATS[name].one_procs else []
             main(["export", str(decisions), "--format", name, *words, "-o", str(tmp_path / name)])
         out, _ = capsys.readouterr()
         assert not ended.value.code

@@ -32,7 +32,7 @@ from collwise.studies.cli.declare import (
     option,
 )
 from collwise.studies.cli.output import check_failed, own_command, print_json, print_table
-from collwise.studies.cli.sources import Asked, compare_sources, parse_sources
+from collwise.studies.cli.sources import PREDICTED, SIMULATED, Asked, compare_sources, parse_sources
 from collwise.validation.exports.formats import FORMATS
 from collwise.validation.exports.mpich import VERSIONS as MPICH_VERSIONS
 from collwise.validation.library_defaults.baselines import Baseline
@@ -102,6 +102,10 @@ def compare(
 
     if sources is not None:
         declare.refuse_options(("figures", "baseline"), "comparisons of a model and Open MPI with simulated times")
+        if PREDICTED not in sources:
+            declare.refuse_options(("model", "parameters"), f"--sources with {PREDICTED}")
+        if SIMULATED not in sources and PREDICTED not in sources:
+            declare.refuse_options(("engine",), f"--sources with {SIMULATED} or {PREDICTED}")
         cut = segments if declare.was_given("segments") else ()
         asked = Asked(
             *(collective, procs, sizes, arguments.algorithms(collective, algorithms), cut, ppn),
@@ -272,6 +276,10 @@ def select(
         raise click.UsageError("--by-node is for --by simulated: algorithms by node are chosen by simulated times only")
     if by == "predicted" and how["guidelines"]:
         raise click.UsageError("--guidelines is for --by simulated and measured: no model predicts mock-ups")
+    if by != "predicted" and how["fill"] != "predicted":
+        declare.refuse_options(("parameters", "name"), "--by predicted, or --fill predicted")
+    if by != "simulated" and how["fill"] != "simulated":
+        declare.refuse_options(options.SIMULATING, "--by simulated, or --fill simulated")
     if by != "measured":
         declare.refuse_options(("configuration", "fill", "agreement", "tie_limit"), "--by measured")
     elif how["fill"] == "predicted" and parameters is None:
@@ -364,6 +372,12 @@ def export(
 
     if check and format_name not in (OPENMPI, "mpich"):
         raise click.UsageError("--check is for --format openmpi and mpich")
+    if format_name != OPENMPI:
+        declare.refuse_options(("openmpi_version",), f"--format {OPENMPI}")
+    if format_name != "mpich":
+        declare.refuse_options(("mpich_version",), "--format mpich")
+    if not FORMATS[format_name].one_procs:
+        declare.refuse_options(("procs",), f"--format {', '.join(name for name in FORMATS if FORMATS[name].one_procs)}")
     tables = collwise.Decisions.load(*decisions)
     text = collwise.export(
         tables,

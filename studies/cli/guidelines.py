@@ -143,6 +143,7 @@ def guidelines(
                 selectors or SMPI_SELECTORS, {**shared, "platform": platform, "ppn": where.ppn}, problems
             )
         else:
+            refuse_options(options.SIMULATING, "--platform")
             method = Method(precision=Precision(1 if nrep else repetitions, repetitions), nrep=nrep)
             measuring = Measuring(method, launches, lambda done, of: note(f"{done} of {of} launches"))
             found = [collwise.guidelines(target_from(where), measuring=measuring, **shared)]

@@ -136,13 +136,18 @@ def test_by_socket_each_socket_gets_one_message_from_the_others_of_its_node(
     nodes = np.unique([node for node, _ in places], return_inverse=True)[1]
     sockets = [len({socket for at, socket in places if at == node}) for node, _ in places]
     deepest = max(bin(socket).count("1") for socket in range(max(sockets)))
-    for collective, ways in (("bcast", 1), ("reduce", 1), ("allreduce", 2), ("barrier", 2)):
+    count, once, twice = len(set(nodes.tolist())), procs - 1, 2 * (procs - 1)
+    rooted = {("bcast", "chain"): once, ("reduce", "chain"): once, ("gather", "chain"): once, ("scatter", "chain"): once}
+    others = {("allreduce", "chain"): twice, ("barrier", "chain"): twice, ("allgather", "chain"): twice}
+    others["alltoall", "pairwise"] = 2 * (procs - count) + count * (count - 1)
+    for (collective, between), messages in {**rooted, **others}.items():
+        ways = 1 if (collective, between) in rooted else 2
         case = Case(
-            collective, "tasks_chain", procs, 0 if collective == "barrier" else 8, 0, BY_SOCKET,
-            root=0 if collective in ("allreduce", "barrier") else root,
+            collective, f"tasks_{between}", procs, 0 if collective == "barrier" else 8, 0, BY_SOCKET,
+            root=root if ways == 1 else 0,
         )  # fmt: skip
         schedule = Schedule(case, places)
-        assert schedule.messages == ways * (procs - 1)
+        assert schedule.messages == messages, collective
         none = np.zeros((1, len(schedule.sizes)))
         tables = replace(
             flat_network(schedule),

@@ -137,14 +137,14 @@ def test_by_socket_each_socket_gets_one_message_from_the_others_of_its_node(
     sockets = [len({socket for at, socket in places if at == node}) for node, _ in places]
     deepest = max(bin(socket).count("1") for socket in range(max(sockets)))
     count, once, twice = len(set(nodes.tolist())), procs - 1, 2 * (procs - 1)
-    rooted = {("bcast", "chain"): once, ("reduce", "chain"): once, ("gather", "chain"): once, ("scatter", "chain"): once}
-    others = {("allreduce", "chain"): twice, ("barrier", "chain"): twice, ("allgather", "chain"): twice}
-    others["alltoall", "pairwise"] = 2 * (procs - count) + count * (count - 1)
-    for (collective, between), messages in {**rooted, **others}.items():
-        ways = 1 if (collective, between) in rooted else 2
+    rooted = dict.fromkeys(("bcast", "reduce", "gather", "scatter"), once)
+    others = dict.fromkeys(("allreduce", "barrier", "allgather"), twice)
+    others["alltoall"] = 2 * (procs - count) + count * (count - 1)
+    for collective, messages in {**rooted, **others}.items():
+        ways = 1 if collective in rooted else 2
         case = Case(
-            collective, f"tasks_{between}", procs, 0 if collective == "barrier" else 8, 0, BY_SOCKET,
-            root=root if ways == 1 else 0,
+            collective, "tasks_pairwise" if collective == "alltoall" else "tasks_chain", procs,
+            0 if collective == "barrier" else 8, 0, BY_SOCKET, root=root if ways == 1 else 0,
         )  # fmt: skip
         schedule = Schedule(case, places)
         assert schedule.messages == messages, collective

@@ -296,6 +296,7 @@ static void release(recording *to) {
         to->in_transit = next;
     }
     recording_free(to->nodes);
+    recording_free(to->sockets);
     communicators_free(to->communicators);
     arrivals_free(to->arrivals);
     free(to->fiber_of);

@@ -311,7 +311,13 @@ static int check(const collwise_algorithm *algorithm, int procs) {
         fprintf(stderr, "%s %s, P = %d: %s\n", algorithm->collective, algorithm->name, procs, problem);
         return 1;
     }
-    int failures = !is_alike_alone(&wanted, !by_socket && strstr(algorithm->collective, "v") == NULL);
+    int is_regular = strstr(algorithm->collective, "v") == NULL;
+    int failures = !is_alike_alone(&wanted, !by_socket && is_regular);
+    if (by_socket) {
+        schedule_case two_levels = wanted;
+        two_levels.count = COLLWISE_WITHIN_MESSAGES;
+        failures += !is_alike_alone(&two_levels, is_regular);
+    }
     if (failures > 0) {
         fprintf(stderr, "%s %s, P = %d: other programs alone\n", algorithm->collective, algorithm->name, procs);
     }

@@ -107,6 +107,7 @@ typedef struct {
     uint32_t *seen_by, *sources; /* each relative process: 1 more than the last program that receives from it; a list */
     own_data *in_transit;
     collwise_nodes *nodes;        /* of all processes, NULL before the first one asks */
+    collwise_nodes *sockets;      /* the same by socket */
     communicators *communicators; /* NULL before the first split */
     fiber *fibers;                /* NULL before the first split */
     size_t fiber_count;

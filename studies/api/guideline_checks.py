@@ -17,10 +17,11 @@ from collwise.validation.exports.pgmpi import profile_text
 from collwise.validation.guidelines.checks import KINDS
 from collwise.validation.guidelines.criteria import RankTest, Share
 from collwise.validation.guidelines.guideline import COLLECTIVES
-from collwise.validation.guidelines.library import Library, MeasuredLibrary, SimulatedLibrary
+from collwise.validation.guidelines.library import Library, MeasuredLibrary, RecordedLibrary, SimulatedLibrary
 from collwise.validation.guidelines.own_algorithms import OwnChecked, check_tables
 from collwise.validation.guidelines.repair import profiles
 from collwise.validation.guidelines.workflow import GuidelinesResult, Plan, run
+from collwise.validation.library_defaults.baselines import BASELINES
 from collwise.validation.selection.decision_table import DecisionTable
 
 if TYPE_CHECKING:
@@ -133,7 +134,8 @@ def guidelines(
     """Checks the performance guidelines of an MPI library, repairs violations by mock-ups, and checks it again.
 
     Parameters: `library`, with a `platform` one of SMPI's selectors, 'ompi', 'mpich', 'mvapich2' or 'impi', simulated
-    there; else 'openmpi' or 'mpich' on this machine, or an execution target; `collective`, names of collectives that
+    there, or the baseline 'openmpi-4.1', 'openmpi-5.0' or 'mpich-4', whose decisions the schedule engine plays there;
+    else 'openmpi' or 'mpich' on this machine, or an execution target; `collective`, names of collectives that
     have guidelines, or 'all'; `procs`, process counts; `sizes`, message sizes in bytes; `ppn`, processes per node in
     simulation; `rule`, what counts as a violation; `repair`,
     whether to measure again with the repairs; `measuring`, how a real library is measured; `context`, see `session`.
@@ -167,11 +169,14 @@ def _library(
     from collwise.simulator.sweeps.method import Method, Precision
 
     if platform is not None:
-        if library not in SMPI_SELECTORS:
-            raise unknown_name("selector of SMPI", str(library), SMPI_SELECTORS)
-        return SimulatedLibrary(str(library), arguments.platform(platform), context, ppn or 0)
-    if library in SMPI_SELECTORS and library != "mpich":
-        raise UsageError(f"{library} is a selector of SMPI, which needs a platform (--platform NAME|FILE)")
+        where, name = arguments.platform(platform), str(library)
+        if name in BASELINES:
+            return RecordedLibrary(BASELINES[name], where, context, ppn or 0)
+        if name not in SMPI_SELECTORS:
+            raise unknown_name("selector of SMPI or baseline", name, [*SMPI_SELECTORS, *BASELINES])
+        return SimulatedLibrary(name, where, context, ppn or 0)
+    if library in BASELINES or (library in SMPI_SELECTORS and library != "mpich"):
+        raise UsageError(f"{library} is simulated, which needs a platform (--platform NAME|FILE)")
     target = LocalMachine(library) if isinstance(library, str) else library
     method = measuring.method or Method(precision=Precision(20, 20))
     return MeasuredLibrary(target, context.store, method, measuring.launches, measuring.on_launch)

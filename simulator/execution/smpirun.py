@@ -100,7 +100,8 @@ def run_smpi(
 ) -> ProgramRun:
     """Simulates one of our programs on a platform. Raises UsageError when the platform is too small.
 
-    SIGXCPU ends the simulator after `processor_seconds`. An LD_PRELOAD in `environment` comes before what makes the simulator faster; `others` are those of `run_command`.
+    SIGXCPU ends the simulator after `processor_seconds`. An LD_PRELOAD in `environment` comes before what makes the
+    simulator faster; `others` are those of `run_command`.
     """
     binary = smpi.program(program)
     quick = smpirun_environment(smpi)

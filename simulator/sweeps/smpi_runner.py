@@ -87,8 +87,9 @@ def plan_batches(cases: Iterable[Case], jobs: int) -> list[list[Case]]:
 class SmpiRunner(DividedRunner):
     """Simulations on a platform, in parts of one process each.
 
-    When the simulator fails, the case it failed in gets a timing with an error, and the others are simulated. So does a
-    case of SimGrid's own algorithms that has a process to itself and exceeds its processor time. Raises UsageError when that version of SimGrid is missing.
+    When the simulator fails, the case it failed in gets a timing with an error, and the others are simulated. The same
+    holds for a case of SimGrid's own algorithms that exceeds its processor time. Raises UsageError when that version of
+    SimGrid is missing.
     """
 
     def __init__(

@@ -136,7 +136,8 @@ def guidelines(
     by_engine = simulation.engine == SCHEDULE.name
     _check_options(where, platform, selectors, baselines, table, by_engine)
     if table is not None:
-        refuse_options(("selectors", "baselines", *_MEASURED, "repair", "output", "figures", "csv"), "libraries, not for --table")
+        of_libraries = ("selectors", "baselines", *_MEASURED, "repair", "output", "figures", "csv")
+        refuse_options(of_libraries, "libraries, not for --table")
         assert platform is not None
         with simulation.context() as context:
             points = {"procs": procs, "sizes": sizes, "collectives": collectives, "context": context}

@@ -158,8 +158,8 @@ class RecordedLibrary:
             elif decision.choice is not None:
                 played[case] = self._case(case, decision.choice)
             else:
-                problem = f"{self.baseline.title} runs {decision.algorithm}, which the catalogue does not have"
-                found[case] = Times((), problem)
+                what = f"{decision.algorithm} for {case.collective}"
+                found[case] = Times((), f"{self.baseline.title} runs {what}, which the catalogue does not have")
         context = replace(self.context, engine=SCHEDULE, library=library_decisions(self.baseline))
         timings = context.simulate(self.platform, list(dict.fromkeys(played.values())), self.name).timings
         return found | {case: _exact(timings[what]) for case, what in played.items()}

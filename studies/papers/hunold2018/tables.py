@@ -6,6 +6,7 @@ figures 4 to 6 are pictures only.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 KIB = 2**10
@@ -96,3 +97,6 @@ SCATTER_PROFILE = (
     (10_000, 10_000, "scatter_as_scatterv"),
 )
 """Listing 1: the profile of MPI_Scatter on JUQUEEN, 1024 processes."""
+
+EXPLANATIONS: Mapping[tuple[str, str, str], str] = {}
+"""Why simulations may not show a finding, by its place, collective and guidelines; what is missing is open."""

@@ -9,10 +9,14 @@ from pathlib import Path
 
 import pytest
 
+import collwise
+from collwise.platforms import load
 from collwise.simulator.execution.interposed import LibraryOptions
 from collwise.studies.cli.main import main
 from collwise.validation.exports.pgmpi import parse_profile
 from collwise.validation.guidelines.guideline import GUIDELINES
+from collwise.validation.library_defaults.baselines import BASELINES
+from collwise.validation.selection.cases import case_of
 from tests.command_line import printed
 from tests.needs import each, needs
 
@@ -49,6 +53,27 @@ def test_a_selector_is_repaired_in_simulation(tmp_path: Path, capsys: Capture) -
         compared = list(csv.DictReader(file))
     assert len(compared) == len(rows)
     assert [path.name for path in (tmp_path / "figures").iterdir()] == ["guidelines-gros-impi-4.png"]
+
+
+def test_recorded_decisions_are_repaired_with_many_processes(tmp_path: Path, capsys: Capture) -> None:
+    """What Open MPI 4.1 and MPICH 4 decide, on 32 nodes of 16; MPICH's pairwise reduce_scatter_block is not known."""
+    asked = f"--collective reduce,reduce_scatter_block --procs 512 --ppn 16 --sizes 32KiB --store {tmp_path}/s"
+    run(f"guidelines --platform jupiter --engine schedule {asked} --json -o {tmp_path}/out")
+    rows, facts = printed(capsys.readouterr().out)
+    openmpi, mpich = facts["libraries"]
+    assert "reduce_scatter_block, P = 512" in mpich["failed"]
+    assert not openmpi["failed"]
+    assert openmpi["violations_before"]["pattern"] > 0
+    assert openmpi["violations_after"]["pattern"] == 0
+    mine = [row for row in rows if row["library"].startswith("Open MPI") and row["collective"] == "reduce"]
+    times = {row["phase"]: row["seconds"] for row in mine}
+    assert times["after"] == min(row["against_seconds"] for row in mine)
+    decided = BASELINES["openmpi-4.1"].choice("reduce", 512, 32768)
+    assert decided is not None
+    with collwise.session(tmp_path / "s", engine="schedule") as context:
+        case = case_of("reduce", decided, 512, 32768, 16)
+        assert context.simulate(load("jupiter"), [case]).timings[case].seconds == times["before"]
+    LibraryOptions(tmp_path / "out" / "jupiter-openmpi-4.1.rules").check()
 
 
 @needs("smpi")
@@ -110,7 +135,10 @@ def test_a_decision_table_is_checked(tmp_path: Path, capsys: Capture) -> None:
         ("--platform gros --rule rank", "simulated times are exact"),
         ("--platform gros --launches 3", "--launches is for real libraries"),
         ("--platform gros --table nothing.json --output out", "--output is for libraries"),
-        ("--platform gros --engine schedule", "--engine schedule has no library of its own"),
+        ("--engine schedule", "--engine needs --platform"),
+        ("--platform gros --engine schedule --selector ompi", "valid with --engine schedule: --baseline"),
+        ("--platform gros --baseline mpich-4", "--baseline needs --engine schedule"),
+        ("--platform gros --engine schedule --baseline mpich-5", "did you mean mpich-4"),
         ("--alpha 2", "significance level 2"),
     ],
 )

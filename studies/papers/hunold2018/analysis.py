@@ -110,7 +110,7 @@ def compared(found: Mapping[Setting, LibraryGuidelines], findings: Sequence[Find
 
 
 def _row(finding: Finding, setting: Setting, simulated: LibraryGuidelines) -> tuple[object, ...]:
-    """The finding agrees if half of the checked sizes show it, with at least half of the gain that the paper states."""
+    """The finding agrees if half of the checked sizes show it, and the ratio exceeds 1 by half as much as stated."""
     from collwise.common.units import format_size
 
     compared = [
@@ -123,7 +123,7 @@ def _row(finding: Finding, setting: Setting, simulated: LibraryGuidelines) -> tu
     sizes = {one.call.message_bytes for one in compared}
     violated = sorted({one.call.message_bytes for one in compared if one.violated})
     ratio = max((one.ratio for one in compared), default=math.nan)
-    is_found = 2 * len(violated) >= len(sizes) > 0 and ratio >= (finding.gain or 0) / 2
+    is_found = 2 * len(violated) >= len(sizes) > 0 and ratio - 1 >= ((finding.gain or 1) - 1) / 2
     return (
         finding.where,
         finding.library,

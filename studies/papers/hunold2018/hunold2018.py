@@ -64,9 +64,9 @@ for number, (setting, one) in enumerate(found.items()):
 # %% [markdown]
 # ## Beside the paper's findings
 #
-# A simulation shows a finding if half of the message sizes checked violate the guidelines, with at least half of the
-# gain that the paper states; in part if fewer do, or by less. The largest ratio is that of the default's time to the
-# mock-up's.
+# A simulation shows a finding if half of the message sizes checked violate the guidelines, and if their largest ratio,
+# of the default's time to the mock-up's, exceeds 1 by at least half as much as the gain that the paper states; in part
+# if fewer do, or by less.
 
 # %%
 table = paper.compared(found)

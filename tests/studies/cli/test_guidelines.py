@@ -95,6 +95,49 @@ def test_a_selector_that_fails_does_not_hide_the_others(tmp_path: Path, capsys: 
     assert "SMPI's impi (Intel MPI): no call has a time" in shown.err
 
 
+def profile(name: str, procs: int, first: int) -> str:
+    return f"MPI_Scatter\n{procs}\n1\n2 scatter_as_{name}\n1\n{first} 1024 2\n"
+
+
+def test_profiles_of_pgmpitunelib_become_a_table(tmp_path: Path) -> None:
+    """For any number of processes on a node, and for these process counts and sizes only."""
+    files = [tmp_path / f"{name}.prf" for name in ("more", "few")]
+    for file, text in zip(files, (profile("scatterv", 8, 0), profile("bcast", 4, 16)), strict=True):
+        file.write_text(text)
+    run(f"export {files[0]} {files[1]} --format collwise -o {tmp_path}/table")
+    LibraryOptions(tmp_path / "table").check()
+    assert [line for line in (tmp_path / "table").read_text().splitlines() if line and line[0] != "#"] == [
+        "scatter 4 1 0 default",
+        "scatter 4 1 16 gl21_bcast",
+        "scatter 4 1 1025 default",
+        "scatter 5 1 0 default",
+        "scatter 8 1 0 gl22_scatterv",
+        "scatter 8 1 1025 default",
+        "scatter 9 1 0 default",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("others", "message"),
+    [
+        ("", "--format openmpi: profiles"),
+        ("--format collwise decisions.json", "decisions.json: not a profile"),
+        ("--format collwise again.prf", "again.prf: another profile of MPI_Scatter for 4 processes"),
+        ("--format collwise unknown.prf", "unknown.prf: MPI_Scatter: unknown mock-up 'scatter_as_gather'"),
+    ],
+)
+def test_wrong_profiles(
+    others: str, message: str, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("one", "again"):
+        Path(f"{name}.prf").write_text(profile("bcast", 4, 0))
+    Path("unknown.prf").write_text(profile("gather", 8, 0))
+    run(f"export one.prf {others} -o table", 2)
+    assert message in capsys.readouterr().err
+    assert not Path("table").exists()
+
+
 @pytest.mark.parametrize("library", each("openmpi", "mpich"))
 def test_a_real_library(library: str, tmp_path: Path, capsys: Capture) -> None:
     """Times of two launches prove nothing about violations, but everything runs, libcollwise included."""

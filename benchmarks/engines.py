@@ -22,10 +22,11 @@ from pathlib import Path
 import numpy as np
 
 from collwise.algorithms.catalogue import Catalogue
+from collwise.common.project import default_store_path
 from collwise.platforms import HostPlatform, load
 from collwise.simulator.schedule.library import Schedule
 from collwise.simulator.schedule.networks import network_tables
-from collwise.simulator.store import Store, default_store_path
+from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.smpi_runner import cost_of
 from collwise.simulator.timing import Case

@@ -17,8 +17,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import collwise
+from collwise.common.project import default_store_path
 from collwise.common.units import format_seconds, format_size
-from collwise.simulator.store import default_store_path
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.cli.output import print_table, sweep_progress
 from collwise.studies.figures.hierarchy import (

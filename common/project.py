@@ -88,3 +88,8 @@ def results_folder() -> Path:
     """
     project = find_project()
     return Path("results") if project is None or project.folder == Path.cwd() else project.results
+
+
+def default_store_path() -> Path:
+    """The store of timings: timings.sqlite in the folder of results. Raises UsageError as `find_project` does."""
+    return results_folder() / "timings.sqlite"

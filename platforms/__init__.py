@@ -1,25 +1,36 @@
-"""Platforms: cluster descriptions in TOML, the SimGrid platform XML generated from them, and checks of both."""
+"""Platforms: cluster descriptions in TOML, the SimGrid platform XML generated from them, and checks of both.
 
-from collwise.platforms.check import CheckReport, check_file
-from collwise.platforms.description import (
-    Buffers,
-    Calibration,
-    HeterogeneousPlatform,
-    NodeType,
-    Platform,
-    Ports,
-    Source,
-    Wire,
-)
-from collwise.platforms.hosts import HostPlatform, ReorderedPlatform, parse_radical
-from collwise.platforms.interconnects import interconnect, interconnects
-from collwise.platforms.loader import known, load, load_description
-from collwise.platforms.new import Node, new_platform, with_overheads
-from collwise.platforms.placement import PlacedPlatform, placed
-from collwise.platforms.topology import Dragonfly, FatTree, Topology, Torus
-from collwise.platforms.writer import write_description
-from collwise.platforms.xml import platform_xml
-from collwise.platforms.xml_file import XmlPlatform
+A module loads when a name of it is first used, so that what only names platforms does not wait for the rest.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from collwise.common.lazy import names_of
+
+if TYPE_CHECKING:
+    from collwise.platforms.check import CheckReport, check_file
+    from collwise.platforms.description import (
+        Buffers,
+        Calibration,
+        HeterogeneousPlatform,
+        NodeType,
+        Platform,
+        Ports,
+        Source,
+        Wire,
+    )
+    from collwise.platforms.hosts import HostPlatform, ReorderedPlatform, parse_radical
+    from collwise.platforms.interconnects import interconnect
+    from collwise.platforms.loader import load, load_description
+    from collwise.platforms.names import interconnect_names, known
+    from collwise.platforms.new import Node, new_platform, with_overheads
+    from collwise.platforms.placement import PlacedPlatform, placed
+    from collwise.platforms.topology import Dragonfly, FatTree, Topology, Torus
+    from collwise.platforms.writer import write_description
+    from collwise.platforms.xml import platform_xml
+    from collwise.platforms.xml_file import XmlPlatform
 
 __all__ = [
     "Buffers",
@@ -42,7 +53,7 @@ __all__ = [
     "XmlPlatform",
     "check_file",
     "interconnect",
-    "interconnects",
+    "interconnect_names",
     "known",
     "load",
     "load_description",
@@ -53,3 +64,30 @@ __all__ = [
     "with_overheads",
     "write_description",
 ]
+
+__getattr__ = names_of(
+    __name__,
+    {
+        "check": ("CheckReport", "check_file"),
+        "description": (
+            "Buffers",
+            "Calibration",
+            "HeterogeneousPlatform",
+            "NodeType",
+            "Platform",
+            "Ports",
+            "Source",
+            "Wire",
+        ),
+        "hosts": ("HostPlatform", "ReorderedPlatform", "parse_radical"),
+        "interconnects": ("interconnect",),
+        "loader": ("load", "load_description"),
+        "names": ("interconnect_names", "known"),
+        "new": ("Node", "new_platform", "with_overheads"),
+        "placement": ("PlacedPlatform", "placed"),
+        "topology": ("Dragonfly", "FatTree", "Topology", "Torus"),
+        "writer": ("write_description",),
+        "xml": ("platform_xml",),
+        "xml_file": ("XmlPlatform",),
+    },
+)

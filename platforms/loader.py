@@ -8,16 +8,11 @@ from collwise.common.errors import UsageError, unknown_name
 from collwise.platforms.check import read_text, read_xml
 from collwise.platforms.description import HeterogeneousPlatform, Platform
 from collwise.platforms.hosts import HostPlatform
+from collwise.platforms.names import FOLDER, known
 from collwise.platforms.reader import Problem, read_description
 from collwise.platforms.xml_file import XmlPlatform, config_options
 
-_FOLDER = Path(__file__).parent
 _SEE_ALL = "see 'collwise platforms list'"
-
-
-def known() -> list[str]:
-    """Names of the platforms that are part of collwise."""
-    return sorted(path.stem for path in _FOLDER.glob("*.toml"))
 
 
 def load(name_or_path: str | Path) -> HostPlatform:
@@ -50,7 +45,7 @@ def _find(name_or_path: str | Path) -> Path:
         return path
     if name_or_path not in known():
         raise unknown_name("platform", name_or_path, known(), _SEE_ALL)
-    return _FOLDER / f"{name_or_path}.toml"
+    return FOLDER / f"{name_or_path}.toml"
 
 
 def _from_xml(path: Path) -> XmlPlatform:

@@ -13,9 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import combinations
+from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 
 @dataclass(frozen=True)
@@ -273,6 +275,8 @@ class Routes:
 @lru_cache(maxsize=8)
 def routes_among(topology: Topology, nodes: int, node_rate: float, switches: tuple[int, ...]) -> Routes:
     """The routes among these switches of a topology with so many nodes."""
+    import numpy as np  # which descriptions do without
+
     cables = topology.cables(nodes, node_rate)
     latency = [cable.latency_seconds for cable in cables]
     first, links, seconds = [0], [], []

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from collwise.common.errors import UsageError
-from collwise.common.project import results_folder
 from collwise.simulator.timing import Case, Configuration, Timing
 
 _LAYOUT_VERSION = 3
@@ -291,8 +290,3 @@ def _timing_from(row: Sequence[Any]) -> Timing:
 def _made_before(time: str | None) -> tuple[str, tuple[str, ...]]:
     """The condition on rows of one configuration, made before a time if one is given, and the time."""
     return ("configuration = ?", ()) if time is None else ("configuration = ? and made_at < ?", (time,))
-
-
-def default_store_path() -> Path:
-    """timings.sqlite in the folder of results. Raises UsageError as `find_project` does."""
-    return results_folder() / "timings.sqlite"

@@ -9,15 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-import numpy as np
 import numpy.typing as npt
 
 from collwise.common.errors import unknown_name
 from collwise.platforms.hosts import Places
-from collwise.simulator.schedule.library import NetworkTables, Played, Schedule
-from collwise.simulator.schedule.pipelines import Sizes
 from collwise.simulator.timing import Case, Timing
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from collwise.simulator.schedule.library import NetworkTables, Played
+    from collwise.simulator.schedule.pipelines import Sizes
 
 EXPERIMENT = "tasks"
 """The experiment in which a collective runs and each leader notes when it is done with each task."""
@@ -53,6 +57,10 @@ def time_tasks(case: Case, tables_of: Callable[[Sizes], NetworkTables], places: 
 
     Raises UsageError if it cannot be recorded, and the errors of `Schedule.play`.
     """
+    import numpy as np
+
+    from collwise.simulator.schedule.library import Schedule
+
     Schedule(case, places)  # names an experiment that is not one
     _, first, end, steps = [*case.experiment.split(":"), "", "", ""][:4]
     begin, last = int(first or 0), task_count(case)
@@ -71,12 +79,16 @@ def task_count(case: Case) -> int:
 
 
 def _play(case: Case, tables_of: Callable[[Sizes], NetworkTables], places: Places) -> Played:
+    from collwise.simulator.schedule.library import Schedule
+
     schedule = Schedule(case, places)
     return schedule.play(tables_of(schedule.sizes))
 
 
 def _leaders(node_of: npt.NDArray[np.int64], root: int) -> list[int]:
     """The leader of each node, in the order of nodes' first ranks: the process at the root's place, or the last one."""
+    import numpy as np
+
     nodes = dict.fromkeys(node_of.tolist())
     members = [np.flatnonzero(node_of == node) for node in nodes]
     place = next(int(np.flatnonzero(one == root)[0]) for one in members if root in one)

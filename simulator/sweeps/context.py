@@ -1,4 +1,7 @@
-"""The simulation context: the store, the engine, the number of simultaneous simulations, and the progress."""
+"""The simulation context: the store, the engine, the number of simultaneous simulations, and the progress.
+
+Runners load when they are made, so that naming an engine does not wait for them.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from collwise.common.errors import UsageError, note
-from collwise.platforms import HostPlatform
-from collwise.simulator.schedule.library_calls import LibraryDecisions
-from collwise.simulator.store import Store
-from collwise.simulator.sweeps.experiment_runner import simulated_experiments
-from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
 from collwise.simulator.sweeps.runner import (
     LocalThreads,
     Pool,
@@ -22,14 +21,18 @@ from collwise.simulator.sweeps.runner import (
     run_cases,
     successful_timings,
 )
-from collwise.simulator.sweeps.schedule_runner import ScheduleRunner
-from collwise.simulator.sweeps.smpi_runner import SmpiRunner
 from collwise.simulator.timing import Case, is_mock_up
 
-CollectiveRunners = Callable[[HostPlatform, int, "SimulationContext"], Runner]
+if TYPE_CHECKING:
+    from collwise.platforms import HostPlatform
+    from collwise.simulator.schedule.library_calls import LibraryDecisions
+    from collwise.simulator.store import Store
+    from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
+
+CollectiveRunners = Callable[["HostPlatform", int, "SimulationContext"], Runner]
 """Makes the runner of collectives for a platform, the largest process count and a context."""
 
-ExperimentRunners = Callable[[HostPlatform, int, int, bool, "SimulationContext"], Runner]
+ExperimentRunners = Callable[["HostPlatform", int, int, bool, "SimulationContext"], Runner]
 """Makes the runner of experiments for a platform, the number of processes, how many of them are on each node, whether
 experiments on disjoint processes run side by side, and a context."""
 
@@ -49,12 +52,18 @@ class Engine:
 
 def _smpi(collectives: str, experiments: str, own: Mapping[str, str] = MappingProxyType({}), rules: str = "") -> Engine:
     """SMPI with the programs of these names, own algorithms by collective, and rules of libcollwise."""
-    return Engine(
-        "smpi",
-        lambda platform, procs, context: SmpiRunner(
-            platform, procs, context.simgrid, context.pool, collectives, own, rules
-        ),
-        lambda platform, procs, per_node, in_parallel, context: simulated_experiments(
+
+    def runner(platform: HostPlatform, procs: int, context: SimulationContext) -> Runner:
+        from collwise.simulator.sweeps.smpi_runner import SmpiRunner
+
+        return SmpiRunner(platform, procs, context.simgrid, context.pool, collectives, own, rules)
+
+    def experiment_runner(
+        platform: HostPlatform, procs: int, per_node: int, in_parallel: bool, context: SimulationContext
+    ) -> Runner:
+        from collwise.simulator.sweeps.experiment_runner import simulated_experiments
+
+        return simulated_experiments(
             platform,
             procs,
             processes_per_node=per_node,
@@ -62,8 +71,9 @@ def _smpi(collectives: str, experiments: str, own: Mapping[str, str] = MappingPr
             jobs=context.jobs,
             in_parallel=in_parallel,
             program=experiments,
-        ),
-    )
+        )
+
+    return Engine("smpi", runner, experiment_runner)
 
 
 SMPI = _smpi("benchmark", "experiments")
@@ -87,11 +97,15 @@ SMPI_SELECTED = frozenset(
     ]
 )
 """The collectives that the selectors choose for; of the others SMPI has one algorithm."""
-SCHEDULE = Engine(
-    "schedule",
-    lambda platform, procs, context: ScheduleRunner(platform, context.pool, context.library),
-    has_library=False,
-)
+
+
+def _schedule_runner(platform: HostPlatform, procs: int, context: SimulationContext) -> Runner:
+    from collwise.simulator.sweeps.schedule_runner import ScheduleRunner
+
+    return ScheduleRunner(platform, context.pool, context.library)
+
+
+SCHEDULE = Engine("schedule", _schedule_runner, has_library=False)
 ENGINES: Mapping[str, Engine] = {engine.name: engine for engine in (SMPI, SCHEDULE)}
 """The engines, by the names that --engine takes."""
 
@@ -160,6 +174,8 @@ class SimulationContext:
         )
 
     def _simulate(self, platform: HostPlatform, cases: Sequence[Case], label: str) -> RunResult:
+        from collwise.simulator.sweeps.schedule_runner import ScheduleRunner
+
         procs = max((case.procs for case in cases), default=1)
         runner = self.engine.collectives(platform, procs, self)
         known = None
@@ -184,6 +200,8 @@ class SimulationContext:
 
         Raises UsageError when the engine is missing or has no experiments, or the nodes do not suffice.
         """
+        from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
+
         count = len(platform.hosts) if procs is None else procs
         return ExperimentLaboratory(
             {how: self._experiments(platform, count, processes_per_node, how) for how in (True, False)},

@@ -60,6 +60,10 @@ class Precision:
         return _words(values)
 
 
+PRECISION_OF_FITS = Precision(3, 10, 0.95, 0.05)
+"""The usual precision of the many experiments that models by algorithm are fitted to."""
+
+
 USUAL_PRECISION = Precision(5, 50, 0.95, 0.05)
 """The default precision of measured collectives."""
 

@@ -10,11 +10,13 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from collwise.common.errors import CollwiseError
-from collwise.simulator.store import Store
 from collwise.simulator.timing import Case, Configuration, Timing
+
+if TYPE_CHECKING:
+    from collwise.simulator.store import Store
 
 Keep = Callable[[Timing], None]
 """Receives a timing as soon as it exists; may be called from several threads."""

@@ -36,8 +36,9 @@ Importing this package costs nothing: what a function needs is loaded when it is
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from collwise.common.lazy import names_of
 
 if TYPE_CHECKING:
     from collwise.accuracy import AccuracyResult, accuracy
@@ -90,29 +91,23 @@ __all__ = [
     "whatif_sweep",
 ]
 
-_MODULES = {
-    "accuracy": ("AccuracyResult", "accuracy"),
-    "applications": ("application",),
-    "arguments": ("platform", "session"),
-    "common.errors": ("CollwiseError", "UsageError"),
-    "decisions": ("Decisions", "export", "select"),
-    "guideline_checks": ("LibraryGuidelines", "check_decisions", "guidelines"),
-    "hierarchy": ("model_tasks", "time_tasks", "tune_hierarchy"),
-    "predictions": ("FittedModel", "fit", "predict"),
-    "profiles": ("ProfileResult", "achieved", "profile"),
-    "questions": ("SweepResult", "WhatIfResult", "live_map", "whatif", "whatif_application", "whatif_sweep"),
-    "stored": ("configurations", "prune", "results"),
-    "timings": ("measure", "measure_adaptively", "simulate"),
-}
-_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module 'collwise' has no attribute '{name}'")
-    found = getattr(import_module(f"collwise.{_MODULE_OF[name]}"), name)
-    globals()[name] = found
-    return found
+__getattr__ = names_of(
+    __name__,
+    {
+        "accuracy": ("AccuracyResult", "accuracy"),
+        "applications": ("application",),
+        "arguments": ("platform", "session"),
+        "common.errors": ("CollwiseError", "UsageError"),
+        "decisions": ("Decisions", "export", "select"),
+        "guideline_checks": ("LibraryGuidelines", "check_decisions", "guidelines"),
+        "hierarchy": ("model_tasks", "time_tasks", "tune_hierarchy"),
+        "predictions": ("FittedModel", "fit", "predict"),
+        "profiles": ("ProfileResult", "achieved", "profile"),
+        "questions": ("SweepResult", "WhatIfResult", "live_map", "whatif", "whatif_application", "whatif_sweep"),
+        "stored": ("configurations", "prune", "results"),
+        "timings": ("measure", "measure_adaptively", "simulate"),
+    },
+)
 
 
 def __dir__() -> list[str]:

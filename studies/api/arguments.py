@@ -7,14 +7,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from collwise.algorithms.catalogue import GUIDELINES, Catalogue
 from collwise.common.errors import UsageError
+from collwise.common.project import default_store_path
 from collwise.common.units import parse_counts, parse_size, parse_sizes
-from collwise.platforms import HostPlatform, load
 
 if TYPE_CHECKING:
+    from collwise.platforms import HostPlatform
     from collwise.simulator.sweeps.context import SimulationContext
     from collwise.simulator.sweeps.runner import Pool, Progress
 
@@ -22,7 +23,7 @@ Numbers = str | int | Iterable[int | str]
 """Sizes or process counts: '8KiB:4MiB:x2', 8192, [8192, '64KiB']."""
 Names = str | Iterable[str]
 """Names: 'chain', 'chain,binary', ['chain', 'binary']."""
-PlatformLike = HostPlatform | str | Path
+PlatformLike: TypeAlias = "HostPlatform | str | Path"
 """A platform, the name of a known one, or a .toml or .xml file."""
 
 
@@ -39,6 +40,8 @@ def platform(name: PlatformLike) -> HostPlatform:
     >>> collwise.platform("gros").max_procs(1)
     124
     """
+    from collwise.platforms import HostPlatform, load
+
     return name if isinstance(name, HostPlatform) else load(name)
 
 
@@ -104,8 +107,6 @@ def _pool(executor: str | Any, jobs: int | None) -> AbstractContextManager[Pool 
 
 def store_path(given: str | Path | None = None) -> Path:
     """The store that is named, that of COLLWISE_STORE, that of the project, or the one in the working directory."""
-    from collwise.simulator.store import default_store_path
-
     return Path(given or os.environ.get("COLLWISE_STORE") or default_store_path())
 
 

@@ -34,10 +34,9 @@ from collwise.validation.selection.consumers import (
     segments_for,
 )
 from collwise.validation.selection.decision_table import DecisionTable, decisions_document, decisions_from
-from collwise.validation.selection.decisions import TIE_LIMIT, select_by_model, select_by_times, simulate_and_select
-from collwise.validation.selection.defaults import SEGMENTS, TOLERANCE_PERCENT, sizes_of
+from collwise.validation.selection.decisions import select_by_model, select_by_times, simulate_and_select
+from collwise.validation.selection.defaults import AGREEMENT, SEGMENTS, TIE_LIMIT, TOLERANCE_PERCENT, sizes_of
 from collwise.validation.selection.measured import (
-    AGREEMENT,
     Measurement,
     fill_gaps,
     gap_cases,

@@ -12,17 +12,7 @@ from collwise.arguments import Names, Numbers, PlatformLike
 from collwise.common.errors import UsageError, unknown_name
 from collwise.common.files import write_text
 from collwise.simulator.sweeps.context import SMPI_SELECTORS, SimulationContext
-from collwise.studies.reports.guidelines import comparison_records, summary_lines
-from collwise.validation.exports.pgmpi import profile_text
-from collwise.validation.guidelines.checks import KINDS
-from collwise.validation.guidelines.criteria import RankTest, Share
-from collwise.validation.guidelines.guideline import COLLECTIVES
-from collwise.validation.guidelines.library import Library, MeasuredLibrary, RecordedLibrary, SimulatedLibrary
-from collwise.validation.guidelines.own_algorithms import OwnChecked, check_tables
-from collwise.validation.guidelines.repair import profiles
-from collwise.validation.guidelines.workflow import GuidelinesResult, Plan, run
 from collwise.validation.library_defaults.baselines import BASELINES
-from collwise.validation.selection.decision_table import DecisionTable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,6 +20,11 @@ if TYPE_CHECKING:
 
     from collwise.simulator.execution.targets import ExecutionTarget
     from collwise.simulator.sweeps.method import Method
+    from collwise.validation.guidelines.criteria import RankTest, Share
+    from collwise.validation.guidelines.library import Library
+    from collwise.validation.guidelines.own_algorithms import OwnChecked
+    from collwise.validation.guidelines.workflow import GuidelinesResult
+    from collwise.validation.selection.decision_table import DecisionTable
 
 SIZES_TEXT = "8:128KiB:x4"
 """The message sizes that are checked by default."""
@@ -47,10 +42,14 @@ class LibraryGuidelines:
         """A row per comparison, before and after repair; `violated` says which are violations."""
         import pandas as pd  # the help needs no DataFrames
 
+        from collwise.studies.reports.guidelines import comparison_records
+
         return pd.DataFrame(comparison_records(self.result))
 
     def summary(self) -> list[str]:
         """Sentences: violations before and after, the largest gain, and what was left out."""
+        from collwise.studies.reports.guidelines import summary_lines
+
         return list(summary_lines(self.result))
 
     def figure(self, procs: int | None = None) -> Figure:
@@ -61,6 +60,9 @@ class LibraryGuidelines:
 
     def write(self, folder: Path | str) -> list[Path]:
         """Writes the table for libcollwise (NAME.rules) and PGMPITuneLib's profiles; none where nothing is violated."""
+        from collwise.validation.exports.pgmpi import profile_text
+        from collwise.validation.guidelines.repair import profiles
+
         found = self.result
         stem = found.library.name
         texts: dict[str, str] = {}
@@ -92,6 +94,8 @@ class Rule:
 
     def criterion(self, exact: bool) -> RankTest | Share:
         """The criterion for exact or measured times. Raises UsageError for values that make no sense."""
+        from collwise.validation.guidelines.criteria import RankTest, Share
+
         name = self.name or ("share" if exact else "rank")
         if name not in RULES:
             raise unknown_name("rule", name, RULES)
@@ -149,6 +153,9 @@ def guidelines(
     >>> checked.frame().guideline.unique().tolist()
     ['GL20', 'monotony', 'split-robustness']
     """
+    from collwise.validation.guidelines.checks import KINDS
+    from collwise.validation.guidelines.workflow import Plan, run
+
     names = checked_collectives(collective)
     message_bytes = arguments.sizes(sizes)
     with arguments.opened(context) as simulations:
@@ -167,6 +174,7 @@ def _library(
 ) -> Library:
     from collwise.simulator.execution.local_machine import LocalMachine
     from collwise.simulator.sweeps.method import Method, Precision
+    from collwise.validation.guidelines.library import MeasuredLibrary, RecordedLibrary, SimulatedLibrary
 
     if platform is not None:
         where, name = arguments.platform(platform), str(library)
@@ -207,6 +215,9 @@ def check_decisions(
     >>> sorted(one.guideline for one in found.checked.comparisons)
     ['GL5', 'GL6', 'GL7']
     """
+    from collwise.validation.guidelines.guideline import COLLECTIVES
+    from collwise.validation.guidelines.own_algorithms import check_tables
+
     where = arguments.platform(platform)
     tables = {table.collective: table for table in decisions}
     names = [name for name in checked_collectives(collectives) if name in tables]
@@ -239,6 +250,8 @@ def _sizes(table: DecisionTable) -> tuple[int, ...]:
 
 def checked_collectives(given: Names) -> tuple[str, ...]:
     """Names of collectives with guidelines; 'all' stands for every one. Raises UsageError for another one."""
+    from collwise.validation.guidelines.guideline import COLLECTIVES
+
     names = COLLECTIVES if given == "all" else arguments.collectives(given)
     for name in names:
         if name not in COLLECTIVES:

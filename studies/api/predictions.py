@@ -121,8 +121,9 @@ def fit(
     """
     from collwise.models.fitting.procedures import CLOSE, QUICK, most_useful_procs, request
     from collwise.simulator.execution.targets import ExecutionTarget
-    from collwise.validation.fitting.implementation_aware import MEASURED_PRECISION, fit_measured
+    from collwise.simulator.sweeps.method import PRECISION_OF_FITS
     from collwise.validation.fitting.implementation_aware import fit as run_fit
+    from collwise.validation.fitting.implementation_aware import fit_measured
     from collwise.validation.fitting.models_by_name import measured_parameters, simulated_parameters
 
     known = (IMPLEMENTATION_AWARE, CRITICAL_PATH, *FAMILIES)
@@ -130,7 +131,7 @@ def fit(
         raise unknown_name("model", model, known)
     where = platform if isinstance(platform, ExecutionTarget) else arguments.platform(platform)
     counts = None if procs is None else arguments.counts(procs)
-    precision = precision or MEASURED_PRECISION
+    precision = precision or PRECISION_OF_FITS
     if model == IMPLEMENTATION_AWARE:
         plan = _fit_plan(where, counts, segments, collectives, chains or 0, ppn)
         with arguments.opened(context) as simulations:

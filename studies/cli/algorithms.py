@@ -8,7 +8,6 @@ from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import COLLECTIVE, argument, command, option
 from collwise.studies.cli.output import print_json, print_table
-from collwise.validation.selection.consumers import OPENMPI_VERSIONS
 
 
 @command("algorithms --collective bcast")
@@ -56,6 +55,8 @@ def parameters_text(algorithm: Algorithm) -> str:
 
 def ids_text(algorithm: Algorithm) -> str:
     """'1' if all versions of Open MPI have one id, else '4.1: 3, 5.0: 3'."""
+    from collwise.validation.selection.consumers import OPENMPI_VERSIONS
+
     ids = algorithm.openmpi
     if set(ids) == set(OPENMPI_VERSIONS) and len(set(ids.values())) == 1:
         return str(next(iter(ids.values())))

@@ -12,17 +12,15 @@ import click
 from collwise.common.errors import UsageError
 from collwise.common.files import write_text
 from collwise.common.units import format_size, parse_size
-from collwise.platforms import HostPlatform, Platform, load_description, write_description
+from collwise.platforms import load_description
 from collwise.studies.cli import declare, options
 from collwise.studies.cli.declare import FOLDER, NEW_FILE, PATH, PLATFORM, command, flag, option
 from collwise.studies.cli.output import print_json, print_table
 from collwise.studies.cli.target_options import TARGET, TARGET_OPTIONS, TargetOptions, target_from
-from collwise.validation.testbed.bed import running
-from collwise.validation.testbed.platform import simulated_platform
 
 if TYPE_CHECKING:
+    from collwise.platforms import HostPlatform, Platform
     from collwise.validation.calibration.calibration import CalibrationResult
-
 
 _DESCRIPTION = declare.Parsed("platform", load_description)
 _OF_PUBLISHED = ("published", "platform", "procs", "ppn", "output", "as_json", "as_csv")
@@ -72,6 +70,8 @@ def calibrate(
     With --published, for clusters that one cannot measure, it fits three numbers to the figures that a paper gives, and
     says how well each is met. It then writes a description only with -o.
     """
+    from collwise.platforms import write_description
+
     if published:
         others = [str(one.name) for one in click.get_current_context().command.params if one.name not in _OF_PUBLISHED]
         declare.refuse_options(others, "measured messages, not for --published")
@@ -128,6 +128,7 @@ def calibrate(
 def _calibrate_published(
     platform: Platform, procs: int | None, ppn: int | None, output: Path | None, as_json: bool
 ) -> None:
+    from collwise.platforms import write_description
     from collwise.validation.calibration.published import PAPER_GATHER_PROCS
     from collwise.validation.calibration.published import calibrate as run_calibration
 
@@ -147,6 +148,10 @@ def _calibrate_published(
 
 
 def _nominal(where: TargetOptions, nominal: HostPlatform | None, name: str | None) -> Platform:
+    from collwise.platforms import Platform
+    from collwise.validation.testbed.bed import running
+    from collwise.validation.testbed.platform import simulated_platform
+
     chosen = nominal
     if chosen is None:
         if where.testbed is None:

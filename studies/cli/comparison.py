@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,7 +16,6 @@ from collwise.common.files import read_text, writable_folder, write_text
 from collwise.common.project import results_folder
 from collwise.common.units import counted, format_size
 from collwise.models.registry import BY_PARTS, CRITICAL_PATH, DEFAULT_MODEL, MODEL_NAMES, ModelKind, check_formulas
-from collwise.platforms import HostPlatform
 from collwise.studies.cli import declare, options
 from collwise.studies.cli.declare import (
     COLLECTIVES,
@@ -34,21 +33,17 @@ from collwise.studies.cli.declare import (
 )
 from collwise.studies.cli.output import check_failed, own_command, print_json, print_table
 from collwise.studies.cli.sources import Asked, compare_sources, parse_sources
-from collwise.studies.reports.comparison_table import summary_line, table_columns, table_row
 from collwise.validation.exports.formats import FORMATS
 from collwise.validation.exports.mpich import VERSIONS as MPICH_VERSIONS
-from collwise.validation.exports.pgmpi import parse_profile
-from collwise.validation.fitting.models_by_name import model_of
-from collwise.validation.guidelines.repair import rules_of
 from collwise.validation.library_defaults.baselines import Baseline
 from collwise.validation.selection.cases import CaseGrid
-from collwise.validation.selection.comparison import Comparison, ComparisonResult, Pick
-from collwise.validation.selection.comparison import compare as run_comparison
-from collwise.validation.selection.consumers import ALL_CONSUMERS, COLLWISE, OPENMPI, OPENMPI_VERSIONS
-from collwise.validation.selection.decision_table import DecisionTable, decisions_document
-from collwise.validation.selection.decisions import TIE_LIMIT
-from collwise.validation.selection.defaults import SEGMENTS_TEXT, TOLERANCE_PERCENT, sizes_of
-from collwise.validation.selection.measured import AGREEMENT, loss_of
+from collwise.validation.selection.consumers import ALL_CONSUMERS, OPENMPI, OPENMPI_VERSIONS
+from collwise.validation.selection.defaults import AGREEMENT, SEGMENTS_TEXT, TIE_LIMIT, TOLERANCE_PERCENT, sizes_of
+
+if TYPE_CHECKING:
+    from collwise.platforms import HostPlatform
+    from collwise.validation.selection.comparison import Comparison, ComparisonResult, Pick
+    from collwise.validation.selection.decision_table import DecisionTable
 
 TIMES = declare.NamedChoice("source of times", ("predicted", "simulated"))
 ALL_TIMES = declare.NamedChoice("source of times", ("predicted", "simulated", "measured"))
@@ -101,6 +96,10 @@ def compare(
     With --sources measured,simulated the choices by these times stand side by side, each with its slowdown by measured
     times (without any, by the second source's).
     """
+    from collwise.studies.reports.comparison_table import summary_line, table_columns, table_row
+    from collwise.validation.fitting.models_by_name import model_of
+    from collwise.validation.selection.comparison import compare as run_comparison
+
     if sources is not None:
         declare.refuse_options(("figures", "baseline"), "comparisons of a model and Open MPI with simulated times")
         cut = segments if declare.was_given("segments") else ()
@@ -256,6 +255,8 @@ def select(
     algorithm that needs a power of two or an even number of processes holds only for the P where it was decided; from
     P + 1 on the best one that always runs follows it.
     """
+    from collwise.validation.selection.decision_table import decisions_document
+
     if by == "predicted" and parameters is None:
         raise click.UsageError("--by predicted needs --parameters FILE (make one: collwise fit)")
     if by == "simulated" and platform is None:
@@ -303,6 +304,8 @@ def _decision_rows(tables: Sequence[DecisionTable]) -> list[dict[str, object]]:
 
 
 def _print_decisions(decisions: DecisionTable, tolerance: float) -> None:
+    from collwise.validation.selection.measured import loss_of
+
     rows: list[tuple[object, ...]] = []
     for p, row in decisions.rules.items():
         for (start, choice), end in zip(row, [*(start for start, _ in row[1:]), None], strict=True):
@@ -352,6 +355,8 @@ def export(
     if any(file.suffix == ".prf" for file in decisions):
         _export_profiles(decisions, format_name, output)
         return
+    from collwise.validation.selection.consumers import COLLWISE
+
     if check and format_name not in (OPENMPI, "mpich"):
         raise click.UsageError("--check is for --format openmpi and mpich")
     tables = collwise.Decisions.load(*decisions)
@@ -377,6 +382,10 @@ def export(
 
 def _export_profiles(files: Sequence[Path], format_name: str, output: Path) -> None:
     """Writes the table of profiles of PGMPITuneLib. Raises UsageError for other files beside them."""
+    from collwise.validation.exports.pgmpi import parse_profile
+    from collwise.validation.guidelines.repair import rules_of
+    from collwise.validation.selection.consumers import COLLWISE
+
     other = next((file for file in files if file.suffix != ".prf"), None)
     if other is not None:
         raise UsageError(f"{other}: not a profile of PGMPITuneLib as the others are; valid beside them: .prf")

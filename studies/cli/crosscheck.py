@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
 
 from collwise.common.errors import CollwiseError
 from collwise.common.units import format_size
-from collwise.platforms import HostPlatform
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import COLLECTIVE, COUNTS, PLATFORM, SIZES, NamedChoice, command, option
 from collwise.studies.cli.output import print_json, print_table
-from collwise.validation.correctness import crosscheck as judge
-from collwise.validation.correctness.crosscheck_openmpi import OpenmpiRow, compare_with_openmpi, misnamed_algorithms
-from collwise.validation.correctness.crosscheck_smpi import SmpiRow, compare_with_smpi
+
+if TYPE_CHECKING:
+    from collwise.platforms import HostPlatform
+    from collwise.validation.correctness.crosscheck_openmpi import OpenmpiRow
+    from collwise.validation.correctness.crosscheck_smpi import SmpiRow
 
 SMPI_COLUMNS = (
     *("collective", "algorithm", "in SMPI", "P", "bytes"),
@@ -49,6 +49,12 @@ def crosscheck(
     turn and compares every byte of the results, and the messages and bytes from each process to each other. The exit
     code is 1 if something differs for no known reason.
     """
+    from rich.console import Console
+
+    from collwise.validation.correctness import crosscheck as judge
+    from collwise.validation.correctness.crosscheck_openmpi import compare_with_openmpi, misnamed_algorithms
+    from collwise.validation.correctness.crosscheck_smpi import compare_with_smpi
+
     complete = not (collective or procs or sizes)
     found: list[str] = []
     records: list[dict[str, Any]] = []

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-import numpy as np
 
 from collwise import arguments
 from collwise.common.errors import UsageError, note
 from collwise.common.units import format_size
 from collwise.models.registry import DEFAULT_MODEL, MODEL_NAMES, check_formulas
-from collwise.platforms import HostPlatform
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import COUNTS, FOLDER, NAMES, SIZES, command, named_choices, option
 from collwise.studies.cli.output import check_failed, print_json, print_table
-from collwise.validation.fitting.models_by_name import model_of, models_on
 from collwise.validation.library_defaults.baselines import Baseline
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.defaults import sizes_of
-from collwise.validation.selection.maps import DecisionMaps, ModelMap, decision_maps
+
+if TYPE_CHECKING:
+    from collwise.platforms import HostPlatform
+    from collwise.validation.selection.maps import DecisionMaps, ModelMap
 
 
 @command("decision-map --platform gros --collective bcast --procs 3:16:+1 --figures figures")
@@ -53,6 +53,9 @@ def decision_map(
     at a segment size. Slowdowns compare simulated times of the picks with those of the best methods, as in figures 6
     and 7 of Pješivac-Grbović et al. 2007.
     """
+    from collwise.validation.fitting.models_by_name import model_of, models_on
+    from collwise.validation.selection.maps import decision_maps
+
     ppn = ppn or platform.default_processes_per_node
     names = arguments.algorithms(collective, algorithms)
     asked = _asked(models, parameters)
@@ -114,6 +117,8 @@ def _draw(made: DecisionMaps, platform: HostPlatform, folder: Path) -> None:
 
 
 def _print(made: DecisionMaps, platform: HostPlatform) -> None:
+    import numpy as np
+
     rows = []
     for name, drawn in made.maps.items():
         if np.isnan(drawn.slowdown).all():
@@ -144,6 +149,8 @@ def _document(made: DecisionMaps) -> tuple[list[dict[str, Any]], dict[str, Any]]
 
     A pick is -1 where there is none.
     """
+    import numpy as np
+
     least = np.min(np.where(np.isnan(made.seconds), np.inf, made.seconds), axis=0)
     maps = {**made.models, **made.library}
     rows = [
@@ -168,6 +175,8 @@ def _document(made: DecisionMaps) -> tuple[list[dict[str, Any]], dict[str, Any]]
 
 
 def _summary(made: DecisionMaps, name: str, found: ModelMap) -> dict[str, Any] | None:
+    import numpy as np
+
     if np.isnan(found.slowdown).all():
         return None
     return {**vars(made.summary(name)), "worst_pick": vars(made.summary(name).worst_pick)}

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from inspect import signature
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 from click.core import ParameterSource
@@ -24,9 +24,11 @@ from collwise.common.files import new_file, writable_file, writable_folder
 from collwise.common.folders import is_clone
 from collwise.common.project import find_project
 from collwise.common.units import parse_size
-from collwise.platforms import HostPlatform, known, load
-from collwise.simulator.execution.packages import missing_packages, require_packages
+from collwise.platforms.names import known
 from collwise.studies.cli.commands import COMMANDS, WORDS, example, required_groups
+
+if TYPE_CHECKING:
+    from collwise.platforms import HostPlatform
 
 # The key in click's context under which --force is kept.
 _FORCE = "collwise.force"
@@ -145,6 +147,8 @@ def _require_packages(root: click.Context) -> None:
 
     Those that only build the C programs may be missing where that is done.
     """
+    from collwise.simulator.execution.packages import missing_packages, require_packages
+
     if root.invoked_subcommand in COMMANDS and not is_clone():
         groups = required_groups(root.invoked_subcommand, root.meta[WORDS])
         if missing_packages(group for group in groups if group != "build"):
@@ -325,7 +329,7 @@ ALGORITHM = Parsed("text", str, _algorithms, listed=False)
 ALGORITHMS = Parsed("names", arguments.names, _algorithms)
 COLLECTIVE = Parsed("text", str, _collectives, listed=False)
 COLLECTIVES = Parsed("collectives", arguments.collectives, lambda context: ("all", *_collectives(context)))
-PLATFORM = _Platform("platform", load, lambda _: known(), listed=False)
+PLATFORM = _Platform("platform", arguments.platform, lambda _: known(), listed=False)
 
 
 class Unknown(str):
@@ -336,7 +340,7 @@ class Unknown(str):
 
 def _platform_or_name(text: str) -> HostPlatform | Unknown:
     try:
-        return load(text)
+        return arguments.platform(text)
     except UsageError as problem:
         if Path(text).exists():
             raise

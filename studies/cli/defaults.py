@@ -13,7 +13,6 @@ from collwise.studies.cli import options
 from collwise.studies.cli.declare import COUNTS, SIZES, command, flag, option
 from collwise.studies.cli.output import print_json, print_table
 from collwise.validation.library_defaults.baselines import Baseline
-from collwise.validation.library_defaults.installed import check
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.defaults import sizes_of
 
@@ -76,6 +75,8 @@ def _described(collective: str, choice: Choice | None) -> str:
 
 
 def _check(baseline: Baseline, points: Sequence[tuple[str, int, int]]) -> None:
+    from collwise.validation.library_defaults.installed import check
+
     found = check(baseline, points)
     wrong = [one for one in found if not one.agrees]
     for one in wrong:

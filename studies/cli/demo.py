@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
 
 from collwise.common.errors import CollwiseError
 from collwise.common.project import results_folder
 from collwise.common.units import format_seconds, format_size
-from collwise.platforms import load
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import FOLDER, command, option
-from collwise.studies.cli.output import own_command, print_table, stdout_console
+from collwise.studies.cli.output import own_command, print_table
 from collwise.studies.cli.rules_check import check_all
-from collwise.studies.reports.comparison_table import summary_line, table_columns, table_row
-from collwise.studies.reports.engine_table import agreement_line, engine_columns, engine_rows, library_line
 from collwise.validation.library_defaults.baselines import Baseline
-from collwise.validation.selection.comparison import ComparisonResult
 from collwise.validation.selection.defaults import PAPER_SIZES
-from collwise.validation.selection.tuning import Tuning, decided, tune, tune_by_engine
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from collwise.validation.selection.comparison import ComparisonResult
+    from collwise.validation.selection.tuning import Tuning
 
 # The process counts of the paper's figure 5, and those of its tables 2 and 3, which are shown.
 CLUSTERS = {"grisou": (50, 80, 90), "gros": (80, 100, 124)}
@@ -46,7 +45,12 @@ def demo(
     compares their choice and that of an untuned library with the best. The schedule engine chooses for allreduce and
     alltoall. Its times of all four are compared with SMPI's. A report, figures and rules files are written.
     """
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    from collwise.studies.cli.tables import stdout_console
     from collwise.studies.reports.report import rules_path, sections_of, write_report, write_rules
+    from collwise.validation.selection.tuning import decided
 
     console = stdout_console()
     first, second = CLUSTERS
@@ -78,6 +82,9 @@ def demo(
 
 def _tuned(name: str, context: SimulationContext, baseline: Baseline, console: Console) -> Tuning:
     """The choices by models and engine on a platform, which are printed as well."""
+    from collwise.platforms import load
+    from collwise.validation.selection.tuning import tune, tune_by_engine
+
     tuning = tune(load(name), BY_MODEL, CLUSTERS[name], context, baseline, sizes=PAPER_SIZES)
     tuning = tune_by_engine(tuning, BY_ENGINE, SHOWN[name], context)
     _show(console, tuning, SHOWN[name])
@@ -86,6 +93,9 @@ def _tuned(name: str, context: SimulationContext, baseline: Baseline, console: C
 
 def _show(console: Console, tuning: Tuning, procs: int) -> None:
     """Prints the tables for one process count, and the slowdowns of the picks over all process counts."""
+    from collwise.studies.reports.comparison_table import summary_line, table_columns, table_row
+    from collwise.studies.reports.engine_table import agreement_line, engine_columns, engine_rows, library_line
+
     for collective, result in tuning.comparisons.items():
         rows = [table_row(row) for row in result.rows if row.procs == procs]
         maker = result.sweep.configuration.maker

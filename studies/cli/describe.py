@@ -4,25 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from collwise.common.errors import UsageError
 from collwise.common.files import write_text
-from collwise.platforms import interconnects, write_description
-from collwise.platforms.discovery import (
-    LIVE,
-    MISSING,
-    Described,
-    Facts,
-    described,
-    machine_facts,
-    merged,
-    next_steps,
-    shown,
-    slurm_facts,
-)
+from collwise.platforms.discovery import LIVE
 from collwise.platforms.hosts import MOST_HOSTS
 from collwise.platforms.schema import TOPOLOGY as TOPOLOGIES
 from collwise.studies.cli import declare, options
@@ -30,11 +18,16 @@ from collwise.studies.cli.declare import NEW_FILE, PATH, argument, command, flag
 from collwise.studies.cli.output import print_json, print_table
 from collwise.studies.cli.platform_options import GIVEN_NODE, INTERCONNECT, LATENCY, LINK_RATE, TOPOLOGY, new_name
 
+if TYPE_CHECKING:
+    from collwise.platforms.discovery import Described, Facts
+
 
 def _known(
     machine: bool, hardware: Path | None, sys: Path | None, slurm: str | None, partition: str | None, ask: bool
 ) -> Facts:
     """The facts of the sources that were named; without any, those of this machine, unless questions are asked."""
+    from collwise.platforms.discovery import machine_facts, merged, slurm_facts
+
     if partition is not None and slurm is None:
         raise UsageError("--partition is for --slurm")
     if machine and (hardware is not None or sys is not None):
@@ -79,6 +72,9 @@ def describe(
     A node tells its CPUs, cores and network (hwloc, /sys), Slurm the nodes and switches. Options count more than what
     is read. The command says which figures are read, estimated and missing, and what to measure next.
     """
+    from collwise.platforms import write_description
+    from collwise.platforms.discovery import described
+
     new_name(name)
     path = output or declare.checked_new_file(Path(f"{name}.toml"))
     known = _known(**sources)
@@ -99,6 +95,8 @@ def describe(
 
 
 def _print(made: Described, path: Path) -> None:
+    from collwise.platforms.discovery import MISSING, next_steps, shown
+
     rows = [(fact.what, shown(fact.value), fact.how, fact.where) for fact in made.facts if fact.how != MISSING]
     print_table(f"{path}: what it rests on", ["figure", "value", "how", "where from"], rows, left=4, wrap=True, keys=1)
     click.echo("Missing:")
@@ -112,6 +110,8 @@ def _print(made: Described, path: Path) -> None:
 
 def _ask(known: Facts, node: dict[str, Any], topology: dict[str, Any], figures: dict[str, Any]) -> None:
     """Asks for what no option gave; what differs from the known facts is added to what was given."""
+    from collwise.platforms.names import interconnect_names
+
     number = click.IntRange(1)
 
     def ask(given: dict[str, Any], key: str, what: str, question: str, kind: click.ParamType, usual: Any) -> Any:
@@ -127,8 +127,8 @@ def _ask(known: Facts, node: dict[str, Any], topology: dict[str, Any], figures: 
     cpus = ask(node, "cpus", "CPUs", "CPUs (sockets) of a node", number, 2)
     cores = ask(node, "cores", "cores", "Cores of a node, of all its CPUs", number, cpus)
     ask(node, "processes", "processes per node", "Processes that you run on a node", number, cores)
-    names = declare.NamedChoice("interconnect", interconnects())
-    ask(figures, "interconnect_name", "interconnect", f"Interconnect: {', '.join(interconnects())}", names, None)
+    names = declare.NamedChoice("interconnect", interconnect_names())
+    ask(figures, "interconnect_name", "interconnect", f"Interconnect: {', '.join(interconnect_names())}", names, None)
     kinds = declare.NamedChoice("topology", [kind for kind in TOPOLOGIES if kind in ("one-switch", "fat-tree")])
     if topology.get("topology") not in (None, "one-switch", "fat-tree"):
         return

@@ -5,35 +5,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import click
 
 from collwise.common.errors import CollwiseError, UsageError, note
 from collwise.models.registry import MODEL_NAMES, MODELS, ModelKind
-from collwise.platforms import HostPlatform, load
-from collwise.platforms.truth import point_to_point
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import COLLECTIVES, COUNTS, NAMES, PLATFORM, SIZES, command, named_choices, option
 from collwise.studies.cli.output import check_failed, print_json, print_table
-from collwise.studies.reports.model_scores import RECOVERED_COLUMNS, SCORE_COLUMNS, recovered_cells, remarks, score_rows
-from collwise.validation.fitting.models_by_name import models_on, simulated_parameters
-from collwise.validation.fitting.recovery import LMO_TOLERANCE, PLATFORMS, TOLERANCE, Recovered, objection, requests
-from collwise.validation.fitting.recovery import recover as run_recovery
 from collwise.validation.library_defaults.baselines import Baseline
 from collwise.validation.selection.cases import CaseGrid
-from collwise.validation.selection.defaults import sizes_of
-from collwise.validation.selection.evaluation import COLLECTIVES as MODELLED
-from collwise.validation.selection.evaluation import PAPERS_SEGMENTS, usual_grid
-from collwise.validation.selection.evaluation import evaluate as run_evaluation
+from collwise.validation.selection.defaults import EVALUATED, EVALUATED_SEGMENTS, sizes_of
+
+if TYPE_CHECKING:
+    from collwise.platforms import HostPlatform
+    from collwise.validation.fitting.recovery import Recovered
 
 # Those of an evaluation's grid, the common one of the fit first.
-_SEGMENTS = tuple(sorted(PAPERS_SEGMENTS, reverse=True))
+_SEGMENTS = tuple(sorted(EVALUATED_SEGMENTS, reverse=True))
 
 
 @command("evaluate --platforms boba,grisou")
 def evaluate(
     platforms: Sequence[str] = option("Names by commas: boba,frodo,grisou,gros.", NAMES, required=True),
-    collectives: Sequence[str] | None = option(f"Default: {','.join(MODELLED)}.", COLLECTIVES, names="--collective"),
+    collectives: Sequence[str] | None = option(f"Default: {','.join(EVALUATED)}.", COLLECTIVES, names="--collective"),
     models: Sequence[str] | None = option(
         "Models, names by commas. Default: all that suit the platform.", named_choices("model", MODEL_NAMES)
     ),
@@ -51,6 +47,11 @@ def evaluate(
     algorithms (unsegmented, and with segments of 1 KiB and 8 KiB) that any of the models covers. Of the untuned library
     there are slowdowns only. All sixteen collectives can be evaluated.
     """
+    from collwise.platforms import load
+    from collwise.studies.reports.model_scores import SCORE_COLUMNS, remarks, score_rows
+    from collwise.validation.fitting.models_by_name import models_on
+    from collwise.validation.selection.evaluation import evaluate as run_evaluation
+
     if not platforms:
         raise UsageError("--platforms: names by commas, for example boba,frodo")
     plans = {load(name): _planned(load(name), collectives, models, procs, sizes) for name in platforms}
@@ -80,13 +81,15 @@ def _planned(
     sizes: Sequence[int] | None,
 ) -> tuple[list[str], list[CaseGrid]]:
     """The models and grids of a platform. Raises UsageError for what nothing covers and for too many processes."""
+    from collwise.validation.selection.evaluation import usual_grid
+
     chosen = [ModelKind.parse(name) for name in models or ()] or [
         kind for kind in MODELS.values() if not kind.printed and (platform.heterogeneous or not kind.heterogeneous)
     ]
     for count in procs or ():
         platform.hosts_for(count, 1)
-    covered = [name for name in collectives or MODELLED if any(kind.covers(name) for kind in chosen)]
-    for name in collectives or MODELLED:
+    covered = [name for name in collectives or EVALUATED if any(kind.covers(name) for kind in chosen)]
+    for name in collectives or EVALUATED:
         if name not in covered:
             why = f"none of the models {', '.join(map(str, chosen))} has a formula for {name}"
             if collectives:
@@ -111,6 +114,13 @@ def recover(
     A procedure is left out if the platform is not as its paper assumes. The exit code is 1 if a parameter is off by
     more than 2 % (LMO: 5 %).
     """
+    from collwise.platforms import load
+    from collwise.platforms.truth import point_to_point
+    from collwise.studies.reports.model_scores import RECOVERED_COLUMNS, recovered_cells
+    from collwise.validation.fitting.models_by_name import simulated_parameters
+    from collwise.validation.fitting.recovery import LMO_TOLERANCE, PLATFORMS, TOLERANCE, objection, requests
+    from collwise.validation.fitting.recovery import recover as run_recovery
+
     rows: list[Recovered] = []
     left_out: list[str] = []
     with simulation.context() as context:

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,14 +15,15 @@ from collwise.common import experiments as kinds
 from collwise.common.errors import UsageError
 from collwise.common.experiments import Experiment
 from collwise.common.units import format_seconds, format_size
-from collwise.platforms import HostPlatform
-from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
 from collwise.simulator.sweeps.method import Precision
 from collwise.studies.cli import declare, options
 from collwise.studies.cli.declare import PLATFORM, SIZE, SIZES, FiniteRange, command, option
 from collwise.studies.cli.options import PRECISION
 from collwise.studies.cli.output import print_json, print_table
 from collwise.studies.cli.target_options import TARGET, TARGET_OPTIONS, TargetOptions, target_from
+
+if TYPE_CHECKING:
+    from collwise.platforms import HostPlatform
 
 _PROCESSES_HELP = "write ranks by commas, sets by semicolons (0,1;0,2), all-pairs or all-triplets"
 
@@ -63,6 +65,8 @@ def experiment(
     The kinds are roundtrips, overheads, saturation, PRTT(n, d, m), exchanges, one to two, local reduction, reading the
     clock, and scatter, gather, chain broadcast and barrier.
     """
+    from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
+
     if (platform is None) == (not where.named):
         raise UsageError(f"name either --platform, to simulate, or a target to measure on: {TARGET_OPTIONS}")
     with simulation.context() as context:

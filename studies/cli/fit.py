@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-import numpy as np
 
 import collwise
 from collwise.common.errors import UsageError
 from collwise.common.files import writable_file
 from collwise.common.project import results_folder
 from collwise.common.units import format_seconds, format_size
-from collwise.models.critical_path import PathParameters
-from collwise.models.fitting.procedures import PROCEDURES
-from collwise.models.parameter_file import FAMILIES, FittedParameters
-from collwise.models.registry import CRITICAL_PATH, IMPLEMENTATION_AWARE
-from collwise.platforms import HostPlatform
+from collwise.models.registry import CRITICAL_PATH, IMPLEMENTATION_AWARE, PROCEDURE_NAMES
 from collwise.simulator.execution.local_machine import LOCAL_PROCS
+from collwise.simulator.sweeps.method import PRECISION_OF_FITS
 from collwise.studies.cli import declare, options
 from collwise.studies.cli.declare import (
     COLLECTIVES,
@@ -35,9 +31,11 @@ from collwise.studies.cli.declare import (
 from collwise.studies.cli.options import PRECISION
 from collwise.studies.cli.output import print_json, print_table
 from collwise.studies.cli.target_options import TARGET, TARGET_OPTIONS, TargetOptions, target_from
-from collwise.validation.fitting.implementation_aware import MEASURED_PRECISION, default_procs, measured_procs
 
-_PROCEDURES = "; ".join(f"{family}: {', '.join(names)}" for family, names in PROCEDURES.items())
+if TYPE_CHECKING:
+    from collwise.platforms import HostPlatform
+
+_PROCEDURES = "; ".join(f"{family}: {', '.join(names)}" for family, names in PROCEDURE_NAMES.items())
 
 
 _SIMULATED = ("engine", "simgrid", "jobs")
@@ -53,7 +51,7 @@ def fit(
     platform: HostPlatform | None = option("A known platform (see 'collwise platforms list') or a file.", PLATFORM),
     where: TargetOptions = TARGET,
     model: str = option(
-        "The family to fit.", NamedChoice("model", [*_FITTED_BY_ALGORITHM, *FAMILIES]), IMPLEMENTATION_AWARE
+        "The family to fit.", NamedChoice("model", [*_FITTED_BY_ALGORITHM, *PROCEDURE_NAMES]), IMPLEMENTATION_AWARE
     ),
     how: dict[str, Any] = group(
         dict,
@@ -68,7 +66,7 @@ def fit(
             default=None,
             names="--heterogeneous/--homogeneous",
         ),
-        precision=options.precision(MEASURED_PRECISION),
+        precision=options.precision(PRECISION_OF_FITS),
         thorough=flag("Measure as many sizes and messages as in simulation."),
         segments=options.segments(
             None,
@@ -95,6 +93,13 @@ def fit(
     section IV); critical_path has the same for all collectives, with schedules for formulas. The others are
     point-to-point models, from experiments between two or three processes. The command writes a TOML file.
     """
+    import numpy as np
+
+    from collwise.models.critical_path import PathParameters
+    from collwise.models.parameter_file import FittedParameters
+    from collwise.platforms import HostPlatform
+    from collwise.validation.fitting.implementation_aware import default_procs, measured_procs
+
     if (platform is None) == (not where.named):
         raise UsageError(f"name either --platform, to simulate, or an execution target to measure on: {TARGET_OPTIONS}")
     if platform is not None:
@@ -102,7 +107,7 @@ def fit(
     else:
         declare.refuse_options(_SIMULATED, "--platform")
     if model in _FITTED_BY_ALGORITHM:
-        declare.refuse_options(_POINT_TO_POINT, f"--model {', '.join(FAMILIES)}")
+        declare.refuse_options(_POINT_TO_POINT, f"--model {', '.join(PROCEDURE_NAMES)}")
     else:
         both = ", ".join(_FITTED_BY_ALGORITHM)
         declare.refuse_options(_OF_EACH_ALGORITHM, f"--model {both}")

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 import collwise
 from collwise.common.errors import UsageError, note
 from collwise.common.files import write_text
-from collwise.platforms import HostPlatform
-from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import COLLECTIVES, COUNTS, NEW_FILE, PATH, PLATFORM, SIZES, command, option
 from collwise.studies.cli.output import check_failed, print_json, print_table, sweep_progress
 from collwise.studies.cli.target_options import TARGET, TargetOptions, target_from
-from collwise.studies.reports.gain import COLUMNS, cells, check_lines, gains_markdown, records, summary_lines
-from collwise.validation.measurement.gain import measure_gain
 from collwise.validation.selection.cases import builtin_cases
+
+if TYPE_CHECKING:
+    from collwise.platforms import HostPlatform
 
 _COLLECTIVES = "bcast,gather,scatter,reduce,allreduce,allgather,alltoall"
 _SIZES = "1KiB:256KiB:x4"
@@ -50,6 +50,10 @@ def gain(
     collectives; the three ways are launched in turn. The report of libcollwise proves that the chosen algorithms ran,
     and the messages of Open MPI prove that it follows the rules.
     """
+    from collwise.simulator.store import Store
+    from collwise.studies.reports.gain import COLUMNS, cells, check_lines, gains_markdown, records, summary_lines
+    from collwise.validation.measurement.gain import measure_gain
+
     if where.library not in (None, "openmpi"):
         raise UsageError(f"--library {where.library}: rules files are Open MPI's; valid: openmpi")
     if (decisions is None) == (platform is None):

@@ -4,22 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 import collwise
 from collwise.common.errors import CollwiseError, UsageError, note
 from collwise.common.files import write_text
-from collwise.guideline_checks import (
-    RULES,
-    SIZES_TEXT,
-    LibraryGuidelines,
-    Measuring,
-    Rule,
-    checked_collectives,
-)
-from collwise.platforms import HostPlatform
+from collwise.guideline_checks import RULES, SIZES_TEXT, checked_collectives
 from collwise.simulator.sweeps.context import SCHEDULE, SMPI_SELECTORS
 from collwise.simulator.sweeps.method import Method, Precision
 from collwise.studies.cli import options
@@ -40,12 +32,13 @@ from collwise.studies.cli.declare import (
 )
 from collwise.studies.cli.output import csv_text, print_json, print_table
 from collwise.studies.cli.target_options import TARGET, TargetOptions, target_from
-from collwise.studies.reports import guidelines as report
-from collwise.validation.guidelines.checks import PATTERN
 from collwise.validation.guidelines.criteria import CORRECTIONS
 from collwise.validation.guidelines.guideline import COLLECTIVES
 from collwise.validation.library_defaults.baselines import BASELINES
-from collwise.validation.selection.decision_table import decisions_from
+
+if TYPE_CHECKING:
+    from collwise.guideline_checks import LibraryGuidelines, Rule
+    from collwise.platforms import HostPlatform
 
 _RECORDED = tuple(name for name in BASELINES if name != "openmpi-3.1")
 """The baselines whose decisions are known for every collective."""
@@ -53,6 +46,8 @@ _MEASURED = ("launches", "repetitions", "nrep", "alpha", "correction")
 
 
 def _rule(rule: str | None, share: float | None, alpha: float, correction: str) -> Rule:
+    from collwise.guideline_checks import Rule
+
     return Rule(rule, None if share is None else share / 100, alpha, correction)
 
 
@@ -133,6 +128,8 @@ def guidelines(
     one runs on this machine, hosts, a batch job's nodes or a test bed. With --table, the choices of our own algorithms
     are checked, and combinations that are faster are listed.
     """
+    from collwise.guideline_checks import Measuring
+
     by_engine = simulation.engine == SCHEDULE.name
     _check_options(where, platform, selectors, baselines, table, by_engine)
     if table is not None:
@@ -200,6 +197,10 @@ def _simulated(
 
 def _check_table(table: Path, platform: HostPlatform, tolerance: float, asked: dict[str, Any], as_json: bool) -> None:
     """Checks the choices of a file and shows what is broken; `asked` are other arguments of `check_decisions`."""
+    from collwise.studies.reports import guidelines as report
+    from collwise.validation.guidelines.checks import PATTERN
+    from collwise.validation.selection.decision_table import decisions_from
+
     found = collwise.check_decisions(decisions_from(table), platform, tolerance=tolerance, **asked)
     if as_json:
         document = report.own_document(found)
@@ -243,10 +244,14 @@ def _write(found: Sequence[LibraryGuidelines], output: Path | None, figures: Pat
 
 
 def _comparisons(found: Sequence[LibraryGuidelines]) -> list[dict[str, Any]]:
+    from collwise.studies.reports import guidelines as report
+
     return [record for one in found for record in report.comparison_records(one.result)]
 
 
 def _show(found: Sequence[LibraryGuidelines], as_json: bool) -> None:
+    from collwise.studies.reports import guidelines as report
+
     if as_json:
         print_json(_comparisons(found), {"libraries": [report.document(one.result) for one in found]})
         return
@@ -257,6 +262,8 @@ def _show(found: Sequence[LibraryGuidelines], as_json: bool) -> None:
 
 
 def _print(one: LibraryGuidelines) -> None:
+    from collwise.studies.reports import guidelines as report
+
     result = one.result
     title = f"{result.library.title}, {result.library.place}: violations ({result.plan.criterion.description})"
     rows = report.violation_rows(result)

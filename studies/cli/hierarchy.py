@@ -13,7 +13,6 @@ import click
 from collwise.common.errors import UsageError
 from collwise.common.files import write_text
 from collwise.common.units import format_seconds, format_size
-from collwise.platforms import HostPlatform
 from collwise.simulator.sweeps.method import Method
 from collwise.studies.cli import declare, options
 from collwise.studies.cli.commands import CommandGroup, example
@@ -23,6 +22,7 @@ from collwise.studies.cli.target_options import TARGET_WITHOUT_PPN, TargetOption
 
 if TYPE_CHECKING:
     from collwise.hierarchy import MachineOptions
+    from collwise.platforms import HostPlatform
     from collwise.validation.hierarchy.overlap import TaskStudy
     from collwise.validation.hierarchy.searches import Found
     from collwise.validation.hierarchy.space import Input

@@ -10,12 +10,10 @@ from typing import Any
 import click
 
 from collwise.common.errors import CollwiseError, note
-from collwise.simulator.store import Store
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import PATH, argument, command, option
 from collwise.studies.cli.output import print_json, print_table
-from collwise.validation.measurement.imports import FORMATS, import_file
-from collwise.validation.measurement.imports.reading import MissingFacts
+from collwise.validation.measurement.imports import FORMATS
 
 
 @command(
@@ -34,6 +32,10 @@ def import_times(
     as_json: bool = options.JSON,
 ) -> None:
     """See the command's help above: it names the formats."""
+    from collwise.simulator.store import Store
+    from collwise.validation.measurement.imports import import_file
+    from collwise.validation.measurement.imports.reading import MissingFacts
+
     facts = MissingFacts(platform, procs or 0, ppn)
     records: list[dict[str, Any]] = []
     with Store(store) as opened:

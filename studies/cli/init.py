@@ -12,7 +12,7 @@ from collwise import arguments
 from collwise.common.errors import UsageError
 from collwise.common.files import write_text
 from collwise.common.project import HOME, Project, is_file
-from collwise.platforms import known, load
+from collwise.platforms import known
 from collwise.studies.cli.declare import PATH, Parsed, argument, command, option
 
 _TEXT = """\
@@ -21,6 +21,8 @@ _TEXT = """\
 
 
 def _checked_platform(text: str) -> str:
+    from collwise.platforms import load
+
     load(text)
     return text
 

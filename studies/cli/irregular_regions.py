@@ -6,25 +6,23 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from collwise.common.errors import UsageError
 from collwise.common.files import write_text
-from collwise.models.parameter_file import thresholds_text
-from collwise.simulator.execution.targets import ExecutionTarget
-from collwise.simulator.store import Store
 from collwise.studies.cli import declare, options, target_options
 from collwise.studies.cli.declare import COUNTS, FOLDER, NEW_FILE, SIZE, SIZES, command, option
 from collwise.studies.cli.output import print_json, print_table
 from collwise.studies.cli.target_options import TARGET, TargetOptions, target_from
 from collwise.studies.cli.testbed import RATE
-from collwise.studies.reports import irregular_regions as shown
-from collwise.validation.measurement.irregular_regions import Regions, RegionsPlan, find_regions, verdict
-from collwise.validation.measurement.irregular_regions_testbed import TCP_VARIANTS, regions_on_bed
-from collwise.validation.testbed.shape import Shape
-from collwise.validation.testbed.target import TestBed
-from collwise.validation.testbed.tcp_counters import tcp_counts
+from collwise.validation.measurement.irregular_regions_testbed import TCP_VARIANTS
+
+if TYPE_CHECKING:
+    from collwise.simulator.execution.targets import ExecutionTarget
+    from collwise.simulator.store import Store
+    from collwise.validation.measurement.irregular_regions import Regions, RegionsPlan
 
 _BED = "regions"
 
@@ -59,6 +57,11 @@ def irregular_regions(
     process per node, for every number of nodes, switch buffer and TCP variant, or on the target that the options name,
     as it is. Everything is measured anew each time, since escalations occur by chance.
     """
+    from collwise.models.parameter_file import thresholds_text
+    from collwise.simulator.store import Store
+    from collwise.studies.reports import irregular_regions as shown
+    from collwise.validation.measurement.irregular_regions import RegionsPlan, verdict
+
     target_options.refuse_target_details(where)
     if where.named:
         of = f"beds that irregular-regions makes itself, without {target_options.TARGET_OPTIONS}"
@@ -106,6 +109,12 @@ def _find(
     rate: float,
     store: Store,
 ) -> Iterator[Regions]:
+    from collwise.validation.measurement.irregular_regions import find_regions
+    from collwise.validation.measurement.irregular_regions_testbed import regions_on_bed
+    from collwise.validation.testbed.shape import Shape
+    from collwise.validation.testbed.target import TestBed
+    from collwise.validation.testbed.tcp_counters import tcp_counts
+
     run = f"regions {datetime.now(UTC).isoformat(timespec='seconds')}"
     for plan in plans:
         if target is not None:

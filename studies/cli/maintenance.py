@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import importlib.util
 import json
 import os
@@ -129,7 +128,9 @@ def studio(
 
 def _missing_from_studio() -> list[str]:
     """The requirements of the 'studio' extra whose packages are not installed."""
-    required = [one.partition(";") for one in importlib.metadata.requires("collwise") or ()]
+    from importlib.metadata import requires
+
+    required = [one.partition(";") for one in requires("collwise") or ()]
     wanted = [requirement.strip() for requirement, _, condition in required if re.search(r"\bstudio\b", condition)]
     return [one for one in wanted if importlib.util.find_spec(re.split(r"[^\w]", one)[0]) is None]
 

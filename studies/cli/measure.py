@@ -13,9 +13,7 @@ import click
 from collwise.common.errors import note
 from collwise.common.files import write_text
 from collwise.common.units import counted, format_seconds, format_size, parse_duration
-from collwise.simulator.store import Store
 from collwise.simulator.sweeps.method import Method, combine
-from collwise.simulator.sweeps.mpi_runner import measure_launches, samples_csv
 from collwise.simulator.timing import Timing
 from collwise.studies.cli import declare, options, target_options
 from collwise.studies.cli.declare import (
@@ -77,6 +75,8 @@ def measure(
     Without a target, times are those of this machine's shared memory and cores, not of a cluster's network.
     docs/measuring.md says which method to use when, docs/adaptive.md how --budget saves time.
     """
+    from collwise.simulator.store import Store
+    from collwise.simulator.sweeps.mpi_runner import measure_launches, samples_csv
     from collwise.timings import cases_to_measure, choices
 
     if adaptive["budget"] is not None:

@@ -11,9 +11,8 @@ import click
 
 from collwise import arguments
 from collwise.common.errors import UsageError
+from collwise.common.project import default_store_path
 from collwise.models.registry import MODEL_NAMES
-from collwise.platforms import HostPlatform, placed
-from collwise.simulator.store import default_store_path
 from collwise.simulator.sweeps.context import ENGINES, SimulationContext
 from collwise.simulator.sweeps.method import SYNCHRONISATIONS, TIMINGS, Method, Precision
 from collwise.simulator.sweeps.places import BATCH_SYSTEMS, DASK, LOCAL, parse_place
@@ -25,6 +24,7 @@ from collwise.validation.library_defaults.baselines import baseline as find_base
 
 if TYPE_CHECKING:
     from collwise.models.lmo import Thresholds
+    from collwise.platforms import HostPlatform
 
 
 def _keep_csv(context: click.Context, _: click.Parameter, given: bool) -> bool:
@@ -52,6 +52,8 @@ _PLACEMENT = option(
 
 
 def _placed(platform: HostPlatform | declare.Unknown | None, placement: str) -> HostPlatform | declare.Unknown | None:
+    from collwise.platforms import placed
+
     if isinstance(platform, declare.Unknown):
         if placement != "block":
             raise platform.problem

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from collwise.common.errors import UsageError
-from collwise.platforms import Node, interconnects, known
+from collwise.platforms.names import interconnect_names
 from collwise.platforms.schema import TOPOLOGY as TOPOLOGIES
 from collwise.studies.cli import declare
 from collwise.studies.cli.declare import group, option
+
+if TYPE_CHECKING:
+    from collwise.platforms import Node
 
 
 def _dimensions(text: str) -> tuple[int, ...]:
@@ -79,7 +82,13 @@ def _given(**options: Any) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-NODE = group(lambda **options: Node(**_given(**options)), **_NODE)
+def _node(**options: Any) -> Node:
+    from collwise.platforms import Node
+
+    return Node(**_given(**options))
+
+
+NODE = group(_node, **_NODE)
 """The contents of a node, with the defaults of descriptions."""
 GIVEN_NODE = group(_given, **_NODE)
 """The values that were given for a node."""
@@ -87,7 +96,7 @@ TOPOLOGY = group(_given, **_TOPOLOGY)
 """The values that were given for the topology: keys of a description, with the kind as `topology`."""
 INTERCONNECT = option(
     "Link, latencies, overheads and protocol of a kind of network.",
-    declare.NamedChoice("interconnect", interconnects()),
+    declare.NamedChoice("interconnect", interconnect_names()),
 )
 LINK_RATE = option("The rate of a node's link in Gbit/s.", GBITS, names="--gbits")
 LATENCY = option(
@@ -99,6 +108,8 @@ LATENCY = option(
 
 def new_name(name: str) -> str:
     """A name that a new description can have. Raises UsageError for one that is taken or malformed."""
+    from collwise.platforms import known
+
     if name in known():
         raise UsageError(f"'{name}' is a platform that is described here already; choose another name")
     if not re.fullmatch(r"[a-z][a-z0-9-]*", name):

@@ -5,34 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.files import write_text
 from collwise.common.units import counted
-from collwise.platforms import (
-    HeterogeneousPlatform,
-    HostPlatform,
-    Node,
-    PlacedPlatform,
-    Platform,
-    check_file,
-    interconnects,
-    known,
-    load,
-    new_platform,
-    with_overheads,
-    write_description,
-)
 from collwise.platforms.hosts import MOST_HOSTS
+from collwise.platforms.names import interconnect_names
 from collwise.studies.cli import declare, options
 from collwise.studies.cli.commands import CommandGroup, example
 from collwise.studies.cli.declare import NEW_FILE, PATH, PLATFORM, argument, command, option
 from collwise.studies.cli.describe import describe
 from collwise.studies.cli.output import print_json, print_table
 from collwise.studies.cli.platform_options import INTERCONNECT, LATENCY, LINK_RATE, NODE, TOPOLOGY, new_name
+
+if TYPE_CHECKING:
+    from collwise.platforms import HostPlatform, Node, Platform
 
 
 @click.group(cls=CommandGroup, epilog=example("platforms list"))
@@ -45,6 +35,8 @@ def list_platforms(
     as_json: bool = options.JSON,
 ) -> None:
     """Lists the known platforms."""
+    from collwise.platforms import known, load
+
     described = [load(name) for name in known()]
     if as_json:
         print_json([_facts(platform) for platform in described])
@@ -62,12 +54,14 @@ def show(
     platform: HostPlatform = argument(PLATFORM),
     overheads: str | None = option(
         "Add the overheads of an interconnect to a description without any.",
-        declare.NamedChoice("interconnect", interconnects()),
+        declare.NamedChoice("interconnect", interconnect_names()),
         metavar="INTERCONNECT",
     ),
     as_json: bool = options.JSON,
 ) -> None:
     """Shows a platform's description with its sources; PLATFORM is a name or a file."""
+    from collwise.platforms import HeterogeneousPlatform, Platform, with_overheads, write_description
+
     if overheads is not None:
         if not isinstance(platform, Platform):
             raise UsageError("--overheads is for descriptions of equal nodes")
@@ -89,6 +83,8 @@ def check(
 
     The exit code is 0 if it is sound, else 1.
     """
+    from collwise.platforms import check_file, load
+
     report = check_file(file)
     problems = list(report.problems)
     engine_label = ""
@@ -122,6 +118,8 @@ def write(
 
 
 def _facts(platform: HostPlatform) -> dict[str, object]:
+    from collwise.platforms import HeterogeneousPlatform, Platform
+
     facts: dict[str, object] = {
         "name": platform.name,
         "title": platform.title,
@@ -148,6 +146,8 @@ def _facts(platform: HostPlatform) -> dict[str, object]:
 
 def _network(platform: HostPlatform) -> tuple[str, str]:
     """A node's link and the latency to another node, from the least to the most, with their units."""
+    from collwise.platforms import HeterogeneousPlatform, Platform
+
     if isinstance(platform, HeterogeneousPlatform):
         kinds = {kind.name: kind for kind in platform.node_types}
         speeds = [kind.link_bytes_per_second for kind in kinds.values()]
@@ -177,6 +177,8 @@ def _switches(platform: Platform) -> str:
 
 def _understood(platform: HostPlatform) -> str:
     """A description of the platform as it was read, so that a wrong unit shows."""
+    from collwise.platforms import HeterogeneousPlatform, Platform
+
     ends = f"{platform.hosts[0]} to {platform.hosts[-1]}"
     if isinstance(platform, HeterogeneousPlatform):
         link, way = _network(platform)
@@ -189,8 +191,9 @@ def _understood(platform: HostPlatform) -> str:
             f"{platform.cpus_per_node} CPUs per node{_switches(platform)}"
         )
     else:
-        known = "its own" if any(name.startswith("smpi/") for name in platform.smpi_options()) else "SimGrid's default"
-        return f"{ends}; platform XML with {known} SMPI calibration"
+        own = any(name.startswith("smpi/") for name in platform.smpi_options())
+        whose = "its own" if own else "SimGrid's default"
+        return f"{ends}; platform XML with {whose} SMPI calibration"
     return f"{ends}; {what}; calibration: {platform.calibration.note or 'none'}"
 
 
@@ -210,6 +213,8 @@ def new(
     Without --interconnect nothing is calibrated, and messages cost processors nothing. docs/platforms.md explains the
     topologies, and which figures of the interconnects are estimates.
     """
+    from collwise.platforms import new_platform, write_description
+
     new_name(name)
     made = new_platform(name, nodes, node, link_bytes_per_second, latency_seconds, interconnect, **topology)
     path = output or declare.checked_new_file(Path(f"{name}.toml"))
@@ -218,7 +223,7 @@ def new(
     if interconnect is not None:
         click.echo(f"interconnect {interconnect}: {made.calibration.note}")
     else:
-        names = ", ".join(interconnects())
+        names = ", ".join(interconnect_names())
         click.echo(f"no overheads: short messages will seem too cheap; --interconnect NAME has some ({names})")
 
 
@@ -231,6 +236,7 @@ def draw(
     output: Path | None = option("PNG or SVG. Default: NAME.png", NEW_FILE, names="-o --output"),
 ) -> None:
     """Draws a platform's network, and what is in its nodes."""
+    from collwise.platforms import Platform
     from collwise.studies.figures.platform import platform_figure
     from collwise.studies.figures.style import save
 
@@ -250,6 +256,7 @@ def _dry_run(platform: HostPlatform) -> tuple[str, str]:
     import tempfile
 
     from collwise.common.experiments import ROUNDTRIP, Experiment
+    from collwise.platforms import PlacedPlatform
     from collwise.simulator.store import Store
     from collwise.simulator.sweeps.context import SimulationContext
 

@@ -5,18 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-import numpy as np
 
 import collwise
 from collwise.common.errors import UsageError, note, warn
 from collwise.common.units import format_seconds, format_size
-from collwise.models.piecewise import Array
 from collwise.studies.cli import declare, options
 from collwise.studies.cli.declare import ALGORITHMS, COLLECTIVE, COUNTS, PATH, SIZES, command, flag, option
 from collwise.studies.cli.output import print_json, print_table
 from collwise.validation.selection.defaults import sizes_of
+
+if TYPE_CHECKING:
+    from collwise.models.piecewise import Array
 
 _MOST_ROWS = 60
 
@@ -46,6 +48,8 @@ def predict(
     as_json: bool = options.JSON,
 ) -> None:
     """Evaluates models over arrays of P and m at once, or the time of single messages."""
+    import numpy as np
+
     if pair is not None:
         declare.refuse_options(
             ("collective", "algorithms", "procs", "segments", "model"), "collectives, not for --pair"
@@ -56,8 +60,9 @@ def predict(
         raise UsageError("name one of --collective and --pair")
     if procs is None:
         raise UsageError("--procs is missing: process counts, for example 50,80,90")
+    evaluate = collwise.predict  # this loads pandas, which is no part of the time
     started = time.perf_counter()
-    times = collwise.predict(
+    times = evaluate(
         parameters,
         collective,
         procs,
@@ -91,6 +96,8 @@ def predict(
 
 
 def _predict_pair(path: Path, pair: tuple[int, int], sizes: Sequence[int], as_json: bool) -> None:
+    import numpy as np
+
     from collwise.models.loading import models_of
     from collwise.models.parameter_file import FittedParameters
     from collwise.validation.fitting.models_by_name import beyond_what_is_known

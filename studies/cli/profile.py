@@ -15,8 +15,7 @@ import collwise
 from collwise.common.errors import UsageError, note
 from collwise.common.files import write_text
 from collwise.common.units import format_seconds, format_size
-from collwise.platforms import HostPlatform
-from collwise.simulator.execution.interposed import LIBRARIES, LibraryOptions, run_interposed
+from collwise.simulator.execution.interposed import LIBRARIES
 from collwise.simulator.sweeps.context import SCHEDULE
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import (
@@ -35,6 +34,8 @@ from collwise.validation.selection.defaults import SEGMENTS_TEXT
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from collwise.platforms import HostPlatform
 
 _MOST_ROWS = 40
 
@@ -83,6 +84,8 @@ def profile(
     expected saving is the part of this time that the best algorithm would save. With --report FILE --after FILE,
     compares two runs instead: what a table has saved.
     """
+    from collwise.simulator.execution.interposed import LibraryOptions, run_interposed
+
     if (program is None) == (report is None):
         raise UsageError("give either a program to run, -- PROGRAM [ARGS], or --report FILE")
     if after is not None and report is None:

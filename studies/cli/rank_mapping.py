@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from collwise.common.errors import UsageError
 from collwise.common.files import write_text
 from collwise.common.units import format_seconds, format_size
-from collwise.platforms import HostPlatform
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import NEW_FILE, PATH, SIZES, NamedChoice, command, flag, option
 from collwise.studies.cli.output import print_json, print_table
-from collwise.validation.fitting.models_by_name import model_of
 from collwise.validation.selection import rank_mapping as mapped
 from collwise.validation.selection.defaults import SEGMENT_BYTES
+
+if TYPE_CHECKING:
+    from collwise.platforms import HostPlatform
 
 
 @command("rank-mapping --platform hcl16 --collective gather --procs 4 --sizes 64KiB")
@@ -51,6 +53,8 @@ def rank_mapping(
       MPICH:     mpiexec -f FILE -ppn 1 PROGRAM
       Slurm:     SLURM_HOSTFILE=FILE srun --distribution=arbitrary PROGRAM
     """
+    from collwise.validation.fitting.models_by_name import model_of
+
     mapped.check_choice(collective, model)
     if sizes[0] < 1:
         raise UsageError("--sizes: blocks of 0 bytes need no mapping; the least is 1 B")

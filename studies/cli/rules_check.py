@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from collwise.validation.openmpi.rules_check import check_rules
-from collwise.validation.selection.decision_table import DecisionTable
+if TYPE_CHECKING:
+    from collwise.validation.selection.decision_table import DecisionTable
 
 # Few enough processes for one machine; one short and one long message, or one where counting messages takes long.
 _PROCS = 8
@@ -39,6 +39,10 @@ def check_all(rules: Path, tables: Sequence[DecisionTable]) -> Iterator[tuple[st
     The calls start at once and run beside what the caller does before it takes the lines. Taking one raises UsageError
     or CollwiseError when Open MPI is missing or does not run.
     """
+    from concurrent.futures import ThreadPoolExecutor
+
+    from collwise.validation.openmpi.rules_check import check_rules
+
     names = [table.collective for table in tables]
     calls = [(rules, name, _PROCS, size) for name in names for size in _SIZES.get(name, _OTHER_SIZES)]
     pool = ThreadPoolExecutor(_CHECKS_AT_ONCE)

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 import click
 
 from collwise.common.errors import UsageError
-from collwise.platforms import HostPlatform
-from collwise.simulator.execution.interposed import LIBRARIES, LibraryOptions, run_interposed
+from collwise.simulator.execution.interposed import LIBRARIES
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import NEW_FILE, PATH, PLATFORM, NamedChoice, argument, command, flag, option
-from collwise.validation.selection.thresholds import with_bounds
 
 if TYPE_CHECKING:
     from collwise.models.lmo import Thresholds
+    from collwise.platforms import HostPlatform
 
 
 @command(
@@ -48,6 +47,9 @@ def run(
     The program is not modified; for smpi, it must have been built by smpicc. 'latency', 'asp', 'matmul' and 'training'
     are programs of ours. The exit code is the program's, or 1 if the program does not call the library.
     """
+    from collwise.simulator.execution.interposed import LibraryOptions, run_interposed
+    from collwise.validation.selection.thresholds import with_bounds
+
     if report and report_to is not None:
         raise UsageError("give either --report or --report-to FILE")
     destination = str(report_to.absolute()) if report_to is not None else "1" if report else ""

@@ -10,18 +10,16 @@ import click
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
 from collwise.common.units import format_seconds, format_size
-from collwise.platforms import HostPlatform
-from collwise.platforms.smpi import charges_overheads
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import ALGORITHM, NEW_FILE, SIZES, command, option
 from collwise.studies.cli.output import print_json, print_table
 from collwise.validation.selection.cases import case_of
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.defaults import SEGMENT_BYTES
-from collwise.validation.selection.thresholds import check_thresholds_matter, with_thresholds
 
 if TYPE_CHECKING:
     from collwise.models.lmo import Thresholds
+    from collwise.platforms import HostPlatform
     from collwise.simulator.schedule.library import Trace
     from collwise.validation.library_defaults.baselines import Baseline
 
@@ -51,10 +49,12 @@ def schedule(
     consists of the parts of the critical path: if a part is twice as slow, the whole takes longer by its seconds, as
     long as the path stays the same.
     """
+    from collwise.platforms.smpi import charges_overheads
     from collwise.simulator.schedule.critical_path import path_parts
     from collwise.simulator.schedule.library import Schedule
     from collwise.simulator.schedule.networks import network_tables
     from collwise.validation.library_defaults.baselines import library_decisions
+    from collwise.validation.selection.thresholds import check_thresholds_matter, with_thresholds
 
     if collective == "barrier":
         if size not in (None, (0,)):

@@ -12,7 +12,6 @@ from collwise import arguments
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.common.errors import CollwiseError
 from collwise.common.units import counted, format_seconds, format_size
-from collwise.platforms import HostPlatform
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import ALGORITHMS, COUNTS, SIZE, command, group, option
 from collwise.studies.cli.output import print_json, print_table
@@ -21,6 +20,7 @@ from collwise.validation.selection.defaults import SEGMENTS_TEXT, sizes_of
 if TYPE_CHECKING:
     import pandas as pd
 
+    from collwise.platforms import HostPlatform
     from collwise.validation.library_defaults.baselines import Baseline
 
 

@@ -6,24 +6,23 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-import numpy as np
 
 from collwise import arguments
 from collwise.common.errors import UsageError, note, unknown_name
 from collwise.common.units import format_size
-from collwise.models.piecewise import Array
-from collwise.platforms import HostPlatform
 from collwise.simulator.sweeps.context import ENGINES, SimulationContext
 from collwise.studies.cli import declare
 from collwise.studies.cli.output import print_json, print_table
-from collwise.validation.fitting.models_by_name import model_of
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.defaults import SEGMENTS
-from collwise.validation.selection.measured import measured_grid, measured_platform, measured_times, measurement_of
-from collwise.validation.selection.predictions import predicted_seconds, simulated_seconds
-from collwise.validation.selection.sources import SideBySide, SidePick, median_difference, side_by_side, slowdowns_of
+
+if TYPE_CHECKING:
+    from collwise.models.piecewise import Array
+    from collwise.platforms import HostPlatform
+    from collwise.validation.selection.sources import SideBySide, SidePick
 
 MEASURED, PREDICTED, SIMULATED = "measured", "predicted", "simulated"
 SOURCES = (MEASURED, SIMULATED, PREDICTED, *ENGINES)
@@ -64,6 +63,13 @@ def compare_sources(
     as_json: bool,
 ) -> None:
     """Prints the choices by both sources, judged by measured times if these are one of them, else by the second."""
+    import numpy as np
+
+    from collwise.validation.fitting.models_by_name import model_of
+    from collwise.validation.selection.measured import measured_grid, measured_platform, measured_times, measurement_of
+    from collwise.validation.selection.predictions import predicted_seconds, simulated_seconds
+    from collwise.validation.selection.sources import median_difference, side_by_side, slowdowns_of
+
     judge = MEASURED if MEASURED in sources else sources[1]
     name = str(platform) if isinstance(platform, declare.Unknown) else platform.name
     if MEASURED in sources:

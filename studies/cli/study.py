@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from collwise.common.project import results_folder
 from collwise.studies.cli import options
@@ -38,6 +36,9 @@ def study(
     Writes NAME.md with the narrative, tables and figures (PNG), NAME.json with the results, and the executed notebook
     NAME.ipynb.
     """
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
     from collwise.studies.papers.notebook import run
     from collwise.studies.papers.study import environment
 

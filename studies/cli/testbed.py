@@ -19,13 +19,8 @@ from collwise.studies.cli import options
 from collwise.studies.cli.commands import CommandGroup, example
 from collwise.studies.cli.declare import SIZE, FiniteRange, NamedChoice, Parsed, argument, command, flag, group, option
 from collwise.studies.cli.output import print_json, print_table
-from collwise.studies.reports.testbed_check import COLUMNS, check_rows, check_words
 from collwise.validation.testbed import bed as beds
-from collwise.validation.testbed import slurm as batch
-from collwise.validation.testbed.check import check as check_bed
-from collwise.validation.testbed.namespaces import processes
 from collwise.validation.testbed.shape import MOST_NODES, TRANSPORTS, Shape, format_rate, parse_rate
-from collwise.validation.testbed.target import TestBed
 
 RATE = Parsed("rate", parse_rate)
 _USUAL = Shape()
@@ -100,6 +95,9 @@ def status(
     as_json: bool = options.JSON,
 ) -> None:
     """Lists the test beds that are up."""
+    from collwise.studies.reports.testbed_check import COLUMNS, check_rows, check_words
+    from collwise.validation.testbed.check import check as check_bed
+
     up_now = [beds.running(name)] if name is not None else beds.all_running()
     checks = {bed.name: check_bed(bed) for bed in up_now} if check else {}
     if as_json:
@@ -145,6 +143,9 @@ def run(
     arguments: Sequence[str] = argument(click.UNPROCESSED, nargs=-1),
 ) -> None:
     """Runs an Open MPI program on a test bed, by srun if it has Slurm: collwise testbed run -- PROGRAM ARGUMENTS."""
+    from collwise.validation.testbed import slurm as batch
+    from collwise.validation.testbed.target import TestBed
+
     bed = beds.running(name)
     found = shutil.which(program)
     if found is None:
@@ -165,6 +166,8 @@ def login(
     words: Sequence[str] = argument(click.UNPROCESSED, nargs=-1),
 ) -> None:
     """Runs a command on the login node of a test bed with Slurm, such as sbatch; without a command, a shell."""
+    from collwise.validation.testbed import slurm as batch
+
     bed = _under_slurm(name)
     command = batch.on_login(bed, words or [os.environ.get("SHELL", "/bin/sh")])
     sys.stdout.flush()
@@ -201,11 +204,15 @@ def _under_slurm(name: str) -> beds.Bed:
 
 
 def _count(bed: beds.Bed) -> int:
+    from collwise.validation.testbed.namespaces import processes
+
     return len(processes(bed.namespaces))
 
 
 def _slurm_words(bed: beds.Bed) -> str:
     """'4 idle, no jobs' or '3 allocated, 1 down, 2 jobs'; '-' without Slurm."""
+    from collwise.validation.testbed import slurm as batch
+
     if not bed.slurm:
         return "-"
     try:
@@ -224,6 +231,8 @@ def _words(shape: Shape) -> str:
 
 
 def _described(bed: beds.Bed) -> dict[str, Any]:
+    from collwise.validation.testbed import slurm as batch
+
     facts = dict(bed.facts)
     described = {"name": bed.name, "shape": asdict(bed.shape), "facts": facts, "processes": _count(bed)}
     if bed.slurm:

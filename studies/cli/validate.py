@@ -12,7 +12,6 @@ import click
 from collwise.common.errors import CollwiseError, UsageError, note, unknown_name
 from collwise.common.project import results_folder
 from collwise.common.units import format_seconds
-from collwise.platforms import HostPlatform
 from collwise.simulator.execution.cluster import TRANSPORTS as OF_HOSTS
 from collwise.simulator.store import Store
 from collwise.studies.cli import declare, options
@@ -32,11 +31,13 @@ from collwise.studies.cli.output import check_failed, print_json, print_table
 from collwise.studies.cli.target_options import TARGET_BESIDE_TESTBEDS, TargetOptions, target_from
 from collwise.studies.cli.testbed import RATE
 from collwise.validation.testbed.shape import TRANSPORTS, format_rate
-from collwise.validation.three_way.plan import BITS_PER_SECOND, NODES, RATES, Scenario, usual_plan
+from collwise.validation.three_way.plan import BITS_PER_SECOND, NODES, RATES
 from collwise.validation.three_way.plan import COLLECTIVES as COMPARED
 
 if TYPE_CHECKING:
+    from collwise.platforms import HostPlatform
     from collwise.validation.three_way.pipeline import ThreeWayComparison
+    from collwise.validation.three_way.plan import Scenario
 
 
 @command("validate --testbed --quick")
@@ -140,6 +141,7 @@ _Comparison = Callable[[Store], "ThreeWayComparison"]
 
 def _on_testbed(planned: dict[str, Any], output: Path) -> _Comparison:
     from collwise.validation.three_way.pipeline import ThreeWayComparison
+    from collwise.validation.three_way.plan import usual_plan
 
     given = planned.pop("bits_per_second")
     asked = {

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 import click
-from rich.console import Console
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import CollwiseError, UsageError
@@ -15,10 +14,7 @@ from collwise.studies.cli import declare, options
 from collwise.studies.cli.declare import COLLECTIVE, command, flag, named_choices, option
 from collwise.studies.cli.output import print_json, print_table
 from collwise.validation.correctness.verification import PROCS as ENGINES
-from collwise.validation.correctness.verification import verify as run_verification
-from collwise.validation.correctness.verification import verify_hierarchical
-from collwise.validation.testbed.bed import USUAL_NAME, running
-from collwise.validation.testbed.target import TestBed
+from collwise.validation.testbed.bed import USUAL_NAME
 
 
 @command("verify --library smpi --collective barrier --quick")
@@ -47,6 +43,13 @@ def verify(
     The cases cover roots, counts, segment sizes, datatypes with holes and differing descriptions, operations that do
     not commute, communicators that overlap, and threads. The exit code is 1 if anything is wrong.
     """
+    from rich.console import Console
+
+    from collwise.validation.correctness.verification import verify as run_verification
+    from collwise.validation.correctness.verification import verify_hierarchical
+    from collwise.validation.testbed.bed import running
+    from collwise.validation.testbed.target import TestBed
+
     if selector is not None and "smpi" not in libraries:
         raise UsageError("--selector is for SMPI's own collectives; valid: with smpi among the --library")
     if collective is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,9 +12,7 @@ import collwise
 from collwise.common.errors import note
 from collwise.common.files import write_text
 from collwise.common.units import format_seconds, format_size
-from collwise.platforms import HeterogeneousPlatform, HostPlatform, PlacedPlatform, Platform, write_description
-from collwise.platforms.changes import CHANGES, Change, changed, parse_change
-from collwise.platforms.smpi import warn_of_free_messages
+from collwise.platforms.changes import CHANGES
 from collwise.simulator.sweeps.context import SCHEDULE
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import (
@@ -31,8 +29,12 @@ from collwise.studies.cli.declare import (
 from collwise.studies.cli.output import check_failed, print_json, print_table
 from collwise.validation.library_defaults.baselines import BASELINES
 from collwise.validation.selection.defaults import SEGMENTS_TEXT
-from collwise.validation.whatif.application import Application
-from collwise.validation.whatif.sweep import Factors, parse_factors
+
+if TYPE_CHECKING:
+    from collwise.platforms import HostPlatform
+    from collwise.platforms.changes import Change
+    from collwise.validation.whatif.application import Application
+    from collwise.validation.whatif.sweep import Factors
 
 _MOST_ROWS = 120
 _CHANGES = "\n".join(f"  {name}={kind.example}: {kind.meaning}" for name, kind in CHANGES.items())
@@ -49,6 +51,18 @@ Changes, made in the order given:
 """
 
 
+def _change(text: str) -> Change:
+    from collwise.platforms.changes import parse_change
+
+    return parse_change(text)
+
+
+def _factors(text: str) -> Factors:
+    from collwise.validation.whatif.sweep import parse_factors
+
+    return parse_factors(text)
+
+
 @command(
     "whatif --platform gros --collective allreduce --procs 16,62 --sizes 1KiB,1MiB --change bandwidth=x0.25", help=_HELP
 )
@@ -56,14 +70,14 @@ def whatif(
     platform: HostPlatform = options.placed_platform(),
     changes: Sequence[Change] = option(
         "What changes, see above; may be given several times.",
-        Parsed("change", parse_change),
+        Parsed("change", _change),
         multiple=True,
         names="--change",
         metavar="NAME=VALUE",
     ),
     sweep: Factors | None = option(
         "Sweep over one more change by factors, and find the cross-over points: bandwidth=x0.25:x8.",
-        Parsed("sweep", parse_factors),
+        Parsed("sweep", _factors),
         metavar="NAME=xLOW:xHIGH",
     ),
     collective: str | None = option("A name (see 'collwise algorithms')."),
@@ -96,6 +110,8 @@ def whatif(
     as_json: bool = options.JSON,
 ) -> None:
     """Shows which choices and times change if a platform does, and why."""
+    from collwise.platforms.smpi import warn_of_free_messages
+
     if not changes and sweep is None:
         raise click.UsageError("name a change, for example --change bandwidth=x2, or --sweep bandwidth=x0.25:x8")
     if collective is not None and application is not None:
@@ -137,6 +153,9 @@ def whatif(
 
 
 def _save(platform: HostPlatform, changes: Sequence[Change], file: Path) -> None:
+    from collwise.platforms import HeterogeneousPlatform, PlacedPlatform, Platform, write_description
+    from collwise.platforms.changes import changed
+
     found = changed(platform, changes).platform
     if isinstance(found, PlacedPlatform):
         note("a description has no placement; give --placement to the commands that read it")

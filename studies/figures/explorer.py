@@ -125,5 +125,5 @@ class Explorer:
 
 
 def _slider(kind: type[widgets.Widget], name: str, **settings: object) -> widgets.Widget:
-    style = {"description_width": "90px"}
-    return kind(description=name, style=style, layout=widgets.Layout(width="380px"), **settings)
+    style = {"description_width": "105px"}
+    return kind(description=name, style=style, layout=widgets.Layout(width="395px"), **settings)

@@ -41,7 +41,8 @@ from collwise.studies.figures.style import choice_patches, choice_style
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.maps import DecisionMaps
 
-_MOST_COLUMNS = 3
+# The panels beside one another are no wider than this together, or a page shows their digits too small.
+_MOST_INCHES = 12.6
 _MOST_LABELS = 6
 _CLOSENESS = colormaps["GnBu"].with_extremes(under="white")
 
@@ -198,10 +199,10 @@ def panel_grid(count: int, height: float, columns: int, width: float) -> tuple[F
 def _panels(titles: Sequence[str], procs: Sequence[int], sizes: Sequence[int]) -> tuple[Figure, list[Axes]]:
     """Panels of cells with common axes; returns those that are shown."""
     count = len(titles)
-    columns = 2 if count == 4 else min(count, _MOST_COLUMNS)
-    rows = -(-count // columns)
     high = 1.3 + 0.27 * len(procs) if len(procs) <= 6 else 3.1
     wide = max(3.5, 0.42 * len(sizes)) if len(sizes) <= 16 else 4.2
+    columns = 2 if count == 4 else min(count, int(_MOST_INCHES / wide))
+    rows = -(-count // columns)
     figure, grid = plt.subplots(
         rows, columns, figsize=(max(wide * columns + 2.2, 7.4), high * rows + 0.6), sharex=True, sharey=True,
         squeeze=False, layout=ConstrainedLayoutEngine(w_pad=0.12),

@@ -21,7 +21,7 @@
 
 # %%
 import collwise
-from collwise.platforms.interconnects import interconnects
+from collwise.platforms import interconnect_names
 from collwise.platforms.new import Node, new_platform
 from collwise.studies.figures.platform import platform_figure
 from collwise.studies.papers.study import Study
@@ -41,7 +41,7 @@ COLLECTIVES, PROCS, SIZES, SEGMENTS = "bcast,allreduce", "8,16,32,48,64", "1KiB:
 # %%
 mine = new_platform(NAME, NODES, NODE, LINK_BYTES_PER_SECOND, LATENCY_SECONDS, INTERCONNECT)
 here.figure(platform_figure(mine), "own-cluster", "The cluster as described.")
-here.text(f"Interconnects to choose from: {', '.join(interconnects())}.")
+here.text(f"Interconnects to choose from: {', '.join(interconnect_names())}.")
 
 # %% [markdown]
 # ## Rules

@@ -6,12 +6,15 @@ import pytest
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
+from collwise.models.fitting.procedures import PROCEDURES
+from collwise.models.formulas import FORMULAS
 from collwise.models.parameter_file import FAMILIES
 from collwise.models.registry import (
     CRITICAL_PATH,
     IMPLEMENTATION_AWARE,
     MODEL_NAMES,
     MODELS,
+    PROCEDURE_NAMES,
     ModelKind,
     check_formulas,
     coverage,
@@ -47,6 +50,12 @@ def test_procedures() -> None:
     assert ModelKind.parse("by_parts").procedures == (IMPLEMENTATION_AWARE,)
     assert ModelKind.parse("hockney_heterogeneous").procedures == ("regression", "two-sizes")
     assert ModelKind.parse("plogp_as_printed").procedures == ("kielmann", "saturation", "fitted")
+
+
+def test_procedures_and_formulas_are_those_of_the_registry() -> None:
+    assert {family: tuple(found) for family, found in PROCEDURES.items()} == dict(PROCEDURE_NAMES)
+    assert tuple(PROCEDURE_NAMES) == tuple(FAMILIES)
+    assert FORMULAS.keys() == {name for name, kind in MODELS.items() if not kind.by_schedule}
 
 
 def test_coverage_has_all_of_the_catalogue_but_for_mock_ups() -> None:

@@ -16,7 +16,7 @@ from collwise.platforms import (
     Torus,
     check_file,
     interconnect,
-    interconnects,
+    interconnect_names,
     load_description,
     new_platform,
     with_overheads,
@@ -107,7 +107,7 @@ def test_what_does_not_go_together(tmp_path: Path, options: str, message: str) -
     assert not (tmp_path / "mine.toml").exists()
 
 
-@pytest.mark.parametrize("name", interconnects())
+@pytest.mark.parametrize("name", interconnect_names())
 def test_every_interconnect_charges_overheads_and_names_its_sources(name: str) -> None:
     preset = interconnect(name)
     assert charges_overheads(preset.smpi_options())

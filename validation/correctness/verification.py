@@ -9,16 +9,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import CollwiseError
-from collwise.platforms import load
-from collwise.simulator.execution.installations import find_installation
-from collwise.simulator.execution.local_machine import run_program
 from collwise.simulator.execution.processes import ProgramRun
-from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.sweeps.context import SMPI_SELECTED
+
+if TYPE_CHECKING:
+    from collwise.simulator.execution.targets import ExecutionTarget
 
 # Communicator sizes. Polling makes more real processes than cores slow, MPICH's most of all.
 PROCS = {
@@ -131,6 +130,10 @@ def _verify_under(
     simgrid: str | None,
     launcher_args: Sequence[str],
 ) -> list[VerificationResult]:
+    from collwise.platforms import load
+    from collwise.simulator.execution.installations import find_installation
+    from collwise.simulator.execution.local_machine import run_program
+
     procs = (QUICK_PROCS if quick else PROCS)[library]
     try:
         version = find_installation(library, simgrid).version

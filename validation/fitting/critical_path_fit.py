@@ -30,11 +30,11 @@ from collwise.simulator.schedule.library import Schedule
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
-from collwise.simulator.sweeps.method import Method, Precision
+from collwise.simulator.sweeps.method import PRECISION_OF_FITS, Method, Precision
 from collwise.simulator.sweeps.mpi_runner import measure
 from collwise.simulator.timing import Case, Timing
 from collwise.validation.fitting.critical_path import fit_path, path_tables
-from collwise.validation.fitting.implementation_aware import MEASURED_PRECISION, default_procs
+from collwise.validation.fitting.implementation_aware import default_procs
 from collwise.validation.selection.defaults import SIZES
 
 # More segments take time and say nothing more.
@@ -106,7 +106,7 @@ def fit_measured(
     plan: PathPlan,
     store: Store,
     *,
-    precision: Precision = MEASURED_PRECISION,
+    precision: Precision = PRECISION_OF_FITS,
     limit_seconds: float = 3600.0,
 ) -> PathParameters:
     """Fits the model to times measured on an execution target. Raises the errors of `fit`."""

@@ -21,7 +21,7 @@ from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
-from collwise.simulator.sweeps.method import Method, Precision
+from collwise.simulator.sweeps.method import PRECISION_OF_FITS, Method, Precision
 from collwise.simulator.sweeps.mpi_runner import measure
 from collwise.simulator.timing import Case, Timing
 from collwise.validation.selection.defaults import BCAST_SIZES, GATHER_SIZES, SEGMENT_BYTES, SEGMENTS
@@ -31,7 +31,6 @@ _MOST_FIT_PROCS = 128
 # More segments take time and say nothing more.
 _MOST_SEGMENTS = 512
 _BESIDES_BCAST = ("gather", "scatter", "reduce")
-MEASURED_PRECISION = Precision(3, 10, 0.95, 0.05)
 
 
 @dataclass(frozen=True)
@@ -129,7 +128,7 @@ def fit_measured(
     plan: FitPlan,
     store: Store,
     *,
-    precision: Precision = MEASURED_PRECISION,
+    precision: Precision = PRECISION_OF_FITS,
     limit_seconds: float = 600.0,
 ) -> ModelParameters:
     """Fits the same to times measured on an execution target, with one process per node or all on one node.

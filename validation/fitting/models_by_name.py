@@ -28,7 +28,7 @@ from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
-from collwise.simulator.sweeps.method import Precision
+from collwise.simulator.sweeps.method import PRECISION_OF_FITS, Precision
 from collwise.validation.fitting import critical_path_fit
 from collwise.validation.fitting import implementation_aware as by_algorithm
 from collwise.validation.fitting.critical_path import CriticalPath
@@ -73,7 +73,7 @@ def measured_parameters(
     wanted: FitRequest,
     store: Store,
     procs: int,
-    precision: Precision = by_algorithm.MEASURED_PRECISION,
+    precision: Precision = PRECISION_OF_FITS,
     detail: Detail = QUICK,
     limit_seconds: float = 3600.0,
 ) -> FittedParameters:

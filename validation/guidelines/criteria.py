@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -27,7 +26,9 @@ class Times:
     @property
     def seconds(self) -> float:
         """The median of the launches' medians; nan if the call failed."""
-        return statistics.median(self.medians) if self.medians else math.nan
+        from statistics import median
+
+        return median(self.medians) if self.medians else math.nan
 
     def times(self, factor: float) -> Times:
         """The time of so many such calls one after another."""

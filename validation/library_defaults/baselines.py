@@ -8,39 +8,47 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError, unknown_name
 from collwise.common.units import counted
-from collwise.simulator.execution.installations import mpi_installation
-from collwise.simulator.schedule.library_calls import LibraryDecisions
-from collwise.simulator.timing import Case
 from collwise.validation.library_defaults import mpich, openmpi
 from collwise.validation.library_defaults.decision import Decision
 from collwise.validation.openmpi.builtin_decisions import decide as decide_by_openmpi_3
 from collwise.validation.selection.cases import CaseGrid, case_of
 from collwise.validation.selection.choice import Choice
 
+if TYPE_CHECKING:
+    from collwise.simulator.schedule.library_calls import LibraryDecisions
+    from collwise.simulator.timing import Case
+
 
 @dataclass(frozen=True)
 class Baseline:
     """A library's decisions: its name as an option says it, its title, and what it decides for a call.
 
-    `nodes` says what the library does otherwise with several processes on a node; empty if nothing.
+    `nodes` says what the library does otherwise with several processes on a node; empty if nothing. `known` are the
+    collectives whose decisions are known; empty if all are.
     """
 
     name: str
     title: str
-    collectives: Sequence[str]
     decision: Callable[[str, int, int], Decision]
     nodes: str = ""
+    known: Sequence[str] = ()
+
+    @property
+    def collectives(self) -> Sequence[str]:
+        """The collectives whose decisions are known."""
+        return self.known or tuple(Catalogue.load().collectives)
 
     def decide(self, collective: str, procs: int, message_bytes: int) -> Decision:
         """The decision for a call. Raises UsageError for a collective whose decision is not known."""
         if collective not in self.collectives:
-            known = f"{self.title} for collective '{collective}'; valid: {', '.join(self.collectives)}"
+            ours = f"{self.title} for collective '{collective}'; valid: {', '.join(self.collectives)}"
             others = ", ".join(one.name for one in BASELINES.values() if collective in one.collectives)
-            raise UsageError(f"no fixed decision of {known}" + (f" (--baseline {others})" if others else ""))
+            raise UsageError(f"no fixed decision of {ours}" + (f" (--baseline {others})" if others else ""))
         return self.decision(collective, procs, message_bytes)
 
     def choice(self, collective: str, procs: int, message_bytes: int) -> Choice | None:
@@ -53,7 +61,6 @@ def _by_openmpi_3(collective: str, procs: int, message_bytes: int) -> Decision:
     return Decision(choice.algorithm, choice)
 
 
-_ALL = tuple(Catalogue.load().collectives)
 _HAN = (
     "with several processes on a node Open MPI 5.0 runs its component han, where that is installed; the baseline is "
     "its component tuned"
@@ -65,10 +72,10 @@ _COMPOSITIONS = (
 BASELINES = {
     one.name: one
     for one in (
-        Baseline("openmpi-4.1", "Open MPI 4.1", _ALL, openmpi.decide),
-        Baseline("openmpi-5.0", "Open MPI 5.0", _ALL, openmpi.decide, _HAN),
-        Baseline("mpich-4", "MPICH 4", _ALL, mpich.decide, _COMPOSITIONS),
-        Baseline("openmpi-3.1", "Open MPI 3.1", ("bcast", "gather"), _by_openmpi_3),
+        Baseline("openmpi-4.1", "Open MPI 4.1", openmpi.decide),
+        Baseline("openmpi-5.0", "Open MPI 5.0", openmpi.decide, _HAN),
+        Baseline("mpich-4", "MPICH 4", mpich.decide, _COMPOSITIONS),
+        Baseline("openmpi-3.1", "Open MPI 3.1", _by_openmpi_3, known=("bcast", "gather")),
     )
 }
 """Baselines by name, the default first."""
@@ -86,6 +93,8 @@ def baseline(name: str | None = None) -> Baseline:
 
 
 def _installed() -> Baseline:
+    from collwise.simulator.execution.installations import mpi_installation
+
     try:
         version = mpi_installation("openmpi").version
     except UsageError:
@@ -96,6 +105,7 @@ def _installed() -> Baseline:
 
 def library_decisions(baseline: Baseline = BASELINES["openmpi-4.1"]) -> LibraryDecisions:
     """What the library runs for its own collectives, for the recorder of mock-ups; the digest is that of the code."""
+    from collwise.simulator.schedule.library_calls import LibraryDecisions
 
     module = inspect.getsourcefile(baseline.decision)
     sources = [Path(file) for file in (module, inspect.getsourcefile(Decision), openmpi.TABLE_PATH) if file]

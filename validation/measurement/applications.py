@@ -9,27 +9,20 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import CollwiseError, UsageError, unknown_name
-from collwise.platforms import HostPlatform
-from collwise.platforms.smpi import warn_of_free_messages
-from collwise.simulator.execution.interposed import LibraryOptions
-from collwise.simulator.sweeps.application_runner import (
-    ApplicationRunner,
-    Call,
-    CollectivesInUse,
-    application_cases,
-)
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.runner import run_cases
 from collwise.validation.library_defaults.baselines import BASELINES, Baseline
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.collwise_rules import collwise_rules
-from collwise.validation.selection.consumers import COLLWISE, algorithms_for, sees_sizes
-from collwise.validation.selection.decision_table import DecisionTable, decisions_from
-from collwise.validation.selection.decisions import simulate_and_select
+
+if TYPE_CHECKING:
+    from collwise.platforms import HostPlatform
+    from collwise.simulator.sweeps.application_runner import Call, CollectivesInUse
+    from collwise.validation.selection.decision_table import DecisionTable
 
 SELECTORS = ("ompi", "mpich", "mvapich2", "impi")
 """SMPI's selectors, which decide as versions of Open MPI, MPICH, MVAPICH2 and Intel MPI do."""
@@ -143,6 +136,9 @@ def compare_collectives(
     The context's engine times the algorithms among which the tables choose; applications run in SMPI. Raises UsageError
     for wrong names and what does not fit on the platform, CollwiseError if an application does not say what it calls.
     """
+    from collwise.platforms.smpi import warn_of_free_messages
+    from collwise.simulator.sweeps.application_runner import ApplicationRunner, CollectivesInUse, application_cases
+
     arguments = arguments_of(application, settings, rate)
     for name in names:
         if name not in NAMES and not Path(name).suffix:
@@ -178,6 +174,10 @@ def compare_collectives(
 
 
 def _in_use(name: str, tables: Sequence[DecisionTable]) -> CollectivesInUse:
+    from collwise.simulator.execution.interposed import LibraryOptions
+    from collwise.simulator.sweeps.application_runner import CollectivesInUse
+    from collwise.validation.selection.collwise_rules import collwise_rules
+
     if name in SELECTORS:
         return CollectivesInUse(name, name)
     if tables:
@@ -197,6 +197,8 @@ def _tables(
     context: SimulationContext,
 ) -> list[DecisionTable]:
     """The decision tables of a choice of collectives; none for a selector and for a file of rules."""
+    from collwise.validation.selection.decision_table import decisions_from
+
     if name in SELECTORS:
         return []
     if name in BASELINES:
@@ -219,6 +221,9 @@ def _tables_of(
 
     Raises UsageError if that is all of them.
     """
+    from collwise.validation.selection.consumers import COLLWISE, sees_sizes
+    from collwise.validation.selection.decision_table import DecisionTable
+
     tables = []
     for one, sizes in _sizes(calls).items():
         asked = sizes if sees_sizes(COLLWISE, one) else sizes[:1]
@@ -243,6 +248,9 @@ def _tuned_tables(
     context: SimulationContext,
 ) -> list[DecisionTable]:
     """The fastest algorithm by simulated time for each call, also among those by node if `by_node`."""
+    from collwise.validation.selection.consumers import COLLWISE, algorithms_for, sees_sizes
+    from collwise.validation.selection.decisions import simulate_and_select
+
     catalogue = Catalogue.load()
     grids = []
     for one, sizes in _sizes(calls).items():

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from collwise.common.errors import unknown_name
-from collwise.simulator.store import Store
-from collwise.validation.measurement.irregular_regions import Regions, RegionsPlan, find_regions
-from collwise.validation.testbed.bed import Bed, temporarily_up
-from collwise.validation.testbed.namespaces import command
-from collwise.validation.testbed.shape import Shape
-from collwise.validation.testbed.target import TestBed
-from collwise.validation.testbed.tcp_counters import tcp_counts
+
+if TYPE_CHECKING:
+    from collwise.simulator.store import Store
+    from collwise.validation.measurement.irregular_regions import Regions, RegionsPlan
+    from collwise.validation.testbed.bed import Bed
+    from collwise.validation.testbed.shape import Shape
 
 _UNLIMITED = "4194304"
 TCP_VARIANTS: Mapping[str, Mapping[str, str]] = {
@@ -32,6 +32,8 @@ TCP_VARIANTS: Mapping[str, Mapping[str, str]] = {
 
 def set_tcp(bed: Bed, variant: str) -> None:
     """Sets TCP on all nodes. Raises UsageError for an unknown variant and CollwiseError when the kernel refuses."""
+    from collwise.validation.testbed.namespaces import command
+
     if variant not in TCP_VARIANTS:
         raise unknown_name("TCP variant", variant, TCP_VARIANTS)
     settings = [f"net.ipv4.{name}={value}" for name, value in TCP_VARIANTS[variant].items()]
@@ -41,6 +43,11 @@ def set_tcp(bed: Bed, variant: str) -> None:
 
 def regions_on_bed(shape: Shape, variant: str, plan: RegionsPlan, store: Store, *, name: str, run: str = "") -> Regions:
     """Makes the test bed `name`, looks for irregular regions on it, and takes it down in any case."""
+    from collwise.validation.measurement.irregular_regions import find_regions
+    from collwise.validation.testbed.bed import temporarily_up
+    from collwise.validation.testbed.target import TestBed
+    from collwise.validation.testbed.tcp_counters import tcp_counts
+
     if variant not in TCP_VARIANTS:
         raise unknown_name("TCP variant", variant, TCP_VARIANTS)
     # The shape has them, too, since its facts are recorded with the times.

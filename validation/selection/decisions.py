@@ -21,6 +21,7 @@ from collwise.validation.fitting.critical_path import CriticalPath
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.decision_table import DecisionTable, Evidence, Row
+from collwise.validation.selection.defaults import TIE_LIMIT
 from collwise.validation.selection.fewest_rows import fewest_rows
 from collwise.validation.selection.predictions import (
     contested_seconds,
@@ -30,9 +31,6 @@ from collwise.validation.selection.predictions import (
     simulated_seconds,
 )
 from collwise.validation.selection.slowdown import slowdown
-
-TIE_LIMIT = 0.1
-"""The slowdown by mean times that a tie may have, since a wide interval is no evidence that a choice is good."""
 
 # Standings at some P, for some of a grid's candidates by index.
 _StandingsOf = Callable[[Sequence[int], Sequence[int]], Mapping[int, Standings]]

@@ -16,6 +16,17 @@ SEGMENTS_TEXT = "8KiB:128KiB:x2"
 """SEGMENTS as an option says it."""
 TOLERANCE_PERCENT = 1.0
 """The slowdown against the best that a choice of a decision table may have, so that the table has few rows."""
+TIE_LIMIT = 0.1
+"""The slowdown by mean times that a tie may have, since a wide interval is no evidence that a choice is good."""
+AGREEMENT = 0.1
+"""How far a source's times may be from those measured nearby, as a share, so that it fills a gap."""
+EVALUATED = (
+    *("barrier", "bcast", "reduce", "alltoall", "scatter", "gather"),
+    *("allreduce", "reduce_scatter", "allgather"),
+)
+"""The collectives that models are scored on: those of the point-to-point models, and others that programs call most."""
+EVALUATED_SEGMENTS = (0, 1024, 8192)
+"""Pješivac-Grbović et al. 2007, section 6.3: unsegmented, 1 KiB and 8 KiB."""
 
 # The same number of sizes for every collective, each up to what keeps a sweep of all of them short. Where each process
 # has a block for each other one, blocks are small: P^2 of them travel.

@@ -18,6 +18,7 @@ from collwise.simulator.sweeps.runner import RunResult
 from collwise.simulator.timing import Timing
 from collwise.validation.library_defaults.baselines import Baseline
 from collwise.validation.selection.cases import CaseGrid
+from collwise.validation.selection.defaults import EVALUATED_SEGMENTS
 from collwise.validation.selection.maps import cases_shipped, shipped_choices, slowdown_of_picks
 from collwise.validation.selection.predictions import predicted_seconds, seconds_of, simulated_seconds
 from collwise.validation.selection.slowdown import slowdown, summary_of
@@ -70,15 +71,6 @@ class Evaluation:
         return min(found, key=lambda score: (score.mean_slowdown, score.worst_slowdown), default=None)
 
 
-PAPERS_SEGMENTS = (0, 1024, 8192)
-"""Pješivac-Grbović et al. 2007, section 6.3: unsegmented, 1 KiB and 8 KiB."""
-
-COLLECTIVES = (
-    *("barrier", "bcast", "reduce", "alltoall", "scatter", "gather"),
-    *("allreduce", "reduce_scatter", "allgather"),
-)
-"""Those that the point-to-point models have formulas for, and others that programs call most."""
-
 _LARGEST_BYTES = {
     **dict.fromkeys(("bcast", "reduce", "allreduce", "reduce_scatter", "scan", "exscan"), 2**20),
     **dict.fromkeys(("scatter", "scatterv", "gather", "gatherv"), 2**18),
@@ -92,7 +84,7 @@ def usual_grid(platform: HostPlatform, collective: str, procs: Sequence[int] = (
     counts = tuple(procs) or tuple(sorted({p for p in (3, 5, 8, 12, 16, 24, nodes) if p <= nodes}))
     largest = _LARGEST_BYTES.get(collective)
     sizes = (0,) if largest is None else tuple(4**k * 8 for k in range(20) if 4**k * 8 <= largest)
-    return CaseGrid(collective, counts, sizes, segments=PAPERS_SEGMENTS)
+    return CaseGrid(collective, counts, sizes, segments=EVALUATED_SEGMENTS)
 
 
 def evaluate(

@@ -22,10 +22,9 @@ from collwise.validation.selection.cases import BUILTIN, CaseGrid
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.decision_table import DecisionTable
 from collwise.validation.selection.decisions import IntervalTimes
+from collwise.validation.selection.defaults import AGREEMENT
 from collwise.validation.selection.slowdown import SlowdownSummary, slowdown, summary_of
 
-AGREEMENT = 0.1
-"""How far a source's times may be from those measured nearby, as a share, so that it fills a gap."""
 _NEAR_SIZES, _NEAR_PROCS = 4.0, 2.0
 """Nearby is what has at most this many times the size, or the process count, or this part of it."""
 # Details of a configuration that differ between the executions of one measurement.

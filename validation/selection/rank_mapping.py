@@ -7,21 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from collwise.common.errors import UsageError, unknown_name
-from collwise.models.collectives.trees import binomial_seconds
-from collwise.models.hockney import Hockney
-from collwise.models.interface import CollectiveModel
-from collwise.models.lmo import LMO
-from collwise.models.piecewise import Array
-from collwise.models.point_to_point import PointToPointModel
-from collwise.models.rank_mapping import Mapping, heaviest_to_fastest, optimal_mapping
 from collwise.models.registry import MODELS as KNOWN_MODELS
-from collwise.platforms import HostPlatform
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.timing import Case
+
+if TYPE_CHECKING:
+    from collwise.models.hockney import Hockney
+    from collwise.models.interface import CollectiveModel
+    from collwise.models.lmo import LMO
+    from collwise.models.piecewise import Array
+    from collwise.models.rank_mapping import Mapping
+    from collwise.platforms import HostPlatform
 
 COLLECTIVES = ("scatter", "gather")
 """The collectives whose binomial tree carries a block of each process, so that positions in it differ."""
@@ -128,6 +127,12 @@ def mapping_gains(
 
 
 def _parameters(model: CollectiveModel, procs: int) -> Hockney | LMO:
+    import numpy as np
+
+    from collwise.models.hockney import Hockney
+    from collwise.models.lmo import LMO
+    from collwise.models.point_to_point import PointToPointModel
+
     parameters = model.parameters if isinstance(model, PointToPointModel) else None
     if not isinstance(parameters, Hockney | LMO) or not parameters.heterogeneous:
         raise UsageError(f"model {model.name} has no parameters of each pair; valid: {', '.join(MODELS)}")
@@ -141,10 +146,17 @@ def _parameters(model: CollectiveModel, procs: int) -> Hockney | LMO:
 
 
 def _seconds(parameters: Hockney | LMO, collective: str, mapping: Mapping, size: int) -> float:
+    from collwise.models.collectives.trees import binomial_seconds
+
     return float(binomial_seconds(parameters, mapping, size, gather=collective == "gather"))
 
 
 def _best(parameters: Hockney | LMO, collective: str, procs: int, sizes: Sequence[int]) -> Mapping:
+    import numpy as np
+
+    from collwise.models.collectives.trees import binomial_seconds
+    from collwise.models.rank_mapping import heaviest_to_fastest, optimal_mapping
+
     blocks, gather = np.asarray(sizes, dtype=float), collective == "gather"
     default: Array = binomial_seconds(parameters, tuple(range(procs)), blocks, gather)
 

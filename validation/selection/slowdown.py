@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import ArrayLike
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
-from collwise.models.piecewise import Array
+    from collwise.models.piecewise import Array
 
 
 def slowdown(seconds: ArrayLike, best_seconds: ArrayLike) -> Array:
@@ -17,6 +18,8 @@ def slowdown(seconds: ArrayLike, best_seconds: ArrayLike) -> Array:
     0 where both take no time, as a single process does; infinite where only the best takes none; nan where one of the
     two is nan. Negative where the choice is not among those that the best was looked for in, and is faster.
     """
+    import numpy as np
+
     chosen, best = np.broadcast_arrays(np.asarray(seconds, dtype=float), np.asarray(best_seconds, dtype=float))
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(chosen == best, 0.0, chosen / best - 1)
@@ -41,6 +44,8 @@ def summary_of(slowdowns: ArrayLike, tolerance: float) -> SlowdownSummary:
 
     A choice counts as the best one up to a slowdown of `tolerance`.
     """
+    import numpy as np
+
     values = np.asarray(slowdowns, dtype=float)
     known = values[~np.isnan(values)]
     if known.size == 0:

@@ -11,8 +11,6 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-import psutil
-
 from collwise.common.errors import CollwiseError, UsageError
 
 AGENT = Path(__file__).with_name("agent")
@@ -76,6 +74,8 @@ def existing(names: Iterable[str]) -> list[str]:
 
 def processes(names: Iterable[str], mark: str = "") -> list[int]:
     """Process ids in these network namespaces; with `mark`, 'NAME=VALUE', those that have it in their environment."""
+    import psutil  # which a command's help does without
+
     wanted = {_identity(_MOUNTS / name) for name in names} - {None}
     variable, _, value = mark.partition("=")
     found = []

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
-from collwise.simulator.schedule.tasks import BY_SOCKET
 from collwise.simulator.timing import Case
-from collwise.validation.hierarchy.space import WITHIN
 from collwise.validation.selection.cases import builtin_cases, candidates, cases
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.defaults import SEGMENT_BYTES
-from collwise.validation.testbed.shape import TRANSPORTS, Shape
+from collwise.validation.testbed.shape import TRANSPORTS
+
+if TYPE_CHECKING:
+    from collwise.validation.testbed.shape import Shape
 
 COLLECTIVES = ("bcast", "gather", "scatter", "reduce", "allreduce", "allgather", "alltoall")
 
@@ -39,6 +41,9 @@ def hierarchical_choices(collective: str, segment_bytes: int) -> list[Choice]:
 
     A test bed's nodes are one socket.
     """
+    from collwise.simulator.schedule.tasks import BY_SOCKET
+    from collwise.validation.hierarchy.space import WITHIN
+
     entries = [one for one in Catalogue.load().algorithms(collective) if one.by_node]
     return [
         choice
@@ -66,6 +71,8 @@ class Scenario:
     @property
     def shape(self) -> Shape:
         """The shape of the test bed."""
+        from collwise.validation.testbed.shape import Shape
+
         return Shape(self.nodes, self.bits_per_second, ranks_per_node=self.ranks_per_node, transport=self.transport)
 
     @property

@@ -54,7 +54,7 @@ def here(tmp_path: Path) -> Path:
     return tmp_path
 
 
-HEAVY = {"http.client", "jinja2", "matplotlib", "pandas", "ruptures", "scipy"}
+HEAVY = {"dask", "distributed", "http.client", "jinja2", "matplotlib", "numpy", "pandas", "psutil", "rich", "scipy"}
 
 # Prints, for every command and subcommand, a line of JSON: its words and the packages of those above that were imported
 # once its help was printed.

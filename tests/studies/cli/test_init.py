@@ -9,8 +9,7 @@ import click
 import pytest
 
 import collwise
-from collwise.common.project import HOME, find_project, results_folder
-from collwise.simulator.store import default_store_path
+from collwise.common.project import HOME, default_store_path, find_project, results_folder
 from collwise.studies.cli.demo import demo
 from collwise.studies.cli.main import main
 from collwise.studies.cli.validate import validate

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from collwise.studies.cli.output import WholeTable, stdout_console
+from collwise.studies.cli.tables import WholeTable, stdout_console
 
 UNITS = ("", " us", " ms", " KiB", " MiB", " %", " s", " Gbit/s")
 HEADS = st.sampled_from(["P", "m", "smallest gaps left", "reduce_scatter_block", "sent again, dropped"])

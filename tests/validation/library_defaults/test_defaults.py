@@ -218,7 +218,7 @@ def test_the_default_is_that_of_the_installed_open_mpi(monkeypatch: pytest.Monke
     class Installed:
         version = "5.0.9"
 
-    where = "collwise.validation.library_defaults.baselines.mpi_installation"
+    where = "collwise.simulator.execution.installations.mpi_installation"
     monkeypatch.setattr(where, lambda library: Installed)
     assert baseline().name == "openmpi-5.0"
     Installed.version = "6.0.0"

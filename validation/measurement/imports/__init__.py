@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from collwise.common.errors import UsageError
-from collwise.simulator.store import Store
 from collwise.simulator.timing import Timing
-from collwise.validation.measurement.imports import imb, osu, repro, results
-from collwise.validation.measurement.imports.reading import Lines, MissingFacts
+from collwise.validation.measurement.imports import imb, osu, repro
+
+if TYPE_CHECKING:
+    from collwise.simulator.store import Store
+    from collwise.validation.measurement.imports.reading import MissingFacts
 
 FORMATS = "results of a collwise script, OSU micro-benchmarks, Intel MPI Benchmarks (IMB-MPI1), ReproMPI"
 
@@ -30,6 +33,9 @@ def import_file(path: Path, store: Store, missing: MissingFacts) -> Imported:
 
     Raises UsageError naming file, line and what was expected; nothing of the file is stored then.
     """
+    from collwise.validation.measurement.imports import results
+    from collwise.validation.measurement.imports.reading import Lines
+
     lines = Lines.of(path, missing)
     if results.recognised(lines):
         found, asked = results.read(lines)

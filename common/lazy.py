@@ -1,0 +1,22 @@
+"""Packages whose names load their modules only when they are first used (PEP 562)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+
+def names_of(package: str, modules: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
+    """The `__getattr__` of a package that has these names, listed by the module of the package that defines them."""
+    module_of = {name: module for module, names in modules.items() for name in names}
+
+    def get(name: str) -> Any:
+        if name not in module_of:
+            raise AttributeError(f"module '{package}' has no attribute '{name}'")
+        found = getattr(import_module(f"{package}.{module_of[name]}"), name)
+        setattr(sys.modules[package], name, found)
+        return found
+
+    return get

@@ -1,0 +1,115 @@
+"""The formulas of every model of collectives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from collwise.models.collectives import alltoall, barrier, bcast, gather, printed, reduce, scatter
+from collwise.models.collectives.steps import Steps, steps_of
+from collwise.models.implementation_aware import bcast as bcast_parts
+from collwise.models.implementation_aware import gather as gather_parts
+from collwise.models.implementation_aware import reduce as reduce_parts
+from collwise.models.implementation_aware import scatter as scatter_parts
+from collwise.models.interface import Points
+from collwise.models.piecewise import Array
+
+Formulas = Mapping[str, Mapping[str, Callable[..., Any]]]
+"""By collective and algorithm. A point-to-point model's formula takes points and parameters and gives seconds; an
+implementation-aware one takes points and gamma and gives parts."""
+
+
+def _with_steps(formula: Callable[[Points, Steps], Array], points: Points, parameters: Any) -> Array:
+    return formula(points, steps_of(parameters))
+
+
+def _of_steps(*formulas: Callable[[Points, Steps], Array]) -> dict[str, Callable[[Points, Any], Array]]:
+    """The formulas over steps, as ones over parameters, by the algorithms that they are named after."""
+    return {formula.__name__: partial(_with_steps, formula) for formula in formulas}
+
+
+_BCAST = _of_steps(bcast.linear, bcast.chain, bcast.binary, bcast.split_binary, bcast.binomial)
+_SCATTER = _of_steps(scatter.linear)
+_STEPS: Formulas = {
+    "barrier": _of_steps(barrier.linear, barrier.double_ring, barrier.recursive_doubling, barrier.bruck),
+    "bcast": {"linear": _BCAST["linear"], "linear_nonblocking": _BCAST["linear"]} | _BCAST,
+    "reduce": _of_steps(reduce.linear, reduce.chain, reduce.pipeline, reduce.binary, reduce.binomial),
+    "alltoall": _of_steps(alltoall.linear, alltoall.pairwise),
+    "scatter": _SCATTER | {"binomial": scatter.binomial},
+    "gather": _SCATTER | {"binomial": gather.binomial},
+}
+_LMO: Formulas = {
+    "scatter": {"linear": scatter.linear_lmo, "binomial": scatter.binomial},
+    "gather": {"linear": gather.linear_lmo, "binomial": gather.binomial},
+}
+_PAIRS: Formulas = {
+    "scatter": {"linear": scatter.linear_between_pairs, "binomial": scatter.binomial},
+    "gather": {"linear": gather.linear_between_pairs, "binomial": gather.binomial},
+}
+
+_BY_PARTS: Formulas = {
+    "bcast": bcast_parts.BY_PARTS,
+    "gather": gather_parts.BY_PARTS,
+    "reduce": reduce_parts.BY_PARTS,
+    "scatter": scatter_parts.BY_PARTS,
+}
+_AS_PRINTED: Formulas = {"bcast": bcast_parts.AS_PRINTED, "gather": gather_parts.AS_PRINTED}
+_TRADITIONAL: Formulas = {"bcast": bcast_parts.TRADITIONAL}
+
+
+def _as_printed(*formulas: Callable[[Points, Any], Array]) -> Formulas:
+    """The formulas, named COLLECTIVE_ALGORITHM_FAMILY, by collective and algorithm; and the alltoall of all papers."""
+    found: dict[str, dict[str, Callable[..., Any]]] = {
+        "alltoall": {"linear": partial(_with_steps, alltoall.linear_in_turn)}
+    }
+    for formula in formulas:
+        collective, _, rest = formula.__name__.partition("_")
+        found.setdefault(collective, {})[rest.rpartition("_")[0]] = formula
+    return found
+
+
+_PRINTED_HOCKNEY = _as_printed(
+    printed.barrier_linear_hockney, printed.bcast_binary_hockney, printed.bcast_split_binary_hockney
+)
+_PRINTED_LOGGP = _as_printed(
+    printed.bcast_binary_loggp,
+    printed.bcast_split_binary_loggp,
+    printed.reduce_linear_loggp,
+    printed.reduce_pipeline_loggp,
+    printed.reduce_binary_loggp,
+    printed.reduce_binomial_loggp,
+)
+_PRINTED_PLOGP = _as_printed(
+    printed.bcast_split_binary_plogp,
+    printed.reduce_linear_plogp,
+    printed.reduce_pipeline_plogp,
+    printed.reduce_binary_plogp,
+    printed.reduce_binomial_plogp,
+)
+
+
+def _printed(own: Formulas, printed: Formulas) -> Formulas:
+    """A model's formulas, with those of papers as printed in place of its own."""
+    return {collective: {**formulas, **printed.get(collective, {})} for collective, formulas in own.items()}
+
+
+FORMULAS: Mapping[str, Formulas] = {
+    "by_parts": _BY_PARTS,
+    "as_printed": _AS_PRINTED,
+    "traditional": _TRADITIONAL,
+    "hockney": _STEPS,
+    "hockney_by_size": _STEPS,
+    "logp": _STEPS,
+    "loggp": _STEPS,
+    "plogp": _STEPS,
+    "lmo": _LMO,
+    "hockney_heterogeneous": _PAIRS,
+    "lmo_heterogeneous": _LMO,
+    "hockney_as_printed": _printed(_STEPS, _PRINTED_HOCKNEY),
+    "hockney_by_size_as_printed": _printed(_STEPS, _PRINTED_HOCKNEY),
+    "logp_as_printed": _printed(_STEPS, _PRINTED_LOGGP),
+    "loggp_as_printed": _printed(_STEPS, _PRINTED_LOGGP),
+    "plogp_as_printed": _printed(_STEPS, _PRINTED_PLOGP),
+}
+"""Formulas by the name of their model; heterogeneous LogP, LogGP and PLogP have none (O'Flynn 2009, section 5.2)."""

@@ -24,7 +24,8 @@ from collwise.simulator.store import Store
 from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.validation.calibration.points import read_points
 from collwise.validation.exports.pgmpi import parse_profile
-from collwise.validation.measurement.imports import MissingFacts, import_file
+from collwise.validation.measurement.imports import import_file
+from collwise.validation.measurement.imports.reading import MissingFacts
 from collwise.validation.openmpi.rules_file import parse_rules
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.decision_table import DecisionTable, Evidence, decisions_document, decisions_from

@@ -43,7 +43,7 @@ from collwise.validation.selection.defaults import AGREEMENT, SEGMENTS_TEXT, TIE
 if TYPE_CHECKING:
     from collwise.platforms import HostPlatform
     from collwise.validation.selection.comparison import Comparison, ComparisonResult, Pick
-    from collwise.validation.selection.decision_table import DecisionTable
+    from collwise.validation.selection.decision_table import DecisionTable, Loss
 
 TIMES = declare.NamedChoice("source of times", ("predicted", "simulated"))
 ALL_TIMES = declare.NamedChoice("source of times", ("predicted", "simulated", "measured"))
@@ -196,7 +196,10 @@ def select(
     how: dict[str, Any] = group(
         dict,
         sizes=option("Message sizes. Default: by doubling from 8 KiB (gather: 64 KiB), or those measured.", SIZES),
-        sampled=flag("Choose at --sizes only, which makes shorter tables; for --by predicted."),
+        exact=flag(
+            "For --by predicted: choose at every size from the least to the largest of --sizes; tables become long. "
+            "Default: at --sizes only."
+        ),
         consumer=option(
             "Choose only what the rules of this consumer can express. Default: all.",
             declare.NamedChoice("decision consumer", ALL_CONSUMERS),
@@ -248,12 +251,12 @@ def select(
 ) -> None:
     """Makes decision tables: the algorithm to run for each P, and the message size from which to run it.
 
-    A table has the fewest rows in which no choice is slower than the best one by more than the --tolerance: by
-    predicted times, to the byte, at every size between the least and the largest of --sizes; by simulated and measured
-    times, and by the model critical_path, at --sizes. Measured choices whose confidence interval overlaps the best
-    one's are as good as it. With --tolerance 0 looking predicted times up decides as evaluating the formulas would. An
-    algorithm that needs a power of two or an even number of processes holds only for the P where it was decided; from
-    P + 1 on the best one that always runs follows it.
+    A table has the fewest rows in which no choice is slower than the best one by more than the --tolerance at any of
+    --sizes. By predicted times a row changes between two sizes at the byte from which on the later choice is faster,
+    and the command says what is lost between the sizes; with --exact nothing beyond the tolerance is, and with
+    --tolerance 0 looking up then decides as evaluating the formulas would. Measured choices whose confidence interval
+    overlaps the best one's are as good as it. An algorithm that needs a power of two or an even number of processes
+    holds only for the P where it was decided; from P + 1 on the best one that always runs follows it.
     """
     from collwise.validation.selection.decision_table import decisions_document
 
@@ -263,8 +266,8 @@ def select(
         raise click.UsageError("--by simulated needs --platform")
     if by == "simulated" and procs is None:
         raise click.UsageError("--by simulated needs --procs, for example --procs 8,16,32")
-    if by != "predicted" and how["sampled"]:
-        raise click.UsageError(f"--sampled is for --by predicted; {by} times are always sampled")
+    if by != "predicted" and how["exact"]:
+        raise click.UsageError(f"--exact is for --by predicted; {by} times are known at single sizes only")
     if by == "predicted" and how["by_node"]:
         raise click.UsageError("--by-node is for --by simulated: algorithms by node are chosen by simulated times only")
     if by == "predicted" and how["guidelines"]:
@@ -323,8 +326,14 @@ def _print_decisions(decisions: DecisionTable, tolerance: float) -> None:
     if loss.points:
         mean, worst = f"{loss.mean * 100:.2f} %", f"{loss.worst * 100:.1f} %"
         click.echo(f"by these times the choices are {mean} slower than the best on average, at most {worst}")
+    if decisions.between is not None:
+        click.echo(f"between the sizes, {_loss_text(decisions.between)}")
     if any(str(row[2]).endswith(" *") for row in rows) and decisions.evidence is not None:
         click.echo(f"* at some of its sizes by {decisions.evidence.filled_by}, where the choice was not measured")
+
+
+def _loss_text(loss: Loss) -> str:
+    return f"{loss.mean * 100:.2f} % on average, at most {loss.worst * 100:.1f} % (at {loss.points} points)"
 
 
 @command("export bcast.json --openmpi-version 4.1 -o mine.rules")
@@ -374,6 +383,9 @@ def export(
     what = f"rules for Open MPI{version}" if format_name == OPENMPI else f"{known.title} for {collectives}"
     click.echo(f"{output}: {what}; use them with")
     click.echo(f"  {known.use.format(file=output if format_name == COLLWISE else output.resolve())} ...")
+    for table in tables.tables:
+        if table.between is not None:
+            click.echo(f"{table.collective}, slower than the best between the sizes: {_loss_text(table.between)}")
     if "WARNING" in text:
         note("the file's head has a WARNING: read it")
     if check:

@@ -12,7 +12,7 @@ import click
 import collwise
 from collwise import arguments
 from collwise.common.errors import CollwiseError, UsageError, note
-from collwise.common.files import writable_folder
+from collwise.common.files import read_text, writable_folder, write_text
 from collwise.common.project import results_folder
 from collwise.common.units import counted, format_size
 from collwise.models.registry import BY_PARTS, CRITICAL_PATH, DEFAULT_MODEL, MODEL_NAMES, ModelKind, check_formulas
@@ -366,8 +366,12 @@ def export(
 ) -> None:
     """Writes rules that an MPI library reads from DECISIONS files (from 'collwise select'; one table a collective).
 
-    Where a format cannot say a choice, the best one that it can say is written, and a note says what it costs.
+    Where a format cannot say a choice, the best one that it can say is written, and a note says what it costs. Profiles
+    of PGMPITuneLib (.prf) become a table for libcollwise, with --format collwise.
     """
+    if any(file.suffix == ".prf" for file in decisions):
+        _export_profiles(decisions, format_name, output)
+        return
     from collwise.validation.selection.consumers import COLLWISE
 
     if check and format_name not in (OPENMPI, "mpich"):
@@ -400,6 +404,23 @@ def export(
         note("the file's head has a WARNING: read it")
     if check:
         _check(format_name, output, tables.tables)
+
+
+def _export_profiles(files: Sequence[Path], format_name: str, output: Path) -> None:
+    """Writes the table of profiles of PGMPITuneLib. Raises UsageError for other files beside them."""
+    from collwise.validation.exports.pgmpi import parse_profile
+    from collwise.validation.guidelines.repair import rules_of
+    from collwise.validation.selection.consumers import COLLWISE
+
+    other = next((file for file in files if file.suffix != ".prf"), None)
+    if other is not None:
+        raise UsageError(f"{other}: not a profile of PGMPITuneLib as the others are; valid beside them: .prf")
+    if format_name != COLLWISE:
+        raise UsageError(f"--format {format_name}: profiles of PGMPITuneLib name mock-ups; valid: {COLLWISE}")
+    text = rules_of({str(file): parse_profile(read_text(file), str(file)) for file in files})
+    write_text(output, text)
+    click.echo(f"{output}: a table for libcollwise; use it with")
+    click.echo(f"  {FORMATS[COLLWISE].use.format(file=output)} ...")
 
 
 def _check(format_name: str, output: Path, tables: Sequence[DecisionTable]) -> None:

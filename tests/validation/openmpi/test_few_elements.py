@@ -30,7 +30,9 @@ def table_of(collective: str, algorithm: str, procs: tuple[int, ...] = (4,), mos
     choices, sizes = (Choice(algorithm), Choice(SECOND[collective])), (8, 64, 2**20)
     seconds = tuple(tuple((time,) * len(sizes) for _ in procs) for time in (1.0, 1.5))
     rules = {procs[0]: ((8, choices[0]),)}
-    return DecisionTable(collective, "bed", 1, "test", rules, Evidence(choices, procs, sizes, seconds), most)
+    return DecisionTable(
+        collective, "bed", 1, "test", rules, Evidence(choices, procs, sizes, seconds), platform_procs=most
+    )
 
 
 def rule_at(text: str, collective: str, procs: int, size: int) -> str:

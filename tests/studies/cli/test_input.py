@@ -80,8 +80,6 @@ Told = Callable[[list[str]], tuple[int, str, str]]
             "--by-node: openmpi-4.1 has no algorithms by node of bcast",
         ),
         (["select", *BY_NODE, "--ppn", "64", "-o", "d.toml"], "--ppn: 64 processes on nodes of"),
-        (["export", "d.json", "--format", "mpich", "--openmpi-version", "5.0", "-o", "r.toml"], "--openmpi-version is"),
-        (["export", "d.json", "--mpich-version", "4.1", "-o", "r.toml"], "--mpich-version is for --format mpich"),
         ([*SIMULATE, "--collective", "alltoall", "--procs", "64", "--sizes", "1GiB"], "a mapping a MiB, of which vm."),
         ([*SIMULATE, "--collective", "gatherv", "--procs", "64", "--sizes", "64MiB"], "displacements are ints"),
         (["measure", "--collective", "bcast", "--procs", "2", "--sizes", "64GiB"], "valid: sizes of up to 1 GiB"),

@@ -170,7 +170,7 @@ def test_algorithms_by_node_are_chosen_only_where_they_are_asked_for(tmp_path: P
     known = Catalogue.load().collective("bcast").algorithms
     by_node = [known[table.choose("bcast", 32, "256KiB").algorithm].by_node for table in tables]
     assert by_node == [True, False, False]
-    with pytest.raises(collwise.UsageError, match="openmpi-4.1 has no algorithms by node of bcast"):
+    with pytest.raises(collwise.UsageError, match="has no algorithms by node of bcast"):
         collwise.select("bcast", platform="gros", by="simulated", procs=32, by_node=True, consumer="openmpi-4.1")
     with pytest.raises(collwise.UsageError, match="by_node is for simulated and measured times"):
         collwise.select("bcast", collwise.FittedModel(fitted("hockney")), by_node=True)

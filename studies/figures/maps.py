@@ -44,6 +44,7 @@ from collwise.validation.selection.maps import DecisionMaps
 # The panels beside one another are no wider than this together, or a page shows their digits too small.
 _MOST_INCHES = 12.6
 _MOST_LABELS = 6
+_FEW_ROWS = 3
 _CLOSENESS = colormaps["GnBu"].with_extremes(under="white")
 
 
@@ -201,7 +202,8 @@ def _panels(titles: Sequence[str], procs: Sequence[int], sizes: Sequence[int]) -
     count = len(titles)
     high = 1.3 + 0.27 * len(procs) if len(procs) <= 6 else 3.1
     wide = max(3.5, 0.42 * len(sizes)) if len(sizes) <= 16 else 4.2
-    columns = 2 if count == 4 else min(count, int(_MOST_INCHES / wide))
+    # Panels of few rows stand below one another, so that a page shows the figure large.
+    columns = 1 if len(procs) <= _FEW_ROWS else 2 if count == 4 else min(count, int(_MOST_INCHES / wide))
     rows = -(-count // columns)
     figure, grid = plt.subplots(
         rows, columns, figsize=(max(wide * columns + 2.2, 7.4), high * rows + 0.6), sharex=True, sharey=True,

@@ -33,7 +33,7 @@ class Substitution:
     cost: float
 
     def __str__(self) -> str:
-        what = f"{self.collective} from P = {self.procs}, {format_size(self.start)}: cannot say {self.chosen.label}"
+        what = f"{self.collective} from P = {self.procs}, {format_size(self.start)}: cannot express {self.chosen.label}"
         if self.instead is None:
             return f"{what}; the library decides"
         if math.isnan(self.cost):

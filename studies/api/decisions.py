@@ -174,10 +174,12 @@ def select(
     def single(one: str) -> bool:
         return needs_one_choice(one, consumer) if one_choice is None else one_choice
 
-    def grids(names: dict[str, tuple[str, ...]], counts: tuple[int, ...], per_node: int) -> list[CaseGrid]:
+    def grids(
+        names: dict[str, tuple[str, ...]], counts: tuple[int, ...], per_node: int, short: bool = False
+    ) -> list[CaseGrid]:
         pieces = cut or segments_for(consumer, SEGMENTS)
         return [
-            CaseGrid(one, counts, sizes_of(one, asked_sizes, decided=True), per_node, pieces, algorithms)
+            CaseGrid(one, counts, sizes_of(one, asked_sizes, decided=not short), per_node, pieces, algorithms)
             for one, algorithms in names.items()
         ]
 
@@ -218,7 +220,8 @@ def select(
         raise UsageError("simulated times need a platform and procs, for example '8,16,32'")
     if sampled:
         raise UsageError("sampled is for predicted times; simulated ones are always sampled")
-    asked = grids(_without_free_barrier(chosen, where), counts, ppn or where.default_processes_per_node)
+    per_node = ppn or where.default_processes_per_node
+    asked = grids(_without_free_barrier(chosen, where), counts, per_node, charges_overheads(where.smpi_options()))
     with arguments.opened(context) as simulations:
         tables, sweep = simulate_and_select(where, asked, simulations, single, tolerance / 100)
     if sweep.failed:

@@ -195,7 +195,11 @@ def select(
     ),
     how: dict[str, Any] = group(
         dict,
-        sizes=option("Message sizes. Default: by doubling from 8 KiB (gather: 64 KiB), or those measured.", SIZES),
+        sizes=option(
+            "Message sizes: 8:1MiB:x4. Default: by doubling from 8 KiB (gather: 64 KiB), or those measured; for --by "
+            "simulated also shorter ones (allreduce: from 2 KiB) where the platform has overheads.",
+            SIZES,
+        ),
         sampled=flag("Choose at --sizes only, which makes shorter tables; for --by predicted."),
         consumer=option(
             "Choose only what the rules of this consumer can express. Default: all.",
@@ -412,8 +416,8 @@ def report(
     how: dict[str, Any] = group(
         dict,
         sizes=option(
-            "Message sizes to compare and decide: 8:1MiB:x4. Default: by doubling, by collective, from 2 KiB on where "
-            "the platform has overheads, else from 8 KiB (gather: 64 KiB).",
+            "Message sizes to compare and decide: 8:1MiB:x4. Default: by doubling from 8 KiB (gather: 64 KiB), and "
+            "shorter ones (allreduce: from 2 KiB) where the platform has overheads.",
             SIZES,
         ),
         segments=options.segments(SEGMENTS_TEXT, _ONE_OR_MORE),

@@ -86,13 +86,15 @@ def method_map(
         blank = NOT_TIMED if name == timed else NO_CHOICE
         if fill_blank(axis, across, upwards, winners == NOBODY, blank):
             blanks.append(blank)
+    below = len(procs) <= _FEW_ROWS
     figure.legend(
         handles=[*choice_patches([methods[index] for index in used]), *blank_patches(blanks)],
-        loc="outside right upper", title="algorithm, segments", alignment="left",
+        loc=f"outside {'lower left' if below else 'right upper'}", ncols=3 if below else 1,
+        title="algorithm, segments", alignment="left",
         handlelength=2.6, handleheight=1.5, fontsize=9,
     )  # fmt: skip
     if title:
-        figure.suptitle(title, fontsize=11, wrap=True)
+        _head(figure, title)
     return figure
 
 
@@ -117,7 +119,7 @@ def slowdown_map(
     if axes:
         percent_bar(figure, axes, "slowdown against the best (%)")
     if title:
-        figure.suptitle(title, fontsize=11, wrap=True)
+        _head(figure, title)
     return figure
 
 
@@ -126,7 +128,7 @@ def closeness_map(panels: Mapping[str, Array], procs: Sequence[int], sizes: Sequ
     asked = {name: Slowdowns(values, np.isfinite(values)) for name, values in panels.items()}
     figure, _ = _heat_panels(asked, procs, sizes, (_CLOSENESS, LogNorm(1, 300)), NOT_TIMED)
     if title:
-        figure.suptitle(title, fontsize=11, wrap=True)
+        _head(figure, title)
     return figure
 
 
@@ -182,7 +184,7 @@ def collective_maps(panels: Mapping[str, Mapping[tuple[str, int], float]], title
     if blanks:
         figure.legend(handles=blank_patches(blanks), loc="outside lower center", ncols=2, fontsize=9,
                       handlelength=2.6, handleheight=1.5)  # fmt: skip
-    figure.suptitle(title, fontsize=11)
+    _head(figure, title)
     return figure
 
 
@@ -195,6 +197,11 @@ def panel_grid(count: int, height: float, columns: int, width: float) -> tuple[F
     for axis in flat[count:]:
         axis.remove()
     return figure, flat[:count]
+
+
+def _head(figure: Figure, title: str) -> None:
+    """The title at the left, where it is seen when a page shows only a part of a wide figure."""
+    figure.suptitle(title, fontsize=11, wrap=True, x=0.02, ha="left")
 
 
 def _panels(titles: Sequence[str], procs: Sequence[int], sizes: Sequence[int]) -> tuple[Figure, list[Axes]]:
@@ -218,7 +225,7 @@ def _panels(titles: Sequence[str], procs: Sequence[int], sizes: Sequence[int]) -
         axis.set_xlabel("message size m" if number + columns >= count else "")
         axis.set_ylabel("processes P" if number % columns == 0 else "")
     for axis, title in zip(axes, titles, strict=False):
-        axis.set_title(title, fontsize=10)
+        axis.set_title(title, fontsize=10, loc="left")
     return figure, axes[:count]
 
 

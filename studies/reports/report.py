@@ -208,8 +208,8 @@ def _gained(tuning: Tuning, gains: Mapping[str, Sequence[Gain]]) -> str:
         f"{tuning.baseline.title} as with the rules (geometric mean of the {len(ratios)} points that have both times; "
         "a point is a collective, a process count and a message size). The default is over 10 % slower than the rules "
         f"at {sum(one > 1.1 for one in ratios) or 'none'} of these points, and over 1 % faster at "
-        f"{sum(one < 0.99 for one in ratios) or 'none'}. A gain of x 2 halves the time. A choice is close where the best other "
-        f"algorithm is less than {CLOSE * 100:.0f} % slower."
+        f"{sum(one < 0.99 for one in ratios) or 'none'}. A gain of x 2 halves the time. A choice is close where the "
+        f"best other algorithm is less than {CLOSE * 100:.0f} % slower."
     )
 
 

@@ -91,7 +91,7 @@ def test_a_map_of_choices_names_those_that_it_shows() -> None:
     panels = {"times": np.array([[0, 2, NOBODY], [0, 0, 0]]), "model": np.array([[0, NOBODY, 0], [2, 0, 0]])}
     figure = method_map(panels, methods, PROCS, SIZES, "title", timed="times")
     assert legend(figure) == ["chain", "chain, 8 KiB", NOT_TIMED.label, NO_CHOICE.label]
-    assert [axis.get_title() for axis in figure.axes] == ["times", "model"]
+    assert [axis.get_title(loc="left") for axis in figure.axes] == ["times", "model"]
 
 
 def test_maps_of_collectives_tell_what_has_no_formula_from_what_was_not_timed() -> None:

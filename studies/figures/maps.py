@@ -89,7 +89,7 @@ def method_map(
     below = len(procs) <= _FEW_ROWS
     figure.legend(
         handles=[*choice_patches([methods[index] for index in used]), *blank_patches(blanks)],
-        loc=f"outside {'lower left' if below else 'right upper'}", ncols=3 if below else 1,
+        loc="outside lower left" if below else "outside right upper", ncols=3 if below else 1,
         title="algorithm, segments", alignment="left",
         handlelength=2.6, handleheight=1.5, fontsize=9,
     )  # fmt: skip

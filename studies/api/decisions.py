@@ -246,9 +246,9 @@ def export(
     PGMPITuneLib); `openmpi_version`, whose algorithm ids classic rules have; `mpich_version`, '4.0' or '4.1' for 4.1
     and later; `procs`, for formats that hold for one process count, which one.
 
-    Returns the text of the rules. A choice that the format cannot say is replaced by the best one that it can, and a
-    note says what that costs. Raises UsageError for what cannot be written at all, and for a file that cannot be
-    written.
+    Returns the text of the rules. A choice that the format cannot express is replaced by the best one that it can,
+    and a note says what that costs. Raises UsageError for what cannot be written at all, and for a file that cannot
+    be written.
 
     >>> import collwise
     >>> model = collwise.fit("exact", "hockney")

@@ -109,7 +109,8 @@ def next_steps(described: Described, file: str) -> list[tuple[str, str]]:
                 "tells how far simulated and measured times of collectives differ",
             ),
             (
-                f"collwise select --platform {file} --collective bcast,allreduce --procs {sweep} --by simulated "
+                f"collwise select --platform {file} --collective bcast,allreduce --procs {sweep} "
+                "--sizes 8:1MiB:x4 --by simulated "
                 f"--engine schedule --for openmpi-4.1 -o {platform.name}.json",
                 "chooses algorithms",
             ),

@@ -180,10 +180,13 @@ def select(
 
     for_openmpi = by == "simulated" and consumer is not None and openmpi_version(consumer) is not None
 
-    def grids(names: dict[str, tuple[str, ...]], counts: tuple[int, ...], per_node: int) -> list[CaseGrid]:
+    def grids(
+        names: dict[str, tuple[str, ...]], counts: tuple[int, ...], per_node: int, short: bool = False
+    ) -> list[CaseGrid]:
         pieces = cut or segments_for(consumer, SEGMENTS)
+        sizes_by_name = {one: sizes_of(one, asked_sizes, decided=not short) for one in names}
         return [
-            CaseGrid(one, counts, sizes_of(one, asked_sizes, decided=True), per_node, pieces, algorithms, for_openmpi)
+            CaseGrid(one, counts, sizes_by_name[one], per_node, pieces, algorithms, for_openmpi)
             for one, algorithms in names.items()
         ]
 
@@ -229,7 +232,8 @@ def select(
         return Decisions(tuple(tables))
     if where is None or counts is None:
         raise UsageError("simulated times need a platform and procs, for example '8,16,32'")
-    asked = grids(_without_free_barrier(chosen, where), counts, ppn or where.default_processes_per_node)
+    per_node = ppn or where.default_processes_per_node
+    asked = grids(_without_free_barrier(chosen, where), counts, per_node, charges_overheads(where.smpi_options()))
     with arguments.opened(context) as simulations:
         tables, sweep = simulate_and_select(where, asked, simulations, single, tolerance / 100)
     if sweep.failed:
@@ -254,9 +258,9 @@ def export(
     PGMPITuneLib); `openmpi_version`, whose algorithm ids classic rules have; `mpich_version`, '4.0' or '4.1' for 4.1
     and later; `procs`, for formats that hold for one process count, which one.
 
-    Returns the text of the rules. A choice that the format cannot say is replaced by the best one that it can, and a
-    note says what that costs. Raises UsageError for what cannot be written at all, and for a file that cannot be
-    written.
+    Returns the text of the rules. A choice that the format cannot express is replaced by the best one that it can,
+    and a note says what that costs. Raises UsageError for what cannot be written at all, and for a file that cannot
+    be written.
 
     >>> import collwise
     >>> model = collwise.fit("exact", "hockney")

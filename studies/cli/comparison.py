@@ -201,7 +201,11 @@ def select(
     ),
     how: dict[str, Any] = group(
         dict,
-        sizes=option("Message sizes. Default: by doubling from 8 KiB (gather: 64 KiB), or those measured.", SIZES),
+        sizes=option(
+            "Message sizes: 8:1MiB:x4. Default: by doubling from 8 KiB (gather: 64 KiB), or those measured; for --by "
+            "simulated also shorter ones (allreduce: from 2 KiB) where the platform has overheads.",
+            SIZES,
+        ),
         exact=flag(
             "For --by predicted: choose at every size from the least to the largest of --sizes; tables become long. "
             "Default: at --sizes only."
@@ -368,13 +372,13 @@ def export(
 ) -> None:
     """Writes rules that an MPI library reads from DECISIONS files (from 'collwise select'; one table a collective).
 
-    Where a format cannot say a choice, the best one that it can say is written, and a note says what it costs. Profiles
-    of PGMPITuneLib (.prf) become a table for libcollwise, with --format collwise.
+    Where a format cannot express a choice, the best one that it can express is written, and a note says what it costs.
+    Profiles of PGMPITuneLib (.prf) become a table for libcollwise, with --format collwise.
     """
     if any(file.suffix == ".prf" for file in decisions):
         _export_profiles(decisions, format_name, output)
         return
-    from collwise.validation.selection.consumers import COLLWISE
+    from collwise.validation.exports.formats import how_to_use
 
     if check and format_name not in (OPENMPI, "mpich"):
         raise click.UsageError("--check is for --format openmpi and mpich")
@@ -398,7 +402,7 @@ def export(
     collectives = arguments.several([one.collective for one in tables.tables])
     what = f"rules for Open MPI{version}" if format_name == OPENMPI else f"{known.title} for {collectives}"
     click.echo(f"{output}: {what}; use them with")
-    click.echo(f"  {known.use.format(file=output if format_name == COLLWISE else output.resolve())} ...")
+    click.echo(f"  {how_to_use(format_name, output)}")
     for table in tables.tables:
         if table.between is not None:
             click.echo(f"{table.collective}, slower than the best between the sizes: {_loss_text(table.between)}")
@@ -410,6 +414,7 @@ def export(
 
 def _export_profiles(files: Sequence[Path], format_name: str, output: Path) -> None:
     """Writes the table of profiles of PGMPITuneLib. Raises UsageError for other files beside them."""
+    from collwise.validation.exports.formats import how_to_use
     from collwise.validation.exports.pgmpi import parse_profile
     from collwise.validation.guidelines.repair import rules_of
     from collwise.validation.selection.consumers import COLLWISE
@@ -422,7 +427,7 @@ def _export_profiles(files: Sequence[Path], format_name: str, output: Path) -> N
     text = rules_of({str(file): parse_profile(read_text(file), str(file)) for file in files})
     write_text(output, text)
     click.echo(f"{output}: a table for libcollwise; use it with")
-    click.echo(f"  {FORMATS[COLLWISE].use.format(file=output)} ...")
+    click.echo(f"  {how_to_use(COLLWISE, output)}")
 
 
 def _check(format_name: str, output: Path, tables: Sequence[DecisionTable]) -> None:
@@ -436,19 +441,45 @@ def _check(format_name: str, output: Path, tables: Sequence[DecisionTable]) -> N
         raise CollwiseError(f"{wrong} of the checks show no call that runs as the rules say")
 
 
+def _report_model(asked: str | None, by: str, engine: str, collectives: Sequence[str]) -> str | None:
+    """The model of a report: the one asked for, the one with formulas, or none where none is needed."""
+    if asked is None and by == "simulated" and engine == "schedule":
+        return None
+    formulas = all(map(ModelKind.parse(BY_PARTS).covers, collectives))
+    model = asked or (BY_PARTS if formulas else CRITICAL_PATH)
+    check_formulas(model, collectives)
+    return model
+
+
+def _example_counts(most: int) -> list[int]:
+    """A few process counts on a platform that holds so many."""
+    return sorted({max(2, most // 16), max(2, most // 4), most})
+
+
 @command("report --platform gros --procs 16,32,64")
 def report(
     platform: HostPlatform = options.placed_platform(),
-    procs: tuple[int, ...] = option("Process counts to compare: 50,80,90.", COUNTS, required=True, in_project=True),
+    procs: tuple[int, ...] | None = option(
+        "Process counts to compare: 64,512,2048. Needed; best those of your jobs.", COUNTS, in_project=True
+    ),
     collectives: Sequence[str] = option("Names by commas, or all.", COLLECTIVES, "bcast,gather", names="--collective"),
-    segments: tuple[int, ...] = options.segments(SEGMENTS_TEXT, _ONE_OR_MORE),
-    model: str | None = option(
-        f"The model that decides the rules: {BY_PARTS}, or {CRITICAL_PATH}, at the usual sizes only. Default: "
-        f"{BY_PARTS} if it has formulas for all --collective.",
-        declare.NamedChoice("model", (BY_PARTS, CRITICAL_PATH)),
+    how: dict[str, Any] = group(
+        dict,
+        sizes=option(
+            "Message sizes to compare and decide: 8:1MiB:x4. Default: by doubling from 8 KiB (gather: 64 KiB), and "
+            "shorter ones (allreduce: from 2 KiB) where the platform has overheads.",
+            SIZES,
+        ),
+        segments=options.segments(SEGMENTS_TEXT, _ONE_OR_MORE),
+        model=option(
+            f"The model to compare: {BY_PARTS}, or {CRITICAL_PATH}, which decides at the compared points only. "
+            f"Default: {BY_PARTS} if it has formulas for all --collective; none for --by simulated with --engine "
+            "schedule, so that nothing needs to be fitted.",
+            declare.NamedChoice("model", (BY_PARTS, CRITICAL_PATH)),
+        ),
+        by=option("The times that decide the rules. Default: simulated with --engine schedule, else predicted.", TIMES),
     ),
     baseline: Baseline = options.BASELINE,
-    by: str = option("The times that decide the rules.", TIMES, "predicted"),
     output: Path | None = option("Folder. Default: results/PLATFORM-report", PATH, names="-o --output"),
     ppn: int | None = options.PPN,
     simulation: options.SimulationOptions = options.SIMULATION,
@@ -456,24 +487,34 @@ def report(
     """The main job for one platform: an HTML report with tables and figures, and Open MPI rules beside it.
 
     All sixteen collectives can be in it. Those that Open MPI has no rules for (gatherv, scatterv) are not in the rules.
-    By predicted times the rules hold for every P, to the byte; by simulated times they are made from those that the
-    report compares, and hold from each of --procs up to the next one.
+    By the predicted times of formulas the rules hold for every P, to the byte; by others they are made at the points
+    that the report compares, and hold from each of --procs up to the next one.
     """
+    from collwise.platforms.smpi import charges_overheads
     from collwise.studies.reports.report import measurements, sections_of, write_report, write_rules
     from collwise.validation.selection.tuning import decided, tune
 
-    if model is None:
-        model = BY_PARTS if all(map(ModelKind.parse(BY_PARTS).covers, collectives)) else CRITICAL_PATH
-    check_formulas(model, collectives)
+    if procs is None:
+        per_node = ppn or platform.default_processes_per_node
+        raise click.UsageError(
+            "Missing option '--procs': give the process counts of your jobs, for example --procs "
+            f"{','.join(map(str, _example_counts(platform.max_procs(per_node))))} ({platform.name} holds up to "
+            f"{platform.max_procs(per_node)} with {per_node} per node)"
+        )
+    by = how["by"] or ("simulated" if simulation.engine == "schedule" else "predicted")
+    model = _report_model(how["model"], by, simulation.engine, collectives)
+    free = not charges_overheads(platform.smpi_options())
+    sizes = {name: sizes_of(name, how["sizes"], decided=free) for name in collectives}
     output = writable_folder(output or results_folder() / f"{platform.name}-report")
     with simulation.context() as context:
         tuning = tune(
-            platform, collectives, procs, context, baseline, processes_per_node=ppn, segments=segments, model=model
-        )
+            platform, collectives, procs, context, baseline,
+            processes_per_node=ppn, segments=how["segments"], sizes=sizes, model=model,
+        )  # fmt: skip
         measured = measurements(context.store, tuning)
-    tuning = decided(tuning, by)
+    tuning = decided(tuning, by, sizes)
     write_rules([tuning], output)
-    page = write_report([tuning], output, [sections_of(tuning, measured)], own_command())
+    page = write_report([tuning], output, [sections_of(tuning, output, measured)], own_command())
     click.echo(f"report: {page}")
     if tuning.failures:
         raise CollwiseError(f"{counted(tuning.failures, 'case')} failed; their rows are left out")

@@ -61,11 +61,11 @@ def demo(
             tuning = _tuned(second, context, baseline, console)
         own = decided(tuning)
         tunings = [made.result(), own]
-        drawn = pool.submit(sections_of, tunings[0])
+        drawn = pool.submit(sections_of, tunings[0], output)
         write_rules(tunings, output)
         # Open MPI runs in its own processes while the figures are drawn.
         checks = check_all(rules_path(output, tunings[0], "4.1"), list(tunings[0].decisions.values()))
-        own_sections = sections_of(own)
+        own_sections = sections_of(own, output)
         page = write_report(tunings, output, [drawn.result(), own_sections], own_command())
     click.echo("Open MPI, run here with the rules of Grisou:")
     wrong = 0

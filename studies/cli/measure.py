@@ -162,7 +162,11 @@ def _measure_adaptively(
         for line in summary_lines(found):
             click.echo(line)
         key = found.configuration.key[:12]
-        click.echo(f"choose by them: collwise select --by measured --platform {target.name} --configuration {key}")
+        names = ",".join(collectives)
+        click.echo(
+            f"choose by them: collwise select --by measured --collective {names} --platform {target.name} "
+            f"--configuration {key}"
+        )
     check_failed(found.failed)
 
 

@@ -79,7 +79,9 @@ MODEL = option(
     NamedChoice("model", MODEL_NAMES),
     names="--model",
 )
-PPN = option("Processes per node. Default: one per CPU, as the platform says.", click.IntRange(1))
+PPN = option(
+    "Processes per node. Default: processes_per_node of the platform's description, or one per CPU.", click.IntRange(1)
+)
 SIMGRID = option("The version of SimGrid, for example 4.1. Default: the system's.", metavar="VERSION")
 BASELINE = option(
     f"What the choice is compared with: the fixed decisions of an untuned library, {', '.join(BASELINES)}. Default: "

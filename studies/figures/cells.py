@@ -31,6 +31,8 @@ _PERCENT_TICKS = (1, 3, 10, 30, 100, 300)
 SLOWDOWNS = colormaps["Oranges"].with_extremes(under="white")
 PERCENT = LogNorm(_WHITE_BELOW_PERCENT, _WORST_PERCENT)
 DIGITS_SIZE = 8.0
+_LOW_INCHES = 4.5
+"""A figure that is lower than this has no room for a bar and its label upright."""
 
 
 class Blank(NamedTuple):
@@ -43,7 +45,7 @@ class Blank(NamedTuple):
 
 
 NOT_TIMED = Blank("#FFFFFF", "//", "#BBBBBB", "not timed")
-NO_CHOICE = Blank("#E3E3E3", "..", "#777777", "no choice: no formula,\nor not in the catalogue")
+NO_CHOICE = Blank("#E3E3E3", "..", "#777777", "no choice by this source")
 NO_FORMULA = NO_CHOICE._replace(label="no formula, or no choice")
 
 
@@ -77,15 +79,30 @@ def cell_axis(axis: Axes, direction: str, centres: Sequence[int], labels: Mappin
 def fill(
     axis: Axes, across: Array, upwards: Array, where: NDArray[np.bool_], face: str, hatch: str = "", edge: str = ""
 ) -> None:
-    """The cells where a condition holds, as one shape: cells of their own would show their seams."""
-    rows, columns = np.nonzero(where)
-    if not len(rows):
+    """The cells where a condition holds, as one shape of few rectangles: cells of their own would show their seams."""
+    found = _rectangles(where)
+    if not found:
         return
-    left, right, low, high = across[columns], across[columns + 1], upwards[rows], upwards[rows + 1]
+    first, past, lowest, above = np.array(found).T
+    left, right, low, high = across[first], across[past], upwards[lowest], upwards[above]
     corners = np.stack([left, low, right, low, right, high, left, high, left, low], axis=1).reshape(-1, 2)
-    codes = np.tile([Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY], len(rows))
+    codes = np.tile([Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY], len(found))
     shape = Path(corners, codes)
     axis.add_patch(PathPatch(shape, facecolor=face, hatch=hatch, edgecolor=edge or face, linewidth=0))
+
+
+def _rectangles(where: NDArray[np.bool_]) -> list[tuple[int, int, int, int]]:
+    """The cells where a condition holds as rectangles: first column, the one past it, first row, the one past it.
+
+    Equal runs of cells in rows above one another are one rectangle.
+    """
+    done, open_runs = [], dict[tuple[int, int], int]()
+    for row, cells in enumerate([*where, np.zeros(where.shape[1], dtype=bool)]):
+        changes = np.flatnonzero(np.diff(cells.astype(np.int8), prepend=0, append=0)).tolist()
+        runs = set(zip(changes[::2], changes[1::2], strict=True))
+        done += [(*run, open_runs.pop(run), row) for run in sorted(open_runs.keys() - runs)]
+        open_runs |= {run: row for run in runs - open_runs.keys()}
+    return done
 
 
 def fill_blank(axis: Axes, across: Array, upwards: Array, where: NDArray[np.bool_], blank: Blank) -> bool:
@@ -130,9 +147,13 @@ def percent_values(slowdowns: Array) -> Array:
 
 
 def percent_bar(figure: Figure, axes: Sequence[Axes], label: str, shrink: float = 1.0) -> None:
-    """The bar that explains the colours of slowdowns."""
+    """The bar that explains the colours of slowdowns: beside the axes, or below them in a low figure."""
+    low = figure.get_figheight() < _LOW_INCHES
+    where: dict[str, Any] = (
+        {"location": "bottom", "shrink": 0.6, "aspect": 40} if low else {"shrink": shrink, "aspect": 16}
+    )
     mappable = ScalarMappable(PERCENT, SLOWDOWNS)
-    bar = figure.colorbar(mappable, ax=list(axes), extend="both", ticks=_PERCENT_TICKS, shrink=shrink, aspect=16)
-    bar.ax.set_yticklabels([str(value) for value in _PERCENT_TICKS])
-    bar.ax.yaxis.set_minor_locator(NullLocator())
+    bar = figure.colorbar(mappable, ax=list(axes), extend="both", ticks=_PERCENT_TICKS, **where)
+    bar.set_ticks(_PERCENT_TICKS, labels=[str(value) for value in _PERCENT_TICKS])
+    (bar.ax.xaxis if low else bar.ax.yaxis).set_minor_locator(NullLocator())
     bar.set_label(label, fontsize=9)

@@ -19,7 +19,7 @@ _MOST = 2.0
 """The colours end at twice as fast and at half as fast."""
 
 _TICKS = (0.5, 0.7, 1, 1.4, 2)
-_NOT_BY_RULES = NO_CHOICE._replace(label="rules cannot say the choice")
+_NOT_BY_RULES = NO_CHOICE._replace(label="rules cannot express the choice")
 
 
 def gain_figure(rows: Sequence[GainRow], title: str) -> Figure:

@@ -44,6 +44,7 @@ from collwise.validation.selection.maps import DecisionMaps
 # The panels beside one another are no wider than this together, or a page shows their digits too small.
 _MOST_INCHES = 12.6
 _MOST_LABELS = 6
+_FEW_ROWS = 3
 _CLOSENESS = colormaps["GnBu"].with_extremes(under="white")
 
 
@@ -85,13 +86,15 @@ def method_map(
         blank = NOT_TIMED if name == timed else NO_CHOICE
         if fill_blank(axis, across, upwards, winners == NOBODY, blank):
             blanks.append(blank)
+    below = len(procs) <= _FEW_ROWS
     figure.legend(
         handles=[*choice_patches([methods[index] for index in used]), *blank_patches(blanks)],
-        loc="outside right upper", title="algorithm, segments", alignment="left",
+        loc="outside lower left" if below else "outside right upper", ncols=3 if below else 1,
+        title="algorithm, segments", alignment="left",
         handlelength=2.6, handleheight=1.5, fontsize=9,
     )  # fmt: skip
     if title:
-        figure.suptitle(title, fontsize=11, wrap=True)
+        _head(figure, title)
     return figure
 
 
@@ -116,7 +119,7 @@ def slowdown_map(
     if axes:
         percent_bar(figure, axes, "slowdown against the best (%)")
     if title:
-        figure.suptitle(title, fontsize=11, wrap=True)
+        _head(figure, title)
     return figure
 
 
@@ -125,7 +128,7 @@ def closeness_map(panels: Mapping[str, Array], procs: Sequence[int], sizes: Sequ
     asked = {name: Slowdowns(values, np.isfinite(values)) for name, values in panels.items()}
     figure, _ = _heat_panels(asked, procs, sizes, (_CLOSENESS, LogNorm(1, 300)), NOT_TIMED)
     if title:
-        figure.suptitle(title, fontsize=11, wrap=True)
+        _head(figure, title)
     return figure
 
 
@@ -181,7 +184,7 @@ def collective_maps(panels: Mapping[str, Mapping[tuple[str, int], float]], title
     if blanks:
         figure.legend(handles=blank_patches(blanks), loc="outside lower center", ncols=2, fontsize=9,
                       handlelength=2.6, handleheight=1.5)  # fmt: skip
-    figure.suptitle(title, fontsize=11)
+    _head(figure, title)
     return figure
 
 
@@ -196,12 +199,18 @@ def panel_grid(count: int, height: float, columns: int, width: float) -> tuple[F
     return figure, flat[:count]
 
 
+def _head(figure: Figure, title: str) -> None:
+    """The title at the left, where it is seen when a page shows only a part of a wide figure."""
+    figure.suptitle(title, fontsize=11, wrap=True, x=0.02, ha="left")
+
+
 def _panels(titles: Sequence[str], procs: Sequence[int], sizes: Sequence[int]) -> tuple[Figure, list[Axes]]:
     """Panels of cells with common axes; returns those that are shown."""
     count = len(titles)
     high = 1.3 + 0.27 * len(procs) if len(procs) <= 6 else 3.1
     wide = max(3.5, 0.42 * len(sizes)) if len(sizes) <= 16 else 4.2
-    columns = 2 if count == 4 else min(count, int(_MOST_INCHES / wide))
+    # Panels of few rows stand below one another, so that a page shows the figure large.
+    columns = 1 if len(procs) <= _FEW_ROWS else 2 if count == 4 else min(count, int(_MOST_INCHES / wide))
     rows = -(-count // columns)
     figure, grid = plt.subplots(
         rows, columns, figsize=(max(wide * columns + 2.2, 7.4), high * rows + 0.6), sharex=True, sharey=True,
@@ -216,7 +225,7 @@ def _panels(titles: Sequence[str], procs: Sequence[int], sizes: Sequence[int]) -
         axis.set_xlabel("message size m" if number + columns >= count else "")
         axis.set_ylabel("processes P" if number % columns == 0 else "")
     for axis, title in zip(axes, titles, strict=False):
-        axis.set_title(title, fontsize=10)
+        axis.set_title(title, fontsize=10, loc="left")
     return figure, axes[:count]
 
 

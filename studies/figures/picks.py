@@ -102,7 +102,9 @@ def _lines(result: ComparisonResult) -> list[_Line]:
     found = [_Line(f"{baseline}, its segments" if listed else baseline, "baseline", ":", "#777777", 1.6)]
     if listed:
         found.append(_Line(f"{baseline}, common segments", "listed", "--", "#777777", 1.3))
-    return [*found, _Line("model's choice", "model", "-.", "#444444", 1.6), _Line("best", _BEST, "-", "#444444", 0.9)]
+    if result.has_model:
+        found.append(_Line("model's choice", "model", "-.", "#444444", 1.6))
+    return [*found, _Line("best", _BEST, "-", "#444444", 0.9)]
 
 
 def _ratios(rows: Sequence[Comparison], source: str) -> Array:
@@ -135,12 +137,17 @@ def _algorithm_keys(result: ComparisonResult, algorithms: Iterable[str]) -> list
 
 
 def algorithms_by_size(rows: Sequence[Comparison], title: str) -> Figure:
-    """The simulated (markers) and predicted (lines) time of every algorithm over m, for one process count."""
+    """The simulated (markers) and predicted (lines) time of every algorithm over m, for one process count.
+
+    Where nothing is predicted the lines join the markers.
+    """
     # A comma separates a segment size that is not the common one.
     names = [label for label in rows[0].simulated if "," not in label]
     simulated = {name: [row.simulated[name] for row in rows] for name in names}
     predicted = {name: [row.predicted[name] for row in rows] for name in names if name in rows[0].predicted}
     sizes = [row.message_bytes for row in rows]
+    if not predicted:
+        return markers_and_lines(sizes, simulated, simulated, title, "simulated")
     return markers_and_lines(sizes, simulated, predicted, title, "marker: simulated\nline: model")
 
 

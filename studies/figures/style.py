@@ -107,7 +107,9 @@ class ChoiceStyle(NamedTuple):
 def choice_style(choice: Choice) -> ChoiceStyle:
     """The style of a choice, the same in every map."""
     colour, _ = algorithm_style(choice.algorithm)
-    hatch = _HATCHES[round(math.log2(choice.segment_bytes)) % len(_HATCHES)] if choice.segment_bytes else ""
+    hatch = "*" if choice.fanout else ""
+    if choice.segment_bytes:
+        hatch += _HATCHES[round(math.log2(choice.segment_bytes)) % len(_HATCHES)]
     return ChoiceStyle(colour, hatch, ink(colour))
 
 

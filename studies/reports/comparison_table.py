@@ -14,6 +14,8 @@ def table_columns(result: ComparisonResult) -> tuple[str, ...]:
     """The heads of `table_row`'s cells."""
     rows, title = result.rows, result.baseline.title
     shipped = f"{title} (%)"
+    if not result.has_model:
+        return ("P", "m", "best", "time", shipped)
     if any(row.listed is not None for row in rows) and not chooses_segments(rows):
         return ("P", "m", "best", "time", "model (%)", shipped, "with its segments (%)")
     return ("P", "m", "best", "time", "model (%)", shipped)
@@ -31,13 +33,14 @@ def table_row(row: Comparison) -> tuple[str, ...]:
     def name(pick: Pick, with_segment: bool = wide) -> str:
         return pick.choice.label if with_segment else pick.choice.algorithm
 
+    model = (f"{name(row.model)} ({percent(row.model.slowdown)})",) if row.predicted else ()
     common = () if wide or row.listed is None else (f"{name(row.listed)} ({percent(row.listed.slowdown)})",)
     return (
         str(row.procs),
         format_size(row.message_bytes),
         name(row.best),
         format_seconds(row.best.seconds),
-        f"{name(row.model)} ({percent(row.model.slowdown)})",
+        *model,
         *common,
         f"{name(row.baseline, True)} ({percent(row.baseline.slowdown)})",
     )
@@ -54,6 +57,8 @@ def summary_line(result: ComparisonResult) -> str:
     sources = [("model", "model"), ("baseline", title)]
     if any(row.listed is not None for row in result.rows) and not chooses_segments(result.rows):
         sources = [("model", "model"), ("listed", title), ("baseline", "with its segments")]
+    if not result.has_model:
+        sources = sources[1:]
     parts = []
     for source, name in sources:
         values = result.slowdowns(source) * 100

@@ -20,8 +20,14 @@ from collwise.models.registry import BY_PARTS
 from collwise.simulator.store import Store
 from collwise.studies.figures.maps import collective_maps
 from collwise.studies.reports.sections import Picture, Section, TextTable, write_sections
-from collwise.studies.reports.tuning_sections import CLOSE, close_points, comparison_section, engine_section
-from collwise.validation.exports.formats import FORMATS, for_openmpi
+from collwise.studies.reports.tuning_sections import (
+    CLOSE,
+    close_points,
+    comparison_section,
+    engine_section,
+    largest_decided,
+)
+from collwise.validation.exports.formats import for_openmpi, how_to_use
 from collwise.validation.openmpi.rules import openmpi_rules
 from collwise.validation.selection.collwise_rules import collwise_rules
 from collwise.validation.selection.consumers import COLLWISE, OPENMPI, RULES_VERSIONS, consumers_of
@@ -30,16 +36,21 @@ from collwise.validation.selection.measured import Measurement, measured_platfor
 from collwise.validation.selection.tuning import Gain, Tuning
 
 _INTRO = (
-    "Times are simulated by {engine}. A choice is an algorithm and, where that cuts messages, a segment size. A "
+    "Times are simulated ({engine}). A choice is an algorithm and, if it cuts messages into segments, their size. A "
     "slowdown is how much slower than the fastest choice it is, in percent; in tables it is in brackets, and shaded "
     "from 10 % on. '{baseline}' is what that library decides untuned, with the parameters that it ships."
+)
+_USE = (
+    "Run your program with the first command that fits your MPI library: with the rules for Open MPI 4.1 or 5.0, or, "
+    "with any MPI library, through libcollwise. P and PROGRAM stand for yours; if you copy the files to a cluster, "
+    "name them as they are called there."
 )
 _LOST = (
     "Leave {} out of the rules: there untuned {} is faster on average, by algorithms that some consumer of these "
     "rules does not have. 'collwise select --for' decides for one consumer, among all algorithms that it has."
 )
 _GAIN_COLUMNS = (
-    "collective", "points", "gain, mean", "gain, largest", "slower than the default at", "close choices",
+    "collective", "points", "gain, mean", "gain, largest", "slower than the default at", "close choices at",
     "largest gain at",
 )  # fmt: skip
 
@@ -100,13 +111,16 @@ def measurements(store: Store, tuning: Tuning) -> dict[str, Measurement]:
     return found
 
 
-def sections_of(tuning: Tuning, measured: Mapping[str, Measurement] | None = None) -> list[Section]:
-    """The sections of a tuning's platform, with all figures drawn, and with the measured times by collective."""
-    return list(_sections(tuning, measured or {}))
+def sections_of(tuning: Tuning, folder: Path, measured: Mapping[str, Measurement] | None = None) -> list[Section]:
+    """The sections of a tuning's platform, with all figures drawn, and with the measured times by collective.
+
+    `folder` is that of the rules.
+    """
+    return list(_sections(tuning, folder, measured or {}))
 
 
-def _sections(tuning: Tuning, measured: Mapping[str, Measurement]) -> Iterator[Section]:
-    yield _first(tuning, measured)
+def _sections(tuning: Tuning, folder: Path, measured: Mapping[str, Measurement]) -> Iterator[Section]:
+    yield _first(tuning, folder, measured)
     yield Section(f"Collectives on {tuning.platform.title}")
     for collective, result in tuning.comparisons.items():
         if result.rows:
@@ -114,38 +128,50 @@ def _sections(tuning: Tuning, measured: Mapping[str, Measurement]) -> Iterator[S
     for collective, choices in tuning.by_engine.items():
         if choices.decisions is not None:
             yield engine_section(tuning, collective, choices, choices.decisions)
-    yield _accuracy(tuning)
+    if tuning.model is not None:
+        yield _accuracy(tuning)
 
 
 # --- What to do first -------------------------------------------------------------------------------------------------
 
 
-def _first(tuning: Tuning, measured: Mapping[str, Measurement]) -> Section:
+def _first(tuning: Tuning, folder: Path, measured: Mapping[str, Measurement]) -> Section:
     """The rules, how they are installed, what they gain, and how sure that is."""
     gains = {name: tuning.gains(name) for name in tuning.decisions}
     rows = [_gain_row(tuning, name, found) for name, found in gains.items() if found]
     bad = {(i, 4) for i, row in enumerate(rows) if not row[4].startswith("0 of")}
     lost = [name for name, found in gains.items() if (known := _known(found)) and geometric_mean(known) < 0.99]
-    files = [rules_path(Path(), tuning, one).name for one in RULES_VERSIONS if _with_rules(tuning, one)]
-    table = table_path(Path(), tuning).name
-    commands = [FORMATS[OPENMPI].use.format(file=name) + " -n P PROGRAM" for name in files]
-    commands.append(FORMATS[COLLWISE].use.format(file=table) + " -n P -- PROGRAM")
+    files = [rules_path(folder, tuning, one) for one in RULES_VERSIONS if _with_rules(tuning, one)]
+    table = table_path(folder, tuning)
+    commands = [*(how_to_use(OPENMPI, path) for path in files), how_to_use(COLLWISE, table)]
     without = [name for name in tuning.decisions if not any(one.startswith(OPENMPI) for one in consumers_of(name))]
     lines = [
-        "Use the rules beside this page: the commands below run a program with them, for the version of Open MPI in "
-        "the file's name, or with libcollwise, which any MPI library can run with.",
         *([f"Open MPI has no rules for {', '.join(without)}; the table of libcollwise has them."] if without else []),
         _gained(tuning, gains),
+        *_beyond(tuning),
         *([_LOST.format(", ".join(lost), tuning.baseline.title)] if lost else []),
         _sure(tuning, measured),
     ]
     return Section(
         f"What to do first on {tuning.platform.title}",
-        lines,
+        [_USE],
         [TextTable(_GAIN_COLUMNS, rows, 1, f"What the rules gain over {tuning.baseline.title}", bad=bad)],
-        files=[*files, table],
+        files=[path.name for path in (*files, table)],
         commands=commands,
+        after=lines,
     )
+
+
+def _beyond(tuning: Tuning) -> list[str]:
+    """A sentence on the process counts for which the rules only repeat what is chosen for fewer processes, if any."""
+    most = tuning.platform.max_procs(tuning.processes_per_node)
+    known = {largest_decided(tuning.platform, one) for one in tuning.decisions.values()}
+    if not known or min(known) == most:
+        return []
+    return [
+        f"The rules were decided for up to {min(known)} processes. For more, up to the {most} of the platform, they "
+        f"repeat the choices for {min(known)}, which no times support; a report with larger --procs decides there, too."
+    ]
 
 
 def _known(gains: Sequence[Gain]) -> list[float]:
@@ -156,19 +182,21 @@ def _gain_row(tuning: Tuning, name: str, gains: Sequence[Gain]) -> tuple[str, ..
     known = [one for one in gains if np.isfinite(one.ratio)]
     close = "-"
     if name in tuning.comparisons:
-        others = close_points(tuning.comparisons[name])
+        result = tuning.comparisons[name]
+        at = [(result.grid.procs.index(one.procs), result.grid.message_bytes.index(one.message_bytes)) for one in known]
+        others = np.array([close_points(result)[place] for place in at])
         close = f"{int((others < CLOSE).sum())} of {int(np.isfinite(others).sum())}"
     if not known:
         return (name, str(len(gains)), "-", "-", "0 of 0", close, "-")
     largest = max(known, key=lambda one: one.ratio)
     slower = sum(one.ratio < 0.99 for one in known)
-    at = (
+    where = (
         f"P = {largest.procs}, {format_size(largest.message_bytes)}: {largest.rules.choice.label} "
         f"for {largest.default.choice.label}"
     )
     return (
         *(name, str(len(known)), f"x {geometric_mean(one.ratio for one in known):.2f}", f"x {largest.ratio:.2f}"),
-        *(f"{slower} of {len(known)}", close, at if largest.ratio > 1.01 else "-"),
+        *(f"{slower} of {len(known)}", close, where if largest.ratio > 1.01 else "-"),
     )
 
 
@@ -178,10 +206,11 @@ def _gained(tuning: Tuning, gains: Mapping[str, Sequence[Gain]]) -> str:
         return f"What is gained over {tuning.baseline.title} is not known: none of its choices was timed."
     return (
         f"By simulated times, a call takes {geometric_mean(ratios):.2f} times as long under untuned "
-        f"{tuning.baseline.title} as with the rules (geometric mean of the {len(ratios)} points compared). At "
-        f"{sum(one > 1.1 for one in ratios)} points it takes over 10 % longer, at {sum(one < 0.99 for one in ratios)} "
-        "points over 1 % less. A gain of x 2 halves the time; a choice is close where the best other algorithm is "
-        f"less than {CLOSE * 100:.0f} % slower."
+        f"{tuning.baseline.title} as with the rules (geometric mean of the {len(ratios)} points that have both times; "
+        "a point is a collective, a process count and a message size). The default is over 10 % slower than the rules "
+        f"at {sum(one > 1.1 for one in ratios) or 'none'} of these points, and over 1 % faster at "
+        f"{sum(one < 0.99 for one in ratios) or 'none'}. A gain of x 2 halves the time. A choice is close where the "
+        f"best other algorithm is less than {CLOSE * 100:.0f} % slower."
     )
 
 
@@ -199,9 +228,10 @@ def _sure(tuning: Tuning, measured: Mapping[str, Measurement]) -> str:
             f"ones by {np.median(errors) * 100:.1f} % in the median. Gains that are smaller than that are not sure."
         )
     return (
-        "How sure that is: nothing was measured on this platform, so that gains are as right as the simulation. Small "
-        "gains, below 10 % say, are not sure. To be sure, measure the gain on the cluster (collwise gain), or times of "
-        "the algorithms (collwise measure): a new report then has them beside the simulated ones."
+        "How sure that is: nothing was measured on this platform, so the gains are only as accurate as the "
+        "simulation. Small gains, below 10 % say, are not sure. To be sure, measure the gain on the cluster "
+        "(collwise gain), or times of the algorithms (collwise measure): a new report then has them beside the "
+        "simulated ones."
     )
 
 
@@ -253,11 +283,10 @@ def _made(tunings: Sequence[Tuning], command: str) -> Section:
         grid = next(iter(tuning.comparisons.values())).grid
         facts = [
             ("nodes", len(tuning.platform.hosts)),
-            ("processes per node", tuning.parameters.processes_per_node),
+            ("processes per node", tuning.processes_per_node),
             ("process counts compared", ", ".join(map(str, grid.procs))),
             ("segment sizes", ", ".join(map(format_size, grid.segments))),
-            ("model fitted by", tuning.parameters.made_by),
-            *_facts_of(tuning.parameters),
+            *([] if tuning.parameters is None else _facts_of(tuning.parameters)),
             *((f"simulation of {name}", _made_by(tuning, name)) for name in tuning.comparisons),
         ]
         columns = ("collective", "algorithm", "part", "alpha (s)", "beta (s/byte)", "mean error (%)", "worst (%)")
@@ -281,15 +310,18 @@ def _facts_of(parameters: ModelParameters | PathParameters) -> list[tuple[str, s
     def line(pair: Hockney) -> str:
         return f"{format_seconds(float(pair.alpha_seconds))} + m x {pair.beta_seconds_per_byte:.3g} s/byte"
 
+    made_by = ("model fitted by", parameters.made_by)
     if isinstance(parameters, PathParameters):
-        return [(f"{name} messages", line(pair)) for name, pair in parameters.messages.items()]
+        return [made_by, *((f"{name} messages", line(pair)) for name, pair in parameters.messages.items())]
     gamma = parameters.gamma(np.arange(3, 8), parameters.segment_bytes)
     shown = ", ".join(f"{value:.3f}" for value in gamma)
-    return [("gamma(3..7)", shown), ("point to point", line(parameters.hockney))]
+    return [made_by, ("gamma(3..7)", shown), ("point to point", line(parameters.hockney))]
 
 
 def _fit_rows(tuning: Tuning) -> list[tuple[str, ...]]:
     parameters = tuning.parameters
+    if parameters is None:
+        return []
     found = parameters.fits if isinstance(parameters, PathParameters) else parameters.fits[BY_PARTS]
     return [
         (

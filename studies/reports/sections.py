@@ -65,7 +65,8 @@ class Picture:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a report: paragraphs, commands, links to files beside the report, tables, and figures, in this order.
+    """A part of a report: paragraphs, commands, links to files beside the report, what is said after these, tables, and
+    figures, in this order.
 
     `level` is that of its heading: 2, or 3 for a part of the section before it.
     """
@@ -76,6 +77,7 @@ class Section:
     pictures: Sequence[Picture] = ()
     files: Sequence[str] = ()
     commands: Sequence[str] = ()
+    after: Sequence[str] = ()
     level: int = 2
 
 
@@ -116,5 +118,6 @@ def _markdown(sections: Sequence[Section], stem: str) -> Iterator[str]:
         yield from (f"\n    {command}\n" for command in section.commands)
         if section.files:
             yield "\nBeside this page: " + ", ".join(f"[{name}]({name})" for name in section.files) + ".\n"
+        yield from (f"\n{paragraph}\n" for paragraph in section.after)
         yield from (f"\n{table.markdown()}" for table in section.tables if table.rows)
         yield from (f"\n![{one.caption}]({stem}-{one.name}.svg)\n" for one in section.pictures)

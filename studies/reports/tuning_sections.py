@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from collwise.common.units import format_size
 from collwise.models.piecewise import Array
+from collwise.models.registry import BY_PARTS
 from collwise.models.switch_points import NOBODY, Indices
 from collwise.platforms import HostPlatform
 from collwise.platforms.smpi import charges_overheads
@@ -21,7 +22,6 @@ from collwise.studies.reports.sections import Picture, Section, TextTable
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.comparison import Comparison, ComparisonResult, Pick
 from collwise.validation.selection.decision_table import DecisionTable
-from collwise.validation.selection.defaults import DECISION_SIZES
 from collwise.validation.selection.engine_choices import EngineChoices
 from collwise.validation.selection.measured import Measurement
 from collwise.validation.selection.tuning import Tuning
@@ -93,14 +93,23 @@ def close_points(result: ComparisonResult) -> Array:
     return found
 
 
+def largest_decided(platform: HostPlatform, decisions: DecisionTable) -> int:
+    """The largest process count for which times decided, all of the platform for formulas; above it rules repeat it."""
+    most = platform.max_procs(decisions.processes_per_node)
+    if decisions.evidence is None or decisions.made_by == f"model {BY_PARTS}":
+        return most
+    return min(most, max(decisions.evidence.procs))
+
+
 def _pictures(tuning: Tuning, collective: str, result: ComparisonResult) -> Iterator[Picture]:
     """The figures over the message size."""
     grid, title = result.grid, heading(tuning, collective)
     stem, maker = f"{tuning.platform.name}-{collective}", result.sweep.configuration.maker
     points = [(row.procs, row.message_bytes) for row in result.rows]
     rules = {(one.procs, one.message_bytes): one.rules for one in tuning.gains(collective)}
+    model: dict[str, list[Pick | None]] = {"the model chooses": [row.model for row in result.rows]}
     sources: dict[str, list[Pick | None]] = {
-        "the model chooses": [row.model for row in result.rows],
+        **(model if result.has_model else {}),
         f"{result.baseline.title} chooses untuned": [row.baseline for row in result.rows],
         "the rules choose": [rules.get(point) for point in points],
     }
@@ -112,9 +121,9 @@ def _pictures(tuning: Tuning, collective: str, result: ComparisonResult) -> Iter
     yield Picture.of(
         f"{stem}-choices",
         method_map(chosen, methods, grid.procs, grid.message_bytes, title, timed=timed),
-        "The choices at the points compared. The rules hold only what Open MPI and libcollwise can both be told, and "
+        "The choices at the points compared. The rules hold only what Open MPI and libcollwise can both express, and "
         "as few rows as keep within the tolerance.",
-        f"Four maps over process count and message size. {_words(result)}",
+        f"Maps over process count and message size. {_words(result)}",
     )
     costs = {
         name.removesuffix(" chooses").removesuffix(" choose"): _slowdowns(result, picks)
@@ -138,10 +147,11 @@ def _pictures(tuning: Tuning, collective: str, result: ComparisonResult) -> Iter
     yield Picture.of(
         f"{stem}-algorithms",
         algorithms_by_size(at_largest, f"{title}, P = {largest}"),
-        f"Every algorithm at {format_size(tuning.segment_bytes)} segments: simulated times (markers) and the model's "
-        "(lines), and the ratio to the best of the same source.",
-    )
-    yield _rules_map(tuning, tuning.decisions[collective], DECISION_SIZES[collective], title, stem)
+        f"Every algorithm at {format_size(tuning.segment_bytes)} segments: simulated times"
+        + (" (markers) and the model's (lines), and the ratio to the best of the same source." if result.has_model
+           else ", and their ratio to the best."),
+    )  # fmt: skip
+    yield _rules_map(tuning, tuning.decisions[collective], tuning.decided_sizes[collective], title, stem)
 
 
 def _winners(result: ComparisonResult, picks: Sequence[Pick | None], methods: Sequence[Choice]) -> Indices:
@@ -177,16 +187,22 @@ def _words(result: ComparisonResult) -> str:
 def _rules_map(
     tuning: Tuning, decisions: DecisionTable, sizes: Sequence[int], title: str, stem: str, more: str = ""
 ) -> Picture:
+    least, largest = min(decisions.rules), largest_decided(tuning.platform, decisions)
+    most = tuning.platform.max_procs(decisions.processes_per_node)
+    where = f"for every P from {least} to {largest}" if largest > least else f"at P = {least}"
+    if largest < most:
+        more += (
+            f". No times decided for more than {largest} processes: the rules repeat their choices for {largest} there"
+        )
     return Picture.of(
         f"{stem}-map",
-        _map(tuning.platform, decisions, sizes, f"{title}: what the rules choose"),
-        f"What the rules choose for every P and m, by {decisions.made_by}, among the algorithms that Open MPI and "
-        f"libcollwise can both be told{more}.",
+        _map(range(least, largest + 1), decisions, sizes, f"{title}: what the rules choose"),
+        f"What the rules choose {where} and every m, by {decisions.made_by}, among the algorithms that Open MPI and "
+        f"libcollwise can both express{more}.",
     )
 
 
-def _map(platform: HostPlatform, decisions: DecisionTable, sizes: Sequence[int], title: str) -> Figure:
-    procs = range(min(decisions.rules), platform.max_procs(decisions.processes_per_node) + 1)
+def _map(procs: Sequence[int], decisions: DecisionTable, sizes: Sequence[int], title: str) -> Figure:
     chosen = [[decisions.choose(p, m) for m in sizes] for p in procs]
     methods = list(dict.fromkeys(choice for row in chosen for choice in row))
     winners = np.array([[methods.index(choice) for choice in row] for row in chosen])
@@ -259,5 +275,5 @@ def engine_section(tuning: Tuning, collective: str, choices: EngineChoices, deci
 def _bad_picks(row: Comparison) -> Iterator[tuple[int, int]]:
     """For each pick to be shaded, the number of picks at the end of the table's row and its position among them."""
     common = [] if chooses_segments([row]) or row.listed is None else [row.listed]
-    picks = [row.model, *common, row.baseline]
+    picks = [*([row.model] if row.predicted else []), *common, row.baseline]
     return ((len(picks), position) for position, pick in enumerate(picks) if pick.slowdown > _SHADED_FROM)

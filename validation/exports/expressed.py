@@ -36,7 +36,7 @@ class Substitution:
     too_few: bool = False
 
     def __str__(self) -> str:
-        why = f"too few elements for {self.chosen.label}" if self.too_few else f"cannot say {self.chosen.label}"
+        why = f"too few elements for {self.chosen.label}" if self.too_few else f"cannot express {self.chosen.label}"
         what = f"{self.collective} from P = {self.procs}, {format_size(self.start)}: {why}"
         if self.instead is None:
             return f"{what}; the library decides"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 
 from collwise.common.errors import UsageError
 from collwise.validation.exports import mpich, openmpi_json, pgmpi, variables
@@ -24,8 +26,8 @@ OPENMPI_JSON, MPICH_VARIABLES = "openmpi-json", "mpich-variables"
 class Format:
     """A format: the consumer whose algorithms it names, and what it cannot say.
 
-    `by_size`: it sees message sizes; `one_procs`: it holds for one process count. `use` is how the file is used; {file}
-    stands for its name.
+    `by_size`: it sees message sizes; `one_procs`: it holds for one process count. `use` is how the file is used: a
+    whole command, in which {file} stands for its name, and P and PROGRAM for the user's own.
     """
 
     name: str
@@ -36,39 +38,40 @@ class Format:
     one_procs: bool = False
 
 
-_MPIRUN = "mpirun --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_dynamic_rules_filename {file} --mca coll ^han"
-_SOURCE = "source {file} in the shell that starts the program"
+_MPIRUN = (
+    "mpirun --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_dynamic_rules_filename {file} --mca coll ^han "
+    "-n P PROGRAM"
+)
+_COLLWISE = "collwise run --library openmpi --procs P --table {file} -- PROGRAM"
+_SMPIRUN = "smpirun $(cat {file}) -platform PLATFORM -np P PROGRAM"
+_PRF = "PGMPI_PARAMS=--ppath=$(dirname {file}) mpirun -n P PROGRAM"
+_SOURCE = "source {file} && mpirun -n P PROGRAM"
 FORMATS = {
     one.name: one
     for one in (
-        Format(
-            OPENMPI,
-            "Open MPI's classic dynamic rules",
-            OPENMPI,
-            _MPIRUN,
-        ),
-        Format(
-            OPENMPI_JSON,
-            "Open MPI's dynamic rules in JSON, from 6.0 on",
-            "openmpi-6.0",
-            _MPIRUN,
-        ),
-        Format(COLLWISE, "the table of collwise run", COLLWISE, "collwise run --table {file}"),
+        Format(OPENMPI, "Open MPI's classic dynamic rules", OPENMPI, _MPIRUN),
+        Format(OPENMPI_JSON, "Open MPI's dynamic rules in JSON, from 6.0 on", "openmpi-6.0", _MPIRUN),
+        Format(COLLWISE, "the table of collwise run", COLLWISE, _COLLWISE),
         Format(
             "mpich",
             "MPICH's selection file (JSON)",
             "mpich",
             " ".join(f"{name}={value}" for name, value in mpich.ENVIRONMENT.items())
-            + f" {mpich.FILE_VARIABLE}={{file}}",
+            + f" {mpich.FILE_VARIABLE}={{file}} mpirun -n P PROGRAM",
         ),
         Format(MPICH_VARIABLES, "MPICH's control variables", "mpich", _SOURCE, by_size=False, one_procs=True),
         Format("intel", "Intel MPI's I_MPI_ADJUST variables", "intel", _SOURCE),
         Format("mvapich2", "MVAPICH2's tuning variables", "mvapich2", _SOURCE, one_procs=True),
         Format("ucc", "UCC's UCC_TL_UCP_TUNE", "ucc", _SOURCE),
-        Format(SMPI, "options of SMPI", SMPI, "smpirun $(cat {file})", by_size=False, one_procs=True),
-        Format("prf", "a profile of PGMPITuneLib", PGMPI, "PGMPI_PARAMS=--ppath=$(dirname {file})", one_procs=True),
+        Format(SMPI, "options of SMPI", SMPI, _SMPIRUN, by_size=False, one_procs=True),
+        Format("prf", "a profile of PGMPITuneLib", PGMPI, _PRF, one_procs=True),
     )
 }
+
+
+def how_to_use(format_name: str, file: Path) -> str:
+    """The command that uses a file in the format from any folder; P and PROGRAM stand for the user's own."""
+    return FORMATS[format_name].use.format(file=shlex.quote(str(file.resolve())))
 
 
 @dataclass(frozen=True)
@@ -111,7 +114,8 @@ def exported(
     ]
     if all(choice is None for one in said for row in one.rows.values() for _, choice in row):
         raise UsageError(
-            f"{known.title} cannot say any of these choices; make them with 'collwise select --for {known.consumer}'"
+            f"{known.title} cannot express any of these choices; make them with "
+            f"'collwise select --for {known.consumer}'"
         )
     write = _WRITERS[known.name]
     text = write(said, procs if not known.one_procs else _one_count(said, procs, known.title), version)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 import os
+import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
@@ -40,6 +40,7 @@ from collwise.simulator.schedule.library import EAGER as LEAVES_WHEN_SENT
 from collwise.simulator.schedule.library import RENDEZVOUS as WAITS_FOR_RECEIVER
 from collwise.simulator.schedule.pipelines import play_case_within
 from collwise.simulator.schedule.shared import uncut
+from collwise.simulator.sweeps.runner import run_concurrently
 from collwise.simulator.timing import Case
 
 _Item = TypeVar("_Item")
@@ -153,7 +154,8 @@ def fit_path(known: PathParameters, collective: str, algorithm: str, observation
     parameters, before = usual, np.zeros_like(seconds)
     best, steps, settled = (np.inf, usual, seconds, np.zeros_like(usual)), 0, False
     while True:
-        found = _each(partial(path_counts, known, _pairs(parameters), collective in _WITH_TOKENS), schedules)
+        count = partial(path_counts, known, _pairs(parameters), collective in _WITH_TOKENS)
+        found = _each(lambda schedule, stop, count=count: count(schedule), schedules)  # type: ignore[misc]
         played = np.array([one.seconds for one in found])
         counts = np.array([one.counts for one in found])
         loss = _loss(played / seconds - 1)
@@ -173,10 +175,16 @@ def fit_path(known: PathParameters, collective: str, algorithm: str, observation
     return PathFit(own, tuple(map(float, played / seconds - 1)), steps, settled)
 
 
-def _each(function: Callable[[_Item], _Found], items: Sequence[_Item]) -> list[_Found]:
-    """The function of each item, in threads, since playing releases the interpreter."""
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return list(pool.map(function, items))
+def _each(function: Callable[[_Item, threading.Event], _Found], items: Sequence[_Item]) -> list[_Found]:
+    """The function of each item, in threads, since playing releases the interpreter; an event asks it to stop."""
+    stop = threading.Event()
+    found: dict[int, _Found] = {}
+
+    def find(place: int, item: _Item) -> None:
+        found[place] = function(item, stop)
+
+    run_concurrently([partial(find, *one) for one in enumerate(items)], os.cpu_count() or 1, stop)
+    return [found[place] for place in range(len(found))]
 
 
 def _loss(residuals: Array) -> float:
@@ -231,8 +239,10 @@ class CriticalPath(RegisteredModel):
             rows.setdefault((p, cut if entry.part_parameter else 0), set()).add(m)
         runnable = {row: sizes for row, sizes in rows.items() if not entry.objection(row[0])}
 
-        def at_sizes(row: tuple[int, int]) -> dict[int, float]:
+        def at_sizes(row: tuple[int, int], stop: threading.Event) -> dict[int, float]:
             def seconds(m: int) -> float:
+                if stop.is_set():
+                    raise KeyboardInterrupt
                 return self.seconds_of(Case(collective, algorithm, row[0], m, row[1], fanout, self._per_node))
 
             return _between(seconds, sorted(runnable[row]))

@@ -21,5 +21,6 @@ class Choice:
 
     @property
     def label(self) -> str:
-        """'chain, 8 KiB'; 'chain' without segments."""
-        return f"{self.algorithm}, {format_size(self.segment_bytes)}" if self.segment_bytes else self.algorithm
+        """'chain, 8 KiB'; 'chain' without segments; 'k_chain (4), 8 KiB' with a fan-out of its own."""
+        name = f"{self.algorithm} ({self.fanout})" if self.fanout else self.algorithm
+        return f"{name}, {format_size(self.segment_bytes)}" if self.segment_bytes else name

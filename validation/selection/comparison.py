@@ -42,12 +42,17 @@ class Pick:
     missing: str = ""
 
 
+NO_PICK = Pick(Choice("-"), np.nan, np.nan, "-")
+"""The pick of a source that was not asked."""
+
+
 @dataclass(frozen=True)
 class Comparison:
     """One row: (collective, P, m), simulated and predicted seconds by candidate's label, and the picks.
 
-    `model` is the model's pick; `baseline` that of the untuned library, with the segment sizes that it ships. `listed`
-    is the paper's comparison: Open MPI 3.1's algorithm at the common segment size, None with another baseline.
+    `model` is the model's pick, NO_PICK without a model, when nothing is predicted; `baseline` that of the untuned
+    library, with the segment sizes that it ships. `listed` is the paper's comparison: Open MPI 3.1's algorithm at the
+    common segment size, None with another baseline.
     """
 
     collective: str
@@ -75,6 +80,11 @@ class ComparisonResult:
     baseline: Baseline
     left_out: str = ""
 
+    @property
+    def has_model(self) -> bool:
+        """Whether a model's picks are compared."""
+        return any(row.predicted for row in self.rows)
+
     def slowdowns(self, source: str) -> Array:
         """Slowdowns of the picks of 'model', 'baseline' or 'listed', one for each row; nan where there is none."""
         picks = [getattr(row, source) for row in self.rows]
@@ -82,14 +92,18 @@ class ComparisonResult:
 
 
 def compare(
-    platform: HostPlatform, grid: CaseGrid, model: CollectiveModel, context: SimulationContext, baseline: Baseline
+    platform: HostPlatform,
+    grid: CaseGrid,
+    model: CollectiveModel | None,
+    context: SimulationContext,
+    baseline: Baseline,
 ) -> ComparisonResult:
     """Simulates what is missing and compares, at each point, the simulated best with the picks of model and baseline.
 
-    Only algorithms that the model covers are compared. Raises UsageError when the grid does not fit on the platform,
-    and for a collective that the baseline does not decide.
+    Only algorithms that the model covers are compared, all without a model. Raises UsageError when the grid
+    does not fit on the platform, and for a collective that the baseline does not decide.
     """
-    grid, left_out = covered_by_model(model, grid)
+    grid, left_out = (grid, "") if model is None else covered_by_model(model, grid)
     decisions = {
         (procs, size): baseline.decide(grid.collective, procs, size)
         for procs in grid.procs
@@ -105,13 +119,14 @@ def compare(
     cases = list(dict.fromkeys([*grid.cases(), *grid.cases_of(shipped)]))
     sweep = context.simulate(platform, cases, f"{platform.name}: simulating {grid.collective}")
     warn_of_free_messages(platform)
-    simulated, predicted = simulated_seconds(grid, sweep), predicted_seconds(model, grid)
+    simulated = simulated_seconds(grid, sweep)
+    predicted = None if model is None else predicted_seconds(model, grid)
     labels, choices = list(grid.candidates), list(grid.candidates.values())
     rows = []
     for i, procs in enumerate(grid.procs):
         for j, message_bytes in enumerate(grid.message_bytes):
-            times, foreseen = simulated[:, i, j], predicted[:, i, j]
-            if np.isnan(times).all() or np.isnan(foreseen).all():
+            times, foreseen = simulated[:, i, j], None if predicted is None else predicted[:, i, j]
+            if np.isnan(times).all() or (foreseen is not None and np.isnan(foreseen).all()):
                 continue
             best = float(np.nanmin(times))
 
@@ -121,21 +136,21 @@ def compare(
 
             decision, of_paper = decisions[procs, message_bytes], listed.get((procs, message_bytes))
             unknown = Pick(Choice(decision.algorithm), np.nan, np.nan, decision.algorithm)
-            of_simulation, of_model = (dict(zip(labels, map(float, each), strict=True)) for each in (times, foreseen))
             rows.append(
                 Comparison(
                     grid.collective,
                     procs,
                     message_bytes,
-                    of_simulation,
-                    of_model,
+                    dict(zip(labels, map(float, times), strict=True)),
+                    {} if foreseen is None else dict(zip(labels, map(float, foreseen), strict=True)),
                     best=pick(choices[fastest(times)]),
-                    model=pick(choices[fastest(foreseen)]),
+                    model=NO_PICK if foreseen is None else pick(choices[fastest(foreseen)]),
                     baseline=unknown if decision.choice is None else pick(decision.choice),
                     listed=None if of_paper is None else pick(of_paper),
                 )
             )
-    lines = [left_out, without_prediction(model, grid), *remarks_on(baseline, grid)]
+    unpredicted = "" if model is None or predicted is None else without_prediction(model, grid, predicted)
+    lines = [left_out, unpredicted, *remarks_on(baseline, grid)]
     return ComparisonResult(grid, tuple(rows), sweep, baseline, "\n".join(filter(None, lines)))
 
 

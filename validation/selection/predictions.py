@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
+import threading
+import time
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from collwise.algorithms.catalogue import Catalogue
-from collwise.common.errors import UsageError
+from collwise.common.errors import UsageError, note
 from collwise.models.interface import CollectiveModel
 from collwise.models.piecewise import Array
 from collwise.simulator.schedule.contest import hold_contests
-from collwise.simulator.sweeps.runner import RunResult
+from collwise.simulator.sweeps.runner import RunResult, run_concurrently
+from collwise.simulator.timing import Case
 from collwise.validation.fitting.critical_path import CriticalPath
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.choice import Choice
+
+_TELL_EVERY_SECONDS = 30.0
 
 
 def covered_by_model(model: CollectiveModel, grid: CaseGrid) -> tuple[CaseGrid, str]:
@@ -36,12 +41,15 @@ def covered_by_model(model: CollectiveModel, grid: CaseGrid) -> tuple[CaseGrid, 
     return replace(grid, algorithms=covered), line + ", ".join(others)
 
 
-def without_prediction(model: CollectiveModel, grid: CaseGrid) -> str:
+def without_prediction(model: CollectiveModel, grid: CaseGrid, predicted: Array | None = None) -> str:
     """A line for the user that names the algorithms for which the model has no prediction at some point, or nothing.
 
-    They are never chosen there.
+    They are never chosen there. `predicted` are the grid's `predicted_seconds`, if they are known.
     """
-    times = zip(grid.candidates.values(), predicted_seconds(model, grid), strict=True)
+    if isinstance(model, CriticalPath):
+        return ""  # it predicts whatever runs
+    seconds = predicted_seconds(model, grid) if predicted is None else predicted
+    times = zip(grid.candidates.values(), seconds, strict=True)
     here = {name: _runs(grid, name) for name in grid.names}
     names = {one.algorithm: None for one, seconds in times if np.isnan(seconds[here[one.algorithm]]).any()}
     line = f"{grid.collective}: never chosen where model {model.name} has no prediction for them: "
@@ -58,12 +66,15 @@ def predict_choice(
 def predicted_seconds(model: CollectiveModel, grid: CaseGrid) -> Array:
     """Predicted times of the grid's candidates, shape (candidates, P, m).
 
-    They are nan where the model has no prediction and where the candidate does not run.
+    They are nan where the model has no prediction and where the candidate does not run. What takes long says how far it
+    is on stderr.
     """
     procs, sizes = np.array(grid.procs)[:, None], np.array(grid.message_bytes)[None, :]
     seconds = np.full((len(grid.candidates), len(grid.procs), len(grid.message_bytes)), np.nan)
     covered = model.algorithms(grid.collective)
+    tell = _Teller(f"predicting {grid.collective}", len(seconds))
     for index, choice in enumerate(grid.candidates.values()):
+        tell(index)
         if choice.algorithm in covered:
             predicted = predict_choice(model, grid.collective, choice, procs, sizes)
             seconds[index] = np.where(_runs(grid, choice.algorithm)[:, None], predicted, np.nan)
@@ -75,6 +86,11 @@ def contested_seconds(model: CriticalPath, grid: CaseGrid, tolerance: float) -> 
     choices = list(grid.candidates.values())
     seconds = np.full((len(choices), len(grid.procs), len(grid.message_bytes)), np.nan)
 
+    tell, stop = _Teller(f"deciding {grid.collective}", len(grid.procs)), threading.Event()
+
+    def play(case: Case, most_seconds: float) -> float | None:
+        return None if stop.is_set() else model.seconds_within(case, most_seconds)
+
     def find(place: int) -> None:
         procs = grid.procs[place]
         points = {
@@ -83,11 +99,12 @@ def contested_seconds(model: CriticalPath, grid: CaseGrid, tolerance: float) -> 
             for k, size in enumerate(grid.message_bytes)
             if not Catalogue.load().algorithm(grid.collective, choice.algorithm).objection(procs)
         }
-        for case, value in hold_contests(points, model.seconds_within, tolerance, {}).items():
+        for case, value in hold_contests(points, play, tolerance, {}).items():
             seconds[points[case]] = value
+        tell()
 
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(find, reversed(range(len(grid.procs)))))
+    tasks = [partial(find, place) for place in reversed(range(len(grid.procs)))]
+    run_concurrently(tasks, os.cpu_count() or 1, stop)
     return seconds
 
 
@@ -105,6 +122,19 @@ def seconds_of(grid: CaseGrid, sweep: RunResult, choice: Choice, procs: int, mes
     """The simulated time of a choice at a point; nan where it failed or does not run."""
     timing = sweep.timings.get(grid.case(choice, procs, message_bytes))
     return timing.seconds if timing is not None else np.nan
+
+
+class _Teller:
+    """Says on stderr every half minute how many of the parts of some work are done."""
+
+    def __init__(self, label: str, parts: int) -> None:
+        self._label, self._parts, self._done, self._told = label, parts, 0, time.monotonic()
+
+    def __call__(self, done: int | None = None) -> None:
+        self._done = self._done + 1 if done is None else done
+        if time.monotonic() - self._told > _TELL_EVERY_SECONDS:
+            self._told = time.monotonic()
+            note(f"{self._label}: {self._done * 100 // self._parts} %")
 
 
 def _runs(grid: CaseGrid, algorithm: str) -> np.ndarray:

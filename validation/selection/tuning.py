@@ -11,7 +11,6 @@ from collwise.common.errors import UsageError
 from collwise.models.critical_path import PathParameters
 from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.implementation_aware.parameters import ModelParameters
-from collwise.models.interface import CollectiveModel
 from collwise.models.registry import BY_PARTS, CRITICAL_PATH
 from collwise.platforms import HostPlatform
 from collwise.simulator.sweeps.context import SimulationContext
@@ -52,16 +51,24 @@ class Gain:
 class Tuning:
     """Fitted parameters of one platform, and by collective the comparison and the decisions.
 
-    `segment_bytes` is the size of segments that is common to all algorithms that cut messages; `by_engine` has
-    what the schedule engine says of these collectives, and of others for which it decides.
+    `model` is None where nothing is predicted. `segment_bytes` is the size of segments that is common to all algorithms
+    that cut messages; `by_engine` has what the schedule engine says of these collectives, and of others for which it
+    decides; `decided_sizes` are the message sizes that the decisions are made for.
     """
 
     platform: HostPlatform
-    parameters: ModelParameters | PathParameters
+    model: ImplementationAware | CriticalPath | None
+    processes_per_node: int
     segment_bytes: int
     comparisons: Mapping[str, ComparisonResult]
     by_engine: Mapping[str, EngineChoices] = field(default_factory=dict)
     decisions: Mapping[str, DecisionTable] = field(default_factory=dict)
+    decided_sizes: Mapping[str, Sequence[int]] = field(default_factory=lambda: DECISION_SIZES)
+
+    @property
+    def parameters(self) -> ModelParameters | PathParameters | None:
+        """The fitted parameters of the model."""
+        return None if self.model is None else self.model.parameters
 
     @property
     def baseline(self) -> Baseline:
@@ -116,54 +123,64 @@ def tune(
     processes_per_node: int | None = None,
     segments: Sequence[int] = SEGMENTS,
     sizes: Mapping[str, tuple[int, ...]] = SIZES,
-    model: str = BY_PARTS,
+    model: str | None = BY_PARTS,
 ) -> Tuning:
     """Fits the model on the platform and compares its picks and the baseline's; `decided` then makes the decisions.
 
-    The model is one of TUNING_MODELS. A choice is an algorithm and one of the `segments` (bytes), the least of which is
-    the common one. Raises UsageError when P does not fit on the platform.
+    The model is one of TUNING_MODELS, or None: nothing is fitted or predicted. A choice is an algorithm and one
+    of the `segments` (bytes), the least of which is the common one. Raises UsageError when P does not fit on
+    the platform.
     """
     ppn = processes_per_node or platform.default_processes_per_node
     segments = tuple(sorted(segments))
     for count in procs:
         platform.hosts_for(count, ppn)
-    (fitted,) = models_on(platform, [model], ppn, segments, context.with_experiments(), collectives)
-    if not isinstance(fitted, (ImplementationAware, CriticalPath)):
-        raise UsageError(f"model {model} has no parameters of each algorithm; valid: {', '.join(TUNING_MODELS)}")
+    fitted: ImplementationAware | CriticalPath | None = None
+    if model is not None:
+        (found,) = models_on(platform, [model], ppn, segments, context.with_experiments(), collectives)
+        if not isinstance(found, (ImplementationAware, CriticalPath)):
+            raise UsageError(f"model {model} has no parameters of each algorithm; valid: {', '.join(TUNING_MODELS)}")
+        fitted = found
     grids = [CaseGrid(name, tuple(procs), sizes[name], ppn, segments) for name in collectives]
     comparisons = {grid.collective: compare(platform, grid, fitted, context, baseline) for grid in grids}
-    return Tuning(platform, fitted.parameters, segments[0], comparisons)
+    return Tuning(platform, fitted, ppn, segments[0], comparisons)
 
 
-def decided(tuning: Tuning, by: str = "predicted") -> Tuning:
+def decided(tuning: Tuning, by: str = "predicted", sizes: Mapping[str, Sequence[int]] = DECISION_SIZES) -> Tuning:
     """The tuning with decisions for every P of the platform, by 'predicted' times, or for those compared, 'simulated'.
 
+    Predicted times of the model critical_path are played, and so decide only where they are compared, too. Among the
+    compared sizes those from the least of `sizes` on are decided; formulas decide from their least to their largest.
     They have the usual tolerance, and hold only what every consumer of the collective can be asked for, so that all
     kinds of rules can be written from them. What the engine decides is among them.
     """
-    platform, parameters = tuning.platform, tuning.parameters
-    model: CollectiveModel = (
-        CriticalPath(parameters)
-        if isinstance(parameters, PathParameters)
-        else ImplementationAware(parameters, BY_PARTS)
-    )
+    platform = tuning.platform
+    model = tuning.model
+    if isinstance(model, ImplementationAware):
+        model = ImplementationAware(model.parameters, BY_PARTS)
+    if model is None and by == "predicted":
+        raise UsageError("predicted times decide nothing without a model")
     tables = {name: one.decisions for name, one in tuning.by_engine.items() if one.decisions is not None}
     for name, result in tuning.comparisons.items():
         grid, single, tolerance = result.grid, needs_one_choice(name), TOLERANCE_PERCENT / 100
         expressible = algorithms_for(name, *consumers_of(name))
-        if by == "simulated":
-            known = tuple(one for one in expressible if one in grid.names)
-            # Shorter messages are not decided, as by the model, unless nothing else is compared.
-            sizes = tuple(size for size in grid.message_bytes if size >= DECISION_SIZES[name][0])
-            grid = replace(grid, algorithms=known, message_bytes=sizes or grid.message_bytes)
-            tables[name] = select_by_simulation(platform, grid, result.sweep, single, tolerance)
-        else:
+        if by == "predicted" and isinstance(model, ImplementationAware):
             procs = tuple(range(2, platform.max_procs(grid.processes_per_node) + 1))
-            grid = replace(grid, procs=procs, message_bytes=DECISION_SIZES[name], algorithms=expressible)
-            table = select_by_model(model, grid, single, tolerance=tolerance)
-            tables[name] = replace(table, platform_procs=procs[-1])
+            grid = replace(grid, procs=procs, message_bytes=tuple(sizes[name]), algorithms=expressible)
+            tables[name] = select_by_model(model, grid, single, tolerance=tolerance)
+            continue
+        known = tuple(one for one in expressible if one in grid.names)
+        # Shorter messages are not decided, unless nothing else is compared.
+        long = tuple(size for size in grid.message_bytes if size >= min(sizes[name]))
+        grid = replace(grid, algorithms=known, message_bytes=long or grid.message_bytes)
+        if by == "predicted" and model is not None:
+            tables[name] = select_by_model(model, grid, single, sampled=True, tolerance=tolerance)
+        else:
+            tables[name] = select_by_simulation(platform, grid, result.sweep, single, tolerance)
     order = [*tuning.comparisons, *tables]
-    return replace(tuning, decisions={name: tables[name] for name in order})
+    most = platform.max_procs(tuning.processes_per_node)
+    decisions = {name: replace(tables[name], platform_procs=most) for name in order}
+    return replace(tuning, decisions=decisions, decided_sizes=sizes)
 
 
 def tune_by_engine(

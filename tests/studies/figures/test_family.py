@@ -7,13 +7,16 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from matplotlib import pyplot as plt
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.models.switch_points import NOBODY
-from collwise.studies.figures.cells import NO_CHOICE, NOT_TIMED
+from collwise.studies.figures.cells import NO_CHOICE, NOT_TIMED, _rectangles
 from collwise.studies.figures.gain import gain_figure
 from collwise.studies.figures.maps import Slowdowns, closeness_map, collective_maps, method_map, slowdown_map
 from collwise.studies.figures.picks import markers_and_lines
@@ -58,6 +61,25 @@ def test_choices_differ_by_hatches_and_hatches_by_segment_sizes() -> None:
     assert len({style.hatch for style in styles}) == len(sizes)
 
 
+def test_a_fan_out_of_its_own_is_seen() -> None:
+    usual, own = Choice("linear_sync"), Choice("linear_sync", fanout=8)
+    assert (usual.label, own.label) == ("linear_sync", "linear_sync (8)")
+    assert choice_style(usual) != choice_style(own)
+
+
+@given(arrays(np.bool_, st.tuples(st.integers(1, 7), st.integers(1, 7))))
+@settings(deadline=None)
+def test_rectangles_cover_each_cell_once(where: np.ndarray) -> None:
+    covered = np.zeros(where.shape, dtype=int)
+    for first, past, lowest, above in _rectangles(where):
+        covered[lowest:above, first:past] += 1
+    assert (covered == where).all()
+
+
+def test_a_plain_area_is_one_rectangle() -> None:
+    assert _rectangles(np.ones((2000, 12), dtype=bool)) == [(0, 12, 0, 2000)]
+
+
 def test_ink_can_be_read_on_every_colour() -> None:
     def luminance(colour: str) -> float:
         parts = [part / 12.92 if part <= 0.04 else ((part + 0.055) / 1.055) ** 2.4 for part in to_rgb(colour)]
@@ -91,7 +113,7 @@ def test_a_map_of_choices_names_those_that_it_shows() -> None:
     panels = {"times": np.array([[0, 2, NOBODY], [0, 0, 0]]), "model": np.array([[0, NOBODY, 0], [2, 0, 0]])}
     figure = method_map(panels, methods, PROCS, SIZES, "title", timed="times")
     assert legend(figure) == ["chain", "chain, 8 KiB", NOT_TIMED.label, NO_CHOICE.label]
-    assert [axis.get_title() for axis in figure.axes] == ["times", "model"]
+    assert [axis.get_title(loc="left") for axis in figure.axes] == ["times", "model"]
 
 
 def test_maps_of_collectives_tell_what_has_no_formula_from_what_was_not_timed() -> None:
@@ -122,7 +144,7 @@ def test_the_map_of_gains_marks_what_is_not_sure_and_what_rules_cannot_say() -> 
 
     figure = gain_figure([row(1, MeanTime(1.0, 0.1)), row(2, MeanTime(1.95, 0.1)), row(4, None)], "title")
     assert texts(figure) == ["2.00", "(1.03)", "2.00", "2.00", "2.00"]
-    assert legend(figure) == ["rules cannot say the choice"]
+    assert legend(figure) == ["rules cannot express the choice"]
 
 
 def test_an_svg_of_the_same_data_is_the_same() -> None:

@@ -11,10 +11,12 @@ from xml.etree import ElementTree
 
 import pytest
 
+from collwise.common.errors import UsageError
 from collwise.platforms import load
 from collwise.simulator.store import Store
-from collwise.simulator.sweeps.context import SimulationContext
+from collwise.simulator.sweeps.context import ENGINES, SimulationContext
 from collwise.studies.reports.report import sections_of, write_report, write_rules
+from collwise.studies.reports.tuning_sections import largest_decided
 from collwise.validation.library_defaults.baselines import BASELINES
 from collwise.validation.selection.measured import Measurement
 from collwise.validation.selection.tuning import Tuning, decided, tune
@@ -51,7 +53,7 @@ def measured(tuning: Tuning) -> dict[str, Measurement]:
 def page(tuning: Tuning, measured: dict[str, Measurement], tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report")
     write_rules([tuning], folder)
-    return write_report([tuning], folder, [sections_of(tuning, measured)], "collwise report --platform exact")
+    return write_report([tuning], folder, [sections_of(tuning, folder, measured)], "collwise report --platform exact")
 
 
 @pytest.fixture(scope="module")
@@ -129,13 +131,14 @@ def test_what_to_do_first_comes_first(page: Path, tuning: Tuning) -> None:
     assert headings[1].startswith("What to do first on ")
     assert headings[-1] == "How it was made"
     for said in (
-        "mpirun --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_dynamic_rules_filename exact-openmpi-4.1.rules",
-        "collwise run --table exact-collwise.table",
+        f"coll_tuned_dynamic_rules_filename {page.parent / 'exact-openmpi-4.1.rules'} --mca coll ^han -n P PROGRAM",
+        f"collwise run --library openmpi --procs P --table {page.parent / 'exact-collwise.table'} -- PROGRAM",
         "collwise report --platform exact",
         "differ from measured ones by 9.1 % in the median",
         tuning.comparisons["gather"].sweep.configuration.key[:12],
     ):
         assert said in text
+    assert text.index("mpirun --mca") < text.index("By simulated times")  # what to do comes before why
     assert "nothing was measured" not in text
     assert re.search(r"^\| bcast \| 6 \| x [\d.]+ \|", text, re.MULTILINE)
 
@@ -163,3 +166,50 @@ def test_figures_beside_markdown_are_those_of_the_page(page: Path) -> None:
         data = (page.parent / name).read_bytes()
         ElementTree.fromstring(data)
         assert base64.b64encode(data).decode() in html
+
+
+@pytest.fixture(scope="module")
+def without_model(tmp_path_factory: pytest.TempPathFactory) -> Tuning:
+    """The choices of the schedule engine for 4 of 8 processes, with no model."""
+    sizes = {"allreduce": (1024, 65536)}
+    with Store(tmp_path_factory.mktemp("engine") / "timings.sqlite") as store:
+        context = SimulationContext(store, ENGINES["schedule"])
+        found = tune(
+            load("exact"), ("allreduce",), (4,), context, BASELINES["openmpi-4.1"],
+            segments=(8192,), sizes=sizes, model=None,
+        )  # fmt: skip
+    return decided(found, "simulated", sizes)
+
+
+def test_a_report_without_a_model_says_nothing_of_one(without_model: Tuning, tmp_path: Path) -> None:
+    page = write_report([without_model], tmp_path, [sections_of(without_model, tmp_path)])
+    text = page.with_suffix(".md").read_text(encoding="utf-8")
+    assert "model" not in text.lower().replace(str(tmp_path), "")
+    assert re.search(r"^\| allreduce \| 2 \| ", text, re.MULTILINE)
+    result = without_model.comparisons["allreduce"]
+    assert not result.has_model
+    assert [row.best.seconds for row in result.rows] == [min(row.simulated.values()) for row in result.rows]
+    with pytest.raises(UsageError, match="without a model"):
+        decided(without_model, "predicted")
+
+
+def test_rules_are_drawn_up_to_the_largest_count_that_was_timed(without_model: Tuning, tmp_path: Path) -> None:
+    platform, decisions = without_model.platform, without_model.decisions["allreduce"]
+    assert largest_decided(platform, decisions) == 4 < platform.max_procs(1)
+    text = (
+        write_report([without_model], tmp_path, [sections_of(without_model, tmp_path)]).with_suffix(".md").read_text()
+    )
+    most = platform.max_procs(1)
+    assert f"decided for up to 4 processes. For more, up to the {most} of the platform, they repeat" in text
+    assert "What the rules choose at P = 4 and every m" in text
+
+
+def test_sizes_that_are_asked_for_are_decided(without_model: Tuning) -> None:
+    assert min(start for start, _ in without_model.decisions["allreduce"].rules[4]) == 1024
+    usual = decided(without_model, "simulated").decisions["allreduce"]
+    assert usual.rules[4][0][0] == 65536  # by default nothing below 8 KiB is
+
+
+@needs("smpi")
+def test_formulas_decide_for_every_count(tuning: Tuning) -> None:
+    assert largest_decided(tuning.platform, tuning.decisions["bcast"]) == tuning.platform.max_procs(1)

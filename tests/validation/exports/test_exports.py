@@ -242,7 +242,7 @@ def test_what_a_format_cannot_say_gets_the_second_best_with_its_cost() -> None:
     assert (replaced.chosen, replaced.instead, replaced.start) == (CHOICES[0], CHOICES[1], 1024)
     assert replaced.cost == pytest.approx(0.2)
     assert str(replaced) == (
-        "bcast from P = 4, 1 KiB: cannot say two_tree, 8 KiB; binomial instead, at most 20.0 % slower"
+        "bcast from P = 4, 1 KiB: cannot express two_tree, 8 KiB; binomial instead, at most 20.0 % slower"
     )
     assert mpich.lookup(made.text, "bcast", 4, 2**19).endswith("binomial")
     assert mpich.lookup(made.text, "bcast", 4, 2**20).endswith("scatter_ring_allgather")

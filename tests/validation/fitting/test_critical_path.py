@@ -18,14 +18,18 @@ from collwise.platforms import load
 from collwise.simulator.schedule.library import Schedule
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
-from collwise.simulator.timing import Case, Timing
+from collwise.simulator.sweeps.runner import RunResult
+from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.validation.fitting import critical_path_fit
 from collwise.validation.fitting.critical_path import CriticalPath, path_counts, path_tables
 from collwise.validation.fitting.critical_path_fit import PathPlan, fit_algorithms, plan_cases, receives_first
 from collwise.validation.fitting.models_by_name import load_model, models_on
+from collwise.validation.library_defaults.baselines import BASELINES
 from collwise.validation.selection.cases import CaseGrid
+from collwise.validation.selection.comparison import ComparisonResult
 from collwise.validation.selection.decisions import select_by_model
-from collwise.validation.selection.predictions import predicted_seconds
+from collwise.validation.selection.predictions import contested_seconds, predicted_seconds
+from collwise.validation.selection.tuning import Tuning, decided
 from tests.needs import needs
 
 MESSAGES = {EAGER: Hockney(2e-5, 1e-9), RENDEZVOUS: Hockney(5e-5, 9e-10), LOCAL: Hockney(1e-6, 2e-10)}
@@ -194,6 +198,35 @@ def test_choices_change_at_the_byte_at_which_the_other_one_is_faster(tolerance: 
                 assert last[0] >= last[1] or start - 1 in asked.message_bytes
                 moved += start < at
         assert moved > 0 or tolerance > 0
+
+
+def test_a_report_plays_only_what_it_compares() -> None:
+    model = model_of()
+    grid = CaseGrid("bcast", (4, 6), (1024, 65536), segments=(8192,))
+    nothing = RunResult({}, 0, 0, Configuration("simulated", "exact", ""))
+    comparison = ComparisonResult(grid, (), nothing, BASELINES["openmpi-4.1"])
+    decisions = decided(Tuning(load("exact"), model, 1, 8192, {"bcast": comparison}), "predicted").decisions
+    assert set(decisions["bcast"].rules) <= {4, 5, 6, 7}
+    assert {case.procs for case in model._known} == {4, 6}
+    assert {case.message_bytes for case in model._known} == {65536}  # shorter ones are not decided by default
+
+
+def test_an_interrupted_contest_plays_no_more() -> None:
+    played = []
+
+    class Interrupted(CriticalPath):
+        def seconds_within(self, case: Case, most_seconds: float) -> float | None:
+            played.append(case)
+            if len(played) == 3:
+                raise KeyboardInterrupt
+            return super().seconds_within(case, most_seconds)
+
+    grid = CaseGrid("bcast", tuple(range(2, 60)), (64, 5000, 30_000, 300_000), segments=(0, 8192))
+    model = Interrupted(model_of().parameters)
+    grid = replace(grid, algorithms=model.algorithms("bcast"))
+    with pytest.raises(KeyboardInterrupt):
+        contested_seconds(model, grid, 0.0)
+    assert len(played) < len(grid.cases()) / 4
 
 
 def test_what_does_not_run_is_nan_and_what_was_not_fitted_is_not_covered() -> None:

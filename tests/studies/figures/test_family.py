@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from matplotlib import pyplot as plt
@@ -68,7 +68,6 @@ def test_a_fan_out_of_its_own_is_seen() -> None:
 
 
 @given(arrays(np.bool_, st.tuples(st.integers(1, 7), st.integers(1, 7))))
-@settings(deadline=None)
 def test_rectangles_cover_each_cell_once(where: np.ndarray) -> None:
     covered = np.zeros(where.shape, dtype=int)
     for first, past, lowest, above in _rectangles(where):

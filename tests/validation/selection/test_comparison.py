@@ -268,7 +268,7 @@ def test_looking_up_decides_as_the_formulas_do(more_segments: tuple[int, ...]) -
     assert [sampled.choose(count, 4096) for count in procs] == [table.choose(count, 4096) for count in procs]
 
 
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(st.lists(st.integers(100, 2**21), min_size=3, max_size=6, unique=True), st.sampled_from((0.0, 0.01, 0.1)))
 def test_sampled_tables_say_what_they_lose_between_the_sizes(sizes: list[int], tolerance: float) -> None:
     """Their choices at the sizes are within the tolerance, and the loss is that of looking up at sizes between."""

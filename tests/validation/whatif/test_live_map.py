@@ -90,7 +90,7 @@ def maps() -> Iterator[dict[str, LiveMap]]:
         }
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(collective=st.sampled_from(("bcast", "reduce", "allreduce", "scatter")), sliders=SLIDERS)
 def test_what_is_left_out_is_slower(maps: dict[str, LiveMap], collective: str, sliders: dict[str, str]) -> None:
     changes = [Change(name, value) for name, value in sliders.items()]

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Iterable
 from functools import cache
 
+_NEARLY = 0.85
+
 
 class CollwiseError(Exception):
     """A problem found in good input (a failed case, a wrong result). Exit code 1."""
@@ -34,6 +36,9 @@ def unknown_name(kind: str, given: str, valid: Iterable[str], hint: str = "") ->
 def nearest_names(given: str, valid: Iterable[str]) -> str:
     """'; did you mean X or Y?' with the valid names that resemble the given one, or '' where none does."""
     near = difflib.get_close_matches(given, list(valid), n=3, cutoff=0.5)
+    # Beside a name that is nearly the given one, others that resemble it somewhat are noise.
+    if near and difflib.SequenceMatcher(None, given, near[0]).ratio() > _NEARLY:
+        near = [name for name in near if difflib.SequenceMatcher(None, given, name).ratio() > _NEARLY]
     return f"; did you mean {' or '.join(near)}?" if near else ""
 
 

@@ -47,7 +47,7 @@ GBITS, _GBYTES, US = declare.Scaled(1e9 / 8, most=_MOST_GBITS), declare.Scaled(1
 _NODE = dict(
     cpus=option("CPUs (sockets) per node, by default with one process each. Default: 1.", click.IntRange(1)),
     cores=option("Cores per node. Default: one for each CPU.", click.IntRange(1)),
-    memory_domains=option("Memory domains per node. Default: one for each CPU.", click.IntRange(1)),
+    memory_domains=option("Memory domains (NUMA nodes) per node. Default: one for each CPU.", click.IntRange(1)),
     processes=option(
         "Processes per node unless a command gives another number; at most --cores.", click.IntRange(1), names="--ppn"
     ),

@@ -58,7 +58,7 @@ class Side:
 
 @dataclass(frozen=True)
 class WhatIf:
-    """A platform before and after changes, and the rules that are kept: yesterday's choices, or those of a table.
+    """A platform before and after changes, and the kept rules: the best choices before, or those of a table.
 
     `kept` are the choices of these rules, of shape (P, m), None where they decide nothing. `made_by` is what timed.
     """

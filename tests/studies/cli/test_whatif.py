@@ -112,6 +112,12 @@ def test_several_collectives(capsys: Capture) -> None:
     assert [row["collective"] for row in found.rows] == ["bcast", "allreduce"]
     assert found.facts["collective"] == "bcast,allreduce"
     assert found.facts["summary"][0].startswith("bcast: The best choice changes at ")
+    plain = printed(run(f"{asked} --change bandwidth=x2 --json --no-limits", capsys)[1]).rows
+    assert plain == [
+        {key: value for key, value in row.items() if "limit" not in key and "share" not in key} for row in found.rows
+    ]
+    shown = run(f"{asked} --change bandwidth=x2 --no-limits", capsys)[1]
+    assert "limited" not in shown
     swept = printed(run(f"{asked} --sweep bandwidth=x1:x2 --json", capsys)[1])
     assert [row["collective"] for row in swept.rows] == ["bcast"] * 5 + ["allreduce"] * 5
 

@@ -160,14 +160,18 @@ class Algorithm:
                 reasons.append(_too_small("integer", needed.integer_bytes, given.integer_bytes))
         return next(iter(reasons), "")
 
+    @property
+    def reduces(self) -> bool:
+        """Whether it combines elements."""
+        return self.collective in _REDUCTIONS
+
     def extra_memory(self, procs: int, message_bytes: int, element_bytes: int | None = None) -> Memory:
         """The memory that a mock-up takes besides the program's buffers, on the process that needs most.
 
         `element_bytes` are those of the elements that are reduced, by default of doubles if the message consists of
         these.
         """
-        reduces = self.collective in _REDUCTIONS
-        element = element_bytes or (_ELEMENT_BYTES if message_bytes % _ELEMENT_BYTES == 0 else 1) if reduces else 1
+        element = element_bytes or (_ELEMENT_BYTES if message_bytes % _ELEMENT_BYTES == 0 else 1) if self.reduces else 1
         n = message_bytes * (procs if self.collective in ("scatter", "reduce_scatter_block") else 1)
         terms = {
             "n": n,

@@ -119,6 +119,12 @@ collwise_nodes *collwise_sockets_on_node(const collwise_hierarchy *of) {
     return nodes_by_label(label, of->node);
 }
 
+/* Sockets have labels by their numbers on their nodes, which have no more sockets than processes. */
+collwise_nodes *collwise_sockets_on_nodes(const collwise_hierarchy *of, MPI_Comm comm) {
+    int rank = collwise_rank_in(comm), first = of->nodes->first[of->nodes->node_of[rank]];
+    return nodes_by_label(first + of->sockets->nodes->node_of[of->nodes->place_of[rank]], comm);
+}
+
 void collwise_place(MPI_Comm comm, int node, int socket) {
     collwise_hierarchy *made = keep_hierarchy(collwise_private(comm), node);
     made->is_placed = 1;

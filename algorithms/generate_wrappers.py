@@ -34,28 +34,42 @@ PARAMETERS = {
     "comm": "MPI_Comm comm",
 }
 
+_SCALARS = ("send_count", "receive_count")
+_ARRAYS = ("send_counts", "receive_counts", "send_displacements", "receive_displacements")
+
 _HEADER = "/* Generated from catalogue.toml by generate_wrappers.py. */"
 
 _WRAPPER = string.Template("""\
-${head}
-    interpose_state *state;
-    if (!${forwards}) {
-        collwise_call call = {
-${fields}
-        };
-        if (state != NULL && interpose_is_repeated(&state->last[${kind}], &call)) {
-            return interpose_repeat(&state->last[${kind}], &call, state);
-        }
-        interpose_pending pending;
-        int status;
-        if (!interpose_run(${kind}, &call, &pending, &status)) {
-${forward_status}
-        }
-        interpose_finish(&pending);
-        return status;
-    }
+${decided_head}
+    if (${forwards}) {
 ${forward}
+    }
+    collwise_call call = {
+${fields}
+    };
+    interpose_pending pending;
+    int status;
+    if (!interpose_run(${kind}, &call, &pending, &status)) {
+${forward_status}
+    }
+    interpose_finish(&pending);
+    return status;
 }
+
+${head}
+${leaves}
+${forward}
+    }
+${repeated}${decided}
+}
+""")
+_REPEATED = string.Template("""\
+    interpose_state *state = interpose_known_state(comm);
+    interpose_repeatable *last = state == NULL ? NULL : &state->last[${kind}];
+${repeats}
+${sets}
+        return interpose_repeat(last, state);
+    }
 """)
 
 
@@ -69,10 +83,10 @@ def kind_of(collective: str) -> str:
     return f"COLLWISE_{collective.upper()}"
 
 
-def filled(start: str, words: Sequence[str], end: str) -> str:
-    """Start, words and end, continued below the first word where a line would become too long."""
+def filled(start: str, words: Sequence[str], end: str, joint: str = ", ") -> str:
+    """Start, words with joints and end, continued below the first word where a line would become too long."""
     lines, line = [], start
-    for word in [*(f"{word}, " for word in words[:-1]), words[-1] + end]:
+    for word in [*(f"{word}{joint}" for word in words[:-1]), words[-1] + end]:
         if len(line + word.rstrip()) > LINE_LENGTH:
             lines.append(line.rstrip())
             line = " " * len(start)
@@ -80,19 +94,41 @@ def filled(start: str, words: Sequence[str], end: str) -> str:
     return "\n".join([*lines, line])
 
 
+def repeated(arguments: Sequence[str], kind: str) -> str:
+    """The part of a function that runs a call like the stored one; none where counts are lists."""
+    if any(argument in _ARRAYS for argument in arguments):
+        return ""
+    buffers = [name for name in ("send", "receive") if name in arguments]
+    equal = [f"last->call.{name} == {name}" for name in arguments if name not in (*buffers, "comm")]
+    alike = [f"interpose_are_alike(last->call.{name}, {name})" for name in buffers]
+    conditions = ["last != NULL", "last->algorithm != NULL", *equal, *alike]
+    return _REPEATED.substitute(
+        kind=kind,
+        repeats=filled("    if (", conditions, ") {", " && "),
+        sets="\n".join(f"        last->call.{name} = {name};" for name in buffers),
+    )
+
+
 def wrapper(collective: str, description: dict) -> str:
     """The MPI function that programs call: an algorithm of ours, or the MPI library's own function."""
     arguments, kind, function = description["arguments"], kind_of(collective), function_of(collective)
-    forwards = f"interpose_forwards({kind}, comm, &state)"
+    forwards, leaves = f"interpose_forwards({kind}, comm)", [f"!interpose_watches({kind})"]
     if description["size_from"] == "receive":
-        forwards = f"interpose_forwards_sized({kind}, receive_count, receive_type, comm, &state)"
+        sized = f"({kind}, receive_count, receive_type, comm)"
+        forwards = f"interpose_forwards_sized{sized}"
+        leaves.append(f"interpose_is_short{sized}")
+    parameters = [PARAMETERS[argument] for argument in arguments]
     return _WRAPPER.substitute(
-        head=filled(f"int {function}(", [PARAMETERS[argument] for argument in arguments], ") {"),
+        decided_head=filled(f"static __attribute__((noinline)) int decided_{collective}(", parameters, ") {"),
+        head=filled(f"int {function}(", parameters, ") {"),
         forwards=forwards,
-        fields="\n".join(f"            .{argument} = {argument}," for argument in arguments),
+        leaves=filled("    if (", leaves, ") {", " || "),
+        repeated=repeated(arguments, kind),
+        fields="\n".join(f"        .{argument} = {argument}," for argument in arguments),
         kind=kind,
-        forward_status=filled(f"            status = P{function}(", arguments, ");"),
-        forward=filled(f"    return P{function}(", arguments, ");"),
+        forward_status=filled(f"        status = P{function}(", arguments, ");"),
+        forward=filled(f"        return P{function}(", arguments, ");"),
+        decided=filled(f"    return decided_{collective}(", arguments, ");"),
     )
 
 
@@ -145,8 +181,6 @@ _PARAMETERS = PARAMETERS | {
     "info": "MPI_Info info",
     "request": "MPI_Request *request",
 }
-_SCALARS = ("send_count", "receive_count")
-_ARRAYS = ("send_counts", "receive_counts", "send_displacements", "receive_displacements")
 _LARGE = {name: f"MPI_Count {name}" for name in _SCALARS} | {
     name: f"const {'MPI_Aint' if name.endswith('displacements') else 'MPI_Count'} {name}[]" for name in _ARRAYS
 }

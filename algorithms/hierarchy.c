@@ -96,6 +96,7 @@ void collwise_hierarchy_free(collwise_hierarchy *made) {
         collwise_hierarchy_free(made->sockets);
         free(sockets);
     }
+    free(made->sockets_of_all);
     free_communicator(&made->node);
     free(made);
 }
@@ -133,6 +134,14 @@ collwise_levels collwise_socket_levels_of(int root, MPI_Comm comm) {
     return levels_in(made->sockets, levels.leader, levels.node);
 }
 
+const collwise_nodes *collwise_sockets_of_all(MPI_Comm comm) {
+    collwise_hierarchy *made = collwise_hierarchy_of(comm);
+    if (made->sockets_of_all == NULL) {
+        made->sockets_of_all = collwise_sockets_on_nodes(made, comm);
+    }
+    return made->sockets_of_all;
+}
+
 /* --- Blocks in the order of nodes --------------------------------------------------------------------------------- */
 
 int collwise_are_equal(const collwise_nodes *nodes) {
@@ -159,25 +168,27 @@ void collwise_put_by_rank(char *by_rank, const char *by_node, size_t block_bytes
     }
 }
 
+static size_t row_of(const int *rows, int place) { return (size_t)(rows == NULL ? place : rows[place]); }
+
 void collwise_put_by_receiving_node(char *packed, const char *gathered, size_t block_bytes, int on_node,
-                                    const collwise_nodes *nodes) {
+                                    const int *rows, const collwise_nodes *nodes) {
     size_t procs = (size_t)nodes->first[nodes->nodes];
     for (int node = 0; node < nodes->nodes; node++) {
         for (int sender = 0; sender < on_node; sender++) {
             for (int i = nodes->first[node]; i < nodes->first[node + 1]; i++, packed += block_bytes) {
-                size_t place = (size_t)sender * procs + (size_t)nodes->ranks[i];
+                size_t place = row_of(rows, sender) * procs + (size_t)nodes->ranks[i];
                 collwise_copy(packed, gathered + place * block_bytes, block_bytes);
             }
         }
     }
 }
 
-void collwise_put_by_receiver(char *sorted, const char *packed, size_t block_bytes, int on_node,
+void collwise_put_by_receiver(char *sorted, const char *packed, size_t block_bytes, int on_node, const int *rows,
                               const collwise_nodes *nodes) {
     size_t procs = (size_t)nodes->first[nodes->nodes];
     for (size_t i = 0; i < procs; i++) {
         for (int receiver = 0; receiver < on_node; receiver++, packed += block_bytes) {
-            size_t place = (size_t)receiver * procs + (size_t)nodes->ranks[i];
+            size_t place = row_of(rows, receiver) * procs + (size_t)nodes->ranks[i];
             collwise_copy(sorted + place * block_bytes, packed, block_bytes);
         }
     }

@@ -272,6 +272,7 @@ typedef struct collwise_hierarchy {
     int socket;    /* and the process is on the socket with that number */
     MPI_Comm node;
     struct collwise_hierarchy *sockets;                     /* of the node; NULL before the first use */
+    collwise_nodes *sockets_of_all;                         /* NULL before the first use */
     struct collwise_window *windows[COLLWISE_WITHIN_FORMS]; /* of the node; NULL where it has one process */
     int has_windows[COLLWISE_WITHIN_FORMS];                 /* whether they have been made */
     collwise_leaders leaders[];                             /* for each place of a root */
@@ -282,8 +283,9 @@ collwise_hierarchy *collwise_hierarchy_make(collwise_nodes *nodes, MPI_Comm comm
 void collwise_hierarchy_free(collwise_hierarchy *made);
 /* That of a private communicator, made on first use (communicator.c). */
 collwise_hierarchy *collwise_hierarchy_of(MPI_Comm comm);
-/* The processes of the own node by socket (communicator.c). */
+/* The processes of the own node by socket, and all processes; for the latter, `sockets` is known (communicator.c). */
 collwise_nodes *collwise_sockets_on_node(const collwise_hierarchy *of);
+collwise_nodes *collwise_sockets_on_nodes(const collwise_hierarchy *of, MPI_Comm comm);
 /* The number of the calling process's socket; the same for all of a node that are not bound to one. The process has
  * that place among `on_node` on its node (sockets.c). */
 int collwise_own_socket(int place, int on_node);
@@ -300,6 +302,8 @@ typedef struct {
 collwise_levels collwise_levels_of(int root, MPI_Comm comm);
 /* The levels within the own node, between and within its sockets, of a collective whose root is the node's leader. */
 collwise_levels collwise_socket_levels_of(int root, MPI_Comm comm);
+/* All processes by socket, for those who know these levels: sockets here are what nodes are elsewhere. */
+const collwise_nodes *collwise_sockets_of_all(MPI_Comm comm);
 /* The place of a node's leader: that of the root in its own node, where there are so many processes. */
 int collwise_leader_place(const collwise_nodes *nodes, int node, int root);
 
@@ -319,10 +323,10 @@ void collwise_put_by_rank(char *by_rank, const char *by_node, size_t block_bytes
 /* Blocks of a leader in an alltoall, ordered by node, within a node by the places of senders, and last by those of
  * receivers. They are made of `gathered`, which has all blocks of each of the `on_node` processes of its node in the
  * order of receivers' ranks; and `sorted` is made of them, which has all blocks for each such process in the order of
- * senders' ranks. */
+ * senders' ranks. The processes' rows in these two are in the order of places, or where `rows` says for each place. */
 void collwise_put_by_receiving_node(char *packed, const char *gathered, size_t block_bytes, int on_node,
-                                    const collwise_nodes *nodes);
-void collwise_put_by_receiver(char *sorted, const char *packed, size_t block_bytes, int on_node,
+                                    const int *rows, const collwise_nodes *nodes);
+void collwise_put_by_receiver(char *sorted, const char *packed, size_t block_bytes, int on_node, const int *rows,
                               const collwise_nodes *nodes);
 
 /* --- Trees over both levels (two_levels.c) ------------------------------------------------------------------------ */

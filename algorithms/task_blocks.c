@@ -5,17 +5,19 @@
 #include <stdlib.h>
 
 /* The calling process's part. A leader has the blocks of a segment for all processes below it packed, those of its own
- * node together. */
+ * node together, and if sockets count, those of each socket. */
 typedef struct {
     collwise_levels levels;
     collwise_between kind;
     MPI_Comm comm;
-    collwise_block_tree between, within; /* `between` is that of leaders only */
-    collwise_levels sockets;             /* if these count */
-    collwise_tree to_all;                /* on the level on which each process gets its data last */
-    int *ranks;                          /* of all processes, in the order in which the packed blocks of all lie */
-    int *displacements, *counts;         /* in bytes, for MPI's own collectives; by node */
-    size_t own_place;                    /* packed blocks in front of those of the own node */
+    size_t by_socket;     /* 1 if sockets are a level between nodes and processes, else 0 */
+    collwise_levels last; /* the groups on the last level, and their leaders: nodes, or the own node's sockets */
+    const collwise_nodes *groups;                /* all processes by these groups */
+    collwise_block_tree between, middle, within; /* of leaders of nodes, of sockets, and of all processes */
+    int *ranks;                  /* of all processes, in the order in which the packed blocks of all lie */
+    int *displacements, *counts; /* in bytes, for MPI's own collectives; by node */
+    int *rows;                   /* for each place on the own node, the process's own among its packed blocks */
+    size_t own_place;            /* packed blocks in front of those of the own node */
     const char *from;
     char *to;
     size_t block_bytes;
@@ -36,16 +38,32 @@ static collwise_topology topology_of(collwise_between kind) {
     return kind == COLLWISE_BETWEEN_LIBRARY ? COLLWISE_FLAT : collwise_between_topology(kind, 0);
 }
 
-/* Packs the nodes in the order of `order`, and within them processes from the leader's place on. */
-static void put_in_order(block_levels *of, const int *order, int root) {
-    const collwise_nodes *nodes = of->levels.nodes;
-    size_t filled = 0;
-    for (int i = 0; i < nodes->nodes; i++) {
-        int node = order[i], size = collwise_node_size(nodes, node);
-        int leader = collwise_leader_place(nodes, node, root);
+/* Puts the processes of a node in order, from its leader on: the sockets from that of the leader on, those of each from
+ * its own leader on. Returns how many. */
+static int put_node(const block_levels *of, int node, int root, int *ranks) {
+    const collwise_nodes *nodes = of->levels.nodes, *groups = of->groups;
+    const int *members = nodes->ranks + nodes->first[node];
+    int size = collwise_node_size(nodes, node), leader = members[collwise_leader_place(nodes, node, root)], filled = 0;
+    for (int round = 0; round < 2; round++) {
         for (int place = 0; place < size; place++) {
-            of->ranks[filled++] = nodes->ranks[nodes->first[node] + (leader + place) % size];
+            int group = groups->node_of[members[place]], is_before = group < groups->node_of[leader];
+            if (groups->place_of[members[place]] > 0 || is_before != round) {
+                continue;
+            }
+            int count = collwise_node_size(groups, group), first = collwise_leader_place(groups, group, leader);
+            for (int i = 0; i < count; i++) {
+                ranks[filled++] = groups->ranks[groups->first[group] + (first + i) % count];
+            }
         }
+    }
+    return filled;
+}
+
+/* Packs the nodes in the order of `order`. */
+static void put_in_order(block_levels *of, const int *order, int root) {
+    int filled = 0;
+    for (int i = 0; i < of->levels.nodes->nodes; i++) {
+        filled += put_node(of, order[i], root, of->ranks + filled);
     }
 }
 
@@ -64,30 +82,66 @@ static void order_from(block_levels *of, int *order, int first) {
     put_in_order(of, order, 0);
 }
 
-static block_levels block_levels_of(collwise_between kind, int root, size_t block_bytes, MPI_Comm comm) {
-    collwise_levels levels = collwise_levels_of(root, comm);
-    const collwise_nodes *nodes = levels.nodes;
-    size_t procs = (size_t)collwise_size_of(comm), count = (size_t)nodes->nodes;
-    block_levels made = {.levels = levels, .kind = kind, .comm = comm, .block_bytes = block_bytes};
-    size_t *sizes = collwise_allocate(procs * sizeof *sizes, comm);
-    for (int place = 0; place < nodes->largest; place++) {
-        sizes[place] = 1;
+/* The tree of the leaders on a level, each of which has the blocks of its group. */
+static collwise_block_tree tree_of_leaders(const collwise_levels *levels, collwise_topology topology) {
+    const collwise_nodes *groups = levels->nodes;
+    size_t *sizes = collwise_allocate((size_t)groups->nodes * sizeof *sizes, levels->between);
+    for (int group = 0; group < groups->nodes; group++) {
+        sizes[group] = (size_t)collwise_node_size(groups, group);
     }
-    collwise_tree within = collwise_tree_of(COLLWISE_IN_ORDER_BINOMIAL, levels.leader, levels.node, 0);
-    made.within = collwise_block_tree_make(&within, sizes, levels.node);
-    if (levels.is_leader) {
-        for (int node = 0; node < nodes->nodes; node++) {
-            sizes[node] = (size_t)collwise_node_size(nodes, node);
-        }
-        collwise_tree between = collwise_tree_of(topology_of(kind), levels.top, levels.between, 0);
-        made.between = collwise_block_tree_make(&between, sizes, levels.between);
-    }
+    collwise_tree tree = collwise_tree_of(topology, levels->top, levels->between, 0);
+    collwise_block_tree made = collwise_block_tree_make(&tree, sizes, levels->between);
     free(sizes);
-    made.ranks = collwise_allocate((procs + 2 * count) * sizeof *made.ranks, comm);
-    made.counts = made.ranks + procs;
-    made.displacements = made.counts + count;
     return made;
 }
+
+/* The tree of a group on the last level. */
+static collwise_block_tree tree_within(const collwise_levels *levels) {
+    collwise_tree tree = collwise_tree_of(COLLWISE_IN_ORDER_BINOMIAL, levels->leader, levels->node, 0);
+    size_t *sizes = collwise_allocate((size_t)tree.procs * sizeof *sizes, levels->node);
+    for (int place = 0; place < tree.procs; place++) {
+        sizes[place] = 1;
+    }
+    collwise_block_tree made = collwise_block_tree_make(&tree, sizes, levels->node);
+    free(sizes);
+    return made;
+}
+
+static block_levels block_levels_of(collwise_between kind, int root, size_t block_bytes, MPI_Comm comm,
+                                    collwise_parameters with) {
+    collwise_levels levels = collwise_levels_of(root, comm);
+    size_t procs = (size_t)collwise_size_of(comm), count = (size_t)levels.nodes->nodes;
+    size_t by_socket = with.within == COLLWISE_WITHIN_SOCKETS;
+    block_levels made = {.levels = levels,
+                         .kind = kind,
+                         .comm = comm,
+                         .by_socket = by_socket,
+                         .last = by_socket ? collwise_socket_levels_of(root, comm) : levels,
+                         .groups = by_socket ? collwise_sockets_of_all(comm) : levels.nodes,
+                         .block_bytes = block_bytes};
+    made.within = tree_within(&made.last);
+    if (by_socket && made.last.is_leader) {
+        made.middle = tree_of_leaders(&made.last, COLLWISE_IN_ORDER_BINOMIAL);
+    }
+    if (levels.is_leader) {
+        made.between = tree_of_leaders(&levels, topology_of(kind));
+    }
+    made.ranks = collwise_allocate((2 * procs + 2 * count) * sizeof *made.ranks, comm);
+    made.counts = made.ranks + procs;
+    made.displacements = made.counts + count;
+    made.rows = made.displacements + count;
+    return made;
+}
+
+/* The blocks that the process has for its own node. */
+static size_t held_on_node(const block_levels *of) {
+    return of->by_socket && of->last.is_leader ? of->middle.total : of->within.total;
+}
+
+static size_t held(const block_levels *of) { return of->levels.is_leader ? of->between.total : held_on_node(of); }
+
+/* Whether it has only its own, which then need no buffer. */
+static int is_leaf(const block_levels *of) { return of->within.tree.parent >= 0 && of->within.total == 1; }
 
 static void make_buffers(block_levels *of, const collwise_segment *segments, size_t blocks, size_t last_lag) {
     of->under_way = last_lag + 1;
@@ -98,16 +152,35 @@ static void make_buffers(block_levels *of, const collwise_segment *segments, siz
 
 static void free_block_levels(block_levels *of) {
     collwise_block_tree_free(&of->between);
+    collwise_block_tree_free(&of->middle);
     collwise_block_tree_free(&of->within);
     free(of->ranks);
     collwise_scratch_free(of->buffers);
 }
 
-static void add_step(collwise_steps *to, const char *name, size_t lag, block_levels *of, MPI_Comm comm,
-                     void (*add)(collwise_rounds *, void *, collwise_part, size_t)) {
+typedef void adder(collwise_rounds *to, void *context, collwise_part segment, size_t index);
+
+static void add_step(collwise_steps *to, const char *name, size_t lag, block_levels *of, MPI_Comm comm, adder *add) {
     collwise_step *added = collwise_add_step(to, name, lag, comm);
     added->add = add;
     added->context = of;
+}
+
+/* A segment's step among the leaders of nodes, among those of the own node's sockets, or on the last level. */
+static void add_between(collwise_steps *to, const char *name, size_t lag, block_levels *of, adder *add) {
+    if (of->levels.is_leader) {
+        add_step(to, name, lag, of, of->levels.between, add);
+    }
+}
+
+static void add_middle(collwise_steps *to, const char *name, size_t lag, block_levels *of, adder *add) {
+    if (of->by_socket && of->last.is_leader) {
+        add_step(to, name, lag, of, of->last.between, add);
+    }
+}
+
+static void add_last(collwise_steps *to, const char *name, size_t lag, block_levels *of, adder *add) {
+    add_step(to, name, lag, of, of->last.node, add);
 }
 
 /* Whether MPI's own collective is to be used. Its counts and displacements are ints. */
@@ -129,16 +202,25 @@ static void count_bytes(block_levels *of, size_t block_bytes) {
 
 /* --- Gather ------------------------------------------------------------------------------------------------------- */
 
+/* The blocks of the own node. */
+static char *node_blocks(const block_levels *of, size_t index, size_t block_bytes) {
+    return buffer_of(of, index) + of->own_place * block_bytes;
+}
+
 /* A leaf's block is sent from where it lies. */
 static void add_sg(collwise_rounds *to, void *context, collwise_part segment, size_t index) {
     const block_levels *of = context;
-    int is_leaf = !of->levels.is_leader && of->within.total == 1;
     char *own = (char *)of->from + segment.first;
-    char *blocks = is_leaf ? own : buffer_of(of, index) + of->own_place * segment.count;
-    if (!is_leaf) {
+    char *blocks = is_leaf(of) ? own : node_blocks(of, index, segment.count);
+    if (!is_leaf(of)) {
         collwise_copy(blocks, own, segment.count);
     }
     collwise_add_gather(to, &of->within, blocks, segment.count);
+}
+
+static void add_ng(collwise_rounds *to, void *context, collwise_part segment, size_t index) {
+    const block_levels *of = context;
+    collwise_add_gather(to, &of->middle, node_blocks(of, index, segment.count), segment.count);
 }
 
 static void add_copies_by_rank(collwise_rounds *to, const block_levels *of, const char *packed, collwise_part segment) {
@@ -164,17 +246,16 @@ static void add_ig(collwise_rounds *to, void *context, collwise_part segment, si
 
 void collwise_task_gather(collwise_between between, const char *mine, char *all, size_t block_bytes, int root,
                           MPI_Comm comm, collwise_parameters with) {
-    block_levels of = block_levels_of(between, root, block_bytes, comm);
+    block_levels of = block_levels_of(between, root, block_bytes, comm, with);
     collwise_segment segments = collwise_byte_segments(collwise_whole(block_bytes), with.segment_bytes);
-    collwise_steps steps = {.last_lag = 1};
+    collwise_steps steps = {.last_lag = 1 + of.by_socket};
     of.from = mine;
     of.to = collwise_rank_in(comm) == root ? all : NULL;
     order_by_tree(&of, of.counts, root);
-    make_buffers(&of, &segments, of.levels.is_leader ? of.between.total : of.within.total, steps.last_lag);
-    if (of.levels.is_leader) {
-        add_step(&steps, "ig", 1, &of, of.levels.between, add_ig);
-    }
-    add_step(&steps, "sg", 0, &of, of.levels.node, add_sg);
+    make_buffers(&of, &segments, held(&of), steps.last_lag);
+    add_between(&steps, "ig", 1 + of.by_socket, &of, add_ig);
+    add_middle(&steps, "ng", 1, &of, add_ng);
+    add_last(&steps, "sg", 0, &of, add_sg);
     collwise_run_steps(&steps, segments, comm);
     free_block_levels(&of);
 }
@@ -196,31 +277,34 @@ static void add_is(collwise_rounds *to, void *context, collwise_part segment, si
     }
 }
 
+static void add_ns(collwise_rounds *to, void *context, collwise_part segment, size_t index) {
+    const block_levels *of = context;
+    collwise_add_scatter(to, &of->middle, buffer_of(of, index), segment.count);
+}
+
 /* A leaf's block is received in its place. */
 static void add_ss(collwise_rounds *to, void *context, collwise_part segment, size_t index) {
     const block_levels *of = context;
-    int is_leaf = !of->levels.is_leader && of->within.total == 1;
-    char *blocks = is_leaf ? of->to + segment.first : buffer_of(of, index);
+    char *blocks = is_leaf(of) ? of->to + segment.first : buffer_of(of, index);
     collwise_add_scatter(to, &of->within, blocks, segment.count);
-    if (!is_leaf && of->to != NULL) {
+    if (!is_leaf(of) && of->to != NULL) {
         collwise_add_copy(to, of->to + segment.first, blocks, segment.count);
     }
 }
 
 void collwise_task_scatter(collwise_between between, const char *all, char *mine, size_t block_bytes, int root,
                            MPI_Comm comm, collwise_parameters with) {
-    block_levels of = block_levels_of(between, root, block_bytes, comm);
+    block_levels of = block_levels_of(between, root, block_bytes, comm, with);
     collwise_segment segments = collwise_byte_segments(collwise_whole(block_bytes), with.segment_bytes);
-    collwise_steps steps = {.last_lag = 1};
+    collwise_steps steps = {.last_lag = 1 + of.by_socket};
     int is_root = collwise_rank_in(comm) == root;
     of.from = is_root ? all : NULL;
     of.to = is_root ? NULL : mine;
     order_by_tree(&of, of.counts, root);
-    make_buffers(&of, &segments, of.levels.is_leader ? of.between.total : of.within.total, steps.last_lag);
-    if (of.levels.is_leader) {
-        add_step(&steps, "is", 0, &of, of.levels.between, add_is);
-    }
-    add_step(&steps, "ss", 1, &of, of.levels.node, add_ss);
+    make_buffers(&of, &segments, held(&of), steps.last_lag);
+    add_between(&steps, "is", 0, &of, add_is);
+    add_middle(&steps, "ns", 1, &of, add_ns);
+    add_last(&steps, "ss", 1 + of.by_socket, &of, add_ss);
     collwise_run_steps(&steps, segments, comm);
     free_block_levels(&of);
 }
@@ -257,39 +341,23 @@ static void add_to_all(collwise_rounds *to, void *context, collwise_part segment
     const block_levels *of = context;
     char *packed = buffer_of(of, index);
     size_t bytes = (size_t)procs_of(of) * segment.count;
-    collwise_add_bcast(to, &of->to_all, packed, collwise_byte_segments(collwise_whole(bytes), 0));
+    collwise_add_bcast(to, &of->within.tree, packed, collwise_byte_segments(collwise_whole(bytes), 0));
     add_copies_by_rank(to, of, packed, segment);
 }
 
 static void add_to_sockets(collwise_rounds *to, void *context, collwise_part segment, size_t index) {
     const block_levels *of = context;
     size_t bytes = (size_t)procs_of(of) * segment.count;
-    collwise_tree tree = collwise_tree_of(COLLWISE_IN_ORDER_BINOMIAL, of->sockets.top, of->sockets.between, 0);
-    collwise_add_bcast(to, &tree, buffer_of(of, index), collwise_byte_segments(collwise_whole(bytes), 0));
-}
-
-/* Each node's leader broadcasts all blocks, within the node or first between its sockets. */
-static void add_last_steps(collwise_steps *to, block_levels *of, int by_socket) {
-    MPI_Comm comm = of->levels.node;
-    of->to_all = of->within.tree;
-    if (by_socket) {
-        of->sockets = collwise_socket_levels_of(0, of->comm);
-        comm = of->sockets.node;
-        of->to_all = collwise_tree_of(COLLWISE_IN_ORDER_BINOMIAL, of->sockets.leader, comm, 0);
-    }
-    if (by_socket && of->sockets.is_leader) {
-        add_step(to, "nb", to->last_lag - 1, of, of->sockets.between, add_to_sockets);
-    }
-    add_step(to, "sb", to->last_lag, of, comm, add_to_all);
+    collwise_add_bcast(to, &of->middle.tree, buffer_of(of, index), collwise_byte_segments(collwise_whole(bytes), 0));
 }
 
 void collwise_task_allgather(collwise_between between, char *all, size_t block_bytes, MPI_Comm comm,
                              collwise_parameters with) {
-    block_levels of = block_levels_of(between, 0, block_bytes, comm);
+    block_levels of = block_levels_of(between, 0, block_bytes, comm, with);
     collwise_segment segments = collwise_byte_segments(collwise_whole(block_bytes), with.segment_bytes);
     int along_tree = between <= COLLWISE_BETWEEN_BINOMIAL, goes_round = between == COLLWISE_BETWEEN_DOUBLING;
-    int by_socket = with.within == COLLWISE_WITHIN_SOCKETS;
-    collwise_steps steps = {.last_lag = (along_tree ? 3 : 2) + (size_t)by_socket};
+    size_t up = 1 + of.by_socket, down = up + (along_tree ? 2 : 1);
+    collwise_steps steps = {.last_lag = down + of.by_socket};
     of.from = all + (size_t)collwise_rank_in(comm) * block_bytes;
     of.to = all;
     if (along_tree) {
@@ -301,21 +369,24 @@ void collwise_task_allgather(collwise_between between, char *all, size_t block_b
         of.own_place = (size_t)of.levels.nodes->first[of.levels.own_node];
     }
     make_buffers(&of, &segments, (size_t)procs_of(&of), steps.last_lag);
-    if (of.levels.is_leader && along_tree) {
-        add_step(&steps, "ib", 2, &of, of.levels.between, add_down);
-        add_step(&steps, "ig", 1, &of, of.levels.between, add_up);
-    } else if (of.levels.is_leader) {
-        add_step(&steps, "ia", 1, &of, of.levels.between, add_among_leaders);
+    if (along_tree) {
+        add_between(&steps, "ib", up + 1, &of, add_down);
+        add_between(&steps, "ig", up, &of, add_up);
+    } else {
+        add_between(&steps, "ia", up, &of, add_among_leaders);
     }
-    add_last_steps(&steps, &of, by_socket);
-    add_step(&steps, "sg", 0, &of, of.levels.node, add_sg);
+    add_middle(&steps, "nb", down, &of, add_to_sockets);
+    add_last(&steps, "sb", steps.last_lag, &of, add_to_all);
+    add_middle(&steps, "ng", 1, &of, add_ng);
+    add_last(&steps, "sg", 0, &of, add_sg);
     collwise_run_steps(&steps, segments, comm);
     free_block_levels(&of);
 }
 
 /* --- Alltoall ----------------------------------------------------------------------------------------------------- */
 
-/* A process's blocks for all processes, or from all, are a row. A buffer has room for two sets of rows. */
+/* A process's blocks for all processes, or from all, are a row. A buffer has room for two sets of rows, which lie as
+ * blocks of the own node do. */
 static char *first_rows(const block_levels *of, size_t index) { return buffer_of(of, index); }
 static char *second_rows(const block_levels *of, size_t index) { return buffer_of(of, index) + of->room / 2; }
 
@@ -330,12 +401,17 @@ static void add_row_gather(collwise_rounds *to, void *context, collwise_part seg
     collwise_add_gather(to, &of->within, rows, (size_t)procs * segment.count);
 }
 
+static void add_socket_gather(collwise_rounds *to, void *context, collwise_part segment, size_t index) {
+    const block_levels *of = context;
+    collwise_add_gather(to, &of->middle, first_rows(of, index), (size_t)procs_of(of) * segment.count);
+}
+
 static void add_exchange(collwise_rounds *to, void *context, collwise_part segment, size_t index) {
     block_levels *of = context;
     const collwise_nodes *nodes = of->levels.nodes;
     size_t on_node = on_own_node(of), most = (size_t)nodes->largest * (size_t)procs_of(of) * segment.count;
     char *first = first_rows(of, index), *second = second_rows(of, index);
-    collwise_put_by_receiving_node(second, first, segment.count, (int)on_node, nodes);
+    collwise_put_by_receiving_node(second, first, segment.count, (int)on_node, of->rows, nodes);
     if (uses_library(of, most)) {
         count_bytes(of, on_node * segment.count);
         collwise_add_library_alltoall(to, second, first, of->counts, of->displacements);
@@ -346,12 +422,26 @@ static void add_exchange(collwise_rounds *to, void *context, collwise_part segme
     }
 }
 
+/* The node's leader has rows of what came from other nodes after this. */
+static void put_in_rows(const block_levels *of, size_t index, size_t block_bytes) {
+    if (of->levels.is_leader) {
+        collwise_put_by_receiver(second_rows(of, index), first_rows(of, index), block_bytes, (int)on_own_node(of),
+                                 of->rows, of->levels.nodes);
+    }
+}
+
+static void add_socket_scatter(collwise_rounds *to, void *context, collwise_part segment, size_t index) {
+    const block_levels *of = context;
+    put_in_rows(of, index, segment.count);
+    collwise_add_scatter(to, &of->middle, second_rows(of, index), (size_t)procs_of(of) * segment.count);
+}
+
 static void add_row_scatter(collwise_rounds *to, void *context, collwise_part segment, size_t index) {
     const block_levels *of = context;
     int procs = procs_of(of);
     char *rows = second_rows(of, index);
-    if (of->levels.is_leader) {
-        collwise_put_by_receiver(rows, first_rows(of, index), segment.count, (int)on_own_node(of), of->levels.nodes);
+    if (!of->by_socket) {
+        put_in_rows(of, index, segment.count);
     }
     collwise_add_scatter(to, &of->within, rows, (size_t)procs * segment.count);
     for (int rank = 0; rank < procs; rank++) {
@@ -360,21 +450,31 @@ static void add_row_scatter(collwise_rounds *to, void *context, collwise_part se
     }
 }
 
-/* The leaders have the first place on their nodes, so that rows lie in the order of places. */
+/* Nodes lie one after another. */
+static void number_rows(block_levels *of) {
+    const collwise_nodes *nodes = of->levels.nodes;
+    const int *ranks = of->ranks + nodes->first[of->levels.own_node];
+    for (int row = 0; row < (int)on_own_node(of); row++) {
+        of->rows[nodes->place_of[ranks[row]]] = row;
+    }
+}
+
 void collwise_task_alltoall(collwise_between between, const char *send, char *receive, size_t block_bytes,
                             MPI_Comm comm, collwise_parameters with) {
-    block_levels of = block_levels_of(between, 0, block_bytes, comm);
+    block_levels of = block_levels_of(between, 0, block_bytes, comm, with);
     collwise_segment segments = collwise_byte_segments(collwise_whole(block_bytes), with.segment_bytes);
-    collwise_steps steps = {.last_lag = 2};
+    size_t up = 1 + of.by_socket;
+    collwise_steps steps = {.last_lag = 2 * up};
     of.from = send;
     of.to = receive;
     order_from(&of, of.counts, 0);
-    make_buffers(&of, &segments, 2 * of.within.total * (size_t)procs_of(&of), steps.last_lag);
-    if (of.levels.is_leader) {
-        add_step(&steps, "ia", 1, &of, of.levels.between, add_exchange);
-    }
-    add_step(&steps, "ss", 2, &of, of.levels.node, add_row_scatter);
-    add_step(&steps, "sg", 0, &of, of.levels.node, add_row_gather);
+    number_rows(&of);
+    make_buffers(&of, &segments, 2 * held_on_node(&of) * (size_t)procs_of(&of), steps.last_lag);
+    add_between(&steps, "ia", up, &of, add_exchange);
+    add_middle(&steps, "ns", up + 1, &of, add_socket_scatter);
+    add_last(&steps, "ss", steps.last_lag, &of, add_row_scatter);
+    add_middle(&steps, "ng", 1, &of, add_socket_gather);
+    add_last(&steps, "sg", 0, &of, add_row_gather);
     collwise_run_steps(&steps, segments, comm);
     free_block_levels(&of);
 }

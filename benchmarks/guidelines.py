@@ -1,25 +1,32 @@
-"""Checks the performance guidelines of MPI libraries and of a selection of ours; writes docs/guidelines-results.md.
+"""Checks the performance guidelines of MPI libraries and of selections of ours; writes pages of the documentation.
 
-    .venv/bin/python benchmarks/guidelines.py [--store FILE] [--launches N] [--bed]
+    .venv/bin/python benchmarks/guidelines.py simulated|measured [NAME...] [--folder FOLDER] [--launches N]
 
-The four selectors of SMPI are simulated on Gros with estimated overheads, Open MPI and MPICH are measured on this
-machine, which nothing else should use meanwhile; with --bed Open MPI also on a test bed of 8 nodes at 50 Mbit/s, with
-long messages, where the network decides and not the scheduler. From 12 launches on the test can find a violation that
-stands alone. What the store has is not made again, and the times of the checks are then shorter.
+`simulated` writes docs/guidelines-results.md: the four selectors of SMPI, the libraries whose decisions are known, and
+selections of our own algorithms by the schedule engine. `measured` writes docs/guidelines-measured.md: Open MPI and
+MPICH on this machine, and Open MPI on a test bed of 8 nodes at 50 Mbit/s with long messages, where the network decides
+and not the scheduler; nothing else should run meanwhile. From 12 launches on the rank test can find a violation that
+stands alone.
+
+Each check starts from an empty store, so that its time is that of everything. What a check found is kept in FOLDER, and
+an interrupted command resumes with the next one; NAMEs are checks to make again. No check takes four minutes.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import collwise
 from collwise.guideline_checks import LibraryGuidelines, Measuring
-from collwise.platforms import load, with_overheads
-from collwise.simulator.sweeps.context import SMPI_SELECTORS, SimulationContext
+from collwise.platforms import HostPlatform, load, with_overheads
+from collwise.simulator.sweeps.context import SCHEDULE, SMPI_SELECTORS, SimulationContext
 from collwise.simulator.sweeps.method import Method, Precision
 from collwise.studies.figures.style import save
 from collwise.studies.reports import guidelines as report
@@ -32,131 +39,187 @@ from collwise.validation.testbed.target import TestBed
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 # Gros as it is has no overheads, so that a linear algorithm would repair many violations that no cluster has.
 PLATFORM = with_overheads(load("gros"), "tcp-25g")
-SIMULATED_PROCS = 16
+SIMULATED_PROCS = (5, 7, 8, 12, 16, 32)
+RECORDED_PROCS = (16, 32, 124)
+RECORDED = ("openmpi-4.1", "mpich-4")
+# A platform of one process on each node, and one of 32 cores in each, with its measured overheads.
+OWN = {"own-gros": (PLATFORM, 16, 1), "own-dahu": (load("dahu"), 128, 32)}
+OWN_SIZES = "8:1MiB:x8"
 MEASURED_SIZES = "8:32KiB:x16"
-REAL = (("openmpi", 2), ("openmpi", 4), ("mpich", 4))
+MEASURED = {"openmpi-2": ("openmpi", 2), "openmpi-4": ("openmpi", 4), "mpich-2": ("mpich", 2)}
 METHOD = Method(precision=Precision(10, 10), limit_seconds=0.1)
-BED_SHAPE, BED_COLLECTIVES, BED_SIZES = Shape(8, 50e6), "bcast,scatter,allgather", "64KiB,256KiB"
+BED_SHAPE, BED_COLLECTIVES, BED_SIZES = Shape(8, 50e6), "bcast,scatter,allgather", "16KiB,128KiB"
 BED_METHOD = Method(precision=Precision(3, 3), limit_seconds=1.0)
-TABLED = "bcast,gather,scatter,allgather,alltoall,reduce,allreduce,reduce_scatter_block,scan"
-TABLED_SIZES = "8KiB:512KiB:x8"
+TITLE = "<!-- Written by benchmarks/guidelines.py; do not edit. -->\n# Guidelines: "
 
 
-def main() -> None:
+@dataclass(frozen=True)
+class Check:
+    """What a check found: its section of the page, and the library's row of the summary, empty without one."""
+
+    section: str
+    row: tuple[str, ...] = ()
+
+
+Make = Callable[[SimulationContext], Check]
+
+
+def main() -> int:
+    pages = {"simulated": simulated_checks, "measured": measured_checks}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--store", type=Path, help="the SQLite file of timings; by default a new one")
-    parser.add_argument("--launches", type=int, default=6, help="launches of real libraries")
-    parser.add_argument("--bed", action="store_true", help="measure on a test bed, too")
+    parser.add_argument("page", choices=pages)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="checks to make again")
+    parser.add_argument("--folder", type=Path, help="where checks are kept; by default a new folder")
+    parser.add_argument("--launches", type=int, default=12, help="launches of real libraries")
     options = parser.parse_args()
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        collwise.session(options.store or Path(folder, "t.sqlite")) as context,
-    ):
-        found = checked(context, options.launches, options.bed)
-        own = own_algorithms(context)
-    for one in found:
-        save(one.figure(), DOCS / "figures" / f"guidelines-{stem(one)}.png")
-    (DOCS / "guidelines-results.md").write_text(page(found, own, options.launches), encoding="utf-8")
+    checks = pages[options.page](options.launches)
+    if unknown := [name for name in options.names if name not in checks]:
+        parser.error(f"unknown check '{unknown[0]}'; valid: {', '.join(checks)}")
+    with tempfile.TemporaryDirectory() as temporary:
+        found = checked(checks, options.folder or Path(temporary), options.names)
+    if options.page == "simulated":
+        (DOCS / "guidelines-results.md").write_text(simulated_page(found), encoding="utf-8")
+    else:
+        (DOCS / "guidelines-measured.md").write_text(measured_page(found, options.launches), encoding="utf-8")
+    return 0
 
 
-def progress(done: int, of: int) -> None:
-    print(f"{done} of {of} launches", flush=True)
-
-
-def checked(context: SimulationContext, launches: int, bed: bool) -> list[LibraryGuidelines]:
-    """All libraries, one after another."""
-    measuring = Measuring(METHOD, launches, progress)
-    found = [
-        collwise.guidelines(selector, procs=SIMULATED_PROCS, platform=PLATFORM, context=context)
-        for selector in SMPI_SELECTORS
-    ]
-    for library, procs in REAL:
-        found.append(collwise.guidelines(library, "all", procs, MEASURED_SIZES, measuring=measuring, context=context))
-    if bed:
-        measuring = Measuring(BED_METHOD, launches, progress)
-        with temporarily_up(BED_SHAPE, "guidelines") as made:
-            found.append(
-                collwise.guidelines(
-                    TestBed(made), BED_COLLECTIVES, BED_SHAPE.nodes, BED_SIZES, measuring=measuring, context=context
-                )
-            )
+def checked(checks: Mapping[str, Make], folder: Path, again: Sequence[str]) -> dict[str, Check]:
+    """What all checks found, by name; those that the folder has are not made again unless they are named."""
+    folder.mkdir(parents=True, exist_ok=True)
+    found = {}
+    for name, make in checks.items():
+        file = folder / f"{name}.json"
+        if name in again or not file.exists():
+            print(f"{name} ...", file=sys.stderr, flush=True)
+            with tempfile.TemporaryDirectory() as temporary, collwise.session(Path(temporary, "t.sqlite")) as context:
+                file.write_text(json.dumps(asdict(make(context))), encoding="utf-8")
+        one = json.loads(file.read_text(encoding="utf-8"))
+        found[name] = Check(one["section"], tuple(one["row"]))
     return found
 
 
-def own_algorithms(context: SimulationContext) -> str:
-    """The check of a selection by simulation on the same platform."""
-    started = time.monotonic()
-    decisions = collwise.select(
-        TABLED, platform=PLATFORM, by="simulated", procs=SIMULATED_PROCS, sizes=TABLED_SIZES, one_choice=False, ppn=1,
-        context=context,
-    )  # fmt: skip
-    selected = time.monotonic() - started
-    found = collwise.check_decisions(decisions.tables, PLATFORM, context=context)
-    rows = [report.combination_row(one) for one in found.combinations]
-    others = [report.comparison_row(one) for one in found.checked.violations if one.kind != PATTERN]
-    lines = "".join(f"- {line}\n" for line in report.own_lines(found))
-    text = (
-        f"`select --by simulated` took {selected:.0f} s, the check {time.monotonic() - started - selected:.0f} s.\n\n"
-    )
-    if rows:
-        text += markdown_table(report.COMBINATION_COLUMNS, rows) + "\n"
-    if others:
-        text += markdown_table(report.COLUMNS[:-2], others) + "\n"
-    return text + lines
+def simulated_checks(launches: int) -> dict[str, Make]:
+    """The checks of the page of simulated times."""
+
+    def library(name: str, procs: Sequence[int]) -> Make:
+        return lambda context: library_check(
+            collwise.guidelines(name, procs=procs, platform=PLATFORM, ppn=1, context=context), name
+        )
+
+    checks = {name: library(name, SIMULATED_PROCS) for name in SMPI_SELECTORS}
+    checks |= {name: library(name, RECORDED_PROCS) for name in RECORDED}
+    return checks | {name: own_check(*where) for name, where in OWN.items()}
 
 
-def stem(one: LibraryGuidelines) -> str:
-    """The part of a file name that says which library it is; that of this machine has no name of the machine."""
-    library, (procs, *_) = one.result.library, one.result.plan.procs
-    if library.exact:
-        return library.name
-    return f"{library.title.split()[0].lower()}-{'testbed-' if is_on_bed(one) else ''}{procs}"
+def measured_checks(launches: int) -> dict[str, Make]:
+    """The checks of the page of measured times."""
+
+    def measuring(method: Method) -> Measuring:
+        return Measuring(method, launches, lambda done, of: print(f"{done} of {of} launches", file=sys.stderr))
+
+    def library(name: str, library: str, procs: int) -> Make:
+        def make(context: SimulationContext) -> Check:
+            found = collwise.guidelines(
+                library, "all", procs, MEASURED_SIZES, measuring=measuring(METHOD), context=context
+            )
+            return library_check(found, name, "this machine")
+
+        return make
+
+    def bed(context: SimulationContext) -> Check:
+        with temporarily_up(BED_SHAPE, "guidelines") as made:
+            found = collwise.guidelines(
+                TestBed(made), BED_COLLECTIVES, BED_SHAPE.nodes, BED_SIZES, measuring=measuring(BED_METHOD),
+                context=context,
+            )  # fmt: skip
+        return library_check(found, "testbed", f"test bed, {BED_SHAPE.title}")
+
+    return {name: library(name, *of) for name, of in MEASURED.items()} | {"testbed": bed}
 
 
-def is_on_bed(one: LibraryGuidelines) -> bool:
-    """Whether the library ran on the test bed."""
-    return one.result.library.place.startswith("testbed")
-
-
-def page(found: Sequence[LibraryGuidelines], own: str, launches: int) -> str:
-    """The text of the page."""
-    rows = [list(report.summary_row(one.result)) for one in found]
-    for row, one in zip(rows, found, strict=True):
-        if not one.result.library.exact:
-            row[1] = f"test bed, {BED_SHAPE.title}" if is_on_bed(one) else "this machine"
-    parts = [
-        "<!-- Written by benchmarks/guidelines.py; do not edit. -->\n# Guidelines: results\n\n",
-        "What [guidelines.md](guidelines.md) describes, run on the four selectors of SMPI on Gros, where an exact time "
-        "has to be 1 % shorter to be a violation, and on the installed Open MPI and MPICH with "
-        f"2 or 4 processes and {launches} launches of 10 repetitions, by the rank test. The latter share two "
-        "cores and communicate through shared memory, which is no cluster: with 4 processes their times are mostly the "
-        "scheduler's, and MPICH takes whole time slices of 8 ms for a call. The time of the check is "
-        "that of everything, repair and second run included.\n\n"
-        "Gros has the estimated overheads of TCP at 25 Gbit/s here (`platforms show gros --overheads tcp-25g`), since "
-        "without any, sends of short messages cost nothing and linear algorithms would look best.\n\n",
-        markdown_table(report.SUMMARY_COLUMNS, rows),
-        "\n",
+def library_check(one: LibraryGuidelines, name: str, place: str = "") -> Check:
+    """The section of a library, and its figure; `place` stands for the name of this machine."""
+    result = one.result
+    picture = f"guidelines-{'measured' if place else 'gros'}-{name}.png"
+    save(one.figure(), DOCS / "figures" / picture)
+    row = list(report.summary_row(result))
+    row[1] = place or row[1]
+    title = result.library.title + (f", {row[1]}, P = {row[2]}" if place else "")
+    parts = [f"\n## {title}\n\n", "".join(f"- {line}\n" for line in one.summary())]
+    left = [
+        (*report.comparison_row(entry.violation), entry.reason) for entry in result.outcomes() if not entry.repaired
     ]
-    for one in found:
-        result = one.result
-        place = "" if result.library.exact else f", {' and '.join(map(str, result.plan.procs))} processes"
-        parts.append(f"\n## {result.library.title}{place}{' on the test bed' if is_on_bed(one) else ''}\n\n")
-        parts.append("".join(f"- {line}\n" for line in one.summary()))
-        left = [
-            (*report.comparison_row(entry.violation), entry.reason) for entry in result.outcomes() if not entry.repaired
+    if left:
+        parts.append("\nNot repaired:\n\n" + markdown_table((*report.COLUMNS[:-2], "reason"), left))
+    parts.append(f"\n{greatest_table(one)}\n![{title}](figures/{picture})\n")
+    return Check("".join(parts), tuple(row))
+
+
+def own_check(platform: HostPlatform, procs: int, ppn: int) -> Make:
+    """The check of what `select --by simulated --engine schedule` chooses among all of our algorithms."""
+
+    def make(context: SimulationContext) -> Check:
+        simulations = replace(context, engine=SCHEDULE)
+        started = time.monotonic()
+        decisions = collwise.select(
+            "all", platform=platform, by="simulated", procs=procs, sizes=OWN_SIZES, one_choice=False, ppn=ppn,
+            by_node=ppn > 1, context=simulations,
+        )  # fmt: skip
+        selected = time.monotonic() - started
+        found = collwise.check_decisions(decisions.tables, platform, context=simulations)
+        took = time.monotonic() - started - selected
+        rows = [report.combination_row(one) for one in found.combinations]
+        others = [report.comparison_row(one) for one in found.checked.violations if one.kind != PATTERN]
+        text = f"\n### {platform.title}: P = {procs}, {ppn} on a node\n\n"
+        text += f"`select` took {selected:.0f} s, the check {took:.1f} s.\n\n"
+        text += "".join(f"- {line}\n" for line in report.own_lines(found)) + "\n"
+        text += markdown_table(report.COMBINATION_COLUMNS, rows) if rows else "No combination is faster.\n"
+        return Check(text + ("\n" + markdown_table(report.COLUMNS[:-2], others) if others else ""))
+
+    return make
+
+
+def simulated_page(found: Mapping[str, Check]) -> str:
+    """The text of docs/guidelines-results.md."""
+    rows = [one.row for one in found.values() if one.row]
+    return "".join(
+        [
+            TITLE + "results in simulation\n\n",
+            "`benchmarks/guidelines.py simulated` writes this page: what [guidelines.md](guidelines.md) describes, for "
+            "the four selectors of SMPI and, by the schedule engine, for libraries whose decisions are known. An exact "
+            "time has to be 1 % shorter to be a violation. [guidelines-measured.md](guidelines-measured.md) has the "
+            "installed libraries. The time of the check is that of everything from an empty store, repair and second "
+            "run included, on two cores that other programs used as well.\n\n"
+            "Gros has the estimated overheads of TCP at 25 Gbit/s here (`platforms show gros --overheads tcp-25g`), "
+            "since without any, sends of short messages cost nothing and linear algorithms would look best. Calls that "
+            "failed are named with SimGrid's message; each takes one start of the simulator.\n\n",
+            markdown_table(report.SUMMARY_COLUMNS, rows),
+            *(one.section for one in found.values() if one.row),
+            "\n## Selections of ours\n\n",
+            "The choices that `select --by simulated --engine schedule` makes for all collectives from 8 B to 1 MiB, "
+            "with `--by-node` where nodes have several processes, checked against the same guidelines by the same "
+            "engine. Where one is broken, a combination of collectives is faster than every algorithm that it chose "
+            "from: these lack it. Times of parts are added.\n",
+            *(one.section for one in found.values() if not one.row),
         ]
-        if left:
-            parts.append("\nNot repaired:\n\n" + markdown_table((*report.COLUMNS[:-2], "reason"), left))
-        parts.append("\n" + greatest_table(one))
-        parts.append(f"\n![{result.library.title}](figures/guidelines-{stem(one)}.png)\n")
-    parts.append("\n## A selection of ours\n\n")
-    parts.append(
-        "The choices that `select --by simulated` makes among our algorithms on the same platform, checked against the "
-        "same guidelines. Where one is broken, a combination of collectives is faster than every algorithm that it "
-        "chose from: these lack it. Times of parts are added.\n\n"
     )
-    parts.append(own)
-    return "".join(parts)
+
+
+def measured_page(found: Mapping[str, Check], launches: int) -> str:
+    """The text of docs/guidelines-measured.md."""
+    return "".join(
+        [
+            TITLE + "results of installed libraries\n\n",
+            "`benchmarks/guidelines.py measured` writes this page: what [guidelines.md](guidelines.md) describes, for "
+            f"the installed Open MPI and MPICH with {launches} launches, by the rank test, and 10 repetitions in each, "
+            "3 on the test bed. Processes of this machine share two cores and communicate through shared memory, which "
+            "is no cluster: with 4 processes their times are mostly the scheduler's. The time of the check is that of "
+            "everything, repair and second run included.\n\n",
+            markdown_table(report.SUMMARY_COLUMNS, [one.row for one in found.values()]),
+            *(one.section for one in found.values()),
+        ]
+    )
 
 
 def greatest_table(one: LibraryGuidelines) -> str:
@@ -181,4 +244,4 @@ def greatest_table(one: LibraryGuidelines) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import collwise
@@ -33,7 +33,7 @@ from collwise.studies.reports.markdown import markdown_table
 from collwise.validation.hierarchy.model_check import ModelCheck
 from collwise.validation.hierarchy.overlap import TaskStudy
 from collwise.validation.hierarchy.searches import EXHAUSTIVE, PREDICT, SEARCHES
-from collwise.validation.hierarchy.space import label
+from collwise.validation.hierarchy.space import label, segments_of
 from collwise.validation.hierarchy.tuning import SearchScore, Tuning, spreads
 
 PLATFORM = "stampede2"
@@ -142,7 +142,8 @@ def tuning_sections(context: SimulationContext, markdown: Path | None) -> list[s
         tunings[collective] = tuning
         searches += search_section(collective, tuning, markdown)
     costs = search_costs({name: one.scores for name, one in tunings.items()}, "64 nodes x 12, SMPI")
-    return [*model, *searches, figure(markdown, "hierarchy-costs", costs, "Machine time of the searches")]
+    drawn = figure(markdown, "hierarchy-costs", costs, "Machine time of the searches")
+    return [*model, *searches, together(tunings), drawn, costs_by_segment(tunings)]
 
 
 def elsewhere_sections(context: SimulationContext) -> list[str]:
@@ -171,13 +172,51 @@ def engine_sections(context: SimulationContext) -> list[str]:
         "Here the schedule engine is the machine, from 4 B to 128 MiB by doubling (allreduce: to 32 MiB), which SMPI "
         "would take days for. The search that predicts by the engine is left out.\n",
     ]
+    tunings = {}
     for collective in SIZES:
-        tuning = collwise.tune_hierarchy(
+        tunings[collective] = collwise.tune_hierarchy(
             collective, platform=PLATFORM, sizes=ENGINE_SIZES[collective], searches=BY_ENGINE, context=context,
             **PLACE,  # type: ignore[arg-type]
         )  # fmt: skip
-        sections.append(scores_of(collective, tuning))
-    return sections
+        sections.append(scores_of(collective, tunings[collective]))
+    return [*sections, together(tunings), costs_by_segment(tunings)]
+
+
+def together(tunings: Mapping[str, Tuning]) -> str:
+    """The costs for all collectives together, as the paper's figure 8 gives them."""
+    whole = sum(one.exhaustive_seconds for one in tunings.values())
+    spent: dict[str, float] = {}
+    for score in (score for one in tunings.values() for score in one.scores):
+        spent[score.search] = spent.get(score.search, 0.0) + score.machine_seconds
+    rows = [(name, format_seconds(spent[name]), f"{100 * spent[name] / whole:.2f} %", PAPER[name]) for name in spent]
+    return show(
+        f"**{' and '.join(tunings)} together**:", ("search", "machine time", "of exhaustive", "paper: cost"), rows
+    )
+
+
+def costs_by_segment(tunings: Mapping[str, Tuning]) -> str:
+    """What segments of each size cost the exhaustive search and those by tasks."""
+    rows = []
+    for collective, tuning in tunings.items():
+        sizes, longest = tuning.space.segment_bytes, max(tuning.space.message_bytes)
+        spent = {name: seconds_by_segment(tuning, name) for name in (EXHAUSTIVE, "tasks", "tasks-heuristics")}
+        for size in sizes:
+            shares = (by_size[size] / tuning.exhaustive_seconds for by_size in spent.values())
+            most = segments_of(longest, size)
+            rows.append((collective, format_size(size), most, *(f"{100 * share:.2f} %" for share in shares)))
+    return show(
+        "Shares of the exhaustive search's time by segment size; shorter messages count with the shortest segments:",
+        ("collective", "segments of", "in the longest message", "exhaustive", "tasks", "tasks-heuristics"),
+        rows,
+    )
+
+
+def seconds_by_segment(tuning: Tuning, search: str) -> dict[int, float]:
+    """The machine time of a search's benchmarks by the size of their segments."""
+    spent = dict.fromkeys(tuning.space.segment_bytes, 0.0)
+    for case, timing in tuning.found[search].bill.timings.items():
+        spent[min(size for size in spent if size >= case.segment_bytes)] += timing.seconds * timing.repetitions
+    return spent
 
 
 def model_section(collective: str, check: ModelCheck, markdown: Path | None) -> list[str]:

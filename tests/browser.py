@@ -20,8 +20,9 @@ from urllib.request import urlopen
 
 from tornado.websocket import WebSocketClientConnection, websocket_connect
 
+from tests.waiting import PATIENCE_SECONDS
+
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-_PATIENCE_SECONDS = 60
 _LARGEST_MESSAGE = 2**28
 
 
@@ -54,7 +55,7 @@ class Browser:
         await self._socket.write_message(text)
 
     async def _receive(self) -> str | bytes | None:
-        return await asyncio.wait_for(self._socket.read_message(), _PATIENCE_SECONDS)
+        return await asyncio.wait_for(self._socket.read_message(), PATIENCE_SECONDS)
 
     def _read(self) -> dict[str, Any]:
         text = self._loop.run_until_complete(self._receive())
@@ -94,7 +95,7 @@ class Browser:
             raise RuntimeError(f"{expression}: {found['exceptionDetails']}")
         return found["result"].get("value")
 
-    def wait_for(self, expression: str, seconds: float = _PATIENCE_SECONDS) -> None:
+    def wait_for(self, expression: str, seconds: float = PATIENCE_SECONDS) -> None:
         """Waits until an expression is true. Raises TimeoutError when it does not become so."""
         end = time.monotonic() + seconds
         while not self.evaluate(expression):
@@ -129,7 +130,7 @@ def browser() -> Iterator[Browser]:
             loop.run_until_complete(_closed(socket))
         finally:
             process.terminate()
-            process.wait(_PATIENCE_SECONDS)
+            process.wait(PATIENCE_SECONDS)
             loop.close()
 
 
@@ -143,7 +144,7 @@ async def _closed(socket: WebSocketClientConnection) -> None:
 
 def _page_of(port_file: Path, process: subprocess.Popen[bytes]) -> str:
     """The address of the only page's protocol, once the browser listens."""
-    end = time.monotonic() + _PATIENCE_SECONDS
+    end = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < end and process.poll() is None:
         if port_file.exists() and (lines := port_file.read_text().splitlines()):
             with urlopen(f"http://127.0.0.1:{lines[0]}/json/list") as answer:

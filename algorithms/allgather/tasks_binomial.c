@@ -5,7 +5,8 @@
  *
  * and the others sg(0), sg(1), sg(2), sbsg(3), ..., sb, sb, sb. sg gathers a segment of the node's blocks at the
  * leader, ig those of all nodes at one leader, ib broadcasts all of them to the leaders, sb within the node. If
- * `within` says so, by socket, nb and sb, between and within the sockets of a node, take the place of sb.
+ * `within` says so, by socket, nb and sb, between and within the sockets of a node, take the place of sb, and sg and
+ * ng that of sg.
  *
  * Trees are as in reduce/binomial.c between nodes and reduce/binomial.c within them. With the times of tasks for one
  * segment on the slowest leader, which equations (3) and (4) of the paper add up:

@@ -5,7 +5,8 @@
  *
  * and the others sg(0), sg(1), sbsg(2), ..., sb, sb. sg gathers a segment of the node's blocks at the leader, ia is an
  * allgather between leaders, sb a broadcast of all blocks within the node. If `within` says so, by socket, nb and sb,
- * between and within the sockets of a node, take the place of sb.
+ * between and within the sockets of a node, take the place of sb, and sg and
+ * ng that of sg.
  *
  * Trees are as in reduce/binomial.c within nodes. With the times of tasks for one segment on the slowest leader, which
  * equations (3) and (4) of the paper add up:

@@ -25,9 +25,9 @@ static void exchange_as_leader(const char *send, char *receive, size_t block_byt
     if (on_node > 1) {
         collwise_gather_binomial(first + own, first, each, levels->leader, levels->node, (collwise_parameters){0});
     }
-    collwise_put_by_receiving_node(second, first, block_bytes, on_node, nodes);
+    collwise_put_by_receiving_node(second, first, block_bytes, on_node, NULL, nodes);
     exchange(second, first, (size_t)on_node * block_bytes, levels);
-    collwise_put_by_receiver(second, first, block_bytes, on_node, nodes);
+    collwise_put_by_receiver(second, first, block_bytes, on_node, NULL, nodes);
     if (on_node > 1) {
         collwise_scatter_binomial(second, receive, each, levels->leader, levels->node, (collwise_parameters){0});
     }

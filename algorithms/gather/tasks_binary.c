@@ -4,7 +4,8 @@
  *     sg(0), igsg(1), ..., igsg(u - 1), ig(u - 1)
  *
  * and the others sg(0), ..., sg(u - 1). sg(i) gathers segment i of the blocks of a node at its leader, ig(i) those of
- * all nodes at the root.
+ * all nodes at the root. If `within` says so, by socket, sg and ng, within and between the sockets of a node, take
+ * the place of sg.
  *
  * Trees are as in bcast/binary.c between nodes and reduce/binomial.c within them. With the times of tasks for one
  * segment on the slowest leader, which equations (3) and (4) of the paper add up:

@@ -35,10 +35,10 @@ static void pass_on(MPI_Comm *private, int *code, ...) {
 /* A collective call where the private communicator does not exist yet, as the algorithm itself would be. */
 static void guard(interpose_state *state, MPI_Comm comm) {
     MPI_Errhandler handler;
-    state->private = collwise_private(comm);
-    PMPI_Comm_rank(comm, &state->rank);
+    state->current = (interpose_current_call){.comm = comm, .private = collwise_private(comm), .procs = state->procs};
+    PMPI_Comm_rank(comm, &state->current.rank);
     if (PMPI_Comm_create_errhandler(pass_on, &handler) == MPI_SUCCESS) {
-        PMPI_Comm_set_errhandler(state->private, handler);
+        PMPI_Comm_set_errhandler(state->current.private, handler);
         PMPI_Errhandler_free(&handler);
     }
     state->is_guarded = 1;
@@ -96,8 +96,8 @@ int interpose_guarded_run(const collwise_algorithm *algorithm, const collwise_ca
     if (!state->is_guarded) {
         guard(state, call->comm);
     }
-    interpose_current_call now = {call->comm, state->private, state->rank, state->procs, MPI_SUCCESS};
-    interpose_current = &now;
+    state->current.status = MPI_SUCCESS;
+    interpose_current = &state->current;
     const interpose_signature *signature = &interpose_signatures[algorithm->kind];
     int may_be_bottom = (call->send == MPI_BOTTOM && signature->send.length != INTERPOSE_LENGTH_NONE) ||
                         (call->receive == MPI_BOTTOM && signature->receive.length != INTERPOSE_LENGTH_NONE);
@@ -107,7 +107,7 @@ int interpose_guarded_run(const collwise_algorithm *algorithm, const collwise_ca
         collwise_run(algorithm, call, with);
     }
     interpose_current = NULL;
-    return now.status;
+    return state->current.status;
 }
 
 #endif

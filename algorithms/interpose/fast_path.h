@@ -16,6 +16,14 @@ static inline interpose_state *interpose_state_of(const interpose_settings *sett
 
 static inline MPI_Count interpose_element_bytes(MPI_Datatype type) { return interpose_query_element_bytes(type); }
 
+static inline void interpose_store_short(collwise_collective kind, MPI_Datatype type, MPI_Comm comm,
+                                         const decision_row *row) {
+    (void)kind;
+    (void)type;
+    (void)comm;
+    (void)row;
+}
+
 #else
 
 #define INTERPOSE_THREAD_LOCAL _Thread_local __attribute__((tls_model("initial-exec"), visibility("hidden")))
@@ -35,15 +43,22 @@ extern INTERPOSE_THREAD_LOCAL interpose_cached_state interpose_state_cache[INTER
 interpose_state *interpose_cache_state(const interpose_settings *settings, MPI_Comm comm,
                                        interpose_cached_state *entry);
 
-static inline interpose_state *interpose_state_of(const interpose_settings *settings, MPI_Comm comm) {
+static inline interpose_cached_state *interpose_state_entry(MPI_Comm comm) {
     uintptr_t handle = (uintptr_t)comm;
-    interpose_cached_state *entry =
-        &interpose_state_cache[(handle ^ handle >> 4 ^ handle >> 8) % INTERPOSE_CACHED_STATES];
-    unsigned generation = atomic_load_explicit(&interpose_generation, memory_order_acquire);
-    if (entry->state != NULL && entry->comm == comm && entry->generation == generation) {
-        return entry->state;
-    }
-    return interpose_cache_state(settings, comm, entry);
+    return &interpose_state_cache[(handle ^ handle >> 4 ^ handle >> 8) % INTERPOSE_CACHED_STATES];
+}
+
+/* The stored state; NULL if there is none. */
+static inline interpose_state *interpose_known_state(MPI_Comm comm) {
+    const interpose_cached_state *entry = interpose_state_entry(comm);
+    return entry->comm == comm && entry->generation == atomic_load_explicit(&interpose_generation, memory_order_acquire)
+               ? entry->state
+               : NULL;
+}
+
+static inline interpose_state *interpose_state_of(const interpose_settings *settings, MPI_Comm comm) {
+    interpose_state *known = interpose_known_state(comm);
+    return known != NULL ? known : interpose_cache_state(settings, comm, interpose_state_entry(comm));
 }
 
 /* Named datatypes that this thread has used recently. They are never freed, so a handle keeps its meaning. */
@@ -69,12 +84,20 @@ static inline const interpose_cached_type *interpose_known_type(MPI_Datatype typ
     return entry->is_set && entry->type == type ? entry : NULL;
 }
 
-/* The call of this thread that runs an algorithm of ours, NULL outside, and its first error. */
+/* The calls that this thread left to MPI last: those of a collective on a communicator with fewer than `below` elements
+ * of a named datatype. Valid until any state is freed. */
 typedef struct {
-    MPI_Comm comm, private;
-    int rank, procs, status;
-} interpose_current_call;
+    MPI_Comm comm;
+    MPI_Datatype type;
+    unsigned generation, below;
+} interpose_short_calls;
 
+extern INTERPOSE_THREAD_LOCAL interpose_short_calls interpose_short[COLLWISE_COLLECTIVES];
+
+/* Stores that calls are shorter than those for which the rules name an algorithm of ours. */
+void interpose_store_short(collwise_collective kind, MPI_Datatype type, MPI_Comm comm, const decision_row *row);
+
+/* The call of this thread that runs an algorithm of ours; NULL outside. */
 extern INTERPOSE_THREAD_LOCAL interpose_current_call *interpose_current;
 
 /* Whether the operation is one of MPI's own for reductions; all of these commute. */
@@ -87,6 +110,11 @@ static inline MPI_Count interpose_element_bytes(MPI_Datatype type) {
 
 #endif
 
+/* Whether calls of a collective have to be looked at: they are counted, or some rule names an algorithm of ours. */
+static inline int interpose_watches(collwise_collective kind) {
+    return (int)(atomic_load_explicit(&interpose_watched, memory_order_relaxed) >> kind & 1);
+}
+
 /* The rules for a call on this communicator; NULL if none of them names an algorithm of ours. Sets *state to the
  * communicator's. If calls are counted, sets *is_counted instead: interpose_run() handles all of them. */
 static inline const decision_row *interpose_row_of(collwise_collective kind, MPI_Comm comm, interpose_state **state,
@@ -94,7 +122,7 @@ static inline const decision_row *interpose_row_of(collwise_collective kind, MPI
     const interpose_settings *settings = atomic_load_explicit(&interpose_published, memory_order_acquire);
     *state = NULL;
     *is_counted = settings != NULL && settings->counting != 0;
-    if (settings == NULL || *is_counted || (settings->collectives >> kind & 1) == 0) {
+    if (settings == NULL || *is_counted) {
         return NULL;
     }
     *state = interpose_state_of(settings, comm);
@@ -102,44 +130,59 @@ static inline const decision_row *interpose_row_of(collwise_collective kind, MPI
 }
 
 /* Whether the call can be forwarded to PMPI without further checks. */
-static inline int interpose_forwards(collwise_collective kind, MPI_Comm comm, interpose_state **state) {
+static inline int interpose_forwards(collwise_collective kind, MPI_Comm comm) {
+    interpose_state *state;
     int is_counted;
-    return interpose_row_of(kind, comm, state, &is_counted) == NULL && !is_counted;
+    return interpose_row_of(kind, comm, &state, &is_counted) == NULL && !is_counted;
 }
 
 /* The same for collectives whose message is `count` elements: shorter messages than those of the first rule that names
  * an algorithm of ours are forwarded as well. */
-static inline int interpose_forwards_sized(collwise_collective kind, int count, MPI_Datatype type, MPI_Comm comm,
-                                           interpose_state **state) {
+static inline int interpose_forwards_sized(collwise_collective kind, int count, MPI_Datatype type, MPI_Comm comm) {
+    interpose_state *state;
     int is_counted;
-    const decision_row *row = interpose_row_of(kind, comm, state, &is_counted);
+    const decision_row *row = interpose_row_of(kind, comm, &state, &is_counted);
     if (row == NULL || count < 0 || type == MPI_DATATYPE_NULL) {
         return !is_counted;
     }
     MPI_Count bytes = count * interpose_element_bytes(type);
-    return bytes < 0 || (uint64_t)bytes < row->ours_from;
+    if (bytes >= 0 && (uint64_t)bytes >= row->ours_from) {
+        return 0;
+    }
+    interpose_store_short(kind, type, comm, row);
+    return 1;
 }
 
 #ifdef SMPI_SHARED_MALLOC
 
 /* Simulated processes share the states of communicators, so no call of one of them is stored. */
-static inline int interpose_is_repeated(const interpose_repeatable *last, const collwise_call *call) {
-    (void)last;
-    (void)call;
+static inline interpose_state *interpose_known_state(MPI_Comm comm) {
+    (void)comm;
+    return NULL;
+}
+
+static inline int interpose_is_short(collwise_collective kind, int count, MPI_Datatype type, MPI_Comm comm) {
+    (void)kind;
+    (void)count;
+    (void)type;
+    (void)comm;
     return 0;
 }
 
 #else
 
-/* Whether a call repeats the stored one. */
-static inline int interpose_is_repeated(const interpose_repeatable *last, const collwise_call *call) {
-    const collwise_call *then = &last->call;
-    return last->algorithm != NULL && call->receive_count == then->receive_count && call->root == then->root &&
-           call->receive_type == then->receive_type && call->op == then->op && call->send_count == then->send_count &&
-           call->send_type == then->send_type && (call->send == MPI_IN_PLACE) == (then->send == MPI_IN_PLACE) &&
-           (call->receive == MPI_IN_PLACE) == (then->receive == MPI_IN_PLACE);
+/* Whether the message is shorter than any for which a rule names an algorithm of ours, as far as this is stored. */
+static inline int interpose_is_short(collwise_collective kind, int count, MPI_Datatype type, MPI_Comm comm) {
+    const interpose_short_calls *stored = &interpose_short[kind];
+    return stored->comm == comm && stored->type == type && (unsigned)count < stored->below &&
+           stored->generation == atomic_load_explicit(&interpose_generation, memory_order_acquire);
 }
 
 #endif
+
+/* Whether both calls have their buffers in place, or neither. */
+static inline int interpose_are_alike(const void *buffer, const void *other) {
+    return (buffer == MPI_IN_PLACE) == (other == MPI_IN_PLACE);
+}
 
 #endif

@@ -2,6 +2,8 @@
  * generated from the catalogue (generate_wrappers.py); they call interpose_run(). */
 #include "fast_path.h"
 
+#include <limits.h>
+
 /* The outcome for one call: an algorithm of ours, or the reason why MPI's own runs. */
 typedef struct {
     const collwise_algorithm *algorithm;
@@ -14,6 +16,7 @@ typedef struct {
 #ifndef SMPI_SHARED_MALLOC
 
 INTERPOSE_THREAD_LOCAL interpose_cached_state interpose_state_cache[INTERPOSE_CACHED_STATES];
+INTERPOSE_THREAD_LOCAL interpose_short_calls interpose_short[COLLWISE_COLLECTIVES];
 
 interpose_state *interpose_cache_state(const interpose_settings *settings, MPI_Comm comm,
                                        interpose_cached_state *entry) {
@@ -22,6 +25,16 @@ interpose_state *interpose_cache_state(const interpose_settings *settings, MPI_C
         *entry = (interpose_cached_state){comm, atomic_load(&interpose_generation), state};
     }
     return state;
+}
+
+void interpose_store_short(collwise_collective kind, MPI_Datatype type, MPI_Comm comm, const decision_row *row) {
+    const interpose_cached_type *known = interpose_known_type(type);
+    if (known != NULL && known->bytes > 0) {
+        uint64_t each = (uint64_t)known->bytes, below = row->ours_from / each + (row->ours_from % each != 0);
+        unsigned most = (unsigned)INT_MAX + 1;
+        interpose_short[kind] = (interpose_short_calls){comm, type, atomic_load(&interpose_generation),
+                                                        below < most ? (unsigned)below : most};
+    }
 }
 
 #endif

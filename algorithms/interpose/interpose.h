@@ -14,6 +14,9 @@
 #include <stddef.h>
 #include <stdio.h>
 
+/* Of variables that every call reads: found without a look at the table of addresses. */
+#define INTERPOSE_HIDDEN __attribute__((visibility("hidden")))
+
 /* --- Settings (settings.c) --------------------------------------------------------------------------------------- */
 
 /* The reasons for counting calls. */
@@ -23,11 +26,14 @@ enum { COUNT_FOR_REPORT = 1, COUNT_FOR_LOAD_MARKER = 2 };
 typedef struct {
     decision_table *table; /* NULL: MPI's own algorithms everywhere */
     int counting;          /* COUNT_FOR_* bits; 0: calls are not counted */
-    unsigned collectives;  /* bit k is set if some rule of collective k names an algorithm of ours */
 } interpose_settings;
 
 /* The settings; NULL before MPI_Init, after MPI_Finalize, and where the user asked for nothing. */
 extern _Atomic(const interpose_settings *) interpose_published;
+
+/* Bit k is set if calls of collective k are counted, or some rule of it names an algorithm of ours. 0 without settings;
+ * where it is not 0, the settings may have been withdrawn by another thread since. */
+extern atomic_uint interpose_watched INTERPOSE_HIDDEN;
 
 /* Reads COLLWISE_TABLE, COLLWISE_ALGORITHMS, COLLWISE_REPORT, COLLWISE_LOAD_MARKER, COLLWISE_MESSAGE_BUFFER and
  * COLLWISE_INTEGER_BUFFER on the first process, shares them with all others, and publishes the settings. Every process
@@ -97,14 +103,21 @@ typedef struct {
     double start;
 } interpose_pending;
 
+/* A call that runs an algorithm of ours, and its first error. */
+typedef struct {
+    MPI_Comm comm, private; /* the program's communicator, and ours */
+    int rank, procs, status;
+} interpose_current_call;
+
 /* A call that ran an algorithm of ours, and what was decided for it. Its datatypes and operation are MPI's own, so that
  * a call with the same arguments, up to the addresses of buffers, is decided in the same way. */
-typedef struct {
+typedef struct interpose_repeatable {
     const collwise_algorithm *algorithm; /* NULL: no call is stored */
     collwise_parameters parameters;
-    collwise_call call;
-    int is_direct; /* whether the algorithm can run on the program's buffers: bytes without holes, not in place */
-    size_t bytes;  /* of the message, as the catalogue counts them */
+    collwise_call call; /* of the present call while it runs */
+    /* Runs the algorithm on the program's buffers: bytes without holes, not in place. NULL where it cannot. */
+    void (*run)(const struct interpose_repeatable *last, const interpose_current_call *now);
+    size_t bytes; /* of the message, as the catalogue counts them */
     collwise_operation op;
 } interpose_repeatable;
 
@@ -119,8 +132,8 @@ void interpose_begin(int function, collwise_collective kind, const collwise_call
 /* Runs an algorithm of ours; returns MPI's error code after the program's error handler has been called (errors.c). */
 int interpose_guarded_run(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with,
                           struct interpose_state *state);
-/* The same for a call that repeats the stored one (repeated.c). */
-int interpose_repeat(const interpose_repeatable *last, const collwise_call *call, struct interpose_state *state);
+/* The same for a call that repeats the stored one, and has been put in its place (repeated.c). */
+int interpose_repeat(const interpose_repeatable *last, struct interpose_state *state);
 /* Stores a call that has run, if calls like it can be repeated. */
 void interpose_store(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with,
                      struct interpose_state *state);
@@ -141,10 +154,9 @@ static inline void interpose_finish(const interpose_pending *pending) {
 /* The state that all calls on a communicator share. */
 typedef struct interpose_state {
     int is_inter, procs;
-    int is_guarded;   /* whether the next two are set, and errors reach the program's error handler */
-    MPI_Comm private; /* the private communicator */
-    int rank;
-    uint64_t group; /* tells communicators apart by name and processes; 0 if calls are not counted */
+    int is_guarded;                 /* whether the next one is set, and errors reach the program's error handler */
+    interpose_current_call current; /* the present call, if it runs an algorithm of ours */
+    uint64_t group;                 /* tells communicators apart by name and processes; 0 if calls are not counted */
     const decision_row *rows[COLLWISE_COLLECTIVES];  /* NULL: no rule */
     interpose_repeatable last[COLLWISE_COLLECTIVES]; /* set by the process that owns the state; unused in simulation */
 } interpose_state;
@@ -154,7 +166,7 @@ typedef struct interpose_state {
 interpose_state *interpose_find_state(const interpose_settings *settings, MPI_Comm comm);
 
 /* Increases whenever a state is freed. */
-extern atomic_uint interpose_generation;
+extern atomic_uint interpose_generation INTERPOSE_HIDDEN;
 
 /* An attribute key, made on first use and stored in *key for all. */
 int interpose_key(atomic_int *key, MPI_Comm_delete_attr_function *free_value);

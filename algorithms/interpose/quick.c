@@ -195,7 +195,9 @@ void __wrap_collwise_tree_bcast(char *data, size_t bytes, const collwise_tree *t
     for (int child = 0; child < tree->child_count; child++) {
         PMPI_Isend(data, (int)bytes, MPI_BYTE, collwise_tree_child(tree, child), COLLWISE_TAG, comm, &sends[child]);
     }
-    PMPI_Waitall(tree->child_count, sends, MPI_STATUSES_IGNORE);
+    if (tree->child_count > 0) {
+        PMPI_Waitall(tree->child_count, sends, MPI_STATUSES_IGNORE);
+    }
 }
 
 /* The same upwards, for a process without children and for a root with one. */
@@ -215,6 +217,11 @@ void __wrap_collwise_tree_reduce(const char *data, char *result, size_t elements
         return;
     }
     int child = collwise_tree_child(tree, 0);
+    if (op->commutative) {
+        PMPI_Recv(result, (int)bytes, MPI_BYTE, child, COLLWISE_TAG, comm, MPI_STATUS_IGNORE);
+        collwise_combine(op, data, result, elements);
+        return;
+    }
     char *received = __wrap_collwise_scratch(bytes, comm);
     collwise_copy(result, data, bytes);
     PMPI_Recv(received, (int)bytes, MPI_BYTE, child, COLLWISE_TAG, comm, MPI_STATUS_IGNORE);

@@ -13,8 +13,8 @@ void interpose_store(const collwise_algorithm *algorithm, const collwise_call *c
     (void)state;
 }
 
-int interpose_repeat(const interpose_repeatable *last, const collwise_call *call, interpose_state *state) {
-    return interpose_guarded_run(last->algorithm, call, last->parameters, state);
+int interpose_repeat(const interpose_repeatable *last, interpose_state *state) {
+    return interpose_guarded_run(last->algorithm, &last->call, last->parameters, state);
 }
 
 #else
@@ -35,6 +35,73 @@ static int receives_bytes(const interpose_repeatable *last) {
     return last->call.receive != MPI_IN_PLACE &&
            are_bytes(last->call.receive_count, last->call.receive_type, last->bytes);
 }
+
+/* --- Runs --------------------------------------------------------------------------------------------------------- */
+
+static void run_barrier(const interpose_repeatable *last, const interpose_current_call *now) {
+    last->algorithm->barrier(now->private, last->parameters);
+}
+
+static void run_bcast(const interpose_repeatable *last, const interpose_current_call *now) {
+    last->algorithm->bcast(last->call.receive, last->bytes, last->call.root, now->private, last->parameters);
+}
+
+static void run_gather(const interpose_repeatable *last, const interpose_current_call *now) {
+    const collwise_call *call = &last->call;
+    const char *mine = call->send;
+    char *all = NULL;
+    if (now->rank == call->root) {
+        all = call->receive;
+        char *own = all + (size_t)now->rank * last->bytes;
+        collwise_copy(own, mine, last->bytes);
+        mine = own;
+    }
+    last->algorithm->gather(mine, all, last->bytes, call->root, now->private, last->parameters);
+}
+
+static void run_scatter(const interpose_repeatable *last, const interpose_current_call *now) {
+    const collwise_call *call = &last->call;
+    if (now->rank != call->root) {
+        last->algorithm->scatter(NULL, call->receive, last->bytes, call->root, now->private, last->parameters);
+        return;
+    }
+    const char *all = call->send;
+    last->algorithm->scatter(all, NULL, last->bytes, call->root, now->private, last->parameters);
+    collwise_copy(call->receive, all + (size_t)now->rank * last->bytes, last->bytes);
+}
+
+static void run_allgather(const interpose_repeatable *last, const interpose_current_call *now) {
+    char *all = last->call.receive;
+    collwise_copy(all + (size_t)now->rank * last->bytes, last->call.send, last->bytes);
+    last->algorithm->allgather(all, last->bytes, now->private, last->parameters);
+}
+
+static void run_alltoall(const interpose_repeatable *last, const interpose_current_call *now) {
+    const char *send = last->call.send;
+    char *receive = last->call.receive;
+    size_t own = (size_t)now->rank * last->bytes;
+    collwise_copy(receive + own, send + own, last->bytes);
+    last->algorithm->alltoall(send, receive, last->bytes, now->private, last->parameters);
+}
+
+static void run_reduce(const interpose_repeatable *last, const interpose_current_call *now) {
+    const collwise_call *call = &last->call;
+    last->algorithm->reduce(call->send, now->rank == call->root ? call->receive : NULL, (size_t)call->receive_count,
+                            &last->op, call->root, now->private, last->parameters);
+}
+
+static void run_allreduce(const interpose_repeatable *last, const interpose_current_call *now) {
+    const collwise_call *call = &last->call;
+    collwise_copy(call->receive, call->send, last->bytes);
+    last->algorithm->allreduce(call->receive, (size_t)call->receive_count, &last->op, now->private, last->parameters);
+}
+
+/* Runs of collectives that have one here. */
+static void (*const runs[COLLWISE_COLLECTIVES])(const interpose_repeatable *last, const interpose_current_call *now) = {
+    [COLLWISE_BARRIER] = run_barrier, [COLLWISE_BCAST] = run_bcast,         [COLLWISE_GATHER] = run_gather,
+    [COLLWISE_SCATTER] = run_scatter, [COLLWISE_ALLGATHER] = run_allgather, [COLLWISE_ALLTOALL] = run_alltoall,
+    [COLLWISE_REDUCE] = run_reduce,   [COLLWISE_ALLREDUCE] = run_allreduce,
+};
 
 /* Looks only at arguments that are significant on this process. */
 static int is_direct(const interpose_repeatable *last, int rank) {
@@ -71,7 +138,7 @@ void interpose_store(const collwise_algorithm *algorithm, const collwise_call *c
         return;
     }
     interpose_repeatable last = {.algorithm = algorithm, .parameters = with, .call = *call, .bytes = (size_t)bytes};
-    last.is_direct = is_direct(&last, state->rank);
+    last.run = is_direct(&last, state->current.rank) ? runs[algorithm->kind] : NULL;
     if (interpose_signatures[algorithm->kind].has_op) {
         last.op = collwise_operation_of(call->op, call->receive_type, call->comm);
     }
@@ -81,76 +148,15 @@ void interpose_store(const collwise_algorithm *algorithm, const collwise_call *c
     state->last[algorithm->kind] = last;
 }
 
-/* --- Runs --------------------------------------------------------------------------------------------------------- */
-
-static void gather(const interpose_repeatable *last, const collwise_call *call, const interpose_state *state) {
-    const char *mine = call->send;
-    char *all = NULL;
-    if (state->rank == call->root) {
-        char *own = (char *)call->receive + (size_t)state->rank * last->bytes;
-        collwise_copy(own, mine, last->bytes);
-        mine = own;
-        all = call->receive;
+int interpose_repeat(const interpose_repeatable *last, interpose_state *state) {
+    if (last->run == NULL) {
+        return interpose_guarded_run(last->algorithm, &last->call, last->parameters, state);
     }
-    last->algorithm->gather(mine, all, last->bytes, call->root, state->private, last->parameters);
-}
-
-static void scatter(const interpose_repeatable *last, const collwise_call *call, const interpose_state *state) {
-    if (state->rank != call->root) {
-        last->algorithm->scatter(NULL, call->receive, last->bytes, call->root, state->private, last->parameters);
-        return;
-    }
-    const char *all = call->send;
-    last->algorithm->scatter(all, NULL, last->bytes, call->root, state->private, last->parameters);
-    collwise_copy(call->receive, all + (size_t)state->rank * last->bytes, last->bytes);
-}
-
-static void run_direct(const interpose_repeatable *last, const collwise_call *call, const interpose_state *state) {
-    const collwise_algorithm *algorithm = last->algorithm;
-    MPI_Comm private = state->private;
-    char *receive = call->receive;
-    const char *send = call->send;
-    size_t own = (size_t)state->rank * last->bytes, count = (size_t)call->receive_count;
-    switch (algorithm->kind) {
-    case COLLWISE_BCAST:
-        algorithm->bcast(receive, last->bytes, call->root, private, last->parameters);
-        break;
-    case COLLWISE_GATHER:
-        gather(last, call, state);
-        break;
-    case COLLWISE_SCATTER:
-        scatter(last, call, state);
-        break;
-    case COLLWISE_ALLGATHER:
-        collwise_copy(receive + own, send, last->bytes);
-        algorithm->allgather(receive, last->bytes, private, last->parameters);
-        break;
-    case COLLWISE_ALLTOALL:
-        collwise_copy(receive + own, send + own, last->bytes);
-        algorithm->alltoall(send, receive, last->bytes, private, last->parameters);
-        break;
-    case COLLWISE_REDUCE:
-        algorithm->reduce(send, state->rank == call->root ? receive : NULL, count, &last->op, call->root, private,
-                          last->parameters);
-        break;
-    case COLLWISE_ALLREDUCE:
-        collwise_copy(receive, send, last->bytes);
-        algorithm->allreduce(receive, count, &last->op, private, last->parameters);
-        break;
-    default:
-        algorithm->barrier(private, last->parameters);
-    }
-}
-
-int interpose_repeat(const interpose_repeatable *last, const collwise_call *call, interpose_state *state) {
-    if (!last->is_direct) {
-        return interpose_guarded_run(last->algorithm, call, last->parameters, state);
-    }
-    interpose_current_call now = {call->comm, state->private, state->rank, state->procs, MPI_SUCCESS};
-    interpose_current = &now;
-    run_direct(last, call, state);
+    state->current.status = MPI_SUCCESS;
+    interpose_current = &state->current;
+    last->run(last, &state->current);
     interpose_current = NULL;
-    return now.status;
+    return state->current.status;
 }
 
 #endif

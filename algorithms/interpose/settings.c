@@ -9,6 +9,7 @@
 #include <string.h>
 
 _Atomic(const interpose_settings *) interpose_published;
+atomic_uint interpose_watched;
 
 /* The user's request before it is parsed; texts that were not given are NULL. */
 typedef struct {
@@ -166,12 +167,12 @@ static decision_table *make_table(const request *asked, int warns) {
     return table;
 }
 
-static unsigned collectives_of(const decision_table *table) {
-    unsigned collectives = 0;
-    for (int kind = 0; table != NULL && kind < COLLWISE_COLLECTIVES; kind++) {
-        collectives |= (unsigned)decision_table_has(table, kind) << kind;
+static unsigned watched_by(const interpose_settings *settings) {
+    unsigned watched = settings->counting != 0 ? ~0U : 0;
+    for (int kind = 0; settings->table != NULL && kind < COLLWISE_COLLECTIVES; kind++) {
+        watched |= (unsigned)decision_table_has(settings->table, kind) << kind;
     }
-    return collectives;
+    return watched;
 }
 
 /* Publishes the settings unless another process of the simulation has done so or the user asked for nothing. */
@@ -183,8 +184,9 @@ static void publish(request *asked, int warns) {
     interpose_settings *settings = malloc(sizeof *settings);
     const interpose_settings *none = NULL;
     if (settings != NULL && (table != NULL || asked->counting != 0)) {
-        *settings = (interpose_settings){table, asked->counting, collectives_of(table)};
+        *settings = (interpose_settings){table, asked->counting};
         if (atomic_compare_exchange_strong(&interpose_published, &none, settings)) {
+            atomic_store(&interpose_watched, watched_by(settings));
             return;
         }
     }
@@ -250,6 +252,7 @@ static void share_settings(void) {
 /* All calls from here on are forwarded to MPI. The states of communicators still refer to the table, but without
  * settings they are not read. */
 static void withdraw_settings(void) {
+    atomic_store(&interpose_watched, 0);
     const interpose_settings *settings = atomic_exchange(&interpose_published, NULL);
     if (settings != NULL) {
         decision_table_free(settings->table);

@@ -4,7 +4,8 @@
  *     is(0), ssis(1), ..., ssis(u - 1), ss(u - 1)
  *
  * and the others ss(0), ..., ss(u - 1). is(i) scatters segment i of all blocks from the root to the leaders, ss(i)
- * those of a node within it.
+ * those of a node within it. If `within` says so, by socket, ns and ss, between and within the sockets of a node, take
+ * the place of ss.
  *
  * Trees are as in bcast/binary.c between nodes and reduce/binomial.c within them. With the times of tasks for one
  * segment on the slowest leader, which equations (3) and (4) of the paper add up:

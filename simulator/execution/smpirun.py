@@ -95,11 +95,13 @@ def run_smpi(
     processes_per_node: int = 1,
     launcher_args: Sequence[str] = (),
     environment: Mapping[str, str] = MappingProxyType({}),
+    processor_seconds: int | None = None,
     **others: Any,
 ) -> ProgramRun:
     """Simulates one of our programs on a platform. Raises UsageError when the platform is too small.
 
-    An LD_PRELOAD in `environment` comes before what makes the simulator faster; `others` are those of `run_command`.
+    SIGXCPU ends the simulator after `processor_seconds`. An LD_PRELOAD in `environment` comes before what makes the
+    simulator faster; `others` are those of `run_command`.
     """
     binary = smpi.program(program)
     quick = smpirun_environment(smpi)
@@ -107,4 +109,5 @@ def run_smpi(
     variables = {**environment, **({"LD_PRELOAD": ":".join(libraries)} if libraries else {})}
     with smpi_files(platform, procs, processes_per_node) as files:
         command = smpirun_command(smpi, files, procs, binary, launcher_args=launcher_args)
-        return run_command([*command, *args], environment=variables, **others)
+        limited = [] if processor_seconds is None else ["prlimit", f"--cpu={processor_seconds}:"]
+        return run_command([*limited, *command, *args], environment=variables, **others)

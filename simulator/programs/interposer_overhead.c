@@ -1,17 +1,18 @@
 /* Collectives through whatever stands in for them, against PMPI's in the same run, for
  * benchmarks/interposer_overhead.py.
  *
- *     interposer_overhead BLOCKS COLLECTIVE BYTES...
+ *     interposer_overhead BLOCKS CALLS BLOCK_BYTES COLLECTIVE BYTES...
  *
  * The collective is bcast, gather, scatter, allgather, alltoall, barrier, reduce or allreduce; reductions sum doubles.
- * Blocks of both take turns. Prints one JSON object for each size: the median nanoseconds of both, and the median and
- * the quartiles of the difference between neighbouring blocks, and the least of both. */
+ * Blocks of both take turns; a block has CALLS calls, or as many as have BLOCK_BYTES bytes together. Prints one JSON
+ * object for each size: the median nanoseconds of both, and the median and the quartiles of the difference between
+ * neighbouring blocks, and the least of both. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { CALLS = 2000, BYTES_PER_BLOCK = 1 << 24 };
+enum { FIRST_SIZE = 5 }; /* of the program's arguments */
 
 typedef struct {
     double *send, *receive;
@@ -88,12 +89,18 @@ static void *allocate(size_t bytes) {
     return memory;
 }
 
-static void measure(const collective *of, int bytes, int blocks, int rank, int procs) {
+/* The numbers of blocks and of calls in one, and the most bytes of one. */
+typedef struct {
+    int blocks, calls, bytes;
+} amount;
+
+static void measure(const collective *of, int bytes, const amount *asked, int rank, int procs) {
+    int blocks = asked->blocks;
     size_t room = (size_t)bytes * (size_t)procs;
     buffers with = {allocate(room), allocate(room), bytes, bytes / (int)sizeof(double)};
     double *through = allocate((size_t)blocks * sizeof *through), *plain = allocate((size_t)blocks * sizeof *plain);
     double *added = allocate((size_t)blocks * sizeof *added);
-    int calls = bytes > BYTES_PER_BLOCK / CALLS ? BYTES_PER_BLOCK / bytes : CALLS;
+    int calls = bytes > asked->bytes / asked->calls ? asked->bytes / bytes + 1 : asked->calls;
     time_block(of->through, &with, calls);
     time_block(of->plain, &with, calls);
     for (int i = 0; i < blocks; i++) {
@@ -126,19 +133,23 @@ static void measure(const collective *of, int bytes, int blocks, int rank, int p
 
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
-    int rank, procs, blocks = argc > 3 ? atoi(argv[1]) : 0;
+    int rank, procs;
+    amount asked = {0};
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &procs);
     const collective *of = NULL;
-    for (size_t i = 0; i < sizeof collectives / sizeof collectives[0] && argc > 3; i++) {
-        of = strcmp(collectives[i].name, argv[2]) == 0 ? &collectives[i] : of;
+    if (argc > FIRST_SIZE) {
+        asked = (amount){atoi(argv[1]), atoi(argv[2]), atoi(argv[3])};
     }
-    if (of == NULL || blocks < 1) {
-        fprintf(stderr, "usage: interposer_overhead BLOCKS COLLECTIVE BYTES...\n");
+    for (size_t i = 0; i < sizeof collectives / sizeof collectives[0] && argc > FIRST_SIZE; i++) {
+        of = strcmp(collectives[i].name, argv[FIRST_SIZE - 1]) == 0 ? &collectives[i] : of;
+    }
+    if (of == NULL || asked.blocks < 1 || asked.calls < 1 || asked.bytes < 1) {
+        fprintf(stderr, "usage: interposer_overhead BLOCKS CALLS BLOCK_BYTES COLLECTIVE BYTES...\n");
         PMPI_Abort(MPI_COMM_WORLD, 2);
     }
-    for (int i = 3; i < argc; i++) {
-        measure(of, atoi(argv[i]), blocks, rank, procs);
+    for (int i = FIRST_SIZE; i < argc; i++) {
+        measure(of, atoi(argv[i]), &asked, rank, procs);
     }
     MPI_Finalize();
     return 0;

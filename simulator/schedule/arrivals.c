@@ -19,13 +19,14 @@ typedef struct {
 } pair;
 
 typedef struct {
-    uint64_t *completes; /* of each request, UINT64_MAX where that is not known */
+    uint64_t *completes; /* of each request, UINT64_MAX where that is not known or no longer matters */
     size_t room;
     uint64_t free_at; /* when it has sent all messages so far */
 } process;
 
 typedef struct {
     uint64_t when, number; /* of equal times that posted first comes first */
+    int64_t request;
     int process;
 } event;
 
@@ -147,10 +148,7 @@ static int add_event(arrivals *of, event added) {
     return 1;
 }
 
-int arrivals_next(arrivals *of) {
-    if (of->events == 0) {
-        return -1;
-    }
+static event take_event(arrivals *of) {
     event first = of->heap[1], last = of->heap[of->events--];
     size_t at = 1;
     for (size_t child = 2; child <= of->events; child = 2 * at) {
@@ -162,8 +160,18 @@ int arrivals_next(arrivals *of) {
         at = child;
     }
     of->heap[at] = last;
-    of->now = first.when;
-    return first.process;
+    return first;
+}
+
+int arrivals_next(arrivals *of) {
+    while (of->events > 0) {
+        event first = take_event(of);
+        if (of->processes[first.process].completes[first.request] != UINT64_MAX) {
+            of->now = first.when;
+            return first.process;
+        }
+    }
+    return -1;
 }
 
 /* --- Messages ----------------------------------------------------------------------------------------------------- */
@@ -184,7 +192,7 @@ static int complete(arrivals *of, int rank, int64_t request, uint64_t when) {
         one->room = room;
     }
     one->completes[request] = when;
-    return add_event(of, (event){.when = when, .number = of->posted, .process = rank});
+    return add_event(of, (event){.when = when, .number = of->posted, .request = request, .process = rank});
 }
 
 /* Both sides of a message are posted. */
@@ -246,4 +254,8 @@ int arrivals_is_complete(const arrivals *of, int process, int64_t request, uint6
     }
     *when = of->processes[process].completes[request];
     return *when <= of->now;
+}
+
+void arrivals_take(arrivals *of, int process, int64_t request) {
+    of->processes[process].completes[request] = UINT64_MAX;
 }

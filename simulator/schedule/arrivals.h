@@ -27,7 +27,11 @@ int arrivals_post(arrivals *of, const arrivals_side *side);
 /* Whether a request of the process is complete by now, and at which time, which is in no unit. */
 int arrivals_is_complete(const arrivals *of, int process, int64_t request, uint64_t *when);
 
-/* Goes on to the next time at which requests complete. Returns the process that has one, -1 if nothing is under way. */
+/* The process has waited for a request, which is complete: it is not told of it any more, nor does it ask again. */
+void arrivals_take(arrivals *of, int process, int64_t request);
+
+/* Goes on to the next time at which requests complete that have not been taken. Returns the process that has one, -1 if
+ * nothing is under way. */
 int arrivals_next(arrivals *of);
 
 #endif

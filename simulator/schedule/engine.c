@@ -44,6 +44,33 @@ void *play_grown(play *all, void *items, size_t count, size_t *room, size_t item
     return play_checked(all, realloc(items, *room * item_bytes));
 }
 
+/* Where items begin in a block of memory: behind a pointer to it. */
+static char *first_line(void *block) {
+    uintptr_t least = (uintptr_t)block + sizeof block;
+    return (char *)((least + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES);
+}
+
+static void *block_of(const void *items) { return items == NULL ? NULL : ((void *const *)items)[-1]; }
+
+void *play_grown_lines(play *all, void *items, size_t count, size_t *room, size_t item_bytes) {
+    if (count < *room) {
+        return items;
+    }
+    char *before = block_of(items);
+    size_t offset = before == NULL ? 0 : (size_t)((char *)items - before);
+    size_t more = *room == 0 ? 4 : 2 * *room;
+    char *block = play_checked(all, realloc(before, more * item_bytes + sizeof block + LINE_BYTES));
+    char *lines = first_line(block);
+    if (offset > 0 && lines != block + offset) {
+        memmove(lines, block + offset, count * item_bytes);
+    }
+    ((void **)(void *)lines)[-1] = block;
+    *room = more;
+    return lines;
+}
+
+void play_free_lines(void *items) { free(block_of(items)); }
+
 static void make_room_for_spans(play *all, size_t count) {
     all->message_spans =
         play_grown(all, all->message_spans, count, &all->message_spans_room, sizeof *all->message_spans);
@@ -58,7 +85,8 @@ static int32_t new_message(play *all) {
     if (index != NONE) {
         all->free_message = all->messages[index].next;
     } else {
-        all->messages = play_grown(all, all->messages, all->message_count, &all->message_room, sizeof *all->messages);
+        all->messages =
+            play_grown_lines(all, all->messages, all->message_count, &all->message_room, sizeof *all->messages);
         if (all->ports != NULL) {
             ports_make_room(all, all->message_count);
         }
@@ -145,7 +173,7 @@ static void sort_comparisons(play *all) {
 /* The number of the connection to a process from one that lies so far ahead of it, NONE if it receives none. */
 static int32_t connection_to(const play *all, int destination, uint32_t relative) {
     const process *to = &all->processes[destination];
-    const schedule_source *found = schedule_find_source(to->program, relative);
+    const schedule_source *found = schedule_find_source(to->sources, relative);
     return found->source_and_one == 0 ? NONE : to->first_connection + (int32_t)found->number;
 }
 
@@ -338,7 +366,7 @@ static void post_send(play *all, message_ends ends, uint32_t size, uint32_t slot
     one->send_seconds = seconds;
     spans_of(all, index)->sent = all->processes[source].after;
     if (protocol == SCHEDULE_EAGER || protocol == SCHEDULE_DEFERRED) {
-        complete(all, source, slot, seconds, all->processes[source].after);
+        complete(all, source, slot, COMPLETE_AT_ONCE, NONE);
     }
     start_if_possible(all, index);
 }
@@ -425,12 +453,14 @@ moment *play_sort(moment *items, moment *other, size_t count) {
 /* Takes `count` complete requests from the one with number `first` on. */
 static void take_all(play *all, int rank, uint64_t first, uint32_t count) {
     process *now = &all->processes[rank];
+    uint32_t taken = 0;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t slot = (uint32_t)(first + i) & now->mask;
-        all->sorted[i] = (moment){now->requests[slot].seconds, slot};
+        all->sorted[taken] = (moment){now->requests[slot].seconds, slot};
+        taken += now->requests[slot].seconds != COMPLETE_AT_ONCE;
     }
-    const moment *sorted = count > 1 ? play_sort(all->sorted, all->sorted + count, count) : all->sorted;
-    for (uint32_t i = 0; i < count; i++) {
+    const moment *sorted = taken > 1 ? play_sort(all->sorted, all->sorted + taken, taken) : all->sorted;
+    for (uint32_t i = 0; i < taken; i++) {
         const request *one = &now->requests[sorted[i].number];
         if (i > 0) {
             play_compare(all, COMPARED_ORDER, (size_t)rank, one->size, sorted[i - 1].seconds, sorted[i].seconds);
@@ -497,7 +527,9 @@ static int perform(play *all, int rank, schedule_word word, int is_resumed) {
         if (now->unknown > 0) {
             return 0;
         }
-        take(all, rank, &now->requests[slot]);
+        if (now->requests[slot].seconds != COMPLETE_AT_ONCE) {
+            take(all, rank, &now->requests[slot]);
+        }
     }
     return 1;
 }
@@ -541,12 +573,13 @@ static void make_processes(play *all) {
         one->node = all->network->node_of[rank];
         one->row = (size_t)all->network->class_of[one->node] * all->sizes;
         one->program = &all->played->programs[all->played->program_of[rank]];
+        one->sources = one->program->sources;
         while (one->mask + 1 < one->program->requests) {
             one->mask = 2 * one->mask + 1;
         }
         one->after = one->port_after = one->receive_after = NONE;
         one->first_connection = (int32_t)connections;
-        connections += one->program->source_count;
+        connections += one->sources.count;
         requests += (size_t)one->mask + 2;
         most_requests = one->mask >= most_requests ? (size_t)one->mask + 1 : most_requests;
     }
@@ -604,9 +637,9 @@ static void check_nothing_is_left(play *all) {
 static void release(play *all) {
     free(all->processes);
     free(all->requests);
-    free(all->messages);
+    play_free_lines(all->messages);
     free(all->message_spans);
-    free(all->transits);
+    play_free_lines(all->transits);
     free(all->connections);
     free(all->local_free_seconds);
     free(all->sorted);

@@ -1,7 +1,7 @@
 """Times of many cases at once, computed again whenever the network changes: maps that follow a slider.
 
-The cases are recorded once. For each network their schedules are played by one call for each process count, and what
-costs most is not played:
+The cases are recorded once. Of those of one P and size only the ones that may be the fastest are played on each further
+network (live_groups.py). And what costs most is not played at all:
 
 - Blocks of a message that is no multiple of P doubles differ by an element, so that the processes of a ring differ,
   too. Such a case takes between the times of the next multiples below and above, whose processes are alike. It gets the
@@ -19,26 +19,25 @@ each, and over links between switches, where processes are rarely alike, and pip
 
 from __future__ import annotations
 
-import ctypes
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from ctypes import POINTER, c_char_p, c_double, c_size_t, c_void_p
-from dataclasses import dataclass, field, replace
-from functools import cache
+from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from collwise.algorithms.catalogue import Catalogue
-from collwise.common.errors import CollwiseError
-from collwise.simulator.schedule.library import Doubles, NetworkTables, Schedule, load_library
+from collwise.simulator.schedule.library import NetworkTables, Schedule
+from collwise.simulator.schedule.live_groups import Group, LiveTimes, Terms
 from collwise.simulator.schedule.pipelines import Sizes, bytes_a_step, sizes_after
 from collwise.simulator.schedule.shared import NodeOf, recorded
 from collwise.simulator.timing import Case
 
 TablesFor = Callable[[int, Sizes], NetworkTables]
 """The tables of a network for a process count and message sizes."""
+
+_Found = TypeVar("_Found")
 
 _PERIOD = 8
 """Segments by which the three short pipelines differ."""
@@ -56,70 +55,6 @@ _UNEVEN, _PIPELINE = 0.002, 0.01
 """The least error of a time that is not exact, relative to the time: of uneven blocks, and of long pipelines."""
 
 _ELEMENT_BYTES = 8
-_PROBLEM_BYTES = 200
-
-
-@dataclass(frozen=True)
-class LiveTimes:
-    """The seconds of each case, and by how many seconds at most each may be wrong; 0 where they are exact."""
-
-    seconds: Doubles
-    errors: Doubles
-
-
-@dataclass
-class _Group:
-    """The plays of one process count: schedules with their sizes, and where those of each are among all sizes."""
-
-    schedules: list[Schedule] = field(default_factory=list)
-    sizes: list[Sizes] = field(default_factory=list)
-    position_of: dict[tuple[int, int, bytes], list[int]] = field(default_factory=dict)
-    every_size: Sizes = field(default_factory=lambda: np.zeros(0, np.uint64))
-    columns: list[npt.NDArray[np.uint32]] = field(default_factory=list)
-
-    def position(self, schedule: Schedule, sizes: Sizes) -> int:
-        """The position of a play among those of the group, which equal schedules share."""
-        alike = self.position_of.setdefault((schedule.messages, schedule.programs, sizes.tobytes()), [])
-        for position in alike:
-            if self.schedules[position] is schedule or self.schedules[position].equals(schedule):
-                return position
-        alike.append(len(self.schedules))
-        self.schedules.append(schedule)
-        self.sizes.append(sizes)
-        return alike[-1]
-
-    def finish(self) -> None:
-        """Finds the columns of each schedule's sizes."""
-        self.every_size = np.unique(np.concatenate([*self.sizes, np.zeros(0, np.uint64)]))
-        self.columns = [np.searchsorted(self.every_size, sizes).astype(np.uint32) for sizes in self.sizes]
-
-    def play(self, tables_for: TablesFor) -> Doubles:
-        """The seconds of all plays. Raises CollwiseError if one fails."""
-        structure, alive = tables_for(self.schedules[0].procs, self.every_size)._structure()
-        count = len(self.schedules)
-        seconds = np.zeros(count)
-        problem = ctypes.create_string_buffer(_PROBLEM_BYTES)
-        _library().schedule_play_batch(
-            count,
-            (c_void_p * count)(*(schedule.address for schedule in self.schedules)),
-            (c_void_p * count)(*(one.ctypes.data for one in self.columns)),
-            ctypes.byref(structure),
-            len(self.every_size),
-            seconds.ctypes.data_as(POINTER(c_double)),
-            problem,
-            _PROBLEM_BYTES,
-        )
-        del alive
-        if problem.value:
-            raise CollwiseError(problem.value.decode())
-        return seconds
-
-
-_MOST_TERMS = 3
-
-_Terms = Sequence[tuple[int, float, float]]
-"""Plays by position, with their weights in a case's time and in its error: one where the time is exact, two for uneven
-blocks, three for a long pipeline."""
 
 
 class LiveCases:
@@ -134,12 +69,11 @@ class LiveCases:
         an algorithm does not run on its case.
         """
         self._jobs = jobs or os.cpu_count() or 1
-        self._groups: dict[int, _Group] = {}
+        self._groups: dict[int, Group] = {}
         self._node_of, self._exact = node_of, exact
-        shape = (len(cases), _MOST_TERMS)
-        self._procs = np.array([case.procs for case in cases])
-        self._plays, self._weights, self._error_weights = np.zeros(shape, np.intp), np.zeros(shape), np.zeros(shape)
-        self._least_errors = np.zeros(len(cases))
+        self._count = len(cases)
+        names, catalogue = {(case.collective, case.algorithm) for case in cases}, Catalogue.load()
+        self._with_reductions = any(catalogue.algorithm(*name).reduces for name in names)
         # Cases of one algorithm and process count share recordings, of which few are kept.
         order = sorted(range(len(cases)), key=lambda number: (cases[number].procs, cases[number].algorithm))
         uneven: dict[Case, dict[int, int]] = {}
@@ -152,9 +86,10 @@ class LiveCases:
                 uneven.setdefault(every_size, {})[units] = self._play_units(case, units)
                 rounded.append((number, every_size, units))
             else:
-                self._set_terms(number, self._terms(case))
+                self._groups.setdefault(case.procs, Group()).add(number, case, self._terms(case))
         for number, every_size, units in rounded:
-            self._set_terms(number, self._rounded_terms(cases[number], units, uneven[every_size]))
+            case = cases[number]
+            self._groups[case.procs].add(number, case, self._rounded_terms(case, units, uneven[every_size]))
         for group in self._groups.values():
             group.finish()
 
@@ -173,40 +108,40 @@ class LiveCases:
         """The memory that their recordings take."""
         return sum(one.memory_bytes for group in self._groups.values() for one in {*group.schedules})
 
-    def times(self, tables_for: TablesFor) -> LiveTimes:
-        """The times of all cases on a network.
+    def times(self, tables_for: TablesFor, every: bool = False) -> LiveTimes:
+        """The times on a network of all cases that take about as long as the fastest one of their size and P.
 
-        Unless all cases are exact, its nodes are alike and at one switch, with one process each. Raises CollwiseError
-        if one fails.
+        Others may be nan, but not on the first network, or if `every` case is wanted. Unless all cases are exact, its
+        nodes are alike and at one switch, with one process each. Raises CollwiseError if a play fails.
         """
+        found = self._in_groups(lambda procs, group: group.times(tables_for(procs, group.every_size), every))
+        seconds, errors = np.full(self._count, np.nan), np.zeros(self._count)
+        for group, times in found:
+            seconds[group.cases], errors[group.cases] = times.seconds, times.errors
+        return LiveTimes(seconds, errors)
+
+    def find_parts(self) -> None:
+        """Lets all later times follow faster, but takes two to three times as long as the first network did."""
+        self._in_groups(lambda procs, group: group.find_parts(self._with_reductions))
+
+    def _in_groups(self, what: Callable[[int, Group], _Found]) -> list[tuple[Group, _Found]]:
+        """Does something with each process count's group, on all threads."""
         # The longest work first, so that all threads end at about the same time.
         groups = sorted(self._groups.items(), reverse=True)
         with ThreadPoolExecutor(self._jobs) as pool:
-            played = pool.map(lambda item: item[1].play(tables_for), groups)
-            seconds_of = {procs: seconds for (procs, _), seconds in zip(groups, played, strict=True)}
-        terms = np.zeros(self._plays.shape)
-        for procs, seconds in seconds_of.items():
-            mine = self._procs == procs
-            terms[mine] = seconds[self._plays[mine]]
-        found, errors = (terms * self._weights).sum(axis=1), np.abs((terms * self._error_weights).sum(axis=1))
-        return LiveTimes(found, np.maximum(errors, self._least_errors * found))
+            found = pool.map(lambda item: what(*item), groups)
+            return [(group, one) for (_, group), one in zip(groups, found, strict=True)]
 
-    def _set_terms(self, number: int, terms: _Terms) -> None:
-        self._least_errors[number] = (0.0, 0.0, _UNEVEN, _PIPELINE)[len(terms)]
-        for at, (play, weight, error_weight) in enumerate(terms):
-            self._plays[number, at] = play
-            self._weights[number, at], self._error_weights[number, at] = weight, error_weight
-
-    def _terms(self, case: Case) -> _Terms:
+    def _terms(self, case: Case) -> Terms:
         """The terms of a case whose blocks are played as they are."""
-        group, node_of = self._groups.setdefault(case.procs, _Group()), self._node_of(case.procs)
+        group, node_of = self._groups.setdefault(case.procs, Group()), self._node_of(case.procs)
         found = None if self._exact else self._short_pipelines(case, group, node_of)
-        return found or [(group.position(*recorded(case, node_of)), 1.0, 0.0)]
+        return found or Terms([group.position(*recorded(case, node_of))])
 
     def _play_units(self, case: Case, units: int) -> int:
         """The position of the play of the case with so many times P doubles."""
         even = replace(case, message_bytes=units * _ELEMENT_BYTES * case.procs)
-        group = self._groups.setdefault(case.procs, _Group())
+        group = self._groups.setdefault(case.procs, Group())
         return group.position(*recorded(even, self._node_of(case.procs)))
 
     def _rounded_units(self, case: Case) -> int:
@@ -222,17 +157,17 @@ class LiveCases:
         above, _ = recorded(replace(case, message_bytes=units * unit_bytes), node_of)
         return units if 2 * above.programs <= case.procs else 0
 
-    def _rounded_terms(self, case: Case, units: int, plays: Mapping[int, int]) -> _Terms:
+    def _rounded_terms(self, case: Case, units: int, plays: Mapping[int, int]) -> Terms:
         """The terms of a case with uneven blocks; `plays` are those of all sizes by units."""
         others = sorted(plays.keys() - {units}, key=lambda other: (other < units, abs(other - units)))
         # Where it is the only size the next multiple below says how much one adds, or the second one.
         other = others[0] if others else (units - 1 if units > 1 else 2)
         there = plays[other] if others else self._play_units(case, other)
         slope = 1 / (other - units)
-        return [(plays[units], 1.0, -slope), (there, 0.0, slope)]
+        return Terms([plays[units], there], [1.0, 0.0], [-slope, slope], _UNEVEN, (units - 1) / units)
 
     @staticmethod
-    def _short_pipelines(case: Case, group: _Group, node_of: NodeOf) -> _Terms | None:
+    def _short_pipelines(case: Case, group: Group, node_of: NodeOf) -> Terms | None:
         """The terms of a pipeline of many segments; None for other cases."""
         periods = _periods(case)
         if not periods:
@@ -245,7 +180,8 @@ class LiveCases:
             return None
         further = float(periods - 2)
         first, second, third = (group.position(schedule, sizes) for schedule in schedules)
-        return [(third, 1 + further, further), (second, -further, -2 * further), (first, 0.0, further)]
+        weights, error_weights = (1 + further, -further, 0.0), (further, -2 * further, further)
+        return Terms([third, second, first], weights, error_weights, _PIPELINE)
 
 
 def _periods(case: Case) -> int:
@@ -258,20 +194,3 @@ def _periods(case: Case) -> int:
     before = _PERIODS_BEFORE_IN_TREES_OF_REDUCTIONS if is_tree else _PERIODS_BEFORE
     whole = case.message_bytes // period_bytes
     return 0 if algorithm.by_node or whole < _LONGER * before else whole - before
-
-
-@cache
-def _library() -> ctypes.CDLL:
-    library = load_library()
-    library.schedule_play_batch.restype = None
-    library.schedule_play_batch.argtypes = [
-        c_size_t,
-        POINTER(c_void_p),
-        POINTER(c_void_p),
-        c_void_p,
-        c_size_t,
-        POINTER(c_double),
-        c_char_p,
-        c_size_t,
-    ]
-    return library

@@ -34,10 +34,10 @@ typedef struct {
 } state;
 
 typedef struct {
-    const schedule_program *program;
-    size_t at;         /* the next word */
-    size_t row;        /* of its node's class, in tables by class and size */
-    size_t first_slot; /* a ring of mask + 1 requests, and one more for blocking operations */
+    const schedule_word *next, *end; /* of its program */
+    schedule_sources sources;        /* the same */
+    size_t row;                      /* of its node's class, in tables by class and size */
+    size_t first_slot;               /* a ring of mask + 1 requests, and one more for blocking operations */
     int32_t node, first_connection;
     uint32_t mask, made, unknown;
 } runner;
@@ -57,7 +57,7 @@ typedef struct {
     table send, start, receive, reduce, copy, handshake, answer, latency, transfer, gap, receive_gap;
     table local_latency, local_transfer;
     runner *runners;
-    double *clock, *port_free, *intake_free; /* rows by process */
+    double *times_of; /* three rows by process: its clock, and when its port and its intake are free */
     state *states;
     double *done; /* rows by slot: when a request is complete */
     pending *connections;
@@ -137,6 +137,13 @@ static void complete(pass *of, int rank, uint32_t slot) {
     }
 }
 
+/* The rows of a process. */
+enum { CLOCK, PORT_FREE, INTAKE_FREE, ROWS };
+
+FOR_SETS double *process_row(const pass *of, int rank, int row, size_t sets) {
+    return of->times_of + ((size_t)rank * ROWS + (size_t)row) * sets;
+}
+
 FOR_SETS double *row_of(double *rows, size_t number, size_t sets) { return rows + number * sets; }
 FOR_SETS const double *entry_of(const table *one, size_t index, size_t sets) { return one->entries + index * sets; }
 
@@ -159,7 +166,7 @@ FOR_SETS void start(pass *of, int source, int destination, uint32_t connection, 
         return;
     }
     size_t index = pair_of(of, source, destination, size);
-    double *restrict port = row_of(of->port_free, (size_t)source, sets);
+    double *restrict port = process_row(of, source, PORT_FREE, sets);
     const double *gap = entry_of(&of->gap, index, sets), *latency = entry_of(&of->latency, index, sets);
     const double *transfer = entry_of(&of->transfer, index, sets);
     for (size_t i = 0; i < sets; i++) {
@@ -217,7 +224,7 @@ FOR_SETS void start_and_finish(pass *of, half sent, int destination, uint32_t co
 /* The connection to a process from one that lies so far ahead of it. */
 static inline uint32_t connection_of(pass *of, int destination, uint32_t relative) {
     const runner *to = &of->runners[destination];
-    const schedule_source *found = schedule_find_source(to->program, relative);
+    const schedule_source *found = schedule_find_source(to->sources, relative);
     if (found->source_and_one == 0) {
         longjmp(of->give_up, 1);
     }
@@ -227,7 +234,7 @@ static inline uint32_t connection_of(pass *of, int destination, uint32_t relativ
 FOR_SETS void post_send(pass *of, half sent, int destination, uint32_t relative, size_t sets) {
     uint32_t connection = connection_of(of, destination, relative);
     pending *over = &of->connections[connection];
-    const double *clock = row_of(of->clock, (size_t)sent.source, sets);
+    const double *clock = process_row(of, sent.source, CLOCK, sets);
     if (sent.protocol == SCHEDULE_EAGER || sent.protocol == SCHEDULE_DEFERRED) {
         of->states[of->runners[sent.source].first_slot + sent.slot].counts = 0;
         complete(of, sent.source, sent.slot);
@@ -260,7 +267,7 @@ FOR_SETS void post_send(pass *of, half sent, int destination, uint32_t relative,
 FOR_SETS void post_receive(pass *of, half posted, int destination, uint32_t relative, size_t sets) {
     uint32_t connection = connection_of(of, destination, relative);
     pending *over = &of->connections[connection];
-    const double *clock = row_of(of->clock, (size_t)destination, sets);
+    const double *clock = process_row(of, destination, CLOCK, sets);
     if (over->first == NONE || !of->halves[over->first].is_sent) {
         int32_t index = add_half(of, over, posted);
         memcpy(row_of(of->times, (size_t)index, sets), clock, sets * sizeof *clock);
@@ -282,7 +289,7 @@ FOR_SETS void post_receive(pass *of, half posted, int destination, uint32_t rela
 /* --- Processes ---------------------------------------------------------------------------------------------------- */
 
 FOR_SETS void spend(pass *of, int rank, const double *seconds, size_t sets) {
-    double *restrict clock = row_of(of->clock, (size_t)rank, sets);
+    double *restrict clock = process_row(of, rank, CLOCK, sets);
     for (size_t i = 0; i < sets; i++) {
         clock[i] += seconds[i];
     }
@@ -293,7 +300,7 @@ FOR_SETS void take(pass *of, int rank, uint32_t slot, size_t from, size_t to, si
     const runner *now = &of->runners[rank];
     const state *request = &of->states[now->first_slot + slot];
     const double *done = row_of(of->done, now->first_slot + slot, sets);
-    double *clock = row_of(of->clock, (size_t)rank, sets);
+    double *clock = process_row(of, rank, CLOCK, sets);
     if (!request->is_receive) {
         for (size_t i = from; i < to; i++) {
             clock[i] = play_later(done[i], clock[i]);
@@ -308,7 +315,7 @@ FOR_SETS void take(pass *of, int rank, uint32_t slot, size_t from, size_t to, si
         }
         return;
     }
-    double *intake = row_of(of->intake_free, (size_t)rank, sets);
+    double *intake = process_row(of, rank, INTAKE_FREE, sets);
     const double *gap = entry_of(&of->receive_gap, index, sets);
     for (size_t i = from; i < to; i++) {
         double seconds = play_later(intake[i] + gap[i], done[i]);
@@ -422,9 +429,8 @@ FOR_SETS int perform(pass *of, int rank, schedule_word word, int is_resumed, siz
 
 FOR_SETS void go_on_under(pass *of, int rank, int is_resumed, size_t sets) {
     runner *now = &of->runners[rank];
-    const schedule_program *program = now->program;
-    for (; now->at < program->length; now->at++, is_resumed = 0) {
-        if (!perform(of, rank, program->words[now->at], is_resumed, sets)) {
+    for (; now->next < now->end; now->next++, is_resumed = 0) {
+        if (!perform(of, rank, *now->next, is_resumed, sets)) {
             return;
         }
     }
@@ -485,23 +491,23 @@ static void make_runners(pass *of) {
         runner *one = &of->runners[rank];
         one->node = of->network->node_of[rank];
         one->row = (size_t)of->network->class_of[one->node] * of->sizes;
-        one->program = &of->played->programs[of->played->program_of[rank]];
-        while (one->mask + 1 < one->program->requests) {
+        const schedule_program *program = &of->played->programs[of->played->program_of[rank]];
+        one->next = program->words;
+        one->end = program->words + program->length;
+        one->sources = program->sources;
+        while (one->mask + 1 < program->requests) {
             one->mask = 2 * one->mask + 1;
         }
         one->first_slot = slots;
         one->first_connection = (int32_t)connections;
-        connections += one->program->source_count;
+        connections += one->sources.count;
         slots += (size_t)one->mask + 2;
         most = one->mask >= most ? (size_t)one->mask + 1 : most;
     }
     if (connections > INT32_MAX) {
         longjmp(of->give_up, 1);
     }
-    size_t rows = procs * of->sets;
-    of->clock = held(of, calloc(rows, sizeof *of->clock));
-    of->port_free = held(of, calloc(rows, sizeof *of->port_free));
-    of->intake_free = held(of, calloc(rows, sizeof *of->intake_free));
+    of->times_of = held(of, calloc(procs * ROWS * of->sets, sizeof *of->times_of));
     of->states = held(of, malloc(slots * sizeof *of->states));
     of->done = held(of, malloc(slots * of->sets * sizeof *of->done));
     of->chosen = held(of, malloc((most + 1) * sizeof *of->chosen));
@@ -524,7 +530,7 @@ static int some_share_a_node(const schedule *played, const schedule_network *net
 static int is_over(const pass *of) {
     size_t connections = 0;
     for (int rank = 0; rank < of->procs; rank++) {
-        connections += of->runners[rank].program->source_count;
+        connections += of->runners[rank].sources.count;
     }
     size_t left = 0;
     while (left < connections && of->connections[left].first == NONE) {
@@ -557,9 +563,7 @@ static void release(pass *of) {
         free(tables[i]->own);
     }
     free(of->runners);
-    free(of->clock);
-    free(of->port_free);
-    free(of->intake_free);
+    free(of->times_of);
     free(of->states);
     free(of->done);
     free(of->connections);
@@ -608,7 +612,9 @@ int models_play(const schedule *played, const schedule_network *const *networks,
                  .free_half = NONE};
     int done = run(of, networks);
     if (done) {
-        memcpy(ends, of->clock, (size_t)procs * count * sizeof *ends);
+        for (int rank = 0; rank < procs; rank++) {
+            memcpy(ends + (size_t)rank * count, process_row(of, rank, CLOCK, count), count * sizeof *ends);
+        }
     }
     release(of);
     free(of);

@@ -5,10 +5,14 @@
 
 #include "engine.h"
 
+#include <math.h>
 #include <setjmp.h>
 
 /* A message that passes no link between switches has up to two stages; only such messages are compared. */
 enum { NONE = -1, MOST_STAGES = 32, COMPARED_STAGES = 2 };
+
+/* Bytes that come from memory together. What is needed for one message lies in few of them. */
+enum { LINE_BYTES = 64 };
 
 /* A message, from the first of send and receive that is posted until its receive is complete. */
 typedef struct {
@@ -38,17 +42,21 @@ typedef struct {
     int32_t route;       /* between the switches of its processes, NONE before its first message */
 } connection;
 
+/* Of a send that is complete when it is posted: to wait for it changes no time. */
+#define COMPLETE_AT_ONCE (-INFINITY)
+
 /* A request, or a blocking operation. */
 typedef struct {
-    double seconds; /* when it is complete; infinite until that is known */
+    double seconds; /* when it is complete; infinite until that is known, COMPLETE_AT_ONCE */
     int32_t after;  /* the span that made it complete */
     uint32_t size : 28, is_receive : 1, is_local : 1, is_awaited : 1, is_free : 1; /* free: without an overhead */
 } request;
 
 typedef struct {
     const schedule_program *program;
-    size_t at;  /* the next word */
-    size_t row; /* of its node's class, in tables by class and size */
+    size_t at;                /* the next word */
+    size_t row;               /* of its node's class, in tables by class and size */
+    schedule_sources sources; /* of its program */
     int32_t node;
     double clock;
     int32_t after;     /* the span whose end the clock shows */
@@ -126,6 +134,9 @@ schedule_result play_by_events(const schedule *played, const schedule_network *n
 _Noreturn void play_fail(play *all, const char *format, ...);
 void *play_checked(play *all, void *memory);
 void *play_grown(play *all, void *items, size_t count, size_t *room, size_t item_bytes);
+/* The same for items that begin with a line of the caches; to be freed by play_free_lines. */
+void *play_grown_lines(play *all, void *items, size_t count, size_t *room, size_t item_bytes);
+void play_free_lines(void *items);
 
 /* Without the care that fmax and fmin take of values that are no numbers. */
 static inline double play_later(double one, double other) { return one > other ? one : other; }

@@ -30,26 +30,27 @@ struct transit {
     uint32_t order;         /* its number among all */
     int32_t follower;       /* the message that its connection started next, or NONE */
     int32_t first, last;    /* stages: the sender's port or the memory, and the receiver's port */
-    const int32_t *links;   /* of the network, between them */
-    /* Bits: which stages its first byte has reached, which have served the one before, which have served it. */
-    uint32_t reached, free, served;
-    uint8_t stages, behind; /* how many there are on its way, and how many of them it has passed */
+    uint32_t first_link;    /* between them: its place among those of the network's routes */
+    uint32_t free, served;  /* bits: which stages have served the one before, and which have served it */
+    uint8_t stages;         /* how many there are on its way */
+    uint8_t reached;        /* how many of them its first byte has reached, */
+    uint8_t behind;         /* and how many it has passed */
 };
+_Static_assert(sizeof(transit) <= LINE_BYTES, "a message on its way takes more than a line");
 
 /* A port or link. */
 typedef struct {
-    double rate;            /* bytes per second */
-    double acknowledging;   /* the same while the opposite direction has messages */
+    served served;          /* its messages, and what ends next, by virtual end and order (served_key) */
+    double rate;            /* bytes per second; less while the opposite direction has messages */
     double speed;           /* of the virtual clock: bytes per second of each message */
     double most_speed;      /* which one connection alone has */
     double virtual_seconds; /* reading of the virtual clock, in bytes, at `seconds` */
     double seconds;
     double burst_bytes, tokens; /* token bucket, and what was in it at `seconds` if the stage is idle */
-    double next_seconds;        /* when the next message ends */
+    uint32_t count;             /* of messages */
     int32_t opposite;           /* the stage whose acknowledgements pass here, or NONE */
-    served served;              /* its messages, and what ends next, by virtual end and order (served_key) */
-    size_t count;               /* of messages */
 } stage;
+_Static_assert(sizeof(stage) == 2 * LINE_BYTES, "a stage takes more than two lines");
 
 /* When the latest message at a stage began or ended there, and its connection. */
 typedef struct {
@@ -59,9 +60,8 @@ typedef struct {
 
 struct ports {
     stage *stages;
-    key *first_keys;
-    size_t stage_count;
-    busy_stages busy; /* those with messages */
+    size_t stage_count, filled; /* those that have been set */
+    busy_stages busy;           /* those with messages */
     events events;
     packets *packets; /* NULL if buffers are unlimited */
     uint32_t started;
@@ -72,10 +72,16 @@ struct ports {
     size_t set_out_room;
 };
 
-/* Puts a stage where it belongs among the busy ones. */
+/* Puts a stage, whose clock is adjusted, where it belongs among the busy ones. */
 static void settle(ports *to, int32_t number) {
     const stage *at = &to->stages[number];
-    busy_settle(&to->busy, number, at->count > 0, at->next_seconds);
+    if (at->count == 0) {
+        busy_remove(&to->busy, number);
+        return;
+    }
+    key next = served_next(&at->served);
+    double left = play_later(key_time(next) - at->virtual_seconds, 0);
+    busy_settle(&to->busy, number, busy_key(at->seconds + left / at->speed, number, served_message(next)));
 }
 
 /* --- Comparisons -------------------------------------------------------------------------------------------------- */
@@ -133,15 +139,13 @@ static void adjust(play *all, stage *at) {
         return;
     }
     int acknowledges = at->opposite != NONE && all->ports->stages[at->opposite].count > 0;
-    double rate = acknowledges ? at->acknowledging : at->rate;
+    double rate = acknowledges ? at->rate / (1 + all->network->acknowledgement_share) : at->rate;
     at->speed = play_earlier(at->count == 1 ? rate : rate / (double)at->count, at->most_speed);
-    double left = key_time(served_next(&at->served)) - at->virtual_seconds;
-    at->next_seconds = at->seconds + play_later(left, 0) / at->speed;
 }
 
 /* The same after a change of the number of messages, which may begin or end acknowledgements in the other direction.
  * The stage itself is not settled yet. */
-static void adjust_both(play *all, stage *at, size_t count_before) {
+static void adjust_both(play *all, stage *at, uint32_t count_before) {
     adjust(all, at);
     if (at->opposite != NONE && all->network->acknowledgement_share > 0 && (count_before == 0) != (at->count == 0)) {
         stage *opposite = &all->ports->stages[at->opposite];
@@ -190,7 +194,8 @@ static int32_t stage_at(const play *all, const transit *way, int place) {
     if (place == 0) {
         return way->first;
     }
-    return place == way->stages - 1 ? way->last : link_stage(all, way->links[place - 1]);
+    return place == way->stages - 1 ? way->last
+                                    : link_stage(all, all->network->route_links[way->first_link + (uint32_t)place - 1]);
 }
 
 /* Whether its sender waits until what is left of it fits into the connection's buffer. */
@@ -219,7 +224,7 @@ static void add_message(play *all, stage *at, int32_t index, int place) {
 static void serve(play *all, int32_t index, int place, double seconds) {
     int32_t number = stage_at(all, &all->transits[index], place);
     stage *at = &all->ports->stages[number];
-    size_t count = at->count;
+    uint32_t count = at->count;
     advance(all, at, seconds);
     add_message(all, at, index, place);
     adjust_both(all, at, count);
@@ -255,7 +260,7 @@ static void pass(play *all, int32_t index, double seconds) {
 /* Handles what ends first at a stage. After a message the next one of its connection follows if it is here already. */
 static void end_first(play *all, int32_t number, double seconds) {
     stage *at = &all->ports->stages[number];
-    size_t count = at->count;
+    uint32_t count = at->count;
     advance(all, at, seconds);
     key ended = served_pop(&at->served);
     int32_t index = served_message(ended);
@@ -282,7 +287,7 @@ static void end_first(play *all, int32_t number, double seconds) {
     if (follower != NONE) {
         transit *next = &all->transits[follower];
         next->free |= UINT32_C(1) << place;
-        if (next->reached >> place & 1) {
+        if (next->reached > place) {
             compare_turn(all, follower, place);
             add_message(all, at, follower, place);
         }
@@ -301,7 +306,7 @@ static void schedule_event(play *all, double seconds, int32_t index, uint8_t sta
 /* The first byte reaches a stage. */
 static void reach(play *all, int32_t index, int place, double seconds) {
     transit *way = &all->transits[index];
-    way->reached |= UINT32_C(1) << place;
+    way->reached = (uint8_t)(place + 1);
     if (place + 1 < way->stages) {
         schedule_event(all, seconds + way->latency_seconds, index, (uint8_t)(place + 1));
     }
@@ -328,8 +333,11 @@ static void find_way(play *all, const message *one, transit *over) {
     }
     if (network->switches > 0) {
         size_t route = route_index(all, one);
-        over->links = network->route_links + network->route_first[route];
+        over->first_link = (uint32_t)network->route_first[route];
         links = network->route_first[route + 1] - network->route_first[route];
+        if (network->route_first[route + 1] > UINT32_MAX) {
+            play_fail(all, "routes have more than 2^32 links together");
+        }
     }
     if (links > MOST_STAGES - 2) {
         play_fail(all, "a route has more than %d links", MOST_STAGES - 2);
@@ -401,6 +409,48 @@ void ports_start(play *all, int32_t index, double seconds) {
     }
 }
 
+/* --- Events ------------------------------------------------------------------------------------------------------- */
+
+/* Has the memory of a stage, two lines, brought to the processor before it is needed. */
+static void expect_stage(const ports *of, int32_t number) {
+    const char *at = (const char *)&of->stages[number];
+    __builtin_prefetch(at, 1);
+    __builtin_prefetch(at + LINE_BYTES, 1);
+}
+
+/* The same for a message. */
+static void expect_message(const play *all, int32_t index) {
+    __builtin_prefetch(&all->messages[index], 1);
+    __builtin_prefetch(&all->transits[index], 1);
+}
+
+/* How many events ahead messages are expected, and the stages that they reach. */
+enum { MESSAGES_AHEAD = 12, STAGES_AHEAD = 6 };
+
+/* Expects what the events of this time need that come next. */
+static void expect_events(const play *all) {
+    const ports *of = all->ports;
+    const event *message = events_ahead(&of->events, MESSAGES_AHEAD);
+    if (message != NULL && message->stage < PACKETS_START) {
+        expect_message(all, message->message);
+    }
+    const event *near = events_ahead(&of->events, STAGES_AHEAD);
+    if (near != NULL && near->stage < PACKETS_START) {
+        const transit *way = &all->transits[near->message];
+        expect_stage(of, near->stage == 0 ? way->first : way->last);
+    }
+}
+
+/* Expects what the stages need that may come next after the first one. */
+static void expect_ends(const play *all) {
+    const busy_stages *of = &all->ports->busy;
+    size_t end = of->count > BUSY_BRANCHES ? BUSY_BRANCHES + 1 : of->count;
+    for (size_t i = 1; i < end; i++) {
+        expect_stage(all->ports, busy_stage(of->keys[i]));
+        expect_message(all, busy_message(of->keys[i]));
+    }
+}
+
 void ports_run(play *all) {
     ports *to = all->ports;
     /* Every message is received before the last process ends. Of packets, a time-out may come that no longer matters.
@@ -414,13 +464,15 @@ void ports_run(play *all) {
         double end = to->busy.count > 0 ? key_time(to->busy.keys[0]) : INFINITY;
         if (to->events.filled == 0 || end <= events_first_seconds(&to->events)) {
             all->now = end;
-            end_first(all, busy_first(&to->busy), end);
+            expect_ends(all);
+            end_first(all, busy_stage(to->busy.keys[0]), end);
         } else {
             event next;
             if (!events_take(&to->events, &next)) {
                 play_fail(all, "out of memory");
             }
             all->now = next.seconds;
+            expect_events(all);
             if (next.stage == 0) {
                 set_out(all, next.message, next.seconds);
             } else if (next.stage >= PACKETS_START) {
@@ -436,7 +488,7 @@ void ports_run(play *all) {
 /* --- The whole ---------------------------------------------------------------------------------------------------- */
 
 void ports_make_room(play *all, size_t count) {
-    all->transits = play_grown(all, all->transits, count, &all->transit_room, sizeof *all->transits);
+    all->transits = play_grown_lines(all, all->transits, count, &all->transit_room, sizeof *all->transits);
     if (all->log != NULL) {
         ports *of = all->ports;
         of->set_out_seconds =
@@ -453,8 +505,7 @@ ports *ports_make(play *all) {
     ports *to = all->ports;
     to->stage_count =
         (size_t)socket_port(all, network->nodes, 0) + (size_t)(network->switches > 0 ? network->links : 0);
-    to->stages = play_checked(all, calloc(to->stage_count + 1, sizeof *to->stages));
-    to->first_keys = play_checked(all, malloc((to->stage_count + 1) * SERVED_FIRST * sizeof *to->first_keys));
+    to->stages = play_checked(all, aligned_alloc(LINE_BYTES, (to->stage_count + 1) * sizeof *to->stages));
     to->busy.keys = play_checked(all, malloc((to->stage_count + 1) * sizeof *to->busy.keys));
     to->busy.place_of = play_checked(all, malloc((to->stage_count + 1) * sizeof *to->busy.place_of));
     if (all->log != NULL) {
@@ -464,6 +515,7 @@ ports *ports_make(play *all) {
     }
     for (size_t i = 0; i < to->stage_count; i++) {
         to->busy.place_of[i] = NONE;
+        to->filled = i + 1;
         to->stages[i] = (stage){.rate = network->memory_rate, .opposite = NONE};
     }
     for (int node = 0; node < network->nodes; node++) {
@@ -485,9 +537,8 @@ ports *ports_make(play *all) {
     }
     for (size_t i = 0; i < to->stage_count; i++) {
         stage *at = &to->stages[i];
-        at->acknowledging = at->rate / (1 + network->acknowledgement_share);
-        at->served.queue = to->first_keys + SERVED_FIRST * i;
-        at->served.queue_room = SERVED_FIRST;
+        at->served.queue = &at->served.first_key;
+        at->served.queue_room = 1;
     }
     if (network->buffer_bytes > 0) {
         to->packets = packets_make(all, to->stage_count, &to->events);
@@ -503,11 +554,10 @@ void ports_free(ports *to) {
     if (to == NULL) {
         return;
     }
-    for (size_t i = 0; to->stages != NULL && i < to->stage_count; i++) {
+    for (size_t i = 0; i < to->filled; i++) {
         served_free(&to->stages[i].served);
     }
     free(to->stages);
-    free(to->first_keys);
     free(to->busy.keys);
     free(to->busy.place_of);
     free(to->latest_events);

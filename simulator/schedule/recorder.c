@@ -268,6 +268,12 @@ static size_t *make_offsets(const recording *to) {
 /* Those from whom others receive data of the program's own come first: a gatherv's sizes go towards the root. */
 static void record_all(recording *to) {
     int procs = to->made->procs;
+    if (recording_is_of_alike(to)) {
+        recording_process(to, to->wanted->root);
+        to->made->messages *= (uint64_t)procs;
+        to->made->bytes *= (uint64_t)procs;
+        return;
+    }
     int towards_root = to->algorithm != NULL && to->algorithm->kind == COLLWISE_GATHERV;
     int count = to->processes_alone > 0 && to->processes_alone < procs ? to->processes_alone : procs;
     if (count < procs) {
@@ -290,6 +296,7 @@ static void release(recording *to) {
         to->in_transit = next;
     }
     recording_free(to->nodes);
+    recording_free(to->sockets);
     communicators_free(to->communicators);
     arrivals_free(to->arrivals);
     free(to->fiber_of);
@@ -410,15 +417,19 @@ void schedule_free(schedule *made) {
     free(made);
 }
 
+static int same_memory(const void *one, const void *other, size_t bytes) {
+    return bytes == 0 || memcmp(one, other, bytes) == 0;
+}
+
 static int same_words(const schedule_program *one, const schedule_program *other) {
-    return one->length == other->length && memcmp(one->words, other->words, one->length * sizeof *one->words) == 0;
+    return one->length == other->length && same_memory(one->words, other->words, one->length * sizeof *one->words);
 }
 
 int schedule_equal(const schedule *one, const schedule *other) {
     if (one->procs != other->procs || one->program_count != other->program_count ||
         one->size_count != other->size_count || one->messages != other->messages ||
-        memcmp(one->program_of, other->program_of, (size_t)one->procs * sizeof *one->program_of) != 0 ||
-        memcmp(one->sizes, other->sizes, one->size_count * sizeof *one->sizes) != 0) {
+        !same_memory(one->program_of, other->program_of, (size_t)one->procs * sizeof *one->program_of) ||
+        !same_memory(one->sizes, other->sizes, one->size_count * sizeof *one->sizes)) {
         return 0;
     }
     size_t same = 0;

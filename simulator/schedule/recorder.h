@@ -38,22 +38,26 @@ typedef struct {
 } schedule_source;
 
 typedef struct {
+    schedule_source *places;
+    uint32_t count;
+    uint32_t bits; /* the table has 2^bits places */
+} schedule_sources;
+
+typedef struct {
     schedule_word *words;
     size_t length;
     int is_cut;        /* it is the beginning of what the process does */
     uint32_t requests; /* the largest number of requests between the oldest one waited for and the newest */
-    uint32_t source_count;
-    uint32_t source_bits; /* the table has 2^bits places */
-    schedule_source *sources;
+    schedule_sources sources;
 } schedule_program;
 
 /* The place of a source in its program's table, or the free place where it belongs. */
-static inline schedule_source *schedule_find_source(const schedule_program *program, uint32_t relative) {
-    uint32_t place = relative * 0x9e3779b1U >> (32 - program->source_bits), mask = (1U << program->source_bits) - 1;
-    while (program->sources[place].source_and_one != 0 && program->sources[place].source_and_one != relative + 1) {
+static inline schedule_source *schedule_find_source(schedule_sources among, uint32_t relative) {
+    uint32_t place = relative * 0x9e3779b1U >> (32 - among.bits), mask = (1U << among.bits) - 1;
+    while (among.places[place].source_and_one != 0 && among.places[place].source_and_one != relative + 1) {
         place = (place + 1) & mask;
     }
-    return &program->sources[place];
+    return &among.places[place];
 }
 
 typedef struct {

@@ -4,8 +4,15 @@
 
 /* --- The messages of a stage -------------------------------------------------------------------------------------- */
 
+static key *grown(play *all, key *keys, uint32_t count, uint32_t *room) {
+    size_t more = *room;
+    keys = play_grown(all, keys, count, &more, sizeof *keys);
+    *room = (uint32_t)more;
+    return keys;
+}
+
 static void push_on_heap(play *all, served *of, key added) {
-    of->heap = play_grown(all, of->heap, of->heap_count, &of->heap_room, sizeof *of->heap);
+    of->heap = grown(all, of->heap, of->heap_count, &of->heap_room);
     size_t place = of->heap_count++;
     for (; place > 0 && added < of->heap[(place - 1) / 2]; place = (place - 1) / 2) {
         of->heap[place] = of->heap[(place - 1) / 2];
@@ -28,14 +35,11 @@ static key pop_from_heap(served *of) {
     return first;
 }
 
-/* The first keys are not the queue's own. */
-static int has_first_keys(const served *of) { return of->queue_room == SERVED_FIRST; }
-
 static void make_queue_room(play *all, served *of) {
-    key *first = has_first_keys(of) ? of->queue : NULL;
-    of->queue = play_grown(all, first == NULL ? of->queue : NULL, of->end, &of->queue_room, sizeof *of->queue);
-    if (first != NULL) {
-        memcpy(of->queue, first, of->end * sizeof *first);
+    int is_first = of->queue == &of->first_key;
+    of->queue = grown(all, is_first ? NULL : of->queue, of->end, &of->queue_room);
+    if (is_first) {
+        of->queue[0] = of->first_key;
     }
 }
 
@@ -59,7 +63,7 @@ void served_push(play *all, served *of, key added) {
 key served_pop(served *of) { return served_is_in_queue(of) ? of->queue[of->first++] : pop_from_heap(of); }
 
 void served_free(served *of) {
-    if (!has_first_keys(of)) {
+    if (of->queue != &of->first_key) {
         free(of->queue);
     }
     free(of->heap);
@@ -69,19 +73,16 @@ void served_free(served *of) {
 
 static void put_stage(busy_stages *to, size_t place, key one) {
     to->keys[place] = one;
-    to->place_of[(uint32_t)one] = (int32_t)place;
+    to->place_of[busy_stage(one)] = (int32_t)place;
 }
-
-/* Of the heap, below each place. */
-enum { BRANCHES = 4 };
 
 /* Moves a stage, from where there is a gap at `place`, to where it belongs. */
 static void settle_at(busy_stages *to, size_t place, key one) {
-    for (; place > 0 && one < to->keys[(place - 1) / BRANCHES]; place = (place - 1) / BRANCHES) {
-        put_stage(to, place, to->keys[(place - 1) / BRANCHES]);
+    for (; place > 0 && one < to->keys[(place - 1) / BUSY_BRANCHES]; place = (place - 1) / BUSY_BRANCHES) {
+        put_stage(to, place, to->keys[(place - 1) / BUSY_BRANCHES]);
     }
-    for (size_t child = BRANCHES * place + 1; child < to->count; child = BRANCHES * place + 1) {
-        size_t end = child + BRANCHES < to->count ? child + BRANCHES : to->count;
+    for (size_t child = BUSY_BRANCHES * place + 1; child < to->count; child = BUSY_BRANCHES * place + 1) {
+        size_t end = child + BUSY_BRANCHES < to->count ? child + BUSY_BRANCHES : to->count;
         for (size_t other = child + 1; other < end; other++) {
             child = to->keys[other] < to->keys[child] ? other : child;
         }
@@ -94,14 +95,17 @@ static void settle_at(busy_stages *to, size_t place, key one) {
     put_stage(to, place, one);
 }
 
-void busy_settle(busy_stages *to, int32_t number, int is_busy, double next_seconds) {
+void busy_settle(busy_stages *to, int32_t number, key one) {
     int32_t place = to->place_of[number];
-    if (is_busy) {
-        settle_at(to, place == NONE ? to->count++ : (size_t)place, key_make(next_seconds, (uint32_t)number));
-    } else if (place != NONE) {
-        to->place_of[number] = NONE;
-        if ((size_t)place < --to->count) {
-            settle_at(to, (size_t)place, to->keys[to->count]);
+    settle_at(to, place == NONE ? to->count++ : (size_t)place, one);
+}
+
+void busy_remove(busy_stages *from, int32_t number) {
+    int32_t place = from->place_of[number];
+    if (place != NONE) {
+        from->place_of[number] = NONE;
+        if ((size_t)place < --from->count) {
+            settle_at(from, (size_t)place, from->keys[from->count]);
         }
     }
 }

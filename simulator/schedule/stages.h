@@ -29,12 +29,10 @@ static inline double key_time(key one) {
 /* Those that came in the order of their ends, as messages of one size do, are from `first` to `end` of `queue`, the
  * others in a heap. */
 typedef struct {
+    key first_key; /* the queue of a stage that never serves several messages at once */
     key *queue, *heap;
-    size_t first, end, queue_room, heap_count, heap_room;
+    uint32_t first, end, queue_room, heap_count, heap_room;
 } served;
-
-/* Most ports never serve many messages at once: the first keys of all queues are allocated together. */
-enum { SERVED_FIRST = 2 };
 
 /* What ends at a stage is a message, or the time in which its sender waits for it. */
 enum { RELEASES_SENDER, ENDS_MESSAGE };
@@ -57,15 +55,23 @@ void served_free(served *of);
 
 /* --- Busy stages -------------------------------------------------------------------------------------------------- */
 
-/* A heap of stages, by their next end and number. */
+/* A heap of stages, by their next end and number, with the message that ends. */
 typedef struct {
     key *keys;
     size_t count;
     int32_t *place_of; /* each stage's place in it, or NONE */
 } busy_stages;
 
-static inline int32_t busy_first(const busy_stages *of) { return (int32_t)(uint32_t)of->keys[0]; }
-/* Puts a stage where it belongs, nowhere if it is not busy. */
-void busy_settle(busy_stages *to, int32_t number, int is_busy, double next_seconds);
+/* Of the heap, below each place. */
+enum { BUSY_BRANCHES = 4 };
+
+static inline key busy_key(double next_seconds, int32_t number, int32_t message) {
+    return key_make(next_seconds, (uint64_t)number << 32 | (uint32_t)message);
+}
+static inline int32_t busy_stage(key one) { return (int32_t)((uint64_t)one >> 32); }
+static inline int32_t busy_message(key one) { return (int32_t)(uint32_t)one; }
+/* Puts a stage where it belongs, or takes it out. */
+void busy_settle(busy_stages *to, int32_t number, key one);
+void busy_remove(busy_stages *from, int32_t number);
 
 #endif

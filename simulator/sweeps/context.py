@@ -68,7 +68,7 @@ def _smpi(collectives: str, experiments: str, own: Mapping[str, str] = MappingPr
             procs,
             processes_per_node=per_node,
             simgrid=context.simgrid,
-            jobs=context.jobs,
+            pool=context.pool,
             in_parallel=in_parallel,
             program=experiments,
         )
@@ -136,7 +136,7 @@ class SimulationContext:
     one per core. `progress` shows how far a simulation with a label is. Of collectives in `tolerances` the schedule
     engine leaves out the cases that are no choice within the tolerance (0.01: 1 %) of the fastest one. `library`
     decides what runs for the collectives that mock-ups call, with an engine that has none of its own. `executor`
-    simulates collectives instead of threads here; experiments between a few processes always run here.
+    simulates collectives and experiments instead of threads here; whole programs always run here.
     """
 
     store: Store

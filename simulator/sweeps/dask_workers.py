@@ -185,10 +185,13 @@ class _Teller:
 
 
 def cancelled_here() -> Cancelled | None:
-    """Tells whether Dask has cancelled the task of this thread; None if it is no task of Dask's."""
+    """Tells whether Dask has cancelled the task of this thread, or closes its worker; None if it is no task of Dask's.
+
+    A worker that closes waits for its task, and ignores signals meanwhile.
+    """
     if "distributed.worker" not in sys.modules:
         return None
-    from distributed import get_worker
+    from distributed import Status, get_worker
 
     try:
         worker = get_worker()
@@ -198,6 +201,6 @@ def cancelled_here() -> Cancelled | None:
 
     def cancelled() -> bool:
         task = worker.state.tasks.get(key)
-        return task is None or task.state == "cancelled"
+        return task is None or task.state == "cancelled" or worker.status in (Status.closing, Status.closed)
 
     return cancelled

@@ -109,20 +109,26 @@ class ExecutorPool(Pool):
                     future = done.get(timeout=_TEND_SECONDS)
                 except queue.Empty:
                     continue
-                made = _result(future, futures.pop(future), running.lost)
+                made = _result(future, futures[future], running.lost)
                 runner.processes_started += made.processes_started
                 finished.extend(made.timings)
-                while finished:
-                    keep(finished.popleft())
+                del futures[future]
+                _keep_all(finished, keep)
         except BaseException:
             for future in futures:
                 future.cancel()
             for future in futures:
                 if future.done() and not future.cancelled() and future.exception() is None:
                     finished.extend(future.result().timings)
-            while finished:
-                keep(finished.popleft())
+            _keep_all(finished, keep)
             raise
+
+
+def _keep_all(finished: collections.deque[Timing], keep: Keep) -> None:
+    """Keeps timings, which leave the queue once they are kept: an interrupt may keep one twice, but loses none."""
+    while finished:
+        keep(finished[0])
+        finished.popleft()
 
 
 @dataclass(frozen=True)

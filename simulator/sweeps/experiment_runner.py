@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from collwise.simulator.execution.smpirun import run_smpi
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.execution.worklist import worklist
 from collwise.simulator.sweeps.method import Precision
-from collwise.simulator.sweeps.runner import Keep, Runner, run_concurrently
+from collwise.simulator.sweeps.runner import DividedRunner, Keep, LocalThreads, Part, Pool
 from collwise.simulator.sweeps.smpi_runner import simulated_configuration
 from collwise.simulator.timing import Case, Configuration, Timing
 
@@ -65,54 +65,70 @@ RunProgram = Callable[[str, Callable[[str], None], threading.Event], ProgramRun]
 """Runs the program over a file of experiments, passing on its lines of output, until the event asks it to stop."""
 
 
-class ExperimentRunner(Runner):
+@dataclass(frozen=True)
+class _Share(Part):
+    """A part whose experiments, which are those of `cases` in their order, are made in rounds."""
+
+    rounds: _Rounds = ()
+
+
+class ExperimentRunner(DividedRunner):
     """Makes experiments, which are made in rounds on disjoint processes if `in_parallel`, else one by one.
 
-    `repetitions` holds exact numbers of repetitions, by case; other cases are repeated as the engine sees fit. With
-    `jobs` above 1 several executions of the program share the rounds. `folder` makes a directory that all processes can
-    read; by default any of this machine is.
+    `repetitions` holds exact numbers of repetitions, by case; other cases are repeated as the engine sees fit. The pool
+    runs the program once for each share of the rounds. `folder` makes a directory that all processes can read; by
+    default any of this machine is. `copy` makes the runner again where a pickled one arrives.
     """
 
     def __init__(
         self,
         configuration: Configuration,
         run_program: RunProgram,
+        pool: Pool,
         *,
         in_parallel: bool,
-        jobs: int = 1,
         repetitions: Mapping[Case, int] | None = None,
         folder: Callable[[], AbstractContextManager[Path] | None] = lambda: None,
+        copy: Callable[[], ExperimentRunner] | None = None,
     ) -> None:
+        super().__init__(pool)
         self._configuration = configuration
         self._run_program, self._folder = run_program, folder
-        self._in_parallel, self._jobs = in_parallel, jobs
+        self._in_parallel = in_parallel
         self._repetitions = {experiment_of(case): number for case, number in (repetitions or {}).items()}
-        self._stop = threading.Event()
+        self._copy = copy
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """What makes a copy: only simulated experiments are made elsewhere."""
+        assert self._copy is not None
+        return self._copy, ()
 
     @property
     def configuration(self) -> Configuration:
         """The configuration that the times depend on besides the experiment."""
         return self._configuration
 
-    def make(self, cases: Sequence[Case], keep: Keep) -> None:
-        """Makes the experiments. Raises CollwiseError when the program ends before all are made."""
+    def parts(self, cases: Sequence[Case], slots: int) -> Sequence[Part]:
+        """Shares of the rounds, for one process each."""
         by_experiment = {experiment_of(case): case for case in cases}
         rounds = plan_rounds(list(by_experiment), self._in_parallel)
-        jobs = min(self._jobs, -(-len(rounds) // _ROUNDS_PER_PROCESS))
-        shares = [partial(self._make_share, rounds[job::jobs], by_experiment, keep) for job in range(jobs)]
-        run_concurrently(shares, jobs, self._stop)
+        count = min(slots, -(-len(rounds) // _ROUNDS_PER_PROCESS))
+        shares = [rounds[number::count] for number in range(count)]
+        return [
+            _Share([by_experiment[one] for together in share for one in together], rounds=share) for share in shares
+        ]
 
-    def _make_share(self, rounds: _Rounds, by_experiment: Mapping[Experiment, Case], keep: Keep) -> None:
-        asked = [by_experiment[one] for together in rounds for one in together]
-        self.processes_started += 1
-        lines = experiment_lines(rounds, self._repetitions)
-        with worklist(lines, lambda record: keep(_timing(asked[record["id"]], record)), self._folder()) as work:
-            run = self._run_program(work.file_name, work.take, self._stop)
-        if work.done < len(asked):
+    def make_part(self, part: Part, keep: Keep, stop: threading.Event) -> int:
+        """Makes the experiments of a share. Raises CollwiseError when the program ends before all are made."""
+        assert isinstance(part, _Share)
+        lines = experiment_lines(part.rounds, self._repetitions)
+        with worklist(lines, lambda record: keep(_timing(part.cases[record["id"]], record)), self._folder()) as work:
+            run = self._run_program(work.file_name, work.take, stop)
+        if work.done < len(part.cases) and not stop.is_set():
             raise CollwiseError(
-                f"{self.configuration.maker}: {run.problem}; {work.done} of {len(asked)} experiments were made "
-                "and are in the store"
+                f"{self.configuration.maker}: {run.problem}; {work.done} of {len(part.cases)} experiments were made"
             )
+        return 1
 
 
 def simulated_experiments(
@@ -121,11 +137,11 @@ def simulated_experiments(
     *,
     processes_per_node: int = 1,
     simgrid: str | None = None,
-    jobs: int | None = None,
+    pool: Pool | None = None,
     in_parallel: bool = False,
     program: str = "experiments",
 ) -> ExperimentRunner:
-    """A runner of experiments on the first `procs` processes of a platform, simulated once each.
+    """A runner of experiments on the first `procs` processes of a platform, simulated once each, by default here.
 
     Raises UsageError when the engine is missing or the platform does not hold the processes.
     """
@@ -147,8 +163,17 @@ def simulated_experiments(
     return ExperimentRunner(
         simulated_configuration(platform, installation, program, side_by_side=side_by_side),
         run_program,
+        pool or LocalThreads(),
         in_parallel=in_parallel,
-        jobs=jobs or os.cpu_count() or 1,
+        copy=partial(
+            simulated_experiments,
+            platform,
+            procs,
+            processes_per_node=processes_per_node,
+            simgrid=installation.version,
+            in_parallel=in_parallel,
+            program=program,
+        ),
     )
 
 
@@ -184,6 +209,7 @@ def measured_experiments(
     return ExperimentRunner(
         Configuration("measured", target.name, target.installation.label, tuple(sorted(details.items()))),
         run_program,
+        LocalThreads(1),
         in_parallel=in_parallel,
         repetitions=repetitions,
         folder=target.shared_directory,

@@ -134,7 +134,8 @@ class ExperimentLaboratory:
         if in_parallel not in self._known:
             self._known[in_parallel] = successful_timings(self._store, runner.configuration)
         cases = {one: case_of(one, self._per_node) for one in asked}
-        found = run_cases(runner, list(cases.values()), self._store, known=self._known[in_parallel]).timings
+        made = run_cases(runner, list(cases.values()), self._store, known=self._known[in_parallel])
+        found = made.complete().timings
         timings = {one: found[case] for one, case in cases.items()}
         self.effort.measurements += sum(timing.repetitions for timing in timings.values())
         self.effort.seconds += sum(

@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import heapq
 import json
+import signal
 import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,6 +30,11 @@ from collwise.simulator.timing import Case, Configuration, Timing
 _BATCH_MESSAGES = 40_000
 # The cost of a case besides its messages (agreeing on its start), in messages per process.
 _FIXED_MESSAGES_PER_PROCESS = 8
+
+# The processor time for one case of SimGrid's own algorithms, some of which never end: for the start of a process, and
+# for each message at ten times the slowest rate that was seen.
+_LIMIT_SECONDS = 10
+_LIMIT_SECONDS_PER_MESSAGE = 2e-3
 
 # Topologies (as in the catalogue) by the number of messages: the edges of a tree carry one message each; partners at
 # doubling distances exchange ceil(log2 P) times; around a ring, and between all pairs, each process sends P - 1.
@@ -81,8 +87,9 @@ def plan_batches(cases: Iterable[Case], jobs: int) -> list[list[Case]]:
 class SmpiRunner(DividedRunner):
     """Simulations on a platform, in parts of one process each.
 
-    When the simulator fails, the case it failed in gets a timing with an error, and the others are simulated.
-    Raises UsageError when that version of SimGrid is missing.
+    When the simulator fails, the case it failed in gets a timing with an error, and the others are simulated. The same
+    holds for a case of SimGrid's own algorithms that exceeds its processor time. Raises UsageError when that version of
+    SimGrid is missing.
     """
 
     def __init__(
@@ -144,14 +151,17 @@ class SmpiRunner(DividedRunner):
                 done.add(timing.case)
                 keep(timing)
 
-            problem = self._run_process(left, keep_and_count, stop)
+            problem, ran_out = self._run_process(left, keep_and_count, stop)
             started += 1
             left = [case for case in left if case not in done]
             if stop.is_set() or not left:
                 break
+            if ran_out and done:  # a case gets the whole time for itself before it is given up
+                continue
             # If not even a barrier runs, the reason has nothing to do with the cases.
-            started += not done
-            abandoned = left if not done and not self._runs_a_barrier(left, stop) else left[:1]
+            is_suspect = not done and not ran_out
+            started += is_suspect
+            abandoned = left if is_suspect and not self._runs_a_barrier(left, stop) else left[:1]
             for case in abandoned:
                 keep(Timing(case, float("nan"), error=problem))
             left = left[len(abandoned) :]
@@ -164,9 +174,13 @@ class SmpiRunner(DividedRunner):
         self._run_process([barrier], found.append, stop)
         return len(found) == 1
 
-    def _run_process(self, cases: Sequence[Case], keep: Keep, stop: threading.Event) -> str:
-        """Runs one smpirun over the cases. Returns the reason in case that it ended early."""
+    def _run_process(self, cases: Sequence[Case], keep: Keep, stop: threading.Event) -> tuple[str, bool]:
+        """Runs one smpirun over the cases.
+
+        Returns the reason in case that it ended early, and whether that is the limit of its processor time.
+        """
         procs = max(case.procs for case in cases)
+        limit = self._limit_seconds(cases)
         with (
             worklist(case_lines(cases), lambda record: keep(_timing(cases, record))) as work,
             self._interposed() as environment,
@@ -180,10 +194,19 @@ class SmpiRunner(DividedRunner):
                 processes_per_node=cases[0].processes_per_node,
                 launcher_args=[f"--cfg={option}:{value}" for option, value in self._options().items()],
                 environment=environment,
+                processor_seconds=limit,
                 on_line=work.take,
                 stop=stop,
             )
-        return f"{self.installation.label}: {run.problem}"
+        if limit is not None and run.returncode in (-signal.SIGXCPU, 128 + signal.SIGXCPU):
+            return f"{self.installation.label}: does not end within {limit} s of processor time", True
+        return f"{self.installation.label}: {run.problem}", False
+
+    def _limit_seconds(self, cases: Sequence[Case]) -> int | None:
+        """The processor time that suffices for each of the cases; None without algorithms of SimGrid's own."""
+        if not self._own_algorithms:
+            return None
+        return _LIMIT_SECONDS + round(_LIMIT_SECONDS_PER_MESSAGE * max(map(cost_of, cases)))
 
     def _options(self) -> dict[str, str]:
         """SMPI's options that choose the algorithms of its own collectives."""

@@ -62,7 +62,7 @@ def session(
     `engine`, what simulates; `simgrid`, a version of SimGrid, by default the system's; `jobs`, how many simulations run
     side by side, by default one per core; `progress`, which shows how far a simulation with a label is;
     `library`, of the baselines that one whose decisions the schedule engine follows where a mock-up of a performance
-    guideline calls a collective; `executor`, where collectives are simulated: 'local', 'dask:ADDRESS' or
+    guideline calls a collective; `executor`, where simulations run: 'local', 'dask:ADDRESS' or
     'slurm:jobs=4,cores=8' as on the command line, by default what COLLWISE_EXECUTOR says, else here; or an executor of
     concurrent.futures or Dask's Client, on which `jobs` tasks run at a time.
 

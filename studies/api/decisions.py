@@ -110,7 +110,7 @@ def select(
     consumer: str | None = None,
     one_choice: bool | None = None,
     tolerance: float = TOLERANCE_PERCENT,
-    sampled: bool = False,
+    exact: bool = False,
     name: str | None = None,
     by_node: bool = False,
     guidelines: bool = False,
@@ -127,24 +127,24 @@ def select(
     for predicted times, what `fit` returned or a parameter file, and `name`, which of its models; `platform`, needed
     for simulated times, and for measured ones the name that they have in the store; `procs`, process counts, by default
     2 to all of the platform's for predicted times and those measured for measured ones; `sizes`, message sizes in
-    bytes, for measured times by default those measured; `segments`, segment sizes that a choice may have, by default
-    8 KiB to 128 KiB by doubling, or those measured; `consumer`, 'openmpi-4.1', 'mpich' or another one, or
-    'collwise', to use only what its rules can express; `one_choice`, one algorithm per process count, by default where
-    the consumer needs that; `tolerance`, by how many percent a choice may be slower than the best one, so that fewer
-    rules suffice, 0 for the fastest one everywhere; `sampled`, decide predicted times at `sizes` only; `by_node`,
-    choose by simulated times also among the algorithms that treat the processes of one node differently from others;
-    `guidelines`, choose by such times also among the mock-ups of performance guidelines, which libcollwise can run;
-    `ppn`, processes per node; `context`, see `session`.
-    For measured times, `configuration`, beginnings of keys that `configurations` lists, says which measurement is meant
-    where there are several; `fill`, 'simulated' or 'predicted', fills gaps where that source is within `agreement`
-    percent of what is measured nearby; `tie_limit`, by how many percent of its mean time a choice may be slower than
-    the fastest one whose confidence interval it overlaps.
+    bytes, for measured times by default those measured; `segments`, segment sizes that a choice may have, by default 8
+    KiB to 128 KiB by doubling, or those measured; `consumer`, 'openmpi-4.1', 'mpich' or another one, or 'collwise', to
+    use only what its rules can express; `one_choice`, one algorithm per process count, by default where the consumer
+    needs that; `tolerance`, by how many percent a choice may be slower than the best one, so that fewer rules suffice,
+    0 for the fastest one everywhere; `exact`, decide by predicted times at every size, to the byte, and not at `sizes`
+    only, which takes many more rules; `by_node`, choose by simulated times also among the algorithms that treat the
+    processes of one node differently from others; `guidelines`, choose by such times also among the mock-ups of
+    performance guidelines, which libcollwise can run; `ppn`, processes per node; `context`, see `session`. For measured
+    times, `configuration`, beginnings of keys that `configurations` lists, says which measurement is meant where there
+    are several; `fill`, 'simulated' or 'predicted', fills gaps where that source is within `agreement` percent of what
+    is measured nearby; `tie_limit`, by how many percent of its mean time a choice may be slower than the fastest one
+    whose confidence interval it overlaps.
 
-    Returns Decisions, with the fewest rules that keep to the tolerance. By predicted times they keep to it, to the
-    byte, at every size between the least and the largest of `sizes`; by simulated and measured times, and by the model
-    critical_path, at `sizes`. Measured choices whose confidence interval overlaps that of the fastest one are as good
-    as it is.
-    Raises UsageError for wrong arguments.
+    Returns Decisions, with the fewest rules that keep to the tolerance at `sizes`; with `exact` they keep to it, to the
+    byte, at every size between the least and the largest of them, but by the model critical_path. Without,
+    choices by predicted times change at the byte from which on the later one is faster, and each table by formulas has
+    the loss between the sizes (`between`). Measured choices whose confidence interval overlaps that of
+    the fastest one are as good as it is. Raises UsageError for wrong arguments.
 
     >>> import collwise
     >>> decisions = collwise.select("bcast", collwise.fit("exact", "hockney"), procs="2:8:+1")
@@ -164,6 +164,8 @@ def select(
         raise UsageError("by_node is for simulated and measured times, by which alone algorithms by node are chosen")
     if guidelines and by == "predicted":
         raise UsageError("guidelines is for simulated and measured times, by which alone mock-ups are chosen")
+    if by != "predicted" and exact:
+        raise UsageError(f"exact is for predicted times; {by} ones are known at single sizes only")
     if by != "measured" and (fill is not None or configuration is not None):
         raise UsageError(f"{'fill' if fill is not None else 'configuration'} is for measured times")
     chosen = _candidates(arguments.collectives(collective), consumer, by_node, guidelines)
@@ -212,12 +214,13 @@ def select(
             for line in filter(None, (left_out, without_prediction(fitted, covered))):
                 note(line)
         return Decisions(
-            tuple(select_by_model(fitted, grid, single(grid.collective), sampled, tolerance / 100) for grid in asked)
+            tuple(
+                select_by_model(fitted, grid, single(grid.collective), not exact, tolerance / 100, switches=not exact)
+                for grid in asked
+            )
         )
     if where is None or counts is None:
         raise UsageError("simulated times need a platform and procs, for example '8,16,32'")
-    if sampled:
-        raise UsageError("sampled is for predicted times; simulated ones are always sampled")
     asked = grids(_without_free_barrier(chosen, where), counts, ppn or where.default_processes_per_node)
     with arguments.opened(context) as simulations:
         tables, sweep = simulate_and_select(where, asked, simulations, single, tolerance / 100)

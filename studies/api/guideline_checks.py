@@ -12,6 +12,7 @@ from collwise.arguments import Names, Numbers, PlatformLike
 from collwise.common.errors import UsageError, unknown_name
 from collwise.common.files import write_text
 from collwise.simulator.sweeps.context import SMPI_SELECTORS, SimulationContext
+from collwise.validation.library_defaults.baselines import BASELINES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -137,7 +138,8 @@ def guidelines(
     """Checks the performance guidelines of an MPI library, repairs violations by mock-ups, and checks it again.
 
     Parameters: `library`, with a `platform` one of SMPI's selectors, 'ompi', 'mpich', 'mvapich2' or 'impi', simulated
-    there; else 'openmpi' or 'mpich' on this machine, or an execution target; `collective`, names of collectives that
+    there, or the baseline 'openmpi-4.1', 'openmpi-5.0' or 'mpich-4', whose decisions the schedule engine plays there;
+    else 'openmpi' or 'mpich' on this machine, or an execution target; `collective`, names of collectives that
     have guidelines, or 'all'; `procs`, process counts; `sizes`, message sizes in bytes; `ppn`, processes per node in
     simulation; `rule`, what counts as a violation; `repair`,
     whether to measure again with the repairs; `measuring`, how a real library is measured; `context`, see `session`.
@@ -172,14 +174,17 @@ def _library(
 ) -> Library:
     from collwise.simulator.execution.local_machine import LocalMachine
     from collwise.simulator.sweeps.method import Method, Precision
-    from collwise.validation.guidelines.library import MeasuredLibrary, SimulatedLibrary
+    from collwise.validation.guidelines.library import MeasuredLibrary, RecordedLibrary, SimulatedLibrary
 
     if platform is not None:
-        if library not in SMPI_SELECTORS:
-            raise unknown_name("selector of SMPI", str(library), SMPI_SELECTORS)
-        return SimulatedLibrary(str(library), arguments.platform(platform), context, ppn or 0)
-    if library in SMPI_SELECTORS and library != "mpich":
-        raise UsageError(f"{library} is a selector of SMPI, which needs a platform (--platform NAME|FILE)")
+        where, name = arguments.platform(platform), str(library)
+        if name in BASELINES:
+            return RecordedLibrary(BASELINES[name], where, context, ppn or 0)
+        if name not in SMPI_SELECTORS:
+            raise unknown_name("selector of SMPI or baseline", name, [*SMPI_SELECTORS, *BASELINES])
+        return SimulatedLibrary(name, where, context, ppn or 0)
+    if library in BASELINES or (library in SMPI_SELECTORS and library != "mpich"):
+        raise UsageError(f"{library} is simulated, which needs a platform (--platform NAME|FILE)")
     target = LocalMachine(library) if isinstance(library, str) else library
     method = measuring.method or Method(precision=Precision(20, 20))
     return MeasuredLibrary(target, context.store, method, measuring.launches, measuring.on_launch)

@@ -343,8 +343,9 @@ def live_map(
 
     Parameters: as for `whatif`; `jobs`, the number of threads, by default one per core.
 
-    Returns a LiveMap, whose `on(changes)` has the `seconds` of every choice, the `best` one at each point, and the
-    `errors` of times that were not played exactly (docs/whatif.md). Raises UsageError for wrong arguments.
+    Returns a LiveMap, whose `on(changes)` has the `best` choice at each point, the `seconds` of all choices that
+    are about as fast, and the `errors` of times that were not played exactly (docs/whatif.md). `on(changes,
+    every=True)` has the seconds of every choice. Raises UsageError for wrong arguments.
 
     >>> import collwise
     >>> from collwise.platforms.changes import parse_change

@@ -14,9 +14,19 @@ from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.units import format_seconds
 from collwise.simulator.sweeps.context import SCHEDULE
 from collwise.studies.cli import options
-from collwise.studies.cli.declare import COUNTS, NAMES, NEW_FILE, NamedChoice, Parsed, argument, command, option
+from collwise.studies.cli.declare import (
+    COUNTS,
+    NAMES,
+    NEW_FILE,
+    NamedChoice,
+    Parsed,
+    argument,
+    command,
+    option,
+    refuse_options,
+)
 from collwise.studies.cli.output import print_json, print_table
-from collwise.validation.measurement.applications import APPLICATIONS, COLLECTIVES, SEGMENTS
+from collwise.validation.measurement.applications import APPLICATIONS, COLLECTIVES, FLAT, HIERARCHICAL, SEGMENTS
 from collwise.validation.measurement.applications import NAMES as CHOICES
 
 if TYPE_CHECKING:
@@ -84,6 +94,8 @@ def application(
 
     if not collectives:
         raise UsageError(f"--collectives: name one at least; valid: {', '.join(CHOICES)}, or a file")
+    if not {FLAT, HIERARCHICAL}.intersection(collectives):
+        refuse_options(("segments", "jobs", "executor"), f"--collectives with {FLAT} or {HIERARCHICAL}")
     with simulation.context() as context:
         times = collwise.application(
             name, platform, procs, collectives,

@@ -89,8 +89,7 @@ def calibrate(
     described = replace(whole, nodes=nodes or whole.nodes)
     file = output or declare.checked_new_file(Path(f"{described.name}.toml"))
     if points is not None:
-        if quick or sizes is not None:
-            raise UsageError("--quick and --sizes are about measuring; --points measures nothing")
+        declare.refuse_options(("quick", "sizes", "together"), "measuring; --points measures nothing")
         points_file = points
         measured = read_points(points)
     else:

@@ -12,7 +12,7 @@ import click
 import collwise
 from collwise import arguments
 from collwise.common.errors import CollwiseError, UsageError, note
-from collwise.common.files import writable_folder
+from collwise.common.files import read_text, writable_folder, write_text
 from collwise.common.project import results_folder
 from collwise.common.units import counted, format_size
 from collwise.models.registry import BY_PARTS, CRITICAL_PATH, DEFAULT_MODEL, MODEL_NAMES, ModelKind, check_formulas
@@ -32,7 +32,7 @@ from collwise.studies.cli.declare import (
     option,
 )
 from collwise.studies.cli.output import check_failed, own_command, print_json, print_table
-from collwise.studies.cli.sources import Asked, compare_sources, parse_sources
+from collwise.studies.cli.sources import PREDICTED, SIMULATED, Asked, compare_sources, parse_sources
 from collwise.validation.exports.formats import FORMATS
 from collwise.validation.exports.mpich import VERSIONS as MPICH_VERSIONS
 from collwise.validation.library_defaults.baselines import Baseline
@@ -43,7 +43,7 @@ from collwise.validation.selection.defaults import AGREEMENT, SEGMENTS_TEXT, TIE
 if TYPE_CHECKING:
     from collwise.platforms import HostPlatform
     from collwise.validation.selection.comparison import Comparison, ComparisonResult, Pick
-    from collwise.validation.selection.decision_table import DecisionTable
+    from collwise.validation.selection.decision_table import DecisionTable, Loss
 
 TIMES = declare.NamedChoice("source of times", ("predicted", "simulated"))
 ALL_TIMES = declare.NamedChoice("source of times", ("predicted", "simulated", "measured"))
@@ -102,6 +102,10 @@ def compare(
 
     if sources is not None:
         declare.refuse_options(("figures", "baseline"), "comparisons of a model and Open MPI with simulated times")
+        if PREDICTED not in sources:
+            declare.refuse_options(("model", "parameters"), f"--sources with {PREDICTED}")
+        if SIMULATED not in sources and PREDICTED not in sources:
+            declare.refuse_options(("engine",), f"--sources with {SIMULATED} or {PREDICTED}")
         cut = segments if declare.was_given("segments") else ()
         asked = Asked(
             *(collective, procs, sizes, arguments.algorithms(collective, algorithms), cut, ppn),
@@ -196,7 +200,10 @@ def select(
     how: dict[str, Any] = group(
         dict,
         sizes=option("Message sizes. Default: by doubling from 8 KiB (gather: 64 KiB), or those measured.", SIZES),
-        sampled=flag("Choose at --sizes only, which makes shorter tables; for --by predicted."),
+        exact=flag(
+            "For --by predicted: choose at every size from the least to the largest of --sizes; tables become long. "
+            "Default: at --sizes only."
+        ),
         consumer=option(
             "Choose only what the rules of this consumer can express. Default: all.",
             declare.NamedChoice("decision consumer", ALL_CONSUMERS),
@@ -248,12 +255,12 @@ def select(
 ) -> None:
     """Makes decision tables: the algorithm to run for each P, and the message size from which to run it.
 
-    A table has the fewest rows in which no choice is slower than the best one by more than the --tolerance: by
-    predicted times, to the byte, at every size between the least and the largest of --sizes; by simulated and measured
-    times, and by the model critical_path, at --sizes. Measured choices whose confidence interval overlaps the best
-    one's are as good as it. With --tolerance 0 looking predicted times up decides as evaluating the formulas would. An
-    algorithm that needs a power of two or an even number of processes holds only for the P where it was decided; from
-    P + 1 on the best one that always runs follows it.
+    A table has the fewest rows in which no choice is slower than the best one by more than the --tolerance at any of
+    --sizes. By predicted times a row changes between two sizes at the byte from which on the later choice is faster,
+    and the command says what is lost between the sizes; with --exact nothing beyond the tolerance is, and with
+    --tolerance 0 looking up then decides as evaluating the formulas would. Measured choices whose confidence interval
+    overlaps the best one's are as good as it. An algorithm that needs a power of two or an even number of processes
+    holds only for the P where it was decided; from P + 1 on the best one that always runs follows it.
     """
     from collwise.validation.selection.decision_table import decisions_document
 
@@ -263,12 +270,16 @@ def select(
         raise click.UsageError("--by simulated needs --platform")
     if by == "simulated" and procs is None:
         raise click.UsageError("--by simulated needs --procs, for example --procs 8,16,32")
-    if by != "predicted" and how["sampled"]:
-        raise click.UsageError(f"--sampled is for --by predicted; {by} times are always sampled")
+    if by != "predicted" and how["exact"]:
+        raise click.UsageError(f"--exact is for --by predicted; {by} times are known at single sizes only")
     if by == "predicted" and how["by_node"]:
         raise click.UsageError("--by-node is for --by simulated: algorithms by node are chosen by simulated times only")
     if by == "predicted" and how["guidelines"]:
         raise click.UsageError("--guidelines is for --by simulated and measured: no model predicts mock-ups")
+    if by != "predicted" and how["fill"] != "predicted":
+        declare.refuse_options(("parameters", "name"), "--by predicted, or --fill predicted")
+    if by != "simulated" and how["fill"] != "simulated":
+        declare.refuse_options(options.SIMULATING, "--by simulated, or --fill simulated")
     if by != "measured":
         declare.refuse_options(("configuration", "fill", "agreement", "tie_limit"), "--by measured")
     elif how["fill"] == "predicted" and parameters is None:
@@ -323,8 +334,14 @@ def _print_decisions(decisions: DecisionTable, tolerance: float) -> None:
     if loss.points:
         mean, worst = f"{loss.mean * 100:.2f} %", f"{loss.worst * 100:.1f} %"
         click.echo(f"by these times the choices are {mean} slower than the best on average, at most {worst}")
+    if decisions.between is not None:
+        click.echo(f"between the sizes, {_loss_text(decisions.between)}")
     if any(str(row[2]).endswith(" *") for row in rows) and decisions.evidence is not None:
         click.echo(f"* at some of its sizes by {decisions.evidence.filled_by}, where the choice was not measured")
+
+
+def _loss_text(loss: Loss) -> str:
+    return f"{loss.mean * 100:.2f} % on average, at most {loss.worst * 100:.1f} % (at {loss.points} points)"
 
 
 @command("export bcast.json --openmpi-version 4.1 -o mine.rules")
@@ -349,12 +366,22 @@ def export(
 ) -> None:
     """Writes rules that an MPI library reads from DECISIONS files (from 'collwise select'; one table a collective).
 
-    Where a format cannot say a choice, the best one that it can say is written, and a note says what it costs.
+    Where a format cannot say a choice, the best one that it can say is written, and a note says what it costs. Profiles
+    of PGMPITuneLib (.prf) become a table for libcollwise, with --format collwise.
     """
+    if any(file.suffix == ".prf" for file in decisions):
+        _export_profiles(decisions, format_name, output)
+        return
     from collwise.validation.selection.consumers import COLLWISE
 
     if check and format_name not in (OPENMPI, "mpich"):
         raise click.UsageError("--check is for --format openmpi and mpich")
+    if format_name != OPENMPI:
+        declare.refuse_options(("openmpi_version",), f"--format {OPENMPI}")
+    if format_name != "mpich":
+        declare.refuse_options(("mpich_version",), "--format mpich")
+    if not FORMATS[format_name].one_procs:
+        declare.refuse_options(("procs",), f"--format {', '.join(name for name in FORMATS if FORMATS[name].one_procs)}")
     tables = collwise.Decisions.load(*decisions)
     text = collwise.export(
         tables,
@@ -370,10 +397,30 @@ def export(
     what = f"rules for Open MPI{version}" if format_name == OPENMPI else f"{known.title} for {collectives}"
     click.echo(f"{output}: {what}; use them with")
     click.echo(f"  {known.use.format(file=output if format_name == COLLWISE else output.resolve())} ...")
+    for table in tables.tables:
+        if table.between is not None:
+            click.echo(f"{table.collective}, slower than the best between the sizes: {_loss_text(table.between)}")
     if "WARNING" in text:
         note("the file's head has a WARNING: read it")
     if check:
         _check(format_name, output, tables.tables)
+
+
+def _export_profiles(files: Sequence[Path], format_name: str, output: Path) -> None:
+    """Writes the table of profiles of PGMPITuneLib. Raises UsageError for other files beside them."""
+    from collwise.validation.exports.pgmpi import parse_profile
+    from collwise.validation.guidelines.repair import rules_of
+    from collwise.validation.selection.consumers import COLLWISE
+
+    other = next((file for file in files if file.suffix != ".prf"), None)
+    if other is not None:
+        raise UsageError(f"{other}: not a profile of PGMPITuneLib as the others are; valid beside them: .prf")
+    if format_name != COLLWISE:
+        raise UsageError(f"--format {format_name}: profiles of PGMPITuneLib name mock-ups; valid: {COLLWISE}")
+    text = rules_of({str(file): parse_profile(read_text(file), str(file)) for file in files})
+    write_text(output, text)
+    click.echo(f"{output}: a table for libcollwise; use it with")
+    click.echo(f"  {FORMATS[COLLWISE].use.format(file=output)} ...")
 
 
 def _check(format_name: str, output: Path, tables: Sequence[DecisionTable]) -> None:

@@ -11,7 +11,16 @@ import click
 from collwise.common.errors import CollwiseError
 from collwise.common.units import format_size
 from collwise.studies.cli import options
-from collwise.studies.cli.declare import COLLECTIVE, COUNTS, PLATFORM, SIZES, NamedChoice, command, option
+from collwise.studies.cli.declare import (
+    COLLECTIVE,
+    COUNTS,
+    PLATFORM,
+    SIZES,
+    NamedChoice,
+    command,
+    option,
+    refuse_options,
+)
 from collwise.studies.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
@@ -55,6 +64,8 @@ def crosscheck(
     from collwise.validation.correctness.crosscheck_openmpi import compare_with_openmpi, misnamed_algorithms
     from collwise.validation.correctness.crosscheck_smpi import compare_with_smpi
 
+    if library == "openmpi":
+        refuse_options(("platform", "simgrid"), "--library smpi")
     complete = not (collective or procs or sizes)
     found: list[str] = []
     records: list[dict[str, Any]] = []

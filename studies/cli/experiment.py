@@ -74,7 +74,7 @@ def experiment(
             declare.refuse_options(PRECISION, f"measured times ({TARGET_OPTIONS}); simulated time is exact")
             lab = context.laboratory(platform, procs)
         else:
-            declare.refuse_options(("engine", "simgrid", "jobs"), "--platform")
+            declare.refuse_options(options.SIMULATING, "--platform")
             target = target_from(where)
             lab = ExperimentLaboratory.measured(target, procs or target.usual_procs, context.store, precision=precision)
         experiments = _experiments(

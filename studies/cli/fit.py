@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 _PROCEDURES = "; ".join(f"{family}: {', '.join(names)}" for family, names in PROCEDURE_NAMES.items())
 
 
-_SIMULATED = ("engine", "simgrid", "jobs")
 _MEASURED = (*PRECISION, "thorough")
 _POINT_TO_POINT = ("procedure", "heterogeneous", "thorough")
 _OF_EACH_ALGORITHM = ("segments", "collectives")
@@ -105,7 +104,7 @@ def fit(
     if platform is not None:
         declare.refuse_options(_MEASURED, f"an execution target: {TARGET_OPTIONS}")
     else:
-        declare.refuse_options(_SIMULATED, "--platform")
+        declare.refuse_options(options.SIMULATING, "--platform")
     if model in _FITTED_BY_ALGORITHM:
         declare.refuse_options(_POINT_TO_POINT, f"--model {', '.join(PROCEDURE_NAMES)}")
     else:

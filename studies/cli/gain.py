@@ -13,7 +13,17 @@ from collwise.common.errors import UsageError, note
 from collwise.common.files import write_text
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.cli import options
-from collwise.studies.cli.declare import COLLECTIVES, COUNTS, NEW_FILE, PATH, PLATFORM, SIZES, command, option
+from collwise.studies.cli.declare import (
+    COLLECTIVES,
+    COUNTS,
+    NEW_FILE,
+    PATH,
+    PLATFORM,
+    SIZES,
+    command,
+    option,
+    refuse_options,
+)
 from collwise.studies.cli.output import check_failed, print_json, print_table, sweep_progress
 from collwise.studies.cli.target_options import TARGET, TargetOptions, target_from
 from collwise.validation.selection.cases import builtin_cases
@@ -58,6 +68,8 @@ def gain(
         raise UsageError(f"--library {where.library}: rules files are Open MPI's; valid: openmpi")
     if (decisions is None) == (platform is None):
         raise UsageError("name one of --decisions and --platform")
+    if platform is None:
+        refuse_options(("segments",), "--platform")
     if figure is not None and len(procs) > 1:
         raise UsageError("--figure: one number of processes, please: its map is of collectives and sizes")
     target = target_from(where)

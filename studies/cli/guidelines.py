@@ -12,7 +12,7 @@ import collwise
 from collwise.common.errors import CollwiseError, UsageError, note
 from collwise.common.files import write_text
 from collwise.guideline_checks import RULES, SIZES_TEXT, checked_collectives
-from collwise.simulator.sweeps.context import SMPI, SMPI_SELECTORS
+from collwise.simulator.sweeps.context import SCHEDULE, SMPI_SELECTORS
 from collwise.simulator.sweeps.method import Method, Precision
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import (
@@ -34,11 +34,14 @@ from collwise.studies.cli.output import csv_text, print_json, print_table
 from collwise.studies.cli.target_options import TARGET, TargetOptions, target_from
 from collwise.validation.guidelines.criteria import CORRECTIONS
 from collwise.validation.guidelines.guideline import COLLECTIVES
+from collwise.validation.library_defaults.baselines import BASELINES
 
 if TYPE_CHECKING:
     from collwise.guideline_checks import LibraryGuidelines, Rule
     from collwise.platforms import HostPlatform
 
+_RECORDED = tuple(name for name in BASELINES if name != "openmpi-3.1")
+"""The baselines whose decisions are known for every collective."""
 _MEASURED = ("launches", "repetitions", "nrep", "alpha", "correction")
 
 
@@ -76,6 +79,12 @@ def guidelines(
         f"With --platform: the libraries that SMPI stands for, of {', '.join(SMPI_SELECTORS)}. Default: all.",
         named_choices("selector", SMPI_SELECTORS),
         names="--selector",
+    ),
+    baselines: Sequence[str] | None = option(
+        f"With --platform and --engine schedule: the libraries whose decisions are played, of {', '.join(_RECORDED)}. "
+        "Default: openmpi-4.1, mpich-4.",
+        named_choices("baseline", _RECORDED),
+        names="--baseline",
     ),
     table: Path | None = option(
         "With --platform: check the choices of this file instead (collwise select -o FILE).", PATH
@@ -115,34 +124,32 @@ def guidelines(
     A collective must not be slower than a mock-up of other collectives (GL1 to GL22), than itself on a larger message
     (monotony), or than several calls on parts of the message (split-robustness). The fastest mock-up repairs a
     violation: the benchmark then runs again under libcollwise. With --platform, libraries are those that SMPI's
-    selectors stand for; else a real one runs on this machine, hosts, a batch job's nodes or a test bed. With --table,
-    the choices of our own algorithms are checked, and combinations that are faster are listed.
+    selectors stand for, or with --engine schedule those of --baseline, also with thousands of processes; else a real
+    one runs on this machine, hosts, a batch job's nodes or a test bed. With --table, the choices of our own algorithms
+    are checked, and combinations that are faster are listed.
     """
     from collwise.guideline_checks import Measuring
 
-    if where.named and platform is not None:
-        raise UsageError("--platform simulates, and --library, --hosts, --launcher and --testbed measure; give one")
-    if platform is None and (selectors is not None or table is not None):
-        raise UsageError(f"{'--selector' if selectors is not None else '--table'} needs --platform NAME|FILE")
+    by_engine = simulation.engine == SCHEDULE.name
+    _check_options(where, platform, selectors, baselines, table, by_engine)
     if table is not None:
-        refuse_options(("selectors", *_MEASURED, "repair", "output", "figures", "csv"), "libraries, not for --table")
+        of_libraries = ("selectors", "baselines", *_MEASURED, "repair", "output", "figures", "csv")
+        refuse_options(of_libraries, "libraries, not for --table")
         assert platform is not None
         with simulation.context() as context:
             points = {"procs": procs, "sizes": sizes, "collectives": collectives, "context": context}
             _check_table(table, platform, rule.criterion(exact=True).share, points, as_json)
         return
-    if simulation.engine != SMPI.name:
-        raise UsageError(f"--engine {simulation.engine} has no library of its own; valid here, without --table: smpi")
     asked = {"procs": procs or (4,), "sizes": sizes or SIZES_TEXT, "collective": collectives, "rule": rule}
     problems: list[CollwiseError] = []
     with simulation.context() as context:
         shared: dict[str, Any] = {**asked, "repair": repair, "context": context}
         if platform is not None:
             refuse_options(_MEASURED, "real libraries")
-            found = _simulated(
-                selectors or SMPI_SELECTORS, {**shared, "platform": platform, "ppn": where.ppn}, problems
-            )
+            libraries = (baselines or ("openmpi-4.1", "mpich-4")) if by_engine else (selectors or SMPI_SELECTORS)
+            found = _simulated(libraries, {**shared, "platform": platform, "ppn": where.ppn}, problems)
         else:
+            refuse_options(options.SIMULATING, "--platform")
             method = Method(precision=Precision(1 if nrep else repetitions, repetitions), nrep=nrep)
             measuring = Measuring(method, launches, lambda done, of: note(f"{done} of {of} launches"))
             found = [collwise.guidelines(target_from(where), measuring=measuring, **shared)]
@@ -152,14 +159,36 @@ def guidelines(
         raise problems[0]
 
 
+def _check_options(
+    where: TargetOptions,
+    platform: HostPlatform | None,
+    selectors: Sequence[str] | None,
+    baselines: Sequence[str] | None,
+    table: Path | None,
+    by_engine: bool,
+) -> None:
+    """Raises UsageError where options exclude one another."""
+    if where.named and platform is not None:
+        raise UsageError("--platform simulates, and --library, --hosts, --launcher and --testbed measure; give one")
+    simulating = {"--selector": selectors, "--baseline": baselines, "--table": table, "--engine": by_engine or None}
+    if platform is None:
+        for name, value in simulating.items():
+            if value is not None:
+                raise UsageError(f"{name} needs --platform NAME|FILE")
+    if by_engine and selectors is not None:
+        raise UsageError("--selector is of SMPI; valid with --engine schedule: --baseline")
+    if not by_engine and baselines is not None:
+        raise UsageError("--baseline needs --engine schedule, which plays what these libraries decide")
+
+
 def _simulated(
-    selectors: Sequence[str], asked: dict[str, Any], problems: list[CollwiseError]
+    libraries: Sequence[str], asked: dict[str, Any], problems: list[CollwiseError]
 ) -> list[LibraryGuidelines]:
-    """The results of those selectors that run; what was wrong with the others is added to `problems`."""
+    """The results of those libraries that run; what was wrong with the others is added to `problems`."""
     found = []
-    for selector in selectors:
+    for library in libraries:
         try:
-            found.append(collwise.guidelines(selector, **asked))
+            found.append(collwise.guidelines(library, **asked))
         except UsageError:
             raise
         except CollwiseError as problem:

@@ -17,8 +17,15 @@ from collwise.simulator.sweeps.method import Method
 from collwise.studies.cli import declare, options
 from collwise.studies.cli.commands import CommandGroup, example
 from collwise.studies.cli.declare import COUNTS, NAMES, NEW_FILE, SIZES, command, group, option
+from collwise.studies.cli.options import MEASURING
 from collwise.studies.cli.output import print_json, print_table
-from collwise.studies.cli.target_options import TARGET_WITHOUT_PPN, TargetOptions, refuse_target_details, target_from
+from collwise.studies.cli.target_options import (
+    TARGET_OPTIONS,
+    TARGET_WITHOUT_PPN,
+    TargetOptions,
+    refuse_target_details,
+    target_from,
+)
 
 if TYPE_CHECKING:
     from collwise.hierarchy import MachineOptions
@@ -60,6 +67,7 @@ class _Machine:
             refuse_target_details(self.where)
             if self.platform is None:
                 raise UsageError("name --platform, or a target with --library, --hosts, --launcher or --testbed")
+            declare.refuse_options(MEASURING, f"measured times ({TARGET_OPTIONS})")
             return MachineOptions(self.platform)
         one = ppn[0] if ppn is not None and len(ppn) == 1 else None
         details = self.where.hosts is not None or self.where.testbed is not None or self.where.launcher is not None

@@ -90,6 +90,7 @@ def measure(
     asked = [case for one in collectives for case in cases_to_measure(one, competing[one], procs, sizes, target)]
     method = replace(method, keep_samples=raw is not None)
     if target is None:
+        declare.refuse_options(("raw", "as_json", "as_csv"), "times that are measured now, not for --script")
         target_options.print_script(Path(str(script)), asked, method, where)
         return
     named = ", ".join(collectives) if len(collectives) <= 3 else f"{len(collectives)} collectives"
@@ -116,7 +117,7 @@ def measure(
     check_failed([row for row in timings if not row.ok])
 
 
-_ADAPTIVE = ("loss", "platform", "parameters", "engine", "simgrid", "jobs")
+_ADAPTIVE = ("loss", "platform", "parameters", *options.SIMULATING)
 _NOT_ADAPTIVE = ("raw", "script", "nrep", "launches")
 
 

@@ -113,7 +113,7 @@ def _executor(text: str) -> str:
 
 
 EXECUTOR = option(
-    "Where collectives are simulated: local, here; dask:HOST:PORT, by the workers of a Dask scheduler; slurm or oar, "
+    "Where simulations run: local, here; dask:HOST:PORT, by the workers of a Dask scheduler; slurm or oar, "
     "in batch jobs, with keys for these: slurm:jobs=4,cores=8.",
     Parsed("executor", _executor, lambda _: (LOCAL, f"{DASK}:", *BATCH_SYSTEMS), listed=False),
     LOCAL,
@@ -155,6 +155,9 @@ def simulation(engine: str = "smpi", about: str = "The program that simulates.")
 
 
 SIMULATION = simulation()
+
+SIMULATING = ("engine", "simgrid", "jobs", "executor")
+"""The parameters of `simulation` that say how times are simulated, for `refuse_options`."""
 
 
 def segments(default: str | None, about: str = "", default_text: str = "") -> Any:
@@ -232,6 +235,9 @@ METHOD = group(
     ),
 )
 """The options of how collectives are measured, as a Method."""
+
+MEASURING = ("timing", "synchronisation", "late_seconds", *PRECISION, "nrep", "limit_seconds", "warmup", "launches")
+"""The parameters of METHOD, for `refuse_options`."""
 
 
 def _read_thresholds(text: str) -> Thresholds:

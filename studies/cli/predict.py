@@ -52,7 +52,7 @@ def predict(
 
     if pair is not None:
         declare.refuse_options(
-            ("collective", "algorithms", "procs", "segments", "model"), "collectives, not for --pair"
+            ("collective", "algorithms", "procs", "segments", "model", "by_schedule"), "collectives, not for --pair"
         )
         _predict_pair(parameters, pair, sizes_of("bcast", sizes), as_json)
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from collwise.common.errors import UsageError, note
 from collwise.common.files import write_text
 from collwise.common.units import format_seconds, format_size
 from collwise.simulator.execution.interposed import LIBRARIES
-from collwise.simulator.sweeps.context import SCHEDULE
+from collwise.simulator.sweeps.context import SCHEDULE, SMPI
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import (
     NEW_FILE,
@@ -96,7 +96,15 @@ def profile(
         raise UsageError("give either --platform or --decisions")
     if output is not None and output.suffix not in (".json", ".csv"):
         raise UsageError(f"--output: {output} is neither .json nor .csv")
-    asked = _Asked(platform, decisions, baseline, segments, ppn, simulation)
+    if platform is None or decisions is not None:
+        refuse_options(("segments", "engine", "jobs", "executor"), "--platform, whose times choose")
+    if platform is None and decisions is None:
+        refuse_options(("baseline",), "--platform or --decisions")
+    if platform is None:
+        refuse_options(("ppn", "simgrid"), "--platform")
+    # --simgrid is then the version that runs the program.
+    timing = simulation if simulation.engine == SMPI.name or library != "smpi" else replace(simulation, simgrid=None)
+    asked = _Asked(platform, decisions, baseline, segments, ppn, timing)
     if report is not None:
         refuse_options(("library", "procs"), "a program that is run")
         found = asked.profile(report)

@@ -37,7 +37,7 @@ from collwise.validation.three_way.plan import COLLECTIVES as COMPARED
 if TYPE_CHECKING:
     from collwise.platforms import HostPlatform
     from collwise.validation.three_way.pipeline import ThreeWayComparison
-    from collwise.validation.three_way.plan import Scenario
+    from collwise.validation.three_way.plan import Scenario, ThreeWayPlan
 
 
 @command("validate --testbed --quick")
@@ -135,7 +135,7 @@ def validate(
 
 
 _OF_CLUSTERS = ("platform", "nominal", "procs", "remote_shell", "eager_limit", "mpirun_args", "reach", "any_nodes")
-_OF_TESTBEDS = ("nodes", "bits_per_second")
+_OF_TESTBEDS = ("nodes", "bits_per_second", "one_bed")
 _Comparison = Callable[[Store], "ThreeWayComparison"]
 
 
@@ -152,6 +152,7 @@ def _on_testbed(planned: dict[str, Any], output: Path) -> _Comparison:
     if asked["transport"] not in TRANSPORTS:
         raise unknown_name("transport of a test bed", asked["transport"], TRANSPORTS)
     plan = usual_plan(**asked, bits_per_second=given or BITS_PER_SECOND)
+    _check_models(plan)
     if given is None and not plan.quick:
         plan = usual_plan(**asked, bits_per_second=_highest_rate(plan.main))
     return lambda store: ThreeWayComparison(plan, store, output, _tell)
@@ -174,9 +175,15 @@ def _on_cluster(
     asked = {name: planned[name] for name in ("collectives", "sizes", "quick", "models")}
     target = target_from(replace(where, ppn=planned["ranks_per_node"], transport=planned["transport"]))
     plan = cluster_plan(target, procs, **asked)
+    _check_models(plan)
     return lambda store: ClusterComparison(
         plan, store, output, _tell, target=target, platform=given[0], calibrate=described[0] is None
     )
+
+
+def _check_models(plan: ThreeWayPlan) -> None:
+    if not plan.models:
+        declare.refuse_options(("models",), "one process on each node; there are several")
 
 
 def _highest_rate(main: Scenario) -> float:

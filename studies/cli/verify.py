@@ -60,6 +60,10 @@ def verify(
                 raise UsageError(
                     f"--testbed verifies hierarchical algorithms only, which {collective} {algorithm} is not"
                 )
+    if "smpi" not in libraries:
+        declare.refuse_options(("simgrid",), "--library smpi")
+    if testbed is not None:
+        declare.refuse_options(("libraries", "quick", "selector", "simgrid"), "this machine, not for --testbed")
     target = None if testbed is None else TestBed(running(testbed))
     with Console(stderr=True).status("verifying") as status:
         if target is not None:

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from collwise.validation.whatif.application import Application
     from collwise.validation.whatif.sweep import Factors
 
+_COMPARED = ("sweep", "baseline", "procs", "sizes", "algorithms", "segments", "rules", "no_limits", "figures", "ppn")
 _MOST_ROWS = 120
 _CHANGES = "\n".join(f"  {name}={kind.example}: {kind.meaning}" for name, kind in CHANGES.items())
 _HELP = f"""Shows which choices and times change if a platform does, and why.
@@ -125,11 +126,14 @@ def whatif(
         raise click.UsageError("name a change, for example --change bandwidth=x2, or --sweep bandwidth=x0.25:x8")
     if collectives and application is not None:
         raise click.UsageError("give either --collective NAME or --application REPORT")
+    compares = bool(collectives) or application is not None
+    if save is None and not compares:
+        raise click.UsageError("give --collective NAME, --application REPORT or --save FILE")
+    if not compares:
+        refuse_options((*_COMPARED, *options.SIMULATING), "--collective or --application")
     if save is not None:
         _save(platform, changes, save)
-    elif not collectives and application is None:
-        raise click.UsageError("give --collective NAME, --application REPORT or --save FILE")
-    if not collectives and application is None:
+    if not compares:
         return
     common: dict[str, Any] = {"segments": segments, "ppn": ppn}
     if application is not None:

@@ -97,7 +97,8 @@ class Explorer:
         ratio = view.best_seconds / base.best_seconds
         self._image.value = self._figure.draw(view.best, ratio)
         kept = np.take_along_axis(view.seconds, np.maximum(base.best, 0)[None], axis=0)[0]
-        other = int((slowdown(kept, view.best_seconds) > view.largest_error).sum())
+        # What was not timed is slower.
+        other = int((~(slowdown(kept, view.best_seconds) <= view.largest_error) & ~np.isnan(ratio)).sum())
         what = ", ".join(change.label for change in changes) or "no change"
         self._label.value = (
             f"{what}: another choice is the best at {other} of {ratio.size} points; the best times are multiplied by "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -29,6 +30,9 @@ COMBINATION_COLUMNS = (
     "its time",
     "ratio",
 )
+
+# Where and when SimGrid raised an error: '[gros-1:0:(1) 0.5] ./src/a.cpp:48: [root/CRITICAL] '.
+_SIMGRIDS_PREFIX = re.compile(r"\[[^]]*\] \S+:\d+: \[[^]]*\] ")
 
 
 def against(one: Comparison) -> str:
@@ -112,10 +116,20 @@ def summary_lines(found: GuidelinesResult) -> Iterator[str]:
     yield from _lack_of_launches(found)
     for name, (count, first) in _unused(found).items():
         yield f"the mock-up of {name} was not used for {counted(count, 'call')}: it {first}"
-    for what, error in found.failed.items():
-        yield f"{what} failed: {error}"
+    yield from _failures(found)
     seconds = f"the check took {found.seconds:.1f} s"
     yield seconds + (f", repairing {found.tuned.seconds:.1f} s" if found.tuned is not None else "")
+
+
+def _failures(found: GuidelinesResult) -> Iterator[str]:
+    """For each problem what failed with it: 'bcast (P = 5, 7), GL9 (P = 5) failed: SimGrid 3.32: ...'."""
+    causes: dict[str, dict[str, list[str]]] = {}
+    for what, error in found.failed.items():
+        name, _, procs = what.rpartition(", P = ")
+        causes.setdefault(_SIMGRIDS_PREFIX.sub("", error), {}).setdefault(name, []).append(procs)
+    for cause, names in causes.items():
+        calls = ", ".join(f"{name} (P = {', '.join(counts)})" for name, counts in names.items())
+        yield f"{calls} failed: {cause}"
 
 
 def _lack_of_launches(found: GuidelinesResult) -> Iterator[str]:

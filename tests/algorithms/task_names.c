@@ -33,9 +33,12 @@ int main(int argc, char **argv) {
     int rank, by_socket = argc > 7, on_node = by_socket ? 4 : 2;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     collwise_place(MPI_COMM_WORLD, rank / on_node, rank / 2);
-    int bytes = atoi(argv[3]) * SEGMENT_BYTES;
-    char *own = calloc((size_t)bytes, 1), *result = calloc((size_t)bytes, 1);
+    int procs, bytes = atoi(argv[3]) * SEGMENT_BYTES;
+    MPI_Comm_size(MPI_COMM_WORLD, &procs);
+    char *own = calloc((size_t)(procs * bytes), 1), *result = calloc((size_t)(procs * bytes), 1);
     collwise_call call = {.send = own,
+                          .send_count = bytes,
+                          .send_type = MPI_BYTE,
                           .receive = result,
                           .receive_count = bytes,
                           .receive_type = MPI_BYTE,

@@ -56,19 +56,29 @@ def test_tasks_of_three_segments(program: Path, collective: str, algorithm: str,
 BCAST_BY_SOCKET = ("ib nbib sbnbib sbnb sb", "- - sb sb sb", "- nb sbnb sbnb sb", "- - sb sb sb")
 REDUCE_BY_SOCKET = ("sr nrsr irnrsr irnr ir", "sr sr sr - -", "sr nrsr nrsr nr -", "sr sr sr - -")
 ALLREDUCE_BY_SOCKET = ("sr nr ir ib nb sb", "sr - - - - sb", "sr nr - - nb sb", "sr - - - - sb")
+GATHER_BY_SOCKET = ("sg ngsg igngsg igng ig", "sg sg sg - -", "sg ngsg ngsg ng -", "sg sg sg - -")
+SCATTER_BY_SOCKET = ("is nsis ssnsis ssns ss", "- - ss ss ss", "- ns ssns ssns ss", "- - ss ss ss")
+ALLGATHER_BY_SOCKET = ("sg ng ig ib nb sb", "sg - - - - sb", "sg ng - - nb sb", "sg - - - - sb")
+ALLTOALL_BY_SOCKET = ("sg ng ia ns ss", "sg - - - ss", "sg ng - ns ss", "sg - - - ss")
 
 
 @pytest.mark.parametrize(
-    ("collective", "segments", "expected"),
+    ("collective", "algorithm", "segments", "expected"),
     [
-        ("bcast", 3, BCAST_BY_SOCKET),
-        ("reduce", 3, REDUCE_BY_SOCKET),
-        ("allreduce", 1, ALLREDUCE_BY_SOCKET),
-        ("barrier", 1, ALLREDUCE_BY_SOCKET),
+        ("bcast", "tasks_chain", 3, BCAST_BY_SOCKET),
+        ("reduce", "tasks_chain", 3, REDUCE_BY_SOCKET),
+        ("allreduce", "tasks_chain", 1, ALLREDUCE_BY_SOCKET),
+        ("barrier", "tasks_chain", 1, ALLREDUCE_BY_SOCKET),
+        ("gather", "tasks_chain", 3, GATHER_BY_SOCKET),
+        ("scatter", "tasks_chain", 3, SCATTER_BY_SOCKET),
+        ("allgather", "tasks_chain", 1, ALLGATHER_BY_SOCKET),
+        ("alltoall", "tasks_pairwise", 1, ALLTOALL_BY_SOCKET),
     ],
 )
-def test_tasks_of_three_levels(program: Path, collective: str, segments: int, expected: tuple[str, ...]) -> None:
-    found = names(program, collective, "tasks_chain", segments, 0, 0, "-", "by-socket")
+def test_tasks_of_three_levels(
+    program: Path, collective: str, algorithm: str, segments: int, expected: tuple[str, ...]
+) -> None:
+    found = names(program, collective, algorithm, segments, 0, 0, "-", "by-socket")
     assert found == [one.split() for one in expected]
 
 

@@ -68,6 +68,19 @@ static void test_which_comes_first(void) {
     arrivals_free(of);
 }
 
+static void test_what_was_taken_is_not_told(void) {
+    arrivals *of = arrivals_make(8);
+    exchange(of, 0, 3, 8, 0);
+    exchange(of, 4, 3, 8, 1);
+    exchange(of, 6, 2, 8, 0);
+    expect(arrivals_next(of) == 3 && is_complete(of, 3, 1), "messages of one length do not arrive at once");
+    arrivals_take(of, 3, 0);
+    arrivals_take(of, 3, 1);
+    expect(arrivals_next(of) == 2, "a process is told of a message that it has taken");
+    expect(arrivals_next(of) == -1, "there is another message");
+    arrivals_free(of);
+}
+
 /* Enough pairs and requests that all lists grow. */
 static void test_many(void) {
     enum { PROCS = 128 };
@@ -95,6 +108,7 @@ int main(void) {
     test_one_side_waits_for_the_other();
     test_messages_of_a_pair_are_matched_in_order();
     test_which_comes_first();
+    test_what_was_taken_is_not_told();
     test_many();
     return failures != 0;
 }

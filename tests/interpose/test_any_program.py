@@ -69,16 +69,29 @@ def test_python(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("name", "procs"), [("openmpi", 2), ("openmpi", 3), ("mpich", 3)])
 def test_repeated_calls(name: str, procs: int, algorithms: str, compiled) -> None:
     """Without a report, calls that repeat the last one take a way of their own; any argument may change in between."""
+    done = uncounted(name, procs, compiled(name, str(HERE / "repeated.c")), COLLWISE_ALGORITHMS=algorithms)
+    assert (done.returncode, done.stdout) == (0, "ok 1494\n"), done.stdout + done.stderr
+
+
+@each_library
+def test_calls_around_the_size_from_which_a_rule_holds(name: str, compiled, tmp_path: Path) -> None:
+    """Calls that are too short for a rule are known again by a way of their own, and never taken for longer ones."""
+    rules = {"allreduce": "recursive_doubling", "bcast": "scatter_ring_allgather"}
+    table = tmp_path / "table"
+    table.write_text("".join(f"{what} 2 1 0 default\n{what} 2 1 64 {rule}\n" for what, rule in rules.items()))
+    done = uncounted(name, 2, compiled(name, str(HERE / "short.c")), COLLWISE_TABLE=str(table))
+    assert (done.returncode, done.stdout) == (0, "ok 440\n"), done.stdout + done.stderr
+
+
+def uncounted(name: str, procs: int, program: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """The program's run under libcollwise without a report."""
     library = installation_of(name)
     words = [str(library.launcher), "-np", str(procs)]
-    variables = {"LD_PRELOAD": str(library.program("libcollwise.so")), "COLLWISE_ALGORITHMS": algorithms}
-    for variable, value in variables.items():
+    for variable, value in {"LD_PRELOAD": str(library.program("libcollwise.so")), **variables}.items():
         words += ["-x", f"{variable}={value}"] if name == "openmpi" else ["-genv", variable, value]
     words += ["--oversubscribe"] if name == "openmpi" else []
     allowed = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    program = compiled(name, str(HERE / "repeated.c"))
-    done = subprocess.run([*words, str(program)], capture_output=True, text=True, env=os.environ | allowed, timeout=300)
-    assert (done.returncode, done.stdout) == (0, "ok 1494\n"), done.stdout + done.stderr
+    return subprocess.run([*words, str(program)], capture_output=True, text=True, env=os.environ | allowed, timeout=300)
 
 
 @each_library

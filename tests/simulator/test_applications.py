@@ -19,7 +19,7 @@ NO_EDGE = 10**9
 def record_of(library: str, program: str, procs: int, *arguments: object) -> dict[str, Any]:
     words = [str(word) for word in arguments]
     platform = load("gros") if library == "smpi" else None
-    run = run_program(library, program, procs, words, platform=platform, timeout_seconds=120)
+    run = run_program(library, program, procs, words, platform=platform, timeout_seconds=900)
     assert run.returncode == 0, run.problem
     [line] = [line for line in run.output_lines if line.startswith("{")]
     found: dict[str, Any] = json.loads(line)
@@ -87,7 +87,7 @@ def test_training_does_not_depend_on_processes_and_buffers(library: str, fusion_
 @pytest.mark.parametrize("words", ["--size 0", "--size", "--sizes 4", "--rate 0", "--rate fast", "--size 4x"])
 @pytest.mark.parametrize("library", each("openmpi"))
 def test_wrong_options_end_with_the_usage(library: str, words: str) -> None:
-    run = run_program(library, "asp", 1, words.split(), timeout_seconds=60)
+    run = run_program(library, "asp", 1, words.split(), timeout_seconds=900)
     assert run.returncode == 2
     assert "usage: asp" in run.error_text
 

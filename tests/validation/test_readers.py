@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,16 +13,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from collwise.common.errors import CollwiseError
+from collwise.common.project import Project
 from collwise.models.loading import load_models
-from collwise.models.parameter_file import FittedParameters
+from collwise.models.parameter_file import FittedParameters, read_thresholds
 from collwise.platforms import load, load_description, write_description
+from collwise.platforms.placement import placed
 from collwise.simulator.execution.host_lists import read_host_file
 from collwise.simulator.execution.interposed import LibraryOptions
 from collwise.simulator.store import Store
 from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.validation.calibration.points import read_points
 from collwise.validation.exports.pgmpi import parse_profile
-from collwise.validation.measurement.imports import MissingFacts, import_file
+from collwise.validation.measurement.imports import import_file
+from collwise.validation.measurement.imports.reading import MissingFacts
 from collwise.validation.openmpi.rules_file import parse_rules
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.decision_table import DecisionTable, Evidence, decisions_document, decisions_from
@@ -54,6 +58,11 @@ OSU = """# OSU MPI Broadcast Latency Test v5.9
 """
 POINTS = """kind,first,second,pairs,within_node,message_bytes,count,repetition,seconds
 ping_pong,0,1,1,0,8,1,0,1e-06
+"""
+XML = """<platform version="4.1">
+  <config><prop id="smpi/async-small-thresh" value="0"/></config>
+  <cluster id="c" prefix="node-" suffix="" radical="0-3" speed="1Gf" bw="125MBps" lat="25us"/>
+</platform>
 """
 RULES = "1 # collectives\n7 # bcast\n1 # counts\n4 # processes\n2 # sizes\n0 6 0 0\n65536 5 0 8192\n"
 
@@ -93,7 +102,12 @@ TEXTS: dict[str, tuple[str, Reader]] = {
     "platform": (write_description(load_description("gros")), load),
     "hosts": ("node1 slots=4\nnode2:3 # why\nnode3\n", read_host_file),
     "points": (POINTS, read_points),
+    "xml": (XML, load),
+    "placement": ("gros-1.nancy.grid5000.fr\n2  # why\n3\n", lambda path: placed(load("gros"), str(path))),
+    "thresholds": ("[thresholds]\nscatter_leap_bytes = 65536\ngather_irregular_from_bytes = 4096\n", read_thresholds),
+    "project": ('platform = "gros"\n', lambda path: Project.read(path.parent)),
 }
+FILES = {"platform": "file.toml", "xml": "file.xml", "project": "collwise.toml"}
 TOKENS = ["0", "-1", "1e999", "nan", "99999999999999999999", "[", "]", "{", "}", '"', "=", "#", "\n", "\0", "é", "true"]
 EDITS = st.lists(
     st.tuples(
@@ -123,16 +137,20 @@ def takes_or_refuses(reader: Reader, path: Path) -> None:
     except CollwiseError as problem:
         said = str(problem).strip()
     assert said
-    assert "\n" not in said or path.suffix == ".toml"  # a platform has a line for each problem
+    assert "\n" not in said or path.suffix in (".toml", ".xml")  # a platform has a line for each problem
 
 
-quick = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+# COLLWISE_EXAMPLES asks for more of them than the suite has time for.
+quick = settings(
+    max_examples=int(os.environ.get("COLLWISE_EXAMPLES", "40")),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_damaged_texts(name: str, tmp_path: Path) -> None:
     text, reader = TEXTS[name]
-    path = tmp_path / ("file.toml" if name == "platform" else "file")
+    path = tmp_path / FILES.get(name, "file")
     path.write_text(text, encoding="utf-8")
     reader(path)
 

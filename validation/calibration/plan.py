@@ -157,5 +157,5 @@ def simulate_plan(
     platform: HostPlatform, procs: int, processes_per_node: int, cases: Sequence[Case], context: SimulationContext
 ) -> list[CalibrationPoint]:
     """The points of cases, simulated. Raises CollwiseError when the simulator fails."""
-    timings = context.simulate_experiments(platform, procs, processes_per_node, cases).timings
+    timings = context.simulate_experiments(platform, procs, processes_per_node, cases).complete().timings
     return [point_of(timings[case]) for case in cases]

@@ -15,12 +15,14 @@ from collwise.simulator.execution.installations import file_digest
 from collwise.simulator.execution.interposed import LIBRARY, LibraryOptions, preloadable
 from collwise.simulator.execution.targets import ExecutionTarget, ModifiedTarget
 from collwise.simulator.store import Store
-from collwise.simulator.sweeps.context import SimulationContext, smpi_as_library
+from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext, smpi_as_library
 from collwise.simulator.sweeps.method import Method
 from collwise.simulator.sweeps.mpi_runner import measure
-from collwise.simulator.timing import Case, Timing
+from collwise.simulator.timing import Case, Timing, is_mock_up
 from collwise.validation.guidelines.criteria import Times
+from collwise.validation.library_defaults.baselines import Baseline, library_decisions
 from collwise.validation.measurement.gain import verify_algorithms
+from collwise.validation.selection.cases import case_of
 from collwise.validation.selection.choice import Choice
 
 # The limit of the launch that only shows what runs, where the method has none.
@@ -108,6 +110,74 @@ class SimulatedLibrary:
         context = replace(self.context, engine=smpi_as_library(self.selector, rules))
         found = context.simulate(self.platform, cases, f"{self.name}{' with libcollwise' if rules else ''}").timings
         return {case: _exact(timing) for case, timing in found.items()}
+
+
+@dataclass(frozen=True)
+class RecordedLibrary:
+    """A library whose decisions are known, on a platform: the schedule engine plays what it runs untuned.
+
+    It has no limit like that of SMPI's selectors on the number of processes.
+    """
+
+    baseline: Baseline
+    platform: HostPlatform
+    context: SimulationContext
+    ppn: int = 0
+    exact: bool = True
+
+    @property
+    def name(self) -> str:
+        """As `Library.name`."""
+        return f"{self.platform.name}-{self.baseline.name}"
+
+    @property
+    def title(self) -> str:
+        """As `Library.title`."""
+        return f"{self.baseline.title} as recorded"
+
+    @property
+    def place(self) -> str:
+        """The platform."""
+        return self.platform.title
+
+    def processes_per_node(self, procs: int) -> int:
+        """As asked for, by default as the platform says."""
+        return self.ppn or self.platform.default_processes_per_node
+
+    def times(self, cases: Sequence[Case]) -> dict[Case, Times]:
+        """The times of the catalogue's algorithms that the library decides for, and of mock-ups that call them.
+
+        Those of algorithms that the catalogue lacks, and of mock-ups that need these, are empty.
+        """
+        found: dict[Case, Times] = {}
+        played: dict[Case, Case] = {}
+        for case in cases:
+            decision = None if is_mock_up(case) else self.baseline.decide(case.collective, *_point(case))
+            if decision is None:
+                played[case] = case
+            elif decision.choice is not None:
+                played[case] = self._case(case, decision.choice)
+            else:
+                what = f"{decision.algorithm} for {case.collective}"
+                found[case] = Times((), f"{self.baseline.title} runs {what}, which the catalogue does not have")
+        context = replace(self.context, engine=SCHEDULE, library=library_decisions(self.baseline))
+        timings = context.simulate(self.platform, list(dict.fromkeys(played.values())), self.name).timings
+        return found | {case: _exact(timings[what]) for case, what in played.items()}
+
+    def times_in_turn(
+        self, cases: Sequence[Case], tuned: Sequence[Case], rules: str, chosen: Mapping[Case, Choice]
+    ) -> tuple[dict[Case, Times], dict[Case, Times]]:
+        """The times without and with the choices, which replace calls of the program and none of mock-ups."""
+        replaced = {case: self._case(case, chosen[case]) if case in chosen else case for case in tuned}
+        found = self.times(list(dict.fromkeys([*cases, *replaced.values()])))
+        return {case: found[case] for case in cases}, {case: found[what] for case, what in replaced.items()}
+
+    def _case(self, case: Case, choice: Choice) -> Case:
+        return case_of(case.collective, choice, *_point(case), self.processes_per_node(case.procs))
+
+
+def _point(case: Case) -> tuple[int, int]:
+    return case.procs, case.message_bytes
 
 
 def _exact(timing: Timing) -> Times:

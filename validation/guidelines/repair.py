@@ -58,11 +58,12 @@ def ranges(found: Sequence[Repair], sizes: Mapping[str, Sequence[int]]) -> tuple
     return tuple(made)
 
 
-def rules_text(found: Sequence[RepairedRange], processes_per_node: Mapping[int, int]) -> str:
+def rules_text(found: Sequence[RepairedRange], processes_per_node: Mapping[int, int] | None = None) -> str:
     """A table for libcollwise (`collwise run --table`) of these ranges only; empty if there are none.
 
-    It holds for the process counts and the processes per node, by process count, that were checked, and leaves all
-    other calls to MPI's own algorithms: rules apply up to the next larger number, so each has an end.
+    It holds for the process counts and the processes per node, by process count, that were checked, by default for any
+    number of these, and leaves all other calls to MPI's own algorithms: rules apply up to the next larger number, so
+    each has an end.
     """
     if not found:
         return ""
@@ -72,9 +73,10 @@ def rules_text(found: Sequence[RepairedRange], processes_per_node: Mapping[int, 
         counts = {procs: list(group) for procs, group in itertools.groupby(of_collective, key=lambda one: one.procs)}
         lines.append("")
         for procs, group in counts.items():
-            per_node = processes_per_node[procs]
+            per_node = 1 if processes_per_node is None else processes_per_node[procs]
             lines += [f"{collective} {procs} {per_node} {start} {what}" for start, what in _steps(group)]
-            lines.append(f"{collective} {procs} {per_node + 1} 0 default")
+            if processes_per_node is not None:
+                lines.append(f"{collective} {procs} {per_node + 1} 0 default")
             if procs + 1 not in counts:
                 lines.append(f"{collective} {procs + 1} 1 0 default")
     return "\n".join(lines) + "\n"
@@ -111,6 +113,24 @@ def profiles(found: Sequence[RepairedRange]) -> tuple[Profile, ...]:
 def _identity(guideline: Guideline) -> int:
     """The mock-up's number in a profile: its place among those of its collective, from 1 on."""
     return [one for one in GUIDELINES.values() if one.collective == guideline.collective].index(guideline) + 1
+
+
+def rules_of(profiles: Mapping[str, Profile]) -> str:
+    """The table for libcollwise of profiles that PGMPITuneLib wrote, by the names of their files.
+
+    Raises UsageError, naming the file, for an unknown mock-up and for another profile of a function and process count.
+    """
+    found: list[RepairedRange] = []
+    seen: set[tuple[str, int]] = set()
+    for file, profile in profiles.items():
+        try:
+            found += ranges_of(profile)
+        except UsageError as problem:
+            raise UsageError(f"{file}: {problem}") from None
+        if (profile.function, profile.procs) in seen:
+            raise UsageError(f"{file}: another profile of {profile.function} for {profile.procs} processes")
+        seen.add((profile.function, profile.procs))
+    return rules_text(sorted(found, key=lambda one: (one.collective, one.procs, one.first)))
 
 
 def ranges_of(profile: Profile) -> tuple[RepairedRange, ...]:

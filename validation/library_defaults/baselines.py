@@ -118,8 +118,7 @@ def _decided(baseline: Baseline, collective: str, procs: int, message_bytes: int
     decision = baseline.decide(collective, procs, message_bytes)
     if decision.choice is None:
         raise UsageError(
-            f"{baseline.title} runs {decision.algorithm} for {collective} of {message_bytes} bytes on P = {procs}, "
-            "which the catalogue does not have"
+            f"{baseline.title} runs {decision.algorithm} for {collective}, which the catalogue does not have"
         )
     return case_of(collective, decision.choice, procs, message_bytes)
 

@@ -53,6 +53,15 @@ class Evidence:
         return place in self.filled
 
 
+@dataclass(frozen=True)
+class Loss:
+    """How much slower than the best a table's choices are on average and at most (0.01: 1 %), at so many points."""
+
+    points: int
+    mean: float
+    worst: float
+
+
 def _at_or_below(values: Sequence[int], wanted: int) -> int:
     return max(bisect.bisect_right(values, wanted) - 1, 0)
 
@@ -62,7 +71,8 @@ class DecisionTable:
     """The choices to run: for each process count, ascending, its row. `made_by` is a model or what simulated.
 
     A point between two entries takes the lower one, in P and in m. Nothing is decided below the first entries and where
-    a row is empty. `evidence` has the times that decided, if they are known.
+    a row is empty. `evidence` has the times that decided, if they are known, and `between` the loss at sizes between
+    those that it was decided at, where a model says it.
     """
 
     collective: str
@@ -71,6 +81,7 @@ class DecisionTable:
     made_by: str
     rules: Mapping[int, Row]
     evidence: Evidence | None = field(default=None, compare=False)
+    between: Loss | None = field(default=None, compare=False)
 
     @cached_property
     def _starts(self) -> list[int]:
@@ -124,6 +135,7 @@ def decisions_document(tables: Sequence[DecisionTable]) -> list[dict[str, Any]]:
                 str(p): [{"from_bytes": start, **vars(choice)} for start, choice in row]
                 for p, row in table.rules.items()
             },
+            **({} if table.between is None else {"loss_between_sizes": vars(table.between)}),
             **({} if table.evidence is None else {"times": _evidence_document(table.evidence)}),
         }
         for table in tables
@@ -189,6 +201,8 @@ def _table(entry: Mapping[str, Any]) -> DecisionTable:
     if not rules:
         raise ValueError("no process counts")
     evidence = _evidence_from(entry["times"]) if "times" in entry else None
+    between = Loss(**entry["loss_between_sizes"]) if "loss_between_sizes" in entry else None
     return DecisionTable(
-        entry["collective"], entry["platform"], int(entry["processes_per_node"]), entry["made_by"], rules, evidence
+        *(entry["collective"], entry["platform"], int(entry["processes_per_node"]), entry["made_by"]),
+        *(rules, evidence, between),
     )

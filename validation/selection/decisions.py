@@ -20,7 +20,7 @@ from collwise.simulator.sweeps.runner import RunResult
 from collwise.validation.fitting.critical_path import CriticalPath
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.decision_table import DecisionTable, Evidence, Row
+from collwise.validation.selection.decision_table import DecisionTable, Evidence, Loss, Row
 from collwise.validation.selection.defaults import TIE_LIMIT
 from collwise.validation.selection.fewest_rows import fewest_rows
 from collwise.validation.selection.predictions import (
@@ -30,20 +30,26 @@ from collwise.validation.selection.predictions import (
     predicted_seconds,
     simulated_seconds,
 )
-from collwise.validation.selection.slowdown import slowdown
+from collwise.validation.selection.slowdown import slowdown, summary_of
 
 # Standings at some P, for some of a grid's candidates by index.
 _StandingsOf = Callable[[Sequence[int], Sequence[int]], Mapping[int, Standings]]
 
 
 def select_by_model(
-    model: CollectiveModel, grid: CaseGrid, one_choice: bool = False, sampled: bool = False, tolerance: float = 0.0
+    model: CollectiveModel,
+    grid: CaseGrid,
+    one_choice: bool = False,
+    sampled: bool = False,
+    tolerance: float = 0.0,
+    switches: bool = False,
 ) -> DecisionTable:
     """Predicted choices for every P of the grid, from its least to its largest m, in the fewest rows.
 
     No choice has a slowdown above the tolerance (0.01: 1 %) against the fastest one, at any size; with 0 each is the
-    fastest one. With `sampled`, and for a model that plays schedules, that holds only at the sizes of the grid; between
-    two of these such a model changes to the other choice at the byte from which on that one is faster. With
+    fastest one. With `sampled`, and for a model that plays schedules, that holds only at the sizes of the grid, and the
+    table has the loss between them, if formulas say it. With `switches`, and for such a model without `sampled`, the
+    later of two choices begins at the byte from which on it is faster, at the row's P, and not at the grid's size. With
     `one_choice` each P has one choice for all m (see `consumers.needs_one_choice`): one whose worst time over the
     grid's sizes, relative to the best one, is within the tolerance of the least. A choice that does not run on every P
     holds only where it was decided: at P + 1 one without such a requirement follows it. Algorithms that the model does
@@ -55,11 +61,12 @@ def select_by_model(
         contest = None if one_choice else played
         seconds = predicted_seconds(model, grid) if contest is None else contested_seconds(contest, grid, tolerance)
         rules = _rules(grid, _sampled(grid, seconds, one_choice, tolerance))
-        if contest is not None and not sampled:
-            rules = {p: _to_the_byte(contest, grid, p, row) for p, row in rules.items()}
+        if not one_choice and (switches or not sampled):
+            rules = {p: _to_the_byte(model, grid, p, row) for p, row in rules.items()}
     else:
         seconds = None
         rules = _rules(grid, _exact(model, grid, tolerance))
+    between = _loss_between(model, grid, rules) if seconds is not None and played is None else None
     shown = replace(grid, procs=tuple(p for p in grid.procs if p in rules) or grid.procs[:1])
     times = predicted_seconds(model, shown) if seconds is None else seconds[:, np.isin(grid.procs, shown.procs)]
     return DecisionTable(
@@ -69,7 +76,34 @@ def select_by_model(
         f"model {model.name}",
         rules,
         evidence_of(shown, times),
+        between,
     )
+
+
+_SIZES_BETWEEN = 7
+
+
+def _loss_between(model: CollectiveModel, grid: CaseGrid, rules: Mapping[int, Row]) -> Loss | None:
+    """The loss of rules at sizes between those of the grid, among them the last byte before each; None without any."""
+    sizes = sorted(grid.message_bytes)
+    between = {
+        size
+        for first, end in pairwise(sizes)
+        for size in (*np.geomspace(first, end, _SIZES_BETWEEN + 2).astype(int).tolist(), end - 1)
+    }
+    asked = replace(grid, message_bytes=tuple(sorted(between - set(sizes))))
+    if not asked.message_bytes:
+        return None
+    table = DecisionTable(grid.collective, model.platform, grid.processes_per_node, model.name, rules)
+    index = {choice: place for place, choice in enumerate(grid.candidates.values())}
+    seconds = predicted_seconds(model, asked)
+    taken = np.full(seconds.shape[1:], np.nan)
+    for place, procs in enumerate(asked.procs):
+        for start, choice in table.row(procs):
+            larger = np.array(asked.message_bytes) >= start
+            taken[place, larger] = seconds[index[choice], place, larger]
+    costs = summary_of(slowdown(taken, best_seconds(seconds)), 0.0)
+    return Loss(costs.points, costs.mean, costs.worst) if costs.points else None
 
 
 def select_by_simulation(
@@ -181,23 +215,25 @@ def simulate_and_select(
     return tables, sweep
 
 
-def _to_the_byte(model: CriticalPath, grid: CaseGrid, procs: int, row: Row) -> Row:
+def _to_the_byte(model: CollectiveModel, grid: CaseGrid, procs: int, row: Row) -> Row:
     """The row with its switch points between sizes of the grid, where the later choice becomes the faster one.
 
     They are found by bisection, which takes it that the two choices change places once between the two sizes.
     """
     sizes = sorted(grid.message_bytes)
 
-    def is_faster(one: Choice, other: Choice, message_bytes: int) -> bool:
-        seconds = [model.seconds_of(grid.case(choice, procs, message_bytes)) for choice in (one, other)]
-        return seconds[0] < seconds[1]
+    def seconds(choice: Choice, message_bytes: int) -> float:
+        if isinstance(model, CriticalPath):
+            return model.seconds_of(grid.case(choice, procs, message_bytes))
+        found = predict_choice(model, grid.collective, choice, np.array([procs]), np.array([message_bytes]))
+        return float(found[0])
 
     found = list(row[:1])
     for (_, before), (last, choice) in pairwise(row):
         first = sizes[sizes.index(last) - 1]
         while last - first > 1:
             middle = (first + last) // 2
-            if is_faster(choice, before, middle):
+            if seconds(choice, middle) < seconds(before, middle):
                 last = middle
             else:
                 first = middle

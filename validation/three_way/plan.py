@@ -39,7 +39,7 @@ _FEW_SHARED_NODES_MESSAGES, _FEW_SHARED_NODES_BLOCKS = (8192, 32768), (2048, 819
 def hierarchical_choices(collective: str, segment_bytes: int) -> list[Choice]:
     """Every hierarchical algorithm, in every way in which the processes of a node communicate, messages first.
 
-    A test bed's nodes are one socket.
+    A test bed's nodes are one socket, and only broadcasts and reductions use the memory of a node.
     """
     from collwise.simulator.schedule.tasks import BY_SOCKET
     from collwise.validation.hierarchy.space import WITHIN
@@ -50,7 +50,7 @@ def hierarchical_choices(collective: str, segment_bytes: int) -> list[Choice]:
         for within in range(len(WITHIN))
         if within != BY_SOCKET
         for one in entries
-        if within == 0 or one.count_parameter == "within"
+        if within == 0 or (one.count_parameter == "within" and collective in _WHOLE)
         for choice in candidates(collective, [segment_bytes], [one.name], {"within": within})
     ]
 

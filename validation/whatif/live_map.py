@@ -23,7 +23,9 @@ from collwise.validation.selection.choice import Choice
 class LiveView:
     """The times of a map's candidates on a changed platform, shape (candidates, P, m), and the fastest ones.
 
-    `errors` are the seconds by which times may be wrong that were not played exactly (simulator/schedule/live.py).
+    A time is nan where a candidate does not exist, or takes longer than the fastest one and was not timed. Those within
+    2 % of the fastest are always timed. `errors` are the seconds by which times may be wrong that were not played
+    exactly (simulator/schedule/live.py).
     """
 
     platform: HostPlatform
@@ -68,15 +70,20 @@ class LiveMap:
             )
         )
         self._by_node = any(Catalogue.load().algorithm(grid.collective, name).by_node for name in grid.names)
-        self.base = self.on(())
+        self.base = self.on((), every=True)
+        for recorded in self._recorded.values():
+            recorded.find_parts()
 
     @property
     def choices(self) -> list[Choice]:
         """The candidates, in the order of the indices."""
         return list(self.grid.candidates.values())
 
-    def on(self, changes: Sequence[Change]) -> LiveView:
-        """The times on the changed platform. Raises UsageError for changes that cannot be made."""
+    def on(self, changes: Sequence[Change], every: bool = False) -> LiveView:
+        """The times on the changed platform, on request of every candidate, also of those that are clearly slower.
+
+        Raises UsageError for changes that cannot be made.
+        """
         new = changed(self.platform, changes)
         per_node = new.processes_per_node or self.grid.processes_per_node
         node_of: dict[int, NodeOf] = dict.fromkeys(self.grid.procs)
@@ -89,7 +96,9 @@ class LiveMap:
             # Only the latest two are kept, for memory: with and without shortcuts.
             others = {old: cases for old, cases in self._recorded.items() if old[0] != exact}
             self._recorded = {**others, key: LiveCases(self._cases, node_of.__getitem__, self._jobs, exact)}
-        times = self._recorded[key].times(lambda procs, sizes: network_tables(new.platform, procs, per_node, sizes))
+        times = self._recorded[key].times(
+            lambda procs, sizes: network_tables(new.platform, procs, per_node, sizes), every
+        )
         shape = (len(self.grid.candidates), len(self.grid.procs), len(self.grid.message_bytes))
         seconds, errors = np.full(shape, np.nan), np.zeros(shape)
         seconds[self._place], errors[self._place] = times.seconds, times.errors

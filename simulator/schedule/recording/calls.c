@@ -247,6 +247,9 @@ int MPI_Waitany(int count, MPI_Request *requests, int *index, MPI_Status *status
         recording_wait_for_messages(to);
     }
     record_wait(requests[found], 1);
+    if (to->arrivals != NULL) {
+        arrivals_take(to->arrivals, to->now->rank, requests[found]);
+    }
     requests[found] = MPI_REQUEST_NULL;
     *index = found;
     return 0;

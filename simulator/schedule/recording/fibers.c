@@ -2,7 +2,10 @@
  *
  * A process that splits a communicator has to know what the other members ask for. From the first split on the others
  * therefore run on stacks of their own, one at a time: each goes on until it waits for others, and the process that
- * split first resumes them by turns. Processes of algorithms that split nothing need no stacks. */
+ * split first resumes them by turns. Processes of algorithms that split nothing need no stacks.
+ *
+ * A stack is entered by swapcontext, which makes system calls, and from then on by longjmp, which makes none. */
+#undef _FORTIFY_SOURCE /* with it longjmp refuses to go to another stack */
 #include "recording.h"
 
 #include <stdlib.h>
@@ -11,6 +14,29 @@
 static void run_fiber(void) {
     recording_process(recording_now, recording_now->running->rank);
     recording_now->idle++;
+    recording_leave_fiber(recording_now);
+}
+
+_Noreturn void recording_leave_fiber(recording *to) { longjmp(to->resumes, 1); }
+
+/* Goes on with a fiber. Returns when something goes on from `here`. */
+static void go_to(fiber *next, jmp_buf here) {
+    if (setjmp(here) != 0) {
+        return;
+    }
+    if (next->has_begun) {
+        longjmp(next->goes_on, 1);
+    }
+    next->has_begun = 1;
+    ucontext_t left; /* never used: AddressSanitizer knows swapcontext, and not setcontext */
+    swapcontext(&left, &next->begins);
+}
+
+/* Goes on with what resumed the fibers, until something goes on with this one. */
+static void leave_for_now(recording *to, fiber *left) {
+    if (setjmp(left->goes_on) == 0) {
+        recording_leave_fiber(to);
+    }
 }
 
 /* Gives a stack to each process that has not begun. */
@@ -28,11 +54,10 @@ void recording_make_fibers(recording *to) {
         if (to->progress_of[rank] == NOT_YET) {
             fiber *made = &to->fibers[i];
             made->rank = rank;
-            getcontext(&made->context);
-            made->context.uc_stack.ss_sp = to->stacks + (size_t)i * STACK_BYTES;
-            made->context.uc_stack.ss_size = STACK_BYTES;
-            made->context.uc_link = &to->resumes;
-            makecontext(&made->context, run_fiber, 0);
+            getcontext(&made->begins);
+            made->begins.uc_stack.ss_sp = to->stacks + (size_t)i * STACK_BYTES;
+            made->begins.uc_stack.ss_size = STACK_BYTES - (size_t)(i % STACK_PLACES) * STACK_STEP_BYTES;
+            makecontext(&made->begins, run_fiber, 0);
             i++;
         }
     }
@@ -41,7 +66,7 @@ void recording_make_fibers(recording *to) {
 static void resume(recording *to, fiber *resumed) {
     process *now = to->now;
     to->running = resumed;
-    swapcontext(&to->resumes, &resumed->context);
+    go_to(resumed, to->resumes);
     to->running = NULL;
     if (to->has_failed) {
         longjmp(to->give_up, 1);
@@ -88,7 +113,7 @@ static void resume_any(recording *to, int waiting) {
 void recording_wait_for_others(recording *to) {
     if (to->running != NULL) {
         process *now = to->now;
-        swapcontext(&to->running->context, &to->resumes);
+        leave_for_now(to, to->running);
         to->now = now;
     } else {
         resume_any(to, to->now->rank);
@@ -115,7 +140,7 @@ static int pass_on(recording *to) {
         if (next != NULL && next->awaits_messages) {
             process *now = to->now;
             to->running = next;
-            swapcontext(&waiting->context, &next->context);
+            go_to(next, waiting->goes_on);
             to->now = now;
             return 1;
         }

@@ -18,7 +18,7 @@ _Noreturn void recording_fail(recording *to, const char *format, ...) {
     va_end(arguments);
     if (to->running != NULL) {
         to->has_failed = 1;
-        setcontext(&to->resumes);
+        recording_leave_fiber(to);
     }
     longjmp(to->give_up, 1);
 }
@@ -113,27 +113,29 @@ static uint64_t hash_of(const schedule_word *words, size_t length) {
     return hash;
 }
 
+static int is_program_of(const schedule_program *known, const process *done) {
+    size_t length = done->length;
+    return known->length == length && known->is_cut == done->is_cut &&
+           (length == 0 || memcmp(known->words, done->words, length * sizeof *done->words) == 0);
+}
+
 static size_t program_place(const recording *to, const process *done) {
-    size_t length = done->length, place = hash_of(done->words, length) & (to->program_places - 1);
-    for (; to->program_table[place] != 0; place = (place + 1) & (to->program_places - 1)) {
-        const schedule_program *known = &to->made->programs[to->program_table[place] - 1];
-        if (known->length == length && known->is_cut == done->is_cut &&
-            (length == 0 || memcmp(known->words, done->words, length * sizeof *done->words) == 0)) {
-            break;
-        }
+    size_t place = hash_of(done->words, done->length) & (to->program_places - 1);
+    while (to->program_table[place] != 0 && !is_program_of(&to->made->programs[to->program_table[place] - 1], done)) {
+        place = (place + 1) & (to->program_places - 1);
     }
     return place;
 }
 
 /* Makes the table of the sources in `to->sources`. */
 static void set_sources(recording *to, schedule_program *program) {
-    program->source_bits = 1;
-    while (1U << program->source_bits < 2 * program->source_count) {
-        program->source_bits++;
+    program->sources.bits = 1;
+    while (1U << program->sources.bits < 2 * program->sources.count) {
+        program->sources.bits++;
     }
-    program->sources = recording_kept(to->made, sizeof *program->sources << program->source_bits);
-    for (uint32_t i = 0; i < program->source_count; i++) {
-        *schedule_find_source(program, to->sources[i]) = (schedule_source){to->sources[i] + 1, i};
+    program->sources.places = recording_kept(to->made, sizeof *program->sources.places << program->sources.bits);
+    for (uint32_t i = 0; i < program->sources.count; i++) {
+        *schedule_find_source(program->sources, to->sources[i]) = (schedule_source){to->sources[i] + 1, i};
     }
 }
 
@@ -143,22 +145,22 @@ static void find_sources(recording *to, schedule_program *program, uint32_t mark
         uint32_t peer = schedule_peer_of(program->words[i]);
         if ((kind == SCHEDULE_RECEIVE || kind == SCHEDULE_START_RECEIVE) && to->seen_by[peer] != mark) {
             to->seen_by[peer] = mark;
-            to->sources[program->source_count++] = peer;
+            to->sources[program->sources.count++] = peer;
         }
     }
     set_sources(to, program);
 }
 
 static void add_source(recording *to, schedule_program *program, uint32_t relative) {
-    if (schedule_find_source(program, relative)->source_and_one != 0) {
+    if (schedule_find_source(program->sources, relative)->source_and_one != 0) {
         return;
     }
-    for (uint32_t place = 0; place >> program->source_bits == 0; place++) {
-        if (program->sources[place].source_and_one != 0) {
-            to->sources[program->sources[place].number] = program->sources[place].source_and_one - 1;
+    for (uint32_t place = 0; place >> program->sources.bits == 0; place++) {
+        if (program->sources.places[place].source_and_one != 0) {
+            to->sources[program->sources.places[place].number] = program->sources.places[place].source_and_one - 1;
         }
     }
-    to->sources[program->source_count++] = relative;
+    to->sources[program->sources.count++] = relative;
     set_sources(to, program);
 }
 
@@ -201,6 +203,11 @@ static uint32_t open_requests(const process *cut) {
 /* Keeps the program of a process that is done. */
 void recording_keep(recording *to, const process *done) {
     schedule *made = to->made;
+    uint32_t *latest = &to->latest_program;
+    if (*latest != 0 && is_program_of(&made->programs[*latest - 1], done)) {
+        made->program_of[done->rank] = *latest - 1;
+        return;
+    }
     size_t place = program_place(to, done);
     if (to->program_table[place] == 0) {
         made->programs =
@@ -218,7 +225,8 @@ void recording_keep(recording *to, const process *done) {
         to->program_table[place] = (uint32_t)++made->program_count;
         find_sources(to, added, (uint32_t)made->program_count);
     }
-    made->program_of[done->rank] = to->program_table[place] - 1;
+    *latest = to->program_table[place];
+    made->program_of[done->rank] = *latest - 1;
 }
 
 /* --- Words -------------------------------------------------------------------------------------------------------- */

@@ -1,6 +1,7 @@
 /* What the parts of the recorder share: the state of a recording; failure, memory, words and programs (programs.c);
- * processes that wait for others (fibers.c); the recording MPI (calls.c); what the algorithms need besides it
- * (runtime.c); and what records a case by these (recorder.c). */
+ * processes that wait for others (fibers.c); which algorithms have processes that all do the same (alike.c); the
+ * recording MPI (calls.c); what the algorithms need besides it (runtime.c); and what records a case by these
+ * (recorder.c). */
 #ifndef COLLWISE_RECORDING_H
 #define COLLWISE_RECORDING_H
 
@@ -67,7 +68,9 @@ typedef struct {
 
 /* A process that runs on a stack of its own. */
 typedef struct {
-    ucontext_t context;
+    ucontext_t begins;
+    jmp_buf goes_on; /* if it has begun */
+    int has_begun;
     int rank;
     int awaits_messages; /* it can go on when one arrives, not when others do anything else */
 } fiber;
@@ -75,6 +78,9 @@ typedef struct {
 /* The stacks are mapped together, and take memory only where they are used. Nothing on the algorithms' stacks is large:
  * the recording build refuses frames of more than 16 KiB. */
 enum { STACK_BYTES = 256 << 10 };
+
+/* Stacks begin at places that differ, so that they do not compete for the same lines of caches. */
+enum { STACK_STEP_BYTES = 640, STACK_PLACES = 200 };
 
 typedef struct {
     const schedule_case *wanted;
@@ -97,15 +103,17 @@ typedef struct {
     uint32_t *size_table; /* sizes by hash, 1 more than their number */
     size_t size_places, size_room;
     uint32_t latest_size;        /* 1 more than the number found last */
+    uint32_t latest_program;     /* the same; many processes do what the one before them does */
     uint32_t *seen_by, *sources; /* each relative process: 1 more than the last program that receives from it; a list */
     own_data *in_transit;
     collwise_nodes *nodes;        /* of all processes, NULL before the first one asks */
+    collwise_nodes *sockets;      /* the same by socket */
     communicators *communicators; /* NULL before the first split */
     fiber *fibers;                /* NULL before the first split */
     size_t fiber_count;
     char *stacks;
     fiber *running;             /* NULL: the process that was recorded when the first split came */
-    ucontext_t resumes;         /* it, while a fiber runs */
+    jmp_buf resumes;            /* it, while a fiber runs */
     uint64_t changes;           /* which could end the wait of a process */
     arrivals *arrivals;         /* of messages, NULL before a sequence of tasks begins */
     fiber **fiber_of;           /* of each process, while there are arrivals; NULL for that without one */
@@ -148,12 +156,17 @@ void recording_add(schedule_kind kind, uint32_t peer, uint32_t size);
 void recording_add_copies(void);
 static inline void recording_copy(size_t bytes) { recording_now->now->copied += bytes; }
 
+/* Whether all processes do the same (alike.c). */
+int recording_is_of_alike(const recording *to);
+
 /* Records a process, also while another one is being recorded, which then goes on. */
 void recording_process(recording *to, int rank);
 
 /* Gives a stack to each process that has not begun. */
 void recording_make_fibers(recording *to);
 void recording_finish_fibers(recording *to);
+/* Goes on with what resumed the fiber that runs, which never goes on. */
+_Noreturn void recording_leave_fiber(recording *to);
 /* The process can go on only after something has changed. */
 void recording_wait_for_others(recording *to);
 /* The same where only a message can be what has changed. */

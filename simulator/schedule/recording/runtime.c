@@ -190,15 +190,31 @@ collwise_tree collwise_tree_of(collwise_topology topology, int root, MPI_Comm co
     return collwise_tree_at(topology, collwise_size_of(comm), root, collwise_rank_in(comm), fanout);
 }
 
-static collwise_nodes *nodes_of_all(const recording *to) {
+/* Processes with equal labels are together. The result belongs to no process. */
+static collwise_nodes *together(const recording *to, int (*label_of)(const recording *to, int rank)) {
     int procs = to->made->procs, *labels = recording_checked(malloc((size_t)procs * sizeof *labels));
     for (int rank = 0; rank < procs; rank++) {
-        labels[rank] = to->wanted->node_of == NULL ? rank : to->wanted->node_of[rank];
+        labels[rank] = label_of(to, rank);
     }
     collwise_nodes *made = collwise_nodes_make(labels, procs, MPI_COMM_WORLD);
     free(labels);
     unlinked(made);
     return made;
+}
+
+static int node_label(const recording *to, int rank) {
+    return to->wanted->node_of == NULL ? rank : to->wanted->node_of[rank];
+}
+
+/* The lowest rank on the same node and socket. */
+static int socket_label(const recording *to, int rank) {
+    const collwise_nodes *nodes = to->nodes;
+    const int32_t *socket_of = to->wanted->socket_of;
+    const int *other = nodes->ranks + nodes->first[nodes->node_of[rank]];
+    while (socket_of != NULL && socket_of[*other] != socket_of[rank]) {
+        other++;
+    }
+    return *other;
 }
 
 static MPI_Comm communicator_of(recording *to, int size, const int *processes) {
@@ -234,7 +250,7 @@ static void know_communicators(recording *to, collwise_hierarchy *of) {
 collwise_hierarchy *collwise_hierarchy_of(MPI_Comm comm) {
     recording *to = recording_now;
     if (to->nodes == NULL) {
-        to->nodes = nodes_of_all(to);
+        to->nodes = together(to, node_label);
     }
     if (to->now->hierarchy == NULL) {
         to->now->hierarchy = collwise_hierarchy_make(to->nodes, comm);
@@ -254,6 +270,15 @@ collwise_nodes *collwise_sockets_on_node(const collwise_hierarchy *of) {
     collwise_nodes *made = collwise_nodes_make(labels, procs, of->node);
     free(labels);
     return made;
+}
+
+collwise_nodes *collwise_sockets_on_nodes(const collwise_hierarchy *of, MPI_Comm comm) {
+    recording *to = recording_now;
+    (void)of, (void)comm;
+    if (to->sockets == NULL) {
+        to->sockets = together(to, socket_label);
+    }
+    return to->sockets;
 }
 
 void recording_forget_hierarchy(process *of) {

@@ -111,14 +111,18 @@ def test_an_interrupted_build_leaves_no_compiler_behind(package: Path, monkeypat
 
 
 def test_of_two_at_once_one_builds_and_the_other_waits(package: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    calls = add_cmake(package, f"{shutil.which('sleep')} 0.2")
+    go = package.parent / "go"
+    calls = add_cmake(package, f'while [[ ! -e "{go}" ]]; do {shutil.which("sleep")} 0.02; done')
     threads = [threading.Thread(target=a_build().file, args=["program"]) for _ in range(2)]
     for thread in threads:
         thread.start()
+    said: list[str] = []
+    wait_for(lambda: said.append(capsys.readouterr().err) or "waiting for another collwise" in "".join(said))
+    go.touch()
     for thread in threads:
         thread.join()
     assert calls.read_text().split() == ["-S", "--build"]
-    assert capsys.readouterr().err.count("waiting for another collwise") == 1
+    assert "".join([*said, capsys.readouterr().err]).count("waiting for another collwise") == 1
 
 
 def test_missing_packages_are_named_with_the_command_that_installs_them(package: Path) -> None:

@@ -136,13 +136,18 @@ def test_by_socket_each_socket_gets_one_message_from_the_others_of_its_node(
     nodes = np.unique([node for node, _ in places], return_inverse=True)[1]
     sockets = [len({socket for at, socket in places if at == node}) for node, _ in places]
     deepest = max(bin(socket).count("1") for socket in range(max(sockets)))
-    for collective, ways in (("bcast", 1), ("reduce", 1), ("allreduce", 2), ("barrier", 2)):
+    count, once, twice = len(set(nodes.tolist())), procs - 1, 2 * (procs - 1)
+    rooted = dict.fromkeys(("bcast", "reduce", "gather", "scatter"), once)
+    others = dict.fromkeys(("allreduce", "barrier", "allgather"), twice)
+    others["alltoall"] = 2 * (procs - count) + count * (count - 1)
+    for collective, messages in {**rooted, **others}.items():
+        ways = 1 if collective in rooted else 2
         case = Case(
-            collective, "tasks_chain", procs, 0 if collective == "barrier" else 8, 0, BY_SOCKET,
-            root=0 if collective in ("allreduce", "barrier") else root,
+            collective, "tasks_pairwise" if collective == "alltoall" else "tasks_chain", procs,
+            0 if collective == "barrier" else 8, 0, BY_SOCKET, root=root if ways == 1 else 0,
         )  # fmt: skip
         schedule = Schedule(case, places)
-        assert schedule.messages == ways * (procs - 1)
+        assert schedule.messages == messages, collective
         none = np.zeros((1, len(schedule.sizes)))
         tables = replace(
             flat_network(schedule),

@@ -11,6 +11,7 @@ import pytest
 from collwise.algorithms.catalogue import Catalogue
 from collwise.platforms import HostPlatform, load
 from collwise.platforms.changes import changed, parse_change
+from collwise.simulator.schedule import live_groups
 from collwise.simulator.schedule.library import NetworkTables
 from collwise.simulator.schedule.live import LiveCases
 from collwise.simulator.schedule.networks import network_tables
@@ -48,7 +49,7 @@ def compare(cases: Sequence[Case], platforms: Sequence[HostPlatform], exact: boo
         def tables_for(procs: int, sizes: Sizes, where: HostPlatform = platform) -> NetworkTables:
             return network_tables(where, procs, 1, sizes)
 
-        found = live.times(tables_for)
+        found = live.times(tables_for, every=True)
         for case, seconds, error in zip(cases, found.seconds, found.errors, strict=True):
             exact = play_case(case, partial(tables_for, case.procs)).seconds
             assert abs(seconds - exact) <= error + 1e-9 * exact, case
@@ -66,6 +67,21 @@ def test_times_are_those_of_each_case_alone(collective: str) -> None:
 
 def test_a_barrier() -> None:
     assert len(compare(cases_of("barrier", (5, 8), (0,)), [GROS])) == 0
+
+
+def test_one_process_takes_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_groups, "LITTLE_WORK", 0)
+    live = LiveCases(cases_of("allreduce", (1, 2), (8, 2**20)), lambda procs: None)
+
+    def tables_for(procs: int, sizes: Sizes) -> NetworkTables:
+        return network_tables(GROS, procs, 1, sizes)
+
+    first = live.times(tables_for)
+    live.find_parts()
+    again = live.times(tables_for)
+    timed = ~np.isnan(again.seconds)
+    assert (again.seconds[timed] == first.seconds[timed]).all()
+    assert first.seconds.min() == 0
 
 
 def test_uneven_blocks_of_a_ring_are_not_played() -> None:

@@ -9,14 +9,16 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import collwise
 from collwise.common.errors import UsageError
-from collwise.simulator.sweeps.dask_workers import job_options
+from collwise.simulator.sweeps.dask_workers import cancelled_here, job_options
 from collwise.simulator.sweeps.places import parse_place
 from collwise.studies.cli.main import main
 from collwise.validation.testbed import bed as beds
@@ -25,7 +27,7 @@ from collwise.validation.testbed.slurm import on_login
 from tests.needs import needs
 from tests.simulator.sweeps.test_executors import rows
 from tests.slurm import slurm_bed
-from tests.waiting import wait_for
+from tests.waiting import PATIENCE_SECONDS, wait_for
 
 GRID = ["--platform", "gros", "--collective", "bcast", "--algorithms", "chain,binary", "--procs", "4,6,8,10"]
 GRID += ["--sizes", "1KiB,64KiB", "--segments", "8KiB"]
@@ -70,12 +72,37 @@ def local(folder: Path) -> list[tuple[Any, ...]]:
 
 
 @pytest.fixture(scope="module")
-def scheduler(folder: Path) -> Iterator[str]:
-    """The address of a Dask scheduler with two workers in processes of their own."""
+def cluster(folder: Path) -> Iterator[Any]:
+    """A Dask scheduler with two workers in processes of their own, which are started again when they end.
+
+    Dask closes a worker that is not back within a time for good, by default within 15 s.
+    """
+    import dask
     from distributed import LocalCluster
 
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=60) as cluster:
-        yield cluster.scheduler_address
+    with (
+        dask.config.set({"distributed.deploy.lost-worker-timeout": PATIENCE_SECONDS}),
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=60) as cluster,
+    ):
+        yield cluster
+
+
+@pytest.fixture
+def scheduler(cluster: Any) -> str:
+    """The address of the scheduler, once it has both workers: a sweep has as many parts as there are workers."""
+    cluster.wait_for_workers(2)
+    return str(cluster.scheduler_address)
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[Path]:
+    """All but the first smpirun wait while this file exists."""
+    hold = folder / "hold"
+    hold.touch()
+    try:
+        yield hold
+    finally:
+        hold.unlink(missing_ok=True)
 
 
 def simulate(store: Path, executor: str) -> int | str | None:
@@ -100,33 +127,52 @@ def test_the_cases_of_a_worker_that_is_killed_are_made_by_another_one(
 def test_an_interrupt_keeps_what_is_finished_and_ends_what_runs(
     folder: Path, scheduler: str, local: list[tuple[Any, ...]]
 ) -> None:
-    store, hold, first = folder / "interrupted.sqlite", folder / "hold", folder / "first"
-    hold.touch()
-    first.rmdir()
+    store = folder / "interrupted.sqlite"
     words = ["simulate", *GRID, "--store", str(store), "--executor", f"dask:{scheduler}"]
-    child = subprocess.Popen(
-        [sys.executable, "-P", "-m", "collwise.studies", *words], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL
-    )
-    assert child.stderr is not None
-    with child.stderr:
-        wait_for(lambda: store.exists() and rows(store))
-        child.send_signal(signal.SIGINT)
-        said = child.stderr.read().decode().splitlines()[-1]
-    assert (child.wait(), said) == (
-        130,
-        "collwise: stopped; finished cases are in the store; the same command resumes there",
-    )
-    kept = rows(store)
-    assert 0 < len(kept) < len(local)
-    # The workers go on only if they have ended the one that waits.
-    wait_for(lambda: not waiting(folder))
-    hold.unlink()
+    with held(folder):
+        (folder / "first").rmdir()
+        child = subprocess.Popen(
+            [sys.executable, "-P", "-m", "collwise.studies", *words], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL
+        )
+        assert child.stderr is not None
+        with child.stderr:
+            wait_for(lambda: (store.exists() and rows(store)) or child.poll() is not None)
+            child.send_signal(signal.SIGINT)
+            said = child.stderr.read().decode()
+        assert child.wait() == 130, said
+        assert said.endswith("collwise: stopped; finished cases are in the store; the same command resumes there\n")
+        kept = rows(store)
+        assert 0 < len(kept) < len(local)
+        # The workers go on only if they have ended the one that waits.
+        wait_for(lambda: not waiting(folder))
     with collwise.session(store, executor=f"dask:{scheduler}") as context:
         times = collwise.simulate(
             "gros", "bcast", [4, 6, 8, 10], "1KiB,64KiB", algorithms="chain,binary", segments="8KiB", context=context
         )
     assert times.attrs["reused"] == len(kept)
     assert rows(store) == local
+
+
+@needs("dask")
+def test_a_task_ends_when_it_is_cancelled_or_its_worker_closes(monkeypatch: pytest.MonkeyPatch) -> None:
+    import distributed
+    import distributed.worker
+
+    task = SimpleNamespace(state="executing")
+    state = SimpleNamespace(tasks={"key": task})
+    worker = SimpleNamespace(get_current_task=lambda: "key", state=state, status=distributed.Status.running)
+    monkeypatch.setattr(distributed, "get_worker", lambda: worker)
+    cancelled = cancelled_here()
+    assert cancelled is not None
+    assert not cancelled()
+    worker.status = distributed.Status.closing
+    assert cancelled()
+    worker.status, task.state = distributed.Status.running, "cancelled"
+    assert cancelled()
+    task.state = "executing"
+    assert not cancelled()
+    state.tasks.clear()
+    assert cancelled()
 
 
 def waiting(folder: Path) -> list[str]:
@@ -226,11 +272,10 @@ def test_a_node_of_slurm_is_lost(
     folder: Path, local: list[tuple[Any, ...]], lose: Callable[[beds.Bed, int], int]
 ) -> None:
     """One node goes while both simulate; the other one makes its cases, too."""
-    store, hold = folder / f"{lose.__name__}.sqlite", folder / "hold"
-    hold.touch()
+    store = folder / f"{lose.__name__}.sqlite"
     (folder / "first").mkdir(exist_ok=True)
     words = ["simulate", *GRID, "--store", str(store), "--executor", "slurm:jobs=2,cores=1"]
-    with slurm_bed(2) as bed:
+    with held(folder) as hold, slurm_bed(2) as bed:
         child = subprocess.Popen(
             on_login(bed, [sys.executable, "-P", "-m", "collwise.studies", *words]),
             cwd=folder,

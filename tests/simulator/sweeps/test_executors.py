@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
+from itertools import combinations
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ import pytest
 
 import collwise
 from collwise.common.errors import CollwiseError, UsageError
+from collwise.common.experiments import Experiment
 from collwise.platforms import HostPlatform, known, load, placed
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps import executors
@@ -41,11 +43,11 @@ CASES = [
 
 
 def rows(store: Path) -> list[tuple[Any, ...]]:
-    """All that the store has but the instants at which rows were made."""
+    """All that the store has but the instants at which rows were made; nothing while it is being made itself."""
     connection = sqlite3.connect(store)
     try:
         columns = [name for _, name, *_ in connection.execute("pragma table_info(timings)") if name != "made_at"]
-        return sorted(connection.execute(f"select {', '.join(columns)} from timings"), key=repr)
+        return sorted(connection.execute(f"select {', '.join(columns)} from timings"), key=repr) if columns else []
     finally:
         connection.close()
 
@@ -101,6 +103,30 @@ def test_smpi_counts_the_processes_that_were_started_elsewhere(tmp_path: Path) -
         here = SimulationContext(store, jobs=2).simulate(GROS, CASES)
     assert result.processes_started == here.processes_started > 0
     assert rows(tmp_path / "elsewhere") == rows(tmp_path / "here")
+
+
+@needs("smpi")
+def test_experiments_are_made_elsewhere_in_the_same_rounds(tmp_path: Path) -> None:
+    """Of pairs that are measured side by side, and of more experiments than one process makes."""
+    side_by_side = [Experiment("roundtrip", pair, 4096) for pair in combinations(range(5), 2)]
+    alone = [Experiment("roundtrip", (0, 1), size) for size in range(1, 60)]
+    found = []
+    for name, pool in (("here", None), ("elsewhere", pool_on(Inline(), 2))):
+        with Store(tmp_path / name) as store:
+            lab = SimulationContext(store, jobs=2, executor=pool).laboratory(GROS, 5)
+            found.append((lab.run(side_by_side), lab.run(alone, in_parallel=False), lab.effort))
+    assert found[0] == found[1]
+    assert rows(tmp_path / "elsewhere") == rows(tmp_path / "here")
+
+
+@needs("smpi")
+def test_an_experiment_that_costs_its_workers_is_an_error(tmp_path: Path) -> None:
+    pool = ExecutorPool(lambda ends: Started(Inline({0: LostError()}), 1, lost=(LostError,)))
+    with Store(tmp_path / "store") as store:
+        lab = SimulationContext(store, executor=pool).laboratory(GROS, 2)
+        with pytest.raises(CollwiseError, match=r"1 cases failed; first: .*roundtrip.*: every worker that simulated"):
+            lab.run([Experiment("roundtrip", (0, 1), 1)])
+        assert lab.run([Experiment("roundtrip", (0, 1), 1)])[0].seconds > 0
 
 
 def test_contests_know_elsewhere_what_they_know_here(tmp_path: Path) -> None:
@@ -247,25 +273,38 @@ def test_cases_that_cost_their_workers_fail_and_the_others_go_on(tmp_path: Path)
         assert (again.failed, again.reused) == ([], len(CASES) - len(result.failed))
 
 
-def test_an_interrupt_keeps_what_is_finished() -> None:
+@pytest.mark.parametrize("moment", ["the result is read", "a timing is about to be kept", "a timing is kept"])
+def test_an_interrupt_keeps_what_is_finished(monkeypatch: pytest.MonkeyPatch, moment: str) -> None:
     """Tasks that are done when it arrives are kept, those that wait are cancelled."""
     waiting: Future[Made] = Future()
+    came: list[str] = []
+
+    def now(what: str) -> None:
+        if what == moment and not came:
+            came.append(what)
+            raise KeyboardInterrupt
 
     class Two(Inline):
         def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
             return super().submit(fn, *args, **kwargs) if self.tasks < 2 else waiting
 
-    kept: list[Timing] = []
+    def read(*arguments: Any) -> Made:
+        now("the result is read")
+        return result(*arguments)
+
+    result = executors._result
+    monkeypatch.setattr(executors, "_result", read)
+    kept: dict[Case, Timing] = {}
 
     def keep(timing: Timing) -> None:
-        kept.append(timing)
-        if len(kept) == 1:
-            raise KeyboardInterrupt
+        now("a timing is about to be kept")
+        kept[timing.case] = timing
+        now("a timing is kept")
 
     runner = ScheduleRunner(GROS)
     with pytest.raises(KeyboardInterrupt):
         pool_on(Two(), 1).make(runner, [Part([case]) for case in CASES[:3]], keep)
-    assert [timing.case for timing in kept] == CASES[:2]
+    assert list(kept) == CASES[:2]
     assert waiting.cancelled()
 
 

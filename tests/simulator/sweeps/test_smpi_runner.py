@@ -23,7 +23,7 @@ from collwise.simulator.execution.local_machine import run_program
 from collwise.simulator.execution.worklist import case_lines
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps import smpi_runner as sweeps
-from collwise.simulator.sweeps.context import SimulationContext
+from collwise.simulator.sweeps.context import SimulationContext, smpi_as_library
 from collwise.simulator.sweeps.runner import Progress, RunResult
 from collwise.simulator.sweeps.smpi_runner import cost_of, plan_batches, simulated_configuration
 from collwise.simulator.timing import Case, Timing
@@ -319,6 +319,9 @@ while read -r id experiment collective algorithm procs root bytes rest; do
         echo "[node-1:0:(1) 0.5] [root/CRITICAL] the network caught fire at $bytes" >&2
         exit 41;;
     esac
+    case " $MESSAGES_WITHOUT_END " in
+    *" $bytes "*) while :; do :; done;;
+    esac
     echo "some other output"
     echo "{{\\"id\\": $id, \\"seconds\\": 0.$bytes, \\"root_seconds\\": 0.5, \\"repetitions\\": 1}}"
 done < "$last"
@@ -334,6 +337,7 @@ def fake_smpirun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "smpirun").chmod(0o755)
     monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
     monkeypatch.setenv("MESSAGES_THAT_FAIL", "")
+    monkeypatch.setenv("MESSAGES_WITHOUT_END", "")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(
         "collwise.simulator.execution.installations.Installation.program", lambda self, name: Path("/bin/true")
@@ -389,6 +393,29 @@ def test_an_engine_that_always_fails_is_not_started_for_every_case(
     assert len(result.failed) == 100
     assert all("the network caught fire" in timing.error for timing in result.failed)
     assert len(fake_smpirun.read_text().splitlines()) <= 3
+
+
+def test_a_library_call_that_never_ends_is_given_up(
+    fake_smpirun: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MESSAGES_WITHOUT_END", "14")
+    monkeypatch.setattr(sweeps, "_LIMIT_SECONDS", 1)
+    result = run(tmp_path, numbered(*range(11, 17)), engine=smpi_as_library("ompi"))
+    assert [timing.case.message_bytes for timing in result.failed] == [14]
+    assert result.failed[0].error == "SimGrid 3.99: does not end within 1 s of processor time"
+    # Once with the cases before it, once alone, and once for those after it.
+    assert len(fake_smpirun.read_text().splitlines()) == 3
+
+
+@needs("smpi")
+def test_a_simulator_that_exceeds_its_time_is_recognized(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sweeps, "_LIMIT_SECONDS", 1)
+    monkeypatch.setattr(sweeps, "_LIMIT_SECONDS_PER_MESSAGE", 0.0)
+    case = Case("alltoall", "-", 300, 64, processes_per_node=8, experiment="builtin")
+    result = run(tmp_path, [case], engine=smpi_as_library("mpich"))
+    assert [timing.error.partition(": ")[2] for timing in result.failed] == [
+        "does not end within 1 s of processor time"
+    ]
 
 
 @needs("smpi")

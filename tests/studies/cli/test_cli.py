@@ -143,9 +143,9 @@ MAP = ("decision-map", "--platform", "grisou", "--collective", "bcast")
                 "grisou",
                 "--procs",
                 "4",
-                "--sampled",
+                "--exact",
             ),
-            r"--sampled is for --by predicted",
+            r"--exact is for --by predicted",
         ),
         (
             ("select", "--collective", "bcast", "--parameters", "pyproject.toml", "--by-node"),
@@ -339,13 +339,17 @@ def test_selecting_for_every_process_count(here: Path, toy_parameters: str) -> N
     other = collwise(*select, "--platform", "grisou", cwd=here)
     assert "parameters of platform 'toy' with 1 per node, not of 'grisou' with 1" in other.stderr
     by_default = printed(collwise(*select, *known, "--platform", "toy.toml", cwd=here).stdout).rows
-    asked = printed(collwise(*select, *known, "--procs", "2:8:+1", cwd=here).stdout).rows
+    shown = printed(collwise(*select, *known, "--procs", "2:8:+1", cwd=here).stdout)
+    asked, loss = shown.rows, shown.facts["tables"][0]["loss_between_sizes"]
+    assert 0 <= loss["mean"] <= loss["worst"]
+    assert loss["points"] == 7 * 8
     assert by_default == asked
     starts = {row["from_bytes"] for row in asked}
     assert min(starts) == 8192
     assert starts - {8192, 2**20}
-    sampled = printed(collwise(*select, *known, "--procs", "2:8:+1", "--sampled", cwd=here).stdout).rows
-    assert {row["from_bytes"] for row in sampled} <= {8192, 2**20}
+    exact = printed(collwise(*select, *known, "--procs", "2:8:+1", "--exact", cwd=here).stdout)
+    assert len(exact.rows) > len(asked)
+    assert "loss_between_sizes" not in exact.facts["tables"][0]
 
 
 def test_maps_of_decisions_and_slowdowns(here: Path, toy_parameters: str) -> None:

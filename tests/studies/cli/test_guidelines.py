@@ -9,10 +9,14 @@ from pathlib import Path
 
 import pytest
 
+import collwise
+from collwise.platforms import load
 from collwise.simulator.execution.interposed import LibraryOptions
 from collwise.studies.cli.main import main
 from collwise.validation.exports.pgmpi import parse_profile
 from collwise.validation.guidelines.guideline import GUIDELINES
+from collwise.validation.library_defaults.baselines import BASELINES
+from collwise.validation.selection.cases import case_of
 from tests.command_line import printed
 from tests.needs import each, needs
 
@@ -51,6 +55,27 @@ def test_a_selector_is_repaired_in_simulation(tmp_path: Path, capsys: Capture) -
     assert [path.name for path in (tmp_path / "figures").iterdir()] == ["guidelines-gros-impi-4.png"]
 
 
+def test_recorded_decisions_are_repaired_with_many_processes(tmp_path: Path, capsys: Capture) -> None:
+    """What Open MPI 4.1 and MPICH 4 decide, on 32 nodes of 16; MPICH's pairwise reduce_scatter_block is not known."""
+    asked = f"--collective reduce,reduce_scatter_block --procs 512 --ppn 16 --sizes 32KiB --store {tmp_path}/s"
+    run(f"guidelines --platform jupiter --engine schedule {asked} --json -o {tmp_path}/out")
+    rows, facts = printed(capsys.readouterr().out)
+    openmpi, mpich = facts["libraries"]
+    assert "reduce_scatter_block, P = 512" in mpich["failed"]
+    assert not openmpi["failed"]
+    assert openmpi["violations_before"]["pattern"] > 0
+    assert openmpi["violations_after"]["pattern"] == 0
+    mine = [row for row in rows if row["library"].startswith("Open MPI") and row["collective"] == "reduce"]
+    times = {row["phase"]: row["seconds"] for row in mine}
+    assert times["after"] == min(row["against_seconds"] for row in mine)
+    decided = BASELINES["openmpi-4.1"].choice("reduce", 512, 32768)
+    assert decided is not None
+    with collwise.session(tmp_path / "s", engine="schedule") as context:
+        case = case_of("reduce", decided, 512, 32768, 16)
+        assert context.simulate(load("jupiter"), [case]).timings[case].seconds == times["before"]
+    LibraryOptions(tmp_path / "out" / "jupiter-openmpi-4.1.rules").check()
+
+
 @needs("smpi")
 def test_what_a_check_found_is_not_simulated_again(tmp_path: Path, capsys: Capture) -> None:
     asked = f"guidelines --platform gros --selector ompi --collective scan --procs 4 --sizes 8,64 --store {tmp_path}/s"
@@ -68,6 +93,49 @@ def test_a_selector_that_fails_does_not_hide_the_others(tmp_path: Path, capsys: 
     shown = capsys.readouterr()
     assert [one["library"].split()[1] for one in printed(shown.out).facts["libraries"]] == ["ompi", "mpich", "mvapich2"]
     assert "SMPI's impi (Intel MPI): no call has a time" in shown.err
+
+
+def profile(name: str, procs: int, first: int) -> str:
+    return f"MPI_Scatter\n{procs}\n1\n2 scatter_as_{name}\n1\n{first} 1024 2\n"
+
+
+def test_profiles_of_pgmpitunelib_become_a_table(tmp_path: Path) -> None:
+    """For any number of processes on a node, and for these process counts and sizes only."""
+    files = [tmp_path / f"{name}.prf" for name in ("more", "few")]
+    for file, text in zip(files, (profile("scatterv", 8, 0), profile("bcast", 4, 16)), strict=True):
+        file.write_text(text)
+    run(f"export {files[0]} {files[1]} --format collwise -o {tmp_path}/table")
+    LibraryOptions(tmp_path / "table").check()
+    assert [line for line in (tmp_path / "table").read_text().splitlines() if line and line[0] != "#"] == [
+        "scatter 4 1 0 default",
+        "scatter 4 1 16 gl21_bcast",
+        "scatter 4 1 1025 default",
+        "scatter 5 1 0 default",
+        "scatter 8 1 0 gl22_scatterv",
+        "scatter 8 1 1025 default",
+        "scatter 9 1 0 default",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("others", "message"),
+    [
+        ("", "--format openmpi: profiles"),
+        ("--format collwise decisions.json", "decisions.json: not a profile"),
+        ("--format collwise again.prf", "again.prf: another profile of MPI_Scatter for 4 processes"),
+        ("--format collwise unknown.prf", "unknown.prf: MPI_Scatter: unknown mock-up 'scatter_as_gather'"),
+    ],
+)
+def test_wrong_profiles(
+    others: str, message: str, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("one", "again"):
+        Path(f"{name}.prf").write_text(profile("bcast", 4, 0))
+    Path("unknown.prf").write_text(profile("gather", 8, 0))
+    run(f"export one.prf {others} -o table", 2)
+    assert message in capsys.readouterr().err
+    assert not Path("table").exists()
 
 
 @pytest.mark.parametrize("library", each("openmpi", "mpich"))
@@ -110,7 +178,10 @@ def test_a_decision_table_is_checked(tmp_path: Path, capsys: Capture) -> None:
         ("--platform gros --rule rank", "simulated times are exact"),
         ("--platform gros --launches 3", "--launches is for real libraries"),
         ("--platform gros --table nothing.json --output out", "--output is for libraries"),
-        ("--platform gros --engine schedule", "--engine schedule has no library of its own"),
+        ("--engine schedule", "--engine needs --platform"),
+        ("--platform gros --engine schedule --selector ompi", "valid with --engine schedule: --baseline"),
+        ("--platform gros --baseline mpich-4", "--baseline needs --engine schedule"),
+        ("--platform gros --engine schedule --baseline mpich-5", "did you mean mpich-4"),
         ("--alpha 2", "significance level 2"),
     ],
 )

@@ -82,6 +82,54 @@ def test_what_cannot_work_is_refused_before_anything_is_written(told: Told, argu
     assert not list(Path().glob("*.toml"))
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("application asp --platform gros --procs 4 --collectives ompi --executor slurm", "--executor is for --coll"),
+        ("application asp --platform gros --procs 4 --collectives ompi --segments 8KiB", "flat or hierarchical"),
+        ("calibrate --points file --nominal gros --alone", "--together is for measuring; --points measures nothing"),
+        ("compare --platform gros --collective bcast --sources measured,simulated --model lmo", "with predicted"),
+        ("compare --platform gros --collective bcast --sources measured,schedule --engine smpi", "simulated or predi"),
+        ("crosscheck --library openmpi --simgrid 4.1", "--simgrid is for --library smpi"),
+        ("experiment --library openmpi --executor local", "--executor is for --platform"),
+        ("export file --format mpich --openmpi-version 4.0 -o x", "--openmpi-version is for --format openmpi"),
+        ("export file --mpich-version 4.1 -o x", "--mpich-version is for --format mpich"),
+        ("export file --procs 4 -o x", "--procs is for --format mpich-variables, mvapich2, smpi, prf"),
+        ("fit --library openmpi --executor local", "--executor is for --platform"),
+        ("gain --decisions file --procs 2 --segments 8KiB", "--segments is for --platform"),
+        ("guidelines --library openmpi --jobs 2", "--jobs is for --platform"),
+        (
+            "hierarchy tasks --platform gros --nodes 4 --ppn 2 --launches 3",
+            "--launches is for measured times (--library",
+        ),
+        ("measure --collective bcast --procs 2 --executor local", "--executor is for --budget"),
+        ("measure --collective bcast --procs 2 --script s --raw r.csv", "--raw is for times that are measured now"),
+        ("predict --parameters file --pair 0,1 --by-schedule", "--by-schedule is for collectives, not for --pair"),
+        ("profile --report file --segments 8KiB", "--segments is for --platform"),
+        ("profile --report file --baseline mpich-4", "--baseline is for --platform or --decisions"),
+        ("profile --report file --decisions file --jobs 2", "--jobs is for --platform"),
+        ("profile --report file --ppn 2", "--ppn is for --platform"),
+        ("select --collective bcast --parameters file --jobs 2", "--jobs is for --by simulated, or --fill simulated"),
+        (
+            "select --collective bcast --by simulated --platform gros --procs 4 --parameters file",
+            "--parameters is for --by predicted, or --fill predicted",
+        ),
+        ("simulate --platform gros --collective bcast --procs 4 --engine schedule --simgrid 4.1", "--engine smpi only"),
+        ("validate --hosts n1,n2 --platform gros --one-bed", "--one-bed is for --testbed"),
+        ("validate --launcher srun --platform gros --one-bed", "--one-bed is for --testbed"),
+        ("validate --testbed --quick --ppn 2 --models", "--models is for one process on each node"),
+        ("verify --library openmpi --simgrid 4.1", "--simgrid is for --library smpi"),
+        ("verify --testbed --quick", "--quick is for this machine, not for --testbed"),
+        ("whatif --platform gros --change bandwidth=x2 --save x.toml --procs 4", "--procs is for --collective or"),
+    ],
+)
+def test_options_that_mean_nothing_together_are_refused(told: Told, words: str, said: str) -> None:
+    Path("file").touch()
+    code, out, err = told(words.split())
+    assert (code, out, err.count("\n")) == (2, "", 1), err
+    assert said in err
+
+
 @pytest.mark.parametrize(("topology", "parameters", "size"), TOPOLOGIES)
 def test_a_topology_of_another_size_than_the_hosts(told: Told, topology: str, parameters: str, size: int) -> None:
     file = Path("c.xml")
@@ -97,7 +145,7 @@ def test_a_topology_of_another_size_than_the_hosts(told: Told, topology: str, pa
 @pytest.mark.parametrize("arguments", [["platforms", "list", "--json"], ["platforms", "list"], ["platforms", "--help"]])
 def test_a_full_device_is_one_line(arguments: list[str]) -> None:
     with Path("/dev/full").open("w") as full:
-        done = subprocess.run([*COLLWISE, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+        done = subprocess.run([*COLLWISE, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, timeout=900)
     assert (done.returncode, done.stderr) == (2, "collwise: cannot write the output: No space left on device\n")
 
 

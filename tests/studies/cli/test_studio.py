@@ -10,11 +10,11 @@ import shutil
 import signal
 import socket
 import subprocess
-import time
 import tomllib
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -22,6 +22,7 @@ from packaging.requirements import Requirement
 
 from collwise.common.folders import SOURCES
 from collwise.studies.cli.main import main
+from tests.waiting import PATIENCE_SECONDS, wait_for
 
 
 class Started(Exception):
@@ -131,17 +132,17 @@ def test_without_a_port_a_free_one_is_taken(
 
 
 def answer(url: str, server: subprocess.Popen[str]) -> bytes:
-    """The answer of the server, which has two minutes to start."""
-    deadline = time.monotonic() + 120
-    while True:
-        try:
-            with urllib.request.urlopen(url, timeout=10) as response:
-                body: bytes = response.read()
-                return body
-        except (urllib.error.URLError, OSError):
-            assert server.poll() is None, "JupyterLab ended"
-            assert time.monotonic() < deadline, "JupyterLab does not answer"
-            time.sleep(0.2)
+    """The answer of the server, once it has started."""
+    bodies: list[bytes] = []
+
+    def answered() -> bool:
+        assert server.poll() is None, "JupyterLab ended"
+        with suppress(OSError), urllib.request.urlopen(url, timeout=PATIENCE_SECONDS) as response:
+            bodies.append(response.read())
+        return bool(bodies)
+
+    wait_for(answered, 0.2)
+    return bodies[0]
 
 
 @pytest.mark.slow
@@ -166,7 +167,7 @@ def test_jupyterlab_starts_and_other_commands_work_after_it(tmp_path: Path) -> N
         listed = json.loads(answer(f"{page}/api/contents/papers/nuriyev2021?token={token}", server))
         assert "nuriyev2021.py" in {entry["name"] for entry in listed["content"]}
         with pytest.raises(urllib.error.HTTPError, match="403"):
-            urllib.request.urlopen(f"{page}/api/contents", timeout=10)
+            urllib.request.urlopen(f"{page}/api/contents", timeout=PATIENCE_SECONDS)
     finally:
         os.killpg(server.pid, signal.SIGKILL)
         server.wait()

@@ -198,7 +198,7 @@ def test_mpich_untuned_runs_the_algorithm(point: tuple[str, int, int], traced: P
     """MPICH calls its algorithm, as if each process were on a node of its own."""
     collective, procs, size = point
     command = ["mpirun.mpich", "-genv", "MPIR_CVAR_NOLOCAL", "1", "-n", str(procs), str(traced), collective, str(size)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
     mine = [line for line in done.stdout.splitlines() if line.startswith(f"MPIR_{collective.capitalize()}_")]
     assert done.returncode == 0, done.stderr
     ends = tuple(f"_{kind}_{MPICH.decide(*point).algorithm}" for kind in ("intra", "allcomm"))

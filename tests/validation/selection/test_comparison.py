@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
@@ -266,6 +266,43 @@ def test_looking_up_decides_as_the_formulas_do(more_segments: tuple[int, ...]) -
     sampled = select_by_model(model, plan, sampled=True)
     assert {start for row in sampled.rules.values() for start, _ in row} <= {least, 4096, largest}
     assert [sampled.choose(count, 4096) for count in procs] == [table.choose(count, 4096) for count in procs]
+
+
+@settings(deadline=None, max_examples=10)
+@given(st.lists(st.integers(100, 2**21), min_size=3, max_size=6, unique=True), st.sampled_from((0.0, 0.01, 0.1)))
+def test_sampled_tables_say_what_they_lose_between_the_sizes(sizes: list[int], tolerance: float) -> None:
+    """Their choices at the sizes are within the tolerance, and the loss is that of looking up at sizes between."""
+    model, procs, ordered = broadcasts(), (2, 5, 16), tuple(sorted(sizes))
+    plan = CaseGrid("bcast", procs, ordered, 1, (SEGMENT, 1024))
+    table = select_by_model(model, plan, sampled=True, tolerance=tolerance, switches=True)
+    between = {
+        size
+        for first, end in itertools.pairwise(ordered)
+        for size in (*np.geomspace(first, end, 9).astype(int).tolist(), end - 1)
+        if size not in ordered
+    }
+
+    def losses(some: Iterable[int]) -> list[float]:
+        found = []
+        for p in procs:
+            for m in some:
+                times = {choice: float(predict_choice(model, "bcast", choice, np.array([p]), np.array([m]))[0])
+                         for choice in plan.candidates.values()}  # fmt: skip
+                found.append(times[table.choose(p, m)] / min(times.values()) - 1)
+        return found
+
+    assert max(losses(ordered)) <= tolerance + 1e-9
+    if between:
+        lost = losses(sorted(between))
+        assert table.between is not None
+        assert (table.between.points, table.between.worst) == (len(lost), pytest.approx(max(lost), abs=1e-12))
+        assert table.between.mean == pytest.approx(sum(lost) / len(lost), abs=1e-12)
+    for p, row in table.rules.items():
+        for (_, before), (start, after) in itertools.pairwise(row):
+            at = np.array([start - 1, start])
+            earlier, later = (predict_choice(model, "bcast", one, np.array([p]), at) for one in (before, after))
+            # The later choice begins where it becomes the faster one, or at a size of the grid.
+            assert (later[1] < earlier[1] and not later[0] < earlier[0]) or start in ordered or start - 1 in ordered
 
 
 def test_between_two_entries_the_lower_one_holds() -> None:

@@ -300,7 +300,7 @@ def test_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
         (("--fill", "predicted"), "--parameters"),
         (("--fill", "simulated"), "platform"),
         (("--platform", "bet"), "bed"),
-        (("--sampled",), "--sampled is for --by predicted"),
+        (("--exact",), "--exact is for --by predicted"),
         (("--configuration", "0000"), "results list"),
         (("--agreement", "100", "--fill", "simulated", "--platform", "gros"), "below 100"),
     ):

@@ -1,0 +1,175 @@
+"""The gain over Open MPI's own decisions on a test bed, for seven collectives; writes docs/gain-results.md.
+
+    .venv/bin/python benchmarks/gain.py [--launches N] [-o docs/gain-results.md] [--figure docs/figures/gain.png]
+
+On a test bed of 8 nodes at 100 Mbit/s all algorithms are measured in two launches, and `select --by measured` chooses
+among them. Then Open MPI runs as it is, by rules, which have the second best choices where they cannot express the
+best, and with libcollwise, in turn in N launches of each. Three cases with large gains are looked at more closely: if
+our form of what Open MPI runs untuned, with the segment size that it ships, takes as long as Open MPI itself, the gain
+is the choice's. Exit code 1 if a call under libcollwise is slower than by default beyond the intervals, or if rules
+gain less than x 1.2 on average.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import geometric_mean
+
+import collwise
+from collwise.common.units import format_seconds, format_size
+from collwise.simulator.execution.targets import ExecutionTarget
+from collwise.simulator.store import Store
+from collwise.simulator.sweeps.method import Method, Precision, combine
+from collwise.simulator.sweeps.mpi_runner import measure_launches
+from collwise.simulator.timing import Case
+from collwise.studies.figures.gain import gain_figure
+from collwise.studies.figures.style import save
+from collwise.studies.reports.gain import gains_markdown
+from collwise.studies.reports.markdown import markdown_table
+from collwise.validation.library_defaults.baselines import Baseline, baseline
+from collwise.validation.measurement.gain import LIBCOLLWISE, RULES, GainRow, MeasuredGain, measure_gain
+from collwise.validation.selection.cases import builtin_cases, candidates, case_of, cases
+from collwise.validation.selection.choice import Choice
+from collwise.validation.testbed.bed import temporarily_up
+from collwise.validation.testbed.platform import simulated_platform
+from collwise.validation.testbed.shape import Shape
+from collwise.validation.testbed.target import TestBed
+
+SHAPE = Shape(8, 100e6)
+COLLECTIVES = ("bcast", "gather", "scatter", "reduce", "allreduce", "allgather", "alltoall")
+SIZES = tuple(1024 * 4**k for k in range(5))
+SEGMENTS = (0, 8192, 32768)
+LEAST_GAIN, CLOSER = 1.2, 3
+METHOD = Method(precision=Precision(5, 10), launches=2)
+COLUMNS = ("call", "Open MPI runs", "Open MPI", "our form of it", "choice", "libcollwise", "gain", "simulated gain")
+
+
+@dataclass(frozen=True)
+class Closer:
+    """A call with a large gain: the choice that is what Open MPI runs untuned, and times of all in seconds.
+
+    `own_form` is the measured time of that choice as our algorithm, and `simulated` the gain by the schedule engine.
+    """
+
+    row: GainRow
+    untuned: Choice
+    own_form: float
+    simulated: float
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The cells of the page's table."""
+        row = self.row
+        return (
+            f"{row.collective}, {format_size(row.message_bytes)}",
+            self.untuned.label,
+            format_seconds(row.default.seconds),
+            format_seconds(self.own_form),
+            row.choice.label,
+            format_seconds(row.libcollwise.seconds),
+            f"x {row.speedup(LIBCOLLWISE):.2f}",
+            f"x {self.simulated:.2f}",
+        )
+
+
+def untuned_cases(library: Baseline, procs: int, sizes: Sequence[int]) -> dict[tuple[str, int], Case]:
+    """What the library runs untuned, by collective and size, where the catalogue has it."""
+    found = {(name, size): library.choice(name, procs, size) for name in COLLECTIVES for size in sizes}
+    return {key: case_of(key[0], choice, procs, key[1]) for key, choice in found.items() if choice is not None}
+
+
+def measured_seconds(
+    target: ExecutionTarget, wanted: Sequence[Case], store: Store, method: Method
+) -> Mapping[Case, float]:
+    """The mean times of cases, which the store keeps."""
+    launches = measure_launches(target, wanted, store, method)
+    combined = [combine(each, method.precision.confidence) for each in zip(*launches, strict=True)]
+    return {one.case: one.seconds for one in combined if one.ok}
+
+
+def largest_gains(found: MeasuredGain) -> list[GainRow]:
+    """The call with the largest gain of each of the collectives with the largest."""
+    rows = sorted(found.rows, key=lambda row: row.speedup(LIBCOLLWISE), reverse=True)
+    by_collective: dict[str, GainRow] = {}
+    for row in rows:
+        by_collective.setdefault(row.collective, row)
+    return list(by_collective.values())[:CLOSER]
+
+
+def examined(
+    target: ExecutionTarget, procs: int, sizes: Sequence[int], launches: int, method: Method
+) -> tuple[MeasuredGain, list[Closer]]:
+    """Measures all algorithms, chooses among them, and measures the gain of the choices."""
+    untuned = untuned_cases(baseline(), procs, sizes)
+    grid = [case for name in COLLECTIVES for case in cases(name, candidates(name, SEGMENTS), [procs], sizes)]
+    wanted = [*dict.fromkeys([*grid, *untuned.values()])]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "measured.sqlite")
+        with Store(path) as store:
+            seconds = measured_seconds(target, wanted, store, method)
+        print(f"measured: {len(wanted)} cases", flush=True)
+        with collwise.session(path, "schedule") as context:
+            chosen = collwise.select(
+                COLLECTIVES, platform=target.name, by="measured", procs=procs, sizes=sizes, context=context
+            )
+            calls = [case for name in COLLECTIVES for case in builtin_cases(name, [procs], sizes)]
+            tables = {table.collective: table for table in chosen.tables}
+            with Store(Path(folder, "gain.sqlite")) as store:
+                found = measure_gain(target, tables, calls, store, launches=launches)
+            closer = []
+            for row in largest_gains(found):
+                before = untuned.get((row.collective, row.message_bytes))
+                if before is not None:
+                    after = case_of(row.collective, row.choice, procs, row.message_bytes)
+                    played = context.simulate(simulated_platform(SHAPE), [before, after]).timings
+                    gain = played[before].seconds / played[after].seconds
+                    known = baseline().choice(row.collective, procs, row.message_bytes)
+                    assert known is not None
+                    closer.append(Closer(row, known, seconds[before], gain))
+    return found, closer
+
+
+def page(found: MeasuredGain, closer: Sequence[Closer], launches: int) -> str:
+    """The text of the page."""
+    return (
+        "# Gains at run time: one run\n\n<!-- Written by benchmarks/gain.py; do not edit. See gain.md. -->\n\n"
+        f"Test bed of {SHAPE.title}, one process on each node. All algorithms were measured in {METHOD.launches} "
+        f"launches, and choices made by these times. Times are means over {launches} launches; gains in brackets lie "
+        "within the confidence intervals.\n\n" + gains_markdown(found) + "\n## What Open MPI runs untuned, closely\n\n"
+        "For the largest gains of three collectives, the catalogue's choice that is the same as what Open MPI runs "
+        "untuned, with the segment size that it ships. If our form of it takes as long as Open MPI, the gain is the "
+        "choice's. The simulated gain is the schedule engine's on the bed's nominal platform.\n\n"
+        + markdown_table(COLUMNS, [one.cells for one in closer])
+    )
+
+
+def is_good(found: MeasuredGain) -> bool:
+    """Whether no call is slower beyond the intervals under libcollwise, and rules gain enough."""
+    slower = [row for row in found.rows if row.significant(LIBCOLLWISE) and row.speedup(LIBCOLLWISE) < 1]
+    by_rules = [row.speedup(RULES) for row in found.rows if row.rules is not None]
+    print(f"slower beyond the intervals: {len(slower)}; rules: x {geometric_mean(by_rules):.2f} on average")
+    return not slower and geometric_mean(by_rules) >= LEAST_GAIN
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    docs = Path(__file__).parents[1] / "docs"
+    parser.add_argument("--launches", type=int, default=5, help="of each of the three ways")
+    parser.add_argument("-o", "--output", type=Path, default=docs / "gain-results.md")
+    parser.add_argument("--figure", type=Path, default=docs / "figures" / "gain.png")
+    options = parser.parse_args()
+    with temporarily_up(SHAPE, "gain") as bed:
+        target = TestBed(bed)
+        found, closer = examined(target, SHAPE.nodes, SIZES, options.launches, METHOD)
+    save(gain_figure(found.rows, f"Gain over Open MPI's default, {target.name}, P = {SHAPE.nodes}"), options.figure)
+    options.output.write_text(page(found, closer, options.launches), encoding="utf-8")
+    return 0 if is_good(found) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

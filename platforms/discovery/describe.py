@@ -69,7 +69,8 @@ def described(
             scale = _GBIT if what.startswith("Gbit/s") else 1
             if what == "nodes per switch":
                 # --nodes may describe a part of the cluster.
-                facts[what] = replace(facts[what], value=min(facts[what].value, facts["nodes"].value))
+                per_switch, nodes = (int(facts[name].value or 1) for name in (what, "nodes"))
+                facts[what] = replace(facts[what], value=min(per_switch, nodes))
             topology[key] = facts[what].value * scale if scale != 1 else facts[what].value  # type: ignore[operator]
     for what, key in _OF_NODE.items():
         node[key] = facts[what].value

@@ -85,8 +85,8 @@ def whatif(
         Parsed("sweep", _factors),
         metavar="NAME=xLOW:xHIGH",
     ),
-    collectives: tuple[str, ...] = option(
-        "Collectives, by commas, or all (see 'collwise algorithms').", COLLECTIVES, (), names="--collective"
+    collectives: tuple[str, ...] | None = option(
+        "Collectives, by commas, or all (see 'collwise algorithms').", COLLECTIVES, names="--collective"
     ),
     application: Path | None = option(
         "Instead of a collective, the report of a run ('collwise run --report'): its collectives by default and tuned.",
@@ -126,7 +126,7 @@ def whatif(
         raise click.UsageError("name a change, for example --change bandwidth=x2, or --sweep bandwidth=x0.25:x8")
     if collectives and application is not None:
         raise click.UsageError("give either --collective NAME or --application REPORT")
-    compares = bool(collectives) or application is not None
+    compares = collectives is not None or application is not None
     if save is None and not compares:
         raise click.UsageError("give --collective NAME, --application REPORT or --save FILE")
     if not compares:
@@ -156,11 +156,13 @@ def whatif(
             return
         common |= {"procs": procs, "sizes": sizes, "algorithms": algorithms, "context": context}
         if sweep is not None:
-            swept = [collwise.whatif_sweep(platform, sweep, name, changes=changes, **common) for name in collectives]
+            swept = [
+                collwise.whatif_sweep(platform, sweep, name, changes=changes, **common) for name in collectives or ()
+            ]
             _show_sweeps(swept, figures, as_json)
             failed = [one for each in swept for one in each.result.failed]
         else:
-            answers = [collwise.whatif(platform, changes, name, rules=rules, **common) for name in collectives]
+            answers = [collwise.whatif(platform, changes, name, rules=rules, **common) for name in collectives or ()]
             _show_answers(answers, figures, as_json, not no_limits)
             failed = [one for each in answers for one in each.result.failed]
     warn_of_free_messages(platform)

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable
 from functools import cache
 
-_NEARLY = 0.85
+_MUCH_LESS = 0.3
 
 
 class CollwiseError(Exception):
@@ -37,8 +37,8 @@ def nearest_names(given: str, valid: Iterable[str]) -> str:
     """'; did you mean X or Y?' with the valid names that resemble the given one, or '' where none does."""
     near = difflib.get_close_matches(given, list(valid), n=3, cutoff=0.5)
     # Beside a name that is nearly the given one, others that resemble it somewhat are noise.
-    if near and difflib.SequenceMatcher(None, given, near[0]).ratio() > _NEARLY:
-        near = [name for name in near if difflib.SequenceMatcher(None, given, name).ratio() > _NEARLY]
+    likeness = [difflib.SequenceMatcher(None, name, given).ratio() for name in near]
+    near = [name for name, own in zip(near, likeness, strict=True) if own > max(likeness) - _MUCH_LESS]
     return f"; did you mean {' or '.join(near)}?" if near else ""
 
 

@@ -139,6 +139,11 @@ def test_smpi(capsys: Capture) -> None:
         (f"{ASKED} --change bandwith=x2", "--change: unknown change 'bandwith'; did you mean bandwidth?"),
         (f"{ASKED} --change bandwidth=2", "change bandwidth=2: '2' is neither a factor nor a rate"),
         ("whatif --platform gros --collective bcst --change nodes=8", "unknown collective 'bcst'; did you mean bcast?"),
+        (
+            "schedule --platform gros --collective bcast,reduce --procs 4",
+            "'bcast,reduce' is a list; valid: one collective",
+        ),
+        ("slect", "unknown command 'slect'; did you mean select? Valid"),
         (f"{ASKED} --change nodes=8", "cannot hold P = 31 with 1 per node"),
         (f"{ASKED} --sweep nodes=x1:x2", "--sweep: unknown change to sweep over 'nodes'"),
         (f"{ASKED} --sweep bandwidth=x1:x2 --rules r.json", "--rules is for a change without --sweep"),

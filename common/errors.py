@@ -7,6 +7,8 @@ import sys
 from collections.abc import Iterable
 from functools import cache
 
+_MUCH_LESS = 0.3
+
 
 class CollwiseError(Exception):
     """A problem found in good input (a failed case, a wrong result). Exit code 1."""
@@ -34,6 +36,9 @@ def unknown_name(kind: str, given: str, valid: Iterable[str], hint: str = "") ->
 def nearest_names(given: str, valid: Iterable[str]) -> str:
     """'; did you mean X or Y?' with the valid names that resemble the given one, or '' where none does."""
     near = difflib.get_close_matches(given, list(valid), n=3, cutoff=0.5)
+    # Beside a name that is nearly the given one, others that resemble it somewhat are noise.
+    likeness = [difflib.SequenceMatcher(None, name, given).ratio() for name in near]
+    near = [name for name, own in zip(near, likeness, strict=True) if own > max(likeness) - _MUCH_LESS]
     return f"; did you mean {' or '.join(near)}?" if near else ""
 
 

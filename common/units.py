@@ -10,6 +10,7 @@ _UNITS = {"": 1, "B": 1, "K": 2**10, "KIB": 2**10, "M": 2**20, "MIB": 2**20, "G"
 _UNITS |= {"KB": 10**3, "MB": 10**6, "GB": 10**9}
 _SIZE = re.compile(r"([0-9]{1,18})\s*([A-Za-z]*)")
 _DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*([a-z]*)")
+_RATIO = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(?:\s*:\s*([0-9]{1,9}(?:\.[0-9]{1,9})?))?")
 _DURATIONS = {"": 1, "s": 1, "min": 60, "h": 3600}
 _SIZE_HELP = "write a whole number with B, KiB, MiB, GiB (or KB, MB, GB), for example 8KiB"
 _RANGE_HELP = {
@@ -22,6 +23,8 @@ _MOST_VALUES = 100_000
 def parse_size(text: str) -> int:
     """Bytes from '8KiB', '64K', '1MB' or '512'. Raises UsageError for anything else."""
     match = _SIZE.fullmatch(text.strip())
+    if match is not None and re.fullmatch("[KMG]i?b", match[2]):
+        raise UsageError(f"malformed size '{text}', as b stands for bits: {_SIZE_HELP}")
     if match is None or match.group(2).upper() not in _UNITS:
         raise UsageError(f"malformed size '{text}': {_SIZE_HELP}")
     return int(match.group(1)) * _UNITS[match.group(2).upper()]
@@ -34,6 +37,15 @@ def parse_duration(text: str) -> float:
     if not seconds:
         raise UsageError(f"malformed duration '{text}': write a positive number with s, min or h, for example 10min")
     return seconds
+
+
+def parse_ratio(text: str) -> float:
+    """4.0 from '4:1' or '4'. Raises UsageError for anything else, and for nothing."""
+    match = _RATIO.fullmatch(text.strip())
+    ratio = float(match[1]) / float(match[2] or 1) if match and float(match[2] or 1) else 0.0
+    if not ratio:
+        raise UsageError(f"malformed ratio '{text}': write two numbers above 0 with : between them, or one: 4:1, 4")
+    return ratio
 
 
 def parse_sizes(text: str) -> list[int]:

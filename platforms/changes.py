@@ -12,7 +12,7 @@ from typing import Any
 import tomli_w
 
 from collwise.common.errors import UsageError, unknown_name
-from collwise.common.units import parse_size
+from collwise.common.units import parse_ratio, parse_size
 from collwise.platforms.description import Calibration, HeterogeneousPlatform, NodeType, Platform, Ports, Wire
 from collwise.platforms.hosts import HostPlatform
 from collwise.platforms.placement import PlacedPlatform, placed
@@ -376,12 +376,8 @@ def _oversubscription(platform: Described, text: str) -> Described:
             "topology=fat-tree:nodes_per_switch=16)"
         )
     factor = _factor(text)
-    return replace(
-        single,
-        topology=replace(
-            topology, oversubscription=_positive(text, text) if factor is None else topology.oversubscription * factor
-        ),
-    )
+    rate = parse_ratio(text) if factor is None else topology.oversubscription * factor
+    return replace(single, topology=replace(topology, oversubscription=rate))
 
 
 # --- One node ---------------------------------------------------------------------------------------------------------
@@ -443,7 +439,10 @@ def _with_node_types(platform: Platform) -> HeterogeneousPlatform:
     )
     lacking = [name for name in names if getattr(platform, name) is not None]
     if lacking:
-        raise UsageError(f"nodes that differ cannot be described beside {lacking[0]} (valid: platforms without it)")
+        what = "several switches (topology)" if lacking[0] == "topology" else lacking[0]
+        raise UsageError(
+            f"platform '{platform.name}' has {what}, and cannot have nodes that differ (valid: platforms without)"
+        )
     own = platform.calibration
     limit = own.eager_limit_bytes
     expected = (*own.os, (limit, 0.0, 0.0)) if limit > 0 else ((0, 0.0, 0.0),)
@@ -510,7 +509,7 @@ CHANGES: dict[str, ChangeKind] = {
     "ppn": ChangeKind("4", "the processes per node", _elsewhere),
     "placement": ChangeKind("cyclic", "where ranks run: block, cyclic or a file", _elsewhere),
     "topology": ChangeKind("fat-tree:nodes_per_switch=16:oversubscription=4", "the network's switches", _topology),
-    "oversubscription": ChangeKind("4", "of a fat tree's lowest switches (or x2)", _oversubscription, True),
+    "oversubscription": ChangeKind("4:1", "of a fat tree's lowest switches (or 4, or x2)", _oversubscription, True),
     "eager_limit": ChangeKind("128KiB", "the message size from which on the rendezvous protocol is used", _eager_limit),
     "slow_node": ChangeKind("3:x4", "the overheads of one node, counted from 0", _slow_node),
     "degraded_link": ChangeKind("3:x0.1", "the rate of one node's link", _degraded_link),

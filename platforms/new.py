@@ -86,7 +86,7 @@ def new_platform(
         memory_bytes_per_second=node.memory_bytes_per_second,
         between_sockets_bytes_per_second=node.between_sockets_bytes_per_second,
         between_sockets_latency_seconds=node.between_sockets_latency_seconds,
-        topology=_topology(topology, hop_latency_seconds, figures),
+        topology=_topology(topology, nodes, hop_latency_seconds, figures),
         calibration=picked.calibration if picked else Calibration(note="none: nominal bandwidth, no overheads"),
         sources=_sources(picked),
     )
@@ -153,7 +153,7 @@ def with_overheads(platform: Platform, interconnect_name: str) -> Platform:
     )
 
 
-def _topology(kind: str, hop_latency_seconds: float | None, figures: Mapping[str, Any]) -> Topology | None:
+def _topology(kind: str, nodes: int, hop_latency_seconds: float | None, figures: Mapping[str, Any]) -> Topology | None:
     keys = schema.TOPOLOGY[kind]
     given = {key: value for key, value in figures.items() if value is not None}
     if hop_latency_seconds is not None:
@@ -162,10 +162,10 @@ def _topology(kind: str, hop_latency_seconds: float | None, figures: Mapping[str
         if key not in keys:
             fitting = ", ".join(name for name, others in schema.TOPOLOGY.items() if key in others)
             raise UsageError(f"{_option(key)} is not for --topology {kind} (valid: for {fitting})")
-    needed = [key for key, value in keys.items() if value.required]
-    for key in needed:
-        if key not in given:
-            raise UsageError(f"--topology {kind} needs {', '.join(map(_option, needed))}; {_option(key)} is missing")
+    if missing := [_option(key) for key, value in keys.items() if value.required and key not in given]:
+        raise UsageError(f"--topology {kind} needs {', '.join(missing)}")
+    if given.get("nodes_per_switch", 0) > nodes:
+        raise UsageError(f"--nodes-per-switch {given['nodes_per_switch']} is more than the nodes (valid: 1 to {nodes})")
     if "pod_oversubscription" in given and "switches_per_pod" not in given:
         raise UsageError("--pod-oversubscription is for a fat tree with --switches-per-pod")
     return TOPOLOGIES[kind](**{"nodes_per_switch": 1} | given) if kind in TOPOLOGIES else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -369,6 +370,41 @@ def test_no_apt_is_named_as_the_reason(clone: Path, tools: Path) -> None:
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert "no apt-get" in done.stderr
+
+
+@needs("c-headers")
+def test_programs_of_mpi_libraries_are_built_when_a_command_needs_them(clone: Path, tools: Path) -> None:
+    add_python(tools)
+    add_commands(tools, "gcc", "ninja", "smpirun", "smpicc")
+    (tools / "cmake").write_text("#!/bin/bash\n")
+    (tools / "cmake").chmod(0o755)
+    (clone / "CMakeLists.txt").touch()
+
+    def built(*arguments: str) -> list[str]:
+        done = call(clone / "collwise", *arguments, path=tools)
+        assert done.returncode == 0, done.stderr
+        return re.findall(r"building the C programs in build/(\S+), once", done.stderr)
+
+    assert built("platforms", "describe", "mine") == ["schedule"]
+    assert built("simulate") == ["smpi-system"]
+    # What was made is kept up to date, whatever the command needs.
+    (clone / "CMakeLists.txt").write_text("# changed\n")
+    assert built("predict") == ["schedule", "smpi-system"]
+    assert built("simulate") == []
+
+
+@needs("c-headers")
+@pytest.mark.parametrize("command", ["demo", "test", "setup", "studio", "study"])
+def test_set_up_builds_everything(clone: Path, tools: Path, command: str) -> None:
+    add_python(tools)
+    names = [f"{name}.{library}" for name in ("mpirun", "mpicc") for library in ("openmpi", "mpich")]
+    add_commands(tools, "gcc", "ninja", "cmake", "clang-format", "smpirun", "smpicc", *names)
+    (clone / "CMakeLists.txt").touch()
+    said = call(clone / "collwise", command, path=tools).stderr
+    found = set(re.findall(r"building the C programs in build/(\S+), once", said))
+    packages = re.findall(r"lib(?:openmpi|mpich)-dev", said)
+    expected = {"schedule", "smpi-system", "openmpi", "mpich"} - {name[3:-4] for name in packages}
+    assert found == expected or (command in ("demo", "test") and packages)
 
 
 @needs("c-headers")

@@ -67,6 +67,10 @@ def described(
     for what, key in _OF_TOPOLOGY.items():
         if what in facts and key not in topology:
             scale = _GBIT if what.startswith("Gbit/s") else 1
+            if what == "nodes per switch":
+                # --nodes may describe a part of the cluster.
+                per_switch, nodes = (int(facts[name].value or 1) for name in (what, "nodes"))
+                facts[what] = replace(facts[what], value=min(per_switch, nodes))
             topology[key] = facts[what].value * scale if scale != 1 else facts[what].value  # type: ignore[operator]
     for what, key in _OF_NODE.items():
         node[key] = facts[what].value

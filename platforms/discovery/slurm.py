@@ -54,8 +54,8 @@ def slurm_facts(source: str, partition: str | None = None) -> Facts:
     """The facts of a Slurm configuration: LIVE, or files and folders by commas.
 
     A folder has slurm.conf and topology.conf; a file is one of these, or what `scontrol show config`, `nodes`,
-    `topology` and `partitions` print. With `partition`, of its nodes only. Raises UsageError for what cannot be read,
-    and for a configuration without nodes.
+    `topology` and `partitions` print. The nodes are those of `partition`, by default of Slurm's default partition, else
+    of any. Raises UsageError for what cannot be read, and for a configuration without nodes.
     """
     found = _live() if source == LIVE else _from_files(source)
     nodes = list(_nodes(found))
@@ -63,16 +63,17 @@ def slurm_facts(source: str, partition: str | None = None) -> Facts:
         raise UsageError(
             f"--slurm: no NodeName in {found.where} (valid: slurm.conf, or what 'scontrol show nodes' prints)"
         )
-    if partition is not None:
-        nodes = _of_partition(found, nodes, partition)
+    all_nodes = sum(len(one.names) for one in nodes)
+    nodes, whose = _selected(found, nodes, partition)
     kinds: Counter[tuple[int | None, int | None]] = Counter()
     for one in nodes:
         kinds[one.sockets, one.cores] += len(one.names)
     (sockets, cores), count = kinds.most_common(1)[0]
     chosen = [one for one in nodes if (one.sockets, one.cores) == (sockets, cores)]
     names = [name for one in chosen for name in one.names]
-    left_out = sum(kinds.values()) - count
-    where = found.where + (f"; {counted(left_out, 'other node')} left out, --partition selects" if left_out else "")
+    left_out = all_nodes - count
+    where = found.where + whose
+    where += f"; {counted(left_out, 'other node')} left out, --partition selects" if left_out else ""
     return facts(
         read("nodes", count, where),
         read("hosts", hostlist.collect_hostlist(names), found.where),
@@ -107,7 +108,10 @@ def _live() -> Configuration:
         # A cluster without switches has no topology to show.
         if done.returncode and what != "topology":
             lines = (done.stderr or done.stdout).strip().splitlines() or ["failed"]
-            raise UsageError(f"--slurm live: scontrol show {what}: {lines[0]}")
+            raise UsageError(
+                f"--slurm live: no Slurm answers here (scontrol show {what}: {lines[0]}); valid: on a machine of the "
+                "cluster, or a folder with slurm.conf, or FILE,..."
+            )
         _add(found, done.stdout)
     return found
 
@@ -204,24 +208,41 @@ def _names(text: str, key: str) -> list[str]:
         raise UsageError(f"--slurm: malformed list '{text}' ({key}; valid: n1, n[1-16,18])") from None
 
 
-def _of_partition(found: Configuration, nodes: Sequence[_Nodes], partition: str) -> list[_Nodes]:
-    """The nodes of a partition. Raises UsageError, with the near names, for an unknown one, or one without nodes."""
+def _selected(found: Configuration, nodes: list[_Nodes], partition: str | None) -> tuple[list[_Nodes], str]:
+    """The nodes of a partition, by default of the default one, else of any, and words that say which these are."""
     partitions = {record[_PARTITION]: record for record in found.records[_PARTITION]}
-    partitions.pop("DEFAULT", None)
+    defaults = partitions.pop("DEFAULT", {})
+    if partition is not None:
+        return _of_partition(found, nodes, partition, partitions), f"; partition {partition}"
+    for name, record in partitions.items():
+        if record.get("default", "").upper() == "YES" and (picked := _in_partitions(nodes, [defaults | record])):
+            return picked, f"; partition {name}, the default one"
+    # The nodes of no partition run no jobs, such as login nodes.
+    return _in_partitions(nodes, [defaults | record for record in partitions.values()]) or nodes, ""
+
+
+def _of_partition(
+    found: Configuration, nodes: Sequence[_Nodes], partition: str, partitions: dict[str, Record]
+) -> list[_Nodes]:
+    """The nodes of a partition. Raises UsageError, with the near names, for an unknown one, or one without nodes."""
     if not partitions:
         raise UsageError(f"--partition {partition}: no PartitionName in {found.where} (valid: with such a file)")
     if partition not in partitions:
         raise unknown_name("partition", partition, partitions)
-    listed = partitions[partition].get("nodes", "")
-    wanted = None if listed.upper() == "ALL" else set(_names(listed, "Nodes"))
-    picked = [
-        _Nodes(names, one.sockets, one.cores, one.features)
-        for one in nodes
-        if (names := tuple(name for name in one.names if wanted is None or name in wanted))
-    ]
+    picked = _in_partitions(nodes, [partitions[partition]])
     if not picked:
         raise UsageError(f"--partition {partition}: none of its nodes is in {found.where}")
     return picked
+
+
+def _in_partitions(nodes: Sequence[_Nodes], partitions: Sequence[Record]) -> list[_Nodes]:
+    """The nodes that one of the partitions lists."""
+    lists = [record.get("nodes", "") for record in partitions]
+    if any(listed.upper() == "ALL" for listed in lists):
+        return list(nodes)
+    wanted = {name for listed in lists for name in _names(listed, "Nodes")}
+    kept = [(one, tuple(name for name in one.names if name in wanted)) for one in nodes]
+    return [_Nodes(names, one.sockets, one.cores, one.features) for one, names in kept if names]
 
 
 def _tree_facts(found: Configuration, nodes: set[str]) -> list[Fact]:
@@ -260,9 +281,16 @@ def _tree_facts(found: Configuration, nodes: set[str]) -> list[Fact]:
 
 
 def _ports(found: Configuration, nodes: Sequence[_Nodes]) -> Iterator[Port]:
-    """The network that the features of all nodes and the type of the switch name; features also name its rate."""
-    shared = set.intersection(*(set(one.features) for one in nodes))
-    named = [port for word in sorted(shared) if (port := port_of_word(word, f"{found.where}: feature {word}"))]
+    """The network that the features of most nodes and the type of the switch name; features also name its rate."""
+    having: Counter[str] = Counter()
+    for one in nodes:
+        having.update(dict.fromkeys(one.features, len(one.names)))
+    count = sum(len(one.names) for one in nodes)
+    named = []
+    for word in sorted(having):
+        of = "" if having[word] == count else f" of {having[word]} of {count} nodes"
+        if 2 * having[word] > count and (port := port_of_word(word, f"{found.where}: feature {word}{of}")):
+            named.append(port)
     yield from named
     switch = found.settings.get("switchtype", "")
     if not named and switch in _SWITCH_TYPES:

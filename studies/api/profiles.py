@@ -127,8 +127,9 @@ def achieved(before: str | Path, after: str | Path) -> pd.DataFrame:
 
     Parameters: `before` and `after`, reports of libcollwise in JSON.
 
-    Returns a DataFrame with a row per collective, communicator and size: `ran`, what ran in the later run,
-    `seconds_before` and `seconds_after` of the mean process, and `saving_seconds`. Raises UsageError for other files.
+    Returns a DataFrame with a row per collective, communicator and size: `ran_before` and `ran`, what ran in the two
+    runs, `changed`, whether that is another algorithm, `seconds_before` and `seconds_after` of the mean process, and
+    `saving_seconds`. Raises UsageError for other files.
 
     >>> import collwise
     >>> row = '{"collective": "bcast", "communicator": "MPI_COMM_WORLD", "ranks": "0-15", "processes": 16, '
@@ -150,6 +151,7 @@ def achieved(before: str | Path, after: str | Path) -> pd.DataFrame:
             "calls": one.row.calls,
             "ran_before": one.row.ran,
             "ran": one.ran,
+            "changed": one.changed,
             "seconds_before": one.seconds_before,
             "seconds_after": one.seconds_after,
             "saving_seconds": one.saving_seconds,

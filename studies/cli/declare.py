@@ -225,7 +225,7 @@ class Parsed(click.ParamType):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Returns what `parse` makes of text, and any other value, which is a default, as it is."""
-        return _read(self._parse, value, param) if isinstance(value, str) else value
+        return parsed(self._parse, value, param) if isinstance(value, str) else value
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """The names that are offered and begin with the last word typed, without those that stand before it."""
@@ -256,7 +256,14 @@ def _algorithms(context: click.Context) -> Iterable[str]:
     return dict.fromkeys(one.name for name in collectives for one in Catalogue.load().algorithms(name))
 
 
-def _read(parse: Callable[[str], Any], text: str, param: click.Parameter | None) -> Any:
+def _one_name(text: str) -> str:
+    """A name. Raises UsageError for a list of names."""
+    if "," in text:
+        raise UsageError(f"'{text}' is a list; valid: one collective")
+    return text
+
+
+def parsed(parse: Callable[[str], Any], text: str, param: click.Parameter | None) -> Any:
     """Parses the text. The UsageError that `parse` may raise also names the option."""
     try:
         return parse(text)
@@ -273,7 +280,7 @@ class NamedChoice(click.Choice):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Returns the name. Raises UsageError, with the near names, for one that is not a choice."""
-        return str(_read(self._known, value, param))
+        return str(parsed(self._known, value, param))
 
     def _known(self, name: str) -> str:
         if name not in self.choices:
@@ -311,8 +318,8 @@ class FiniteRange(click.FloatRange):
 class Scaled(FiniteRange):
     """A number above 0, or from `least` on, that is multiplied by `scale`: an option's unit in that of the code."""
 
-    def __init__(self, scale: float, least: float | None = None) -> None:
-        super().__init__(0 if least is None else least, min_open=least is None)
+    def __init__(self, scale: float, least: float | None = None, most: float | None = None) -> None:
+        super().__init__(0 if least is None else least, most, min_open=least is None)
         self._scale = scale
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -327,7 +334,7 @@ COUNTS = Parsed("counts", arguments.counts)
 NAMES = Parsed("names", arguments.names)
 ALGORITHM = Parsed("text", str, _algorithms, listed=False)
 ALGORITHMS = Parsed("names", arguments.names, _algorithms)
-COLLECTIVE = Parsed("text", str, _collectives, listed=False)
+COLLECTIVE = Parsed("text", _one_name, _collectives, listed=False)
 COLLECTIVES = Parsed("collectives", arguments.collectives, lambda context: ("all", *_collectives(context)))
 PLATFORM = _Platform("platform", arguments.platform, lambda _: known(), listed=False)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from collwise.common.errors import UsageError
+from collwise.common.errors import UsageError, warn
 from collwise.common.files import write_text
 from collwise.platforms.discovery import LIVE
 from collwise.platforms.hosts import MOST_HOSTS
@@ -16,7 +16,15 @@ from collwise.platforms.schema import TOPOLOGY as TOPOLOGIES
 from collwise.studies.cli import declare, options
 from collwise.studies.cli.declare import NEW_FILE, PATH, argument, command, flag, group, option
 from collwise.studies.cli.output import print_json, print_table
-from collwise.studies.cli.platform_options import GIVEN_NODE, INTERCONNECT, LATENCY, LINK_RATE, TOPOLOGY, new_name
+from collwise.studies.cli.platform_options import (
+    GIVEN_NODE,
+    INTERCONNECT,
+    LATENCY,
+    LINK_RATE,
+    RATIO,
+    TOPOLOGY,
+    new_name,
+)
 
 if TYPE_CHECKING:
     from collwise.platforms.discovery import Described, Facts
@@ -69,11 +77,12 @@ def describe(
 ) -> None:
     """Writes a description of a cluster from what a node, Slurm or you say of it.
 
-    A node tells its CPUs, cores and network (hwloc, /sys), Slurm the nodes and switches. Options count more than what
-    is read. The command says which figures are read, estimated and missing, and what to measure next.
+    A node tells its CPUs, cores and network (hwloc, /sys), Slurm the nodes and switches. Options override what is
+    read. The command says which figures are read, estimated and missing, and what to measure next.
     """
     from collwise.platforms import write_description
-    from collwise.platforms.discovery import described
+    from collwise.platforms.discovery import ESTIMATED, described
+    from collwise.platforms.names import interconnect_names
 
     new_name(name)
     path = output or declare.checked_new_file(Path(f"{name}.toml"))
@@ -88,6 +97,12 @@ def describe(
         _ask(known, node, topology, figures)
     made = described(name, known, node, topology, figures)
     write_text(path, write_description(made.platform))
+    for fact in made.facts:
+        if fact.what == "interconnect" and fact.how == ESTIMATED:
+            warn(
+                f"no interconnect was found: {fact.value} is assumed, and most of the times depend on it; "
+                f"--interconnect NAME (valid: {', '.join(interconnect_names())})"
+            )
     if as_json:
         print_json([vars(fact) for fact in made.facts], {"file": str(path)})
     else:
@@ -139,5 +154,5 @@ def _ask(known: Facts, node: dict[str, Any], topology: dict[str, Any], figures: 
 def _ask_tree(ask: Any, topology: Mapping[str, Any]) -> None:
     number = click.IntRange(1)
     ask(topology, "nodes_per_switch", "nodes per switch", "Nodes at a switch", number, None)
-    question = "Oversubscription: the rate of a switch's nodes over that of its cables up"
-    ask(topology, "oversubscription", "oversubscription", question, declare.FiniteRange(1), 1.0)
+    question = "Oversubscription: the rate of a switch's nodes over that of its uplinks"
+    ask(topology, "oversubscription", "oversubscription", question, RATIO, 1.0)

@@ -80,12 +80,12 @@ COMMANDS: dict[str, tuple[Form, ...]] = {
     "select": (Form(f"collective procs from_bytes {_CHOICE}", "tables:array"),),
     "whatif": (
         Form(
-            "procs message_bytes before after changes:boolean before_seconds after_seconds ratio:number kept "
-            "kept_slowdown limited_before share_before:number limited_after share_after:number",
+            "collective procs message_bytes before after changes:boolean before_seconds after_seconds ratio:number "
+            "kept kept_slowdown limited_before? share_before:number? limited_after? share_after:number?",
             "collective platform changes:array made_by kept_rules summary:array",
         ),
         Form(
-            "procs message_bytes factor:number choice seconds",
+            "collective procs message_bytes factor:number choice seconds",
             "collective platform changes:array sweep unit made_by crossovers:array",
         ),
         Form(
@@ -120,7 +120,7 @@ COMMANDS: dict[str, tuple[Form, ...]] = {
         ),
         Form(
             "collective communicator processes:integer least_bytes:integer|null calls:integer ran "
-            "seconds_before:number seconds_after:number achieved_seconds expected_seconds"
+            "seconds_before:number seconds_after:number achieved_seconds expected_seconds changed:boolean"
         ),
     ),
     "application": (

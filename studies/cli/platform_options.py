@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from collwise.common.errors import UsageError
+from collwise.common.units import parse_ratio
 from collwise.platforms.names import interconnect_names
 from collwise.platforms.schema import TOPOLOGY as TOPOLOGIES
 from collwise.studies.cli import declare
@@ -23,12 +24,30 @@ def _dimensions(text: str) -> tuple[int, ...]:
     return tuple(map(int, text.split("x")))
 
 
-GBITS, _GBYTES, US = declare.Scaled(1e9 / 8), declare.Scaled(1e9), declare.Scaled(1e-6, least=0)
+_MOST_GBITS = 100_000
+
+
+class _Ratio(declare.FiniteRange):
+    """A number from 1 on, also written as 4:1."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Returns the number. Raises UsageError for text that is neither a number nor a ratio."""
+        if isinstance(value, str) and ":" in value:
+            value = declare.parsed(parse_ratio, value, param)
+        return super().convert(value, param, ctx)
+
+
+RATIO = _Ratio()
+"""The type of an oversubscription."""
+GBITS, _GBYTES, US = declare.Scaled(1e9 / 8, most=_MOST_GBITS), declare.Scaled(1e9), declare.Scaled(1e-6, least=0)
 
 _NODE = dict(
     cpus=option("CPUs (sockets) per node, by default with one process each. Default: 1.", click.IntRange(1)),
     cores=option("Cores per node. Default: one for each CPU.", click.IntRange(1)),
-    memory_domains=option("Memory domains per node. Default: one for each CPU.", click.IntRange(1)),
+    memory_domains=option("Memory domains (NUMA nodes) per node. Default: one for each CPU.", click.IntRange(1)),
     processes=option(
         "Processes per node unless a command gives another number; at most --cores.", click.IntRange(1), names="--ppn"
     ),
@@ -59,10 +78,10 @@ _TOPOLOGY = dict(
     hop_latency_seconds=option("The latency from switch to switch in us.", US, names="--hop-latency-us"),
     nodes_per_switch=option("Nodes at each switch (fat tree, dragonfly, torus).", click.IntRange(1)),
     oversubscription=option(
-        "The rate of a switch's nodes over that of its cables up (fat tree). Default: 1.", declare.FiniteRange(1)
+        "The rate of a switch's nodes over that of its uplinks (fat tree): 2:1 or 2. Default: 1.", RATIO
     ),
     switches_per_pod=option("Makes a fat tree of three levels.", click.IntRange(1)),
-    pod_oversubscription=option("The same for a pod and its cables up. Default: 1.", declare.FiniteRange(1)),
+    pod_oversubscription=option("The same for a pod and its uplinks. Default: 1.", RATIO),
     groups=option("The number of groups (dragonfly).", click.IntRange(1, 1000)),
     switches_per_group=option("Switches in each group (dragonfly).", click.IntRange(1)),
     local_bytes_per_second=option(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -209,7 +209,9 @@ def _show(found: collwise.ProfileResult, as_json: bool) -> None:
         for row in frame.head(_MOST_ROWS).itertuples()
     ]  # fmt: skip
     title = f"Collectives of {found.profile.processes} processes by time"
-    print_table(title + (f"; savings by {expected.made_by}" if expected else ""), heads, shown, left=2)
+    print_table(
+        title + (f"; expected savings by the times of {expected.made_by}" if expected else ""), heads, shown, left=2
+    )
     if len(frame) > _MOST_ROWS:
         click.echo(f"The table has the first {_MOST_ROWS} of {len(frame)} rows; --json prints all.")
     for line in expected.left_out if expected else ():
@@ -254,7 +256,7 @@ def _show_achieved(found: collwise.ProfileResult, frame: pd.DataFrame, as_json: 
                 "collective": row.collective, "communicator": row.communicator, "processes": row.processes,
                 "least_bytes": least, "calls": row.calls, "ran": row.ran, "seconds_before": row.seconds_before,
                 "seconds_after": row.seconds_after, "achieved_seconds": row.saving_seconds,
-                "expected_seconds": expected.get(key),
+                "expected_seconds": expected.get(key), "changed": row.changed,
             }
         )  # fmt: skip
     if as_json:
@@ -271,8 +273,24 @@ def _show_achieved(found: collwise.ProfileResult, frame: pd.DataFrame, as_json: 
     ]  # fmt: skip
     heads = ("collective", "communicator", "P", "m", "calls", "ran", "before", "after", "saved", "expected")
     print_table("Time in collectives by the mean process, before and after", heads, shown, left=2)
-    saved = sum(row["achieved_seconds"] * row["processes"] for row in rows) / found.profile.processes
-    click.echo(f"Saved by the mean process: {_signed(saved)}.")
+    for line in _achieved_summary(rows, found.profile.processes):
+        click.echo(line)
+
+
+def _achieved_summary(rows: Sequence[Mapping[str, Any]], processes: int) -> list[str]:
+    """Sentences: what calls that another algorithm ran save, by how much the others differ, and what that means."""
+
+    def saved(changed: bool) -> str:
+        mine = [row["achieved_seconds"] * row["processes"] for row in rows if row["changed"] == changed]
+        return _signed(sum(mine) / processes)
+
+    kinds = {row["changed"] for row in rows}
+    lines = ["No algorithm of these calls changed."]
+    if True in kinds:
+        lines = [f"Saved by the mean process in calls whose algorithm changed: {saved(True)}."]
+    if False in kinds:
+        lines.append(f"In calls that ran as before, which no rule changed: {saved(False)}.")
+    return [*lines, "Each report is of a single run, whose times have noise: compare several runs."]
 
 
 def _signed(seconds: float | None) -> str:

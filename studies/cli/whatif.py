@@ -16,6 +16,7 @@ from collwise.platforms.changes import CHANGES
 from collwise.simulator.sweeps.context import SCHEDULE
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import (
+    COLLECTIVES,
     COUNTS,
     FOLDER,
     NEW_FILE,
@@ -23,6 +24,7 @@ from collwise.studies.cli.declare import (
     NamedChoice,
     Parsed,
     command,
+    flag,
     option,
     refuse_options,
 )
@@ -31,17 +33,19 @@ from collwise.validation.library_defaults.baselines import BASELINES
 from collwise.validation.selection.defaults import SEGMENTS_TEXT
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from collwise.platforms import HostPlatform
     from collwise.platforms.changes import Change
     from collwise.validation.whatif.application import Application
     from collwise.validation.whatif.sweep import Factors
 
-_COMPARED = ("sweep", "baseline", "procs", "sizes", "algorithms", "segments", "rules", "figures", "ppn")
+_COMPARED = ("sweep", "baseline", "procs", "sizes", "algorithms", "segments", "rules", "no_limits", "figures", "ppn")
 _MOST_ROWS = 120
 _CHANGES = "\n".join(f"  {name}={kind.example}: {kind.meaning}" for name, kind in CHANGES.items())
 _HELP = f"""Shows which choices and times change if a platform does, and why.
 
-Times both platforms: which choices change, by how much times change, what yesterday's rules would now cost, and what
+Times both platforms: which choices change, by how much times change, what kept rules would now cost, and what
 limits each choice: latency, overhead, gap (waiting for ports), bandwidth or reduction, from its critical path in the
 schedule engine. With --sweep, finds the factors from which on another choice is the best. docs/whatif.md says how each
 change is expressed.
@@ -81,7 +85,9 @@ def whatif(
         Parsed("sweep", _factors),
         metavar="NAME=xLOW:xHIGH",
     ),
-    collective: str | None = option("A name (see 'collwise algorithms')."),
+    collectives: tuple[str, ...] | None = option(
+        "Collectives, by commas, or all (see 'collwise algorithms').", COLLECTIVES, names="--collective"
+    ),
     application: Path | None = option(
         "Instead of a collective, the report of a run ('collwise run --report'): its collectives by default and tuned.",
         PATH,
@@ -100,7 +106,10 @@ def whatif(
     algorithms: Sequence[str] | None = options.ALGORITHMS,
     segments: tuple[int, ...] = options.segments(SEGMENTS_TEXT),
     rules: Path | None = option(
-        "Yesterday's rules, a file from 'collwise select -o'. Default: the best choices before the change.", PATH
+        "The kept rules, a file from 'collwise select -o'. Default: the best choices before the change.", PATH
+    ),
+    no_limits: bool = flag(
+        "Leave out what limits the choices: the critical path of an alltoall among 2048 processes takes 10 s."
     ),
     figures: Path | None = option("Write figures into this folder.", FOLDER),
     save: Path | None = option(
@@ -115,9 +124,9 @@ def whatif(
 
     if not changes and sweep is None:
         raise click.UsageError("name a change, for example --change bandwidth=x2, or --sweep bandwidth=x0.25:x8")
-    if collective is not None and application is not None:
+    if collectives and application is not None:
         raise click.UsageError("give either --collective NAME or --application REPORT")
-    compares = collective is not None or application is not None
+    compares = collectives is not None or application is not None
     if save is None and not compares:
         raise click.UsageError("give --collective NAME, --application REPORT or --save FILE")
     if not compares:
@@ -128,11 +137,14 @@ def whatif(
         return
     common: dict[str, Any] = {"segments": segments, "ppn": ppn}
     if application is not None:
-        refuse_options(("sweep", "procs", "sizes", "algorithms", "rules", "figures"), "--collective, not --application")
+        refuse_options(
+            ("sweep", "procs", "sizes", "algorithms", "rules", "no_limits", "figures"),
+            "--collective, not --application",
+        )
     elif baseline is not None:
         refuse_options(("baseline",), "--application")
     elif sweep is not None:
-        refuse_options(("rules",), "a change without --sweep")
+        refuse_options(("rules", "no_limits"), "a change without --sweep")
     with simulation.context() as context:
         if application is not None:
             found = collwise.whatif_application(
@@ -142,16 +154,17 @@ def whatif(
             warn_of_free_messages(platform)
             check_failed(found.failed)
             return
-        assert collective is not None
         common |= {"procs": procs, "sizes": sizes, "algorithms": algorithms, "context": context}
         if sweep is not None:
-            swept = collwise.whatif_sweep(platform, sweep, collective, changes=changes, **common)
-            _show_sweep(swept, figures, as_json)
-            failed = swept.result.failed
+            swept = [
+                collwise.whatif_sweep(platform, sweep, name, changes=changes, **common) for name in collectives or ()
+            ]
+            _show_sweeps(swept, figures, as_json)
+            failed = [one for each in swept for one in each.result.failed]
         else:
-            answer = collwise.whatif(platform, changes, collective, rules=rules, **common)
-            _show(answer, figures, as_json)
-            failed = answer.result.failed
+            answers = [collwise.whatif(platform, changes, name, rules=rules, **common) for name in collectives or ()]
+            _show_answers(answers, figures, as_json, not no_limits)
+            failed = [one for each in answers for one in each.result.failed]
     warn_of_free_messages(platform)
     check_failed(failed)
 
@@ -169,41 +182,61 @@ def _save(platform: HostPlatform, changes: Sequence[Change], file: Path) -> None
     click.echo(f"written: {file}")
 
 
-def _show(answer: collwise.WhatIfResult, figures: Path | None, as_json: bool) -> None:
-    found = answer.result
-    frame = answer.frame()
+def _show_answers(answers: Sequence[collwise.WhatIfResult], figures: Path | None, as_json: bool, limits: bool) -> None:
+    """Prints the answers for several collectives, with what limits the choices if asked; figures are written first."""
     if figures is not None:
         from collwise.studies.figures.style import save
 
-        file = save(answer.figure(), figures / f"{found.after.platform.name}-{found.after.grid.collective}.png")
-        note(f"written: {file}")
-    if as_json:
-        print_json(
-            frame.to_dict("records"),
-            {
-                "collective": found.before.grid.collective,
-                "platform": found.before.platform.name,
-                "changes": [vars(change) for change in found.changes],
-                "made_by": found.made_by,
-                "kept_rules": found.kept_rules,
-                "summary": answer.summary(),
-            },
-        )
+        for answer in answers:
+            after = answer.result.after
+            file = save(answer.figure(), figures / f"{after.platform.name}-{after.grid.collective}.png")
+            note(f"written: {file}")
+    if not as_json:
+        for answer in answers:
+            _show(answer, limits)
         return
+    first = answers[0].result
+    print_json(
+        [row for answer in answers for row in _records(answer.result.before.grid.collective, answer.frame(limits))],
+        {
+            "collective": ",".join(answer.result.before.grid.collective for answer in answers),
+            "platform": first.before.platform.name,
+            "changes": [vars(change) for change in first.changes],
+            "made_by": first.made_by,
+            "kept_rules": "; ".join(dict.fromkeys(answer.result.kept_rules for answer in answers)),
+            "summary": [
+                f"{answer.result.before.grid.collective}: {line}" if len(answers) > 1 else line
+                for answer in answers
+                for line in answer.summary()
+            ],
+        },
+    )
+
+
+def _records(collective: str, frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a frame, with their collective first."""
+    return [{"collective": collective, **row} for row in frame.to_dict("records")]
+
+
+def _show(answer: collwise.WhatIfResult, limits: bool) -> None:
+    found = answer.result
+    frame = answer.frame(limits)
     rows = [
         (
             row.procs, format_size(row.message_bytes), row.before, row.after if row.changes else "the same",
             format_seconds(row.before_seconds), format_seconds(row.after_seconds), f"x{row.ratio:.2f}",
-            _percent(row.kept_slowdown), _limited(row.limited_before, row.share_before),
-            _limited(row.limited_after, row.share_after),
+            _percent(row.kept_slowdown),
+            *((_limited(row.limited_before, row.share_before), _limited(row.limited_after, row.share_after))
+              if limits else ()),
         )
         for row in frame.itertuples()
     ]  # fmt: skip
     what = ", ".join(change.label for change in found.changes)
     title = f"{found.before.grid.collective} on {found.before.platform.title}, {what}, {found.made_by}"
-    heads = (
-        "P", "m", "best before", "best after", "time before", "after", "ratio", "rules kept", "limited before", "after",
-    )  # fmt: skip
+    heads = [
+        "P", "m", "best before", "best after", "time before", "after", "ratio", "rules kept",
+        *(("limited before", "after") if limits else ()),
+    ]  # fmt: skip
     print_table(title, heads, rows[:_MOST_ROWS], left=0, keys=2)
     if len(rows) > _MOST_ROWS:
         click.echo(f"The table has the first {_MOST_ROWS} of {len(rows)} points; --json prints all.")
@@ -211,29 +244,40 @@ def _show(answer: collwise.WhatIfResult, figures: Path | None, as_json: bool) ->
         click.echo(line)
 
 
-def _show_sweep(swept: collwise.SweepResult, figures: Path | None, as_json: bool) -> None:
-    found = swept.result
+def _show_sweeps(sweeps: Sequence[collwise.SweepResult], figures: Path | None, as_json: bool) -> None:
+    """Prints the sweeps of several collectives, whose figures are written first."""
     if figures is not None:
         from collwise.studies.figures.style import save
 
-        stem = f"{found.platform.name}-{found.grid.collective}-{found.factors.name}"
-        files = [save(swept.map(size), figures / f"{stem}-{size}.png") for size in found.grid.message_bytes]
-        files.append(save(swept.figure(), figures / f"{stem}.png"))
-        note(f"written: {', '.join(map(str, files))}")
-    if as_json:
-        print_json(
-            swept.frame().to_dict("records"),
-            {
-                "collective": found.grid.collective,
-                "platform": found.platform.name,
-                "changes": [vars(change) for change in found.others],
-                "sweep": found.factors.name,
-                "unit": swept.unit(),
-                "made_by": found.made_by,
-                "crossovers": swept.crossovers().to_dict("records"),
-            },
-        )
+        for swept in sweeps:
+            found = swept.result
+            stem = f"{found.platform.name}-{found.grid.collective}-{found.factors.name}"
+            files = [save(swept.map(size), figures / f"{stem}-{size}.png") for size in found.grid.message_bytes]
+            files.append(save(swept.figure(), figures / f"{stem}.png"))
+            note(f"written: {', '.join(map(str, files))}")
+    if not as_json:
+        for swept in sweeps:
+            _show_sweep(swept)
         return
+    first = sweeps[0].result
+    print_json(
+        [row for swept in sweeps for row in _records(swept.result.grid.collective, swept.frame())],
+        {
+            "collective": ",".join(swept.result.grid.collective for swept in sweeps),
+            "platform": first.platform.name,
+            "changes": [vars(change) for change in first.others],
+            "sweep": first.factors.name,
+            "unit": sweeps[0].unit(),
+            "made_by": first.made_by,
+            "crossovers": [
+                row for swept in sweeps for row in _records(swept.result.grid.collective, swept.crossovers())
+            ],
+        },
+    )
+
+
+def _show_sweep(swept: collwise.SweepResult) -> None:
+    found = swept.result
     rows = [
         (row.procs, format_size(row.message_bytes), f"x{row.factor:.3g}", row.below, row.above)
         for row in swept.crossovers().itertuples()

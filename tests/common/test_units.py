@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collwise.common.errors import UsageError
-from collwise.common.units import format_seconds, format_size, parse_counts, parse_size, parse_sizes
+from collwise.common.units import format_seconds, format_size, parse_counts, parse_ratio, parse_size, parse_sizes
 
 
 @pytest.mark.parametrize(
@@ -42,6 +42,23 @@ def test_malformed_sizes(text: str) -> None:
         parse_size(text.replace("\n", " "))
     assert caught.value.exit_code == 2
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["8Kib", "8Kb", "1Mb", "1Gib"])
+def test_bits_are_no_size(text: str) -> None:
+    with pytest.raises(UsageError, match=rf"^malformed size '{text}', as b stands for bits: write a whole number"):
+        parse_size(text)
+
+
+@pytest.mark.parametrize(("text", "ratio"), [("4:1", 4), (" 3 : 2 ", 1.5), ("2.5", 2.5), ("4", 4)])
+def test_ratios(text: str, ratio: float) -> None:
+    assert parse_ratio(text) == ratio
+
+
+@pytest.mark.parametrize("text", ["", "0", "0:1", "4:0", "4:", ":1", "-4:1", "4:1:1", "four", "1e3", "nan"])
+def test_malformed_ratios(text: str) -> None:
+    with pytest.raises(UsageError, match=r"^malformed ratio '.*': write two numbers above 0"):
+        parse_ratio(text)
 
 
 @given(st.integers(0, 2**50))

@@ -8,7 +8,16 @@ from pathlib import Path
 import pytest
 
 from collwise.common.errors import UsageError
-from collwise.platforms import HeterogeneousPlatform, Platform, Ports, load, load_description, placed, write_description
+from collwise.platforms import (
+    FatTree,
+    HeterogeneousPlatform,
+    Platform,
+    Ports,
+    load,
+    load_description,
+    placed,
+    write_description,
+)
 from collwise.platforms.changes import CHANGES, Change, changed, parse_change
 
 GROS = load_description("gros")
@@ -109,6 +118,13 @@ def test_a_threshold_does_not_pass_other_rows() -> None:
     assert single("eager_limit=16KiB", platform=described).calibration.latency_factor[2] == (16384, 2.5)
 
 
+@pytest.mark.parametrize(("text", "ratio"), [("4:1", 4), ("3:2", 1.5), ("2.5", 2.5)])
+def test_oversubscription_as_a_ratio(text: str, ratio: float) -> None:
+    found = single(TREE, f"oversubscription={text}").topology
+    assert isinstance(found, FatTree)
+    assert found.oversubscription == ratio
+
+
 def test_nodes_topologies_and_oversubscription() -> None:
     assert len(single("nodes=64").hosts) == 64
     found = single(TREE, "oversubscription=x2")
@@ -167,12 +183,13 @@ def test_a_changed_platform_has_another_name_and_can_be_written(tmp_path: Path) 
         (["slow_node=3:x2"], "platform 'gros' has no overheads (os, or, ois) that a slow node could have more of"),
         (["degraded_link=3"], "'3' names no node and factor (valid: 3:x4, nodes count from 0)"),
         (["degraded_link=124:x0.5"], "there is no node 124 (valid: 0 to 123)"),
-        ([TREE, "degraded_link=3:x0.5"], "nodes that differ cannot be described beside topology"),
+        ([TREE, "degraded_link=3:x0.5"], "has several switches (topology), and cannot have nodes that differ"),
         (["topology=fat-tree:nodes_per_switch"], "malformed 'nodes_per_switch' (valid: fat-tree:nodes_per_switch=16"),
         (["topology=fat-tree:nodes_per_switch=many"], "'many' is neither a number nor a list of numbers"),
         (["topology=tree"], "did you mean fat-tree?"),
         (["topology=fat-tree:nodes=2"], "nodes_per_switch"),
         (["oversubscription=2"], "platform 'gros' is no fat tree"),
+        ([TREE, "oversubscription=4:0"], "malformed ratio '4:0'"),
         (["eager_limit=0"], "the threshold can be moved from 65536 B to at least 1 B"),
         (["background=1"], "'1' is not a share (valid: a number from 0 to below 1)"),
         (["nodes=0"], "'0' is not a whole number of at least 1"),

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from collwise.common.errors import UsageError
+from collwise.common.errors import UsageError, warn
 from collwise.platforms import FatTree, Platform, interconnect, load_description
 from collwise.platforms.check import check_file
 from collwise.platforms.discovery import Facts, machine_facts, merged, slurm_facts
@@ -270,12 +270,61 @@ def test_trees_of_switches(tmp_path: Path, text: str, expected: dict[str, object
         ("NodeName=n CPUs=4 Feature=ib,big", {"nodes": 1, "interconnect": "infiniband-hdr"}),
         ("NodeName=n CPUs=4 Feature=hdr100", {"nodes": 1, "interconnect": "infiniband-hdr", "Gbit/s": 100}),
         ("NodeName=n CPUs=4 Feature=25gbe", {"nodes": 1, "interconnect": "tcp-25g", "Gbit/s": 25}),
-        ("NodeName=n[1-2] CPUs=4 Feature=hdr\nNodeName=n3 CPUs=4", {"nodes": 3}),
+        (
+            "NodeName=n[1-2] CPUs=4 Feature=hdr\nNodeName=n3 CPUs=4",
+            {"nodes": 3, "interconnect": "infiniband-hdr", "Gbit/s": 200},
+        ),
+        ("NodeName=n[1-2] CPUs=4 Feature=hdr\nNodeName=n[3-4] CPUs=4", {"nodes": 4}),
     ],
 )
 def test_nodes_of_slurm(tmp_path: Path, text: str, expected: dict[str, object]) -> None:
     found = slurm(tmp_path, text + "\n")
     assert {key: value for key, value in found.items() if key != "hosts"} == expected
+
+
+SITE = """NodeName=DEFAULT Sockets=2 CoresPerSocket=16
+NodeName=hn[001-064] Feature=icelake,hdr100,ib
+NodeName=hgpu[01-02] Feature=icelake,a100
+NodeName=hlogin[1-2] Feature=login
+SwitchName=leaf1 Nodes=hn[001-032]
+SwitchName=leaf2 Nodes=hn[033-064],hgpu[01-02],hlogin[1-2]
+PartitionName=DEFAULT State=UP
+PartitionName=gpu Nodes=hgpu[01-02]
+PartitionName=batch Nodes=hn[001-064]"""
+
+
+@pytest.mark.parametrize(
+    ("more", "nodes", "per_switch", "rate"),
+    [
+        (" Default=YES", 64, 32, 100),
+        # Without a default partition: the nodes of any, and the network that most of them name.
+        ("", 66, 34, 100),
+        # A default partition whose nodes are not known.
+        ("\nPartitionName=other Nodes=elsewhere Default=YES", 66, 34, 100),
+    ],
+)
+def test_nodes_are_those_of_the_default_partition(
+    tmp_path: Path, more: str, nodes: int, per_switch: int, rate: int
+) -> None:
+    found = slurm(tmp_path, SITE + more + "\n")
+    assert (found["nodes"], found["nodes per switch"]) == (nodes, per_switch)
+    assert (found["interconnect"], found["Gbit/s"]) == ("infiniband-hdr", rate)
+
+
+def test_an_unknown_network_is_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "slurm.conf").write_text(NODES)
+    words = ["describe", "mine", "-o", str(tmp_path / "mine.toml"), "--slurm", str(tmp_path)]
+    warn.cache_clear()
+    assert "no interconnect was found: tcp-10g is assumed" in CliRunner().invoke(platforms, words).stderr
+    warn.cache_clear()
+    known = CliRunner().invoke(platforms, [*words, "--interconnect", "omni-path", "--force"])
+    assert (known.exit_code, known.stderr) == (0, "")
+
+
+def test_fewer_nodes_than_a_switch_has(tmp_path: Path) -> None:
+    made, _ = describe(tmp_path, "--slurm", str(HDR), "--nodes", "4")
+    assert made.topology is not None
+    assert made.topology.nodes_per_switch == 4
 
 
 def test_a_dragonfly_gets_estimated_rates(tmp_path: Path) -> None:
@@ -301,7 +350,9 @@ def test_live_slurm_asks_scontrol(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("PATH", f"{scontrol.parent}:/usr/bin:/bin")
     assert values(slurm_facts("live"))["nodes"] == 6
     scontrol.write_text("#!/bin/sh\necho 'slurm_load_ctl_conf error: Unable to contact slurm controller' >&2\nexit 1\n")
-    with pytest.raises(UsageError, match=r"^--slurm live: scontrol show config: .*Unable to contact"):
+    with pytest.raises(
+        UsageError, match=r"^--slurm live: no Slurm answers here \(scontrol .*Unable to contact.*slurm.conf"
+    ):
         slurm_facts("live")
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UsageError, match="scontrol not found on PATH"):

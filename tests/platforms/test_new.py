@@ -59,6 +59,13 @@ def test_a_cluster_with_a_2_to_1_fat_tree_in_one_command(tmp_path: Path) -> None
     assert check_file(file).ok
 
 
+def test_what_the_field_writes_and_what_no_link_has(tmp_path: Path) -> None:
+    _, file = make(tmp_path, *NODE.split(), *FAT_TREE.replace("tion 2", "tion 2:1").split())
+    assert "oversubscription = 2.0" in file.read_text()
+    result = CliRunner().invoke(platforms, ["new", "fast", "--nodes", "4", "--gbits", "1e9", "--latency-us", "1"])
+    assert (result.exit_code, "100000" in result.output) == (2, True)
+
+
 def test_the_other_topologies(tmp_path: Path) -> None:
     base = ["--nodes", "24", "--gbits", "10", "--latency-us", "5", "--hop-latency-us", "0.5"]
     fly = "--topology dragonfly --groups 3 --switches-per-group 4 --nodes-per-switch 2"
@@ -77,7 +84,7 @@ def test_the_other_topologies(tmp_path: Path) -> None:
         ("--nodes 4 --interconnect tcp-1g --between-sockets-gbytes 40", "--between-sockets-gbytes is for nodes of sev"),
         ("--nodes 4 --interconnect infiniband", "unknown interconnect 'infiniband'; did you mean infiniband-hdr"),
         ("--nodes 4 --interconnect tcp-1g --topology torrus", "unknown topology 'torrus'; did you mean torus"),
-        ("--nodes 4 --interconnect tcp-1g --topology torus", "needs --dimensions; --dimensions is missing"),
+        ("--nodes 4 --interconnect tcp-1g --topology torus", "--topology torus needs --dimensions$"),
         (
             "--nodes 9 --interconnect tcp-1g --topology torus --dimensions 2x4",
             "do not fit on the torus",
@@ -96,6 +103,14 @@ def test_the_other_topologies(tmp_path: Path) -> None:
         (
             "--nodes 4 --interconnect tcp-1g --topology fat-tree --nodes-per-switch 2 --pod-oversubscription 3",
             "is for a fat tree with --switches-per-pod",
+        ),
+        (
+            "--nodes 4 --interconnect tcp-1g --topology fat-tree --nodes-per-switch 8",
+            "--nodes-per-switch 8 is more than the nodes .valid: 1 to 4",
+        ),
+        (
+            "--nodes 4 --interconnect tcp-1g --topology fat-tree --nodes-per-switch 2 --oversubscription 2:x",
+            "--oversubscription: malformed ratio '2:x': write two numbers",
         ),
         ("--nodes 4 --interconnect tcp-1g --cpus 2 --cores 1", "--cpus 2 is more than the --cores .valid: 1 to 1"),
     ],

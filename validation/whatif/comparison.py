@@ -28,9 +28,10 @@ _SAME = 1e-9
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two platforms: its points and the seconds of all candidates there, shape (candidates, P, m).
+    """One of the two platforms: its points and the seconds of the candidates there, shape (candidates, P, m).
 
-    `kept_seconds` are those of the kept rules' choices, nan where there is none.
+    With the schedule engine `seconds` are nan for most candidates that are slower than the best one. `kept_seconds` are
+    those of the kept rules' choices, nan where there is none.
     """
 
     platform: HostPlatform
@@ -57,7 +58,7 @@ class Side:
 
 @dataclass(frozen=True)
 class WhatIf:
-    """A platform before and after changes, and the rules that are kept: yesterday's choices, or those of a table.
+    """A platform before and after changes, and the kept rules: the best choices before, or those of a table.
 
     `kept` are the choices of these rules, of shape (P, m), None where they decide nothing. `made_by` is what timed.
     """
@@ -138,13 +139,17 @@ def _timed(
         for m, choice in zip(grid.message_bytes, row, strict=True)
         if choice is not None
     }  # fmt: skip
+    label = f"{platform.name}: timing"
+    # Candidates that cannot be the best are not timed to their end; the kept choices are, wherever they stand.
+    sweep = replace(context, tolerances={grid.collective: _SAME}).simulate(platform, grid.cases(), label)
     extra = grid.cases_of(lambda p, m: [at[p, m]] if (p, m) in at else [])
-    sweep = context.simulate(platform, list(dict.fromkeys([*grid.cases(), *extra])), f"{platform.name}: timing")
+    kept_sweep = context.simulate(platform, extra, label) if extra else sweep
     kept_seconds = np.array(
         [
-            [seconds_of(grid, sweep, at[p, m], p, m) if (p, m) in at else np.nan for m in grid.message_bytes]
+            [seconds_of(grid, kept_sweep, at[p, m], p, m) if (p, m) in at else np.nan for m in grid.message_bytes]
             for p in grid.procs
         ]
     )
     side = Side(platform, grid, simulated_seconds(grid, sweep), kept_seconds)
-    return side, tuple(sweep.failed), sweep.configuration.maker
+    failed = dict.fromkeys([*sweep.failed, *kept_sweep.failed])
+    return side, tuple(failed), sweep.configuration.maker

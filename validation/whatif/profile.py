@@ -129,6 +129,11 @@ class Achieved:
         """Seconds that the later run took less within these calls."""
         return self.seconds_before - self.seconds_after
 
+    @property
+    def changed(self) -> bool:
+        """Whether another algorithm ran than before; MPI's own is the same, whatever the reason is that it ran."""
+        return self.row.ran != self.ran and not all(ran.startswith(_OWN) for ran in (self.row.ran, self.ran))
+
 
 def read_profile(path: Path) -> Profile:
     """Reads a report that libcollwise wrote as JSON. Raises UsageError naming the file, and the row, for others."""

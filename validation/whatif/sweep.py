@@ -108,16 +108,18 @@ def sweep_over(
     failed: list[Timing] = []
     maker = ""
 
-    def seconds_at(factor: float, points: CaseGrid) -> Array:
+    contest = replace(context, tolerances={grid.collective: 0.0})
+
+    def seconds_at(factor: float, points: CaseGrid, way: SimulationContext = context) -> Array:
         nonlocal maker
         new = changed(platform, [*others, factors.change(factor)]).platform
-        sweep = context.simulate(new, points.cases(), f"{new.name}: timing")
+        sweep = way.simulate(new, points.cases(), f"{new.name}: timing")
         failed.extend(sweep.failed)
         maker = sweep.configuration.maker
         return simulated_seconds(points, sweep)
 
     def winner_at(point: CaseGrid) -> Callable[[float], int]:
-        return lambda factor: int(fastest(seconds_at(factor, point))[0, 0])
+        return lambda factor: int(fastest(seconds_at(factor, point, contest))[0, 0])
 
     per_node = changed(platform, others).processes_per_node
     if per_node is not None:

@@ -91,7 +91,12 @@ def test_what_a_later_run_saved(capsys: Capture) -> None:
     assert "iallreduce" not in rows
     code, shown, _ = run(asked, capsys)
     assert code == 0
-    assert "Saved by the mean process: 295 ms." in shown  # a quarter of the processes lost 0.02 s
+    assert "Saved by the mean process in calls whose algorithm changed: 300 ms." in shown
+    # A quarter of the processes lost 0.02 s.
+    assert "In calls that ran as before, which no rule changed: -5.00 ms." in shown
+    assert "single run" in shown
+    write("after.json", CALL | {"mpis_own": "the rule says default"})
+    assert "No algorithm of these calls changed." in run(asked, capsys)[1]
 
 
 def test_a_json_report_is_an_application(capsys: Capture) -> None:

@@ -102,6 +102,26 @@ def test_the_changed_platform_can_be_saved(capsys: Capture) -> None:
     assert "--force" in said
 
 
+def test_several_collectives(capsys: Capture) -> None:
+    asked = "whatif --platform gros --collective bcast,allreduce --procs 8 --sizes 64KiB --segments 8KiB"
+    code, shown, said = run(f"{asked} --change bandwidth=x2", capsys)
+    assert code == 0, said
+    assert "bcast on Gros" in shown.replace("\n", " ")
+    assert "allreduce on Gros" in shown.replace("\n", " ")
+    found = printed(run(f"{asked} --change bandwidth=x2 --json", capsys)[1])
+    assert [row["collective"] for row in found.rows] == ["bcast", "allreduce"]
+    assert found.facts["collective"] == "bcast,allreduce"
+    assert found.facts["summary"][0].startswith("bcast: The best choice changes at ")
+    plain = printed(run(f"{asked} --change bandwidth=x2 --json --no-limits", capsys)[1]).rows
+    assert plain == [
+        {key: value for key, value in row.items() if "limit" not in key and "share" not in key} for row in found.rows
+    ]
+    shown = run(f"{asked} --change bandwidth=x2 --no-limits", capsys)[1]
+    assert "limited" not in shown
+    swept = printed(run(f"{asked} --sweep bandwidth=x1:x2 --json", capsys)[1])
+    assert [row["collective"] for row in swept.rows] == ["bcast"] * 5 + ["allreduce"] * 5
+
+
 @needs("smpi")
 def test_smpi(capsys: Capture) -> None:
     asked = "whatif --platform gros --collective allreduce --procs 8 --sizes 64KiB --algorithms ring,rabenseifner"
@@ -118,6 +138,12 @@ def test_smpi(capsys: Capture) -> None:
         (f"{ASKED} --change nodes=40 --application r", "give either --collective NAME or --application REPORT"),
         (f"{ASKED} --change bandwith=x2", "--change: unknown change 'bandwith'; did you mean bandwidth?"),
         (f"{ASKED} --change bandwidth=2", "change bandwidth=2: '2' is neither a factor nor a rate"),
+        ("whatif --platform gros --collective bcst --change nodes=8", "unknown collective 'bcst'; did you mean bcast?"),
+        (
+            "schedule --platform gros --collective bcast,reduce --procs 4",
+            "'bcast,reduce' is a list; valid: one collective",
+        ),
+        ("slect", "unknown command 'slect'; did you mean select? Valid"),
         (f"{ASKED} --change nodes=8", "cannot hold P = 31 with 1 per node"),
         (f"{ASKED} --sweep nodes=x1:x2", "--sweep: unknown change to sweep over 'nodes'"),
         (f"{ASKED} --sweep bandwidth=x1:x2 --rules r.json", "--rules is for a change without --sweep"),

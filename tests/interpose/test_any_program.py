@@ -6,6 +6,7 @@ import csv
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -87,7 +88,9 @@ def uncounted(name: str, procs: int, program: Path, **variables: str) -> subproc
     """The program's run under libcollwise without a report."""
     library = installation_of(name)
     words = [str(library.launcher), "-np", str(procs)]
-    for variable, value in {"LD_PRELOAD": str(library.program("libcollwise.so")), **variables}.items():
+    # The loader takes a blank in LD_PRELOAD for the end of a path.
+    preloaded = shutil.copy(library.program("libcollwise.so"), program.parent)
+    for variable, value in {"LD_PRELOAD": str(preloaded), **variables}.items():
         words += ["-x", f"{variable}={value}"] if name == "openmpi" else ["-genv", variable, value]
     words += ["--oversubscribe"] if name == "openmpi" else []
     allowed = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}

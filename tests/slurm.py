@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from collwise.validation.testbed.slurm import jobs, on_login
 from tests.needs import need
 from tests.waiting import wait_for
 
-COLLWISE = f"{sys.executable} -P -m collwise.studies"
+COLLWISE = f"{shlex.quote(sys.executable)} -P -m collwise.studies"
 """The command line, as a job calls it."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shlex
 import shutil
 import sys
 from collections.abc import Callable
@@ -138,7 +139,8 @@ def job_options(place: Place) -> dict[str, Any]:
     memory = keys.pop("memory", None)
     named = {"account": "project"} if place.kind == "oar" else {}
     options = {named.get(key, key): value for key, value in keys.items() if key != "jobs"}
-    options |= {"cores": cores, "processes": 1, "nanny": False, "job_name": "collwise", "python": sys.executable}
+    options |= {"cores": cores, "processes": 1, "nanny": False, "job_name": "collwise"}
+    options["python"] = shlex.quote(sys.executable)
     options["worker_extra_args"] = [*(configured("worker-extra-args") or []), "--memory-limit", "0", "--no-dashboard"]
     by_core = configured("memory-per-core-property-name")
     if place.kind == "oar":

@@ -14,6 +14,7 @@ from pathlib import Path
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.units import format_size
 from collwise.simulator.execution.installations import find_installation
+from collwise.simulator.execution.interposed import preloadable
 from collwise.simulator.execution.local_machine import run_program
 from collwise.validation.exports import mpich
 from collwise.validation.selection.decision_table import DecisionTable
@@ -101,7 +102,7 @@ def sent(collective: str, procs: int, message_bytes: int, settings: Mapping[str,
             **_THROUGH_UCX,
             **mpich.ENVIRONMENT,
             **settings,
-            "LD_PRELOAD": str(counter),
+            "LD_PRELOAD": preloadable(counter, Path(directory)),
             "COLLWISE_COUNTS": f"{directory}/sent",
         }
         run = run_program(

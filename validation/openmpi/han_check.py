@@ -7,7 +7,6 @@ host name of its own. HAN says which rule it found, and Open MPI's monitoring co
 from __future__ import annotations
 
 import re
-import shlex
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -112,10 +111,13 @@ def _call(
     """The run of a call on several nodes in this machine, and the counted messages."""
     installation = find_installation("openmpi")
     with tempfile.TemporaryDirectory(prefix="collwise-") as directory:
+        # Open MPI splits the agent's command at every blank, and our own path may have some.
+        agent = Path(directory, "agent")
+        agent.symlink_to(AGENT)
         hosts = RemoteHosts(
             {f"collwise-node-{number}": per_node for number in range(nodes)},
             Path(directory, "hosts"),
-            shlex.quote(str(AGENT)),
+            str(agent),
         )
         observed = {
             "coll_base_verbose": "80",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import signal
 import stat
@@ -363,7 +364,8 @@ def test_scripts_of_jobs(text: str, header: list[str]) -> None:
     sign = {"slurm": "#SBATCH ", "oar": "#OAR "}[place.kind]
     assert [line.removeprefix(sign) for line in lines if line.startswith(sign)] == header
     threads = place.keys.get("cores", 1)
-    assert lines[-1].startswith(f"{sys.executable} -m distributed.cli.dask_worker tcp://here:8786 --name w ")
+    python = shlex.quote(sys.executable)
+    assert lines[-1].startswith(f"{python} -m distributed.cli.dask_worker tcp://here:8786 --name w ")
     assert f"--nthreads {threads} " in lines[-1]
     assert lines[-1].endswith("--memory-limit 0 --no-dashboard")
 

@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+from collwise.simulator.execution.interposed import preloadable
 from collwise.simulator.execution.targets import LaunchRequest
 from collwise.validation.testbed.bed import Bed
 from collwise.validation.testbed.target import TestBed
@@ -26,7 +27,7 @@ def test_a_fortran_program_with_and_without_a_table(make: Callable[..., Bed], tm
     table, report = tmp_path / "table", tmp_path / "report.json"
     table.write_text(RULES)
     variables = {
-        "LD_PRELOAD": str(target.installation.program("libcollwise.so")),
+        "LD_PRELOAD": preloadable(target.installation.program("libcollwise.so"), tmp_path),
         "COLLWISE_TABLE": str(table),
         "COLLWISE_REPORT": str(report),
     }

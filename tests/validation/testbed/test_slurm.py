@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import shlex
 import signal
 import sqlite3
 import subprocess
@@ -87,7 +88,7 @@ def test_status_run_and_login(bed: beds.Bed, capsys: pytest.CaptureFixture[str])
     assert "time limit" in call("run", *named, "--time-limit", "1", "--", "sleep", "100")[2]
     assert "unknown node 'n9'" in call("power", *named, "--off", "n9")[2]
     assert "either --off or --on" in call("power", *named, "n1")[2]
-    command = [*f"{COLLWISE} testbed login".split(), *named, "--", "sh", "-c", "hostname; exit 4"]
+    command = [*shlex.split(COLLWISE), "testbed", "login", *named, "--", "sh", "-c", "hostname; exit 4"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (4, "login\n")
     wait_for(lambda: set(slurm.node_states(bed).values()) == {"idle"}, 0.1)

@@ -152,7 +152,7 @@ def _on_testbed(planned: dict[str, Any], output: Path) -> _Comparison:
     if asked["transport"] not in TRANSPORTS:
         raise unknown_name("transport of a test bed", asked["transport"], TRANSPORTS)
     plan = usual_plan(**asked, bits_per_second=given or BITS_PER_SECOND)
-    _check_models(plan)
+    _check_models(plan, asked["models"])
     if given is None and not plan.quick:
         plan = usual_plan(**asked, bits_per_second=_highest_rate(plan.main))
     return lambda store: ThreeWayComparison(plan, store, output, _tell)
@@ -175,14 +175,14 @@ def _on_cluster(
     asked = {name: planned[name] for name in ("collectives", "sizes", "quick", "models")}
     target = target_from(replace(where, ppn=planned["ranks_per_node"], transport=planned["transport"]))
     plan = cluster_plan(target, procs, **asked)
-    _check_models(plan)
+    _check_models(plan, asked["models"])
     return lambda store: ClusterComparison(
         plan, store, output, _tell, target=target, platform=given[0], calibrate=described[0] is None
     )
 
 
-def _check_models(plan: ThreeWayPlan) -> None:
-    if not plan.models:
+def _check_models(plan: ThreeWayPlan, asked: bool) -> None:
+    if asked and not plan.models:
         declare.refuse_options(("models",), "one process on each node; there are several")
 
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -19,6 +20,7 @@ from collwise.models.parameter_file import FittedParameters
 from collwise.models.piecewise import PiecewiseLinear
 from collwise.platforms import load
 from collwise.studies.cli.main import main
+from collwise.validation.three_way.plan import ThreeWayPlan
 
 COLLWISE = [sys.executable, "-P", "-m", "collwise.studies"]
 SIMULATE = ["simulate", "--platform", "gros", "--algorithms", "linear"]
@@ -145,6 +147,14 @@ def test_options_that_mean_nothing_together_are_refused(told: Told, words: str, 
     code, out, err = told(words.split())
     assert (code, out, err.count("\n")) == (2, "", 1), err
     assert said in err
+
+
+def test_validate_without_models_is_compared(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+    def planned(plan: ThreeWayPlan, *_: object) -> NoReturn:
+        raise errors.UsageError(f"planned with models: {plan.models}")
+
+    monkeypatch.setattr("collwise.validation.three_way.pipeline.ThreeWayComparison", planned)
+    assert "planned with models: False" in told(["validate", "--testbed", "--quick", "--no-models"])[2]
 
 
 @pytest.mark.parametrize(("topology", "parameters", "size"), TOPOLOGIES)

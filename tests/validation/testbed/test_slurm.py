@@ -205,7 +205,9 @@ def test_from_a_lost_node_to_the_report(bed: beds.Bed, tmp_path: Path) -> None:
     after = stored(tmp_path)
     assert set(after) >= SHORT | LONG
     assert {case: after[case] for case in before} == before
-    found = printed((tmp_path / "report.json").read_text())
+    text = (tmp_path / "report.json").read_text()
+    assert text, said
+    found = printed(text)
     assert {row["point"]["procs"] for row in found.rows} == {3}
     assert (tmp_path / "report" / "validation.html").stat().st_size > 10_000
 

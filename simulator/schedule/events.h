@@ -36,11 +36,6 @@ int events_add(events *to, event added);
 double events_first_seconds(const events *of);
 /* Takes the first event into `taken`. Returns 0 if memory runs out. */
 int events_take(events *from, event *taken);
-/* An event of the time of the last one that comes so many events after the first one, NULL if there is none. */
-static inline const event *events_ahead(const events *of, size_t count) {
-    size_t at = of->taken + count;
-    return at < of->buckets[0].count ? &of->buckets[0].items[at] : NULL;
-}
 void events_free(events *of);
 
 #endif

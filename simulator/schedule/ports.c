@@ -79,9 +79,8 @@ static void settle(ports *to, int32_t number) {
         busy_remove(&to->busy, number);
         return;
     }
-    key next = served_next(&at->served);
-    double left = play_later(key_time(next) - at->virtual_seconds, 0);
-    busy_settle(&to->busy, number, busy_key(at->seconds + left / at->speed, number, served_message(next)));
+    double left = play_later(key_time(served_next(&at->served)) - at->virtual_seconds, 0);
+    busy_settle(&to->busy, number, at->seconds + left / at->speed);
 }
 
 /* --- Comparisons -------------------------------------------------------------------------------------------------- */
@@ -409,48 +408,6 @@ void ports_start(play *all, int32_t index, double seconds) {
     }
 }
 
-/* --- Events ------------------------------------------------------------------------------------------------------- */
-
-/* Has the memory of a stage, two lines, brought to the processor before it is needed. */
-static void expect_stage(const ports *of, int32_t number) {
-    const char *at = (const char *)&of->stages[number];
-    __builtin_prefetch(at, 1);
-    __builtin_prefetch(at + LINE_BYTES, 1);
-}
-
-/* The same for a message. */
-static void expect_message(const play *all, int32_t index) {
-    __builtin_prefetch(&all->messages[index], 1);
-    __builtin_prefetch(&all->transits[index], 1);
-}
-
-/* How many events ahead messages are expected, and the stages that they reach. */
-enum { MESSAGES_AHEAD = 12, STAGES_AHEAD = 6 };
-
-/* Expects what the events of this time need that come next. */
-static void expect_events(const play *all) {
-    const ports *of = all->ports;
-    const event *message = events_ahead(&of->events, MESSAGES_AHEAD);
-    if (message != NULL && message->stage < PACKETS_START) {
-        expect_message(all, message->message);
-    }
-    const event *near = events_ahead(&of->events, STAGES_AHEAD);
-    if (near != NULL && near->stage < PACKETS_START) {
-        const transit *way = &all->transits[near->message];
-        expect_stage(of, near->stage == 0 ? way->first : way->last);
-    }
-}
-
-/* Expects what the stages need that may come next after the first one. */
-static void expect_ends(const play *all) {
-    const busy_stages *of = &all->ports->busy;
-    size_t end = of->count > BUSY_BRANCHES ? BUSY_BRANCHES + 1 : of->count;
-    for (size_t i = 1; i < end; i++) {
-        expect_stage(all->ports, busy_stage(of->keys[i]));
-        expect_message(all, busy_message(of->keys[i]));
-    }
-}
-
 void ports_run(play *all) {
     ports *to = all->ports;
     /* Every message is received before the last process ends. Of packets, a time-out may come that no longer matters.
@@ -464,7 +421,6 @@ void ports_run(play *all) {
         double end = to->busy.count > 0 ? key_time(to->busy.keys[0]) : INFINITY;
         if (to->events.filled == 0 || end <= events_first_seconds(&to->events)) {
             all->now = end;
-            expect_ends(all);
             end_first(all, busy_stage(to->busy.keys[0]), end);
         } else {
             event next;
@@ -472,7 +428,6 @@ void ports_run(play *all) {
                 play_fail(all, "out of memory");
             }
             all->now = next.seconds;
-            expect_events(all);
             if (next.stage == 0) {
                 set_out(all, next.message, next.seconds);
             } else if (next.stage >= PACKETS_START) {

@@ -76,13 +76,16 @@ static void put_stage(busy_stages *to, size_t place, key one) {
     to->place_of[busy_stage(one)] = (int32_t)place;
 }
 
+/* The children of each place of the heap. */
+enum { BRANCHES = 4 };
+
 /* Moves a stage, from where there is a gap at `place`, to where it belongs. */
 static void settle_at(busy_stages *to, size_t place, key one) {
-    for (; place > 0 && one < to->keys[(place - 1) / BUSY_BRANCHES]; place = (place - 1) / BUSY_BRANCHES) {
-        put_stage(to, place, to->keys[(place - 1) / BUSY_BRANCHES]);
+    for (; place > 0 && one < to->keys[(place - 1) / BRANCHES]; place = (place - 1) / BRANCHES) {
+        put_stage(to, place, to->keys[(place - 1) / BRANCHES]);
     }
-    for (size_t child = BUSY_BRANCHES * place + 1; child < to->count; child = BUSY_BRANCHES * place + 1) {
-        size_t end = child + BUSY_BRANCHES < to->count ? child + BUSY_BRANCHES : to->count;
+    for (size_t child = BRANCHES * place + 1; child < to->count; child = BRANCHES * place + 1) {
+        size_t end = child + BRANCHES < to->count ? child + BRANCHES : to->count;
         for (size_t other = child + 1; other < end; other++) {
             child = to->keys[other] < to->keys[child] ? other : child;
         }
@@ -95,9 +98,9 @@ static void settle_at(busy_stages *to, size_t place, key one) {
     put_stage(to, place, one);
 }
 
-void busy_settle(busy_stages *to, int32_t number, key one) {
+void busy_settle(busy_stages *to, int32_t number, double next_seconds) {
     int32_t place = to->place_of[number];
-    settle_at(to, place == NONE ? to->count++ : (size_t)place, one);
+    settle_at(to, place == NONE ? to->count++ : (size_t)place, key_make(next_seconds, (uint32_t)number));
 }
 
 void busy_remove(busy_stages *from, int32_t number) {

@@ -55,23 +55,16 @@ void served_free(served *of);
 
 /* --- Busy stages -------------------------------------------------------------------------------------------------- */
 
-/* A heap of stages, by their next end and number, with the message that ends. */
+/* A heap of stages, by their next end and number. */
 typedef struct {
     key *keys;
     size_t count;
     int32_t *place_of; /* each stage's place in it, or NONE */
 } busy_stages;
 
-/* Of the heap, below each place. */
-enum { BUSY_BRANCHES = 4 };
-
-static inline key busy_key(double next_seconds, int32_t number, int32_t message) {
-    return key_make(next_seconds, (uint64_t)number << 32 | (uint32_t)message);
-}
-static inline int32_t busy_stage(key one) { return (int32_t)((uint64_t)one >> 32); }
-static inline int32_t busy_message(key one) { return (int32_t)(uint32_t)one; }
+static inline int32_t busy_stage(key one) { return (int32_t)(uint32_t)one; }
 /* Puts a stage where it belongs, or takes it out. */
-void busy_settle(busy_stages *to, int32_t number, key one);
+void busy_settle(busy_stages *to, int32_t number, double next_seconds);
 void busy_remove(busy_stages *from, int32_t number);
 
 #endif

@@ -179,10 +179,10 @@ def _library(
     if platform is not None:
         where, name = arguments.platform(platform), str(library)
         if name in BASELINES:
-            return RecordedLibrary(BASELINES[name], where, context, ppn or 0)
+            return RecordedLibrary(where, context, BASELINES[name], ppn=ppn or 0)
         if name not in SMPI_SELECTORS:
             raise unknown_name("selector of SMPI or baseline", name, [*SMPI_SELECTORS, *BASELINES])
-        return SimulatedLibrary(name, where, context, ppn or 0)
+        return SimulatedLibrary(where, context, name, ppn=ppn or 0)
     if library in BASELINES or (library in SMPI_SELECTORS and library != "mpich"):
         raise UsageError(f"{library} is simulated, which needs a platform (--platform NAME|FILE)")
     target = LocalMachine(library) if isinstance(library, str) else library

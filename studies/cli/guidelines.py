@@ -40,8 +40,10 @@ if TYPE_CHECKING:
     from collwise.guideline_checks import LibraryGuidelines, Rule
     from collwise.platforms import HostPlatform
 
-_RECORDED = tuple(name for name in BASELINES if name != "openmpi-3.1")
+_RECORDED = tuple(name for name, one in BASELINES.items() if not one.known)
 """The baselines whose decisions are known for every collective."""
+
+_USUAL_RECORDED = ("openmpi-4.1", "mpich-4")
 _MEASURED = ("launches", "repetitions", "nrep", "alpha", "correction")
 
 
@@ -82,7 +84,7 @@ def guidelines(
     ),
     baselines: Sequence[str] | None = option(
         f"With --platform and --engine schedule: the libraries whose decisions are played, of {', '.join(_RECORDED)}. "
-        "Default: openmpi-4.1, mpich-4.",
+        f"Default: {', '.join(_USUAL_RECORDED)}.",
         named_choices("baseline", _RECORDED),
         names="--baseline",
     ),
@@ -146,7 +148,7 @@ def guidelines(
         shared: dict[str, Any] = {**asked, "repair": repair, "context": context}
         if platform is not None:
             refuse_options(_MEASURED, "real libraries")
-            libraries = (baselines or ("openmpi-4.1", "mpich-4")) if by_engine else (selectors or SMPI_SELECTORS)
+            libraries = (baselines or _USUAL_RECORDED) if by_engine else (selectors or SMPI_SELECTORS)
             found = _simulated(libraries, {**shared, "platform": platform, "ppn": where.ppn}, problems)
         else:
             refuse_options(options.SIMULATING, "--platform")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -68,14 +68,30 @@ class Library(Protocol):
 
 
 @dataclass(frozen=True)
-class SimulatedLibrary:
+class _OnPlatform:
+    """A library on a platform, with `ppn` processes on each node; 0: as many as the platform says."""
+
+    platform: HostPlatform
+    context: SimulationContext
+    _: KW_ONLY
+    ppn: int = 0
+    exact: bool = True
+
+    @property
+    def place(self) -> str:
+        """The platform."""
+        return self.platform.title
+
+    def processes_per_node(self, procs: int) -> int:
+        """As asked for, by default as the platform says."""
+        return self.ppn or self.platform.default_processes_per_node
+
+
+@dataclass(frozen=True)
+class SimulatedLibrary(_OnPlatform):
     """A library that one of SMPI's selectors stands for, on a platform."""
 
     selector: str
-    platform: HostPlatform
-    context: SimulationContext
-    ppn: int = 0
-    exact: bool = True
 
     @property
     def name(self) -> str:
@@ -86,15 +102,6 @@ class SimulatedLibrary:
     def title(self) -> str:
         """As `Library.title`."""
         return f"SMPI's {self.selector} ({TITLES[self.selector]})"
-
-    @property
-    def place(self) -> str:
-        """The platform."""
-        return self.platform.title
-
-    def processes_per_node(self, procs: int) -> int:
-        """As asked for, by default as the platform says."""
-        return self.ppn or self.platform.default_processes_per_node
 
     def times(self, cases: Sequence[Case]) -> dict[Case, Times]:
         """The simulated times; those of cases that failed are empty."""
@@ -113,17 +120,13 @@ class SimulatedLibrary:
 
 
 @dataclass(frozen=True)
-class RecordedLibrary:
+class RecordedLibrary(_OnPlatform):
     """A library whose decisions are known, on a platform: the schedule engine plays what it runs untuned.
 
     It has no limit like that of SMPI's selectors on the number of processes.
     """
 
     baseline: Baseline
-    platform: HostPlatform
-    context: SimulationContext
-    ppn: int = 0
-    exact: bool = True
 
     @property
     def name(self) -> str:
@@ -134,15 +137,6 @@ class RecordedLibrary:
     def title(self) -> str:
         """As `Library.title`."""
         return f"{self.baseline.title} as recorded"
-
-    @property
-    def place(self) -> str:
-        """The platform."""
-        return self.platform.title
-
-    def processes_per_node(self, procs: int) -> int:
-        """As asked for, by default as the platform says."""
-        return self.ppn or self.platform.default_processes_per_node
 
     def times(self, cases: Sequence[Case]) -> dict[Case, Times]:
         """The times of the catalogue's algorithms that the library decides for, and of mock-ups that call them.

@@ -68,7 +68,7 @@ def test_the_printed_profile_names_mockups_of_the_catalogue() -> None:
 
 
 def test_a_finding_agrees_in_part_where_few_sizes_or_little_gain_show_it() -> None:
-    """Of the default's ratios at four sizes those above 1 are violations; the paper states a gain of 4 for one."""
+    """Ratios of the default above 1 are violations, at four sizes; the paper states a gain of 4 for one."""
     for ratios, gain, verdict in (
         ((2.0, 2.0, 0.5, 0.5), None, "yes"),
         ((2.0, 0.5, 0.5, 0.5), None, "in part"),
@@ -87,6 +87,6 @@ def _library(ratios: tuple[float, ...]) -> LibraryGuidelines:
     own = {Call("gather", 32, 8 * 2**n): Times((ratio,)) for n, ratio in enumerate(ratios)}
     mockups = {("GL12", call): Times((1.0,)) for call in own}
     checked = check(own, mockups, Share(0.01))
-    library = SimulatedLibrary("ompi", load("jupiter"), cast("SimulationContext", None))
+    library = SimulatedLibrary(load("jupiter"), cast("SimulationContext", None), "ompi")
     plan = Plan({"gather": ()}, (32,), Share(0.01))
     return LibraryGuidelines(GuidelinesResult(library, plan, own, mockups, checked, (), (), 0.0))

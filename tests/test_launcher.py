@@ -375,9 +375,7 @@ def test_no_apt_is_named_as_the_reason(clone: Path, tools: Path) -> None:
 @needs("c-headers")
 def test_programs_of_mpi_libraries_are_built_when_a_command_needs_them(clone: Path, tools: Path) -> None:
     add_python(tools)
-    add_commands(tools, "gcc", "ninja", "smpirun", "smpicc")
-    (tools / "cmake").write_text("#!/bin/bash\n")
-    (tools / "cmake").chmod(0o755)
+    add_commands(tools, "gcc", "ninja", "cmake", "smpirun", "smpicc")
     (clone / "CMakeLists.txt").touch()
 
     def built(*arguments: str) -> list[str]:

@@ -64,6 +64,14 @@ def mpirun_command(
     return LauncherCommand([*words, *launcher_args], _ENVIRONMENT)
 
 
+def agent_link(agent: Path, folder: Path) -> Path:
+    """A link in a folder to a remote shell of ours: Open MPI splits its command at blanks, which our path may have."""
+    link = folder / "agent"
+    link.unlink(missing_ok=True)
+    link.symlink_to(agent)
+    return link
+
+
 def parameter_options(parameters: Mapping[str, str]) -> list[str]:
     """The options of Open MPI's mpirun that set its parameters."""
     return [word for name, value in parameters.items() for word in ("--mca", name, value)]

@@ -6,13 +6,13 @@ import csv
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from collwise.simulator.execution.interposed import preloadable
 from tests.interpose.running import arguments_of, counts_of, installation_of, run
 from tests.needs import each, needs
 
@@ -68,9 +68,10 @@ def test_python(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("algorithms", [OFTEN, "bcast=chain,segment_bytes=64;gather=linear;reduce=binary"])
 @pytest.mark.parametrize(("name", "procs"), [("openmpi", 2), ("openmpi", 3), ("mpich", 3)])
-def test_repeated_calls(name: str, procs: int, algorithms: str, compiled) -> None:
+def test_repeated_calls(name: str, procs: int, algorithms: str, compiled, tmp_path: Path) -> None:
     """Without a report, calls that repeat the last one take a way of their own; any argument may change in between."""
-    done = uncounted(name, procs, compiled(name, str(HERE / "repeated.c")), COLLWISE_ALGORITHMS=algorithms)
+    program = compiled(name, str(HERE / "repeated.c"))
+    done = uncounted(name, procs, program, tmp_path, COLLWISE_ALGORITHMS=algorithms)
     assert (done.returncode, done.stdout) == (0, "ok 1494\n"), done.stdout + done.stderr
 
 
@@ -80,17 +81,16 @@ def test_calls_around_the_size_from_which_a_rule_holds(name: str, compiled, tmp_
     rules = {"allreduce": "recursive_doubling", "bcast": "scatter_ring_allgather"}
     table = tmp_path / "table"
     table.write_text("".join(f"{what} 2 1 0 default\n{what} 2 1 64 {rule}\n" for what, rule in rules.items()))
-    done = uncounted(name, 2, compiled(name, str(HERE / "short.c")), COLLWISE_TABLE=str(table))
+    done = uncounted(name, 2, compiled(name, str(HERE / "short.c")), tmp_path, COLLWISE_TABLE=str(table))
     assert (done.returncode, done.stdout) == (0, "ok 440\n"), done.stdout + done.stderr
 
 
-def uncounted(name: str, procs: int, program: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    """The program's run under libcollwise without a report."""
+def uncounted(name: str, procs: int, program: Path, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """The program's run under libcollwise without a report; the folder may get a link to the library."""
     library = installation_of(name)
     words = [str(library.launcher), "-np", str(procs)]
-    # The loader takes a blank in LD_PRELOAD for the end of a path.
-    preloaded = shutil.copy(library.program("libcollwise.so"), program.parent)
-    for variable, value in {"LD_PRELOAD": str(preloaded), **variables}.items():
+    preloaded = preloadable(library.program("libcollwise.so"), folder)
+    for variable, value in {"LD_PRELOAD": preloaded, **variables}.items():
         words += ["-x", f"{variable}={value}"] if name == "openmpi" else ["-genv", variable, value]
     words += ["--oversubscribe"] if name == "openmpi" else []
     allowed = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}

@@ -16,7 +16,7 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.units import format_size
 from collwise.simulator.execution.installations import find_installation
-from collwise.simulator.execution.mpirun import RemoteHosts, mpirun_command
+from collwise.simulator.execution.mpirun import RemoteHosts, agent_link, mpirun_command
 from collwise.simulator.execution.processes import ProgramRun, run_command
 from collwise.validation.hierarchy.space import segments_of
 from collwise.validation.openmpi.han_rules import GLOBAL, component_for
@@ -111,13 +111,10 @@ def _call(
     """The run of a call on several nodes in this machine, and the counted messages."""
     installation = find_installation("openmpi")
     with tempfile.TemporaryDirectory(prefix="collwise-") as directory:
-        # Open MPI splits the agent's command at every blank, and our own path may have some.
-        agent = Path(directory, "agent")
-        agent.symlink_to(AGENT)
         hosts = RemoteHosts(
             {f"collwise-node-{number}": per_node for number in range(nodes)},
             Path(directory, "hosts"),
-            str(agent),
+            str(agent_link(AGENT, Path(directory))),
         )
         observed = {
             "coll_base_verbose": "80",

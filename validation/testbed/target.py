@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.units import counted
 from collwise.simulator.execution.installations import find_installation
-from collwise.simulator.execution.mpirun import RemoteHosts, mpirun_command
+from collwise.simulator.execution.mpirun import RemoteHosts, agent_link, mpirun_command
 from collwise.simulator.execution.processes import LauncherCommand, ProgramRun, run_command
 from collwise.simulator.execution.targets import TCP_EAGER_LIMIT_BYTES, ExecutionTarget, LaunchRequest
 from collwise.validation.testbed.bed import Bed, busy, names
@@ -100,10 +100,7 @@ class TestBed(ExecutionTarget):
         return run
 
     def _mpirun(self, request: LaunchRequest, nodes: range) -> LauncherCommand:
-        # Open MPI splits the agent's command at every blank, and our own path may have some.
-        agent = self.bed.directory / "agent"
-        agent.unlink(missing_ok=True)
-        agent.symlink_to(AGENT)
+        agent = agent_link(AGENT, self.bed.directory)
         slots = {f"n{node}": self._per_node for node in nodes}
         return mpirun_command(
             self.installation,

@@ -140,7 +140,7 @@ static size_t held_on_node(const block_levels *of) {
 
 static size_t held(const block_levels *of) { return of->levels.is_leader ? of->between.total : held_on_node(of); }
 
-/* Whether it has only its own, which then need no buffer. */
+/* Tells whether the process has only its own blocks, which then need no buffer. */
 static int is_leaf(const block_levels *of) { return of->within.tree.parent >= 0 && of->within.total == 1; }
 
 static void make_buffers(block_levels *of, const collwise_segment *segments, size_t blocks, size_t last_lag) {

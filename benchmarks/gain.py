@@ -78,7 +78,7 @@ class Closer:
 
 
 def untuned_cases(library: Baseline, procs: int, sizes: Sequence[int]) -> dict[tuple[str, int], Case]:
-    """What the library runs untuned, by collective and size, where the catalogue has it."""
+    """The choices that the library runs untuned, by collective and size, where the catalogue has them."""
     found = {(name, size): library.choice(name, procs, size) for name in COLLECTIVES for size in sizes}
     return {key: case_of(key[0], choice, procs, key[1]) for key, choice in found.items() if choice is not None}
 

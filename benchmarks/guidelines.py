@@ -57,7 +57,7 @@ TITLE = "<!-- Written by benchmarks/guidelines.py; do not edit. -->\n# Guideline
 
 @dataclass(frozen=True)
 class Check:
-    """What a check found: its section of the page, and the library's row of the summary, empty without one."""
+    """The findings of a check: its section of the page, and the library's row of the summary, empty without one."""
 
     section: str
     row: tuple[str, ...] = ()
@@ -89,7 +89,7 @@ def main() -> int:
 
 
 def checked(checks: Mapping[str, Make], folder: Path, again: Sequence[str]) -> dict[str, Check]:
-    """What all checks found, by name; those that the folder has are not made again unless they are named."""
+    """The findings of all checks, by name; those that the folder has are not made again unless they are named."""
     folder.mkdir(parents=True, exist_ok=True)
     found = {}
     for name, make in checks.items():

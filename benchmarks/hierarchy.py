@@ -195,7 +195,7 @@ def together(tunings: Mapping[str, Tuning]) -> str:
 
 
 def costs_by_segment(tunings: Mapping[str, Tuning]) -> str:
-    """What segments of each size cost the exhaustive search and those by tasks."""
+    """The costs of segments of each size in the exhaustive search and in those by tasks."""
     rows = []
     for collective, tuning in tunings.items():
         sizes, longest = tuning.space.segment_bytes, max(tuning.space.message_bytes)

@@ -70,7 +70,7 @@ def by_least(took: dict[str, float]) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Way:
-    """How the program runs: with so many processes, in blocks of so many calls, of so many bytes at the most."""
+    """A way to run the program: its processes, the calls of a block, and the most bytes of one."""
 
     mpi: Installation
     procs: int
@@ -196,7 +196,7 @@ def same_algorithms(way: Way, blocks: int, least: bool, some_sizes: Sequence[int
 
 
 def verdict(points: Sequence[Point]) -> str:
-    """How many points take too long."""
+    """The number of points that take too long."""
     slow = sum(point.is_slow for point in points)
     return f"{slow} of {len(points)} points take over {LIMIT_RATIO:g} times and {LIMIT_NANOSECONDS:g} ns more"
 

@@ -16,8 +16,8 @@ from collwise.models.interface import Points
 from collwise.models.piecewise import Array
 
 Formulas = Mapping[str, Mapping[str, Callable[..., Any]]]
-"""By collective and algorithm. A point-to-point model's formula takes points and parameters and gives seconds; an
-implementation-aware one takes points and gamma and gives parts."""
+"""The formulas by collective and algorithm. A point-to-point model's formula takes points and parameters and gives
+seconds; an implementation-aware one takes points and gamma and gives parts."""
 
 
 def _with_steps(formula: Callable[[Points, Steps], Array], points: Points, parameters: Any) -> Array:

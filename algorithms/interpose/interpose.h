@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Of variables that every call reads: found without a look at the table of addresses. */
+/* The visibility of variables that every call reads: their addresses are known without the table of addresses. */
 #define INTERPOSE_HIDDEN __attribute__((visibility("hidden")))
 
 /* --- Settings (settings.c) --------------------------------------------------------------------------------------- */

@@ -93,7 +93,7 @@ class Anchor:
         return kind == OVERHEAD or _has(self.tables, kind)
 
     def with_parts(self, found: Doubles, slower: Sequence[Doubles | None]) -> Anchor:
-        """With parts that follow from the times found, and from those on the networks of `a_little_slower`.
+        """The anchor with parts that follow from the times found, and from those on the networks of `a_little_slower`.
 
         Of a kind without times there no case has any costs.
         """
@@ -164,7 +164,7 @@ def _costs(tables: NetworkTables, kind: int) -> dict[str, Doubles]:
 
 
 def _factor(before: NetworkTables, after: NetworkTables, kind: int) -> Doubles:
-    """By how much the costs of a kind grow at least, for each size; infinite where there are none."""
+    """The least growth of the costs of a kind, for each size; infinite where there are none."""
     sizes = len(before.protocol)
     least = np.full(sizes, np.inf)
     for name, table in _costs(before, kind).items():

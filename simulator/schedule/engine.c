@@ -44,7 +44,7 @@ void *play_grown(play *all, void *items, size_t count, size_t *room, size_t item
     return play_checked(all, realloc(items, *room * item_bytes));
 }
 
-/* Where items begin in a block of memory: behind a pointer to it. */
+/* The place of the items in a block of memory: at the first line behind a pointer to the block. */
 static char *first_line(void *block) {
     uintptr_t least = (uintptr_t)block + sizeof block;
     return (char *)((least + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES);

@@ -27,7 +27,7 @@ NEAR = 0.02
 """Cases that take longer than the fastest one by no more than this share are always timed."""
 
 _FAR = 8.0
-"""Of cases that take so many times as long as the fastest one, only the time is known, not its parts."""
+"""The slowdown from which on only the time of a case is found, not its parts."""
 
 _MOST_ANCHORS = 4
 """The networks from which bounds follow: the first one, and the latest on which the others gave none."""

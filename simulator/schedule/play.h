@@ -42,7 +42,7 @@ typedef struct {
     int32_t route;       /* between the switches of its processes, NONE before its first message */
 } connection;
 
-/* Of a send that is complete when it is posted: to wait for it changes no time. */
+/* The time of a send that is complete when it is posted: a wait for it changes no time. */
 #define COMPLETE_AT_ONCE (-INFINITY)
 
 /* A request, or a blocking operation. */

@@ -99,7 +99,7 @@ class ExperimentRunner(DividedRunner):
         self._copy = copy
 
     def __reduce__(self) -> tuple[object, ...]:
-        """What makes a copy: only simulated experiments are made elsewhere."""
+        """The call that makes a copy: only simulated experiments are made elsewhere."""
         assert self._copy is not None
         return self._copy, ()
 

@@ -122,7 +122,7 @@ def summary_lines(found: GuidelinesResult) -> Iterator[str]:
 
 
 def _failures(found: GuidelinesResult) -> Iterator[str]:
-    """For each problem what failed with it: 'bcast (P = 5, 7), GL9 (P = 5) failed: SimGrid 3.32: ...'."""
+    """A line for each problem with what failed: 'bcast (P = 5, 7), GL9 (P = 5) failed: SimGrid 3.32: ...'."""
     causes: dict[str, dict[str, list[str]]] = {}
     for what, error in found.failed.items():
         name, _, procs = what.rpartition(", P = ")

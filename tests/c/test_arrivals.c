@@ -76,7 +76,7 @@ static void test_what_was_taken_is_not_told(void) {
     expect(arrivals_next(of) == 3 && is_complete(of, 3, 1), "messages of one length do not arrive at once");
     arrivals_take(of, 3, 0);
     arrivals_take(of, 3, 1);
-    expect(arrivals_next(of) == 2, "a process is told of a message that it has taken");
+    expect(arrivals_next(of) == 2, "a message that was taken already wakes its process again");
     expect(arrivals_next(of) == -1, "there is another message");
     arrivals_free(of);
 }

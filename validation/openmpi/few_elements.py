@@ -42,7 +42,7 @@ NEEDS_ELEMENTS: Mapping[tuple[str, str], Least] = {
     ("allreduce", "ring"): Least(_one_each, "recursive_doubling"),
     ("allreduce", "segmented_ring"): Least(_one_each, "recursive_doubling"),
 }
-"""By collective and algorithm, in the catalogue's names, as messages of 4.1.4 show; the others run with any number."""
+"""The conditions by collective and algorithm of the catalogue, as messages of 4.1.4 show; others have none."""
 
 
 def least_elements(collective: str, algorithm: str, procs: int) -> int:

@@ -55,7 +55,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Loss:
-    """How much slower than the best a table's choices are on average and at most (0.01: 1 %), at so many points."""
+    """The slowdown of a table's choices against the best, on average and at most (0.01: 1 %), over `points`."""
 
     points: int
     mean: float

@@ -19,7 +19,7 @@ TOLERANCE_PERCENT = 1.0
 TIE_LIMIT = 0.1
 """The slowdown by mean times that a tie may have, since a wide interval is no evidence that a choice is good."""
 AGREEMENT = 0.1
-"""How far a source's times may be from those measured nearby, as a share, so that it fills a gap."""
+"""The largest difference of a source's times from those measured nearby, as a share, with which it fills a gap."""
 EVALUATED = (
     *("barrier", "bcast", "reduce", "alltoall", "scatter", "gather"),
     *("allreduce", "reduce_scatter", "allgather"),

@@ -52,7 +52,7 @@ class Setting:
 
     @property
     def engine(self) -> str:
-        """What simulates: 'SMPI' or 'schedule engine'."""
+        """The simulator: 'SMPI' or 'schedule engine'."""
         return "SMPI" if self.stand_in in SMPI_SELECTORS else "schedule engine"
 
     @property
@@ -98,7 +98,7 @@ def settings_of(finding: Finding) -> tuple[Setting, ...]:
 
 
 def compared(found: Mapping[Setting, LibraryGuidelines], findings: Sequence[Finding] = FINDINGS) -> pd.DataFrame:
-    """What the paper states beside each simulation of it, a row each; only of settings that were simulated."""
+    """The paper's statements beside each simulation of them, a row each; only of settings that were simulated."""
     rows = [
         _row(finding, setting, found[setting])
         for finding in findings
@@ -141,7 +141,7 @@ def _row(finding: Finding, setting: Setting, simulated: LibraryGuidelines) -> tu
 
 
 def remarks(compared: pd.DataFrame) -> list[str]:
-    """What explains findings that a simulation does not show, or shows in part; those without a reason are open."""
+    """The reasons for findings that a simulation does not show, or shows in part; those without one are open."""
     lacking = compared[compared.agrees != "yes"].drop_duplicates(["where", "collective", "guidelines"])
     return [
         f"{row.where}, {row.collective}, {row.guidelines}: "

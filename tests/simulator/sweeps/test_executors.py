@@ -107,7 +107,7 @@ def test_smpi_counts_the_processes_that_were_started_elsewhere(tmp_path: Path) -
 
 @needs("smpi")
 def test_experiments_are_made_elsewhere_in_the_same_rounds(tmp_path: Path) -> None:
-    """Of pairs that are measured side by side, and of more experiments than one process makes."""
+    """Experiments of pairs that are measured side by side, and more of them than one process makes."""
     side_by_side = [Experiment("roundtrip", pair, 4096) for pair in combinations(range(5), 2)]
     alone = [Experiment("roundtrip", (0, 1), size) for size in range(1, 60)]
     found = []

@@ -56,7 +56,7 @@ def test_a_selector_is_repaired_in_simulation(tmp_path: Path, capsys: Capture) -
 
 
 def test_recorded_decisions_are_repaired_with_many_processes(tmp_path: Path, capsys: Capture) -> None:
-    """What Open MPI 4.1 and MPICH 4 decide, on 32 nodes of 16; MPICH's pairwise reduce_scatter_block is not known."""
+    """Decisions of Open MPI 4.1 and MPICH 4 on 32 nodes of 16; MPICH's pairwise reduce_scatter_block is not known."""
     asked = f"--collective reduce,reduce_scatter_block --procs 512 --ppn 16 --sizes 32KiB --store {tmp_path}/s"
     run(f"guidelines --platform jupiter --engine schedule {asked} --json -o {tmp_path}/out")
     rows, facts = printed(capsys.readouterr().out)
@@ -100,7 +100,7 @@ def profile(name: str, procs: int, first: int) -> str:
 
 
 def test_profiles_of_pgmpitunelib_become_a_table(tmp_path: Path) -> None:
-    """For any number of processes on a node, and for these process counts and sizes only."""
+    """The rules hold for any number of processes on a node, and for these process counts and sizes only."""
     files = [tmp_path / f"{name}.prf" for name in ("more", "few")]
     for file, text in zip(files, (profile("scatterv", 8, 0), profile("bcast", 4, 16)), strict=True):
         file.write_text(text)

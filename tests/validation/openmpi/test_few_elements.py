@@ -79,7 +79,7 @@ def test_the_last_row_allows_for_all_processes_of_the_platform(tmp_path: Path) -
 
 
 def test_a_second_best_that_needs_elements_too_is_named_where_it_has_them() -> None:
-    """Of 5 processes Rabenseifner's algorithm needs 4 elements and the ring 5."""
+    """Rabenseifner's algorithm needs 4 elements on 5 processes, and the ring 5."""
     names = (Choice("ring"), Choice("rabenseifner"), Choice("recursive_doubling"))
     evidence = Evidence(names, (5,), (8,), tuple(((time,),) for time in (1.0, 1.1, 2.0)))
     made = DecisionTable("allreduce", "bed", 1, "test", {5: ((0, names[0]),)}, evidence)
@@ -99,7 +99,7 @@ def test_without_times_the_choice_before_stays_or_open_mpi_decides() -> None:
 @needs("openmpi")
 @pytest.mark.parametrize(("collective", "algorithm"), WITH_CONDITION)
 def test_open_mpi_runs_the_algorithm_from_the_first_size_on(collective: str, algorithm: str, tmp_path: Path) -> None:
-    """With the least complex doubles that it needs; with one double fewer it runs another algorithm."""
+    """The algorithm runs with the least complex doubles that it needs; with one double fewer another one runs."""
     procs = 6
     path = tmp_path / "x.rules"
     path.write_text(exported([table_of(collective, algorithm, (procs,), procs)], "openmpi", version="4.1").text)
@@ -129,7 +129,7 @@ def test_the_other_algorithms_do_not_change_with_few_elements() -> None:
 
 
 def test_decisions_for_open_mpi_choose_what_has_enough_elements(tmp_path: Path) -> None:
-    """Of 16 processes: split_binary from 2 complex doubles on, scatter_allgather from 16."""
+    """Rules for 16 processes have split_binary from 2 complex doubles on, scatter_allgather from 16."""
     names = ("linear", "split_binary", "scatter_allgather")
     grid = CaseGrid("bcast", (16,), (8, 32, 248, 256), 1, (0,), names, for_openmpi=True)
     found = {

@@ -18,17 +18,9 @@ from collwise.common.units import format_seconds, format_size
 from collwise.simulator.execution.interposed import LIBRARIES
 from collwise.simulator.sweeps.context import SCHEDULE, SMPI
 from collwise.studies.cli import options
-from collwise.studies.cli.declare import (
-    NEW_FILE,
-    PATH,
-    PLATFORM,
-    NamedChoice,
-    argument,
-    command,
-    option,
-    refuse_options,
-)
+from collwise.studies.cli.declare import argument, command, option, refuse_options
 from collwise.studies.cli.output import print_json, print_table
+from collwise.studies.cli.types import NEW_FILE, PATH, PLATFORM, NamedChoice
 from collwise.validation.library_defaults.baselines import BASELINES
 from collwise.validation.selection.defaults import SEGMENTS_TEXT
 

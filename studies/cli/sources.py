@@ -14,7 +14,7 @@ from collwise import arguments
 from collwise.common.errors import UsageError, note, unknown_name
 from collwise.common.units import format_size
 from collwise.simulator.sweeps.context import ENGINES, SimulationContext
-from collwise.studies.cli import declare
+from collwise.studies.cli import types
 from collwise.studies.cli.output import print_json, print_table
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.defaults import SEGMENTS
@@ -56,7 +56,7 @@ class Asked:
 
 def compare_sources(
     sources: tuple[str, str],
-    platform: HostPlatform | declare.Unknown,
+    platform: HostPlatform | types.Unknown,
     asked: Asked,
     default_sizes: tuple[int, ...],
     context: SimulationContext,
@@ -71,7 +71,7 @@ def compare_sources(
     from collwise.validation.selection.sources import median_difference, side_by_side, slowdowns_of
 
     judge = MEASURED if MEASURED in sources else sources[1]
-    name = str(platform) if isinstance(platform, declare.Unknown) else platform.name
+    name = str(platform) if isinstance(platform, types.Unknown) else platform.name
     if MEASURED in sources:
         name = measured_platform(context.store, name)
         measurement = measurement_of(context.store, name, asked.collective, asked.processes_per_node)
@@ -127,8 +127,8 @@ def compare_sources(
     )
 
 
-def _known(platform: HostPlatform | declare.Unknown) -> HostPlatform:
-    if isinstance(platform, declare.Unknown):
+def _known(platform: HostPlatform | types.Unknown) -> HostPlatform:
+    if isinstance(platform, types.Unknown):
         raise platform.problem
     return platform
 

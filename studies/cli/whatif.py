@@ -15,20 +15,9 @@ from collwise.common.units import format_seconds, format_size
 from collwise.platforms.changes import CHANGES
 from collwise.simulator.sweeps.context import SCHEDULE
 from collwise.studies.cli import options
-from collwise.studies.cli.declare import (
-    COLLECTIVES,
-    COUNTS,
-    FOLDER,
-    NEW_FILE,
-    PATH,
-    NamedChoice,
-    Parsed,
-    command,
-    flag,
-    option,
-    refuse_options,
-)
+from collwise.studies.cli.declare import command, flag, option, refuse_options
 from collwise.studies.cli.output import check_failed, print_json, print_table
+from collwise.studies.cli.types import COLLECTIVES, COUNTS, FOLDER, NEW_FILE, PATH, NamedChoice, Parsed
 from collwise.validation.library_defaults.baselines import BASELINES
 from collwise.validation.selection.defaults import SEGMENTS_TEXT
 

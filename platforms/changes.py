@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import tomli_w
 
-from collwise.common.errors import UsageError, unknown_name
+from collwise.common.errors import UsageError, check_name
 from collwise.common.units import parse_ratio, parse_size
 from collwise.platforms.description import Calibration, Description, HeterogeneousPlatform, NodeType, Platform, Wire
 from collwise.platforms.hosts import HostPlatform
@@ -58,8 +58,7 @@ class Changed:
 def parse_change(text: str) -> Change:
     """The change that 'NAME=VALUE' says; `changed` reads its value. Raises UsageError for an unknown name."""
     name, equals, value = (part.strip() for part in text.partition("="))
-    if name not in CHANGES:
-        raise unknown_name("change", name, CHANGES)
+    check_name("change", name, CHANGES)
     if not equals or not value:
         raise UsageError(f"malformed change '{text}' (valid: {name}={CHANGES[name].example})")
     return Change(name, value)

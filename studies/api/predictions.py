@@ -14,7 +14,7 @@ import pandas as pd
 from collwise import arguments
 from collwise.algorithms.catalogue import Catalogue
 from collwise.arguments import Names, Numbers, PlatformLike
-from collwise.common.errors import UsageError, note, unknown_name, warn
+from collwise.common.errors import UsageError, check_name, note, unknown_name, warn
 from collwise.models.critical_path import PathParameters
 from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.implementation_aware.parameters import ModelParameters
@@ -127,8 +127,7 @@ def fit(
     from collwise.validation.fitting.models_by_name import measured_parameters, simulated_parameters
 
     known = (IMPLEMENTATION_AWARE, CRITICAL_PATH, *FAMILIES)
-    if model not in known:
-        raise unknown_name("model", model, known)
+    check_name("model", model, known)
     where = platform if isinstance(platform, ExecutionTarget) else arguments.platform(platform)
     counts = None if procs is None else arguments.counts(procs)
     precision = precision or PRECISION_OF_FITS

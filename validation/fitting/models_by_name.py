@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from collwise.common.errors import CollwiseError, UsageError, unknown_name, warn
+from collwise.common.errors import CollwiseError, UsageError, check_name, warn
 from collwise.common.units import format_size
 from collwise.models import loading
 from collwise.models.critical_path import FORMAT as CRITICAL_PATH_FORMAT
@@ -51,8 +51,7 @@ def load_model(path: str | Path, name: str | None = None) -> CollectiveModel:
     models = load_models(path)
     if name is None:
         return next(iter(models.values()))
-    if name not in models:
-        raise unknown_name("model", name, models, f"those in {path}")
+    check_name("model", name, models, f"those in {path}")
     return models[name]
 
 

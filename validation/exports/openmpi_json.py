@@ -29,21 +29,6 @@ def json_rules(tables: Sequence[DecisionTable]) -> str:
     return json.dumps(document, indent=1) + "\n"
 
 
-def lookup(text: str, collective: str, procs: int, message: int) -> dict[str, Any] | None:
-    """The rule that Open MPI takes for a message size in its unit, by first match; None where it decides itself."""
-
-    def fits(entry: Mapping[str, Any], kind: str, value: int) -> bool:
-        least, most = entry.get(f"{kind}_min", 0), entry.get(f"{kind}_max", "inf")
-        return least <= value and (most == "inf" or value <= most)
-
-    entries: list[dict[str, Any]] = json.loads(text)["collectives"].get(collective, [])
-    for entry in entries:
-        if fits(entry, "comm_size", procs):
-            rules: list[dict[str, Any]] = entry["rules"]
-            return next((rule for rule in rules if fits(rule, "msg_size", message)), None)
-    return None
-
-
 def _entries(sizes: Mapping[int, tuple[Rule, ...]]) -> list[dict[str, Any]]:
     starts = list(sizes)
     found = []

@@ -19,7 +19,7 @@ from collwise.simulator.execution.installations import find_installation
 from collwise.simulator.execution.mpirun import RemoteHosts, agent_link, mpirun_command
 from collwise.simulator.execution.processes import ProgramRun, run_command
 from collwise.validation.hierarchy.space import segments_of
-from collwise.validation.openmpi.han_rules import GLOBAL, component_for
+from collwise.validation.openmpi.han_rules import GLOBAL
 
 AGENT = Path(__file__).with_name("han_agent")
 _TIME_LIMIT_SECONDS = 60.0
@@ -141,3 +141,30 @@ def _messages(profiles: str, source: int, target: int, size: int) -> int:
             by_size = [int(word) for word in match[3].split(",")]
             return by_size[size.bit_length()]
     return 0
+
+
+def component_for(text: str, collective: int, level: int, size: int, message_bytes: int) -> str | None:
+    """The component that a rules file names for a call, as HAN looks it up; None if it names none.
+
+    Raises UsageError for a file that is not one.
+    """
+    words = [word for line in text.splitlines() for word in line.split("#", 1)[0].split()]
+    numbers = iter(words)
+    found = None
+
+    def take() -> int:
+        return int(next(numbers))
+
+    try:
+        for _ in range(take()):
+            is_it = take() == collective
+            for _ in range(take()):
+                is_level = take() == level and is_it
+                for _ in range(take()):
+                    fits = take() <= size and is_level
+                    for _ in range(take()):
+                        start, component = take(), next(numbers)
+                        found = component if fits and start <= message_bytes else found
+    except (StopIteration, ValueError):
+        raise UsageError("not a rules file of HAN: a number is missing, or a word is none") from None
+    return found

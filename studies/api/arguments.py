@@ -109,9 +109,9 @@ def store_path(given: str | Path | None = None) -> Path:
     return Path(given or os.environ.get("COLLWISE_STORE") or default_store_path())
 
 
-def opened(context: SimulationContext | None) -> AbstractContextManager[SimulationContext]:
-    """The context given, which stays open, or a session of its own."""
-    return session() if context is None else nullcontext(context)
+def opened(context: SimulationContext | None, engine: str = "smpi") -> AbstractContextManager[SimulationContext]:
+    """The context given, which stays open, or a session of its own with that engine."""
+    return session(engine=engine) if context is None else nullcontext(context)
 
 
 def sizes(given: Numbers) -> tuple[int, ...]:

@@ -309,11 +309,12 @@ def _decision_rows(tables: Sequence[DecisionTable]) -> list[dict[str, object]]:
 
 
 def _print_decisions(decisions: DecisionTable, tolerance: float) -> None:
+    from collwise.validation.selection.decision_table import spans
     from collwise.validation.selection.measured import loss_of
 
     rows: list[tuple[object, ...]] = []
     for p, row in decisions.rules.items():
-        for (start, choice), end in zip(row, [*(start for start, _ in row[1:]), None], strict=True):
+        for start, end, choice in spans(row):
             segment = format_size(choice.segment_bytes) if choice.segment_bytes else "-"
             star = " *" if decisions.rests_on_gaps(p, start, end) else ""
             rows.append((p, format_size(start), choice.algorithm + star, segment))

@@ -22,7 +22,8 @@ from collwise.validation.selection.defaults import SEGMENTS
 if TYPE_CHECKING:
     from collwise.models.piecewise import Array
     from collwise.platforms import HostPlatform
-    from collwise.validation.selection.sources import SideBySide, SidePick
+    from collwise.validation.selection.comparison import Pick
+    from collwise.validation.selection.sources import SideBySide
 
 MEASURED, PREDICTED, SIMULATED = "measured", "predicted", "simulated"
 SOURCES = (MEASURED, SIMULATED, PREDICTED, *ENGINES)
@@ -134,14 +135,14 @@ def _known(platform: HostPlatform | types.Unknown) -> HostPlatform:
 
 
 def _row(row: SideBySide) -> Sequence[object]:
-    def cell(pick: SidePick) -> str:
+    def cell(pick: Pick) -> str:
         return f"{pick.choice.label} ({'?' if math.isnan(pick.slowdown) else f'{pick.slowdown * 100:.1f}'})"
 
     return (row.procs, format_size(row.message_bytes), row.best.choice.label, *map(cell, row.picks))
 
 
 def _record(row: SideBySide, sources: tuple[str, str]) -> dict[str, object]:
-    def pick(one: SidePick) -> dict[str, object]:
+    def pick(one: Pick) -> dict[str, object]:
         return {**vars(one.choice), "seconds": one.seconds, "slowdown": one.slowdown}
 
     return {

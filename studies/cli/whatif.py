@@ -312,18 +312,8 @@ def _show_application(found: Application, platform: HostPlatform, changes: Seque
         for line in found.lines
     ]  # fmt: skip
     what = ", ".join(change.label for change in changes)
-    heads = (
-        "collective",
-        "P",
-        "m",
-        "calls",
-        "default",
-        "tuned after",
-        "default before",
-        "tuned",
-        "default after",
-        "tuned",
-    )
+    names = ("default", "tuned after", "default before", "tuned", "default after", "tuned")
+    heads = ("collective", "P", "m", "calls", *names)
     print_table(f"The run's collectives on {platform.title}, {what}, {found.made_by}", heads, rows)
     for line in found.left_out:
         click.echo(f"left out: {line}")

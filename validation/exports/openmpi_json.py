@@ -13,7 +13,7 @@ from typing import Any
 from collwise.algorithms.catalogue import Catalogue
 from collwise.validation.openmpi.rules import rules_by_id
 from collwise.validation.openmpi.rules_file import OPENMPI_DECIDES, Rule
-from collwise.validation.selection.decision_table import DecisionTable
+from collwise.validation.selection.decision_table import DecisionTable, spans
 
 VERSION = "6.0"
 
@@ -30,13 +30,11 @@ def json_rules(tables: Sequence[DecisionTable]) -> str:
 
 
 def _entries(sizes: Mapping[int, tuple[Rule, ...]]) -> list[dict[str, Any]]:
-    starts = list(sizes)
-    found = []
-    for first, end in zip(starts, [*starts[1:], None], strict=True):
-        rules = _rules(sizes[first])
-        if rules:
-            found.append({"comm_size_min": first, "comm_size_max": "inf" if end is None else end - 1, "rules": rules})
-    return found
+    return [
+        {"comm_size_min": first, "comm_size_max": "inf" if end is None else end - 1, "rules": rules}
+        for first, end, held in spans(list(sizes.items()))
+        if (rules := _rules(held))
+    ]
 
 
 def _rules(rules: Sequence[Rule]) -> list[dict[str, Any]]:

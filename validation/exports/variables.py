@@ -9,8 +9,9 @@ from collections.abc import Iterator, Sequence
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
-from collwise.validation.exports.expressed import Expressed, sized
+from collwise.validation.exports.expressed import Expressed
 from collwise.validation.selection.choice import Choice
+from collwise.validation.selection.decision_table import spans
 
 _LARGEST = 2**31 - 1
 
@@ -27,10 +28,10 @@ def intel(tables: Sequence[Expressed]) -> str:
         for low, high, row in one.ranges():
             multiplied = name in _INTEL_TOTALS and len(row) > 1
             for first, last in _each(low, high) if multiplied else [(low, _LARGEST if high is None else high)]:
-                for start, end, choice in sized(row):
+                for start, end, choice in spans(row):
                     if choice is not None:
                         factor = first if multiplied else 1
-                        upper = _LARGEST if end is None else min((end + 1) * factor - 1, _LARGEST)
+                        upper = _LARGEST if end is None else min(end * factor - 1, _LARGEST)
                         condition = f"{start * factor}-{upper}@{first}-{last}"
                         presets.setdefault(_name_in("intel", name, choice), []).append(condition)
         if presets:
@@ -112,14 +113,14 @@ def ucc(tables: Sequence[Expressed]) -> str:
             multiplied = name in _UCC_TOTALS and len(row) > 1
             counts = _each(low, high) if multiplied else [(low, _LARGEST if high is None else high)]
             for first, last in counts:
-                for start, end, choice in sized(row):
+                for start, end, choice in spans(row):
                     if choice is None:
                         continue
                     said = _name_in("ucc", name, choice)
                     if option := _UCC_OPTIONS.get((name, said)):
                         options[option] = None
                     factor = first if multiplied else 1
-                    sizes = f"{start * factor}-{'inf' if end is None else (end + 1) * factor - 1}"
+                    sizes = f"{start * factor}-{'inf' if end is None else end * factor - 1}"
                     team = f"[{first}-{'inf' if last == _LARGEST else last}]"
                     tokens.append(f"{_UCC.get(name, name)}:{sizes}:{team}:inf:@{said}")
     lines = ["# mpirun --mca coll_ucc_enable 1 --mca coll_ucc_priority 100 makes Open MPI use UCC."]

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import CollwiseError, UsageError
+from collwise.common.files import read_text
 from collwise.common.units import format_size
 from collwise.simulator.execution.installations import find_installation
 from collwise.simulator.execution.mpirun import RemoteHosts, agent_link, mpirun_command
@@ -76,10 +77,7 @@ def check_han(
     """
     if nodes < 2 or per_node < 1 or message_bytes < 1:
         raise UsageError("HAN shows something with 2 nodes and 1 byte at least")
-    try:
-        text = rules.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as problem:
-        raise UsageError(f"cannot read {rules}: {getattr(problem, 'strerror', None) or 'not a text file'}") from None
+    text = read_text(rules)
     number = Catalogue.load().collective(collective).openmpi_collective
     procs = nodes * per_node
     expected = component_for(text, number, GLOBAL, procs, message_bytes)

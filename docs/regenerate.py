@@ -123,7 +123,7 @@ def write_results() -> None:
 
 
 def write_study(name: str, page: str = "", empty_store: bool = False) -> None:
-    """Runs a study with the stored times or an empty store, and writes its page, by default of its name, and figures."""
+    """Runs a study with the stored times or an empty store, and writes its figures and its page, by default NAME.md."""
     page = page or name
     with tempfile.TemporaryDirectory() as folder:
         store = ["--store", str(Path(folder, "timings.sqlite"))] if empty_store else []

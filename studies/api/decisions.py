@@ -209,7 +209,7 @@ def select(
             )
     where = None if platform is None else arguments.platform(platform)
     if where is not None and ppn is not None:
-        _check_cores(where, ppn)
+        where.check_processes_per_node(ppn)
     if by == "predicted":
         if model is None:
             raise UsageError("predicted times need a model: what fit returned, or a parameter file")
@@ -452,15 +452,6 @@ def _process_counts(
     for count in procs or ():
         platform.hosts_for(count, per_node)
     return procs or tuple(range(2, platform.max_procs(per_node) + 1)), per_node
-
-
-def _check_cores(platform: HostPlatform, processes_per_node: int) -> None:
-    """Raises UsageError for more processes than cores on a node, where a description says how many it has."""
-    cores = getattr(platform, "cores_per_node", None)
-    if cores is not None and processes_per_node > cores:
-        raise UsageError(
-            f"--ppn: {processes_per_node} processes on nodes of {cores} cores ({platform.name}); valid: 1 to {cores}"
-        )
 
 
 def _without_free_barrier(chosen: dict[str, tuple[str, ...]], platform: HostPlatform) -> dict[str, tuple[str, ...]]:

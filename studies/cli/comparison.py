@@ -293,7 +293,7 @@ def select(
     if isinstance(platform, declare.Unknown) and (by != "measured" or how["fill"] == "simulated"):
         raise platform.problem
     if by == "measured" and not simulation.store.exists():
-        raise UsageError(f"there is no store {simulation.store}; fill one with collwise measure or collwise import")
+        raise UsageError(f"there is no store {simulation.store}; fill one with 'collwise measure' or 'collwise import'")
     with nullcontext() if by == "predicted" else simulation.context() as context:
         decisions = collwise.select(
             collectives, parameters, platform=platform, by=by, procs=procs, ppn=ppn, context=context, **how

@@ -22,6 +22,7 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError, unknown_name
 from collwise.common.files import new_file, writable_file, writable_folder
 from collwise.common.folders import is_clone
+from collwise.common.program import as_called
 from collwise.common.project import find_project
 from collwise.common.units import parse_size
 from collwise.platforms.names import known
@@ -87,7 +88,7 @@ def option(
         declared = [name, *(names or f"--{name.replace('_', '-')}").split()]
         # A default of None would be the value of a missing option that is required.
         given = {} if attributes.get("required") else {"default": default}
-        return kind(declared, type=type, help=about, **given, **attributes)
+        return kind(declared, type=type, help=about and as_called(about), **given, **attributes)
 
     return _single(make)
 
@@ -133,8 +134,12 @@ def command(
         @wraps(function)
         def callback(**given: Any) -> Any:
             _require_packages(click.get_current_context().find_root())
+            for one in parameters:
+                if isinstance(one.type, _Written) and one.name is not None and given[one.name] is not None:
+                    one.type.check(given[one.name])
             return function(**{inner: place.value(inner, given) for inner, place in places.items()})
 
+        attributes.setdefault("help", as_called(function.__doc__ or ""))
         making = (parent or click).command(name, params=parameters, epilog=example(words), **attributes)
         made: click.Command = making(callback)
         return made
@@ -172,16 +177,16 @@ def checked_new_file(path: Path) -> Path:
 
 
 class _Written(click.ParamType):
-    """A path that the command writes to, checked before it starts."""
+    """A path that the command writes to, checked before it starts, when all of its options have been read."""
 
     name = "path"
 
     def __init__(self, check: Callable[[Path], Path], kind: str) -> None:
-        self._check = check
+        self.check = check
         self._kind = kind
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        return self._check(Path(value))
+        return Path(value)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Leaves the names of files to the shell."""

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from collwise.common.errors import CollwiseError, note
+from collwise.common.program import program_name
 from collwise.common.units import counted
 from collwise.studies.cli.commands import AllCommands
 
@@ -34,7 +35,7 @@ _TELL_EVERY_SECONDS = 30.0
 
 def own_command() -> str:
     """The command that runs, as a shell takes it."""
-    return shlex.join(["collwise", *sys.argv[1:]])
+    return f"{program_name()} {shlex.join(sys.argv[1:])}"
 
 
 def print_table(

@@ -223,8 +223,9 @@ def select(
             covered, left_out = covered_by_model(fitted, grid)
             for line in filter(None, (left_out, without_prediction(fitted, covered))):
                 note(line)
+        shown = {} if context is None else {"progress": context.progress}
         tables = [
-            select_by_model(fitted, grid, single(grid.collective), not exact, tolerance / 100, switches=not exact)
+            select_by_model(fitted, grid, single(grid.collective), not exact, tolerance / 100, not exact, **shown)
             for grid in asked
         ]
         if described is not None:

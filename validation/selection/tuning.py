@@ -13,7 +13,7 @@ from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.implementation_aware.parameters import ModelParameters
 from collwise.models.registry import BY_PARTS, CRITICAL_PATH
 from collwise.platforms import HostPlatform
-from collwise.simulator.sweeps.context import SimulationContext
+from collwise.simulator.sweeps.context import ShowProgress, SimulationContext, without_progress
 from collwise.validation.fitting.critical_path import CriticalPath
 from collwise.validation.fitting.models_by_name import models_on
 from collwise.validation.library_defaults.baselines import Baseline
@@ -146,7 +146,12 @@ def tune(
     return Tuning(platform, fitted, ppn, segments[0], comparisons)
 
 
-def decided(tuning: Tuning, by: str = "predicted", sizes: Mapping[str, Sequence[int]] = DECISION_SIZES) -> Tuning:
+def decided(
+    tuning: Tuning,
+    by: str = "predicted",
+    sizes: Mapping[str, Sequence[int]] = DECISION_SIZES,
+    progress: ShowProgress = without_progress,
+) -> Tuning:
     """The tuning with decisions for every P of the platform, by 'predicted' times, or for those compared, 'simulated'.
 
     Predicted times of the model critical_path are played, and so decide only where they are compared, too. Among the
@@ -174,7 +179,7 @@ def decided(tuning: Tuning, by: str = "predicted", sizes: Mapping[str, Sequence[
         long = tuple(size for size in grid.message_bytes if size >= min(sizes[name]))
         grid = replace(grid, algorithms=known, message_bytes=long or grid.message_bytes)
         if by == "predicted" and model is not None:
-            tables[name] = select_by_model(model, grid, single, sampled=True, tolerance=tolerance)
+            tables[name] = select_by_model(model, grid, single, True, tolerance, progress=progress)
         else:
             tables[name] = select_by_simulation(platform, grid, result.sweep, single, tolerance)
     order = [*tuning.comparisons, *tables]

@@ -13,6 +13,7 @@ from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.implementation_aware.parameters import ModelParameters
 from collwise.models.registry import BY_PARTS, CRITICAL_PATH
 from collwise.platforms import HostPlatform
+from collwise.platforms.smpi import without_free_barrier
 from collwise.simulator.sweeps.context import ShowProgress, SimulationContext, without_progress
 from collwise.validation.fitting.critical_path import CriticalPath
 from collwise.validation.fitting.models_by_name import models_on
@@ -157,7 +158,8 @@ def decided(
     Predicted times of the model critical_path are played, and so decide only where they are compared, too. Among the
     compared sizes those from the least of `sizes` on are decided; formulas decide from their least to their largest.
     They have the usual tolerance, and hold only what every consumer of the collective can be asked for, so that all
-    kinds of rules can be written from them. What the engine decides is among them.
+    kinds of rules can be written from them. What the engine decides is among them; the barrier is not, where messages
+    are free.
     """
     platform = tuning.platform
     model = tuning.model
@@ -166,7 +168,9 @@ def decided(
     if model is None and by == "predicted":
         raise UsageError("predicted times decide nothing without a model")
     tables = {name: one.decisions for name, one in tuning.by_engine.items() if one.decisions is not None}
-    for name, result in tuning.comparisons.items():
+    asked = without_free_barrier(tuning.comparisons, platform)
+    for name in asked:
+        result = tuning.comparisons[name]
         grid, single, tolerance = result.grid, needs_one_choice(name), TOLERANCE_PERCENT / 100
         expressible = algorithms_for(name, *consumers_of(name))
         if by == "predicted" and isinstance(model, ImplementationAware):
@@ -182,7 +186,7 @@ def decided(
             tables[name] = select_by_model(model, grid, single, True, tolerance, progress=progress)
         else:
             tables[name] = select_by_simulation(platform, grid, result.sweep, single, tolerance)
-    order = [*tuning.comparisons, *tables]
+    order = [*asked, *tables]
     most = platform.max_procs(tuning.processes_per_node)
     decisions = {name: replace(tables[name], platform_procs=most) for name in order}
     return replace(tuning, decisions=decisions, decided_sizes=sizes)

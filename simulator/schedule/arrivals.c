@@ -3,7 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LATENCY = 32 << 10, LOCAL_SHARE = 8, FIRST_PLACES = 1024 };
+enum { FIRST_PLACES = 1024 };
+
+/* Where the network is not known. */
+static const arrivals_proportions USUAL = {
+    .latency_bytes = 32 << 10, .local_latency_bytes = 4 << 10, .local_share = 0.125};
 
 /* A side that waits for the other one. */
 typedef struct waiting {
@@ -21,7 +25,6 @@ typedef struct {
 typedef struct {
     uint64_t *completes; /* of each request, UINT64_MAX where that is not known or no longer matters */
     size_t room;
-    uint64_t free_at; /* when it has sent all messages so far */
 } process;
 
 typedef struct {
@@ -32,7 +35,10 @@ typedef struct {
 
 struct arrivals {
     int procs;
+    arrivals_proportions network;
     process *processes;
+    const int *node_of;
+    uint64_t *free_at; /* when each node, or process without nodes, has sent all messages so far */
     pair *pairs;
     size_t places, used;
     event *heap; /* from 1 on */
@@ -41,15 +47,17 @@ struct arrivals {
     waiting *spare;
 };
 
-arrivals *arrivals_make(int procs) {
+arrivals *arrivals_make(int procs, const int *node_of, const arrivals_proportions *network) {
     arrivals *made = calloc(1, sizeof *made);
     if (made == NULL) {
         return NULL;
     }
-    *made = (arrivals){.procs = procs, .places = FIRST_PLACES};
+    *made = (arrivals){
+        .procs = procs, .network = network == NULL ? USUAL : *network, .node_of = node_of, .places = FIRST_PLACES};
     made->processes = calloc((size_t)procs, sizeof *made->processes);
+    made->free_at = calloc((size_t)procs, sizeof *made->free_at);
     made->pairs = calloc(made->places, sizeof *made->pairs);
-    if (made->processes == NULL || made->pairs == NULL) {
+    if (made->processes == NULL || made->free_at == NULL || made->pairs == NULL) {
         arrivals_free(made);
         return NULL;
     }
@@ -76,6 +84,7 @@ void arrivals_free(arrivals *of) {
     }
     free_list(of->spare);
     free(of->processes);
+    free(of->free_at);
     free(of->pairs);
     free(of->heap);
     free(of);
@@ -197,14 +206,17 @@ static int complete(arrivals *of, int rank, int64_t request, uint64_t when) {
 
 /* Both sides of a message are posted. */
 static int deliver(arrivals *of, const arrivals_side *side, int64_t send_request, int64_t receive_request) {
-    uint64_t share = side->is_local ? LOCAL_SHARE : 1, *free_at = &of->processes[side->source].free_at;
-    uint64_t leaves = side->is_local || *free_at < of->now ? of->now : *free_at;
-    uint64_t left = leaves + side->bytes / share;
-    if (!side->is_local) {
-        *free_at = left;
+    int node = of->node_of == NULL ? side->source : of->node_of[side->source];
+    int is_local = of->node_of != NULL && node == of->node_of[side->destination];
+    uint64_t left, latency = is_local ? of->network.local_latency_bytes : of->network.latency_bytes;
+    if (is_local) {
+        left = of->now + (uint64_t)(of->network.local_share * (double)side->bytes);
+    } else {
+        left = (of->free_at[node] < of->now ? of->now : of->free_at[node]) + side->bytes;
+        of->free_at[node] = left;
     }
     return complete(of, side->source, send_request, left) &&
-           complete(of, side->destination, receive_request, left + LATENCY / share);
+           complete(of, side->destination, receive_request, left + latency);
 }
 
 static waiting *new_waiting(arrivals *of, int64_t request) {

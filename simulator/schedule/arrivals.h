@@ -1,7 +1,6 @@
-/* The order in which messages arrive on a network of usual proportions: a message takes as long as the transfer of
- * 32 KiB and its own transfer, which the sender's other messages delay; within a node an eighth of that. A message
- * leaves when it is sent and its receive is posted, so that what comes first never waits for what comes later, whatever
- * the protocol. */
+/* The order in which messages arrive on a network: a message takes its latency and its own transfer, which other
+ * messages delay that leave the same node for others. A message leaves when it is sent and its receive is posted, so
+ * that what comes first never waits for what comes later, whatever the protocol. */
 #ifndef COLLWISE_ARRIVALS_H
 #define COLLWISE_ARRIVALS_H
 
@@ -9,13 +8,20 @@
 
 typedef struct arrivals arrivals;
 
-/* Returns NULL if memory runs out. */
-arrivals *arrivals_make(int procs);
+/* How long messages take on a network, as what leaves a node's port in the same time. */
+typedef struct {
+    uint64_t latency_bytes, local_latency_bytes; /* between nodes and within a node */
+    double local_share;                          /* of a byte within a node, by one between nodes */
+} arrivals_proportions;
+
+/* Each process's node is a number from 0 to procs - 1; without these each has one of its own. Without proportions they
+ * are usual ones. The nodes must live as long. Returns NULL if memory runs out. */
+arrivals *arrivals_make(int procs, const int *node_of, const arrivals_proportions *network);
 void arrivals_free(arrivals *of);
 
 typedef struct {
     int source, destination;
-    int is_send, is_local;
+    int is_send;
     uint64_t bytes;
     int64_t request; /* of the process that posts this side; -1: it does not ask when the message has arrived */
 } arrivals_side;

@@ -25,11 +25,14 @@ typedef struct {
 typedef struct {
     uint64_t *completes; /* of each request, UINT64_MAX where that is not known or no longer matters */
     size_t room;
+    uint64_t reduces_until;
 } process;
+
+enum { REDUCTION = -1 };
 
 typedef struct {
     uint64_t when, number; /* of equal times that posted first comes first */
-    int64_t request;
+    int64_t request;       /* or REDUCTION */
     int process;
 } event;
 
@@ -175,7 +178,7 @@ static event take_event(arrivals *of) {
 int arrivals_next(arrivals *of) {
     while (of->events > 0) {
         event first = take_event(of);
-        if (of->processes[first.process].completes[first.request] != UINT64_MAX) {
+        if (first.request == REDUCTION || of->processes[first.process].completes[first.request] != UINT64_MAX) {
             of->now = first.when;
             return first.process;
         }
@@ -259,6 +262,15 @@ int arrivals_post(arrivals *of, const arrivals_side *side) {
     over->are_sends = side->is_send;
     return 1;
 }
+
+int arrivals_reduce(arrivals *of, int process, uint64_t bytes) {
+    uint64_t until = of->now + (uint64_t)(of->network.reduce_share * (double)bytes);
+    of->processes[process].reduces_until = until;
+    return until == of->now ||
+           add_event(of, (event){.when = until, .number = of->posted, .request = REDUCTION, .process = process});
+}
+
+int arrivals_is_reducing(const arrivals *of, int process) { return of->processes[process].reduces_until > of->now; }
 
 int arrivals_is_complete(const arrivals *of, int process, int64_t request, uint64_t *when) {
     if ((size_t)request >= of->processes[process].room) {

@@ -12,6 +12,7 @@ typedef struct arrivals arrivals;
 typedef struct {
     uint64_t latency_bytes, local_latency_bytes; /* between nodes and within a node */
     double local_share;                          /* of a byte within a node, by one between nodes */
+    double reduce_share;                         /* of reducing a byte, by sending one between nodes */
 } arrivals_proportions;
 
 /* Each process's node is a number from 0 to procs - 1; without these each has one of its own. Without proportions they
@@ -36,8 +37,12 @@ int arrivals_is_complete(const arrivals *of, int process, int64_t request, uint6
 /* The process has waited for a request, which is complete: it is not told of it any more, nor does it ask again. */
 void arrivals_take(arrivals *of, int process, int64_t request);
 
-/* Goes on to the next time at which requests complete that have not been taken. Returns the process that has one, -1 if
- * nothing is under way. */
+/* The process reduces so many bytes. Returns 0 if memory runs out. */
+int arrivals_reduce(arrivals *of, int process, uint64_t bytes);
+int arrivals_is_reducing(const arrivals *of, int process);
+
+/* Goes on to the next time at which requests complete that have not been taken, or a reduction ends. Returns the
+ * process that has one, -1 if nothing is under way. */
 int arrivals_next(arrivals *of);
 
 #endif

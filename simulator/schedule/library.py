@@ -48,7 +48,7 @@ class _Schedule(ctypes.Structure):
 
 
 class _Proportions(ctypes.Structure):
-    _fields_ = (("latency_bytes", c_uint64), ("local_latency_bytes", c_uint64), ("local_share", c_double))
+    _fields_ = (("latency_bytes", c_uint64), ("local_latency_bytes", c_uint64), ("local_share", c_double), ("reduce_share", c_double))
 
 
 class _Case(ctypes.Structure):
@@ -151,12 +151,14 @@ class Proportions:
     """How long messages take on a network, as the bytes that leave a node in the same time.
 
     Recordings of algorithms whose processes take what comes first depend on them, and on nothing else of a network:
-    on the latencies between nodes and within them, and how long a byte within a node takes by one between nodes.
+    on the latencies between nodes and within them, and how long a byte within a node, and one that is reduced, take by
+    one between nodes.
     """
 
     latency_bytes: int
     local_latency_bytes: int
     local_share: float
+    reduce_share: float
 
 
 _MOST_LATENCY_BYTES = 2**40
@@ -307,10 +309,14 @@ class NetworkTables:
         local_latency += 0.0 if self.without_local_overheads else overheads
         in_bytes = message_bytes / on_port
 
-        def rounded(seconds: float) -> int:
-            return min(int(float(f"{seconds * in_bytes:.{_DIGITS}g}")), _MOST_LATENCY_BYTES)
+        def rounded(share: float) -> float:
+            return float(f"{share:.{_DIGITS}g}")
 
-        return Proportions(rounded(latency), rounded(local_latency), float(f"{within / on_port:.{_DIGITS}g}"))
+        def bytes_in(seconds: float) -> int:
+            return min(int(rounded(seconds * in_bytes)), _MOST_LATENCY_BYTES)
+
+        shares = rounded(within / on_port), rounded(float(self.reduce_seconds[0]) / on_port)
+        return Proportions(bytes_in(latency), bytes_in(local_latency), *shares)
 
     def _structure(self) -> tuple[_Network, list[object]]:
         """The C structure, and the arrays that must live as long as it is used."""

@@ -102,7 +102,8 @@ static void test_the_proportions_decide(void) {
     const struct {
         arrivals_proportions network;
         int first;
-    } cases[] = {{{1000, 0, 0.5}, 1}, {{100, 0, 0.5}, 3}, {{1000, 1000, 0.5}, 3}, {{1000, 0, 2.0}, 3}};
+    } cases[] = {
+        {{1000, 0, 0.5, 0.0}, 1}, {{100, 0, 0.5, 0.0}, 3}, {{1000, 1000, 0.5, 0.0}, 3}, {{1000, 0, 2.0, 0.0}, 3}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         arrivals *of = made(8, &cases[i].network);
         exchange(of, 0, 1, 1500, 0); /* on one node */
@@ -110,6 +111,23 @@ static void test_the_proportions_decide(void) {
         expect(arrivals_next(of) == cases[i].first, "the proportions of the network do not count");
         arrivals_free(of);
     }
+}
+
+/* A message that is shorter than the reduction comes first. */
+static void test_reductions_take_time(void) {
+    const arrivals_proportions network = {100, 0, 0.5, 2.0};
+    for (uint64_t bytes = 50; bytes <= 200; bytes += 150) {
+        arrivals *of = made(8, &network);
+        expect(!arrivals_is_reducing(of, 0), "a process reduces that was never told to");
+        exchange(of, 4, 3, 100, 0);
+        expect(arrivals_reduce(of, 0, bytes) && arrivals_is_reducing(of, 0), "a reduction takes no time");
+        expect(arrivals_next(of) == (bytes < 100 ? 0 : 3), "a reduction takes another time");
+        expect(arrivals_is_reducing(of, 0) == (bytes > 100), "a reduction does not end");
+        arrivals_free(of);
+    }
+    arrivals *of = made(8, NULL);
+    expect(arrivals_reduce(of, 0, 1000) && !arrivals_is_reducing(of, 0), "reductions take time by default");
+    arrivals_free(of);
 }
 
 static void test_what_was_taken_is_not_told(void) {
@@ -153,6 +171,7 @@ int main(void) {
     test_which_comes_first();
     test_processes_of_a_node_share_its_port();
     test_the_proportions_decide();
+    test_reductions_take_time();
     test_what_was_taken_is_not_told();
     test_many();
     return failures != 0;

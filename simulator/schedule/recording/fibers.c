@@ -198,6 +198,20 @@ void recording_begin_arrivals(recording *to) {
         arrivals_make(to->made->procs, to->nodes == NULL ? NULL : to->nodes->node_of, to->wanted->proportions));
 }
 
+/* The process goes on when it has reduced so many bytes. */
+void recording_reduce(uint64_t bytes) {
+    recording *to = recording_now;
+    if (to->arrivals == NULL) {
+        return;
+    }
+    if (!arrivals_reduce(to->arrivals, to->now->rank, bytes)) {
+        recording_fail(to, "out of memory");
+    }
+    while (arrivals_is_reducing(to->arrivals, to->now->rank)) {
+        recording_wait_for_messages(to);
+    }
+}
+
 void recording_post(int is_send, int source, int destination, uint64_t bytes, int64_t request) {
     if (recording_now->arrivals == NULL) {
         return;

@@ -13,6 +13,7 @@ static const arrivals_proportions USUAL = {
 typedef struct waiting {
     struct waiting *next;
     int64_t request;
+    uint64_t left; /* of a send, if the message leaves at once */
 } waiting;
 
 /* The messages from one process to another: a table by both. */
@@ -207,22 +208,25 @@ static int complete(arrivals *of, int rank, int64_t request, uint64_t when) {
     return add_event(of, (event){.when = when, .number = of->posted, .request = request, .process = rank});
 }
 
-/* Both sides of a message are posted. */
-static int deliver(arrivals *of, const arrivals_side *side, int64_t send_request, int64_t receive_request) {
-    int node = of->node_of == NULL ? side->source : of->node_of[side->source];
-    int is_local = of->node_of != NULL && node == of->node_of[side->destination];
-    uint64_t left, latency = is_local ? of->network.local_latency_bytes : of->network.latency_bytes;
-    if (is_local) {
-        left = of->now + (uint64_t)(of->network.local_share * (double)side->bytes);
-    } else {
-        left = (of->free_at[node] < of->now ? of->now : of->free_at[node]) + side->bytes;
-        of->free_at[node] = left;
-    }
-    return complete(of, side->source, send_request, left) &&
-           complete(of, side->destination, receive_request, left + latency);
+static int is_local(const arrivals *of, const arrivals_side *side) {
+    return of->node_of != NULL && of->node_of[side->source] == of->node_of[side->destination];
 }
 
-static waiting *new_waiting(arrivals *of, int64_t request) {
+/* When a message has left that does so from now on. */
+static uint64_t leave(arrivals *of, const arrivals_side *side) {
+    int node = of->node_of == NULL ? side->source : of->node_of[side->source];
+    if (is_local(of, side)) {
+        return of->now + (uint64_t)(of->network.local_share * (double)side->bytes);
+    }
+    of->free_at[node] = (of->free_at[node] < of->now ? of->now : of->free_at[node]) + side->bytes;
+    return of->free_at[node];
+}
+
+static uint64_t latency_of(const arrivals *of, const arrivals_side *side) {
+    return is_local(of, side) ? of->network.local_latency_bytes : of->network.latency_bytes;
+}
+
+static waiting *new_waiting(arrivals *of, int64_t request, uint64_t left) {
     waiting *made = of->spare;
     if (made != NULL) {
         of->spare = made->next;
@@ -230,9 +234,17 @@ static waiting *new_waiting(arrivals *of, int64_t request) {
         made = malloc(sizeof *made);
     }
     if (made != NULL) {
-        *made = (waiting){.request = request};
+        *made = (waiting){.request = request, .left = left};
     }
     return made;
+}
+
+/* The sender is told if the message is eager, or else when it has left, once both sides are posted. */
+static int tell_sender(arrivals *of, const arrivals_side *side, int64_t other_request, int is_second, uint64_t left) {
+    if (side->bytes < of->network.eager_bytes) {
+        return !side->is_send || complete(of, side->source, side->request, of->now);
+    }
+    return !is_second || complete(of, side->source, side->is_send ? side->request : other_request, left);
 }
 
 int arrivals_post(arrivals *of, const arrivals_side *side) {
@@ -242,14 +254,24 @@ int arrivals_post(arrivals *of, const arrivals_side *side) {
         return 0;
     }
     waiting *other = over->first;
-    if (other != NULL && over->are_sends != side->is_send) {
+    int is_second = other != NULL && over->are_sends != side->is_send;
+    int leaves_at_once = of->network.leaves_at_once && side->bytes < of->network.eager_bytes;
+    uint64_t left = is_second ? other->left : 0;
+    if (leaves_at_once ? side->is_send : is_second) {
+        left = leave(of, side);
+    }
+    if (!tell_sender(of, side, is_second ? other->request : -1, is_second, left)) {
+        return 0;
+    }
+    if (is_second) {
         over->first = other->next;
         other->next = of->spare;
         of->spare = other;
-        return side->is_send ? deliver(of, side, side->request, other->request)
-                             : deliver(of, side, other->request, side->request);
+        uint64_t arrives = left + latency_of(of, side);
+        return complete(of, side->destination, side->is_send ? other->request : side->request,
+                        arrives < of->now ? of->now : arrives);
     }
-    waiting *added = new_waiting(of, side->request);
+    waiting *added = new_waiting(of, side->request, left);
     if (added == NULL) {
         return 0;
     }

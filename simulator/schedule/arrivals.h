@@ -1,6 +1,5 @@
 /* The order in which messages arrive on a network: a message takes its latency and its own transfer, which other
- * messages delay that leave the same node for others. A message leaves when it is sent and its receive is posted, so
- * that what comes first never waits for what comes later, whatever the protocol. */
+ * messages delay that leave the same node for others. */
 #ifndef COLLWISE_ARRIVALS_H
 #define COLLWISE_ARRIVALS_H
 
@@ -13,6 +12,8 @@ typedef struct {
     uint64_t latency_bytes, local_latency_bytes; /* between nodes and within a node */
     double local_share;                          /* of a byte within a node, by one between nodes */
     double reduce_share;                         /* of reducing a byte, by sending one between nodes */
+    uint64_t eager_bytes; /* shorter messages do not let their sender wait until they have left */
+    int leaves_at_once;   /* nor do they wait for their receives; others do */
 } arrivals_proportions;
 
 /* Each process's node is a number from 0 to procs - 1; without these each has one of its own. Without proportions they

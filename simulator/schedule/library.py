@@ -48,7 +48,7 @@ class _Schedule(ctypes.Structure):
 
 
 class _Proportions(ctypes.Structure):
-    _fields_ = (("latency_bytes", c_uint64), ("local_latency_bytes", c_uint64), ("local_share", c_double), ("reduce_share", c_double))
+    _fields_ = (("latency_bytes", c_uint64), ("local_latency_bytes", c_uint64), ("local_share", c_double), ("reduce_share", c_double), ("eager_bytes", c_uint64), ("leaves_at_once", c_int))
 
 
 class _Case(ctypes.Structure):
@@ -159,6 +159,8 @@ class Proportions:
     local_latency_bytes: int
     local_share: float
     reduce_share: float
+    eager_bytes: int
+    leaves_at_once: bool
 
 
 _MOST_LATENCY_BYTES = 2**40
@@ -286,10 +288,10 @@ class NetworkTables:
             local_transfer_seconds=nothing,
         )
 
-    def proportions(self, message_bytes: int) -> Proportions | None:
-        """The proportions for messages of the size in the first column; None if their bytes take no time.
+    def proportions(self, sizes: npt.NDArray[np.uint64]) -> Proportions | None:
+        """The proportions for messages of the first of the tables' sizes; None if their bytes take no time.
 
-        A latency has all that a message takes besides its time on the sender's port: overheads, the handshake, the
+        The other sizes tell which messages are eager. A latency has all that a message takes besides its time on the sender's port: overheads, the handshake, the
         mean of all ways, and what a single connection is slower than the port.
         """
         between, within = float(self.transfer_seconds[..., 0].mean()), float(self.local_transfer_seconds[:, 0].mean())
@@ -307,7 +309,7 @@ class NetworkTables:
             latency += float(self.route_seconds.mean() * (self.latency_factor[0] + handshakes))
         local_latency = float(self.local_latency_seconds[:, 0].mean())
         local_latency += 0.0 if self.without_local_overheads else overheads
-        in_bytes = message_bytes / on_port
+        in_bytes = float(sizes[0]) / on_port
 
         def rounded(share: float) -> float:
             return float(f"{share:.{_DIGITS}g}")
@@ -316,7 +318,10 @@ class NetworkTables:
             return min(int(rounded(seconds * in_bytes)), _MOST_LATENCY_BYTES)
 
         shares = rounded(within / on_port), rounded(float(self.reduce_seconds[0]) / on_port)
-        return Proportions(bytes_in(latency), bytes_in(local_latency), *shares)
+        eager = self.protocol != RENDEZVOUS
+        eager_bytes = _MOST_LATENCY_BYTES if eager.all() else int(sizes[~eager].min())
+        leaves_at_once = bool((self.protocol[eager] == EAGER).all())
+        return Proportions(bytes_in(latency), bytes_in(local_latency), *shares, eager_bytes, leaves_at_once)
 
     def _structure(self) -> tuple[_Network, list[object]]:
         """The C structure, and the arrays that must live as long as it is used."""

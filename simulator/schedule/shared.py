@@ -29,6 +29,9 @@ Sizes = npt.NDArray[np.uint64]
 TablesOf = Callable[[Sizes], NetworkTables]
 """A network: its tables for messages of given sizes."""
 
+_EVERY_SIZE = np.unique(np.exp2(np.arange(4 * 30) / 4).astype(np.uint64))
+"""Sizes among which the rendezvous threshold is found, four in each factor of two."""
+
 NodeOf = tuple[int, ...] | Places | None
 """The node of each process, and its socket there, if these count; None: by blocks."""
 
@@ -66,7 +69,8 @@ def proportions_for(case: Case, tables_of: TablesOf) -> Proportions | None:
         return None
     sizes = (case.message_bytes, case.segment_bytes, case.limit_bytes)
     message_bytes = min((size for size in sizes if size > 0), default=1)
-    return tables_of(np.array([message_bytes], dtype=np.uint64)).proportions(message_bytes)
+    found = np.append(np.uint64(message_bytes), _EVERY_SIZE)
+    return tables_of(found).proportions(found)
 
 
 def _takes_what_comes_first(case: Case) -> bool:

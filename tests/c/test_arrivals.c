@@ -102,8 +102,10 @@ static void test_the_proportions_decide(void) {
     const struct {
         arrivals_proportions network;
         int first;
-    } cases[] = {
-        {{1000, 0, 0.5, 0.0}, 1}, {{100, 0, 0.5, 0.0}, 3}, {{1000, 1000, 0.5, 0.0}, 3}, {{1000, 0, 2.0, 0.0}, 3}};
+    } cases[] = {{{.latency_bytes = 1000, .local_share = 0.5}, 1},
+                 {{.latency_bytes = 100, .local_share = 0.5}, 3},
+                 {{.latency_bytes = 1000, .local_latency_bytes = 1000, .local_share = 0.5}, 3},
+                 {{.latency_bytes = 1000, .local_share = 2.0}, 3}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         arrivals *of = made(8, &cases[i].network);
         exchange(of, 0, 1, 1500, 0); /* on one node */
@@ -115,7 +117,7 @@ static void test_the_proportions_decide(void) {
 
 /* A message that is shorter than the reduction comes first. */
 static void test_reductions_take_time(void) {
-    const arrivals_proportions network = {100, 0, 0.5, 2.0};
+    const arrivals_proportions network = {.latency_bytes = 100, .local_share = 0.5, .reduce_share = 2.0};
     for (uint64_t bytes = 50; bytes <= 200; bytes += 150) {
         arrivals *of = made(8, &network);
         expect(!arrivals_is_reducing(of, 0), "a process reduces that was never told to");
@@ -128,6 +130,29 @@ static void test_reductions_take_time(void) {
     arrivals *of = made(8, NULL);
     expect(arrivals_reduce(of, 0, 1000) && !arrivals_is_reducing(of, 0), "reductions take time by default");
     arrivals_free(of);
+}
+
+/* The sender of an eager message waits neither for its receive nor for its way; the message waits as the network says.
+ */
+static void test_eager_messages(void) {
+    for (int leaves = 0; leaves < 2; leaves++) {
+        const arrivals_proportions network = {.latency_bytes = 10, .eager_bytes = 100, .leaves_at_once = leaves};
+        arrivals *of = made(8, &network);
+        post(of, 1, 0, 2, 99, 0);
+        expect(is_complete(of, 0, 0) && arrivals_next(of) == 0, "the sender of an eager message waits");
+        post(of, 1, 0, 4, 100, 1);
+        expect(!is_complete(of, 0, 1) && arrivals_next(of) == -1, "a long message does not wait for its receive");
+        exchange(of, 6, 5, 300, 0);
+        expect(arrivals_next(of) == 5, "a message does not arrive");
+        post(of, 0, 0, 2, 99, 0);
+        expect(is_complete(of, 2, 0) == leaves, "an eager message leaves at another time");
+        expect(arrivals_next(of) == 2, "an eager message does not arrive");
+        post(of, 0, 0, 4, 100, 0);
+        expect(arrivals_next(of) == 0 && is_complete(of, 0, 1) && !is_complete(of, 4, 0),
+               "a long message never leaves");
+        expect(arrivals_next(of) == 4, "a long message does not arrive");
+        arrivals_free(of);
+    }
 }
 
 static void test_what_was_taken_is_not_told(void) {
@@ -172,6 +197,7 @@ int main(void) {
     test_processes_of_a_node_share_its_port();
     test_the_proportions_decide();
     test_reductions_take_time();
+    test_eager_messages();
     test_what_was_taken_is_not_told();
     test_many();
     return failures != 0;

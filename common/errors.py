@@ -7,6 +7,8 @@ import sys
 from collections.abc import Collection, Iterable
 from functools import cache
 
+from collwise.common.program import as_called
+
 _MUCH_LESS = 0.3
 
 
@@ -50,10 +52,10 @@ def nearest_names(given: str, valid: Iterable[str]) -> str:
 
 def note(message: str) -> None:
     """Prints something that stands beside the results on stderr."""
-    print(f"collwise: {message}", file=sys.stderr)
+    print(f"collwise: {as_called(message)}", file=sys.stderr)
 
 
 @cache
 def warn(message: str) -> None:
     """Prints a warning on stderr, once for each message."""
-    print(f"collwise: warning: {message}", file=sys.stderr)
+    print(f"collwise: warning: {as_called(message)}", file=sys.stderr)

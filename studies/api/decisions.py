@@ -19,7 +19,7 @@ from collwise.common.files import write_text
 from collwise.common.units import counted
 from collwise.models.interface import CollectiveModel
 from collwise.platforms import HostPlatform, known, load
-from collwise.platforms.smpi import charges_overheads, warn_of_free_messages
+from collwise.platforms.smpi import charges_overheads, warn_of_free_messages, without_free_barrier
 from collwise.predictions import ModelLike, model_from, predicted_times
 from collwise.simulator.timing import Case, Timing
 from collwise.stored import chosen_configurations
@@ -207,7 +207,7 @@ def select(
             )
     where = None if platform is None else arguments.platform(platform)
     if where is not None and ppn is not None:
-        _check_cores(where, ppn)
+        where.check_processes_per_node(ppn)
     if by == "predicted":
         if model is None:
             raise UsageError("predicted times need a model: what fit returned, or a parameter file")
@@ -221,8 +221,9 @@ def select(
             covered, left_out = covered_by_model(fitted, grid)
             for line in filter(None, (left_out, without_prediction(fitted, covered))):
                 note(line)
+        shown = {} if context is None else {"progress": context.progress}
         tables = [
-            select_by_model(fitted, grid, single(grid.collective), not exact, tolerance / 100, switches=not exact)
+            select_by_model(fitted, grid, single(grid.collective), not exact, tolerance / 100, not exact, **shown)
             for grid in asked
         ]
         if described is not None:
@@ -231,7 +232,8 @@ def select(
     if where is None or counts is None:
         raise UsageError("simulated times need a platform and procs, for example '8,16,32'")
     per_node = ppn or where.default_processes_per_node
-    asked = grids(_without_free_barrier(chosen, where), counts, per_node, charges_overheads(where.smpi_options()))
+    chosen = {one: chosen[one] for one in without_free_barrier(chosen, where)}
+    asked = grids(chosen, counts, per_node, charges_overheads(where.smpi_options()))
     with arguments.opened(context) as simulations:
         tables, sweep = simulate_and_select(where, asked, simulations, single, tolerance / 100)
     if sweep.failed:
@@ -447,24 +449,3 @@ def _process_counts(
     for count in procs or ():
         platform.hosts_for(count, per_node)
     return procs or tuple(range(2, platform.max_procs(per_node) + 1)), per_node
-
-
-def _check_cores(platform: HostPlatform, processes_per_node: int) -> None:
-    """Raises UsageError for more processes than cores on a node, where a description says how many it has."""
-    cores = getattr(platform, "cores_per_node", None)
-    if cores is not None and processes_per_node > cores:
-        raise UsageError(
-            f"--ppn: {processes_per_node} processes on nodes of {cores} cores ({platform.name}); valid: 1 to {cores}"
-        )
-
-
-def _without_free_barrier(chosen: dict[str, tuple[str, ...]], platform: HostPlatform) -> dict[str, tuple[str, ...]]:
-    """Leaves the barrier out, and says so, where short messages cost nothing: the one with most of them would win."""
-    if "barrier" not in chosen or charges_overheads(platform.smpi_options()):
-        return chosen
-    why = f"{platform.name} has no smpi/os, or, ois, so that the linear barrier's many short messages look free"
-    if list(chosen) == ["barrier"]:
-        warn(why)
-        return chosen
-    note(f"barrier left out: {why}")
-    return {name: names for name, names in chosen.items() if name != "barrier"}

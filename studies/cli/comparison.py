@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -281,8 +280,9 @@ def select(
     if isinstance(platform, types.Unknown) and (by != "measured" or how["fill"] == "simulated"):
         raise platform.problem
     if by == "measured" and not simulation.store.exists():
-        raise UsageError(f"there is no store {simulation.store}; fill one with collwise measure or collwise import")
-    with nullcontext() if by == "predicted" else simulation.context() as context:
+        raise UsageError(f"there is no store {simulation.store}; fill one with 'collwise measure' or 'collwise import'")
+    # Predicted times need the progress only.
+    with (options.SimulationOptions(Path(":memory:")) if by == "predicted" else simulation).context() as context:
         decisions = collwise.select(
             collectives, parameters, platform=platform, by=by, procs=procs, ppn=ppn, context=context, **how
         )
@@ -501,7 +501,7 @@ def report(
             processes_per_node=ppn, segments=how["segments"], sizes=sizes, model=model,
         )  # fmt: skip
         measured = measurements(context.store, tuning)
-    tuning = decided(tuning, by, sizes)
+        tuning = decided(tuning, by, sizes, context.progress)
     write_rules([tuning], output)
     page = write_report([tuning], output, [sections_of(tuning, output, measured)], own_command())
     click.echo(f"report: {page}")

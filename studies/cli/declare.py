@@ -9,19 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from inspect import signature
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import click
 from click.core import ParameterSource
 
 from collwise.common.errors import UsageError
 from collwise.common.folders import is_clone
+from collwise.common.program import as_called
 from collwise.common.project import find_project
 from collwise.studies.cli.commands import COMMANDS, WORDS, example, required_groups
-from collwise.studies.cli.types import FORCE, NEW_FILE
-
-if TYPE_CHECKING:
-    pass
+from collwise.studies.cli.types import FORCE, NEW_FILE, Written
 
 
 class _Place(NamedTuple):
@@ -77,7 +75,7 @@ def option(
         declared = [name, *(names or f"--{name.replace('_', '-')}").split()]
         # A default of None would be the value of a missing option that is required.
         given = {} if attributes.get("required") else {"default": default}
-        return kind(declared, type=type, help=about, **given, **attributes)
+        return kind(declared, type=type, help=about and as_called(about), **given, **attributes)
 
     return _single(make)
 
@@ -123,8 +121,12 @@ def command(
         @wraps(function)
         def callback(**given: Any) -> Any:
             _require_packages(click.get_current_context().find_root())
+            for one in parameters:
+                if isinstance(one.type, Written) and one.name is not None and given[one.name] is not None:
+                    one.type.check(given[one.name])
             return function(**{inner: place.value(inner, given) for inner, place in places.items()})
 
+        attributes.setdefault("help", as_called(function.__doc__ or ""))
         making = (parent or click).command(name, params=parameters, epilog=example(words), **attributes)
         made: click.Command = making(callback)
         return made

@@ -12,6 +12,7 @@ import click
 
 from collwise.common.errors import note
 from collwise.common.files import write_text
+from collwise.common.program import program_name
 from collwise.common.units import counted, format_seconds, format_size, parse_duration
 from collwise.simulator.sweeps.method import Method, combine
 from collwise.simulator.timing import Timing
@@ -154,7 +155,7 @@ def _measure_adaptively(
         key = found.configuration.key[:12]
         names = ",".join(collectives)
         click.echo(
-            f"choose by them: collwise select --by measured --collective {names} --platform {target.name} "
+            f"choose by them: {program_name()} select --by measured --collective {names} --platform {target.name} "
             f"--configuration {key}"
         )
     check_failed(found.failed)

@@ -11,6 +11,7 @@ import click
 
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.files import write_text
+from collwise.common.program import program_name
 from collwise.common.units import counted
 from collwise.platforms.hosts import MOST_HOSTS
 from collwise.platforms.names import interconnect_names
@@ -220,7 +221,7 @@ def new(
     made = new_platform(name, nodes, node, link_bytes_per_second, latency_seconds, interconnect, **topology)
     path = output or types.checked_new_file(Path(f"{name}.toml"))
     write_text(path, write_description(made))
-    click.echo(f"{path}: {nodes} nodes; look at it with 'collwise platforms check {path}'")
+    click.echo(f"{path}: {nodes} nodes; look at it with '{program_name()} platforms check {path}'")
     if interconnect is not None:
         click.echo(f"interconnect {interconnect}: {made.calibration.note}")
     else:

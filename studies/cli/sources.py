@@ -96,7 +96,7 @@ def compare_sources(
             asked.model if asked.parameters is None else None,
             *(asked.parameters, known, grid.processes_per_node, grid.segments, context, [grid.collective]),
         )
-        return predicted_seconds(fitted, grid)
+        return predicted_seconds(fitted, grid, context.progress)
 
     makers: Mapping[str, Callable[[], Array]] = {
         MEASURED: lambda: measured_times(grid, measurement).seconds,

@@ -29,26 +29,27 @@ def checked_new_file(path: Path) -> Path:
     return writable_file(new_file(path, click.get_current_context().meta.get(FORCE, False)))
 
 
-class _Written(click.ParamType):
-    """A path that the command writes to, checked before it starts."""
+class Written(click.ParamType):
+    """A path that the command writes to, checked before it starts, when all of its options have been read."""
 
     name = "path"
 
     def __init__(self, check: Callable[[Path], Path], kind: str) -> None:
-        self._check = check
+        self.check = check
         self._kind = kind
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        return self._check(Path(value))
+        """The path as it was given."""
+        return Path(value)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Leaves the names of files to the shell."""
         return [CompletionItem(incomplete, type=self._kind)]
 
 
-NEW_FILE = _Written(checked_new_file, "file")
+NEW_FILE = Written(checked_new_file, "file")
 """The type of an option that names a file to write; one that exists needs --force."""
-FOLDER = _Written(writable_folder, "dir")
+FOLDER = Written(writable_folder, "dir")
 """The type of an option that names a folder to write files into."""
 
 

@@ -17,6 +17,7 @@ from collwise.models.critical_path import PathParameters
 from collwise.models.hockney import Hockney
 from collwise.models.implementation_aware.parameters import ModelParameters
 from collwise.models.registry import BY_PARTS, CRITICAL_PATH
+from collwise.platforms.smpi import charges_overheads
 from collwise.simulator.store import Store
 from collwise.studies.figures.maps import collective_maps
 from collwise.studies.reports.parameters import fitted_pairs
@@ -152,6 +153,7 @@ def _first(tuning: Tuning, folder: Path, measured: Mapping[str, Measurement]) ->
         *_beyond(tuning),
         *([_LOST.format(", ".join(lost), tuning.baseline.title)] if lost else []),
         _sure(tuning, measured),
+        *([] if charges_overheads(tuning.platform.smpi_options()) else [_free(tuning)]),
     ]
     return Section(
         f"What to do first on {tuning.platform.title}",
@@ -160,6 +162,17 @@ def _first(tuning: Tuning, folder: Path, measured: Mapping[str, Measurement]) ->
         files=[path.name for path in (*files, table)],
         commands=commands,
         after=lines,
+    )
+
+
+def _free(tuning: Tuning) -> str:
+    """What the times lack on a platform whose messages cost processors nothing."""
+    undecided = "barrier" in tuning.comparisons and "barrier" not in tuning.decisions
+    without = " The barrier therefore has no rules." if undecided else ""
+    return (
+        "The description of this platform has no overheads (os, or, ois), so that short messages and small segments "
+        f"cost too little, and algorithms that send many of them look too good.{without} "
+        "'collwise platforms show --overheads' adds estimates to a description."
     )
 
 

@@ -116,7 +116,7 @@ def compare(
     sweep = context.simulate(platform, cases, f"{platform.name}: simulating {grid.collective}")
     warn_of_free_messages(platform)
     simulated = simulated_seconds(grid, sweep)
-    predicted = None if model is None else predicted_seconds(model, grid)
+    predicted = None if model is None else predicted_seconds(model, grid, context.progress)
     labels, choices = list(grid.candidates), list(grid.candidates.values())
     rows = []
     for i, procs in enumerate(grid.procs):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from collwise.common.errors import UsageError
 from collwise.common.files import write_text
@@ -105,7 +106,7 @@ class ClusterComparison(ThreeWayComparison):
             table = self._compared(target, scenario, platform, models)
             tables.append(table.assign(target=f"{target.name}, P = {scenario.procs}"))
         repeated = self._repeated(target, main)
-        nothing = {"checked": None, "diagnoses": [], "on_testbed": False}
+        nothing: dict[str, Any] = {"checked": None, "diagnoses": [], "on_testbed": False}
         found = disagreements(ours(tables[0]))
         return self._result(tables, {platform.name: platform}, models, repeated, disagreements=found, **nothing)
 

@@ -42,7 +42,7 @@ class Build:
             _ensure(self)
         path = self.folder / name
         if not path.exists():
-            raise CollwiseError(f"{path} is not built; run ./collwise setup to build it")
+            raise CollwiseError(f"{path} is not built; run 'collwise setup' to build it")
         return path
 
     def make(self) -> None:

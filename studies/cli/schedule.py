@@ -12,8 +12,9 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
 from collwise.common.units import format_seconds, format_size
 from collwise.studies.cli import options
-from collwise.studies.cli.declare import ALGORITHM, NEW_FILE, SIZES, command, option
+from collwise.studies.cli.declare import command, option
 from collwise.studies.cli.output import print_json, print_table
+from collwise.studies.cli.types import ALGORITHM, NEW_FILE, SIZES
 from collwise.validation.selection.cases import case_of
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.defaults import SEGMENT_BYTES

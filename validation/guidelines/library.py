@@ -182,6 +182,7 @@ def _exact(timing: Timing) -> Times:
 class MeasuredLibrary:
     """A real MPI library on a target. Each time is measured in `launches` separate executions of MPI.
 
+    Algorithms follow one another in another order in each, since the first cases of an execution can be slower.
     `on_launch` gets the number of finished launches and that of all.
     """
 
@@ -232,7 +233,8 @@ class MeasuredLibrary:
         for launch in range(1, self.launches + 1):
             for (cases, target), timings in zip(ways, found, strict=True):
                 label = f"guidelines, {run}launch {launch}"
-                timings.append(measure(target, cases, self.store, method=self.method, run=label))
+                made = measure(target, cases, self.store, method=self.method, run=label, in_random_order=True)
+                timings.append(made)
             self.on_launch(launch, self.launches)
         return [_by_case(cases, timings) for (cases, _), timings in zip(ways, found, strict=True)]
 

@@ -61,6 +61,9 @@ class Loss:
     mean: float
     worst: float
 
+    def __str__(self) -> str:
+        return f"{self.mean * 100:.2f} % on average, at most {self.worst * 100:.1f} % (at {self.points} points)"
+
 
 def _at_or_below(values: Sequence[int], wanted: int) -> int:
     return max(bisect.bisect_right(values, wanted) - 1, 0)

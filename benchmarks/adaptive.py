@@ -278,7 +278,7 @@ def page(measured: Sequence[Row], replays: Sequence[Row], grid: Mapping[Case, Ti
         f"{format_size(WHOLE[0])} to {format_size(WHOLE[-1])} by doubling, blocks of {format_size(BLOCKS[0])} to "
         f"{format_size(BLOCKS[-1])}, segments of 8 and 32 KiB: {len(grid)} cases. The full grid has 5 to 50 "
         f"repetitions of each and took {format_seconds(full)} of machine time at least. Predictions, where there are "
-        "any, are those of the schedule engine on the nominal platform: rate and latency as set up, nothing calibrated.",
+        "any, are those of the schedule engine on the nominal platform: rate and latency as set up, none calibrated.",
         "",
         f"The loss of a choice is its time against that of the best one at its point. {GRIDS} full grids were "
         "measured, then the searches. Times on the two cores take other values in another execution of MPI, "

@@ -218,18 +218,27 @@ class AdaptiveSearch:
         return self._expected_loss() > self.goal.loss or any(one.unmeasured_leaders() for one in self._fields)
 
     def _affordable(self, cases: Sequence[Case], seconds: float) -> list[Case]:
-        """Those that take no longer than that together, the shortest messages first; always one."""
-        costs = {case: self._cost(one, number) for one in self._fields for number, case in enumerate(one.belief.cases)}
+        """Those that take no longer than that together, the shortest ones first; one at least of the first round."""
+        costs = {
+            case: self._cautious_cost(one, number)
+            for one in self._fields
+            for number, case in enumerate(one.belief.cases)
+        }
         kept: list[Case] = []
         for case in sorted(cases, key=lambda case: costs[case]):
             seconds -= costs[case]
-            if kept and seconds < 0:
+            if seconds < 0 and (kept or self._timings):
                 break
             kept.append(case)
         return kept
 
     def _cost(self, one: _Field, number: int) -> float:
         return self._overrun * (self._runs(REPETITIONS) * one.seconds(number) + _CASE_SECONDS)
+
+    def _cautious_cost(self, one: _Field, number: int) -> float:
+        """The cost if the time is longer than expected by two standard deviations of what is believed."""
+        doubt = math.sqrt(max(float(one.belief.covariance[number, number]), 0.0)) if self._timings else 0.0
+        return self._cost(one, number) * math.exp(min(2 * doubt, 10.0))
 
     def _measure(self, chosen: Sequence[Case]) -> None:
         """One round. Every case is stored with the repetitions of the rounds before as soon as it is done."""

@@ -60,7 +60,7 @@ class Library(Protocol):
     def times_in_turn(
         self, cases: Sequence[Case], tuned: Sequence[Case], rules: str, chosen: Mapping[Case, Choice]
     ) -> tuple[dict[Case, Times], dict[Case, Times]]:
-        """The times of cases, and of `tuned` under libcollwise with these rules, which choose `chosen`.
+        """The times of cases, and of `tuned`, which has all of them, under libcollwise with rules that choose `chosen`.
 
         Both are launched in turn, so that drift affects them alike. Raises CollwiseError where libcollwise does not run
         what the rules say.
@@ -224,9 +224,9 @@ class MeasuredLibrary:
             following = self._following(rules, folder)
             reporting = ModifiedTarget(following, {"decided_by": "report"}, environment={"COLLWISE_REPORT": "1"})
             verify_algorithms(reporting, chosen, self.method.most_seconds(len(chosen)) or _MOST_SECONDS)
-            both = [(cases, self.target), (tuned, following)]
-            plain, repaired = self._launched(both, "again, ")
-        return plain, repaired
+            # Both run all cases, since those of a longer launch can be faster.
+            plain, repaired = self._launched([(tuned, self.target), (tuned, following)], "again, ")
+        return {case: plain[case] for case in cases}, repaired
 
     def _launched(self, ways: Sequence[tuple[Sequence[Case], ExecutionTarget]], run: str) -> list[dict[Case, Times]]:
         found: list[list[list[Timing]]] = [[] for _ in ways]

@@ -41,7 +41,7 @@ def load_description(name_or_path: str | Path) -> Platform:
 
 def _find(name_or_path: str | Path) -> Path:
     path = Path(name_or_path)
-    if isinstance(name_or_path, Path) or path.suffix in (".toml", ".xml") or len(path.parts) > 1:
+    if isinstance(name_or_path, Path) or path.suffix or len(path.parts) > 1:
         return path
     check_name("platform", name_or_path, known(), _SEE_ALL)
     return FOLDER / f"{name_or_path}.toml"

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from collwise import arguments
-from collwise.algorithms.catalogue import LIBRARIES, Catalogue
+from collwise.algorithms.catalogue import Catalogue
+from collwise.algorithms.catalogue_check import LIBRARIES
 from collwise.arguments import Names, Numbers, PlatformLike
 from collwise.common.errors import UsageError, check_name, note, unknown_name, warn
 from collwise.common.files import write_text

@@ -30,6 +30,7 @@ from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.consumers import (
     ALL_CONSUMERS,
+    OPENMPI,
     algorithms_for,
     can_run,
     needs_one_choice,
@@ -280,6 +281,13 @@ def export(
         costs = [one.cost for one in made.substitutions if not math.isnan(one.cost)]
         worst = f", the worst of which is {max(costs) * 100:.1f} % slower" if costs else ""
         note(f"{len(made.substitutions)} choices cannot be said{worst}; {_MOST_SUBSTITUTIONS} are listed")
+    consumer = FORMATS[format_name].consumer
+    consumer = f"{OPENMPI}-{openmpi_version}" if consumer == OPENMPI else consumer
+    if consumer in ALL_CONSUMERS and any(not one.too_few for one in made.substitutions):
+        note(
+            "replacements are the best of the choices that the table has times of, often few; "
+            f"'collwise select ... --for {consumer}' makes a table from all that these rules can express"
+        )
     if path is not None:
         write_text(Path(path), made.text)
     return made.text

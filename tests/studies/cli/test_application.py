@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from collwise.validation.selection.choice import Choice
+from collwise.validation.selection.decision_table import DecisionTable, decisions_document
 from tests.command_line import printed
 from tests.needs import needs
 from tests.studies.cli.model_commands import Capture, run
@@ -68,3 +71,13 @@ def test_bad_input(words: str, message: str, capsys: Capture) -> None:
     assert code == 2
     assert message in error
     assert len(error.strip().splitlines()) == 1
+
+
+@needs("smpi")
+def test_a_table_that_was_not_decided_for_these_processes_is_warned_of(capsys: Capture) -> None:
+    row = ((0, Choice("chain")),)
+    table = DecisionTable("bcast", "stampede2", 4, "somebody", {4: row, 64: row})
+    Path("b.json").write_text(json.dumps(decisions_document([table])))
+    code, _, said = run(f"{ASKED} --collectives b.json", capsys)
+    assert code == 0
+    assert "b.json: P = 8 was not decided; bcast: decided for P = 4, 64; others take the row of the next" in said

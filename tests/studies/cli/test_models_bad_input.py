@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+import collwise
+from collwise.common.errors import UsageError
 from tests.needs import needs
 from tests.studies.cli.model_commands import Capture, prepared, run
 
@@ -120,3 +122,8 @@ def test_bad_input_is_one_line_and_exit_code_2(arguments: str, said: str, here: 
     assert len(lines) == 1, errors
     assert lines[0].startswith("collwise: ")
     assert re.search(said, lines[0]), lines[0]
+
+
+def test_fit_takes_collectives_by_the_name_that_other_functions_have() -> None:
+    with pytest.raises(UsageError, match="unknown collective 'bcst'; did you mean bcast"):
+        collwise.fit("gros", "critical_path", collective="bcst")

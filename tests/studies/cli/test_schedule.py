@@ -39,6 +39,7 @@ def test_messages_rounds_path_and_picture(capsys: Capture) -> None:
     [
         (ASKED.replace("binomial", "binry"), "unknown reduce algorithm 'binry'; did you mean binary"),
         (ASKED.replace("64KiB", "1KiB,2KiB"), "--size takes one size here, not 2"),
+        (f"{ASKED} --segments 1KiB,2KiB", "--segments takes one size here, not 2"),
         (f"{ASKED} --root 8", "--root 8 is not a rank (valid: 0 to 7)"),
         (f"{ASKED} --procs 500", "platform 'gros' cannot hold P = 500"),
         (

@@ -115,6 +115,31 @@ def test_a_map_of_choices_names_those_that_it_shows() -> None:
     assert [axis.get_title(loc="left") for axis in figure.axes] == ["times", "model"]
 
 
+def test_a_figure_is_as_high_as_its_legend() -> None:
+    methods = [
+        Choice(name, segment) for segment in (0, 8192) for name in ("linear", "chain", "binary", "binomial", "knomial")
+    ]
+    sizes = [2**k for k in range(10)]
+    for count in (4, 6, 20):
+        chosen = np.arange(count * len(sizes)).reshape(count, len(sizes)) % len(methods)
+        figure = method_map(
+            {"times": chosen, "model": chosen}, methods, range(2, 2 + count), sizes, "title", timed="times"
+        )
+        figure.draw_without_rendering()
+        (keys,) = figure.legends
+        assert keys.get_window_extent().y0 >= 0
+
+
+def test_two_algorithms_of_one_colour_have_markers_and_lines_of_their_own() -> None:
+    names = Catalogue.load().collective("bcast").selectable
+    more = [*names, "linear_nonblocking"]
+    assert len({algorithm_style(name)[1] for name in more}) == len(more)
+    times = {name: [1.0 + number] * 3 for number, name in enumerate(more)}
+    figure = markers_and_lines(SIZES, {}, times, "title", "model")
+    drawn = [(line.get_color(), line.get_linestyle()) for line in figure.axes[0].get_lines()]
+    assert len(set(drawn)) == len(more)
+
+
 def test_maps_of_collectives_tell_what_has_no_formula_from_what_was_not_timed() -> None:
     figure = collective_maps(
         {"engine": {("bcast", 1): 0.0, ("gather", 8): 0.5}, "model": {("bcast", 1): 0.125}}, "title", "error (%)"

@@ -345,3 +345,19 @@ def test_every_format_is_written_from_the_command_line(tmp_path: Path, capsys: p
             main(["export", str(decisions), *words, "-o", str(tmp_path / "x")])
         err = capsys.readouterr().err
         assert (ended.value.code, err.count("\n"), said in err) == (2, 1, True), err
+
+
+def test_an_export_says_how_to_get_better_replacements_and_for_which_processes_it_was_decided(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    decisions = tmp_path / "d.json"
+    decisions.write_text(json.dumps(decisions_document([BEST])))
+    for name, hinted in (("mpich", True), ("collwise", False)):
+        with pytest.raises(SystemExit):
+            main(["export", str(decisions), "--format", name, "-o", str(tmp_path / name)])
+        out, err = capsys.readouterr()
+        assert (
+            "'collwise select ... --for mpich' makes a table from all that these rules can express" in err
+        ) == hinted
+        assert BEST.between_procs in out
+    assert f"# {BEST.between_procs}" in (tmp_path / "collwise").read_text()

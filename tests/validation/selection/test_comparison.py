@@ -26,6 +26,7 @@ from collwise.platforms import load_description
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.runner import RunResult
 from collwise.simulator.timing import Case, Configuration, Timing
+from collwise.studies.reports.comparison_table import summary_line
 from collwise.validation.library_defaults.baselines import BASELINES, PAPERS, Baseline
 from collwise.validation.openmpi.builtin_decisions import decide
 from collwise.validation.selection.cases import CaseGrid
@@ -116,6 +117,16 @@ def test_a_row_compares_each_pick_with_the_best(made_up: Callable[..., Compariso
     assert (large.baseline.choice, large.baseline.slowdown) == (Choice("linear_sync", 32768), 2.0)
     assert result.slowdowns("model").tolist() == [1.0] * 4
     assert result.slowdowns("baseline").tolist() == [1.0, 2.0, 1.0, 2.0]
+
+
+def test_a_summary_says_if_other_times_judge_than_those_that_the_model_was_fitted_to(
+    made_up: Callable[..., ComparisonResult],
+) -> None:
+    result = made_up(by_name, CaseGrid("gather", (20,), (1000,), 1, (SEGMENT,)), MODEL)
+    maker = result.sweep.configuration.maker
+    told = f"The model was fitted to times by SimGrid 9.9, but is judged by times by {maker}, which differ."
+    assert told in summary_line(result, "SimGrid 9.9").splitlines()
+    assert "fitted to times" not in summary_line(result, maker) + summary_line(result)
 
 
 def test_the_picks_of_a_library_of_today(made_up: Callable[..., ComparisonResult]) -> None:

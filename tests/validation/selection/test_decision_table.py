@@ -85,3 +85,12 @@ def test_other_files(tmp_path: Path, text: str, error: str) -> None:
         decisions_from(path)
     with pytest.raises(UsageError, match=r"cannot read .*none\.json: No such file"):
         decisions_from(tmp_path / "none.json")
+
+
+def test_a_table_says_for_which_process_counts_it_was_decided() -> None:
+    row = ((0, Choice("chain")),)
+    table = DecisionTable("bcast", "gros", 1, "x", {16: row, 64: row})
+    assert table.decided_procs == (16, 64)
+    assert table.between_procs == "bcast: decided for P = 16, 64; others take the row of the next smaller one"
+    many = DecisionTable("bcast", "gros", 1, "x", {procs: row for procs in range(2, 31)})
+    assert "P = 2, 3, ..., 30;" in many.between_procs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import cache
 
 from collwise.common.program import as_called
@@ -33,6 +33,12 @@ def unknown_name(kind: str, given: str, valid: Iterable[str], hint: str = "") ->
     near = nearest_names(given.lower(), names)
     message = f"unknown {kind} '{given}'{near}{' Valid' if near else '; valid'}: {', '.join(names)}"
     return UsageError(f"{message} ({hint})" if hint else message)
+
+
+def check_name(kind: str, given: str, valid: Collection[str], hint: str = "") -> None:
+    """Raises the UsageError of `unknown_name` for a name that is not among `valid`."""
+    if given not in valid:
+        raise unknown_name(kind, given, valid, hint)
 
 
 def nearest_names(given: str, valid: Iterable[str]) -> str:

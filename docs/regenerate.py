@@ -26,6 +26,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from path_against_formulas import REASONS, algorithms_with_both, counted
+
 from collwise import application, session
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.units import format_size
@@ -48,7 +50,6 @@ from collwise.validation.correctness import crosscheck
 from collwise.validation.correctness.crosscheck_openmpi import compare_with_openmpi
 from collwise.validation.correctness.crosscheck_smpi import TOLERANCE, SmpiRow, compare_with_smpi
 from collwise.validation.correctness.verification import verify
-from collwise.validation.fitting.path_against_formulas import REASONS, algorithms_with_both, counted
 from collwise.validation.library_defaults.baselines import BASELINES
 from collwise.validation.selection.consumers import OPENMPI_VERSIONS
 from collwise.validation.selection.defaults import PAPER_SIZES
@@ -69,13 +70,13 @@ def main() -> int:
     pages = {
         "algorithms": lambda: write(DOCS / "algorithms.md", algorithms_page()),
         "crosscheck": lambda: write(DOCS / "crosscheck.md", crosscheck_page()),
-        "models": write_models,
+        "models": lambda: write_block(DOCS / "models.md", "coefficients", coefficients_block()),
         "evaluation": lambda: write(DOCS / "evaluation.md", evaluation_page()),
         "validation": write_validation,
         "results": write_results,
-        "hunold2018": write_hunold2018,
+        "hunold2018": lambda: write_study("hunold2018", empty_store=True),
         "luo2020": lambda: write_study("luo2020"),
-        "whatif": write_whatif,
+        "whatif": lambda: write_block(DOCS / "whatif.md", "whatif", whatif_block()),
         "applications": write_applications,
         "notebooks": write_notebooks,
     }
@@ -91,9 +92,11 @@ def write(page: Path, text: str) -> None:
     page.write_text(text, encoding="utf-8")
 
 
-def write_models() -> None:
-    page = DOCS / "models.md"
-    write(page, replaced(page.read_text(encoding="utf-8"), "coefficients", coefficients_block()))
+def write_block(page: Path, name: str, block: str) -> None:
+    """Writes the part of a page between the marks of that name."""
+    begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->"
+    head, rest = page.read_text(encoding="utf-8").split(begin)
+    write(page, head + begin + block + end + rest.split(end)[1])
 
 
 def write_validation() -> None:
@@ -102,11 +105,8 @@ def write_validation() -> None:
 
 def write_blocks(report: str, found: dict[str, Any]) -> None:
     """Writes the tables of a run into the page, and their summary into the README."""
-    for page, name, block in (
-        (DOCS / "validation.md", "validation", report),
-        (README, "measured", measured_block(found)),
-    ):
-        write(page, replaced(page.read_text(encoding="utf-8"), name, block))
+    write_block(DOCS / "validation.md", "validation", report)
+    write_block(README, "measured", measured_block(found))
 
 
 def write_results() -> None:
@@ -119,41 +119,30 @@ def write_results() -> None:
     for tuning in tunings:
         draw_figures(tuning)
     write(DOCS / "results.md", results_page(tunings))
-    write(README, replaced(README.read_text(encoding="utf-8"), "results", readme_block(tunings)))
+    write_block(README, "results", readme_block(tunings))
 
 
-def write_study(name: str, page: str = "", *options: str) -> None:
-    """Runs a study with the stored times, and writes its page, by default of its name, and figures."""
+def write_study(name: str, page: str = "", empty_store: bool = False) -> None:
+    """Runs a study with the stored times or an empty store, and writes its figures and its page, by default NAME.md."""
     page = page or name
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "collwise.studies", "study", name, "-o", folder, *options]
+        store = ["--store", str(Path(folder, "timings.sqlite"))] if empty_store else []
+        command = [sys.executable, "-m", "collwise.studies", "study", name, "-o", folder, *store]
         subprocess.run(command, check=True)
         write(DOCS / f"{page}.md", study_page(page, Path(folder, f"{name}.md").read_text(encoding="utf-8")))
         for figure in Path(folder).glob("*.png"):
             shutil.copy(figure, DOCS / "figures" / f"{page}-{figure.name}")
 
 
-def write_hunold2018() -> None:
-    """Writes the study's page from an empty store, in some three minutes."""
-    with tempfile.TemporaryDirectory() as folder:
-        write_study("hunold2018", "", "--store", str(Path(folder, "timings.sqlite")))
-
-
 def write_notebooks() -> None:
-    """Writes the notebooks about questions, with what their cells show, from an empty store each."""
+    """Writes the notebooks about questions, with what their cells show."""
     for name in NOTEBOOKS:
-        with tempfile.TemporaryDirectory() as folder:
-            write_study(name, f"notebook-{name.replace('_', '-')}", "--store", str(Path(folder, "timings.sqlite")))
+        write_study(name, f"notebook-{name.replace('_', '-')}", empty_store=True)
 
 
 def study_page(name: str, page: str) -> str:
     """A study's page with its figures in the folder of the documentation's."""
     return NOTE + re.sub(r"\]\(([^)/]+\.png)\)", rf"](figures/{name}-\1)", page)
-
-
-def write_whatif() -> None:
-    page = DOCS / "whatif.md"
-    write(page, replaced(page.read_text(encoding="utf-8"), "whatif", whatif_block()))
 
 
 def whatif_block() -> str:
@@ -213,8 +202,7 @@ def write_applications() -> None:
             if row == APPLICATIONS[0]:
                 title = f"{name} on Stampede2, P = {procs}, simulated"
                 save(application_figure(times, title), DOCS / "figures" / "application.png")
-    page = DOCS / "applications.md"
-    write(page, replaced(page.read_text(encoding="utf-8"), "applications", "".join(parts)))
+    write_block(DOCS / "applications.md", "applications", "".join(parts))
 
 
 def evaluation_page() -> str:
@@ -349,12 +337,6 @@ def score_row(score: dict[str, Any], least_cost: float) -> tuple[object, ...]:
 
 def percent_text(part: float) -> str:
     return f"{part * 100:z.1f} %"
-
-
-def replaced(text: str, name: str, block: str) -> str:
-    begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->"
-    head, rest = text.split(begin)
-    return head + begin + block + end + rest.split(end)[1]
 
 
 def algorithms_page() -> str:

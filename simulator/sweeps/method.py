@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from collwise.common.errors import UsageError, unknown_name
+from collwise.common.errors import UsageError, check_name
 from collwise.simulator.timing import Timing
 
 TIMINGS = ("maximum", "root", "global")
@@ -94,10 +94,8 @@ class Method:
     late_seconds: float = 1e-5
 
     def __post_init__(self) -> None:
-        if self.timing not in TIMINGS:
-            raise unknown_name("timing", self.timing, TIMINGS)
-        if self.synchronisation not in SYNCHRONISATIONS:
-            raise unknown_name("synchronisation", self.synchronisation, SYNCHRONISATIONS)
+        check_name("timing", self.timing, TIMINGS)
+        check_name("synchronisation", self.synchronisation, SYNCHRONISATIONS)
         if self.nrep is not None and not 0 < self.nrep < 1:
             raise UsageError(f"relative standard error {self.nrep} of NREP; valid: between 0 and 1, both excluded")
         if not 0 <= self.limit_seconds < math.inf:

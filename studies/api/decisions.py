@@ -14,7 +14,7 @@ import pandas as pd
 from collwise import arguments
 from collwise.algorithms.catalogue import LIBRARIES, Catalogue
 from collwise.arguments import Names, Numbers, PlatformLike
-from collwise.common.errors import UsageError, note, unknown_name, warn
+from collwise.common.errors import UsageError, check_name, note, unknown_name, warn
 from collwise.common.files import write_text
 from collwise.common.units import counted
 from collwise.models.interface import CollectiveModel
@@ -77,8 +77,7 @@ class Decisions:
     def choose(self, collective: str, procs: int, message_bytes: int | str) -> Choice:
         """The choice for one call. Raises UsageError where nothing is decided."""
         found = {table.collective: table for table in self.tables}
-        if collective not in found:
-            raise unknown_name("collective", collective, found, "those decided")
+        check_name("collective", collective, found, "those decided")
         return found[collective].choose(procs, arguments.sizes(message_bytes)[0])
 
     def frame(self) -> pd.DataFrame:
@@ -155,8 +154,7 @@ def select(
     >>> decisions.choose("bcast", 8, "1MiB").algorithm
     '...'
     """
-    if by not in SOURCES:
-        raise unknown_name("source of times", by, SOURCES)
+    check_name("source of times", by, SOURCES)
     if consumer is not None and consumer not in ALL_CONSUMERS:
         raise unknown_name("decision consumer", consumer, ALL_CONSUMERS)
     for what, percent in (("tolerance", tolerance), ("limit of ties", tie_limit)):
@@ -269,10 +267,8 @@ def export(
     >>> decisions = collwise.select("bcast", model, procs="2:8:+1", consumer="openmpi-4.1")
     >>> rules = collwise.export(decisions, "exact.rules")
     """
-    if format_name not in FORMATS:
-        raise unknown_name("format", format_name, FORMATS)
-    if mpich_version not in MPICH_VERSIONS:
-        raise unknown_name("version of MPICH's selection file", mpich_version, MPICH_VERSIONS)
+    check_name("format", format_name, FORMATS)
+    check_name("version of MPICH's selection file", mpich_version, MPICH_VERSIONS)
     if not isinstance(decisions, Decisions):
         decisions = Decisions.load(*([decisions] if isinstance(decisions, (str, Path)) else decisions))
     version = mpich_version if format_name == "mpich" else openmpi_version
@@ -312,8 +308,7 @@ class _Filler:
     agreement: float
 
     def __post_init__(self) -> None:
-        if self.source not in ("simulated", "predicted"):
-            raise unknown_name("source that fills gaps", self.source, ("simulated", "predicted"))
+        check_name("source that fills gaps", self.source, ("simulated", "predicted"))
         if not 0 <= self.agreement < 1:
             raise UsageError(f"agreement within {self.agreement * 100:g} percent; valid: from 0 to below 100")
         if self.source == "simulated" and self.platform is None:

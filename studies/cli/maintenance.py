@@ -21,7 +21,8 @@ from collwise.common.program import NAME
 from collwise.common.project import HOME, find_project
 from collwise.studies.cli import json_schema
 from collwise.studies.cli.commands import COMPLETION_VARIABLE, CommandGroup
-from collwise.studies.cli.declare import NamedChoice, argument, command, option
+from collwise.studies.cli.declare import argument, command, option
+from collwise.studies.cli.types import NamedChoice
 
 _LOOPBACK = "127.0.0.1"
 _FIRST_PORT = 8888  # Jupyter's own

@@ -17,20 +17,10 @@ from collwise.common.units import counted, format_seconds, format_size, parse_du
 from collwise.simulator.sweeps.method import Method, combine
 from collwise.simulator.timing import Timing
 from collwise.studies.cli import declare, options, target_options
-from collwise.studies.cli.declare import (
-    ALGORITHMS,
-    COUNTS,
-    NEW_FILE,
-    PATH,
-    PLATFORM,
-    Parsed,
-    Scaled,
-    command,
-    group,
-    option,
-)
+from collwise.studies.cli.declare import command, group, option
 from collwise.studies.cli.output import check_failed, print_json, print_table, sweep_progress
 from collwise.studies.cli.target_options import TARGET, TargetOptions, target_from
+from collwise.studies.cli.types import ALGORITHMS, COUNTS, NEW_FILE, PATH, PLATFORM, Parsed, Scaled
 from collwise.validation.adaptive.goal import LOSS
 from collwise.validation.selection.defaults import SEGMENTS_TEXT
 

@@ -13,8 +13,9 @@ from collwise.common.errors import UsageError
 from collwise.common.files import write_text
 from collwise.common.units import format_seconds, format_size
 from collwise.studies.cli import options
-from collwise.studies.cli.declare import NEW_FILE, PATH, SIZES, NamedChoice, command, flag, option
+from collwise.studies.cli.declare import command, flag, option
 from collwise.studies.cli.output import print_json, print_table
+from collwise.studies.cli.types import NEW_FILE, PATH, SIZES, NamedChoice
 from collwise.validation.selection import rank_mapping as mapped
 from collwise.validation.selection.defaults import SEGMENT_BYTES
 

@@ -48,8 +48,8 @@ class Score:
     mean_slowdown: float
     worst_slowdown: float
     worst_at: str
-    left_out: tuple[str, ...]
-    unpredicted: int
+    left_out: tuple[str, ...] = ()
+    unpredicted: int = 0
     library: bool = False
 
 
@@ -151,8 +151,6 @@ def _score_of_library(platform: str, baseline: Baseline, grid: CaseGrid, sweep: 
         mean_slowdown=summary.mean,
         worst_slowdown=summary.worst,
         worst_at=worst,
-        left_out=(),
-        unpredicted=0,
         library=True,
     )
 

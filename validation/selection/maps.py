@@ -147,8 +147,7 @@ def shipped_choices(baseline: Baseline | None, grid: CaseGrid) -> dict[tuple[int
     """The choices of the untuned library by point; None where the catalogue has none that is the same."""
     if baseline is None:
         return {}
-    points = [(procs, size) for procs in grid.procs for size in grid.message_bytes]
-    return {point: baseline.choice(grid.collective, *point) for point in points}
+    return {point: baseline.choice(grid.collective, *point) for point in grid.points}
 
 
 def cases_shipped(baseline: Baseline | None, grid: CaseGrid) -> list[Case]:

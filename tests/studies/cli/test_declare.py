@@ -9,8 +9,9 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from collwise.studies.cli.declare import FOLDER, NEW_FILE, SIZES, argument, command, flag, group, option
+from collwise.studies.cli.declare import argument, command, flag, group, option
 from collwise.studies.cli.main import collwise, main
+from collwise.studies.cli.types import FOLDER, NEW_FILE, SIZES
 
 
 def called(words: list[str]) -> dict[str, Any]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import difflib
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import cache
+
+from collwise.common.program import as_called
 
 _MUCH_LESS = 0.3
 
@@ -33,6 +35,12 @@ def unknown_name(kind: str, given: str, valid: Iterable[str], hint: str = "") ->
     return UsageError(f"{message} ({hint})" if hint else message)
 
 
+def check_name(kind: str, given: str, valid: Collection[str], hint: str = "") -> None:
+    """Raises the UsageError of `unknown_name` for a name that is not among `valid`."""
+    if given not in valid:
+        raise unknown_name(kind, given, valid, hint)
+
+
 def nearest_names(given: str, valid: Iterable[str]) -> str:
     """'; did you mean X or Y?' with the valid names that resemble the given one, or '' where none does."""
     near = difflib.get_close_matches(given, list(valid), n=3, cutoff=0.5)
@@ -44,10 +52,10 @@ def nearest_names(given: str, valid: Iterable[str]) -> str:
 
 def note(message: str) -> None:
     """Prints something that stands beside the results on stderr."""
-    print(f"collwise: {message}", file=sys.stderr)
+    print(f"collwise: {as_called(message)}", file=sys.stderr)
 
 
 @cache
 def warn(message: str) -> None:
     """Prints a warning on stderr, once for each message."""
-    print(f"collwise: warning: {message}", file=sys.stderr)
+    print(f"collwise: warning: {as_called(message)}", file=sys.stderr)

@@ -26,6 +26,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from path_against_formulas import REASONS, algorithms_with_both, counted
+
 from collwise import application, session
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.units import format_size
@@ -41,14 +43,13 @@ from collwise.studies.figures.picks import algorithms_by_engine, picks_by_size
 from collwise.studies.figures.style import save
 from collwise.studies.reports.comparison_table import summary_line, table_columns, table_row
 from collwise.studies.reports.engine_table import agreement_line, engine_columns, engine_rows, library_line
-from collwise.studies.reports.markdown import markdown_table
+from collwise.studies.reports.markdown import markdown_table, percent
 from collwise.studies.reports.validation_report import OWN
 from collwise.validation.calibration.published import PAPER_GATHER_PROCS, calibrate
 from collwise.validation.correctness import crosscheck
 from collwise.validation.correctness.crosscheck_openmpi import compare_with_openmpi
 from collwise.validation.correctness.crosscheck_smpi import TOLERANCE, SmpiRow, compare_with_smpi
 from collwise.validation.correctness.verification import verify
-from collwise.validation.fitting.path_against_formulas import REASONS, algorithms_with_both, counted
 from collwise.validation.library_defaults.baselines import BASELINES
 from collwise.validation.selection.consumers import OPENMPI_VERSIONS
 from collwise.validation.selection.defaults import PAPER_SIZES
@@ -69,13 +70,13 @@ def main() -> int:
     pages = {
         "algorithms": lambda: write(DOCS / "algorithms.md", algorithms_page()),
         "crosscheck": lambda: write(DOCS / "crosscheck.md", crosscheck_page()),
-        "models": write_models,
+        "models": lambda: write_block(DOCS / "models.md", "coefficients", coefficients_block()),
         "evaluation": lambda: write(DOCS / "evaluation.md", evaluation_page()),
         "validation": write_validation,
         "results": write_results,
-        "hunold2018": write_hunold2018,
+        "hunold2018": lambda: write_study("hunold2018", empty_store=True),
         "luo2020": lambda: write_study("luo2020"),
-        "whatif": write_whatif,
+        "whatif": lambda: write_block(DOCS / "whatif.md", "whatif", whatif_block()),
         "applications": write_applications,
         "notebooks": write_notebooks,
     }
@@ -91,9 +92,11 @@ def write(page: Path, text: str) -> None:
     page.write_text(text, encoding="utf-8")
 
 
-def write_models() -> None:
-    page = DOCS / "models.md"
-    write(page, replaced(page.read_text(encoding="utf-8"), "coefficients", coefficients_block()))
+def write_block(page: Path, name: str, block: str) -> None:
+    """Writes the part of a page between the marks of that name."""
+    begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->"
+    head, rest = page.read_text(encoding="utf-8").split(begin)
+    write(page, head + begin + block + end + rest.split(end)[1])
 
 
 def write_validation() -> None:
@@ -102,11 +105,8 @@ def write_validation() -> None:
 
 def write_blocks(report: str, found: dict[str, Any]) -> None:
     """Writes the tables of a run into the page, and their summary into the README."""
-    for page, name, block in (
-        (DOCS / "validation.md", "validation", report),
-        (README, "measured", measured_block(found)),
-    ):
-        write(page, replaced(page.read_text(encoding="utf-8"), name, block))
+    write_block(DOCS / "validation.md", "validation", report)
+    write_block(README, "measured", measured_block(found))
 
 
 def write_results() -> None:
@@ -119,41 +119,30 @@ def write_results() -> None:
     for tuning in tunings:
         draw_figures(tuning)
     write(DOCS / "results.md", results_page(tunings))
-    write(README, replaced(README.read_text(encoding="utf-8"), "results", readme_block(tunings)))
+    write_block(README, "results", readme_block(tunings))
 
 
-def write_study(name: str, page: str = "", *options: str) -> None:
-    """Runs a study with the stored times, and writes its page, by default of its name, and figures."""
+def write_study(name: str, page: str = "", empty_store: bool = False) -> None:
+    """Runs a study with the stored times or an empty store, and writes its figures and its page, by default NAME.md."""
     page = page or name
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "collwise.studies", "study", name, "-o", folder, *options]
+        store = ["--store", str(Path(folder, "timings.sqlite"))] if empty_store else []
+        command = [sys.executable, "-m", "collwise.studies", "study", name, "-o", folder, *store]
         subprocess.run(command, check=True)
         write(DOCS / f"{page}.md", study_page(page, Path(folder, f"{name}.md").read_text(encoding="utf-8")))
         for figure in Path(folder).glob("*.png"):
             shutil.copy(figure, DOCS / "figures" / f"{page}-{figure.name}")
 
 
-def write_hunold2018() -> None:
-    """Writes the study's page from an empty store, in some three minutes."""
-    with tempfile.TemporaryDirectory() as folder:
-        write_study("hunold2018", "", "--store", str(Path(folder, "timings.sqlite")))
-
-
 def write_notebooks() -> None:
-    """Writes the notebooks about questions, with what their cells show, from an empty store each."""
+    """Writes the notebooks about questions, with what their cells show."""
     for name in NOTEBOOKS:
-        with tempfile.TemporaryDirectory() as folder:
-            write_study(name, f"notebook-{name.replace('_', '-')}", "--store", str(Path(folder, "timings.sqlite")))
+        write_study(name, f"notebook-{name.replace('_', '-')}", empty_store=True)
 
 
 def study_page(name: str, page: str) -> str:
     """A study's page with its figures in the folder of the documentation's."""
     return NOTE + re.sub(r"\]\(([^)/]+\.png)\)", rf"](figures/{name}-\1)", page)
-
-
-def write_whatif() -> None:
-    page = DOCS / "whatif.md"
-    write(page, replaced(page.read_text(encoding="utf-8"), "whatif", whatif_block()))
 
 
 def whatif_block() -> str:
@@ -213,8 +202,7 @@ def write_applications() -> None:
             if row == APPLICATIONS[0]:
                 title = f"{name} on Stampede2, P = {procs}, simulated"
                 save(application_figure(times, title), DOCS / "figures" / "application.png")
-    page = DOCS / "applications.md"
-    write(page, replaced(page.read_text(encoding="utf-8"), "applications", "".join(parts)))
+    write_block(DOCS / "applications.md", "applications", "".join(parts))
 
 
 def evaluation_page() -> str:
@@ -308,7 +296,7 @@ def report_of(folder: Path) -> str:
 def measured_block(found: dict[str, Any]) -> str:
     """A summary of the comparison on the main test bed."""
     facts = found["facts"]
-    of = {(one["source"], one["collective"], one["quantity"]): percent_text(one["found"]) for one in facts["verdicts"]}
+    of = {(one["source"], one["collective"], one["quantity"]): percent(one["found"]) for one in facts["verdicts"]}
     main = found["rows"][0]["point"]["target"]
     cases = sum(row["point"]["target"] == main for row in found["rows"])
     own = [one["slowdown"] for one in facts["slowdowns"] if one["source"] == OWN and one["point"]["target"] == main]
@@ -323,7 +311,7 @@ def measured_block(found: dict[str, Any]) -> str:
         f"measured times, and the slowdown of the choices against the best measured ones, on average and at worst, "
         f"were {of_engine(SIMULATED, 'with SMPI')}, {of_engine(SCHEDULED, 'with the schedule engine')}, from 8 KiB on "
         f"{of_engine(SIMULATED, 'with SMPI', LARGE)}, {of_engine(SCHEDULED, 'with the engine', LARGE)}; "
-        f"{facts['maker']}'s own choices were {percent_text(sum(own) / len(own))} slower on average: "
+        f"{facts['maker']}'s own choices were {percent(sum(own) / len(own))} slower on average: "
         "[docs/validation.md](docs/validation.md)."
     )
     return textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False) + "\n"
@@ -338,23 +326,13 @@ def printed_by(arguments: Sequence[str]) -> Any:
 
 
 def score_row(score: dict[str, Any], least_cost: float) -> tuple[object, ...]:
-    cost = percent_text(score["mean_slowdown"])
+    cost = percent(score["mean_slowdown"])
     return (
-        *(score["platform"], score["model"], percent_text(score["mean_error"]), percent_text(score["worst_error"])),
+        *(score["platform"], score["model"], percent(score["mean_error"]), percent(score["worst_error"])),
         f"{score['best_picks']} of {score['picks']}",
         f"**{cost}**" if score["mean_slowdown"] == least_cost else cost,
-        *(percent_text(score["worst_slowdown"]), score["worst_at"] if score["worst_slowdown"] > 0 else "-"),
+        *(percent(score["worst_slowdown"]), score["worst_at"] if score["worst_slowdown"] > 0 else "-"),
     )
-
-
-def percent_text(part: float) -> str:
-    return f"{part * 100:z.1f} %"
-
-
-def replaced(text: str, name: str, block: str) -> str:
-    begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->"
-    head, rest = text.split(begin)
-    return head + begin + block + end + rest.split(end)[1]
 
 
 def algorithms_page() -> str:

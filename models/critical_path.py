@@ -20,12 +20,24 @@ import numpy as np
 from collwise.common.errors import UsageError
 from collwise.models.hockney import Hockney
 from collwise.models.implementation_aware.fitting import huber
-from collwise.models.implementation_aware.parameters import Observation, read_hockney, read_observations
+from collwise.models.implementation_aware.parameters import (
+    Observation,
+    WithResiduals,
+    observations_document,
+    pairs_document,
+    read_hockney,
+    read_hockneys,
+    read_observations,
+)
 from collwise.models.parameter_reading import Keys, ParameterFile
 from collwise.models.piecewise import Array, PiecewiseLinear
 from collwise.models.registry import CRITICAL_PATH
 
 FORMAT = 3
+_NUMBERS_AND_TEXTS = (
+    *("platform", "made_by", "processes_per_node", "eager_limit_bytes"),
+    *("reduce_seconds_per_byte", "receives_first"),
+)
 
 EAGER, RENDEZVOUS, LOCAL = CLASSES = ("eager", "rendezvous", "local")
 """The classes of messages: between nodes by protocol, and within a node."""
@@ -45,27 +57,16 @@ class Overheads:
 
 
 @dataclass(frozen=True)
-class PathFit:
+class PathFit(WithResiduals):
     """An algorithm's alpha and beta by class of messages; only those that its experiments had.
 
-    `residuals` holds (predicted - observed) / observed for the observations, in their order. After `steps` of counting
-    and fitting the parameters no longer changed if `settled`.
+    After `steps` of counting and fitting the parameters no longer changed if `settled`.
     """
 
     parameters: Mapping[str, Hockney]
     residuals: tuple[float, ...]
     steps: int
     settled: bool
-
-    @property
-    def mean_residual(self) -> float:
-        """Mean absolute relative residual."""
-        return float(np.mean(np.abs(self.residuals))) if self.residuals else 0.0
-
-    @property
-    def worst_residual(self) -> float:
-        """Largest absolute relative residual."""
-        return float(np.max(np.abs(self.residuals))) if self.residuals else 0.0
 
 
 @dataclass(frozen=True)
@@ -99,25 +100,20 @@ class PathParameters(ParameterFile):
         return {
             "format": FORMAT,
             "model": CRITICAL_PATH,
-            "platform": self.platform,
-            "made_by": self.made_by,
-            "processes_per_node": self.processes_per_node,
-            "eager_limit_bytes": self.eager_limit_bytes,
-            "reduce_seconds_per_byte": self.reduce_seconds_per_byte,
-            "receives_first": self.receives_first,
+            **{name: getattr(self, name) for name in _NUMBERS_AND_TEXTS},
             "overheads": {
                 name: {"message_bytes": list(one.message_bytes), "seconds": list(one.seconds)}
                 for name, one in vars(self.overheads).items()
             },
-            "messages": {name: vars(pair) for name, pair in self.messages.items()},
+            "messages": pairs_document(self.messages),
             "fits": {
-                collective: {algorithm: _fit_document(fit) for algorithm, fit in fits.items()}
+                collective: {
+                    name: fit.document(steps=fit.steps, settled=fit.settled, parameters=pairs_document(fit.parameters))
+                    for name, fit in fits.items()
+                }
                 for collective, fits in self.fits.items()
             },
-            "observations": {
-                collective: {algorithm: list(map(str, found)) for algorithm, found in by_algorithm.items()}
-                for collective, by_algorithm in self.observations.items()
-            },
+            "observations": observations_document(self.observations),
         }
 
     @classmethod
@@ -143,10 +139,7 @@ class PathParameters(ParameterFile):
                 collective: {name: _fit(algorithms.table(name)) for name in algorithms.values}
                 for collective, algorithms in keys.tables("fits").items()
             },
-            observations={
-                collective: {name: read_observations(by_algorithm, name) for name in by_algorithm.values}
-                for collective, by_algorithm in keys.tables("observations").items()
-            },
+            observations=read_observations(keys),
         )
 
 
@@ -161,24 +154,13 @@ def solve(counts: Array, known_seconds: Array, seconds: Array, usual: Array) -> 
     return np.array(huber(rows, wanted))
 
 
-def _fit_document(fit: PathFit) -> dict[str, Any]:
-    return {
-        "mean_relative_residual": round(fit.mean_residual, 6),
-        "worst_relative_residual": round(fit.worst_residual, 6),
-        "steps": fit.steps,
-        "settled": fit.settled,
-        "parameters": {name: vars(pair) for name, pair in fit.parameters.items()},
-        "relative_residuals": [round(value, 6) for value in fit.residuals],
-    }
-
-
 def _fit(keys: Keys) -> PathFit:
     parameters = keys.table("parameters")
     for name in parameters.values:
         if name not in CLASSES:
             raise keys.wrong("parameters", f"tables named {', '.join(CLASSES)}")
     return PathFit(
-        {name: read_hockney(parameters.table(name)) for name in parameters.values},
+        read_hockneys(parameters),
         keys.numbers("relative_residuals"),
         keys.whole("steps", 0),
         bool(keys.get("settled")),

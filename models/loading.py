@@ -1,39 +1,24 @@
-"""Models with formulas from parameters, fitted or read from a parameter file."""
+"""Models with formulas from parameters that were fitted."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.implementation_aware.parameters import ModelParameters
 from collwise.models.interface import CollectiveModel
-from collwise.models.parameter_file import FORMAT, FittedParameters
-from collwise.models.parameter_reading import read_document
+from collwise.models.parameter_file import FittedParameters
 from collwise.models.point_to_point import PointToPointModel
 from collwise.models.registry import IMPLEMENTATION_AWARE, models_of_family
 
 
-def load_models(path: str | Path) -> dict[str, CollectiveModel]:
-    """Every model with formulas that a parameter file holds, by name; the one it was made for is first.
+def models_of(fitted: FittedParameters | ModelParameters) -> dict[str, CollectiveModel]:
+    """The models that fitted parameters serve, by name, the one that they were made for first.
 
-    Raises UsageError, naming the file and what is wrong.
+    Heterogeneous ones also serve the models of their means; heterogeneous LogP, LogGP and PLogP have no formulas of
+    collectives, so that only their means are models.
     """
-    document = read_document(path)
-    if document.get("format") == FORMAT:
-        return models_of(FittedParameters.from_document(document, path))
-    return implementation_aware_models(ModelParameters.from_document(document, path))
-
-
-def implementation_aware_models(parameters: ModelParameters) -> dict[str, CollectiveModel]:
-    """The models that one fit of implementation-aware parameters serves, by name."""
-    return {str(kind): ImplementationAware(parameters, str(kind)) for kind in models_of_family(IMPLEMENTATION_AWARE)}
-
-
-def models_of(fitted: FittedParameters) -> dict[str, CollectiveModel]:
-    """The models that fitted parameters serve, by name; heterogeneous ones also serve the models of their means.
-
-    Heterogeneous LogP, LogGP and PLogP have no formulas of collectives, so that only their means are models.
-    """
+    if isinstance(fitted, ModelParameters):
+        kinds = models_of_family(IMPLEMENTATION_AWARE)
+        return {str(kind): ImplementationAware(fitted, str(kind)) for kind in kinds}
     parameters, means = fitted.parameters, fitted.parameters.homogeneous()
     return {
         str(kind): PointToPointModel(

@@ -34,6 +34,7 @@ FAMILIES: Mapping[str, Any] = MappingProxyType(
 )
 """The class of each family's parameters, means over pairs; heterogeneous PLogP has a class of its own."""
 
+_NUMBERS_AND_TEXTS = ("procedure", "platform", "made_by", "procs", "eager_limit_bytes", "reduce_seconds_per_byte")
 _THRESHOLDS = tuple(one.name for one in fields(Thresholds))
 _PLOGP_FUNCTIONS = ("send_overhead", "receive_overhead", "gap")
 
@@ -63,12 +64,7 @@ class FittedParameters(ParameterFile):
         document: dict[str, Any] = {
             "format": FORMAT,
             "model": self.family,
-            "procedure": self.procedure,
-            "platform": self.platform,
-            "made_by": self.made_by,
-            "procs": self.procs,
-            "eager_limit_bytes": self.eager_limit_bytes,
-            "reduce_seconds_per_byte": self.reduce_seconds_per_byte,
+            **{name: getattr(self, name) for name in _NUMBERS_AND_TEXTS},
             "effort": {"measurements": self.measurements, "seconds": self.seconds},
             "parameters": _parameters_document(self.parameters),
         }
@@ -171,7 +167,7 @@ def read_thresholds(path: Path) -> Thresholds:
     keys = Keys(path, read_document(path))
     if "thresholds" not in keys:
         raise UsageError(
-            f"{path}: no table [thresholds]; make one with: collwise fit --model lmo, or collwise irregular-regions"
+            f"{path}: no table [thresholds]; make one with 'collwise fit --model lmo' or 'collwise irregular-regions'"
         )
     return _thresholds_from(keys.table("thresholds"))
 

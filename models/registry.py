@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from collwise.algorithms.catalogue import Catalogue, Collective
-from collwise.common.errors import UsageError, unknown_name
+from collwise.common.errors import UsageError, check_name
 
 if TYPE_CHECKING:
     from collwise.models.formulas import Formulas
@@ -59,8 +59,7 @@ class ModelKind:
     @classmethod
     def parse(cls, name: str) -> ModelKind:
         """The model of that name. Raises UsageError."""
-        if name not in MODELS:
-            raise unknown_name("model", name, MODELS)
+        check_name("model", name, MODELS)
         return MODELS[name]
 
     @cached_property
@@ -152,8 +151,7 @@ class RegisteredModel:
 
     def formula(self, collective: str, algorithm: str) -> Callable[..., Any]:
         """The formula of an algorithm. Raises UsageError for one without."""
-        if algorithm not in self.algorithms(collective):
-            raise unknown_name(f"{collective} algorithm", algorithm, self.algorithms(collective))
+        check_name(f"{collective} algorithm", algorithm, self.algorithms(collective))
         return self.kind.formulas[collective][algorithm]
 
 

@@ -5,22 +5,26 @@ from __future__ import annotations
 import math
 import re
 import tomllib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import tomli_w
 
-from collwise.common.errors import UsageError, unknown_name
+from collwise.common.errors import UsageError, check_name
 from collwise.common.units import parse_ratio, parse_size
-from collwise.platforms.description import Calibration, HeterogeneousPlatform, NodeType, Platform, Ports, Wire
+from collwise.platforms.description import Calibration, Description, HeterogeneousPlatform, NodeType, Platform, Wire
 from collwise.platforms.hosts import HostPlatform
 from collwise.platforms.placement import PlacedPlatform, placed
 from collwise.platforms.reader import read_description
 from collwise.platforms.topology import Dragonfly, FatTree, Topology, Torus
-from collwise.platforms.writer import write_description
+from collwise.platforms.writer import checked, write_description
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 Described = Platform | HeterogeneousPlatform
+_Item = TypeVar("_Item", bound="DataclassInstance")
 
 _FACTOR = re.compile(r"x([0-9.]+(?:[eE][+-]?[0-9]+)?)")
 _RATE = re.compile(r"([0-9.]+)\s*([KMGT]?)bit(?:/s)?", re.IGNORECASE)
@@ -54,8 +58,7 @@ class Changed:
 def parse_change(text: str) -> Change:
     """The change that 'NAME=VALUE' says; `changed` reads its value. Raises UsageError for an unknown name."""
     name, equals, value = (part.strip() for part in text.partition("="))
-    if name not in CHANGES:
-        raise unknown_name("change", name, CHANGES)
+    check_name("change", name, CHANGES)
     if not equals or not value:
         raise UsageError(f"malformed change '{text}' (valid: {name}={CHANGES[name].example})")
     return Change(name, value)
@@ -77,7 +80,7 @@ def changed(platform: HostPlatform, changes: Sequence[Change]) -> Changed:
             elif change.name == "placement":
                 placement = change.value
             else:
-                base = _checked(CHANGES[change.name].apply(_described(base), change.value))
+                base = checked(CHANGES[change.name].apply(_described(base), change.value))
         except UsageError as problem:
             raise UsageError(f"change {change.name}={change.value}: {problem}") from None
     if isinstance(base, Platform | HeterogeneousPlatform):
@@ -111,14 +114,6 @@ def _homogeneous(platform: Described, what: str) -> Platform:
     return platform
 
 
-def _checked(platform: Described) -> Described:
-    """The platform itself. Raises UsageError with the first problem that its description would have as a file."""
-    problems = read_description(write_description(platform))[1]
-    if problems:
-        raise UsageError(problems[0].what)
-    return platform
-
-
 # --- Values -----------------------------------------------------------------------------------------------------------
 
 
@@ -145,18 +140,19 @@ def _positive(number: str, text: str) -> float:
     return found
 
 
-def _bytes_per_second(text: str) -> float:
-    match = _RATE.fullmatch(text)
+def _quantity(text: str, pattern: re.Pattern[str], units: Mapping[str, float], what: str) -> float:
+    match = pattern.fullmatch(text)
     if match is None:
-        raise UsageError(f"'{text}' is neither a factor nor a rate (valid: x2, 25Gbit)")
-    return _positive(match.group(1), text) * _RATE_UNITS[match.group(2).lower()] / 8
+        raise UsageError(f"'{text}' is neither a factor nor {what}")
+    return _positive(match[1], text) * units[match[2].lower()]
+
+
+def _bytes_per_second(text: str) -> float:
+    return _quantity(text, _RATE, _RATE_UNITS, "a rate (valid: x2, 25Gbit)") / 8
 
 
 def _seconds(text: str) -> float:
-    match = _TIME.fullmatch(text)
-    if match is None:
-        raise UsageError(f"'{text}' is neither a factor nor a time (valid: x0.5, 2us)")
-    return _positive(match.group(1), text) * _TIME_UNITS[match.group(2)]
+    return _quantity(text, _TIME, _TIME_UNITS, "a time (valid: x0.5, 2us)")
 
 
 def _whole(text: str) -> int:
@@ -177,6 +173,18 @@ def _node_and_factor(platform: Described, text: str) -> tuple[int, float]:
 # --- Rates and times --------------------------------------------------------------------------------------------------
 
 
+def _scaled(item: _Item, factor: float, *names: str) -> _Item:
+    """The item with these numbers multiplied, but for those that it does not have (None)."""
+    found = {name: getattr(item, name) for name in names}
+    return replace(item, **{name: value * factor for name, value in found.items() if value is not None})
+
+
+def _with_links(platform: HeterogeneousPlatform, factor: float, of_node: str, of_wire: str) -> HeterogeneousPlatform:
+    """The platform with a number of all nodes and one of all wires multiplied."""
+    kinds = tuple(_scaled(kind, factor, of_node) for kind in platform.node_types)
+    return replace(platform, node_types=kinds, wires=tuple(_scaled(wire, factor, of_wire) for wire in platform.wires))
+
+
 def _bandwidth(platform: Described, text: str) -> Described:
     factor = _factor(text)
     if factor is None:
@@ -185,24 +193,11 @@ def _bandwidth(platform: Described, text: str) -> Described:
             single.ports.bytes_per_second if single.ports is not None else single.route[1]
         )
     if isinstance(platform, HeterogeneousPlatform):
-        kinds = [
-            replace(kind, link_bytes_per_second=kind.link_bytes_per_second * factor) for kind in platform.node_types
-        ]
-        wires = [replace(wire, bytes_per_second=wire.bytes_per_second * factor) for wire in platform.wires]
-        return replace(platform, node_types=tuple(kinds), wires=tuple(wires))
+        return _with_links(platform, factor, "link_bytes_per_second", "bytes_per_second")
     return replace(
-        _with_rates(platform, factor), topology=_topology_with_rates(platform.topology, factor, keeps_uplinks=True)
-    )
-
-
-def _with_rates(platform: Platform, factor: float) -> Platform:
-    """The platform with other rates of its nodes' links, ports and backbone."""
-    backbone, ports = platform.backbone_bytes_per_second, platform.ports
-    return replace(
-        platform,
-        link_bytes_per_second=platform.link_bytes_per_second * factor,
-        backbone_bytes_per_second=None if backbone is None else backbone * factor,
-        ports=None if ports is None else replace(ports, bytes_per_second=ports.bytes_per_second * factor),
+        _scaled(platform, factor, "link_bytes_per_second", "backbone_bytes_per_second"),
+        ports=platform.ports and _scaled(platform.ports, factor, "bytes_per_second"),
+        topology=_topology_with_rates(platform.topology, factor, keeps_uplinks=True),
     )
 
 
@@ -213,16 +208,11 @@ def _topology_with_rates(topology: Topology | None, factor: float, keeps_uplinks
     change by the same factor, so that these cables need no change of their own.
     """
     if isinstance(topology, FatTree):
-        more = 1.0 if keeps_uplinks else 1 / factor
-        return replace(topology, oversubscription=topology.oversubscription * more)
+        return _scaled(topology, 1.0 if keeps_uplinks else 1 / factor, "oversubscription")
     if isinstance(topology, Dragonfly):
-        return replace(
-            topology,
-            local_bytes_per_second=topology.local_bytes_per_second * factor,
-            global_bytes_per_second=topology.global_bytes_per_second * factor,
-        )
-    if isinstance(topology, Torus) and topology.cable_bytes_per_second is not None:
-        return replace(topology, cable_bytes_per_second=topology.cable_bytes_per_second * factor)
+        return _scaled(topology, factor, "local_bytes_per_second", "global_bytes_per_second")
+    if isinstance(topology, Torus):
+        return _scaled(topology, factor, "cable_bytes_per_second")
     return topology
 
 
@@ -235,24 +225,11 @@ def _latency(platform: Described, text: str) -> Described:
             raise UsageError(f"platform '{platform.name}' has no latency that could be changed")
         factor = _seconds(text) / known
     if isinstance(platform, HeterogeneousPlatform):
-        kinds = [replace(kind, link_latency_seconds=kind.link_latency_seconds * factor) for kind in platform.node_types]
-        wires = [replace(wire, latency_seconds=wire.latency_seconds * factor) for wire in platform.wires]
-        return replace(platform, node_types=tuple(kinds), wires=tuple(wires))
-    ports, topology = platform.ports, platform.topology
+        return _with_links(platform, factor, "link_latency_seconds", "latency_seconds")
     return replace(
-        platform,
-        link_latency_seconds=platform.link_latency_seconds * factor,
-        backbone_latency_seconds=platform.backbone_latency_seconds * factor,
-        ports=None if ports is None else _with_port_latency(ports, factor),
-        topology=topology and replace(topology, hop_latency_seconds=topology.hop_latency_seconds * factor),
-    )
-
-
-def _with_port_latency(ports: Ports, factor: float) -> Ports:
-    return replace(
-        ports,
-        latency_seconds=ports.latency_seconds * factor,
-        handshake_seconds=ports.handshake_seconds * factor,
+        _scaled(platform, factor, "link_latency_seconds", "backbone_latency_seconds"),
+        ports=platform.ports and _scaled(platform.ports, factor, "latency_seconds", "handshake_seconds"),
+        topology=platform.topology and _scaled(platform.topology, factor, "hop_latency_seconds"),
     )
 
 
@@ -281,13 +258,8 @@ def _has_overheads(own: Calibration) -> bool:
 
 
 def _slower(kind: NodeType, factor: float) -> NodeType:
-    return replace(
-        kind,
-        send_base_seconds=kind.send_base_seconds * factor,
-        send_seconds_per_byte=kind.send_seconds_per_byte * factor,
-        receive_base_seconds=kind.receive_base_seconds * factor,
-        receive_seconds_per_byte=kind.receive_seconds_per_byte * factor,
-    )
+    of_both = [f"{way}_{part}" for way in ("send", "receive") for part in ("base_seconds", "seconds_per_byte")]
+    return _scaled(kind, factor, *of_both)
 
 
 def _reduction(platform: Described, text: str) -> Described:
@@ -395,9 +367,7 @@ def _slow_node(platform: Described, text: str) -> Described:
 
 def _degraded_link(platform: Described, text: str) -> Described:
     node, factor = _node_and_factor(platform, text)
-    return _with_other_node(
-        platform, node, lambda kind: replace(kind, link_bytes_per_second=kind.link_bytes_per_second * factor)
-    )
+    return _with_other_node(platform, node, lambda kind: _scaled(kind, factor, "link_bytes_per_second"))
 
 
 def _with_other_node(platform: Described, node: int, other: Callable[[NodeType], NodeType]) -> HeterogeneousPlatform:
@@ -431,11 +401,8 @@ def _with_other_node(platform: Described, node: int, other: Callable[[NodeType],
 def _with_node_types(platform: Platform) -> HeterogeneousPlatform:
     """A homogeneous platform as a heterogeneous one of one node type. Raises UsageError for what these do not have."""
     names = (
-        "topology",
-        "ports",
-        "memory_bytes_per_second",
-        "between_sockets_bytes_per_second",
-        "between_sockets_latency_seconds",
+        *("topology", "ports", "memory_bytes_per_second"),
+        *("between_sockets_bytes_per_second", "between_sockets_latency_seconds"),
     )
     lacking = [name for name in names if getattr(platform, name) is not None]
     if lacking:
@@ -465,22 +432,12 @@ def _with_node_types(platform: Platform) -> HeterogeneousPlatform:
         link_latency_seconds=platform.link_latency_seconds,
     )
     wire = Wire("node", "node", platform.backbone_latency_seconds, platform.backbone_bytes_per_second or _NO_LIMIT)
-    return HeterogeneousPlatform(
-        name=platform.name,
-        title=platform.title,
-        site=platform.site,
-        host_prefix=platform.host_prefix,
-        host_suffix=platform.host_suffix,
-        first_host=platform.first_host,
-        loopback_bytes_per_second=platform.loopback_bytes_per_second,
-        loopback_latency_seconds=platform.loopback_latency_seconds,
-        processes_per_node=platform.default_processes_per_node,
-        calibration=replace(own, os=((0, 0.0, 0.0),), or_=((0, 0.0, 0.0),), ois=((0, 0.0, 0.0),)),
-        published=platform.published,
-        sources=platform.sources,
-        node_types=(kind,),
-        wires=(wire,) if platform.nodes > 1 else (),
-    )
+    free = ((0, 0.0, 0.0),)
+    shared = {one.name: getattr(platform, one.name) for one in fields(Description)} | {
+        "processes_per_node": platform.default_processes_per_node,
+        "calibration": replace(own, os=free, or_=free, ois=free),
+    }
+    return HeterogeneousPlatform(**shared, node_types=(kind,), wires=(wire,) if platform.nodes > 1 else ())
 
 
 def _elsewhere(platform: Described, text: str) -> Described:

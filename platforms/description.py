@@ -175,6 +175,11 @@ class Platform(Description):
         return numbered_hosts(self.host_prefix, self.first_host, self.nodes, self.host_suffix)
 
     @property
+    def known_cores_per_node(self) -> int | None:
+        """The cores of a node; None if there are as many as CPUs, which is what they are where nobody said."""
+        return self.cores_per_node if self.cores_per_node > self.cpus_per_node else None
+
+    @property
     def default_processes_per_node(self) -> int:
         """The described number of processes per node, or one per CPU."""
         return self.processes_per_node or self.cpus_per_node

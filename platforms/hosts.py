@@ -73,9 +73,25 @@ class HostPlatform(ABC):
         """SHA-256 (hex) of the platform XML: equal digests simulate alike."""
         return hashlib.sha256(self.xml_text().encode()).hexdigest()
 
+    @property
+    def known_cores_per_node(self) -> int | None:
+        """The cores of a node; None where nodes differ, and for platform XML."""
+        return None
+
     def max_procs(self, processes_per_node: int) -> int:
         """Largest number of processes that the platform holds with that many on each node."""
         return len(self.hosts) * processes_per_node
+
+    def check_processes_per_node(self, processes_per_node: int) -> None:
+        """Raises UsageError for less than 1, and for more than a node has cores or processes by default."""
+        if processes_per_node < 1:
+            raise UsageError(f"{processes_per_node} processes per node on platform '{self.name}': the least is 1")
+        cores = self.known_cores_per_node
+        if cores is not None and processes_per_node > (most := max(cores, self.default_processes_per_node)):
+            raise UsageError(
+                f"platform '{self.name}' cannot hold {processes_per_node} processes per node, since its nodes have"
+                f" {cores} cores; valid: 1 to {most}"
+            )
 
     def hosts_for(self, procs: int, processes_per_node: int) -> tuple[str, ...]:
         """The host of each rank. Raises the errors of `positions`."""
@@ -85,10 +101,9 @@ class HostPlatform(ABC):
     def positions(self, procs: int, processes_per_node: int) -> tuple[int, ...]:
         """The position in `hosts` of each rank's host; by blocks: rank r runs on node r // processes_per_node.
 
-        Raises UsageError if `procs` is below 1 or above `max_procs`.
+        Raises UsageError if `procs` is below 1 or above `max_procs`, or a node cannot have so many processes.
         """
-        if processes_per_node < 1:
-            raise UsageError(f"{processes_per_node} processes per node on platform '{self.name}': the least is 1")
+        self.check_processes_per_node(processes_per_node)
         largest = self.max_procs(processes_per_node)
         if not 1 <= procs <= largest:
             raise UsageError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collwise.common.errors import UsageError, unknown_name
+from collwise.common.errors import UsageError, check_name
 from collwise.platforms.description import Platform
 from collwise.platforms.loader import load_description
 from collwise.platforms.names import INTERCONNECTS, interconnect_names
@@ -10,8 +10,7 @@ from collwise.platforms.names import INTERCONNECTS, interconnect_names
 
 def interconnect(name: str) -> Platform:
     """Two nodes at two switches of an interconnect. Raises UsageError for an unknown name."""
-    if name not in interconnect_names():
-        raise unknown_name("interconnect", name, interconnect_names())
+    check_name("interconnect", name, interconnect_names())
     found = load_description(INTERCONNECTS / f"{name}.toml")
     if found.topology is None:
         raise UsageError(f"interconnect '{name}' has no topology (valid: one with hop_latency_seconds)")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from collwise.common.errors import UsageError, unknown_name
+from collwise.common.errors import UsageError, check_name
 from collwise.platforms.check import read_text, read_xml
 from collwise.platforms.description import HeterogeneousPlatform, Platform
 from collwise.platforms.hosts import HostPlatform
@@ -43,8 +43,7 @@ def _find(name_or_path: str | Path) -> Path:
     path = Path(name_or_path)
     if isinstance(name_or_path, Path) or path.suffix in (".toml", ".xml") or len(path.parts) > 1:
         return path
-    if name_or_path not in known():
-        raise unknown_name("platform", name_or_path, known(), _SEE_ALL)
+    check_name("platform", name_or_path, known(), _SEE_ALL)
     return FOLDER / f"{name_or_path}.toml"
 
 

@@ -128,7 +128,6 @@ TOPOLOGY = {
         nodes_per_switch=_whole(1),
     ),
 }
-TOPOLOGY_KIND = Key(f"one of {', '.join(TOPOLOGY)}", lambda v: isinstance(v, str), str)
 NODE_TYPE = _keys(
     "name nodes cpus_per_node cores_per_node core_flops send_base_seconds send_seconds_per_byte receive_base_seconds "
     "receive_seconds_per_byte link_bytes_per_second link_latency_seconds",

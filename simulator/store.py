@@ -94,7 +94,7 @@ class Store:
             raise UsageError(self._complaint(ValueError(f"malformed name: {problem}"))) from None
 
     def _complaint(self, problem: Exception) -> str:
-        text = str(problem)
+        text = " ".join(str(problem).split())  # SQLite quotes definitions of tables
         if "not a database" in text or "malformed" in text:
             return f"store {self.path} is corrupted ({text}); it was left untouched; name another with --store"
         return f"store {self.path} cannot be used ({text}); name another with --store"

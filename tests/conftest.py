@@ -29,7 +29,7 @@ def pytest_configure(config: pytest.Config) -> None:
             signal.signal(number, lambda *_: None)
     # The width of tables, which tests give where it matters; readline sets it in processes without a terminal.
     # A project outside would take the place of the working directory.
-    for variable in ("COLUMNS", "LINES", "COLLWISE_HOME"):
+    for variable in ("COLUMNS", "LINES", "COLLWISE_HOME", "COLLWISE_CALLED"):
         os.environ.pop(variable, None)
     config.stash[_SKIPS] = Counter()
     config.pluginmanager.register(_Counting(config.stash[_SKIPS]))

@@ -132,6 +132,17 @@ def test_runs_from_anywhere_and_through_a_link(tmp_path: Path) -> None:
     assert "Usage" in done.stdout
 
 
+def test_the_command_line_learns_how_it_was_called(clone: Path, tools: Path) -> None:
+    add_python(tools)
+    python = clone / ".venv" / "bin" / "python"
+    call(clone / "collwise", "help", path=tools)
+    python.write_text('#!/bin/bash\necho "$COLLWISE_CALLED"\n')
+    (tools / "collwise").symlink_to(clone / "collwise")
+    relative = Path("a clone") / "collwise"
+    for launcher, shown in ((relative, "a\\ clone/collwise"), (tools / "collwise", "collwise")):
+        assert call(launcher, "help", path=tools, cwd=clone.parent).stdout == f"{shown}\n"
+
+
 def test_missing_packages_are_one_line_and_wrong_usage(clone: Path, tools: Path) -> None:
     add_python(tools)
     done = call(clone / "collwise", "simulate", path=tools)

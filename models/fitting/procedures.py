@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from collwise.common.errors import UsageError, unknown_name
+from collwise.common.errors import UsageError, check_name, unknown_name
 from collwise.common.experiments import Laboratory
 from collwise.models.fitting.hockney import (
     REGRESSION_SIZES,
@@ -193,8 +193,7 @@ def request(family: str, procedure: str | None = None, heterogeneous: bool | Non
     """
     default = default_procedure(family)
     name = procedure or default
-    if name not in PROCEDURES[family]:
-        raise unknown_name(f"procedure for {family}", name, PROCEDURES[family])
+    check_name(f"procedure for {family}", name, PROCEDURES[family])
     can = not PROCEDURES[family][name].means_only
     if heterogeneous and not can:
         others = [f"{family} by {other}" for other, one in PROCEDURES[family].items() if not one.means_only]

@@ -16,6 +16,7 @@ from collwise.models.parameter_reading import Keys, ParameterFile
 from collwise.models.registry import AS_PRINTED, BY_PARTS
 
 _FORMAT = 1
+_NUMBERS_AND_TEXTS = ("platform", "made_by", "processes_per_node", "eager_limit_bytes", "segment_bytes")
 _OBSERVATION = "text such as 'collective P=4 m=1024 m_s=0 K=0 m_g=0 seconds=1e-05'"
 
 
@@ -50,21 +51,10 @@ class Observation:
         return cls(experiment, procs, size, segment, float(given["seconds"]), fanout, gather)
 
 
-@dataclass(frozen=True)
-class AlgorithmFit:
-    """An algorithm's parameters, one Hockney pair per part and protocol ('main/eager'), and its relative residuals.
+class WithResiduals:
+    """A fit with its relative residuals, (predicted - observed) / observed for the observations, in their order."""
 
-    `residuals` holds (predicted - observed) / observed for the observations, in their order. `parameters` serve all
-    segment sizes; `by_segment` has those fitted for a segment size alone, which are more accurate there.
-    """
-
-    parameters: Mapping[str, Hockney]
     residuals: tuple[float, ...]
-    by_segment: Mapping[int, Mapping[str, Hockney]] = field(default_factory=dict)
-
-    def parameters_for(self, segment_bytes: int) -> Mapping[str, Hockney]:
-        """The parameters for that segment size, or for all together."""
-        return self.by_segment.get(segment_bytes, self.parameters)
 
     @property
     def mean_residual(self) -> float:
@@ -75,6 +65,32 @@ class AlgorithmFit:
     def worst_residual(self) -> float:
         """Largest absolute relative residual."""
         return float(np.max(np.abs(self.residuals))) if self.residuals else 0.0
+
+    def document(self, **others: Any) -> dict[str, Any]:
+        """The fit as plain dictionaries and lists, with `others` between the residuals in short and in full."""
+        return {
+            "mean_relative_residual": round(self.mean_residual, 6),
+            "worst_relative_residual": round(self.worst_residual, 6),
+            **others,
+            "relative_residuals": [round(value, 6) for value in self.residuals],
+        }
+
+
+@dataclass(frozen=True)
+class AlgorithmFit(WithResiduals):
+    """An algorithm's parameters, one Hockney pair per part and protocol ('main/eager'), and its relative residuals.
+
+    `parameters` serve all segment sizes; `by_segment` has those fitted for a segment size alone, which are more
+    accurate there.
+    """
+
+    parameters: Mapping[str, Hockney]
+    residuals: tuple[float, ...]
+    by_segment: Mapping[int, Mapping[str, Hockney]] = field(default_factory=dict)
+
+    def parameters_for(self, segment_bytes: int) -> Mapping[str, Hockney]:
+        """The parameters for that segment size, or for all together."""
+        return self.by_segment.get(segment_bytes, self.parameters)
 
 
 @dataclass(frozen=True)
@@ -99,11 +115,7 @@ class ModelParameters(ParameterFile):
         """The file's content as plain dictionaries and lists."""
         document: dict[str, Any] = {
             "format": _FORMAT,
-            "platform": self.platform,
-            "made_by": self.made_by,
-            "processes_per_node": self.processes_per_node,
-            "eager_limit_bytes": self.eager_limit_bytes,
-            "segment_bytes": self.segment_bytes,
+            **{name: getattr(self, name) for name in _NUMBERS_AND_TEXTS},
             "gamma": {
                 "message_bytes": list(self.gamma.message_bytes),
                 "values": [list(row) for row in self.gamma.values],
@@ -116,10 +128,7 @@ class ModelParameters(ParameterFile):
                 for collective, algorithms in collectives.items()
             }
         if self.observations:
-            document["observations"] = {
-                collective: {algorithm: list(map(str, found)) for algorithm, found in by_algorithm.items()}
-                for collective, by_algorithm in self.observations.items()
-            }
+            document["observations"] = observations_document(self.observations)
         return document
 
     @classmethod
@@ -145,26 +154,14 @@ class ModelParameters(ParameterFile):
                 }
                 for model in (BY_PARTS, AS_PRINTED)
             },
-            observations={
-                collective: {name: read_observations(by_algorithm, name) for name in by_algorithm.values}
-                for collective, by_algorithm in keys.tables("observations").items()
-            },
+            observations=read_observations(keys),
         )
 
 
 def _fit_document(fit: AlgorithmFit) -> dict[str, Any]:
-    document: dict[str, Any] = {
-        "mean_relative_residual": round(fit.mean_residual, 6),
-        "worst_relative_residual": round(fit.worst_residual, 6),
-        "parameters": {part: vars(pair) for part, pair in fit.parameters.items()},
-    }
-    if fit.by_segment:
-        document["by_segment_bytes"] = {
-            str(segment): {part: vars(pair) for part, pair in pairs.items()}
-            for segment, pairs in fit.by_segment.items()
-        }
-    document["relative_residuals"] = [round(value, 6) for value in fit.residuals]
-    return document
+    by_segment = {str(segment): pairs_document(pairs) for segment, pairs in fit.by_segment.items()}
+    more = {"by_segment_bytes": by_segment} if by_segment else {}
+    return fit.document(parameters=pairs_document(fit.parameters), **more)
 
 
 def _fit(keys: Keys) -> AlgorithmFit:
@@ -172,14 +169,20 @@ def _fit(keys: Keys) -> AlgorithmFit:
     if not all(map(str.isdecimal, segments)):
         raise keys.wrong("by_segment_bytes", "tables named by segment sizes in bytes")
     return AlgorithmFit(
-        _hockneys(keys.table("parameters")),
+        read_hockneys(keys.table("parameters")),
         keys.numbers("relative_residuals"),
-        {int(segment): _hockneys(parts) for segment, parts in segments.items()},
+        {int(segment): read_hockneys(parts) for segment, parts in segments.items()},
     )
 
 
-def _hockneys(parts: Keys) -> dict[str, Hockney]:
-    return {name: read_hockney(parts.table(name)) for name in parts.values}
+def pairs_document(pairs: Mapping[str, Hockney]) -> dict[str, dict[str, Any]]:
+    """Pairs of alpha and beta by name as plain dictionaries, which `read_hockneys` reads."""
+    return {name: vars(pair) for name, pair in pairs.items()}
+
+
+def read_hockneys(keys: Keys) -> dict[str, Hockney]:
+    """alpha and beta in each table of a table. Raises UsageError."""
+    return {name: read_hockney(keys.table(name)) for name in keys.values}
 
 
 def read_hockney(keys: Keys) -> Hockney:
@@ -187,10 +190,29 @@ def read_hockney(keys: Keys) -> Hockney:
     return Hockney(keys.number("alpha_seconds", 0), keys.number("beta_seconds_per_byte", 0))
 
 
-def read_observations(keys: Keys, algorithm: str) -> tuple[Observation, ...]:
-    """The observations in the list of that name. Raises UsageError."""
-    lines = keys.get(algorithm)
-    try:
-        return tuple(map(Observation.parse, lines))
-    except (AttributeError, KeyError, TypeError, ValueError):
-        raise keys.wrong(algorithm, f"a list of {_OBSERVATION}") from None
+Observations = Mapping[str, Mapping[str, Sequence[Observation]]]
+"""By collective and algorithm what its fit was made from, in the order of its residuals."""
+
+
+def observations_document(observations: Observations) -> dict[str, dict[str, list[str]]]:
+    """Observations as plain dictionaries and lists, which `read_observations` reads."""
+    return {
+        collective: {algorithm: list(map(str, found)) for algorithm, found in by_algorithm.items()}
+        for collective, by_algorithm in observations.items()
+    }
+
+
+def read_observations(keys: Keys) -> Observations:
+    """The observations in a file. Raises UsageError."""
+
+    def read(by_algorithm: Keys, algorithm: str) -> tuple[Observation, ...]:
+        lines = by_algorithm.get(algorithm)
+        try:
+            return tuple(map(Observation.parse, lines))
+        except (AttributeError, KeyError, TypeError, ValueError):
+            raise by_algorithm.wrong(algorithm, f"a list of {_OBSERVATION}") from None
+
+    return {
+        collective: {name: read(by_algorithm, name) for name in by_algorithm.values}
+        for collective, by_algorithm in keys.tables("observations").items()
+    }

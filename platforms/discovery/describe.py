@@ -9,6 +9,7 @@ from typing import Any
 
 import hostlist
 
+from collwise.common.program import program_name
 from collwise.platforms.description import Platform, Source
 from collwise.platforms.discovery.facts import ESTIMATED, GIVEN, MISSING, READ, Fact, Facts, estimated
 from collwise.platforms.discovery.links import NOMINAL_GBITS, UNKNOWN_NETWORK
@@ -97,23 +98,23 @@ def next_steps(described: Described, file: str) -> list[tuple[str, str]]:
     whole = platform.nodes * platform.default_processes_per_node
     sweep = ",".join(map(str, sorted({min(8, whole), platform.nodes, whole})))
     steps = [
-        (f"collwise platforms check {file}", "checks the description and tries it in the simulator"),
-        (f"collwise platforms draw {file} -o {platform.name}.png", "shows it"),
+        (f"{program_name()} platforms check {file}", "checks the description and tries it in the simulator"),
+        (f"{program_name()} platforms draw {file} -o {platform.name}.png", "shows it"),
     ]
     if platform.nodes > 1:
         steps += [
             (
-                f"{launch.format(few)}collwise calibrate {target} --ppn 2 --nominal {file} --nodes {few} "
+                f"{launch.format(few)}{program_name()} calibrate {target} --ppn 2 --nominal {file} --nodes {few} "
                 f"-o {platform.name}-calibrated.toml",
                 "measures latency, rate, overheads, rendezvous threshold and the loopback, which are estimates so far",
             ),
             (
-                f"{launch.format(more)}collwise validate {target} --ppn 1 --platform {platform.name}-calibrated.toml "
-                "--quick",
+                f"{launch.format(more)}{program_name()} validate {target} --ppn 1 "
+                f"--platform {platform.name}-calibrated.toml --quick",
                 "tells how far simulated and measured times of collectives differ",
             ),
             (
-                f"collwise select --platform {file} --collective bcast,allreduce --procs {sweep} "
+                f"{program_name()} select --platform {file} --collective bcast,allreduce --procs {sweep} "
                 "--sizes 8:1MiB:x4 --by simulated "
                 f"--engine schedule --for openmpi-4.1 -o {platform.name}.json",
                 "chooses algorithms",
@@ -203,7 +204,7 @@ def _missing(made: Platform, node: Mapping[str, Any]) -> Iterator[Fact]:
     if made.cpus_per_node > 1 and made.between_sockets_bytes_per_second is None:
         how = "as within a socket; --between-sockets-gbytes and --between-sockets-latency-us"
         yield Fact("the path between sockets", None, MISSING, how)
-    how = f"the interconnect's, of another cluster ({made.calibration.note}); collwise calibrate measures them"
+    how = f"the interconnect's, of another cluster ({made.calibration.note}); 'calibrate' measures them"
     yield Fact("latencies, overheads, rendezvous threshold, reductions", None, MISSING, how)
 
 

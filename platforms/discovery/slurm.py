@@ -12,7 +12,7 @@ from pathlib import Path
 
 import hostlist
 
-from collwise.common.errors import UsageError, unknown_name
+from collwise.common.errors import UsageError, check_name
 from collwise.common.files import read_text
 from collwise.common.units import counted
 from collwise.platforms.discovery.facts import MISSING, Fact, Facts, facts, read
@@ -227,8 +227,7 @@ def _of_partition(
     """The nodes of a partition. Raises UsageError, with the near names, for an unknown one, or one without nodes."""
     if not partitions:
         raise UsageError(f"--partition {partition}: no PartitionName in {found.where} (valid: with such a file)")
-    if partition not in partitions:
-        raise unknown_name("partition", partition, partitions)
+    check_name("partition", partition, partitions)
     picked = _in_partitions(nodes, [partitions[partition]])
     if not picked:
         raise UsageError(f"--partition {partition}: none of its nodes is in {found.where}")

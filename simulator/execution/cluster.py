@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from collwise.common.errors import CollwiseError, UsageError, unknown_name
+from collwise.common.errors import CollwiseError, UsageError, check_name
 from collwise.simulator.execution.host_lists import Slots
 from collwise.simulator.execution.installations import find_installation
 from collwise.simulator.execution.processes import LauncherCommand, ProgramRun
@@ -55,8 +55,7 @@ class LaunchOptions:
     any_nodes: bool = False
 
     def __post_init__(self) -> None:
-        if self.transport not in TRANSPORTS:
-            raise unknown_name("transport", self.transport, TRANSPORTS)
+        check_name("transport", self.transport, TRANSPORTS)
         if self.transport == "tcp" and self.library != "openmpi":
             raise UsageError(
                 "transport tcp is an option of Open MPI's; give MPICH's by --mpirun-args or the environment"

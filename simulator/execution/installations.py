@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from collwise.common.errors import UsageError, unknown_name
+from collwise.common.errors import UsageError, check_name
 from collwise.common.folders import builds_folder, cache_folder, is_clone
 from collwise.simulator.execution.builds import Build
 
@@ -107,8 +107,7 @@ def smpi_installation(version: str | None = None, procs: int = 1) -> Installatio
 
 def mpi_installation(library: str) -> Installation:
     """Open MPI or MPICH as installed. Raises UsageError for another library, and when its mpirun is missing."""
-    if library not in MPI_LIBRARIES:
-        raise unknown_name("MPI library", library, MPI_LIBRARIES)
+    check_name("MPI library", library, MPI_LIBRARIES)
     launcher = shutil.which(f"mpirun.{library}")
     if launcher is None:
         package = "openmpi-bin" if library == "openmpi" else library

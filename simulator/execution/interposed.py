@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from collwise.algorithms.catalogue import LEAST_COUNTS, MOST_COUNTS, Catalogue
-from collwise.common.errors import CollwiseError, UsageError, unknown_name
+from collwise.common.errors import CollwiseError, UsageError, check_name
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.installations import Installation, find_installation
 from collwise.simulator.execution.local_machine import warn_if_crowded
@@ -108,8 +108,7 @@ def _located(prefix: str) -> Iterator[None]:
 
 def _check_choice(collective: str, algorithm: str, parameters: Sequence[str]) -> None:
     known = Catalogue.load().collective(collective).algorithms
-    if algorithm not in ("default", *known):
-        raise unknown_name(f"{collective} algorithm", algorithm, ("default", *known))
+    check_name(f"{collective} algorithm", algorithm, ("default", *known))
     valid = known[algorithm].parameters if algorithm in known else ()
     for parameter in parameters:
         name, _, value = parameter.partition("=")

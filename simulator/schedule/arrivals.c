@@ -3,12 +3,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LATENCY = 32 << 10, LOCAL_SHARE = 8, FIRST_PLACES = 1024 };
+enum { FIRST_PLACES = 1024 };
+
+/* Where the network is not known. */
+static const arrivals_proportions USUAL = {
+    .latency_bytes = 32 << 10, .local_latency_bytes = 4 << 10, .local_share = 0.125};
 
 /* A side that waits for the other one. */
 typedef struct waiting {
     struct waiting *next;
     int64_t request;
+    uint64_t left; /* of a send, if the message leaves at once */
 } waiting;
 
 /* The messages from one process to another: a table by both. */
@@ -21,18 +26,23 @@ typedef struct {
 typedef struct {
     uint64_t *completes; /* of each request, UINT64_MAX where that is not known or no longer matters */
     size_t room;
-    uint64_t free_at; /* when it has sent all messages so far */
+    uint64_t reduces_until;
 } process;
+
+enum { REDUCTION = -1 };
 
 typedef struct {
     uint64_t when, number; /* of equal times that posted first comes first */
-    int64_t request;
+    int64_t request;       /* or REDUCTION */
     int process;
 } event;
 
 struct arrivals {
     int procs;
+    arrivals_proportions network;
     process *processes;
+    const int *node_of;
+    uint64_t *free_at; /* when each node, or process without nodes, has sent all messages so far */
     pair *pairs;
     size_t places, used;
     event *heap; /* from 1 on */
@@ -41,15 +51,17 @@ struct arrivals {
     waiting *spare;
 };
 
-arrivals *arrivals_make(int procs) {
+arrivals *arrivals_make(int procs, const int *node_of, const arrivals_proportions *network) {
     arrivals *made = calloc(1, sizeof *made);
     if (made == NULL) {
         return NULL;
     }
-    *made = (arrivals){.procs = procs, .places = FIRST_PLACES};
+    *made = (arrivals){
+        .procs = procs, .network = network == NULL ? USUAL : *network, .node_of = node_of, .places = FIRST_PLACES};
     made->processes = calloc((size_t)procs, sizeof *made->processes);
+    made->free_at = calloc((size_t)procs, sizeof *made->free_at);
     made->pairs = calloc(made->places, sizeof *made->pairs);
-    if (made->processes == NULL || made->pairs == NULL) {
+    if (made->processes == NULL || made->free_at == NULL || made->pairs == NULL) {
         arrivals_free(made);
         return NULL;
     }
@@ -76,6 +88,7 @@ void arrivals_free(arrivals *of) {
     }
     free_list(of->spare);
     free(of->processes);
+    free(of->free_at);
     free(of->pairs);
     free(of->heap);
     free(of);
@@ -166,7 +179,7 @@ static event take_event(arrivals *of) {
 int arrivals_next(arrivals *of) {
     while (of->events > 0) {
         event first = take_event(of);
-        if (of->processes[first.process].completes[first.request] != UINT64_MAX) {
+        if (first.request == REDUCTION || of->processes[first.process].completes[first.request] != UINT64_MAX) {
             of->now = first.when;
             return first.process;
         }
@@ -195,19 +208,25 @@ static int complete(arrivals *of, int rank, int64_t request, uint64_t when) {
     return add_event(of, (event){.when = when, .number = of->posted, .request = request, .process = rank});
 }
 
-/* Both sides of a message are posted. */
-static int deliver(arrivals *of, const arrivals_side *side, int64_t send_request, int64_t receive_request) {
-    uint64_t share = side->is_local ? LOCAL_SHARE : 1, *free_at = &of->processes[side->source].free_at;
-    uint64_t leaves = side->is_local || *free_at < of->now ? of->now : *free_at;
-    uint64_t left = leaves + side->bytes / share;
-    if (!side->is_local) {
-        *free_at = left;
-    }
-    return complete(of, side->source, send_request, left) &&
-           complete(of, side->destination, receive_request, left + LATENCY / share);
+static int is_local(const arrivals *of, const arrivals_side *side) {
+    return of->node_of != NULL && of->node_of[side->source] == of->node_of[side->destination];
 }
 
-static waiting *new_waiting(arrivals *of, int64_t request) {
+/* When a message has left that does so from now on. */
+static uint64_t leave(arrivals *of, const arrivals_side *side) {
+    int node = of->node_of == NULL ? side->source : of->node_of[side->source];
+    if (is_local(of, side)) {
+        return of->now + (uint64_t)(of->network.local_share * (double)side->bytes);
+    }
+    of->free_at[node] = (of->free_at[node] < of->now ? of->now : of->free_at[node]) + side->bytes;
+    return of->free_at[node];
+}
+
+static uint64_t latency_of(const arrivals *of, const arrivals_side *side) {
+    return is_local(of, side) ? of->network.local_latency_bytes : of->network.latency_bytes;
+}
+
+static waiting *new_waiting(arrivals *of, int64_t request, uint64_t left) {
     waiting *made = of->spare;
     if (made != NULL) {
         of->spare = made->next;
@@ -215,9 +234,17 @@ static waiting *new_waiting(arrivals *of, int64_t request) {
         made = malloc(sizeof *made);
     }
     if (made != NULL) {
-        *made = (waiting){.request = request};
+        *made = (waiting){.request = request, .left = left};
     }
     return made;
+}
+
+/* The sender is told if the message is eager, or else when it has left, once both sides are posted. */
+static int tell_sender(arrivals *of, const arrivals_side *side, int64_t other_request, int is_second, uint64_t left) {
+    if (side->bytes < of->network.eager_bytes) {
+        return !side->is_send || complete(of, side->source, side->request, of->now);
+    }
+    return !is_second || complete(of, side->source, side->is_send ? side->request : other_request, left);
 }
 
 int arrivals_post(arrivals *of, const arrivals_side *side) {
@@ -227,14 +254,24 @@ int arrivals_post(arrivals *of, const arrivals_side *side) {
         return 0;
     }
     waiting *other = over->first;
-    if (other != NULL && over->are_sends != side->is_send) {
+    int is_second = other != NULL && over->are_sends != side->is_send;
+    int leaves_at_once = of->network.leaves_at_once && side->bytes < of->network.eager_bytes;
+    uint64_t left = is_second ? other->left : 0;
+    if (leaves_at_once ? side->is_send : is_second) {
+        left = leave(of, side);
+    }
+    if (!tell_sender(of, side, is_second ? other->request : -1, is_second, left)) {
+        return 0;
+    }
+    if (is_second) {
         over->first = other->next;
         other->next = of->spare;
         of->spare = other;
-        return side->is_send ? deliver(of, side, side->request, other->request)
-                             : deliver(of, side, other->request, side->request);
+        uint64_t arrives = left + latency_of(of, side);
+        return complete(of, side->destination, side->is_send ? other->request : side->request,
+                        arrives < of->now ? of->now : arrives);
     }
-    waiting *added = new_waiting(of, side->request);
+    waiting *added = new_waiting(of, side->request, left);
     if (added == NULL) {
         return 0;
     }
@@ -247,6 +284,15 @@ int arrivals_post(arrivals *of, const arrivals_side *side) {
     over->are_sends = side->is_send;
     return 1;
 }
+
+int arrivals_reduce(arrivals *of, int process, uint64_t bytes) {
+    uint64_t until = of->now + (uint64_t)(of->network.reduce_share * (double)bytes);
+    of->processes[process].reduces_until = until;
+    return until == of->now ||
+           add_event(of, (event){.when = until, .number = of->posted, .request = REDUCTION, .process = process});
+}
+
+int arrivals_is_reducing(const arrivals *of, int process) { return of->processes[process].reduces_until > of->now; }
 
 int arrivals_is_complete(const arrivals *of, int process, int64_t request, uint64_t *when) {
     if ((size_t)request >= of->processes[process].room) {

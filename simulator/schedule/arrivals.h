@@ -1,7 +1,5 @@
-/* The order in which messages arrive on a network of usual proportions: a message takes as long as the transfer of
- * 32 KiB and its own transfer, which the sender's other messages delay; within a node an eighth of that. A message
- * leaves when it is sent and its receive is posted, so that what comes first never waits for what comes later, whatever
- * the protocol. */
+/* The order in which messages arrive on a network: a message takes its latency and its own transfer, which other
+ * messages delay that leave the same node for others. */
 #ifndef COLLWISE_ARRIVALS_H
 #define COLLWISE_ARRIVALS_H
 
@@ -9,13 +7,23 @@
 
 typedef struct arrivals arrivals;
 
-/* Returns NULL if memory runs out. */
-arrivals *arrivals_make(int procs);
+/* How long messages take on a network, as what leaves a node's port in the same time. */
+typedef struct {
+    uint64_t latency_bytes, local_latency_bytes; /* between nodes and within a node */
+    double local_share;                          /* of a byte within a node, by one between nodes */
+    double reduce_share;                         /* of reducing a byte, by sending one between nodes */
+    uint64_t eager_bytes; /* shorter messages do not let their sender wait until they have left */
+    int leaves_at_once;   /* nor do they wait for their receives; others do */
+} arrivals_proportions;
+
+/* Each process's node is a number from 0 to procs - 1; without these each has one of its own. Without proportions they
+ * are usual ones. The nodes must live as long. Returns NULL if memory runs out. */
+arrivals *arrivals_make(int procs, const int *node_of, const arrivals_proportions *network);
 void arrivals_free(arrivals *of);
 
 typedef struct {
     int source, destination;
-    int is_send, is_local;
+    int is_send;
     uint64_t bytes;
     int64_t request; /* of the process that posts this side; -1: it does not ask when the message has arrived */
 } arrivals_side;
@@ -30,8 +38,12 @@ int arrivals_is_complete(const arrivals *of, int process, int64_t request, uint6
 /* The process has waited for a request, which is complete: it is not told of it any more, nor does it ask again. */
 void arrivals_take(arrivals *of, int process, int64_t request);
 
-/* Goes on to the next time at which requests complete that have not been taken. Returns the process that has one, -1 if
- * nothing is under way. */
+/* The process reduces so many bytes. Returns 0 if memory runs out. */
+int arrivals_reduce(arrivals *of, int process, uint64_t bytes);
+int arrivals_is_reducing(const arrivals *of, int process);
+
+/* Goes on to the next time at which requests complete that have not been taken, or a reduction ends. Returns the
+ * process that has one, -1 if nothing is under way. */
 int arrivals_next(arrivals *of);
 
 #endif

@@ -6,7 +6,7 @@ import ctypes
 import math
 from collections.abc import Mapping, Sequence
 from ctypes import c_char_p, c_double, c_int, c_int32, c_size_t, c_uint32, c_uint64
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,10 @@ class _Schedule(ctypes.Structure):
     )
 
 
+class _Proportions(ctypes.Structure):
+    _fields_ = (("latency_bytes", c_uint64), ("local_latency_bytes", c_uint64), ("local_share", c_double), ("reduce_share", c_double), ("eager_bytes", c_uint64), ("leaves_at_once", c_int))
+
+
 class _Case(ctypes.Structure):
     _fields_ = (
         ("experiment", c_char_p),
@@ -62,6 +66,7 @@ class _Case(ctypes.Structure):
         ("node_of", ctypes.POINTER(c_int32)),
         ("socket_of", ctypes.POINTER(c_int32)),
         ("library", FUNCTION),
+        ("proportions", ctypes.POINTER(_Proportions)),
     )
 
 
@@ -140,6 +145,26 @@ _ARRAY_FIELDS: Mapping[str, type] = {
     "answer_factor": np.float64,
 }
 
+
+@dataclass(frozen=True)
+class Proportions:
+    """How long messages take on a network, as the bytes that leave a node in the same time.
+
+    Recordings of algorithms whose processes take what comes first depend on them, and on nothing else of a network:
+    on the latencies between nodes and within them, and how long a byte within a node, and one that is reduced, take by
+    one between nodes.
+    """
+
+    latency_bytes: int
+    local_latency_bytes: int
+    local_share: float
+    reduce_share: float
+    eager_bytes: int
+    leaves_at_once: bool
+
+
+_MOST_LATENCY_BYTES = 2**40
+_DIGITS = 3
 
 _PACKET_FIELDS = (
     "buffer_bytes",
@@ -263,6 +288,41 @@ class NetworkTables:
             local_transfer_seconds=nothing,
         )
 
+    def proportions(self, sizes: npt.NDArray[np.uint64]) -> Proportions | None:
+        """The proportions for messages of the first of the tables' sizes; None if their bytes take no time.
+
+        The other sizes tell which messages are eager. A latency has all that a message takes besides its time on the sender's port: overheads, the handshake, the
+        mean of all ways, and what a single connection is slower than the port.
+        """
+        between, within = float(self.transfer_seconds[..., 0].mean()), float(self.local_transfer_seconds[:, 0].mean())
+        on_port = float(self.gap_seconds[..., 0].mean())
+        if self.out_rate is not None and self.load_bytes is not None:
+            on_port = float(self.load_bytes[0] / self.out_rate.mean())
+        if on_port <= 0:
+            return None
+        overheads = float(self.start_seconds[:, 0].mean() + self.receive_seconds[:, 0].mean())
+        waits = self.protocol[0] == RENDEZVOUS
+        latency = overheads + float(self.latency_seconds[..., 0].mean()) + max(0.0, between - on_port)
+        latency += float(self.handshake_seconds[..., 0].mean()) if waits else 0.0
+        if self.route_seconds is not None and self.latency_factor is not None:
+            handshakes = self.handshake_factor[0] if waits and self.handshake_factor is not None else 0.0
+            latency += float(self.route_seconds.mean() * (self.latency_factor[0] + handshakes))
+        local_latency = float(self.local_latency_seconds[:, 0].mean())
+        local_latency += 0.0 if self.without_local_overheads else overheads
+        in_bytes = float(sizes[0]) / on_port
+
+        def rounded(share: float) -> float:
+            return float(f"{share:.{_DIGITS}g}")
+
+        def bytes_in(seconds: float) -> int:
+            return min(int(rounded(seconds * in_bytes)), _MOST_LATENCY_BYTES)
+
+        shares = rounded(within / on_port), rounded(float(self.reduce_seconds[0]) / on_port)
+        eager = self.protocol != RENDEZVOUS
+        eager_bytes = _MOST_LATENCY_BYTES if eager.all() else int(sizes[~eager].min())
+        leaves_at_once = bool((self.protocol[eager] == EAGER).all())
+        return Proportions(bytes_in(latency), bytes_in(local_latency), *shares, eager_bytes, leaves_at_once)
+
     def _structure(self) -> tuple[_Network, list[object]]:
         """The C structure, and the arrays that must live as long as it is used."""
         made = _Network()
@@ -333,6 +393,7 @@ class Schedule:
         *,
         root_alone: bool = False,
         most_words: int = 0,
+        proportions: Proportions | None = None,
     ) -> None:
         """Records a case. Raises UsageError if its algorithm cannot run on it.
 
@@ -340,7 +401,8 @@ class Schedule:
         or node and socket; by default processes are placed by blocks, `case.processes_per_node` on each node. `library`
         says what runs for the collectives that a mock-up calls. With `root_alone` only the root and the process after
         it are recorded, for `own_seconds`, which fails if they have to know of others. With `most_words` the recording
-        of each process ends after about so many operations, for `begins_longer`.
+        of each process ends after about so many operations, for `begins_longer`. Processes that take what comes first
+        do so as on a network of these `proportions`, by default usual ones.
         """
         self._library = load_library()
         blocks = np.arange(case.procs) // case.processes_per_node
@@ -366,6 +428,7 @@ class Schedule:
             node_of=nodes.ctypes.data_as(ctypes.POINTER(c_int32)),
             socket_of=sockets.ctypes.data_as(ctypes.POINTER(c_int32)),
             library=asked.function,
+            proportions=None if proportions is None else ctypes.pointer(_Proportions(*astuple(proportions))),
         )
         problem = ctypes.create_string_buffer(_PROBLEM_BYTES)
         if most_words > 0:

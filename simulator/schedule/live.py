@@ -23,6 +23,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -30,8 +31,8 @@ import numpy as np
 from collwise.algorithms.catalogue import Catalogue
 from collwise.simulator.schedule.library import NetworkTables, Schedule
 from collwise.simulator.schedule.live_groups import Group, LiveTimes, Terms
-from collwise.simulator.schedule.pipelines import Sizes, bytes_a_step, sizes_after
-from collwise.simulator.schedule.shared import NodeOf, recorded
+from collwise.simulator.schedule.pipelines import bytes_a_step, sizes_after
+from collwise.simulator.schedule.shared import NodeOf, Sizes, proportions_for, recorded
 from collwise.simulator.timing import Case
 
 TablesFor = Callable[[int, Sizes], NetworkTables]
@@ -61,16 +62,21 @@ class LiveCases:
     """Recorded cases, whose times on any network follow in one call of `times`."""
 
     def __init__(
-        self, cases: Sequence[Case], node_of: Callable[[int], NodeOf], jobs: int | None = None, exact: bool = False
+        self,
+        cases: Sequence[Case],
+        node_of: Callable[[int], NodeOf],
+        jobs: int | None = None,
+        exact: bool = False,
+        recorded_on: TablesFor | None = None,
     ) -> None:
         """Records the cases; `node_of` gives the node of each process for a process count.
 
-        `jobs` is the number of threads, by default one per core; `exact` plays every case whole. Raises UsageError if
+        Processes that take what comes first do so as on the network `recorded_on`, whatever network is played. `jobs` is the number of threads, by default one per core; `exact` plays every case whole. Raises UsageError if
         an algorithm does not run on its case.
         """
         self._jobs = jobs or os.cpu_count() or 1
         self._groups: dict[int, Group] = {}
-        self._node_of, self._exact = node_of, exact
+        self._node_of, self._exact, self._recorded_on = node_of, exact, recorded_on
         self._count = len(cases)
         names, catalogue = {(case.collective, case.algorithm) for case in cases}, Catalogue.load()
         self._with_reductions = any(catalogue.algorithm(*name).reduces for name in names)
@@ -136,7 +142,11 @@ class LiveCases:
         """The terms of a case whose blocks are played as they are."""
         group, node_of = self._groups.setdefault(case.procs, Group()), self._node_of(case.procs)
         found = None if self._exact else self._short_pipelines(case, group, node_of)
-        return found or Terms([group.position(*recorded(case, node_of))])
+        if found is not None:
+            return found
+        on = None if self._recorded_on is None else partial(self._recorded_on, case.procs)
+        proportions = None if on is None else proportions_for(case, on)
+        return Terms([group.position(*recorded(case, node_of, proportions))])
 
     def _play_units(self, case: Case, units: int) -> int:
         """The position of the play of the case with so many times P doubles."""

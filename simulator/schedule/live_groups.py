@@ -20,7 +20,7 @@ from collwise.common.errors import CollwiseError
 from collwise.simulator.schedule.bounds import BYTES, LOCAL_WORK, Anchor, Columns
 from collwise.simulator.schedule.contest import contest_of
 from collwise.simulator.schedule.library import Doubles, NetworkTables, Schedule, load_library
-from collwise.simulator.schedule.pipelines import Sizes
+from collwise.simulator.schedule.shared import Sizes
 from collwise.simulator.timing import Case
 
 NEAR = 0.02

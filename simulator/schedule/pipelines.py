@@ -20,7 +20,7 @@ those of the whole pipeline in all three plays.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -28,14 +28,9 @@ import numpy.typing as npt
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
-from collwise.simulator.schedule.library import Doubles, NetworkTables, Played, Schedule
-from collwise.simulator.schedule.shared import NodeOf, recorded, segmented_bytes
+from collwise.simulator.schedule.library import Doubles, Played, Proportions, Schedule
+from collwise.simulator.schedule.shared import NodeOf, Sizes, TablesOf, proportions_for, recorded, segmented_bytes
 from collwise.simulator.timing import Case
-
-Sizes = npt.NDArray[np.uint64]
-
-TablesOf = Callable[[Sizes], NetworkTables]
-"""A network: its tables for messages of given sizes."""
 
 KnownPlay = tuple[Schedule, Sizes, float, Played | None]
 """A schedule, the sizes with which it was played, the most seconds that it was to take, and its times unless it took
@@ -98,7 +93,7 @@ def play_case_within(
     extrapolated = _by_periods(case, tables_of, node_of)
     if extrapolated is not None:
         return extrapolated
-    schedule, sizes = recorded(case, node_of)
+    schedule, sizes = recorded(case, node_of, proportions_for(case, tables_of))
     for other, other_sizes, most, played in known or ():
         answers = played is not None or most_seconds <= most
         if answers and np.array_equal(sizes, other_sizes) and (schedule is other or schedule.equals(other)):
@@ -126,11 +121,11 @@ def begins_longer(
 
     First little of it is recorded, then as much as the time suggests in which that is played.
     """
-    words = _WORDS * messages / case.procs
+    words, proportions = _WORDS * messages / case.procs, proportions_for(case, tables_of)
     share = max(_FIRST_SHARE, _LEAST_WORDS / words)
     while share <= _MOST_SHARE:
         try:
-            begin = Schedule(case, node_of, most_words=math.ceil(share * words))
+            begin = Schedule(case, node_of, most_words=math.ceil(share * words), proportions=proportions)
         except UsageError:
             return False
         reached = begin.begins_longer(tables_of(begin.sizes), most_seconds)
@@ -143,16 +138,21 @@ def begins_longer(
 def play_case_on_many(case: Case, networks: Sequence[TablesOf], node_of: NodeOf = None) -> list[Played]:
     """The times of a case on several networks, such as a platform and changes of it, or sets of parameters.
 
-    They are those that `play_case` finds on each network. The case is recorded once, and its schedule played on all of
-    them by one call of `Schedule.play_many`, but for a long pipeline, which is extrapolated on each. The processes must
-    be on the same nodes in all networks. Raises the errors of `play_case`.
+    They are those that `play_case` finds on each network. The case is recorded once, for algorithms whose processes take
+    what comes first once for networks of the same proportions, and its schedule played on all of them by one call of
+    `Schedule.play_many`, but for a long pipeline, which is extrapolated on each. The processes must be on the same nodes
+    in all networks. Raises the errors of `play_case`.
     """
     found = [_by_periods(case, tables_of, node_of) for tables_of in networks]
-    others = [position for position, played in enumerate(found) if played is None]
-    if others:
-        schedule, sizes = recorded(case, node_of)
-        for position, played in zip(others, schedule.play_many([networks[at](sizes) for at in others]), strict=True):
-            found[position] = played
+    others: dict[Proportions | None, list[int]] = {}
+    for position, played in enumerate(found):
+        if played is None:
+            others.setdefault(proportions_for(case, networks[position]), []).append(position)
+    for proportions, positions in others.items():
+        schedule, sizes = recorded(case, node_of, proportions)
+        tables = [networks[at](sizes) for at in positions]
+        for position, one in zip(positions, schedule.play_many(tables), strict=True):
+            found[position] = one
     return [played for played in found if played is not None]
 
 
@@ -181,7 +181,11 @@ def _extrapolated(case: Case, period_bytes: int, tables_of: TablesOf, node_of: N
     """The times if three short pipelines show that they grow evenly."""
     periods = case.message_bytes // period_bytes - PERIODS_BEFORE
     shortest = case.message_bytes - periods * period_bytes
-    schedules = [Schedule(replace(case, message_bytes=shortest + i * period_bytes), node_of) for i in range(3)]
+    proportions = proportions_for(case, tables_of)
+    schedules = [
+        Schedule(replace(case, message_bytes=shortest + i * period_bytes), node_of, proportions=proportions)
+        for i in range(3)
+    ]
     sizes = sizes_after(schedules, periods)
     if sizes is None or schedules[-1].messages > _MOST_MESSAGES:
         return None

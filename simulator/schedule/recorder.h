@@ -5,6 +5,7 @@
 #ifndef COLLWISE_RECORDER_H
 #define COLLWISE_RECORDER_H
 
+#include "arrivals.h"
 #include "collwise.h"
 
 #include <stddef.h>
@@ -96,6 +97,8 @@ typedef struct {
                                process has a node of its own */
     const int32_t *socket_of;  /* of each process, on its node; NULL: a node is one socket */
     schedule_library *library; /* for mock-ups, which call a library's collectives; NULL: they cannot be recorded */
+    const arrivals_proportions *proportions; /* of the network, by which messages arrive in sequences of tasks; NULL:
+                                                usual ones */
 } schedule_case;
 
 /* Records a case. Returns NULL, with the reason in `problem`, if there is no such algorithm, if it does not run on

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy.typing as npt
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.platforms.hosts import Places
-from collwise.simulator.schedule.library import Schedule
+from collwise.simulator.schedule.library import NetworkTables, Proportions, Schedule
 from collwise.simulator.timing import Case
 
 _ELEMENT_BYTES = 8
@@ -23,17 +24,31 @@ _UNITS = 3
 _MOST_KEPT, _MOST_KEPT_BYTES = 32, 64 << 20
 """The number of recordings that are kept for other sizes, and their memory, which only a single one may exceed."""
 
+Sizes = npt.NDArray[np.uint64]
+
+TablesOf = Callable[[Sizes], NetworkTables]
+"""A network: its tables for messages of given sizes."""
+
+_EVERY_SIZE = np.unique(np.exp2(np.arange(4 * 30) / 4).astype(np.uint64))
+"""Sizes among which the rendezvous threshold is found, four in each factor of two."""
+
 NodeOf = tuple[int, ...] | Places | None
 """The node of each process, and its socket there, if these count; None: by blocks."""
 
 
-def recorded(case: Case, node_of: NodeOf = None) -> tuple[Schedule, npt.NDArray[np.uint64]]:
+def recorded(
+    case: Case, node_of: NodeOf = None, proportions: Proportions | None = None
+) -> tuple[Schedule, npt.NDArray[np.uint64]]:
     """The schedule of a case, and its sizes.
 
     Algorithms cut messages into P equal parts at most. Of messages that are multiples of P doubles, the sizes of a
-    schedule therefore grow evenly with the message, and one schedule stands for all. Raises UsageError if the algorithm
-    cannot run on the case.
+    schedule therefore grow evenly with the message, and one schedule stands for all, but not if processes take what
+    comes first: then the schedule is that of this size on a network of such `proportions`. Raises UsageError if the
+    algorithm cannot run on the case.
     """
+    if _takes_what_comes_first(case):
+        schedule = Schedule(case, node_of, proportions=proportions)
+        return schedule, schedule.sizes
     unit_bytes = _unit_bytes(case)
     if unit_bytes > 0 and case.message_bytes > 0 and case.message_bytes % unit_bytes == 0:
         unit = replace(case, message_bytes=unit_bytes, segment_bytes=0)
@@ -46,6 +61,20 @@ def recorded(case: Case, node_of: NodeOf = None) -> tuple[Schedule, npt.NDArray[
                 return schedule, sizes.astype(np.uint64)
     schedule = Schedule(case, node_of)
     return schedule, schedule.sizes
+
+
+def proportions_for(case: Case, tables_of: TablesOf) -> Proportions | None:
+    """The proportions that a case's recording depends on, those for its segments; None if it depends on none."""
+    if not _takes_what_comes_first(case):
+        return None
+    sizes = (case.message_bytes, case.segment_bytes, case.limit_bytes)
+    message_bytes = min((size for size in sizes if size > 0), default=1)
+    found = np.append(np.uint64(message_bytes), _EVERY_SIZE)
+    return tables_of(found).proportions(found)
+
+
+def _takes_what_comes_first(case: Case) -> bool:
+    return bool(case.algorithm) and Catalogue.load().algorithm(case.collective, case.algorithm).takes_what_comes_first
 
 
 def _unit_bytes(case: Case) -> int:

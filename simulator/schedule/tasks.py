@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from collwise.simulator.schedule.library import NetworkTables, Played
-    from collwise.simulator.schedule.pipelines import Sizes
+    from collwise.simulator.schedule.shared import Sizes
 
 EXPERIMENT = "tasks"
 """The experiment in which a collective runs and each leader notes when it is done with each task."""
@@ -80,8 +80,9 @@ def task_count(case: Case) -> int:
 
 def _play(case: Case, tables_of: Callable[[Sizes], NetworkTables], places: Places) -> Played:
     from collwise.simulator.schedule.library import Schedule
+    from collwise.simulator.schedule.shared import proportions_for
 
-    schedule = Schedule(case, places)
+    schedule = Schedule(case, places, proportions=proportions_for(case, tables_of))
     return schedule.play(tables_of(schedule.sizes))
 
 

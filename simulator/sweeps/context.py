@@ -29,12 +29,20 @@ if TYPE_CHECKING:
     from collwise.simulator.store import Store
     from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
 
+ShowProgress = Callable[[str], AbstractContextManager[Progress | None]]
+"""Shows how far some work with a label is, while the context that it makes is open."""
+
 CollectiveRunners = Callable[["HostPlatform", int, "SimulationContext"], Runner]
 """Makes the runner of collectives for a platform, the largest process count and a context."""
 
 ExperimentRunners = Callable[["HostPlatform", int, int, bool, "SimulationContext"], Runner]
 """Makes the runner of experiments for a platform, the number of processes, how many of them are on each node, whether
 experiments on disjoint processes run side by side, and a context."""
+
+
+def without_progress(label: str) -> AbstractContextManager[Progress | None]:
+    """Shows nothing."""
+    return nullcontext()
 
 
 @dataclass(frozen=True)
@@ -143,7 +151,7 @@ class SimulationContext:
     engine: Engine = SMPI
     simgrid: str | None = None
     jobs: int | None = None
-    progress: Callable[[str], AbstractContextManager[Progress | None]] = lambda label: nullcontext()
+    progress: ShowProgress = without_progress
     tolerances: Mapping[str, float] = field(default_factory=dict)
     library: LibraryDecisions | None = None
     executor: Pool | None = None

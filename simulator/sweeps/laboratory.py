@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from collwise.common.errors import UsageError, unknown_name
+from collwise.common.errors import UsageError, check_name
 from collwise.common.experiments import (
     KINDS,
     LINEAR_BARRIER,
@@ -37,8 +37,7 @@ _MOST_MESSAGES = 100_000
 def check(experiment: Experiment, procs: int) -> None:
     """Raises UsageError when an experiment makes no sense or does not fit on `procs` processes."""
     kind, ranks = experiment.kind, experiment.processes
-    if kind not in KINDS:
-        raise unknown_name("experiment", kind, KINDS)
+    check_name("experiment", kind, KINDS)
     named = f"processes {','.join(map(str, ranks))}" if len(ranks) < 9 else f"{len(ranks)} processes"
     name = f"experiment '{kind}' on {named}"
     wanted = 3 if kind == ONE_TO_TWO else 2

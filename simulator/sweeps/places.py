@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any
 
-from collwise.common.errors import UsageError, unknown_name
+from collwise.common.errors import UsageError, check_name, unknown_name
 from collwise.common.units import parse_size
 
 LOCAL, DASK = "local", "dask"
@@ -92,8 +92,7 @@ def _keys(text: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for word in filter(None, text.split(",")):
         key, equals, value = word.partition("=")
-        if key not in _KEYS:
-            raise unknown_name("key", key, _KEYS)
+        check_name("key", key, _KEYS)
         if not equals or key in found:
             raise UsageError(f"'{word}': give each key once, with a value, for example jobs=4,cores=8")
         try:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Keep = Callable[[Timing], None]
 """Receives a timing as soon as it exists; may be called from several threads."""
 
-Progress = Callable[[Timing, float], None]
+Progress = Callable[[Timing | None, float], None]
 """Gets each new timing once it is stored, and the share of the work that is done; called from another thread."""
 
 Result = TypeVar("Result")

@@ -134,7 +134,7 @@ def accuracy(
             smpi = replace(simulations, engine=SMPI).simulate(where, grid.cases(), title)
             played = replace(simulations, engine=SCHEDULE).simulate(where, grid.cases(), title)
             sources = {"schedule engine": simulated_seconds(grid, played)}
-            sources |= {model.name: predicted_seconds(model, grid) for model in fitted}
+            sources |= {model.name: predicted_seconds(model, grid, simulations.progress) for model in fitted}
             by_smpi = simulated_seconds(grid, smpi)
             if measured is None:
                 rows += _rows(grid, smpi.configuration.maker, by_smpi, sources)

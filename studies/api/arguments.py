@@ -73,13 +73,12 @@ def session(
     >>> with collwise.session(store="timings.sqlite", jobs=2) as context:
     ...     times = collwise.simulate("gros", "bcast", procs=4, sizes="8KiB", context=context)
     """
-    from collwise.common.errors import unknown_name
+    from collwise.common.errors import check_name
     from collwise.simulator.store import Store
     from collwise.simulator.sweeps.context import ENGINES, SMPI, SimulationContext
     from collwise.validation.library_defaults.baselines import baseline, library_decisions
 
-    if engine not in ENGINES:
-        raise unknown_name("engine", engine, ENGINES)
+    check_name("engine", engine, ENGINES)
     if simgrid is not None and engine != SMPI.name:
         raise UsageError(f"--simgrid is a version of SimGrid, for --engine {SMPI.name} only, not {engine}")
     with Store(store_path(store)) as opened, _pool(executor, jobs) as pool:
@@ -110,9 +109,9 @@ def store_path(given: str | Path | None = None) -> Path:
     return Path(given or os.environ.get("COLLWISE_STORE") or default_store_path())
 
 
-def opened(context: SimulationContext | None) -> AbstractContextManager[SimulationContext]:
-    """The context given, which stays open, or a session of its own."""
-    return session() if context is None else nullcontext(context)
+def opened(context: SimulationContext | None, engine: str = "smpi") -> AbstractContextManager[SimulationContext]:
+    """The context given, which stays open, or a session of its own with that engine."""
+    return session(engine=engine) if context is None else nullcontext(context)
 
 
 def sizes(given: Numbers) -> tuple[int, ...]:

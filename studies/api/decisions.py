@@ -14,12 +14,12 @@ import pandas as pd
 from collwise import arguments
 from collwise.algorithms.catalogue import LIBRARIES, Catalogue
 from collwise.arguments import Names, Numbers, PlatformLike
-from collwise.common.errors import UsageError, note, unknown_name, warn
+from collwise.common.errors import UsageError, check_name, note, unknown_name, warn
 from collwise.common.files import write_text
 from collwise.common.units import counted
 from collwise.models.interface import CollectiveModel
 from collwise.platforms import HostPlatform, known, load
-from collwise.platforms.smpi import charges_overheads, warn_of_free_messages
+from collwise.platforms.smpi import charges_overheads, warn_of_free_messages, without_free_barrier
 from collwise.predictions import ModelLike, model_from, predicted_times
 from collwise.simulator.timing import Case, Timing
 from collwise.stored import chosen_configurations
@@ -77,8 +77,7 @@ class Decisions:
     def choose(self, collective: str, procs: int, message_bytes: int | str) -> Choice:
         """The choice for one call. Raises UsageError where nothing is decided."""
         found = {table.collective: table for table in self.tables}
-        if collective not in found:
-            raise unknown_name("collective", collective, found, "those decided")
+        check_name("collective", collective, found, "those decided")
         return found[collective].choose(procs, arguments.sizes(message_bytes)[0])
 
     def frame(self) -> pd.DataFrame:
@@ -155,8 +154,7 @@ def select(
     >>> decisions.choose("bcast", 8, "1MiB").algorithm
     '...'
     """
-    if by not in SOURCES:
-        raise unknown_name("source of times", by, SOURCES)
+    check_name("source of times", by, SOURCES)
     if consumer is not None and consumer not in ALL_CONSUMERS:
         raise unknown_name("decision consumer", consumer, ALL_CONSUMERS)
     for what, percent in (("tolerance", tolerance), ("limit of ties", tie_limit)):
@@ -209,7 +207,7 @@ def select(
             )
     where = None if platform is None else arguments.platform(platform)
     if where is not None and ppn is not None:
-        _check_cores(where, ppn)
+        where.check_processes_per_node(ppn)
     if by == "predicted":
         if model is None:
             raise UsageError("predicted times need a model: what fit returned, or a parameter file")
@@ -223,8 +221,9 @@ def select(
             covered, left_out = covered_by_model(fitted, grid)
             for line in filter(None, (left_out, without_prediction(fitted, covered))):
                 note(line)
+        shown = {} if context is None else {"progress": context.progress}
         tables = [
-            select_by_model(fitted, grid, single(grid.collective), not exact, tolerance / 100, switches=not exact)
+            select_by_model(fitted, grid, single(grid.collective), not exact, tolerance / 100, not exact, **shown)
             for grid in asked
         ]
         if described is not None:
@@ -233,7 +232,8 @@ def select(
     if where is None or counts is None:
         raise UsageError("simulated times need a platform and procs, for example '8,16,32'")
     per_node = ppn or where.default_processes_per_node
-    asked = grids(_without_free_barrier(chosen, where), counts, per_node, charges_overheads(where.smpi_options()))
+    chosen = {one: chosen[one] for one in without_free_barrier(chosen, where)}
+    asked = grids(chosen, counts, per_node, charges_overheads(where.smpi_options()))
     with arguments.opened(context) as simulations:
         tables, sweep = simulate_and_select(where, asked, simulations, single, tolerance / 100)
     if sweep.failed:
@@ -267,10 +267,8 @@ def export(
     >>> decisions = collwise.select("bcast", model, procs="2:8:+1", consumer="openmpi-4.1")
     >>> rules = collwise.export(decisions, "exact.rules")
     """
-    if format_name not in FORMATS:
-        raise unknown_name("format", format_name, FORMATS)
-    if mpich_version not in MPICH_VERSIONS:
-        raise unknown_name("version of MPICH's selection file", mpich_version, MPICH_VERSIONS)
+    check_name("format", format_name, FORMATS)
+    check_name("version of MPICH's selection file", mpich_version, MPICH_VERSIONS)
     if not isinstance(decisions, Decisions):
         decisions = Decisions.load(*([decisions] if isinstance(decisions, (str, Path)) else decisions))
     version = mpich_version if format_name == "mpich" else openmpi_version
@@ -310,8 +308,7 @@ class _Filler:
     agreement: float
 
     def __post_init__(self) -> None:
-        if self.source not in ("simulated", "predicted"):
-            raise unknown_name("source that fills gaps", self.source, ("simulated", "predicted"))
+        check_name("source that fills gaps", self.source, ("simulated", "predicted"))
         if not 0 <= self.agreement < 1:
             raise UsageError(f"agreement within {self.agreement * 100:g} percent; valid: from 0 to below 100")
         if self.source == "simulated" and self.platform is None:
@@ -452,24 +449,3 @@ def _process_counts(
     for count in procs or ():
         platform.hosts_for(count, per_node)
     return procs or tuple(range(2, platform.max_procs(per_node) + 1)), per_node
-
-
-def _check_cores(platform: HostPlatform, processes_per_node: int) -> None:
-    """Raises UsageError for more processes than cores on a node, where a description says how many it has."""
-    cores = getattr(platform, "cores_per_node", None)
-    if cores is not None and processes_per_node > cores:
-        raise UsageError(
-            f"--ppn: {processes_per_node} processes on nodes of {cores} cores ({platform.name}); valid: 1 to {cores}"
-        )
-
-
-def _without_free_barrier(chosen: dict[str, tuple[str, ...]], platform: HostPlatform) -> dict[str, tuple[str, ...]]:
-    """Leaves the barrier out, and says so, where short messages cost nothing: the one with most of them would win."""
-    if "barrier" not in chosen or charges_overheads(platform.smpi_options()):
-        return chosen
-    why = f"{platform.name} has no smpi/os, or, ois, so that the linear barrier's many short messages look free"
-    if list(chosen) == ["barrier"]:
-        warn(why)
-        return chosen
-    note(f"barrier left out: {why}")
-    return {name: names for name, names in chosen.items() if name != "barrier"}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from collwise import arguments
 from collwise.arguments import Names, Numbers, PlatformLike
-from collwise.common.errors import UsageError, unknown_name
+from collwise.common.errors import UsageError, check_name, unknown_name
 from collwise.common.files import write_text
 from collwise.simulator.sweeps.context import SMPI_SELECTORS, SimulationContext
 from collwise.validation.library_defaults.baselines import BASELINES
@@ -97,8 +97,7 @@ class Rule:
         from collwise.validation.guidelines.criteria import RankTest, Share
 
         name = self.name or ("share" if exact else "rank")
-        if name not in RULES:
-            raise unknown_name("rule", name, RULES)
+        check_name("rule", name, RULES)
         if name == "rank":
             if exact:
                 raise UsageError("--rule rank: simulated times are exact; valid here: share")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from collwise import arguments
 from collwise.arguments import Names, Numbers, PlatformLike
-from collwise.common.errors import UsageError, unknown_name
+from collwise.common.errors import UsageError, check_name
 from collwise.platforms import HostPlatform
 from collwise.platforms.smpi import warn_of_free_messages
 from collwise.simulator.schedule.tasks import BY_SOCKET, parts_of
@@ -95,8 +95,7 @@ def within_codes(given: Names) -> tuple[int, ...]:
     names = arguments.names(given)
     valid = {name.replace(" ", "-"): number for number, name in enumerate(WITHIN)}
     for name in names:
-        if name not in valid:
-            raise unknown_name("way within a node", name, valid)
+        check_name("way within a node", name, valid)
     return tuple(valid[name] for name in names)
 
 
@@ -275,8 +274,7 @@ def check_searches(names: tuple[str, ...], machine: MachineOptions, context: Sim
     if not names:
         raise UsageError(f"name a search; valid: {', '.join(SEARCHES)}")
     for name in names:
-        if name not in SEARCHES:
-            raise unknown_name("search", name, SEARCHES)
+        check_name("search", name, SEARCHES)
     if PREDICT not in names:
         return
     if machine.platform is None:

@@ -14,12 +14,11 @@ import pandas as pd
 from collwise import arguments
 from collwise.algorithms.catalogue import Catalogue
 from collwise.arguments import Names, Numbers, PlatformLike
-from collwise.common.errors import UsageError, note, unknown_name, warn
+from collwise.common.errors import UsageError, check_name, note, warn
 from collwise.models.critical_path import PathParameters
 from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.implementation_aware.parameters import ModelParameters
 from collwise.models.interface import CollectiveModel
-from collwise.models.loading import implementation_aware_models, models_of
 from collwise.models.parameter_file import FAMILIES, FittedParameters
 from collwise.models.registry import CRITICAL_PATH, IMPLEMENTATION_AWARE, no_parameters
 from collwise.platforms import HostPlatform
@@ -47,13 +46,9 @@ class FittedModel:
     @cached_property
     def models(self) -> Mapping[str, CollectiveModel]:
         """The models that have these parameters, by name."""
-        if isinstance(self.parameters, FittedParameters):
-            return models_of(self.parameters)
-        if isinstance(self.parameters, PathParameters):
-            from collwise.validation.fitting.critical_path import CriticalPath
+        from collwise.validation.fitting.models_by_name import models_with
 
-            return {CRITICAL_PATH: CriticalPath(self.parameters)}
-        return implementation_aware_models(self.parameters)
+        return models_with(self.parameters)
 
     @property
     def platform(self) -> str:
@@ -62,12 +57,10 @@ class FittedModel:
 
     def table(self) -> pd.DataFrame:
         """The parameters as people read them."""
-        from collwise.studies.reports.parameters import ALGORITHM_COLUMNS, algorithm_rows, parameter_rows, path_rows
+        from collwise.studies.reports.parameters import ALGORITHM_COLUMNS, algorithm_rows, parameter_rows
 
         if isinstance(self.parameters, FittedParameters):
             return pd.DataFrame(parameter_rows(self.parameters), columns=["parameter", "value"])
-        if isinstance(self.parameters, PathParameters):
-            return pd.DataFrame(path_rows(self.parameters), columns=ALGORITHM_COLUMNS)
         return pd.DataFrame(algorithm_rows(self.parameters), columns=ALGORITHM_COLUMNS)
 
     def save(self, path: str | Path) -> None:
@@ -127,8 +120,7 @@ def fit(
     from collwise.validation.fitting.models_by_name import measured_parameters, simulated_parameters
 
     known = (IMPLEMENTATION_AWARE, CRITICAL_PATH, *FAMILIES)
-    if model not in known:
-        raise unknown_name("model", model, known)
+    check_name("model", model, known)
     where = platform if isinstance(platform, ExecutionTarget) else arguments.platform(platform)
     counts = None if procs is None else arguments.counts(procs)
     precision = precision or PRECISION_OF_FITS
@@ -260,17 +252,11 @@ def predict(
 
 def model_from(model: ModelLike, name: str | None = None) -> CollectiveModel:
     """The model of that name, or the one that the parameters were made for. Raises UsageError where it is missing."""
-    if isinstance(model, FittedModel):
-        found = model.models
-    elif isinstance(model, (str, Path)):
-        from collwise.validation.fitting.models_by_name import load_models
+    from collwise.validation.fitting.models_by_name import load_model, named_model
 
-        found = load_models(model)
-    else:
-        return model
-    if name is not None and name not in found:
-        raise unknown_name("model", name, found, f"those in {model}")
-    return found[name] if name is not None else next(iter(found.values()))
+    if isinstance(model, FittedModel):
+        return named_model(model.models, name, model)
+    return load_model(model, name) if isinstance(model, (str, Path)) else model
 
 
 def predicted_times(model: CollectiveModel, cases: Sequence[Case]) -> dict[Case, float]:

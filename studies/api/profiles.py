@@ -116,8 +116,7 @@ def profile(
         return ProfileResult(read, expected_of(decisions_from(Path(decisions)), read, library))
     if platform is None:
         return ProfileResult(read, None)
-    opened = arguments.session(engine="schedule") if context is None else arguments.opened(context)
-    with opened as simulations:
+    with arguments.opened(context, "schedule") as simulations:
         found = expected_on(arguments.platform(platform), read, simulations, library, arguments.sizes(segments))
     return ProfileResult(read, found)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +16,7 @@ from collwise.common.errors import UsageError
 from collwise.common.units import format_size
 from collwise.platforms import HostPlatform, Platform
 from collwise.platforms.changes import Change, changed, parse_change
-from collwise.simulator.sweeps.context import SimulationContext
+from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
 from collwise.validation.library_defaults.baselines import baseline as baseline_of
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.choice import Choice
@@ -256,7 +255,7 @@ def whatif(
     where = arguments.platform(platform)
     grid = _grid(where, collective, procs, sizes, segments, algorithms, ppn, changes_of(changes))
     table = _table(rules, grid.collective)
-    with opened(context) as simulations:
+    with arguments.opened(context, SCHEDULE.name) as simulations:
         return WhatIfResult(what_if(where, changes_of(changes), grid, simulations, table))
 
 
@@ -288,7 +287,7 @@ def whatif_sweep(
     others = changes_of(changes)
     grid = _grid(where, collective, procs, sizes, segments, algorithms, ppn, others)
     over = factors if isinstance(factors, Factors) else parse_factors(factors)
-    with opened(context) as simulations:
+    with arguments.opened(context, SCHEDULE.name) as simulations:
         return SweepResult(sweep_over(where, others, over, grid, simulations))
 
 
@@ -322,7 +321,7 @@ def whatif_application(
     lines = profiled_calls(Path(report)) if Path(report).suffix == ".json" else read_report(Path(report))
     per_node = ppn or where.default_processes_per_node
     library = baseline_of(baseline)
-    with opened(context) as simulations:
+    with arguments.opened(context, SCHEDULE.name) as simulations:
         return what_if_application(
             where, changes_of(changes), lines, per_node, simulations, library, arguments.sizes(segments)
         )
@@ -362,11 +361,6 @@ def changes_of(given: Changes) -> tuple[Change, ...]:
     """The changes given, as text or as they are. Raises UsageError for unknown ones."""
     several = [given] if isinstance(given, (str, Change)) else given
     return tuple(one if isinstance(one, Change) else parse_change(one) for one in several)
-
-
-def opened(context: SimulationContext | None) -> AbstractContextManager[SimulationContext]:
-    """The context given, which stays open, or a session of the schedule engine."""
-    return arguments.session(engine="schedule") if context is None else nullcontext(context)
 
 
 def default_procs(platform: HostPlatform, processes_per_node: int) -> tuple[int, ...]:

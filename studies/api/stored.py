@@ -14,7 +14,7 @@ import pandas as pd
 
 from collwise import arguments
 from collwise.arguments import Names, Numbers
-from collwise.common.errors import UsageError, unknown_name
+from collwise.common.errors import UsageError, check_name, unknown_name
 from collwise.common.files import write_bytes
 from collwise.simulator.timing import Case, Timing
 
@@ -159,8 +159,7 @@ def chosen_configurations(
         if given is not None:
             known = dict.fromkeys(getattr(one.configuration, kind) for one in stored)
             for name in arguments.names(given):
-                if name not in known:
-                    raise unknown_name(f"{kind} in store {store.path}", name, known)
+                check_name(f"{kind} in store {store.path}", name, known)
             found = [one for one in found if getattr(one.configuration, kind) in arguments.names(given)]
     return found
 

@@ -6,8 +6,9 @@ from dataclasses import asdict
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.studies.cli import options
-from collwise.studies.cli.declare import COLLECTIVE, argument, command, option
+from collwise.studies.cli.declare import argument, command, option
 from collwise.studies.cli.output import print_json, print_table
+from collwise.studies.cli.types import COLLECTIVE
 
 
 @command("algorithms --collective bcast")

@@ -14,18 +14,9 @@ from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.units import format_seconds
 from collwise.simulator.sweeps.context import SCHEDULE
 from collwise.studies.cli import options
-from collwise.studies.cli.declare import (
-    COUNTS,
-    NAMES,
-    NEW_FILE,
-    NamedChoice,
-    Parsed,
-    argument,
-    command,
-    option,
-    refuse_options,
-)
+from collwise.studies.cli.declare import argument, command, option, refuse_options
 from collwise.studies.cli.output import print_json, print_table
+from collwise.studies.cli.types import COUNTS, NAMES, NEW_FILE, NamedChoice, Parsed
 from collwise.validation.measurement.applications import APPLICATIONS, COLLECTIVES, FLAT, HIERARCHICAL, SEGMENTS
 from collwise.validation.measurement.applications import NAMES as CHOICES
 

@@ -13,16 +13,17 @@ from collwise.common.errors import UsageError
 from collwise.common.files import write_text
 from collwise.common.units import format_size, parse_size
 from collwise.platforms import load_description
-from collwise.studies.cli import declare, options
-from collwise.studies.cli.declare import FOLDER, NEW_FILE, PATH, PLATFORM, command, flag, option
+from collwise.studies.cli import declare, options, types
+from collwise.studies.cli.declare import command, flag, option
 from collwise.studies.cli.output import print_json, print_table
 from collwise.studies.cli.target_options import TARGET, TARGET_OPTIONS, TargetOptions, target_from
+from collwise.studies.cli.types import FOLDER, NEW_FILE, PATH, PLATFORM
 
 if TYPE_CHECKING:
     from collwise.platforms import HostPlatform, Platform
     from collwise.validation.calibration.calibration import CalibrationResult
 
-_DESCRIPTION = declare.Parsed("platform", load_description)
+_DESCRIPTION = types.Parsed("platform", load_description)
 _OF_PUBLISHED = ("published", "platform", "procs", "ppn", "output", "as_json", "as_csv")
 
 
@@ -50,7 +51,7 @@ def calibrate(
         click.IntRange(2),
     ),
     sizes: tuple[int, int] | None = option(
-        "The smallest and largest message. Default: 1B:4MiB.", declare.Parsed("sizes", _ends)
+        "The smallest and largest message. Default: 1B:4MiB.", types.Parsed("sizes", _ends)
     ),
     together: bool = option(
         "Measure all pairs of nodes side by side, or one pair alone.", default=True, names="--together/--alone"
@@ -87,7 +88,7 @@ def calibrate(
     start = time.monotonic()
     whole = _nominal(where, nominal, name)
     described = replace(whole, nodes=nodes or whole.nodes)
-    file = output or declare.checked_new_file(Path(f"{described.name}.toml"))
+    file = output or types.checked_new_file(Path(f"{described.name}.toml"))
     if points is not None:
         declare.refuse_options(("quick", "sizes", "together"), "measuring; --points measures nothing")
         points_file = points
@@ -98,7 +99,7 @@ def calibrate(
             grid = replace(grid, least_bytes=sizes[0], most_bytes=sizes[1])
         if not where.named:
             raise UsageError(f"where to measure is missing: {TARGET_OPTIONS}; or --points FILE.csv, measured before")
-        points_file = declare.checked_new_file(file.with_suffix(".points.csv"))
+        points_file = types.checked_new_file(file.with_suffix(".points.csv"))
     with simulation.context() as simulations:
         if points is None:
             target = target_from(where)

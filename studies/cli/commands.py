@@ -11,6 +11,7 @@ import click
 
 from collwise.common.errors import unknown_name
 from collwise.common.folders import cache_folder
+from collwise.common.program import program_name
 
 
 class Command(NamedTuple):
@@ -166,7 +167,7 @@ def required_groups(command: str, words: Sequence[str]) -> list[str]:
 
 def example(words: str) -> str:
     """The last line of a command's help, for its `epilog`. tests/studies/cli/test_examples.py runs or parses it."""
-    return f"\b\nExample: collwise {words}"
+    return f"\b\nExample: {program_name()} {words}"
 
 
 class CommandGroup(click.Group):

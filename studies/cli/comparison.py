@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,23 +15,11 @@ from collwise.common.files import read_text, writable_folder, write_text
 from collwise.common.project import results_folder
 from collwise.common.units import counted, format_size
 from collwise.models.registry import BY_PARTS, CRITICAL_PATH, DEFAULT_MODEL, MODEL_NAMES, ModelKind, check_formulas
-from collwise.studies.cli import declare, options
-from collwise.studies.cli.declare import (
-    COLLECTIVES,
-    COUNTS,
-    FOLDER,
-    NAMES,
-    NEW_FILE,
-    PATH,
-    SIZES,
-    argument,
-    command,
-    flag,
-    group,
-    option,
-)
+from collwise.studies.cli import declare, options, types
+from collwise.studies.cli.declare import argument, command, flag, group, option
 from collwise.studies.cli.output import check_failed, own_command, print_json, print_table
 from collwise.studies.cli.sources import PREDICTED, SIMULATED, Asked, compare_sources, parse_sources
+from collwise.studies.cli.types import COLLECTIVES, COUNTS, FOLDER, NAMES, NEW_FILE, PATH, SIZES
 from collwise.validation.exports.formats import FORMATS
 from collwise.validation.exports.mpich import VERSIONS as MPICH_VERSIONS
 from collwise.validation.library_defaults.baselines import Baseline
@@ -45,19 +32,19 @@ if TYPE_CHECKING:
     from collwise.validation.selection.comparison import Comparison, ComparisonResult, Pick
     from collwise.validation.selection.decision_table import DecisionTable
 
-TIMES = declare.NamedChoice("source of times", ("predicted", "simulated"))
-ALL_TIMES = declare.NamedChoice("source of times", ("predicted", "simulated", "measured"))
+TIMES = types.NamedChoice("source of times", ("predicted", "simulated"))
+ALL_TIMES = types.NamedChoice("source of times", ("predicted", "simulated", "measured"))
 _MOST_ROWS = 200
 _ONE_OR_MORE = "A choice may have any of them; the least is the common one."
 
 
 @command("compare --platform gros --collective bcast --procs 16,64")
 def compare(
-    platform: HostPlatform | declare.Unknown = options.placed_platform(
+    platform: HostPlatform | types.Unknown = options.placed_platform(
         option(
             "A known platform (see 'collwise platforms list') or a .toml or .xml file; with measured --sources a name "
             "that the store has.",
-            declare.PLATFORM_OR_NAME,
+            types.PLATFORM_OR_NAME,
             required=True,
             in_project=True,
         )
@@ -72,13 +59,13 @@ def compare(
     parameters: Path | None = option("A file from 'collwise fit'. Default: parameters fitted now.", PATH),
     model: str | None = option(
         f"A model's name. Default: that of the file, {DEFAULT_MODEL} without one.",
-        declare.NamedChoice("model", MODEL_NAMES),
+        types.NamedChoice("model", MODEL_NAMES),
     ),
     figures: Path | None = option("Write figures into this folder.", FOLDER),
     baseline: Baseline = options.BASELINE,
     sources: tuple[str, str] | None = option(
         "Instead compare the choices by two sources of times: measured, simulated, predicted, or an engine's name.",
-        declare.Parsed("sources", parse_sources),
+        types.Parsed("sources", parse_sources),
         metavar="A,B",
     ),
     ppn: int | None = options.PPN,
@@ -115,7 +102,7 @@ def compare(
         with simulation.context() as context:
             compare_sources(sources, platform, asked, sizes_of(collective), context, as_json)
         return
-    if isinstance(platform, declare.Unknown):
+    if isinstance(platform, types.Unknown):
         raise platform.problem
     if procs is None:
         raise click.UsageError("Missing option '--procs'.")
@@ -189,11 +176,11 @@ def select(
     collectives: Sequence[str] = options.COLLECTIVES,
     by: str = option("The times that decide.", ALL_TIMES, "predicted"),
     parameters: Path | None = option("A file from 'collwise fit', for --by predicted.", PATH),
-    platform: HostPlatform | declare.Unknown | None = options.placed_platform(
+    platform: HostPlatform | types.Unknown | None = options.placed_platform(
         option(
             "The platform, needed for --by simulated; for --by measured its name in the store is enough (see 'results "
             "list'). Default: that of the parameters, or the only one measured.",
-            declare.PLATFORM_OR_NAME,
+            types.PLATFORM_OR_NAME,
         )
     ),
     procs: tuple[int, ...] | None = option(
@@ -212,7 +199,7 @@ def select(
         ),
         consumer=option(
             "Choose only what the rules of this consumer can express. Default: all.",
-            declare.NamedChoice("decision consumer", ALL_CONSUMERS),
+            types.NamedChoice("decision consumer", ALL_CONSUMERS),
             names="--for",
         ),
         one_choice=option(
@@ -241,7 +228,7 @@ def select(
         ),
         fill=option(
             "For --by measured: fill gaps where these times agree with what is measured nearby.",
-            declare.NamedChoice("source that fills gaps", ("simulated", "predicted")),
+            types.NamedChoice("source that fills gaps", ("simulated", "predicted")),
         ),
         agreement=option(
             "How far such times may be from those measured nearby.", float, AGREEMENT * 100, metavar="PERCENT"
@@ -290,11 +277,12 @@ def select(
         declare.refuse_options(("configuration", "fill", "agreement", "tie_limit"), "--by measured")
     elif how["fill"] == "predicted" and parameters is None:
         raise click.UsageError("--fill predicted needs --parameters FILE (make one: collwise fit)")
-    if isinstance(platform, declare.Unknown) and (by != "measured" or how["fill"] == "simulated"):
+    if isinstance(platform, types.Unknown) and (by != "measured" or how["fill"] == "simulated"):
         raise platform.problem
     if by == "measured" and not simulation.store.exists():
-        raise UsageError(f"there is no store {simulation.store}; fill one with collwise measure or collwise import")
-    with nullcontext() if by == "predicted" else simulation.context() as context:
+        raise UsageError(f"there is no store {simulation.store}; fill one with 'collwise measure' or 'collwise import'")
+    # Predicted times need the progress only.
+    with (options.SimulationOptions(Path(":memory:")) if by == "predicted" else simulation).context() as context:
         decisions = collwise.select(
             collectives, parameters, platform=platform, by=by, procs=procs, ppn=ppn, context=context, **how
         )
@@ -321,11 +309,12 @@ def _decision_rows(tables: Sequence[DecisionTable]) -> list[dict[str, object]]:
 
 
 def _print_decisions(decisions: DecisionTable, tolerance: float) -> None:
+    from collwise.validation.selection.decision_table import spans
     from collwise.validation.selection.measured import loss_of
 
     rows: list[tuple[object, ...]] = []
     for p, row in decisions.rules.items():
-        for (start, choice), end in zip(row, [*(start for start, _ in row[1:]), None], strict=True):
+        for start, end, choice in spans(row):
             segment = format_size(choice.segment_bytes) if choice.segment_bytes else "-"
             star = " *" if decisions.rests_on_gaps(p, start, end) else ""
             rows.append((p, format_size(start), choice.algorithm + star, segment))
@@ -351,14 +340,14 @@ def export(
     decisions: Sequence[Path] = argument(PATH, nargs=-1, required=True),
     format_name: str = option(
         "; ".join(f"{name}: {known.title}" for name, known in FORMATS.items()) + ".",
-        declare.NamedChoice("format", FORMATS),
+        types.NamedChoice("format", FORMATS),
         OPENMPI,
         names="--format",
         metavar="NAME",
     ),
     openmpi_version: str = option(f"For openmpi: {', '.join(OPENMPI_VERSIONS)}.", default="4.1"),
     mpich_version: str = option(
-        "For mpich: 4.0, or 4.1 for later ones.", declare.NamedChoice("version", MPICH_VERSIONS), MPICH_VERSIONS[0]
+        "For mpich: 4.0, or 4.1 for later ones.", types.NamedChoice("version", MPICH_VERSIONS), MPICH_VERSIONS[0]
     ),
     procs: int | None = option(
         "For formats that hold for one process count (mpich-variables, mvapich2, smpi, prf): which.", click.IntRange(1)
@@ -471,7 +460,7 @@ def report(
             f"The model to compare: {BY_PARTS}, or {CRITICAL_PATH}, which decides at the compared points only. "
             f"Default: {BY_PARTS} if it has formulas for all --collective; none for --by simulated with --engine "
             "schedule, so that nothing needs to be fitted.",
-            declare.NamedChoice("model", (BY_PARTS, CRITICAL_PATH)),
+            types.NamedChoice("model", (BY_PARTS, CRITICAL_PATH)),
         ),
         by=option("The times that decide the rules. Default: simulated with --engine schedule, else predicted.", TIMES),
     ),
@@ -509,7 +498,7 @@ def report(
             processes_per_node=ppn, segments=how["segments"], sizes=sizes, model=model,
         )  # fmt: skip
         measured = measurements(context.store, tuning)
-    tuning = decided(tuning, by, sizes)
+        tuning = decided(tuning, by, sizes, context.progress)
     write_rules([tuning], output)
     page = write_report([tuning], output, [sections_of(tuning, output, measured)], own_command())
     click.echo(f"report: {page}")

@@ -10,8 +10,9 @@ import click
 
 from collwise.models.registry import MODELS, Coverage, coverage
 from collwise.studies.cli import options
-from collwise.studies.cli.declare import COLLECTIVES, command, option
+from collwise.studies.cli.declare import command, option
 from collwise.studies.cli.output import print_json, print_table
+from collwise.studies.cli.types import COLLECTIVES
 
 
 @command("models --collective bcast")

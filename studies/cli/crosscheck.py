@@ -11,17 +11,9 @@ import click
 from collwise.common.errors import CollwiseError
 from collwise.common.units import format_size
 from collwise.studies.cli import options
-from collwise.studies.cli.declare import (
-    COLLECTIVE,
-    COUNTS,
-    PLATFORM,
-    SIZES,
-    NamedChoice,
-    command,
-    option,
-    refuse_options,
-)
+from collwise.studies.cli.declare import command, option, refuse_options
 from collwise.studies.cli.output import print_json, print_table
+from collwise.studies.cli.types import COLLECTIVE, COUNTS, PLATFORM, SIZES, NamedChoice
 
 if TYPE_CHECKING:
     from collwise.platforms import HostPlatform

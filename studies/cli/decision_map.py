@@ -13,8 +13,9 @@ from collwise.common.errors import UsageError, note
 from collwise.common.units import format_size
 from collwise.models.registry import DEFAULT_MODEL, MODEL_NAMES, check_formulas
 from collwise.studies.cli import options
-from collwise.studies.cli.declare import COUNTS, FOLDER, NAMES, SIZES, command, named_choices, option
+from collwise.studies.cli.declare import command, option
 from collwise.studies.cli.output import check_failed, print_json, print_table
+from collwise.studies.cli.types import COUNTS, FOLDER, NAMES, SIZES, named_choices
 from collwise.validation.library_defaults.baselines import Baseline
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.defaults import sizes_of

@@ -10,8 +10,9 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import CollwiseError, note
 from collwise.common.units import counted, format_size
 from collwise.studies.cli import options
-from collwise.studies.cli.declare import COUNTS, SIZES, command, flag, option
+from collwise.studies.cli.declare import command, flag, option
 from collwise.studies.cli.output import print_json, print_table
+from collwise.studies.cli.types import COUNTS, SIZES
 from collwise.validation.library_defaults.baselines import Baseline
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.defaults import sizes_of

@@ -13,8 +13,8 @@ from collwise.common.files import write_text
 from collwise.platforms.discovery import LIVE
 from collwise.platforms.hosts import MOST_HOSTS
 from collwise.platforms.schema import TOPOLOGY as TOPOLOGIES
-from collwise.studies.cli import declare, options
-from collwise.studies.cli.declare import NEW_FILE, PATH, argument, command, flag, group, option
+from collwise.studies.cli import options, types
+from collwise.studies.cli.declare import argument, command, flag, group, option
 from collwise.studies.cli.output import print_json, print_table
 from collwise.studies.cli.platform_options import (
     GIVEN_NODE,
@@ -25,6 +25,7 @@ from collwise.studies.cli.platform_options import (
     TOPOLOGY,
     new_name,
 )
+from collwise.studies.cli.types import NEW_FILE, PATH
 
 if TYPE_CHECKING:
     from collwise.platforms.discovery import Described, Facts
@@ -85,7 +86,7 @@ def describe(
     from collwise.platforms.names import interconnect_names
 
     new_name(name)
-    path = output or declare.checked_new_file(Path(f"{name}.toml"))
+    path = output or types.checked_new_file(Path(f"{name}.toml"))
     known = _known(**sources)
     figures = {
         "nodes": nodes,
@@ -142,12 +143,12 @@ def _ask(known: Facts, node: dict[str, Any], topology: dict[str, Any], figures: 
     cpus = ask(node, "cpus", "CPUs", "CPUs (sockets) of a node", number, 2)
     cores = ask(node, "cores", "cores", "Cores of a node, of all its CPUs", number, cpus)
     ask(node, "processes", "processes per node", "Processes that you run on a node", number, cores)
-    names = declare.NamedChoice("interconnect", interconnect_names())
-    ask(figures, "interconnect_name", "interconnect", f"Interconnect: {', '.join(interconnect_names())}", names, None)
-    kinds = declare.NamedChoice("topology", [kind for kind in TOPOLOGIES if kind in ("one-switch", "fat-tree")])
+    names = types.NamedChoice("interconnect", interconnect_names())
+    ask(figures, "interconnect_name", "interconnect", "Interconnect", names, None)
+    kinds = types.NamedChoice("topology", [kind for kind in TOPOLOGIES if kind in ("one-switch", "fat-tree")])
     if topology.get("topology") not in (None, "one-switch", "fat-tree"):
         return
-    if ask(topology, "topology", "topology", "Topology: one-switch, fat-tree", kinds, "one-switch") == "fat-tree":
+    if ask(topology, "topology", "topology", "Topology", kinds, "one-switch") == "fat-tree":
         _ask_tree(ask, topology)
 
 

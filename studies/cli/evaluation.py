@@ -12,8 +12,9 @@ import click
 from collwise.common.errors import CollwiseError, UsageError, note
 from collwise.models.registry import MODEL_NAMES, MODELS, ModelKind
 from collwise.studies.cli import options
-from collwise.studies.cli.declare import COLLECTIVES, COUNTS, NAMES, PLATFORM, SIZES, command, named_choices, option
+from collwise.studies.cli.declare import command, option
 from collwise.studies.cli.output import check_failed, print_json, print_table
+from collwise.studies.cli.types import COLLECTIVES, COUNTS, NAMES, PLATFORM, SIZES, named_choices
 from collwise.validation.library_defaults.baselines import Baseline
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.defaults import EVALUATED, EVALUATED_SEGMENTS, sizes_of

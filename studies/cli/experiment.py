@@ -17,10 +17,11 @@ from collwise.common.experiments import Experiment
 from collwise.common.units import format_seconds, format_size
 from collwise.simulator.sweeps.method import Precision
 from collwise.studies.cli import declare, options
-from collwise.studies.cli.declare import PLATFORM, SIZE, SIZES, FiniteRange, command, option
+from collwise.studies.cli.declare import command, option
 from collwise.studies.cli.options import PRECISION
 from collwise.studies.cli.output import print_json, print_table
 from collwise.studies.cli.target_options import TARGET, TARGET_OPTIONS, TargetOptions, target_from
+from collwise.studies.cli.types import PLATFORM, SIZE, SIZES, FiniteRange
 
 if TYPE_CHECKING:
     from collwise.platforms import HostPlatform

@@ -17,20 +17,11 @@ from collwise.models.registry import CRITICAL_PATH, IMPLEMENTATION_AWARE, PROCED
 from collwise.simulator.execution.local_machine import LOCAL_PROCS
 from collwise.simulator.sweeps.method import PRECISION_OF_FITS
 from collwise.studies.cli import declare, options
-from collwise.studies.cli.declare import (
-    COLLECTIVES,
-    COUNTS,
-    NEW_FILE,
-    PLATFORM,
-    NamedChoice,
-    command,
-    flag,
-    group,
-    option,
-)
+from collwise.studies.cli.declare import command, flag, group, option
 from collwise.studies.cli.options import PRECISION
 from collwise.studies.cli.output import print_json, print_table
 from collwise.studies.cli.target_options import TARGET, TARGET_OPTIONS, TargetOptions, target_from
+from collwise.studies.cli.types import COLLECTIVES, COUNTS, NEW_FILE, PLATFORM, NamedChoice
 
 if TYPE_CHECKING:
     from collwise.platforms import HostPlatform

@@ -13,19 +13,10 @@ from collwise.common.errors import UsageError, note
 from collwise.common.files import write_text
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.cli import options
-from collwise.studies.cli.declare import (
-    COLLECTIVES,
-    COUNTS,
-    NEW_FILE,
-    PATH,
-    PLATFORM,
-    SIZES,
-    command,
-    option,
-    refuse_options,
-)
+from collwise.studies.cli.declare import command, option, refuse_options
 from collwise.studies.cli.output import check_failed, print_json, print_table, sweep_progress
 from collwise.studies.cli.target_options import TARGET, TargetOptions, target_from
+from collwise.studies.cli.types import COLLECTIVES, COUNTS, NEW_FILE, PATH, PLATFORM, SIZES
 from collwise.validation.selection.cases import builtin_cases
 
 if TYPE_CHECKING:

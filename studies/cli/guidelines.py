@@ -15,7 +15,10 @@ from collwise.guideline_checks import RULES, SIZES_TEXT, checked_collectives
 from collwise.simulator.sweeps.context import SCHEDULE, SMPI_SELECTORS
 from collwise.simulator.sweeps.method import Method, Precision
 from collwise.studies.cli import options
-from collwise.studies.cli.declare import (
+from collwise.studies.cli.declare import command, group, option, refuse_options
+from collwise.studies.cli.output import csv_text, print_json, print_table
+from collwise.studies.cli.target_options import TARGET, TargetOptions, target_from
+from collwise.studies.cli.types import (
     COUNTS,
     FOLDER,
     NEW_FILE,
@@ -24,14 +27,8 @@ from collwise.studies.cli.declare import (
     SIZES,
     NamedChoice,
     Parsed,
-    command,
-    group,
     named_choices,
-    option,
-    refuse_options,
 )
-from collwise.studies.cli.output import csv_text, print_json, print_table
-from collwise.studies.cli.target_options import TARGET, TargetOptions, target_from
 from collwise.validation.guidelines.criteria import CORRECTIONS
 from collwise.validation.guidelines.guideline import COLLECTIVES
 from collwise.validation.library_defaults.baselines import BASELINES

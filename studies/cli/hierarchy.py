@@ -14,9 +14,9 @@ from collwise.common.errors import UsageError
 from collwise.common.files import write_text
 from collwise.common.units import format_seconds, format_size
 from collwise.simulator.sweeps.method import Method
-from collwise.studies.cli import declare, options
+from collwise.studies.cli import declare, options, types
 from collwise.studies.cli.commands import CommandGroup, example
-from collwise.studies.cli.declare import COUNTS, NAMES, NEW_FILE, SIZES, command, group, option
+from collwise.studies.cli.declare import command, group, option
 from collwise.studies.cli.options import MEASURING
 from collwise.studies.cli.output import print_json, print_table
 from collwise.studies.cli.target_options import (
@@ -26,6 +26,7 @@ from collwise.studies.cli.target_options import (
     refuse_target_details,
     target_from,
 )
+from collwise.studies.cli.types import COUNTS, NAMES, NEW_FILE, SIZES
 
 if TYPE_CHECKING:
     from collwise.hierarchy import MachineOptions
@@ -80,36 +81,42 @@ _MACHINE = group(
     _Machine,
     platform=option(
         "The platform that is simulated, or by which a search predicts (see 'collwise platforms list').",
-        declare.PLATFORM,
+        types.PLATFORM,
     ),
     where=TARGET_WITHOUT_PPN,
     method=options.METHOD,
     simulation=options.SIMULATION,
 )
-_NODES = option("The number of nodes. Default: all of the platform's.", COUNTS)
-_PPN = option("Processes per node. Default: as the platform or the target says.", COUNTS)
-_ALGORITHMS = option("Algorithms between nodes: chain, binary, binomial, library.", NAMES, "chain,binary,binomial")
-_WITHIN = option(
-    "How processes of a node communicate: point-to-point, shared-memory, one-sided, or by-socket, point to point "
-    "within sockets and between them: a third level.",
-    NAMES,
-    "point-to-point",
-)
-_PIECES = option("The pieces in which a segment goes between nodes (ibs, irs); 0: it is not cut.", SIZES, "0")
 _COLLECTIVE = option("bcast, reduce or allreduce.", default="bcast")
 _TASKS = option("The number of segments with which tasks are timed.", click.IntRange(2, 64), 8, names="--tasks")
+
+
+def _space(segments: str, **sizes: Any) -> Any:
+    """The options of a space of configurations: the default segment sizes, and --sizes where a command has it."""
+    return group(
+        dict,
+        nodes=option("The number of nodes. Default: all of the platform's.", COUNTS),
+        ppn=option("Processes per node. Default: as the platform or the target says.", COUNTS),
+        **sizes,
+        segments=option("Segment sizes fs.", SIZES, segments),
+        algorithms=option(
+            "Algorithms between nodes: chain, binary, binomial, library.", NAMES, "chain,binary,binomial"
+        ),
+        within=option(
+            "How processes of a node communicate: point-to-point, shared-memory, one-sided, or by-socket, point to "
+            "point within sockets and between them: a third level.",
+            NAMES,
+            "point-to-point",
+        ),
+        pieces=option("The pieces in which a segment goes between nodes (ibs, irs); 0: it is not cut.", SIZES, "0"),
+    )
 
 
 @command("hierarchy tasks --platform stampede2 --nodes 6 --ppn 12 --engine schedule", parent=hierarchy)
 def tasks(
     machine: _Machine = _MACHINE,
     collective: str = _COLLECTIVE,
-    nodes: Sequence[int] | None = _NODES,
-    ppn: Sequence[int] | None = _PPN,
-    segments: Sequence[int] = option("Segment sizes fs.", SIZES, "64KiB"),
-    algorithms: Sequence[str] = _ALGORITHMS,
-    within: Sequence[str] = _WITHIN,
-    pieces: Sequence[int] = _PIECES,
+    space: dict[str, Any] = _space("64KiB"),
     number: int = _TASKS,
     leader: int = option("The node whose leader's trend is shown.", click.IntRange(0), 2),
     draw_trend: Path | None = option("Draw the times of successive tasks (PNG or SVG).", NEW_FILE, metavar="FILE"),
@@ -128,20 +135,20 @@ def tasks(
     from collwise.validation.hierarchy.space import label
 
     _check_pictures(draw_trend=draw_trend, draw_overlap=draw_overlap)
-    how = machine.options(ppn)
-    if len(nodes or (1,)) > 1 or len(ppn or (1,)) > 1:
+    how = machine.options(space["ppn"])
+    if any(len(space[name] or (1,)) > 1 for name in ("nodes", "ppn")):
         raise UsageError("--nodes and --ppn take one number here")
-    if "by-socket" in within and len(within) > 1:
+    if "by-socket" in space["within"] and len(space["within"]) > 1:
         raise UsageError("--within: by-socket has other tasks than other ways (valid: by-socket alone)")
-    space = space_of(collective, how, nodes, ppn, max(segments), segments, algorithms, within, pieces)
+    asked = space_of(collective, how, sizes=max(space["segments"]), **space)
     with machine.simulation.context() as context, how.timers(context) as machines:
-        studies = study_tasks(list(space.points()), machines.timer, number)
+        studies = study_tasks(list(asked.points()), machines.timer, number)
     leader = min(leader, len(studies[0].times.seconds) - 1)
     _draw_tasks(studies, leader, draw_trend, draw_overlap)
     if as_json:
         print_json([_task_record(study) for study in studies])
         return
-    where = f"{space.nodes[0]} nodes x {space.processes_per_node[0]}, {machines.maker}"
+    where = f"{asked.nodes[0]} nodes x {asked.processes_per_node[0]}, {machines.maker}"
     heads = ["configuration", *studies[0].probes, "stabilised", "overlap"]
     rows = [
         (
@@ -195,13 +202,7 @@ def _task_record(study: TaskStudy) -> dict[str, Any]:
 def model(
     machine: _Machine = _MACHINE,
     collective: str = _COLLECTIVE,
-    nodes: Sequence[int] | None = _NODES,
-    ppn: Sequence[int] | None = _PPN,
-    sizes: Sequence[int] = option("Message sizes.", SIZES, "4MiB"),
-    segments: Sequence[int] = option("Segment sizes fs.", SIZES, "16KiB:1MiB:x4"),
-    algorithms: Sequence[str] = _ALGORITHMS,
-    within: Sequence[str] = _WITHIN,
-    pieces: Sequence[int] = _PIECES,
+    space: dict[str, Any] = _space("16KiB:1MiB:x4", sizes=option("Message sizes.", SIZES, "4MiB")),
     number: int = _TASKS,
     draw: Path | None = option("Draw both for the largest size (PNG or SVG).", NEW_FILE, metavar="FILE"),
     as_json: bool = options.JSON,
@@ -216,15 +217,15 @@ def model(
     from collwise.validation.hierarchy.space import label
 
     _check_pictures(draw=draw)
-    how = machine.options(ppn)
-    space = space_of(collective, how, nodes, ppn, sizes, segments, algorithms, within, pieces)
+    how = machine.options(space["ppn"])
+    asked = space_of(collective, how, **space)
     with machine.simulation.context() as context, how.timers(context) as machines:
-        check = check_model(space, machines.timer, number)
+        check = check_model(asked, machines.timer, number)
     if draw is not None:
         from collwise.studies.figures.hierarchy import model_by_configuration
         from collwise.studies.figures.style import save
 
-        largest = space.inputs[-1]
+        largest = asked.inputs[-1]
         title = f"{collective} of {format_size(largest.message_bytes)}, {_place(largest)}, {machines.maker}"
         save(model_by_configuration(check, largest, title), draw)
         click.echo(f"written: {draw}", err=True)
@@ -276,13 +277,9 @@ def tune(
     collectives: Sequence[str] = option(
         "bcast, reduce and allreduce, by commas.", NAMES, "bcast", names="--collective"
     ),
-    nodes: Sequence[int] | None = _NODES,
-    ppn: Sequence[int] | None = _PPN,
-    sizes: Sequence[int] = option("Message sizes that are sampled.", SIZES, "4KiB:4MiB:x4"),
-    segments: Sequence[int] = option("Segment sizes fs.", SIZES, "16KiB:1MiB:x4"),
-    algorithms: Sequence[str] = _ALGORITHMS,
-    within: Sequence[str] = _WITHIN,
-    pieces: Sequence[int] = _PIECES,
+    space: dict[str, Any] = _space(
+        "16KiB:1MiB:x4", sizes=option("Message sizes that are sampled.", SIZES, "4KiB:4MiB:x4")
+    ),
     searches: Sequence[str] = option(
         "exhaustive, exhaustive-heuristics, tasks, tasks-heuristics, predict, by commas, or all. The decisions are "
         "those of the last one.",
@@ -292,7 +289,7 @@ def tune(
     ),
     budget: float = option(
         "predict: the share of the exhaustive search's machine time that it may take, in percent.",
-        declare.FiniteRange(0, 100, min_open=True),
+        types.FiniteRange(0, 100, min_open=True),
         2.0,
     ),
     output: Path | None = option("Write the decisions, for 'collwise export'.", NEW_FILE, names="-o --output"),
@@ -327,16 +324,14 @@ def tune(
         han_version(openmpi_version)
     if draw is not None and EXHAUSTIVE not in names:
         raise UsageError("--draw needs the exhaustive search: --search exhaustive,...")
-    how = machine.options(ppn)
+    how = machine.options(space["ppn"])
     tunings: dict[str, Tuning] = {}
     with machine.simulation.context() as context:
         check_searches(names, how, context)
-        spaces = {
-            name: space_of(name, how, nodes, ppn, sizes, segments, algorithms, within, pieces) for name in collectives
-        }
+        spaces = {name: space_of(name, how, **space) for name in collectives}
         with how.timers(context) as machines:
-            for name, space in spaces.items():
-                tunings[name] = search(space, names, machines.timer, machines.predict, budget / 100)
+            for name, asked in spaces.items():
+                tunings[name] = search(asked, names, machines.timer, machines.predict, budget / 100)
     title = how.target.name if how.target is not None else str(how.platform and how.platform.name)
     _write(tunings, names[-1], title, machines.maker, output, table, han, openmpi_version)
     _draw_tuning(tunings, draw, draw_costs, f"{title}, {machines.maker}")
@@ -439,7 +434,7 @@ def _write(
     if han is not None:
         usual = {name: usual_choice(tuning.space, tuning.found[search]) for name, tuning in tunings.items()}
         rules = han_rules(tables, usual, str(han), openmpi_version)
-        settings = declare.checked_new_file(han.with_name(han.name + ".conf"))
+        settings = types.checked_new_file(han.with_name(han.name + ".conf"))
         write_text(han, rules.text)
         write_text(settings, rules.parameters_text())
         written.append(settings)

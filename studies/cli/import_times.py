@@ -11,8 +11,9 @@ import click
 
 from collwise.common.errors import CollwiseError, note
 from collwise.studies.cli import options
-from collwise.studies.cli.declare import PATH, argument, command, option
+from collwise.studies.cli.declare import argument, command, option
 from collwise.studies.cli.output import print_json, print_table
+from collwise.studies.cli.types import PATH
 from collwise.validation.measurement.imports import FORMATS
 
 

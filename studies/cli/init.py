@@ -13,7 +13,8 @@ from collwise.common.errors import UsageError
 from collwise.common.files import write_text
 from collwise.common.project import HOME, Project, is_file
 from collwise.platforms import known
-from collwise.studies.cli.declare import PATH, Parsed, argument, command, option
+from collwise.studies.cli.declare import argument, command, option
+from collwise.studies.cli.types import PATH, Parsed
 
 _TEXT = """\
 # A project of collwise: commands in this folder and below it keep their times in results/timings.sqlite here, and

@@ -12,11 +12,12 @@ import click
 
 from collwise.common.errors import UsageError
 from collwise.common.files import write_text
-from collwise.studies.cli import declare, options, target_options
-from collwise.studies.cli.declare import COUNTS, FOLDER, NEW_FILE, SIZE, SIZES, command, option
+from collwise.studies.cli import declare, options, target_options, types
+from collwise.studies.cli.declare import command, option
 from collwise.studies.cli.output import print_json, print_table
 from collwise.studies.cli.target_options import TARGET, TargetOptions, target_from
 from collwise.studies.cli.testbed import RATE
+from collwise.studies.cli.types import COUNTS, FOLDER, NEW_FILE, SIZE, SIZES
 from collwise.validation.measurement.irregular_regions_testbed import TCP_VARIANTS
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def irregular_regions(
     ),
     variants: Sequence[str] = option(
         "TCP on its own beds, names by commas.",
-        declare.named_choices("TCP variant", TCP_VARIANTS),
+        types.named_choices("TCP variant", TCP_VARIANTS),
         "reno-2009",
         names="--tcp",
     ),

@@ -11,24 +11,29 @@ from collections.abc import Sequence
 import click
 
 from collwise.common.errors import CollwiseError
+from collwise.common.program import as_called, program_name
 from collwise.studies.cli.commands import COMPLETION_VARIABLE, AllCommands, example
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
+_HELP = """Chooses MPI collective algorithms before the hardware run.
+
+Start with 'collwise demo': two real clusters, simulated and modelled, and the rules that Open MPI reads.
+'collwise help COMMAND' says what a command does and takes.
+Sizes are written 8KiB or 8KiB:4MiB:x2, process counts 50,80,90 or 10:90:+10.
+"""
+
+
 @click.group(
     cls=AllCommands,
+    help=as_called(_HELP),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog=example("demo"),
 )
 @click.version_option(package_name="collwise", message="collwise %(version)s")
 def collwise() -> None:
-    """Chooses MPI collective algorithms before the hardware run.
-
-    Start with 'collwise demo': two real clusters, simulated and modelled, and the rules that Open MPI reads.
-    'collwise help COMMAND' says what a command does and takes.
-    Sizes are written 8KiB or 8KiB:4MiB:x2, process counts 50,80,90 or 10:90:+10.
-    """
+    """The command line."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -39,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             signal.signal(number, signal.default_int_handler)
     try:
         code = collwise.main(
-            args=arguments, prog_name="collwise", complete_var=COMPLETION_VARIABLE, standalone_mode=False
+            args=arguments, prog_name=program_name(), complete_var=COMPLETION_VARIABLE, standalone_mode=False
         )
         sys.stdout.flush()
         sys.exit(code if isinstance(code, int) else 0)
@@ -50,7 +55,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(2)
     except click.ClickException as problem:
         _fail(problem.format_message(), 2)
-    except (click.Abort, KeyboardInterrupt):
+    except (click.Abort, KeyboardInterrupt) as problem:
+        if isinstance(problem, click.Abort) and problem.__cause__ is None:
+            _fail("stopped at a question", 130)
         _fail("stopped; finished cases are in the store; the same command resumes there", 130)
     except BrokenPipeError:
         sys.stderr.close()
@@ -64,6 +71,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _fail(message: str, code: int) -> None:
-    one_line = " ".join(message.split())
+    one_line = as_called(" ".join(message.split()))
     click.echo(f"collwise: {one_line}", err=True)
     sys.exit(code)

@@ -17,10 +17,12 @@ from click.shell_completion import get_completion_class
 
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.folders import SOURCES
+from collwise.common.program import NAME
 from collwise.common.project import HOME, find_project
 from collwise.studies.cli import json_schema
 from collwise.studies.cli.commands import COMPLETION_VARIABLE, CommandGroup
-from collwise.studies.cli.declare import NamedChoice, argument, command, option
+from collwise.studies.cli.declare import argument, command, option
+from collwise.studies.cli.types import NamedChoice
 
 _LOOPBACK = "127.0.0.1"
 _FIRST_PORT = 8888  # Jupyter's own
@@ -164,7 +166,7 @@ def completion(shell: str = argument(NamedChoice("shell", _SHELLS))) -> None:
     root = click.get_current_context().find_root()
     made = get_completion_class(shell)
     assert made is not None
-    click.echo(made(root.command, {}, str(root.info_name), COMPLETION_VARIABLE).source())
+    click.echo(made(root.command, {}, NAME, COMPLETION_VARIABLE).source())
 
 
 @command("schema predict", "schema")

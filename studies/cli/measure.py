@@ -12,24 +12,15 @@ import click
 
 from collwise.common.errors import note
 from collwise.common.files import write_text
+from collwise.common.program import program_name
 from collwise.common.units import counted, format_seconds, format_size, parse_duration
 from collwise.simulator.sweeps.method import Method, combine
 from collwise.simulator.timing import Timing
 from collwise.studies.cli import declare, options, target_options
-from collwise.studies.cli.declare import (
-    ALGORITHMS,
-    COUNTS,
-    NEW_FILE,
-    PATH,
-    PLATFORM,
-    Parsed,
-    Scaled,
-    command,
-    group,
-    option,
-)
+from collwise.studies.cli.declare import command, group, option
 from collwise.studies.cli.output import check_failed, print_json, print_table, sweep_progress
 from collwise.studies.cli.target_options import TARGET, TargetOptions, target_from
+from collwise.studies.cli.types import ALGORITHMS, COUNTS, NEW_FILE, PATH, PLATFORM, Parsed, Scaled
 from collwise.validation.adaptive.goal import LOSS
 from collwise.validation.selection.defaults import SEGMENTS_TEXT
 
@@ -164,7 +155,7 @@ def _measure_adaptively(
         key = found.configuration.key[:12]
         names = ",".join(collectives)
         click.echo(
-            f"choose by them: collwise select --by measured --collective {names} --platform {target.name} "
+            f"choose by them: {program_name()} select --by measured --collective {names} --platform {target.name} "
             f"--configuration {key}"
         )
     check_failed(found.failed)

@@ -16,9 +16,10 @@ from collwise.models.registry import MODEL_NAMES
 from collwise.simulator.sweeps.context import ENGINES, SimulationContext
 from collwise.simulator.sweeps.method import SYNCHRONISATIONS, TIMINGS, Method, Precision
 from collwise.simulator.sweeps.places import BATCH_SYSTEMS, DASK, LOCAL, parse_place
-from collwise.studies.cli import declare
-from collwise.studies.cli.declare import NamedChoice, Parsed, flag, group, option
+from collwise.studies.cli import types
+from collwise.studies.cli.declare import flag, group, option
 from collwise.studies.cli.output import CSV, sweep_progress
+from collwise.studies.cli.types import NamedChoice, Parsed
 from collwise.validation.library_defaults.baselines import BASELINES
 from collwise.validation.library_defaults.baselines import baseline as find_baseline
 
@@ -42,7 +43,7 @@ JSON = group(
 """Whether to print for programs: --json or --csv, between which `print_json` chooses."""
 PLATFORM = option(
     "A known platform (see 'collwise platforms list') or a .toml or .xml file.",
-    declare.PLATFORM,
+    types.PLATFORM,
     required=True,
     in_project=True,
 )
@@ -51,10 +52,10 @@ _PLACEMENT = option(
 )
 
 
-def _placed(platform: HostPlatform | declare.Unknown | None, placement: str) -> HostPlatform | declare.Unknown | None:
+def _placed(platform: HostPlatform | types.Unknown | None, placement: str) -> HostPlatform | types.Unknown | None:
     from collwise.platforms import placed
 
-    if isinstance(platform, declare.Unknown):
+    if isinstance(platform, types.Unknown):
         if placement != "block":
             raise platform.problem
         return platform
@@ -68,12 +69,12 @@ def placed_platform(platform: Any = PLATFORM) -> Any:
     return group(_placed, platform=platform, placement=_PLACEMENT)
 
 
-COLLECTIVE = option("A name (see 'collwise algorithms').", declare.COLLECTIVE, required=True)
+COLLECTIVE = option("A name (see 'collwise algorithms').", types.COLLECTIVE, required=True)
 COLLECTIVES = option(
-    "Names by commas (see 'collwise algorithms'), or all.", declare.COLLECTIVES, names="--collective", required=True
+    "Names by commas (see 'collwise algorithms'), or all.", types.COLLECTIVES, names="--collective", required=True
 )
-SIZES = option("Message sizes: 8KiB:4MiB:x2. Default: 12 by doubling, by collective.", declare.SIZES)
-ALGORITHMS = option("Algorithms, names by commas. Default: all that can be chosen.", declare.ALGORITHMS)
+SIZES = option("Message sizes: 8KiB:4MiB:x2. Default: 12 by doubling, by collective.", types.SIZES)
+ALGORITHMS = option("Algorithms, names by commas. Default: all that can be chosen.", types.ALGORITHMS)
 MODEL = option(
     "One of the models in the file. Default: the one that it was made for.",
     NamedChoice("model", MODEL_NAMES),
@@ -101,7 +102,7 @@ CALLED_LIBRARY = option(
 )
 STORE = option(
     "The SQLite file of timings; finished cases are kept there.",
-    declare.PATH,
+    types.PATH,
     default_store_path,
     show_default="results/timings.sqlite",
     envvar="COLLWISE_STORE",
@@ -165,7 +166,7 @@ SIMULATING = ("engine", "simgrid", "jobs", "executor")
 def segments(default: str | None, about: str = "", default_text: str = "") -> Any:
     """--segments SIZE[,SIZE...]; `default_text` describes the default if it depends on other options."""
     parts = ("Segment sizes; 0: unsegmented.", about, default_text and f"Default: {default_text}.")
-    return option(" ".join(filter(None, parts)), declare.SIZES, default)
+    return option(" ".join(filter(None, parts)), types.SIZES, default)
 
 
 def repetitions(default: int) -> Any:
@@ -180,14 +181,10 @@ def _least_and_most(text: str) -> tuple[int, int]:
     return int(least), int(most if colon else least)
 
 
-def _precision(repetitions: tuple[int, int], confidence: float, relative_error: float) -> Precision:
-    return Precision(*repetitions, confidence, relative_error)
-
-
 def precision(usual: Precision) -> Any:
     """--repetitions, --confidence, --relative-error: the precision of measured times, as a Precision."""
     return group(
-        _precision,
+        lambda repetitions, **others: Precision(*repetitions, **others),
         repetitions=option(
             "Exactly N repetitions, or as many as the precision takes.",
             Parsed("repetitions", _least_and_most),

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from collwise.common.errors import CollwiseError, note
+from collwise.common.program import program_name
 from collwise.common.units import counted
 from collwise.studies.cli.commands import AllCommands
 
@@ -34,7 +35,7 @@ _TELL_EVERY_SECONDS = 30.0
 
 def own_command() -> str:
     """The command that runs, as a shell takes it."""
-    return shlex.join(["collwise", *sys.argv[1:]])
+    return f"{program_name()} {shlex.join(sys.argv[1:])}"
 
 
 def print_table(
@@ -105,7 +106,7 @@ def _finite(value: Any) -> Any:
 
 @contextmanager
 def sweep_progress(label: str) -> Iterator[SweepProgress]:
-    """A progress bar on stderr with cases done and time left; failures are printed as they come."""
+    """A progress bar on stderr with the time left and any cases done; failures are printed as they come."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -114,25 +115,26 @@ def sweep_progress(label: str) -> Iterator[SweepProgress]:
         TextColumn("{task.description}"),
         BarColumn(),
         TextColumn("{task.percentage:>3.0f} %"),
-        TextColumn("{task.fields[cases]} cases"),
+        TextColumn("{task.fields[cases]}"),
         TimeRemainingColumn(),
         console=console,
         transient=True,
         disable=not console.is_terminal,
     )
     with bar:
-        task = bar.add_task(label, total=1.0, cases=0)
+        task = bar.add_task(label, total=1.0, cases="")
         done = 0
         told = time.monotonic()
 
-        def advance(timing: Timing, fraction: float) -> None:
+        def advance(timing: Timing | None, fraction: float) -> None:
             nonlocal done, told
-            done += 1
-            bar.update(task, completed=fraction, cases=done)
+            done += timing is not None
+            cases = counted(done, "case") if done else ""
+            bar.update(task, completed=fraction, cases=cases)
             if not console.is_terminal and time.monotonic() - told > _TELL_EVERY_SECONDS:
                 told = time.monotonic()
-                note(f"{label}: {fraction * 100:.0f} %, {done} cases")
-            if not timing.ok:
+                note(", ".join(filter(None, (f"{label}: {fraction * 100:.0f} %", cases))))
+            if timing is not None and not timing.ok:
                 console.print(f"collwise: failed: {describe(timing)}", highlight=False, soft_wrap=True)
 
         yield advance

@@ -11,7 +11,7 @@ from collwise.common.errors import UsageError
 from collwise.common.units import parse_ratio
 from collwise.platforms.names import interconnect_names
 from collwise.platforms.schema import TOPOLOGY as TOPOLOGIES
-from collwise.studies.cli import declare
+from collwise.studies.cli import types
 from collwise.studies.cli.declare import group, option
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def _dimensions(text: str) -> tuple[int, ...]:
 _MOST_GBITS = 100_000
 
 
-class _Ratio(declare.FiniteRange):
+class _Ratio(types.FiniteRange):
     """A number from 1 on, also written as 4:1."""
 
     def __init__(self) -> None:
@@ -36,13 +36,13 @@ class _Ratio(declare.FiniteRange):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Returns the number. Raises UsageError for text that is neither a number nor a ratio."""
         if isinstance(value, str) and ":" in value:
-            value = declare.parsed(parse_ratio, value, param)
+            value = types.parsed(parse_ratio, value, param)
         return super().convert(value, param, ctx)
 
 
 RATIO = _Ratio()
 """The type of an oversubscription."""
-GBITS, _GBYTES, US = declare.Scaled(1e9 / 8, most=_MOST_GBITS), declare.Scaled(1e9), declare.Scaled(1e-6, least=0)
+GBITS, _GBYTES, US = types.Scaled(1e9 / 8, most=_MOST_GBITS), types.Scaled(1e9), types.Scaled(1e-6, least=0)
 
 _NODE = dict(
     cpus=option("CPUs (sockets) per node, by default with one process each. Default: 1.", click.IntRange(1)),
@@ -74,7 +74,7 @@ _NODE = dict(
 )
 
 _TOPOLOGY = dict(
-    topology=option("How the nodes are connected. Default: one-switch.", declare.NamedChoice("topology", TOPOLOGIES)),
+    topology=option("How the nodes are connected. Default: one-switch.", types.NamedChoice("topology", TOPOLOGIES)),
     hop_latency_seconds=option("The latency from switch to switch in us.", US, names="--hop-latency-us"),
     nodes_per_switch=option("Nodes at each switch (fat tree, dragonfly, torus).", click.IntRange(1)),
     oversubscription=option(
@@ -90,7 +90,7 @@ _TOPOLOGY = dict(
     global_bytes_per_second=option(
         "The cables between two groups in Gbit/s (dragonfly).", GBITS, names="--global-gbits"
     ),
-    dimensions=option("Switches in each dimension: 4x4x8 (torus).", declare.Parsed("dimensions", _dimensions)),
+    dimensions=option("Switches in each dimension: 4x4x8 (torus).", types.Parsed("dimensions", _dimensions)),
     cable_bytes_per_second=option(
         "A cable from switch to switch in Gbit/s (torus). Default: as a node's link.", GBITS, names="--cable-gbits"
     ),
@@ -115,7 +115,7 @@ TOPOLOGY = group(_given, **_TOPOLOGY)
 """The values that were given for the topology: keys of a description, with the kind as `topology`."""
 INTERCONNECT = option(
     "Link, latencies, overheads and protocol of a kind of network.",
-    declare.NamedChoice("interconnect", interconnect_names()),
+    types.NamedChoice("interconnect", interconnect_names()),
 )
 LINK_RATE = option("The rate of a node's link in Gbit/s.", GBITS, names="--gbits")
 LATENCY = option(

@@ -11,15 +11,17 @@ import click
 
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.files import write_text
+from collwise.common.program import program_name
 from collwise.common.units import counted
 from collwise.platforms.hosts import MOST_HOSTS
 from collwise.platforms.names import interconnect_names
-from collwise.studies.cli import declare, options
+from collwise.studies.cli import options, types
 from collwise.studies.cli.commands import CommandGroup, example
-from collwise.studies.cli.declare import NEW_FILE, PATH, PLATFORM, argument, command, option
+from collwise.studies.cli.declare import argument, command, option
 from collwise.studies.cli.describe import describe
 from collwise.studies.cli.output import print_json, print_table
 from collwise.studies.cli.platform_options import INTERCONNECT, LATENCY, LINK_RATE, NODE, TOPOLOGY, new_name
+from collwise.studies.cli.types import NEW_FILE, PATH, PLATFORM
 
 if TYPE_CHECKING:
     from collwise.platforms import HostPlatform, Node, Platform
@@ -54,7 +56,7 @@ def show(
     platform: HostPlatform = argument(PLATFORM),
     overheads: str | None = option(
         "Add the overheads of an interconnect to a description without any.",
-        declare.NamedChoice("interconnect", interconnect_names()),
+        types.NamedChoice("interconnect", interconnect_names()),
         metavar="INTERCONNECT",
     ),
     as_json: bool = options.JSON,
@@ -217,9 +219,9 @@ def new(
 
     new_name(name)
     made = new_platform(name, nodes, node, link_bytes_per_second, latency_seconds, interconnect, **topology)
-    path = output or declare.checked_new_file(Path(f"{name}.toml"))
+    path = output or types.checked_new_file(Path(f"{name}.toml"))
     write_text(path, write_description(made))
-    click.echo(f"{path}: {nodes} nodes; look at it with 'collwise platforms check {path}'")
+    click.echo(f"{path}: {nodes} nodes; look at it with '{program_name()} platforms check {path}'")
     if interconnect is not None:
         click.echo(f"interconnect {interconnect}: {made.calibration.note}")
     else:
@@ -242,7 +244,7 @@ def draw(
 
     if not isinstance(platform, Platform):
         raise UsageError(f"platform '{platform.name}' has no picture (valid: descriptions of equal nodes)")
-    path = output or declare.checked_new_file(Path(f"{platform.name}.png"))
+    path = output or types.checked_new_file(Path(f"{platform.name}.png"))
     if path.suffix not in (".png", ".svg"):
         raise UsageError(f"--output: '{path}' ends neither in .png nor in .svg")
     save(platform_figure(platform), path)

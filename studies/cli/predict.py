@@ -12,9 +12,10 @@ import click
 import collwise
 from collwise.common.errors import UsageError, note, warn
 from collwise.common.units import format_seconds, format_size
-from collwise.studies.cli import declare, options
-from collwise.studies.cli.declare import ALGORITHMS, COLLECTIVE, COUNTS, PATH, SIZES, command, flag, option
+from collwise.studies.cli import declare, options, types
+from collwise.studies.cli.declare import command, flag, option
 from collwise.studies.cli.output import print_json, print_table
+from collwise.studies.cli.types import ALGORITHMS, COLLECTIVE, COUNTS, PATH, SIZES
 from collwise.validation.selection.defaults import sizes_of
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def predict(
     parameters: Path = option("A file that 'collwise fit' wrote.", PATH, required=True),
     collective: str | None = option("A name (see 'collwise algorithms').", COLLECTIVE),
     pair: tuple[int, int] | None = option(
-        "A message from process I to J instead of a collective.", declare.Parsed("pair", _pair), metavar="I,J"
+        "A message from process I to J instead of a collective.", types.Parsed("pair", _pair), metavar="I,J"
     ),
     algorithms: Sequence[str] | None = option("Names by commas, or all.", ALGORITHMS),
     procs: Sequence[int] | None = option("Process counts: 50,80,90 or 2:1000:+1.", COUNTS),

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,17 +19,9 @@ from collwise.common.units import format_seconds, format_size
 from collwise.simulator.execution.interposed import LIBRARIES
 from collwise.simulator.sweeps.context import SCHEDULE, SMPI
 from collwise.studies.cli import options
-from collwise.studies.cli.declare import (
-    NEW_FILE,
-    PATH,
-    PLATFORM,
-    NamedChoice,
-    argument,
-    command,
-    option,
-    refuse_options,
-)
+from collwise.studies.cli.declare import argument, command, option, refuse_options
 from collwise.studies.cli.output import print_json, print_table
+from collwise.studies.cli.types import NEW_FILE, PATH, PLATFORM, NamedChoice
 from collwise.validation.library_defaults.baselines import BASELINES
 from collwise.validation.selection.defaults import SEGMENTS_TEXT
 
@@ -104,10 +97,18 @@ def profile(
         refuse_options(("ppn", "simgrid"), "--platform")
     # --simgrid is then the version that runs the program.
     timing = simulation if simulation.engine == SMPI.name or library != "smpi" else replace(simulation, simgrid=None)
-    asked = _Asked(platform, decisions, baseline, segments, ppn, timing)
+    timed_on = platform if decisions is None else None
+
+    def profiled(path: Path) -> collwise.ProfileResult:
+        with nullcontext() if timed_on is None else timing.context() as context:
+            return collwise.profile(
+                path, timed_on, decisions=decisions, baseline=baseline, segments=segments,
+                ppn=None if timed_on is None else ppn, context=context,
+            )  # fmt: skip
+
     if report is not None:
         refuse_options(("library", "procs"), "a program that is run")
-        found = asked.profile(report)
+        found = profiled(report)
         if after is not None:
             _show_achieved(found, collwise.achieved(report, after), as_json)
         else:
@@ -131,38 +132,10 @@ def profile(
         )
         if code != 0:
             return code
-        found = asked.profile(made)
+        found = profiled(made)
         _show(found, as_json)
         _write(found, made, output, rules)
     return code
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """Where the times of algorithms come from, and what runs untuned."""
-
-    platform: HostPlatform | None
-    decisions: Path | None
-    baseline: str | None
-    segments: tuple[int, ...]
-    ppn: int | None
-    simulation: options.SimulationOptions
-
-    def profile(self, report: Path) -> collwise.ProfileResult:
-        """The profile in a report, with the savings that were asked for."""
-        if self.decisions is not None:
-            return collwise.profile(report, decisions=self.decisions, baseline=self.baseline)
-        if self.platform is None:
-            return collwise.profile(report)
-        with self.simulation.context() as context:
-            return collwise.profile(
-                report,
-                self.platform,
-                baseline=self.baseline,
-                segments=self.segments,
-                ppn=self.ppn,
-                context=context,
-            )
 
 
 def _write(found: collwise.ProfileResult, report: Path, output: Path | None, rules: Path | None) -> None:
@@ -176,10 +149,6 @@ def _write(found: collwise.ProfileResult, report: Path, output: Path | None, rul
 
 def _size(row: Any) -> str:
     return "-" if row.mean_bytes is None or math.isnan(row.mean_bytes) else format_size(round(row.mean_bytes))
-
-
-def _where(row: Any) -> str:
-    return row.communicator or f"ranks {row.ranks}"
 
 
 def _show(found: collwise.ProfileResult, as_json: bool) -> None:
@@ -202,7 +171,8 @@ def _show(found: collwise.ProfileResult, as_json: bool) -> None:
     heads += ["default", "tuned", "would save"] if expected else []
     shown = [
         [
-            row.collective, _where(row), row.processes, _size(row), row.algorithm or "MPI's own", row.calls,
+            row.collective, row.communicator or f"ranks {row.ranks}", row.processes, _size(row),
+            row.algorithm or "MPI's own", row.calls,
             format_seconds(row.seconds), f"{100 * row.share:.1f} %",
             *((row.default, row.tuned, _saving(row)) if expected else ()),
         ]

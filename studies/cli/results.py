@@ -14,10 +14,11 @@ import click
 from collwise import arguments
 from collwise.common.errors import UsageError
 from collwise.common.units import format_seconds, format_size
-from collwise.studies.cli import declare, options
+from collwise.studies.cli import options, types
 from collwise.studies.cli.commands import CommandGroup, example
-from collwise.studies.cli.declare import NAMES, NEW_FILE, command, flag, group, option
+from collwise.studies.cli.declare import command, flag, group, option
 from collwise.studies.cli.output import print_json, print_table
+from collwise.studies.cli.types import NAMES, NEW_FILE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,20 +51,16 @@ class _Filter:
         return results(self.store, **given)
 
 
-def _filter(store: Path, **wanted: Any) -> _Filter:
-    return _Filter(store, wanted)
-
-
 FILTER = group(
-    _filter,
+    lambda store, **wanted: _Filter(store, wanted),
     store=options.STORE,
     configuration=CONFIGURATIONS,
     source=SOURCES,
     platform=PLATFORMS,
     collective=option("Only these collectives, names by commas.", NAMES),
     algorithm=option("Only these algorithms, names by commas.", NAMES, names="--algorithms"),
-    procs=option("Only these process counts.", declare.COUNTS),
-    sizes=option("Only these message sizes.", declare.SIZES),
+    procs=option("Only these process counts.", types.COUNTS),
+    sizes=option("Only these message sizes.", types.SIZES),
 )
 
 
@@ -131,7 +128,7 @@ def export(
     rows: _Filter = FILTER,
     format_name: str | None = option(
         "csv, json or parquet (needs pyarrow). Default: as the file's name ends.",
-        declare.NamedChoice("format", ("csv", "json", "parquet")),
+        types.NamedChoice("format", ("csv", "json", "parquet")),
         names="--format",
     ),
     output: Path = option("The file.", NEW_FILE, required=True, names="-o --output"),

@@ -12,7 +12,8 @@ import click
 from collwise.common.errors import UsageError
 from collwise.simulator.execution.interposed import LIBRARIES
 from collwise.studies.cli import options
-from collwise.studies.cli.declare import NEW_FILE, PATH, PLATFORM, NamedChoice, argument, command, flag, option
+from collwise.studies.cli.declare import argument, command, flag, option
+from collwise.studies.cli.types import NEW_FILE, PATH, PLATFORM, NamedChoice
 
 if TYPE_CHECKING:
     from collwise.models.lmo import Thresholds

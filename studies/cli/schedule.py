@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,9 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
 from collwise.common.units import format_seconds, format_size
 from collwise.studies.cli import options
-from collwise.studies.cli.declare import ALGORITHM, NEW_FILE, SIZES, command, option
+from collwise.studies.cli.declare import command, option
 from collwise.studies.cli.output import print_json, print_table
+from collwise.studies.cli.types import ALGORITHM, NEW_FILE, SIZES
 from collwise.validation.selection.cases import case_of
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.defaults import SEGMENT_BYTES
@@ -53,6 +55,7 @@ def schedule(
     from collwise.simulator.schedule.critical_path import path_parts
     from collwise.simulator.schedule.library import Schedule
     from collwise.simulator.schedule.networks import network_tables
+    from collwise.simulator.schedule.shared import proportions_for
     from collwise.validation.library_defaults.baselines import library_decisions
     from collwise.validation.selection.thresholds import check_thresholds_matter, with_thresholds
 
@@ -77,8 +80,10 @@ def schedule(
     check_thresholds_matter([entry], thresholds)
     (choice,) = with_thresholds(collective, [Choice(algorithm, cut)], thresholds)
     case = case_of(collective, choice, procs, size[0], per_node, root)
-    recorded = Schedule(case, platform.places(procs, per_node), library_decisions(called))
-    network = network_tables(platform, procs, per_node, recorded.sizes)
+    tables_of = partial(network_tables, platform, procs, per_node)
+    proportions = proportions_for(case, tables_of)
+    recorded = Schedule(case, platform.places(procs, per_node), library_decisions(called), proportions=proportions)
+    network = tables_of(recorded.sizes)
     trace, parts = path_parts(recorded, network)
     rounds, waiting = recorded.rounds(), recorded.rounds(every_send_waits=True)
     title = f"{collective} {algorithm}, P = {procs}"

@@ -13,8 +13,9 @@ from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.common.errors import CollwiseError
 from collwise.common.units import counted, format_seconds, format_size
 from collwise.studies.cli import options
-from collwise.studies.cli.declare import ALGORITHMS, COUNTS, SIZE, command, group, option
+from collwise.studies.cli.declare import command, group, option
 from collwise.studies.cli.output import print_json, print_table
+from collwise.studies.cli.types import ALGORITHMS, COUNTS, SIZE
 from collwise.validation.selection.defaults import SEGMENTS_TEXT, sizes_of
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from collwise import arguments
 from collwise.common.errors import UsageError, note, unknown_name
 from collwise.common.units import format_size
 from collwise.simulator.sweeps.context import ENGINES, SimulationContext
-from collwise.studies.cli import declare
+from collwise.studies.cli import types
 from collwise.studies.cli.output import print_json, print_table
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.defaults import SEGMENTS
@@ -22,7 +22,8 @@ from collwise.validation.selection.defaults import SEGMENTS
 if TYPE_CHECKING:
     from collwise.models.piecewise import Array
     from collwise.platforms import HostPlatform
-    from collwise.validation.selection.sources import SideBySide, SidePick
+    from collwise.validation.selection.comparison import Pick
+    from collwise.validation.selection.sources import SideBySide
 
 MEASURED, PREDICTED, SIMULATED = "measured", "predicted", "simulated"
 SOURCES = (MEASURED, SIMULATED, PREDICTED, *ENGINES)
@@ -56,7 +57,7 @@ class Asked:
 
 def compare_sources(
     sources: tuple[str, str],
-    platform: HostPlatform | declare.Unknown,
+    platform: HostPlatform | types.Unknown,
     asked: Asked,
     default_sizes: tuple[int, ...],
     context: SimulationContext,
@@ -71,7 +72,7 @@ def compare_sources(
     from collwise.validation.selection.sources import median_difference, side_by_side, slowdowns_of
 
     judge = MEASURED if MEASURED in sources else sources[1]
-    name = str(platform) if isinstance(platform, declare.Unknown) else platform.name
+    name = str(platform) if isinstance(platform, types.Unknown) else platform.name
     if MEASURED in sources:
         name = measured_platform(context.store, name)
         measurement = measurement_of(context.store, name, asked.collective, asked.processes_per_node)
@@ -95,7 +96,7 @@ def compare_sources(
             asked.model if asked.parameters is None else None,
             *(asked.parameters, known, grid.processes_per_node, grid.segments, context, [grid.collective]),
         )
-        return predicted_seconds(fitted, grid)
+        return predicted_seconds(fitted, grid, context.progress)
 
     makers: Mapping[str, Callable[[], Array]] = {
         MEASURED: lambda: measured_times(grid, measurement).seconds,
@@ -127,21 +128,21 @@ def compare_sources(
     )
 
 
-def _known(platform: HostPlatform | declare.Unknown) -> HostPlatform:
-    if isinstance(platform, declare.Unknown):
+def _known(platform: HostPlatform | types.Unknown) -> HostPlatform:
+    if isinstance(platform, types.Unknown):
         raise platform.problem
     return platform
 
 
 def _row(row: SideBySide) -> Sequence[object]:
-    def cell(pick: SidePick) -> str:
+    def cell(pick: Pick) -> str:
         return f"{pick.choice.label} ({'?' if math.isnan(pick.slowdown) else f'{pick.slowdown * 100:.1f}'})"
 
     return (row.procs, format_size(row.message_bytes), row.best.choice.label, *map(cell, row.picks))
 
 
 def _record(row: SideBySide, sources: tuple[str, str]) -> dict[str, object]:
-    def pick(one: SidePick) -> dict[str, object]:
+    def pick(one: Pick) -> dict[str, object]:
         return {**vars(one.choice), "seconds": one.seconds, "slowdown": one.slowdown}
 
     return {

@@ -14,7 +14,8 @@ from collwise.common.errors import UsageError
 from collwise.common.units import counted
 from collwise.simulator.execution.cluster import REACH_SECONDS, TRANSPORTS
 from collwise.simulator.execution.installations import MPI_LIBRARIES
-from collwise.studies.cli.declare import NEW_FILE, SIZE, FiniteRange, NamedChoice, flag, group, option
+from collwise.studies.cli.declare import flag, group, option
+from collwise.studies.cli.types import NEW_FILE, SIZE, FiniteRange, NamedChoice
 
 if TYPE_CHECKING:
     from collwise.simulator.execution.targets import ExecutionTarget

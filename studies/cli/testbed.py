@@ -17,8 +17,9 @@ from collwise.common.errors import CollwiseError, UsageError, note, unknown_name
 from collwise.common.units import counted, format_size
 from collwise.studies.cli import options
 from collwise.studies.cli.commands import CommandGroup, example
-from collwise.studies.cli.declare import SIZE, FiniteRange, NamedChoice, Parsed, argument, command, flag, group, option
+from collwise.studies.cli.declare import argument, command, flag, group, option
 from collwise.studies.cli.output import print_json, print_table
+from collwise.studies.cli.types import SIZE, FiniteRange, NamedChoice, Parsed
 from collwise.validation.testbed import bed as beds
 from collwise.validation.testbed.shape import MOST_NODES, TRANSPORTS, Shape, format_rate, parse_rate
 

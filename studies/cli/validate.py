@@ -15,21 +15,11 @@ from collwise.common.units import format_seconds
 from collwise.simulator.execution.cluster import TRANSPORTS as OF_HOSTS
 from collwise.simulator.store import Store
 from collwise.studies.cli import declare, options
-from collwise.studies.cli.declare import (
-    COLLECTIVES,
-    COUNTS,
-    FOLDER,
-    PLATFORM,
-    SIZES,
-    NamedChoice,
-    command,
-    flag,
-    group,
-    option,
-)
+from collwise.studies.cli.declare import command, flag, group, option
 from collwise.studies.cli.output import check_failed, print_json, print_table
 from collwise.studies.cli.target_options import TARGET_BESIDE_TESTBEDS, TargetOptions, target_from
 from collwise.studies.cli.testbed import RATE
+from collwise.studies.cli.types import COLLECTIVES, COUNTS, FOLDER, PLATFORM, SIZES, NamedChoice
 from collwise.validation.testbed.shape import TRANSPORTS, format_rate
 from collwise.validation.three_way.plan import BITS_PER_SECOND, NODES, RATES
 from collwise.validation.three_way.plan import COLLECTIVES as COMPARED

@@ -10,9 +10,10 @@ import click
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.simulator.sweeps.context import SMPI_SELECTORS
-from collwise.studies.cli import declare, options
-from collwise.studies.cli.declare import COLLECTIVE, command, flag, named_choices, option
+from collwise.studies.cli import declare, options, types
+from collwise.studies.cli.declare import command, flag, option
 from collwise.studies.cli.output import print_json, print_table
+from collwise.studies.cli.types import COLLECTIVE, named_choices
 from collwise.validation.correctness.verification import PROCS as ENGINES
 from collwise.validation.testbed.bed import USUAL_NAME
 
@@ -27,7 +28,7 @@ def verify(
     quick: bool = flag("Run fewer process counts and cases."),
     selector: str | None = option(
         "For smpi: the selector by which its own collectives, which mock-ups call, choose their algorithms.",
-        declare.NamedChoice("selector", SMPI_SELECTORS),
+        types.NamedChoice("selector", SMPI_SELECTORS),
     ),
     testbed: str | None = option(
         "Only hierarchical algorithms, on the test bed of that name, which must be up.",

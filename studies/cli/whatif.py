@@ -15,20 +15,9 @@ from collwise.common.units import format_seconds, format_size
 from collwise.platforms.changes import CHANGES
 from collwise.simulator.sweeps.context import SCHEDULE
 from collwise.studies.cli import options
-from collwise.studies.cli.declare import (
-    COLLECTIVES,
-    COUNTS,
-    FOLDER,
-    NEW_FILE,
-    PATH,
-    NamedChoice,
-    Parsed,
-    command,
-    flag,
-    option,
-    refuse_options,
-)
+from collwise.studies.cli.declare import command, flag, option, refuse_options
 from collwise.studies.cli.output import check_failed, print_json, print_table
+from collwise.studies.cli.types import COLLECTIVES, COUNTS, FOLDER, NEW_FILE, PATH, NamedChoice, Parsed
 from collwise.validation.library_defaults.baselines import BASELINES
 from collwise.validation.selection.defaults import SEGMENTS_TEXT
 
@@ -323,18 +312,8 @@ def _show_application(found: Application, platform: HostPlatform, changes: Seque
         for line in found.lines
     ]  # fmt: skip
     what = ", ".join(change.label for change in changes)
-    heads = (
-        "collective",
-        "P",
-        "m",
-        "calls",
-        "default",
-        "tuned after",
-        "default before",
-        "tuned",
-        "default after",
-        "tuned",
-    )
+    names = ("default", "tuned after", "default before", "tuned", "default after", "tuned")
+    heads = ("collective", "P", "m", "calls", *names)
     print_table(f"The run's collectives on {platform.title}, {what}, {found.made_by}", heads, rows)
     for line in found.left_out:
         click.echo(f"left out: {line}")

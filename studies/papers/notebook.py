@@ -22,7 +22,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
 
-from collwise.common.errors import CollwiseError, UsageError, unknown_name
+from collwise.common.errors import CollwiseError, UsageError, check_name
 from collwise.common.files import writable_folder, write_text
 
 OnCell = Callable[[str, float], None]
@@ -45,8 +45,7 @@ def run(name: str, settings: Mapping[str, str], folder: Path, on_cell: OnCell) -
     got.
     """
     known = known_studies()
-    if name not in known:
-        raise unknown_name("study", name, known)
+    check_name("study", name, known)
     notebook = known[name]
     writable_folder(folder)
     document = jupytext.read(notebook)

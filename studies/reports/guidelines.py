@@ -21,15 +21,8 @@ SUMMARY_COLUMNS = (
 )
 LEFT_COLUMNS = (*COLUMNS[:-2], "reason")
 COMBINATION_COLUMNS = (
-    "collective",
-    "P",
-    "m",
-    "the table's choice",
-    "time",
-    "guideline",
-    "combination",
-    "its time",
-    "ratio",
+    *("collective", "P", "m", "the table's choice", "time"),
+    *("guideline", "combination", "its time", "ratio"),
 )
 
 # Where and when SimGrid raised an error: '[gros-1:0:(1) 0.5] ./src/a.cpp:48: [root/CRITICAL] '.

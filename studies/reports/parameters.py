@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from collwise.common.units import format_seconds, format_size
 from collwise.models.critical_path import PathParameters
-from collwise.models.implementation_aware.parameters import ModelParameters
+from collwise.models.hockney import Hockney
+from collwise.models.implementation_aware.parameters import ModelParameters, WithResiduals
 from collwise.models.lmo import LMO
 from collwise.models.parameter_file import FittedParameters
 from collwise.models.piecewise import PiecewiseLinear
@@ -22,30 +24,26 @@ ALGORITHM_COLUMNS = ("model", "collective", "algorithm", "part", "alpha (s)", "b
 _MOST_PAIRS = 12
 
 
-def algorithm_rows(parameters: ModelParameters) -> Rows:
-    """A row under ALGORITHM_COLUMNS for every part of every algorithm."""
-    return [
-        (
-            *(model, collective, name, part, f"{pair.alpha_seconds:.3e}", f"{pair.beta_seconds_per_byte:.3e}"),
-            *(f"{fitted.mean_residual * 100:.1f} %", f"{fitted.worst_residual * 100:.1f} %"),
-        )
-        for model, collectives in parameters.fits.items()
-        for collective, algorithms in collectives.items()
-        for name, fitted in algorithms.items()
-        for part, pair in fitted.parameters.items()
-    ]
+def fitted_pairs(
+    parameters: ModelParameters | PathParameters,
+) -> Iterator[tuple[str, tuple[str, str, str], Hockney, WithResiduals]]:
+    """Every pair of alpha and beta: its model, its collective, algorithm and part or class of messages, and its fit."""
+    fits = {CRITICAL_PATH: parameters.fits} if isinstance(parameters, PathParameters) else parameters.fits
+    for model, collectives in fits.items():
+        for collective, algorithms in collectives.items():
+            for name, fitted in algorithms.items():
+                for part, pair in fitted.parameters.items():
+                    yield model, (collective, name, part), pair, fitted
 
 
-def path_rows(parameters: PathParameters) -> Rows:
-    """The same for the model by critical paths: a row for every class of messages of every algorithm."""
+def algorithm_rows(parameters: ModelParameters | PathParameters) -> Rows:
+    """A row under ALGORITHM_COLUMNS for every part, or class of messages, of every algorithm."""
     return [
         (
-            *(CRITICAL_PATH, collective, name, part, f"{pair.alpha_seconds:.3e}", f"{pair.beta_seconds_per_byte:.3e}"),
+            *(model, *place, f"{pair.alpha_seconds:.3e}", f"{pair.beta_seconds_per_byte:.3e}"),
             *(f"{fitted.mean_residual * 100:.1f} %", f"{fitted.worst_residual * 100:.1f} %"),
         )
-        for collective, algorithms in parameters.fits.items()
-        for name, fitted in algorithms.items()
-        for part, pair in fitted.parameters.items()
+        for model, place, pair, fitted in fitted_pairs(parameters)
     ]
 
 

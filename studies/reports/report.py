@@ -16,9 +16,11 @@ from collwise.common.units import format_seconds, format_size
 from collwise.models.critical_path import PathParameters
 from collwise.models.hockney import Hockney
 from collwise.models.implementation_aware.parameters import ModelParameters
-from collwise.models.registry import BY_PARTS
+from collwise.models.registry import BY_PARTS, CRITICAL_PATH
+from collwise.platforms.smpi import charges_overheads
 from collwise.simulator.store import Store
 from collwise.studies.figures.maps import collective_maps
+from collwise.studies.reports.parameters import fitted_pairs
 from collwise.studies.reports.sections import Picture, Section, TextTable, write_sections
 from collwise.studies.reports.tuning_sections import (
     CLOSE,
@@ -151,6 +153,7 @@ def _first(tuning: Tuning, folder: Path, measured: Mapping[str, Measurement]) ->
         *_beyond(tuning),
         *([_LOST.format(", ".join(lost), tuning.baseline.title)] if lost else []),
         _sure(tuning, measured),
+        *([] if charges_overheads(tuning.platform.smpi_options()) else [_free(tuning)]),
     ]
     return Section(
         f"What to do first on {tuning.platform.title}",
@@ -159,6 +162,17 @@ def _first(tuning: Tuning, folder: Path, measured: Mapping[str, Measurement]) ->
         files=[path.name for path in (*files, table)],
         commands=commands,
         after=lines,
+    )
+
+
+def _free(tuning: Tuning) -> str:
+    """What the times lack on a platform whose messages cost processors nothing."""
+    undecided = "barrier" in tuning.comparisons and "barrier" not in tuning.decisions
+    without = " The barrier therefore has no rules." if undecided else ""
+    return (
+        "The description of this platform has no overheads (os, or, ois), so that short messages and small segments "
+        f"cost too little, and algorithms that send many of them look too good.{without} "
+        "'collwise platforms show --overheads' adds estimates to a description."
     )
 
 
@@ -319,16 +333,12 @@ def _facts_of(parameters: ModelParameters | PathParameters) -> list[tuple[str, s
 
 
 def _fit_rows(tuning: Tuning) -> list[tuple[str, ...]]:
-    parameters = tuning.parameters
-    if parameters is None:
-        return []
-    found = parameters.fits if isinstance(parameters, PathParameters) else parameters.fits[BY_PARTS]
     return [
         (
-            *(collective, name, part, f"{pair.alpha_seconds:.3g}", f"{pair.beta_seconds_per_byte:.3g}"),
+            *(*place, f"{pair.alpha_seconds:.3g}", f"{pair.beta_seconds_per_byte:.3g}"),
             *(f"{fitted.mean_residual * 100:.1f}", f"{fitted.worst_residual * 100:.1f}"),
         )
-        for collective, fits in found.items()
-        for name, fitted in fits.items()
-        for part, pair in fitted.parameters.items()
+        for parameters in ([] if tuning.parameters is None else [tuning.parameters])
+        for model, place, pair, fitted in fitted_pairs(parameters)
+        if model in (BY_PARTS, CRITICAL_PATH)
     ]

@@ -350,12 +350,12 @@ static int check(const collwise_algorithm *algorithm, int procs) {
 /* Wrong cases are refused with a reason. */
 static int check_refusals(void) {
     const schedule_case wrong[] = {
-        {"collective", "bcast", "none", 4, 0, 1, 0, 0, 0, 0, NULL, NULL, NULL},
-        {"collective", "bcast", "chain", 0, 0, 1, 0, 0, 0, 0, NULL, NULL, NULL},
-        {"collective", "bcast", "chain", 4, 4, 1, 0, 0, 0, 0, NULL, NULL, NULL},
-        {"none", "bcast", "chain", 4, 0, 1, 0, 0, 0, 0, NULL, NULL, NULL},
-        {"collective", "allgather", "neighbor_exchange", 3, 0, 1, 0, 0, 0, 0, NULL, NULL, NULL},
-        {"collective", "bcast", "chain", 4, 0, (uint64_t)1 << 31, 0, 0, 0, 0, NULL, NULL, NULL}};
+        {"collective", "bcast", "none", 4, 0, 1, 0, 0, 0, 0, NULL, NULL, NULL, NULL},
+        {"collective", "bcast", "chain", 0, 0, 1, 0, 0, 0, 0, NULL, NULL, NULL, NULL},
+        {"collective", "bcast", "chain", 4, 4, 1, 0, 0, 0, 0, NULL, NULL, NULL, NULL},
+        {"none", "bcast", "chain", 4, 0, 1, 0, 0, 0, 0, NULL, NULL, NULL, NULL},
+        {"collective", "allgather", "neighbor_exchange", 3, 0, 1, 0, 0, 0, 0, NULL, NULL, NULL, NULL},
+        {"collective", "bcast", "chain", 4, 0, (uint64_t)1 << 31, 0, 0, 0, 0, NULL, NULL, NULL, NULL}};
     int failures = 0;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         char problem[200] = "";

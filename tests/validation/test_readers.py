@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from collwise.common.errors import CollwiseError
 from collwise.common.project import Project
-from collwise.models.loading import load_models
 from collwise.models.parameter_file import FittedParameters, read_thresholds
 from collwise.platforms import load, load_description, write_description
 from collwise.platforms.placement import placed
@@ -24,6 +23,7 @@ from collwise.simulator.store import Store
 from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.validation.calibration.points import read_points
 from collwise.validation.exports.pgmpi import parse_profile
+from collwise.validation.fitting.models_by_name import load_models
 from collwise.validation.measurement.imports import import_file
 from collwise.validation.measurement.imports.reading import MissingFacts
 from collwise.validation.openmpi.rules_file import parse_rules

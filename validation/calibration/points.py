@@ -14,7 +14,7 @@ from pathlib import Path
 from collwise.common import experiments
 from collwise.common.errors import UsageError, unknown_name
 from collwise.common.experiments import Experiment
-from collwise.common.files import write_text
+from collwise.common.files import read_text, write_text
 from collwise.simulator.sweeps.experiment_runner import case_of, experiment_of
 from collwise.simulator.timing import Case, Timing
 
@@ -142,11 +142,7 @@ def read_points(path: Path) -> list[CalibrationPoint]:
 
     Raises UsageError that names file and line when something in it is wrong.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as problem:
-        raise UsageError(f"{path}: cannot be read: {getattr(problem, 'strerror', None) or 'not text'}") from None
-    lines = csv.reader(io.StringIO(text), quoting=csv.QUOTE_NONE)
+    lines = csv.reader(io.StringIO(read_text(path)), quoting=csv.QUOTE_NONE)
     header = next(lines, [])
     if tuple(header[: len(_COLUMNS)]) != _COLUMNS:
         raise UsageError(f"{path}:1: columns '{','.join(header)[:80]}'; valid: {','.join(_COLUMNS)}")

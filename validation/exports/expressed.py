@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from collwise.common.errors import UsageError
 from collwise.common.units import format_size
 from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.decision_table import DecisionTable
+from collwise.validation.selection.decision_table import DecisionTable, spans
 from collwise.validation.selection.slowdown import slowdown
 
 Step = tuple[int, Choice | None]
@@ -56,9 +56,8 @@ class Expressed:
 
     def ranges(self) -> Iterator[tuple[int, int | None, tuple[Step, ...]]]:
         """The first and the last process count (None: any) of each row, ascending."""
-        starts = list(self.rows)
-        for first, end in zip(starts, [*starts[1:], None], strict=True):
-            yield first, None if end is None else end - 1, self.rows[first]
+        for first, end, row in spans(list(self.rows.items())):
+            yield first, None if end is None else end - 1, row
 
     def row(self, procs: int) -> tuple[Step, ...]:
         """The row in force for a process count. Raises UsageError below the first one."""
@@ -67,12 +66,6 @@ class Expressed:
             name = self.table.collective
             raise UsageError(f"the {name} decision table starts at P = {min(self.rows)}, not {procs}")
         return below[-1]
-
-
-def sized(row: tuple[Step, ...]) -> Iterator[tuple[int, int | None, Choice | None]]:
-    """The first and the last message size (None: any) of each step of a row, and its choice."""
-    for (start, choice), end in zip(row, [*(start for start, _ in row[1:]), None], strict=True):
-        yield start, None if end is None else end - 1, choice
 
 
 def expressed(
@@ -92,7 +85,7 @@ def expressed(
         before: Choice | None = None
         steps: list[Step] = [] if row and row[0][0] == 0 else [(0, None)]
         if by_size:
-            for (start, choice), end in zip(row, [*(start for start, _ in row[1:]), None], strict=True):
+            for start, end, choice in spans(row):
 
                 def here(one: Choice, procs: int = procs, start: int = start) -> bool:
                     return can_say(one) and not too_few(one, procs, start)

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from collwise.common.errors import UsageError
+from collwise.common.program import program_name
 from collwise.validation.exports import mpich, openmpi_json, pgmpi, variables
 from collwise.validation.exports.expressed import CanSay, Expressed, Substitution, expressed
 from collwise.validation.exports.mpich import selection_file
@@ -27,7 +28,7 @@ class Format:
     """A format: the consumer whose algorithms it names, and what it cannot say.
 
     `by_size`: it sees message sizes; `one_procs`: it holds for one process count. `use` is how the file is used: a
-    whole command, in which {file} stands for its name, and P and PROGRAM for the user's own.
+    whole command, in which {file} stands for its name, {collwise} for ours, and P and PROGRAM for the user's own.
     """
 
     name: str
@@ -42,7 +43,7 @@ _MPIRUN = (
     "mpirun --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_dynamic_rules_filename {file} --mca coll ^han "
     "-n P PROGRAM"
 )
-_COLLWISE = "collwise run --library openmpi --procs P --table {file} -- PROGRAM"
+_COLLWISE = "{collwise} run --library openmpi --procs P --table {file} -- PROGRAM"
 _SMPIRUN = "smpirun $(cat {file}) -platform PLATFORM -np P PROGRAM"
 _PRF = "PGMPI_PARAMS=--ppath=$(dirname {file}) mpirun -n P PROGRAM"
 _SOURCE = "source {file} && mpirun -n P PROGRAM"
@@ -71,7 +72,7 @@ FORMATS = {
 
 def how_to_use(format_name: str, file: Path) -> str:
     """The command that uses a file in the format from any folder; P and PROGRAM stand for the user's own."""
-    return FORMATS[format_name].use.format(file=shlex.quote(str(file.resolve())))
+    return FORMATS[format_name].use.format(file=shlex.quote(str(file.resolve())), collwise=program_name())
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,10 @@ import json
 from collections.abc import Mapping, Sequence
 
 from collwise.algorithms.catalogue import Catalogue
-from collwise.validation.exports.expressed import Expressed, sized
+from collwise.validation.exports.expressed import Expressed
 from collwise.validation.library_defaults.mpich_tables import Tree, own_tables, selected
 from collwise.validation.selection.choice import Choice
+from collwise.validation.selection.decision_table import spans
 
 VERSIONS = ("4.0", "4.1")
 """MPICH 4.0, and 4.1 and later, whose barrier has another name."""
@@ -110,11 +111,11 @@ def _by_size(one: Expressed, row: tuple[tuple[int, Choice | None], ...], procs: 
     kind = "total_msg_size" if name in _TOTAL_COMPARED else "avg_msg_size"
     factor = procs if kind == "total_msg_size" and _multiplied(name) else 1
     tree: Tree = {}
-    for _, last, choice in sized(row):
+    for _, end, choice in spans(row):
         below = default if choice is None else _leaf(name, choice, default)
-        if last is None or (last + 1) * factor - 1 >= _LARGEST:
+        if end is None or end * factor > _LARGEST:
             return below if not tree else {**tree, f"{kind}=any": below}
-        tree[f"{kind}<={(last + 1) * factor - 1}"] = below
+        tree[f"{kind}<={end * factor - 1}"] = below
     return tree
 
 

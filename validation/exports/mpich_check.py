@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from collwise.common.errors import CollwiseError, UsageError
+from collwise.common.files import read_text
 from collwise.common.units import format_size
 from collwise.simulator.execution.installations import find_installation
 from collwise.simulator.execution.interposed import preloadable
@@ -72,10 +73,7 @@ def check_selection(path: Path, calls: Sequence[tuple[str, int, int]]) -> Iterat
     call fails.
     """
     label = find_installation("mpich").label
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as problem:
-        raise UsageError(f"cannot read {path}: {getattr(problem, 'strerror', None) or 'not a text file'}") from None
+    text = read_text(path)
     for collective, procs, size in calls:
         said = mpich.lookup(text, collective, procs, size)
         algorithm = said.split("_intra_")[-1].split("_allcomm_")[-1]

@@ -13,7 +13,7 @@ from typing import Any
 from collwise.algorithms.catalogue import Catalogue
 from collwise.validation.openmpi.rules import rules_by_id
 from collwise.validation.openmpi.rules_file import OPENMPI_DECIDES, Rule
-from collwise.validation.selection.decision_table import DecisionTable
+from collwise.validation.selection.decision_table import DecisionTable, spans
 
 VERSION = "6.0"
 
@@ -29,29 +29,12 @@ def json_rules(tables: Sequence[DecisionTable]) -> str:
     return json.dumps(document, indent=1) + "\n"
 
 
-def lookup(text: str, collective: str, procs: int, message: int) -> dict[str, Any] | None:
-    """The rule that Open MPI takes for a message size in its unit, by first match; None where it decides itself."""
-
-    def fits(entry: Mapping[str, Any], kind: str, value: int) -> bool:
-        least, most = entry.get(f"{kind}_min", 0), entry.get(f"{kind}_max", "inf")
-        return least <= value and (most == "inf" or value <= most)
-
-    entries: list[dict[str, Any]] = json.loads(text)["collectives"].get(collective, [])
-    for entry in entries:
-        if fits(entry, "comm_size", procs):
-            rules: list[dict[str, Any]] = entry["rules"]
-            return next((rule for rule in rules if fits(rule, "msg_size", message)), None)
-    return None
-
-
 def _entries(sizes: Mapping[int, tuple[Rule, ...]]) -> list[dict[str, Any]]:
-    starts = list(sizes)
-    found = []
-    for first, end in zip(starts, [*starts[1:], None], strict=True):
-        rules = _rules(sizes[first])
-        if rules:
-            found.append({"comm_size_min": first, "comm_size_max": "inf" if end is None else end - 1, "rules": rules})
-    return found
+    return [
+        {"comm_size_min": first, "comm_size_max": "inf" if end is None else end - 1, "rules": rules}
+        for first, end, held in spans(list(sizes.items()))
+        if (rules := _rules(held))
+    ]
 
 
 def _rules(rules: Sequence[Rule]) -> list[dict[str, Any]]:

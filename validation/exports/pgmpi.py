@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
-from collwise.validation.exports.expressed import Expressed, sized
+from collwise.validation.exports.expressed import Expressed
 from collwise.validation.selection.consumers import PGMPI
+from collwise.validation.selection.decision_table import spans
 
 _TITLE = "# pgtune profile"
 _LARGEST = 2**31 - 1
@@ -66,10 +67,10 @@ def profile_of(tables: Sequence[Expressed], procs: int) -> Profile:
     known = Catalogue.load().collective(one.table.collective).algorithms
     ids: dict[str, int] = {}
     ranges = []
-    for start, end, choice in sized(one.row(procs)):
+    for start, end, choice in spans(one.row(procs)):
         if choice is not None and start <= _LARGEST:
             mockup = ids.setdefault(known[choice.algorithm].name_in(PGMPI), len(ids) + 1)
-            ranges.append(Range(start, _LARGEST if end is None else min(end, _LARGEST), mockup))
+            ranges.append(Range(start, _LARGEST if end is None else min(end - 1, _LARGEST), mockup))
     if not ranges:
         raise UsageError(
             f"no mock-up is chosen for {one.table.collective} with P = {procs}; a profile names mock-ups only"

@@ -5,13 +5,13 @@ docs/exports.md says what each library's variables can and cannot say, and where
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
-from collwise.validation.exports.expressed import Expressed, sized
+from collwise.validation.exports.expressed import Expressed
 from collwise.validation.selection.choice import Choice
+from collwise.validation.selection.decision_table import spans
 
 _LARGEST = 2**31 - 1
 
@@ -28,30 +28,16 @@ def intel(tables: Sequence[Expressed]) -> str:
         for low, high, row in one.ranges():
             multiplied = name in _INTEL_TOTALS and len(row) > 1
             for first, last in _each(low, high) if multiplied else [(low, _LARGEST if high is None else high)]:
-                for start, end, choice in sized(row):
+                for start, end, choice in spans(row):
                     if choice is not None:
                         factor = first if multiplied else 1
-                        upper = _LARGEST if end is None else min((end + 1) * factor - 1, _LARGEST)
+                        upper = _LARGEST if end is None else min(end * factor - 1, _LARGEST)
                         condition = f"{start * factor}-{upper}@{first}-{last}"
                         presets.setdefault(_name_in("intel", name, choice), []).append(condition)
         if presets:
             value = ";".join(f"{preset}:{','.join(conditions)}" for preset, conditions in presets.items())
             lines.append(f'export I_MPI_ADJUST_{name.upper()}="{value}"')
     return "\n".join(lines) + "\n"
-
-
-def intel_lookup(value: str, procs: int, message_bytes: int) -> int:
-    """The id that a value of I_MPI_ADJUST_COLLECTIVE gives a call; 0 where it says nothing."""
-    for preset in value.split(";"):
-        identity, _, conditions = preset.partition(":")
-        for condition in conditions.split(","):
-            match = re.fullmatch(r"(\d+)-(\d+)@(\d+)-(\d+)", condition)
-            if match is None:
-                raise UsageError(f"malformed condition '{condition}' of I_MPI_ADJUST")
-            low, high, first, last = map(int, match.groups())
-            if low <= message_bytes <= high and first <= procs <= last:
-                return int(identity)
-    return 0
 
 
 def _each(low: int, high: int | None) -> Iterator[tuple[int, int]]:
@@ -99,20 +85,6 @@ def mvapich2(tables: Sequence[Expressed], procs: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-def mvapich2_lookup(value: str, message_bytes: int) -> int:
-    """The id that a value of MV2_..._TUNING gives a message, as MVAPICH2 searches its ranges."""
-    if ":" not in value:
-        return int(value)
-    ranges = [re.fullmatch(r"(\d+):(\d+)-(\d+|\+)", one) for one in value.split(",")]
-    for match in ranges:
-        if match is None:
-            raise UsageError(f"malformed value '{value}' of MV2_..._TUNING")
-        if match[3] == "+" or message_bytes <= int(match[3]):
-            return int(match[1])
-    last = ranges[-1]
-    return int(last[1]) if last is not None else 0
-
-
 # UCC's names where they differ, by our collectives. Of allgatherv and reduce_scatter it compares totals.
 _UCC = {"reduce_scatter": "reduce_scatterv", "reduce_scatter_block": "reduce_scatter"}
 _UCC_TOTALS = ("gather", "allgather", "allgatherv", "alltoall")
@@ -141,30 +113,19 @@ def ucc(tables: Sequence[Expressed]) -> str:
             multiplied = name in _UCC_TOTALS and len(row) > 1
             counts = _each(low, high) if multiplied else [(low, _LARGEST if high is None else high)]
             for first, last in counts:
-                for start, end, choice in sized(row):
+                for start, end, choice in spans(row):
                     if choice is None:
                         continue
                     said = _name_in("ucc", name, choice)
                     if option := _UCC_OPTIONS.get((name, said)):
                         options[option] = None
                     factor = first if multiplied else 1
-                    sizes = f"{start * factor}-{'inf' if end is None else (end + 1) * factor - 1}"
+                    sizes = f"{start * factor}-{'inf' if end is None else end * factor - 1}"
                     team = f"[{first}-{'inf' if last == _LARGEST else last}]"
                     tokens.append(f"{_UCC.get(name, name)}:{sizes}:{team}:inf:@{said}")
     lines = ["# mpirun --mca coll_ucc_enable 1 --mca coll_ucc_priority 100 makes Open MPI use UCC."]
     lines += [f"export {option}" for option in options]
     return "\n".join([*lines, f"export UCC_TL_UCP_TUNE='{'#'.join(tokens)}'"]) + "\n"
-
-
-def ucc_lookup(value: str, collective: str, team: int, message: int) -> str | None:
-    """The algorithm that a value of UCC_TL_UCP_TUNE written here gives a call; None where UCC decides."""
-    for token in value.split("#"):
-        name, sizes, teams, _, algorithm = token.split(":")
-        (low, high), (first, last) = sizes.split("-"), teams.strip("[]").split("-")
-        fits = int(low) <= message and (high == "inf" or message <= int(high))
-        if name == collective and fits and int(first) <= team and (last == "inf" or team <= int(last)):
-            return algorithm.removeprefix("@")
-    return None
 
 
 def smpi(tables: Sequence[Expressed], procs: int) -> str:

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from collwise.common.errors import CollwiseError, UsageError, unknown_name, warn
+from collwise.common.errors import CollwiseError, UsageError, check_name, warn
 from collwise.common.units import format_size
-from collwise.models import loading
-from collwise.models.critical_path import FORMAT as CRITICAL_PATH_FORMAT
+from collwise.models.critical_path import FORMAT as PATH_FORMAT
 from collwise.models.critical_path import PathParameters
 from collwise.models.fitting.procedures import QUICK, Detail, FitRequest, fit, most_useful_procs, request
 from collwise.models.hockney import HockneyBySize
 from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.implementation_aware.parameters import ModelParameters
 from collwise.models.interface import CollectiveModel
-from collwise.models.loading import implementation_aware_models, models_of
+from collwise.models.loading import models_of
 from collwise.models.parameter_file import FAMILIES, FittedParameters
+from collwise.models.parameter_file import FORMAT as POINT_TO_POINT_FORMAT
 from collwise.models.parameter_reading import read_document
 from collwise.models.plogp import PLogP
 from collwise.models.registry import CRITICAL_PATH, DEFAULT_MODEL, IMPLEMENTATION_AWARE, ModelKind
@@ -34,6 +34,24 @@ from collwise.validation.fitting import implementation_aware as by_algorithm
 from collwise.validation.fitting.critical_path import CriticalPath
 from collwise.validation.selection.defaults import SEGMENT_BYTES
 
+Parameters = ModelParameters | PathParameters | FittedParameters
+"""What a fit estimates and a parameter file holds."""
+
+
+def models_with(parameters: Parameters) -> dict[str, CollectiveModel]:
+    """Every model that has these parameters, by name; the one that they were made for is first."""
+    if isinstance(parameters, PathParameters):
+        return {CRITICAL_PATH: CriticalPath(parameters)}
+    return models_of(parameters)
+
+
+def named_model(models: Mapping[str, CollectiveModel], name: str | None, source: object) -> CollectiveModel:
+    """The model of that name, or the first one. Raises UsageError, naming the models' source, for another name."""
+    if name is None:
+        return next(iter(models.values()))
+    check_name("model", name, models, f"those in {source}")
+    return models[name]
+
 
 def load_models(path: str | Path) -> dict[str, CollectiveModel]:
     """Every model that a parameter file of any kind holds, by name; the one it was made for is first.
@@ -41,19 +59,13 @@ def load_models(path: str | Path) -> dict[str, CollectiveModel]:
     Raises UsageError, naming the file and what is wrong.
     """
     document = read_document(path)
-    if document.get("format") == CRITICAL_PATH_FORMAT:
-        return {CRITICAL_PATH: CriticalPath(PathParameters.from_document(document, path))}
-    return loading.load_models(path)
+    kinds: dict[object, type[Parameters]] = {PATH_FORMAT: PathParameters, POINT_TO_POINT_FORMAT: FittedParameters}
+    return models_with(kinds.get(document.get("format"), ModelParameters).from_document(document, path))
 
 
 def load_model(path: str | Path, name: str | None = None) -> CollectiveModel:
     """The model of that name, or the one that the file was made for. Raises UsageError where it is not in the file."""
-    models = load_models(path)
-    if name is None:
-        return next(iter(models.values()))
-    if name not in models:
-        raise unknown_name("model", name, models, f"those in {path}")
-    return models[name]
+    return named_model(load_models(path), name, path)
 
 
 def simulated_parameters(
@@ -103,8 +115,7 @@ def measured_models(
 
     def of_algorithms(left: float) -> dict[str, CollectiveModel]:
         plan = by_algorithm.measured_plan(target, by_algorithm.measured_procs(procs))
-        parameters = by_algorithm.fit_measured(target, plan, store, limit_seconds=left)
-        return implementation_aware_models(parameters)
+        return models_of(by_algorithm.fit_measured(target, plan, store, limit_seconds=left))
 
     def of_messages(family: str, left: float) -> dict[str, CollectiveModel]:
         wanted = request(family)
@@ -169,7 +180,7 @@ def models_on(
             continue
         kind = ModelKind.parse(name)
         if kind.family == IMPLEMENTATION_AWARE:
-            found |= implementation_aware_models(implementation_aware(platform, ppn, segments, context, collectives))
+            found |= models_of(implementation_aware(platform, ppn, segments, context, collectives))
         elif kind.family == CRITICAL_PATH:
             plan = critical_path_fit.simulated_plan(platform, ppn)
             plan = replace(plan, collectives=tuple(collectives))

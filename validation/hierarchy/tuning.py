@@ -220,10 +220,3 @@ def usual_choice(space: Space, found: Found) -> Choice:
 
     known = {point.choice for point in found.seconds}
     return min((one for one in space.choices(max(space.message_bytes)) if one in known), key=mean_slowdown)
-
-
-def choose(tables: Sequence[DecisionTable], one: Input) -> Choice:
-    """The decision for any input. Raises UsageError where nothing is decided."""
-    ordered = sorted(tables, key=lambda table: table.processes_per_node)
-    below = [table for table in ordered if table.processes_per_node <= one.processes_per_node]
-    return (below or ordered)[-1 if below else 0].choose(one.procs, one.message_bytes)

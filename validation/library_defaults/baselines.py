@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collwise.algorithms.catalogue import Catalogue
-from collwise.common.errors import UsageError, unknown_name
+from collwise.common.errors import UsageError, check_name
 from collwise.common.units import counted
 from collwise.validation.library_defaults import mpich, openmpi
 from collwise.validation.library_defaults.decision import Decision
@@ -87,8 +87,7 @@ def baseline(name: str | None = None) -> Baseline:
     """The baseline of that name; by default the installed Open MPI's, else that of 4.1. Raises UsageError."""
     if name is None:
         return _installed()
-    if name not in BASELINES:
-        raise unknown_name("baseline", name, BASELINES)
+    check_name("baseline", name, BASELINES)
     return BASELINES[name]
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collwise.algorithms.catalogue import Catalogue
-from collwise.common.errors import CollwiseError, UsageError, unknown_name
+from collwise.common.errors import CollwiseError, UsageError, check_name, unknown_name
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.runner import run_cases
 from collwise.validation.library_defaults.baselines import BASELINES, Baseline
@@ -104,16 +104,14 @@ class ApplicationRow:
 
 def application_of(name: str) -> Application:
     """The application of that name. Raises UsageError, which lists the valid names, if there is none."""
-    if name not in APPLICATIONS:
-        raise unknown_name("application", name, APPLICATIONS)
+    check_name("application", name, APPLICATIONS)
     return APPLICATIONS[name]
 
 
 def arguments_of(application: Application, settings: Mapping[str, int], rate: float | None) -> list[str]:
     """The program's arguments for modelled computation. Raises UsageError for a setting that it does not have."""
     for name in settings:
-        if name not in application.options:
-            raise unknown_name(f"setting of {application.name}", name, application.options)
+        check_name(f"setting of {application.name}", name, application.options)
     chosen = {**application.options, **settings}
     words = [word for name, value in chosen.items() for word in (f"--{name}", str(value))]
     return [*words, "--rate", repr(rate or application.rate)]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from collwise.common.errors import unknown_name
+from collwise.common.errors import check_name
 
 if TYPE_CHECKING:
     from collwise.simulator.store import Store
@@ -34,8 +34,7 @@ def set_tcp(bed: Bed, variant: str) -> None:
     """Sets TCP on all nodes. Raises UsageError for an unknown variant and CollwiseError when the kernel refuses."""
     from collwise.validation.testbed.namespaces import command
 
-    if variant not in TCP_VARIANTS:
-        raise unknown_name("TCP variant", variant, TCP_VARIANTS)
+    check_name("TCP variant", variant, TCP_VARIANTS)
     settings = [f"net.ipv4.{name}={value}" for name, value in TCP_VARIANTS[variant].items()]
     for node in bed.nodes:
         command("ip", "netns", "exec", bed.namespace(f"n{node}"), "sysctl", "-qw", *settings)
@@ -48,8 +47,7 @@ def regions_on_bed(shape: Shape, variant: str, plan: RegionsPlan, store: Store, 
     from collwise.validation.testbed.target import TestBed
     from collwise.validation.testbed.tcp_counters import tcp_counts
 
-    if variant not in TCP_VARIANTS:
-        raise unknown_name("TCP variant", variant, TCP_VARIANTS)
+    check_name("TCP variant", variant, TCP_VARIANTS)
     # The shape has them, too, since its facts are recorded with the times.
     settings = TCP_VARIANTS[variant]
     queue_bytes = int(settings["tcp_limit_output_bytes"])

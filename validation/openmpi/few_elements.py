@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.decision_table import DecisionTable, Row
+from collwise.validation.selection.decision_table import DecisionTable, Row, spans
 
 ELEMENT_BYTES = 16
 """The bytes of the largest elements that rules allow for, complex doubles."""
@@ -68,12 +68,10 @@ def divided(table: DecisionTable) -> tuple[DecisionTable, dict[int, int]]:
     Where that depends on P, rows are divided at powers of two, so that what the largest P of a row needs is at most
     twice what the least one does.
     """
-    starts = sorted(table.rules)
     rules: dict[int, Row] = {}
     largest: dict[int, int] = {}
-    for first, end in zip(starts, [*starts[1:], None], strict=True):
+    for first, end, row in spans(sorted(table.rules.items())):
         last = max(first, table.last_procs) if end is None else end - 1
-        row = table.rules[first]
         cut = any((table.collective, choice.algorithm) in NEEDS_ELEMENTS for _, choice in row)
         powers = [1 << bits for bits in range(1, last.bit_length())] if cut else []
         lows = [first, *(power for power in powers if power > first)]
@@ -87,7 +85,7 @@ def _cut(collective: str, row: Row, procs: int) -> Row:
     """A row with steps at the sizes where the algorithms of a collective begin to have enough elements."""
     needs = {least_bytes(collective, name, procs) for of, name in NEEDS_ELEMENTS if of == collective}
     steps: list[tuple[int, Choice]] = []
-    for (start, choice), end in zip(row, [*(start for start, _ in row[1:]), None], strict=True):
+    for start, end, choice in spans(row):
         enough = least_bytes(collective, choice.algorithm, procs)
         cuts = (size for size in needs if start < size <= enough and (end is None or size < end))
         steps += [(start, choice), *((size, choice) for size in sorted(cuts))]

@@ -165,33 +165,6 @@ def _parameters(collectives: Iterable[str], usual: Mapping[str, Choice], file_na
     return found
 
 
-def component_for(text: str, collective: int, level: int, size: int, message_bytes: int) -> str | None:
-    """The component that a rules file names for a call, as HAN looks it up; None if it names none.
-
-    Raises UsageError for a file that is not one.
-    """
-    words = [word for line in text.splitlines() for word in line.split("#", 1)[0].split()]
-    numbers = iter(words)
-    found = None
-
-    def take() -> int:
-        return int(next(numbers))
-
-    try:
-        for _ in range(take()):
-            is_it = take() == collective
-            for _ in range(take()):
-                is_level = take() == level and is_it
-                for _ in range(take()):
-                    fits = take() <= size and is_level
-                    for _ in range(take()):
-                        start, component = take(), next(numbers)
-                        found = component if fits and start <= message_bytes else found
-    except (StopIteration, ValueError):
-        raise UsageError("not a rules file of HAN: a number is missing, or a word is none") from None
-    return found
-
-
 def describe_usual(collective: str, choice: Choice) -> str:
     """The parameters with one value for all sizes, in a sentence."""
     return f"{collective}: segments of {format_size(choice.segment_bytes)} for all sizes, which HAN cannot distinguish"

@@ -18,7 +18,7 @@ from collwise.validation.selection.consumers import (
     sees_sizes,
     series,
 )
-from collwise.validation.selection.decision_table import DecisionTable, Row, check_one_choice
+from collwise.validation.selection.decision_table import DecisionTable, Row, check_one_choice, spans
 
 _HAS_HAN = ("4.1", "5.0", "6.0")
 
@@ -143,12 +143,11 @@ def _section(table: DecisionTable, version: str, skip_inexpressible: bool) -> di
     """The rules of one table by communicator size."""
     if not any(table.rules.values()):
         raise UsageError(f"the {table.collective} decision table is empty")
-    sizes = sorted(table.rules)
     section: dict[int, tuple[Rule, ...]] = {}
-    if sizes[0] > 1:
+    if min(table.rules) > 1:
         section[1] = (Rule(0, OPENMPI_DECIDES, note="Open MPI decides"),)
-    for first, end in zip(sizes, [*sizes[1:], None], strict=True):
-        row = list(_steps(table.collective, table.rules[first]))
+    for first, end, decided in spans(sorted(table.rules.items())):
+        row = list(_steps(table.collective, decided))
         if skip_inexpressible:
             row = [(start, None if c and inexpressible(table.collective, c, version) else c) for start, c in row]
         if not sees_sizes(f"openmpi-{version}", table.collective):
@@ -173,8 +172,7 @@ def _steps(collective: str, row: Row) -> Iterator[tuple[int, Choice | None]]:
     """The row as rules express it: from 0 on, and split where Open MPI would run another algorithm than was chosen."""
     if not row or row[0][0] > 0:
         yield 0, None
-    ends = [*(start for start, _ in row[1:]), None]
-    for (start, choice), end in zip(row, ends, strict=False):
+    for start, end, choice in spans(row):
         yield from _translated(collective, start, end, choice)
 
 

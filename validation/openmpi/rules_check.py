@@ -12,6 +12,7 @@ from pathlib import Path
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import CollwiseError, UsageError
+from collwise.common.files import read_text
 from collwise.common.units import format_size
 from collwise.simulator.execution.installations import find_installation
 from collwise.validation.openmpi.monitoring import Traffic, forcing, monitored
@@ -78,10 +79,7 @@ def check_rules(path: Path, collective: str, procs: int, message_bytes: int) -> 
         raise UsageError("a call that shows anything needs 2 processes and 1 byte at least")
     installed = find_installation("openmpi")
     version = series(installed.version)
-    try:
-        rules = parse_rules(path.read_text(encoding="utf-8"), str(path))
-    except (OSError, UnicodeDecodeError) as problem:
-        raise UsageError(f"cannot read {path}: {getattr(problem, 'strerror', None) or 'not a text file'}") from None
+    rules = parse_rules(read_text(path), str(path))
     entry = Catalogue.load().collective(collective)
     rule = rules.lookup(entry.openmpi_collective, procs, rule_message(collective, version, procs, message_bytes))
     names = {algorithm.openmpi.get(version): name for name, algorithm in entry.algorithms.items()}

@@ -121,6 +121,11 @@ class CaseGrid:
         """The algorithms that compete."""
         return tuple(dict.fromkeys(choice.algorithm for choice in self.candidates.values()))
 
+    @property
+    def points(self) -> list[tuple[int, int]]:
+        """Every (P, m)."""
+        return [(count, size) for count in self.procs for size in self.message_bytes]
+
     @cached_property
     def candidates(self) -> dict[str, Choice]:
         """The choices by label: the algorithm's name at the common segment size, 'chain, 32 KiB' at another."""

@@ -104,11 +104,7 @@ def compare(
     does not fit on the platform, and for a collective that the baseline does not decide.
     """
     grid, left_out = (grid, "") if model is None else covered_by_model(model, grid)
-    decisions = {
-        (procs, size): baseline.decide(grid.collective, procs, size)
-        for procs in grid.procs
-        for size in grid.message_bytes
-    }
+    decisions = {point: baseline.decide(grid.collective, *point) for point in grid.points}
     listed = _listed(grid) if baseline is PAPERS else {}
 
     def shipped(procs: int, message_bytes: int) -> list[Choice]:
@@ -120,7 +116,7 @@ def compare(
     sweep = context.simulate(platform, cases, f"{platform.name}: simulating {grid.collective}")
     warn_of_free_messages(platform)
     simulated = simulated_seconds(grid, sweep)
-    predicted = None if model is None else predicted_seconds(model, grid)
+    predicted = None if model is None else predicted_seconds(model, grid, context.progress)
     labels, choices = list(grid.candidates), list(grid.candidates.values())
     rows = []
     for i, procs in enumerate(grid.procs):
@@ -156,8 +152,4 @@ def compare(
 
 def _listed(grid: CaseGrid) -> dict[tuple[int, int], Choice]:
     """By P and m, the algorithm of the paper's Listing 1 at the common segment size."""
-    return {
-        (procs, size): grid.at_common_segment(decide_as_listed(grid.collective, procs, size))
-        for procs in grid.procs
-        for size in grid.message_bytes
-    }
+    return {point: grid.at_common_segment(decide_as_listed(grid.collective, *point)) for point in grid.points}

@@ -5,15 +5,18 @@ from __future__ import annotations
 import bisect
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from collwise.common.errors import UsageError
+from collwise.common.files import read_text
 from collwise.validation.selection.choice import Choice
 
+_Held = TypeVar("_Held")
 Row = tuple[tuple[int, Choice], ...]
 """The decisions for one process count: from how many message bytes on, and the choice; ascending."""
 
@@ -63,6 +66,12 @@ class Loss:
 
     def __str__(self) -> str:
         return f"{self.mean * 100:.2f} % on average, at most {self.worst * 100:.1f} % (at {self.points} points)"
+
+
+def spans(row: Sequence[tuple[int, _Held]]) -> Iterator[tuple[int, int | None, _Held]]:
+    """What a row holds, each with the size or count from which on and below which (None: any) it does, ascending."""
+    for (start, held), following in zip_longest(row, row[1:]):
+        yield start, following and following[0], held
 
 
 def _at_or_below(values: Sequence[int], wanted: int) -> int:
@@ -198,12 +207,10 @@ def _choice(step: Mapping[str, Any]) -> Choice:
 def decisions_from(path: Path) -> list[DecisionTable]:
     """Reads a file that `collwise select -o` wrote: its tables. Raises UsageError naming it."""
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(read_text(path))
         if not isinstance(document, list) or any(entry.get("format") != _FORMAT for entry in document):
             raise UsageError(f"{path}: not a decision table of this version; {_MAKE_ONE}")
         return [_table(entry) for entry in document]
-    except OSError as problem:
-        raise UsageError(f"cannot read {path}: {problem.strerror}") from None
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as problem:
         raise UsageError(f"{path}: not a decision table ({problem}); {_MAKE_ONE}") from None
 

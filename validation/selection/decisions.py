@@ -15,7 +15,7 @@ from collwise.models.piecewise import Array
 from collwise.models.switch_points import TIE, Standings, Times, good_enough, switch_points
 from collwise.platforms import HostPlatform
 from collwise.platforms.smpi import warn_of_free_messages
-from collwise.simulator.sweeps.context import SimulationContext
+from collwise.simulator.sweeps.context import ShowProgress, SimulationContext, without_progress
 from collwise.simulator.sweeps.runner import RunResult
 from collwise.validation.fitting.critical_path import CriticalPath
 from collwise.validation.selection.cases import CaseGrid
@@ -43,6 +43,7 @@ def select_by_model(
     sampled: bool = False,
     tolerance: float = 0.0,
     switches: bool = False,
+    progress: ShowProgress = without_progress,
 ) -> DecisionTable:
     """Predicted choices for every P of the grid, from its least to its largest m, in the fewest rows.
 
@@ -59,7 +60,11 @@ def select_by_model(
     played = model if isinstance(model, CriticalPath) else None
     if sampled or one_choice or played is not None:
         contest = None if one_choice else played
-        seconds = predicted_seconds(model, grid) if contest is None else contested_seconds(contest, grid, tolerance)
+        seconds = (
+            predicted_seconds(model, grid, progress)
+            if contest is None
+            else contested_seconds(contest, grid, tolerance, progress)
+        )
         rules = _rules(grid, _sampled(grid, seconds, one_choice, tolerance))
         if not one_choice and (switches or not sampled):
             rules = {p: _to_the_byte(model, grid, p, row) for p, row in rules.items()}

@@ -48,8 +48,8 @@ class Score:
     mean_slowdown: float
     worst_slowdown: float
     worst_at: str
-    left_out: tuple[str, ...]
-    unpredicted: int
+    left_out: tuple[str, ...] = ()
+    unpredicted: int = 0
     library: bool = False
 
 
@@ -111,8 +111,9 @@ def evaluate(
     for grid in covered:
         simulated = simulated_seconds(grid, sweep)
         scores += [
-            score_of(platform.name, model.name, grid, predicted_seconds(model, grid), simulated, model.algorithms)
+            score_of(platform.name, model.name, grid, predicted, simulated, model.algorithms)
             for model in models
+            for predicted in [predicted_seconds(model, grid, context.progress)]
         ]
         if baseline is not None and grid in decided:
             scores.append(_score_of_library(platform.name, baseline, grid, sweep, simulated))
@@ -150,8 +151,6 @@ def _score_of_library(platform: str, baseline: Baseline, grid: CaseGrid, sweep: 
         mean_slowdown=summary.mean,
         worst_slowdown=summary.worst,
         worst_at=worst,
-        left_out=(),
-        unpredicted=0,
         library=True,
     )
 

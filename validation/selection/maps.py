@@ -16,7 +16,7 @@ from collwise.models.piecewise import Array
 from collwise.models.switch_points import NOBODY, Indices, fastest
 from collwise.platforms import HostPlatform
 from collwise.platforms.smpi import warn_of_free_messages
-from collwise.simulator.sweeps.context import SimulationContext
+from collwise.simulator.sweeps.context import ShowProgress, SimulationContext
 from collwise.simulator.sweeps.runner import RunResult
 from collwise.simulator.timing import Case
 from collwise.validation.library_defaults.baselines import Baseline, remarks_on
@@ -127,7 +127,7 @@ def decision_maps(
     best = fastest(seconds)
     made = {}
     for model, line in zip(models, left_out, strict=True):
-        winners = _picks(model, grid)
+        winners = _picks(model, grid, context.progress)
         remarks = filter(None, (line, without_prediction(model, covered_by_model(model, grid)[0])))
         made[model.name] = ModelMap(winners, slowdown_of_picks(seconds, winners, best), tuple(remarks))
     if baseline is None:
@@ -147,8 +147,7 @@ def shipped_choices(baseline: Baseline | None, grid: CaseGrid) -> dict[tuple[int
     """The choices of the untuned library by point; None where the catalogue has none that is the same."""
     if baseline is None:
         return {}
-    points = [(procs, size) for procs in grid.procs for size in grid.message_bytes]
-    return {point: baseline.choice(grid.collective, *point) for point in points}
+    return {point: baseline.choice(grid.collective, *point) for point in grid.points}
 
 
 def cases_shipped(baseline: Baseline | None, grid: CaseGrid) -> list[Case]:
@@ -162,9 +161,9 @@ def slowdown_of_picks(seconds: Array, picks: Indices, best: Indices) -> Array:
     return np.where((picks != NOBODY) & (best != NOBODY), slowdown(picked, least), np.nan)
 
 
-def _picks(model: CollectiveModel, grid: CaseGrid) -> Indices:
+def _picks(model: CollectiveModel, grid: CaseGrid, progress: ShowProgress) -> Indices:
     """The method that the model predicts to be the fastest, at every point."""
-    times = predicted_seconds(model, grid)
+    times = predicted_seconds(model, grid, progress)
     sizes = np.array(grid.message_bytes)
     choices = list(grid.candidates.values())
     unsegmented = {choice.algorithm for choice in choices if choice.segment_bytes == 0}

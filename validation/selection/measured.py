@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from collwise.algorithms.catalogue import Catalogue
-from collwise.common.errors import UsageError, unknown_name
+from collwise.common.errors import UsageError, check_name
 from collwise.simulator.store import Store, StoredConfiguration
 from collwise.simulator.sweeps.method import combine
 from collwise.simulator.timing import Case, Timing
@@ -122,8 +122,7 @@ def _check_measured(store: Store, measured: Sequence[StoredConfiguration], platf
     known = dict.fromkeys(one.configuration.platform for one in measured)
     if not known:
         raise UsageError(f"store {store.path} has no measured times; {_HOW_TO_MEASURE}")
-    if platform not in known:
-        raise unknown_name("platform with measured times", platform, known, _HOW_TO_MEASURE)
+    check_name("platform with measured times", platform, known, _HOW_TO_MEASURE)
 
 
 def _nothing(store: Store, platform: str, collective: str, wanted: Sequence[StoredConfiguration]) -> UsageError:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from dataclasses import replace
 from functools import partial
 
@@ -12,17 +11,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from collwise.algorithms.catalogue import Catalogue
-from collwise.common.errors import UsageError, note
+from collwise.common.errors import UsageError
 from collwise.models.interface import CollectiveModel
 from collwise.models.piecewise import Array
 from collwise.simulator.schedule.contest import hold_contests
+from collwise.simulator.sweeps.context import ShowProgress, without_progress
 from collwise.simulator.sweeps.runner import RunResult, run_concurrently
 from collwise.simulator.timing import Case
 from collwise.validation.fitting.critical_path import CriticalPath
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.choice import Choice
-
-_TELL_EVERY_SECONDS = 30.0
 
 
 def covered_by_model(model: CollectiveModel, grid: CaseGrid) -> tuple[CaseGrid, str]:
@@ -63,30 +61,32 @@ def predict_choice(
     return model.predict(collective, choice.algorithm, procs, message_bytes, choice.segment_bytes, choice.fanout)
 
 
-def predicted_seconds(model: CollectiveModel, grid: CaseGrid) -> Array:
+def predicted_seconds(model: CollectiveModel, grid: CaseGrid, progress: ShowProgress = without_progress) -> Array:
     """Predicted times of the grid's candidates, shape (candidates, P, m).
 
-    They are nan where the model has no prediction and where the candidate does not run. What takes long says how far it
-    is on stderr.
+    They are nan where the model has no prediction and where the candidate does not run.
     """
     procs, sizes = np.array(grid.procs)[:, None], np.array(grid.message_bytes)[None, :]
     seconds = np.full((len(grid.candidates), len(grid.procs), len(grid.message_bytes)), np.nan)
     covered = model.algorithms(grid.collective)
-    tell = _Teller(f"predicting {grid.collective}", len(seconds))
-    for index, choice in enumerate(grid.candidates.values()):
-        tell(index)
-        if choice.algorithm in covered:
-            predicted = predict_choice(model, grid.collective, choice, procs, sizes)
-            seconds[index] = np.where(_runs(grid, choice.algorithm)[:, None], predicted, np.nan)
+    with progress(f"predicting {grid.collective}") as advance:
+        for index, choice in enumerate(grid.candidates.values()):
+            if choice.algorithm in covered:
+                predicted = predict_choice(model, grid.collective, choice, procs, sizes)
+                seconds[index] = np.where(_runs(grid, choice.algorithm)[:, None], predicted, np.nan)
+            if advance is not None:
+                advance(None, (index + 1) / len(seconds))
     return seconds
 
 
-def contested_seconds(model: CriticalPath, grid: CaseGrid, tolerance: float) -> Array:
+def contested_seconds(
+    model: CriticalPath, grid: CaseGrid, tolerance: float, progress: ShowProgress = without_progress
+) -> Array:
     """The same by schedules, for choices within the tolerance: nan as well for what is no such choice."""
     choices = list(grid.candidates.values())
     seconds = np.full((len(choices), len(grid.procs), len(grid.message_bytes)), np.nan)
-
-    tell, stop = _Teller(f"deciding {grid.collective}", len(grid.procs)), threading.Event()
+    stop = threading.Event()
+    done = iter(range(1, len(grid.procs) + 1))
 
     def play(case: Case, most_seconds: float) -> float | None:
         return None if stop.is_set() else model.seconds_within(case, most_seconds)
@@ -101,10 +101,12 @@ def contested_seconds(model: CriticalPath, grid: CaseGrid, tolerance: float) -> 
         }
         for case, value in hold_contests(points, play, tolerance, {}).items():
             seconds[points[case]] = value
-        tell()
+        if advance is not None:
+            advance(None, next(done) / len(grid.procs))
 
     tasks = [partial(find, place) for place in reversed(range(len(grid.procs)))]
-    run_concurrently(tasks, os.cpu_count() or 1, stop)
+    with progress(f"deciding {grid.collective}") as advance:
+        run_concurrently(tasks, os.cpu_count() or 1, stop)
     return seconds
 
 
@@ -122,19 +124,6 @@ def seconds_of(grid: CaseGrid, sweep: RunResult, choice: Choice, procs: int, mes
     """The simulated time of a choice at a point; nan where it failed or does not run."""
     timing = sweep.timings.get(grid.case(choice, procs, message_bytes))
     return timing.seconds if timing is not None else np.nan
-
-
-class _Teller:
-    """Says on stderr every half minute how many of the parts of some work are done."""
-
-    def __init__(self, label: str, parts: int) -> None:
-        self._label, self._parts, self._done, self._told = label, parts, 0, time.monotonic()
-
-    def __call__(self, done: int | None = None) -> None:
-        self._done = self._done + 1 if done is None else done
-        if time.monotonic() - self._told > _TELL_EVERY_SECONDS:
-            self._told = time.monotonic()
-            note(f"{self._label}: {self._done * 100 // self._parts} %")
 
 
 def _runs(grid: CaseGrid, algorithm: str) -> np.ndarray:

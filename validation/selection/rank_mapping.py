@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from collwise.common.errors import UsageError, unknown_name
+from collwise.common.errors import UsageError, check_name, unknown_name
 from collwise.models.registry import MODELS as KNOWN_MODELS
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.timing import Case
@@ -56,8 +56,7 @@ class MappingGain:
 
 def check_choice(collective: str, model: str) -> None:
     """Raises UsageError for a collective or a model without mappings to choose from."""
-    if collective not in COLLECTIVES:
-        raise unknown_name("collective with a mapping to choose", collective, COLLECTIVES)
+    check_name("collective with a mapping to choose", collective, COLLECTIVES)
     if model in MODELS:
         return
     if model not in KNOWN_MODELS:

@@ -10,20 +10,8 @@ import numpy as np
 from collwise.models.piecewise import Array
 from collwise.models.switch_points import NOBODY, fastest
 from collwise.validation.selection.cases import CaseGrid
-from collwise.validation.selection.choice import Choice
+from collwise.validation.selection.comparison import Pick
 from collwise.validation.selection.slowdown import SlowdownSummary, slowdown, summary_of
-
-
-@dataclass(frozen=True)
-class SidePick:
-    """What a source chooses at a point, and the seconds and the slowdown of that by the times that judge.
-
-    nan where the judging source has no time for it.
-    """
-
-    choice: Choice
-    seconds: float
-    slowdown: float
 
 
 @dataclass(frozen=True)
@@ -35,8 +23,8 @@ class SideBySide:
 
     procs: int
     message_bytes: int
-    best: SidePick
-    picks: tuple[SidePick, SidePick]
+    best: Pick
+    picks: tuple[Pick, Pick]
     ratios: dict[str, float]
 
 
@@ -56,8 +44,8 @@ def side_by_side(grid: CaseGrid, first: Array, second: Array, judge: Array) -> l
             if best == NOBODY:
                 continue
 
-            def pick(index: int, judging: Array = judging, best: int = best) -> SidePick:
-                return SidePick(choices[index], float(judging[index]), float(slowdown(judging[index], judging[best])))
+            def pick(index: int, judging: Array = judging, best: int = best) -> Pick:
+                return Pick(choices[index], float(judging[index]), float(slowdown(judging[index], judging[best])))
 
             ratios = {labels[a]: float(one[a] / other[a]) for a in np.flatnonzero(both) if other[a] > 0}
             rows.append(SideBySide(procs, size, pick(best), (pick(picked[0]), pick(picked[1])), ratios))

@@ -13,7 +13,8 @@ from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.implementation_aware.parameters import ModelParameters
 from collwise.models.registry import BY_PARTS, CRITICAL_PATH
 from collwise.platforms import HostPlatform
-from collwise.simulator.sweeps.context import SimulationContext
+from collwise.platforms.smpi import without_free_barrier
+from collwise.simulator.sweeps.context import ShowProgress, SimulationContext, without_progress
 from collwise.validation.fitting.critical_path import CriticalPath
 from collwise.validation.fitting.models_by_name import models_on
 from collwise.validation.library_defaults.baselines import Baseline
@@ -146,13 +147,19 @@ def tune(
     return Tuning(platform, fitted, ppn, segments[0], comparisons)
 
 
-def decided(tuning: Tuning, by: str = "predicted", sizes: Mapping[str, Sequence[int]] = DECISION_SIZES) -> Tuning:
+def decided(
+    tuning: Tuning,
+    by: str = "predicted",
+    sizes: Mapping[str, Sequence[int]] = DECISION_SIZES,
+    progress: ShowProgress = without_progress,
+) -> Tuning:
     """The tuning with decisions for every P of the platform, by 'predicted' times, or for those compared, 'simulated'.
 
     Predicted times of the model critical_path are played, and so decide only where they are compared, too. Among the
     compared sizes those from the least of `sizes` on are decided; formulas decide at all of them, and the tables have
     the loss between. They have the usual tolerance, as by `select`, and hold only what every consumer of the collective
-    can be asked for, so that all kinds of rules can be written from them. What the engine decides is among them.
+    can be asked for, so that all kinds of rules can be written from them. What the engine decides is among them; the
+    barrier is not, where messages are free.
     """
     platform = tuning.platform
     model = tuning.model
@@ -161,7 +168,9 @@ def decided(tuning: Tuning, by: str = "predicted", sizes: Mapping[str, Sequence[
     if model is None and by == "predicted":
         raise UsageError("predicted times decide nothing without a model")
     tables = {name: one.decisions for name, one in tuning.by_engine.items() if one.decisions is not None}
-    for name, result in tuning.comparisons.items():
+    asked = without_free_barrier(tuning.comparisons, platform)
+    for name in asked:
+        result = tuning.comparisons[name]
         grid, single, tolerance = result.grid, needs_one_choice(name), TOLERANCE_PERCENT / 100
         expressible = algorithms_for(name, *consumers_of(name))
         if by == "predicted" and isinstance(model, ImplementationAware):
@@ -174,10 +183,10 @@ def decided(tuning: Tuning, by: str = "predicted", sizes: Mapping[str, Sequence[
         long = tuple(size for size in grid.message_bytes if size >= min(sizes[name]))
         grid = replace(grid, algorithms=known, message_bytes=long or grid.message_bytes)
         if by == "predicted" and model is not None:
-            tables[name] = select_by_model(model, grid, single, sampled=True, tolerance=tolerance)
+            tables[name] = select_by_model(model, grid, single, True, tolerance, progress=progress)
         else:
             tables[name] = select_by_simulation(platform, grid, result.sweep, single, tolerance)
-    order = [*tuning.comparisons, *tables]
+    order = [*asked, *tables]
     most = platform.max_procs(tuning.processes_per_node)
     decisions = {name: replace(tables[name], platform_procs=most) for name in order}
     return replace(tuning, decisions=decisions, decided_sizes=sizes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from collwise.common.errors import UsageError, unknown_name
+from collwise.common.errors import UsageError, check_name
 
 MTU_BYTES = 1500
 """Largest IP packet; an Ethernet header comes on top."""
@@ -55,8 +55,7 @@ class Shape:
         _check("burst in bytes", self.burst_bytes, FRAME_BYTES, 10**7)
         _check("buffer in bytes", self.buffer_bytes, FRAME_BYTES, 10**9)
         _check("host queue in bytes", self.host_queue_bytes, 1, 2**31 - 1)
-        if self.transport not in TRANSPORTS:
-            raise unknown_name("transport", self.transport, TRANSPORTS)
+        check_name("transport", self.transport, TRANSPORTS)
         if re.fullmatch(r"[a-z0-9_]{1,15}", self.congestion_control) is None:
             raise UsageError(f"malformed congestion control '{self.congestion_control}'; an example: reno")
 

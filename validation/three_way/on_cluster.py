@@ -4,27 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-
-import pandas as pd
+from typing import Any
 
 from collwise.common.errors import UsageError
 from collwise.common.files import write_text
 from collwise.platforms import HostPlatform, Platform, write_description
 from collwise.simulator.execution.targets import ExecutionTarget
-from collwise.simulator.sweeps.context import SimulationContext
-from collwise.simulator.timing import Case
-from collwise.validation.calibration.calibration import measure_points, refit
-from collwise.validation.calibration.plan import QUICK, USUAL
-from collwise.validation.fitting.models_by_name import measured_models
-from collwise.validation.selection.cases import builtin_cases, candidates, cases
-from collwise.validation.selection.defaults import SEGMENT_BYTES
 from collwise.validation.three_way.disagreements import disagreements
-from collwise.validation.three_way.pipeline import (
-    MODELS_SECONDS,
-    QUICK_MODELS_SECONDS,
-    ThreeWayComparison,
-    Validation,
-)
+from collwise.validation.three_way.pipeline import ThreeWayComparison, Validation
 from collwise.validation.three_way.plan import COLLECTIVES, Scenario, ThreeWayPlan, usual_plan
 from collwise.validation.three_way.table import ours
 
@@ -41,21 +28,10 @@ class ClusterScenario(Scenario):
         """The number of processes."""
         return self.count
 
-    def cases(self) -> list[Case]:
-        """Every algorithm that can be chosen and runs on so many processes, at every size."""
-        return [
-            case
-            for name, sizes in self.sizes.items()
-            for case in cases(name, candidates(name, [SEGMENT_BYTES]), [self.count], sizes, self.per_node)
-        ]
-
-    def builtin_cases(self) -> list[Case]:
-        """MPI's own collective at every size."""
-        return [
-            case
-            for name, sizes in self.sizes.items()
-            for case in builtin_cases(name, [self.count], sizes, self.per_node)
-        ]
+    @property
+    def processes_per_node(self) -> int:
+        """The number of processes on each node."""
+        return self.per_node
 
 
 def cluster_plan(
@@ -110,40 +86,20 @@ class ClusterComparison(ThreeWayComparison):
         assert self.platform is not None
         target, main = self.target, self.plan.main
         platform = self._calibrated_there(target, self.platform) if self.calibrate else self.platform
-        models = []
-        if self.plan.models:
-            budget = QUICK_MODELS_SECONDS if self.plan.quick else MODELS_SECONDS
-            with self._stage(f"{target.name}: models fitted"):
-                models = measured_models(
-                    target, self.store, main.procs, budget_seconds=budget, on_note=self._notes.append
-                )
+        models = self._fitted(target, main.procs)
         tables = []
         for scenario in self.plan.scenarios:
             table = self._compared(target, scenario, platform, models)
             tables.append(table.assign(target=f"{target.name}, P = {scenario.procs}"))
         repeated = self._repeated(target, main)
-        return Validation(
-            plan=self.plan,
-            table=pd.concat(tables, ignore_index=True),
-            platforms={platform.name: platform},
-            models=tuple(model.name for model in models),
-            repeated=repeated,
-            checked=None,
-            disagreements=disagreements(ours(tables[0])),
-            diagnoses=[],
-            failed=self._failed,
-            maker=self._maker,
-            on_testbed=False,
-            notes=self._notes,
-            stages=self._stages,
-        )
+        nothing: dict[str, Any] = {"checked": None, "diagnoses": [], "on_testbed": False}
+        found = disagreements(ours(tables[0]))
+        return self._result(tables, {platform.name: platform}, models, repeated, disagreements=found, **nothing)
 
     def _calibrated_there(self, target: ExecutionTarget, nominal: HostPlatform) -> Platform:
         if not isinstance(nominal, Platform):
             raise UsageError(f"nominal platform {nominal.name}; valid: equal nodes behind one switch, in TOML")
         used = replace(nominal, nodes=min(nominal.nodes, self.plan.main.nodes))
-        with self._stage(f"{target.name}: calibrated"):
-            points = measure_points(target, used, QUICK if self.plan.quick else USUAL, self.store)
-            platform = replace(refit(points, used, SimulationContext(self.store)).platform, nodes=nominal.nodes)
+        platform = replace(self._refitted(target, used), nodes=nominal.nodes)
         write_text(self.folder / f"{platform.name}.toml", write_description(platform))
         return platform

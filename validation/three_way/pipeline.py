@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -121,8 +122,9 @@ class ThreeWayComparison:
         main, shape = self.plan.main, self.plan.main.shape
         with self._bed(shape) as bed:
             platforms = {bed.name: self._calibrated(bed, shape)}
-            isolated = alone_platform(self._points(bed, shape), simulated_platform(shape))
-            models = self._fitted(bed)
+            nominal = simulated_platform(shape)
+            isolated = alone_platform(self._points(bed, nominal), nominal)
+            models = self._fitted(bed, shape.nodes)
             tables = [self._compared(bed, main, platforms[bed.name], models)]
             components, tasks = self._components(bed, main), self._tasks(bed)
             repeated = self._repeated(bed, main)
@@ -140,23 +142,23 @@ class ThreeWayComparison:
             chosen = spread(found, self.plan.diagnosed)
             cases = main.cases()
             diagnoses = diagnoser.diagnose([(one, case_of(one.worst, cases)) for one in chosen])
-        return Validation(
-            plan=self.plan,
-            table=pd.concat(tables, ignore_index=True),
-            platforms=platforms,
-            models=tuple(model.name for model in models),
-            repeated=repeated,
-            checked=checked,
-            disagreements=found,
-            diagnoses=diagnoses,
-            failed=self._failed,
-            maker=self._maker,
-            components=components,
-            verified=verified,
-            tasks=tasks,
-            notes=self._notes,
-            stages=self._stages,
+        parts = {"components": components, "verified": verified, "tasks": tasks}
+        return self._result(
+            tables, platforms, models, repeated, checked=checked, disagreements=found, diagnoses=diagnoses, **parts
         )
+
+    def _result(
+        self,
+        tables: Sequence[pd.DataFrame],
+        platforms: Mapping[str, HostPlatform],
+        models: Sequence[CollectiveModel],
+        repeated: Repeatability,
+        **others: Any,
+    ) -> Validation:
+        return Validation(
+            self.plan, pd.concat(tables, ignore_index=True), platforms, tuple(model.name for model in models), repeated,
+            failed=self._failed, maker=self._maker, notes=self._notes, stages=self._stages, **others,
+        )  # fmt: skip
 
     @contextmanager
     def _stage(self, name: str) -> Iterator[None]:
@@ -172,17 +174,18 @@ class ThreeWayComparison:
             yield TestBed(bed)
 
     def _calibrated(self, bed: TestBed, shape: Shape) -> Platform:
-        with self._stage(f"{bed.name}: calibrated"):
-            platform = refit(
-                self._points(bed, shape), simulated_platform(shape), SimulationContext(self.store)
-            ).platform
+        platform = self._refitted(bed, simulated_platform(shape))
         write_text(self.folder / f"{bed.name}.toml", write_description(platform))
         return platform
 
-    def _points(self, bed: TestBed, shape: Shape) -> list[CalibrationPoint]:
-        """The points of the calibration, from the store if this bed was measured before."""
-        grid = QUICK if self.plan.quick else USUAL
-        return measure_points(bed, simulated_platform(shape), grid, self.store)
+    def _refitted(self, target: ExecutionTarget, nominal: Platform) -> Platform:
+        """The nominal platform calibrated on the target."""
+        with self._stage(f"{target.name}: calibrated"):
+            return refit(self._points(target, nominal), nominal, SimulationContext(self.store)).platform
+
+    def _points(self, target: ExecutionTarget, nominal: Platform) -> list[CalibrationPoint]:
+        """The points of the calibration, from the store if this target was measured before."""
+        return measure_points(target, nominal, QUICK if self.plan.quick else USUAL, self.store)
 
     def _checked(self, bed: TestBed) -> Check | None:
         if self.plan.quick:
@@ -190,14 +193,12 @@ class ThreeWayComparison:
         with self._stage(f"{bed.name}: network and processors checked"):
             return check(bed.bed)
 
-    def _fitted(self, bed: TestBed) -> list[CollectiveModel]:
+    def _fitted(self, target: ExecutionTarget, procs: int) -> list[CollectiveModel]:
         if not self.plan.models:
             return []
         budget = QUICK_MODELS_SECONDS if self.plan.quick else MODELS_SECONDS
-        with self._stage(f"{bed.name}: models fitted"):
-            return measured_models(
-                bed, self.store, bed.bed.shape.nodes, budget_seconds=budget, on_note=self._notes.append
-            )
+        with self._stage(f"{target.name}: models fitted"):
+            return measured_models(target, self.store, procs, budget_seconds=budget, on_note=self._notes.append)
 
     def _verified(self, bed: TestBed) -> list[VerificationResult]:
         if bed.bed.shape.ranks_per_node == 1:

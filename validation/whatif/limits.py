@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from collwise.platforms import HostPlatform
 from collwise.simulator.schedule.critical_path import path_parts
 from collwise.simulator.schedule.library import Schedule
 from collwise.simulator.schedule.networks import network_tables
+from collwise.simulator.schedule.shared import proportions_for
 from collwise.simulator.timing import Case
 
 LIMITS: Mapping[str, tuple[str, ...]] = {
@@ -29,9 +31,9 @@ def limits_of(platform: HostPlatform, case: Case) -> dict[str, float]:
     Raises UsageError for platform XML, and if the algorithm cannot run on the case.
     """
     node_of = platform.places(case.procs, case.processes_per_node)
-    schedule = Schedule(case, node_of)
-    network = network_tables(platform, case.procs, case.processes_per_node, schedule.sizes)
-    _, parts = path_parts(schedule, network)
+    tables_of = partial(network_tables, platform, case.procs, case.processes_per_node)
+    schedule = Schedule(case, node_of, proportions=proportions_for(case, tables_of))
+    _, parts = path_parts(schedule, tables_of(schedule.sizes))
     share = parts.share.to_dict()
     return {limit: float(sum(share.get(name, 0.0) for name in names)) for limit, names in LIMITS.items()}
 

@@ -12,9 +12,10 @@ from collwise.models.piecewise import Array
 from collwise.models.switch_points import NOBODY, Indices, fastest
 from collwise.platforms import HostPlatform, Platform
 from collwise.platforms.changes import Change, changed
+from collwise.simulator.schedule.library import NetworkTables
 from collwise.simulator.schedule.live import LiveCases
 from collwise.simulator.schedule.networks import network_tables
-from collwise.simulator.schedule.shared import NodeOf
+from collwise.simulator.schedule.shared import NodeOf, Sizes
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.choice import Choice
 
@@ -92,13 +93,16 @@ class LiveMap:
         described = getattr(new.platform, "base", new.platform)
         exact = not isinstance(described, Platform) or described.topology is not None or per_node > 1
         key = (exact, per_node if self._by_node else 1, *node_of.values())
+
+        def tables_for(procs: int, sizes: Sizes) -> NetworkTables:
+            return network_tables(new.platform, procs, per_node, sizes)
+
         if key not in self._recorded:
             # Only the latest two are kept, for memory: with and without shortcuts.
             others = {old: cases for old, cases in self._recorded.items() if old[0] != exact}
-            self._recorded = {**others, key: LiveCases(self._cases, node_of.__getitem__, self._jobs, exact)}
-        times = self._recorded[key].times(
-            lambda procs, sizes: network_tables(new.platform, procs, per_node, sizes), every
-        )
+            live = LiveCases(self._cases, node_of.__getitem__, self._jobs, exact, tables_for)
+            self._recorded = {**others, key: live}
+        times = self._recorded[key].times(tables_for, every)
         shape = (len(self.grid.candidates), len(self.grid.procs), len(self.grid.message_bytes))
         seconds, errors = np.full(shape, np.nan), np.zeros(shape)
         seconds[self._place], errors[self._place] = times.seconds, times.errors

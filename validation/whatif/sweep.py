@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from collwise.common.errors import UsageError, unknown_name
+from collwise.common.errors import UsageError, check_name
 from collwise.models.piecewise import Array
 from collwise.models.switch_points import NOBODY, Indices, fastest
 from collwise.platforms import HostPlatform
@@ -85,8 +85,7 @@ class Sweep:
 def parse_factors(text: str) -> Factors:
     """The factors that 'bandwidth=x0.25:x8' says. Raises UsageError for what is malformed or cannot be swept."""
     name, equals, span = (part.strip() for part in text.partition("="))
-    if name not in SWEPT:
-        raise unknown_name("change to sweep over", name, SWEPT)
+    check_name("change to sweep over", name, SWEPT)
     low_text, colon, high_text = span.partition(":")
     if not equals or not colon:
         raise UsageError(f"malformed sweep '{text}' (valid: {name}=x0.25:x8)")

@@ -194,20 +194,30 @@ void recording_begin_arrivals(recording *to) {
     for (size_t i = 0; i < to->fiber_count; i++) {
         to->fiber_of[to->fibers[i].rank] = &to->fibers[i];
     }
-    to->arrivals = recording_checked(arrivals_make(to->made->procs));
+    to->arrivals = recording_checked(
+        arrivals_make(to->made->procs, to->nodes == NULL ? NULL : to->nodes->node_of, to->wanted->proportions));
+}
+
+/* The process goes on when it has reduced so many bytes. */
+void recording_reduce(uint64_t bytes) {
+    recording *to = recording_now;
+    if (to->arrivals == NULL) {
+        return;
+    }
+    if (!arrivals_reduce(to->arrivals, to->now->rank, bytes)) {
+        recording_fail(to, "out of memory");
+    }
+    while (arrivals_is_reducing(to->arrivals, to->now->rank)) {
+        recording_wait_for_messages(to);
+    }
 }
 
 void recording_post(int is_send, int source, int destination, uint64_t bytes, int64_t request) {
-    const int32_t *node_of = recording_now->wanted->node_of;
     if (recording_now->arrivals == NULL) {
         return;
     }
-    arrivals_side side = {.source = source,
-                          .destination = destination,
-                          .is_send = is_send,
-                          .is_local = node_of != NULL && node_of[source] == node_of[destination],
-                          .bytes = bytes,
-                          .request = request};
+    arrivals_side side = {
+        .source = source, .destination = destination, .is_send = is_send, .bytes = bytes, .request = request};
     if (!arrivals_post(recording_now->arrivals, &side)) {
         recording_fail(recording_now, "out of memory");
     }

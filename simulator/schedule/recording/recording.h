@@ -173,6 +173,7 @@ void recording_wait_for_others(recording *to);
 void recording_wait_for_messages(recording *to);
 /* From now on messages arrive at times of their own. */
 void recording_begin_arrivals(recording *to);
+void recording_reduce(uint64_t bytes);
 void recording_post(int is_send, int source, int destination, uint64_t bytes, int64_t request);
 
 /* Frees memory of collwise_allocate: the algorithms' free(). */

@@ -82,6 +82,7 @@ void collwise_combine(const collwise_operation *op, const char *left, char *righ
     (void)left, (void)right;
     if (elements > 0) {
         recording_add(SCHEDULE_REDUCE, 0, recording_size_number(recording_now, elements * op->element_bytes));
+        recording_reduce(elements * op->element_bytes);
     }
 }
 

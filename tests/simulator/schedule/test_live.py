@@ -15,7 +15,8 @@ from collwise.simulator.schedule import live_groups
 from collwise.simulator.schedule.library import NetworkTables
 from collwise.simulator.schedule.live import LiveCases
 from collwise.simulator.schedule.networks import network_tables
-from collwise.simulator.schedule.pipelines import Sizes, play_case
+from collwise.simulator.schedule.pipelines import play_case
+from collwise.simulator.schedule.shared import Sizes
 from collwise.simulator.timing import Case
 from collwise.validation.selection.cases import CaseGrid
 

@@ -14,6 +14,7 @@ from collwise.algorithms.catalogue import Algorithm
 from collwise.simulator.schedule import pipelines
 from collwise.simulator.schedule.library import EAGER, RENDEZVOUS, NetworkTables, Schedule
 from collwise.simulator.schedule.pipelines import play_case
+from collwise.simulator.schedule.shared import Sizes, proportions_for
 from collwise.simulator.timing import Case
 from tests.simulator.schedule.test_recording import ALGORITHMS
 
@@ -59,8 +60,11 @@ def network(
 
 
 def whole(case: Case, **kind: object) -> np.ndarray:
-    schedule = Schedule(case)
-    return schedule.play(network(case.procs, schedule.sizes, **kind)).ends  # type: ignore[arg-type]
+    def tables_of(sizes: Sizes) -> NetworkTables:
+        return network(case.procs, sizes, **kind)  # type: ignore[arg-type]
+
+    schedule = Schedule(case, proportions=proportions_for(case, tables_of))
+    return schedule.play(tables_of(schedule.sizes)).ends
 
 
 def steps_bytes(algorithm: Algorithm, procs: int) -> int:
@@ -114,8 +118,8 @@ def test_a_chain_is_played_in_short(
     recorded = []
 
     class Counted(Schedule):
-        def __init__(self, *arguments: Any) -> None:
-            super().__init__(*arguments)
+        def __init__(self, *arguments: Any, **keywords: Any) -> None:
+            super().__init__(*arguments, **keywords)
             recorded.append(self.messages)
 
     monkeypatch.setattr(pipelines, "Schedule", Counted)

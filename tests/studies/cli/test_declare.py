@@ -9,8 +9,9 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from collwise.studies.cli.declare import FOLDER, NEW_FILE, SIZES, argument, command, flag, group, option
+from collwise.studies.cli.declare import argument, command, flag, group, option
 from collwise.studies.cli.main import collwise, main
+from collwise.studies.cli.types import FOLDER, NEW_FILE, SIZES
 
 
 def called(words: list[str]) -> dict[str, Any]:
@@ -80,3 +81,15 @@ def test_names_that_are_near_or_used_elsewhere_are_told(
         main(words)
     assert ended.value.code == 2
     assert said in capsys.readouterr().err
+
+
+def test_options_are_read_before_files_that_exist_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "x.json"
+    file.touch()
+    for words, said in (
+        (["-o", str(file), "--collective", "bcst"], "unknown collective 'bcst'"),
+        (["-o", str(file)], "Missing option"),
+        (["-o", str(file), "--collective", "bcast"], "exists already"),
+    ):
+        done = CliRunner().invoke(collwise, ["select", *words])
+        assert said in f"{done.output}{done.exception}"

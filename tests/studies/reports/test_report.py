@@ -198,6 +198,21 @@ def test_a_report_without_a_model_says_nothing_of_one(without_model: Tuning, tmp
         decided(without_model, "predicted")
 
 
+def test_the_page_says_what_free_messages_make_look_good(tmp_path: Path) -> None:
+    with Store(tmp_path / "timings.sqlite") as store:
+        context = SimulationContext(store, ENGINES["schedule"])
+        found = tune(
+            load("gros"), ("allreduce", "barrier"), (4,), context, BASELINES["openmpi-4.1"],
+            segments=(8192,), sizes={"allreduce": (65536,), "barrier": (0,)}, model=None,
+        )  # fmt: skip
+    made = decided(found, "simulated", {"allreduce": (65536,), "barrier": (0,)})
+    assert list(made.decisions) == ["allreduce"]
+    text = write_report([made], tmp_path, [sections_of(made, tmp_path)]).with_suffix(".md").read_text()
+    assert "has no overheads (os, or, ois)" in text
+    assert "The barrier therefore has no rules." in text
+    assert "### Barrier on " in text
+
+
 def test_rules_are_drawn_up_to_the_largest_count_that_was_timed(without_model: Tuning, tmp_path: Path) -> None:
     platform, decisions = without_model.platform, without_model.decisions["allreduce"]
     assert largest_decided(platform, decisions) == 4 < platform.max_procs(1)

@@ -53,7 +53,7 @@ def test_further_columns_are_passed_over(tmp_path: Path) -> None:
 
 
 def test_files_that_are_none(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="cannot be read"):
+    with pytest.raises(UsageError, match="cannot read"):
         read_points(tmp_path / "none.csv")
     write_points(tmp_path / "empty.csv", [])
     with pytest.raises(UsageError, match="no points"):

@@ -16,7 +16,7 @@ import collwise
 from collwise.algorithms.catalogue import LIBRARIES, Catalogue, check_libraries
 from collwise.common.errors import UsageError
 from collwise.studies.cli.main import main
-from collwise.validation.exports import mpich, openmpi_json, variables
+from collwise.validation.exports import mpich
 from collwise.validation.exports.expressed import expressed
 from collwise.validation.exports.formats import FORMATS, exported
 from collwise.validation.library_defaults.mpich_tables import own_tables
@@ -26,6 +26,7 @@ from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.consumers import ALL_CONSUMERS, algorithms_for, can_say, rule_message
 from collwise.validation.selection.decision_table import DecisionTable, Evidence, decisions_document
 from tests.models.parameter_examples import fitted
+from tests.validation.exports.lookups import intel_lookup, mvapich2_lookup, openmpi_json_lookup, ucc_lookup
 
 KIB = 1024
 
@@ -149,7 +150,7 @@ def test_json_rules_say_what_classic_rules_say(decided: DecisionTable) -> None:
         message = rule_message(decided.collective, "6.0", procs, size)
         rule, found = (
             classic.lookup(identity, procs, message),
-            openmpi_json.lookup(text, decided.collective, procs, message),
+            openmpi_json_lookup(text, decided.collective, procs, message),
         )
         assert (None if rule is None else rule.algorithm) == (None if found is None else found["alg"]), (procs, size)
 
@@ -178,15 +179,15 @@ def test_intel_mpis_variables_give_each_call_its_choice(decided: DecisionTable) 
     for procs, size in POINTS:
         wanted = chosen(decided, procs, size)
         known = Catalogue.load().algorithm(decided.collective, wanted).intel if wanted else 0
-        assert variables.intel_lookup(value, procs, size) == known, (procs, size)
+        assert intel_lookup(value, procs, size) == known, (procs, size)
 
 
 def test_intel_mpi_compares_the_total_of_allgatherv() -> None:
     decided = table("allgatherv", {4: [(0, "bruck"), (KIB, "ring")]})
     (value,) = re.findall(r'="(.*)"', text_of("intel", decided))
     for procs in (4, 7, 20):
-        assert variables.intel_lookup(value, procs, procs * KIB - 1) == 2
-        assert variables.intel_lookup(value, procs, procs * KIB) == 3
+        assert intel_lookup(value, procs, procs * KIB - 1) == 2
+        assert intel_lookup(value, procs, procs * KIB) == 3
 
 
 @pytest.mark.parametrize("procs", [4, 8, 16])
@@ -195,7 +196,7 @@ def test_mvapich2s_variables_give_each_size_its_choice(procs: int) -> None:
     first = BCAST.rules[procs][0][1].algorithm
     for size in (0, 1, 1023, 1024, 8191, 8192, 65535, 65536, 2**20 - 1, 2**20):
         wanted = chosen(BCAST, procs, size) or first
-        assert variables.mvapich2_lookup(value, size) == Catalogue.load().algorithm("bcast", wanted).mvapich2, size
+        assert mvapich2_lookup(value, size) == Catalogue.load().algorithm("bcast", wanted).mvapich2, size
 
 
 def test_ucc_gets_a_token_for_each_step_and_the_radix_of_its_trees() -> None:
@@ -211,9 +212,9 @@ def test_ucc_gets_a_token_for_each_step_and_the_radix_of_its_trees() -> None:
         (8, 0): "sra_knomial",
         (99, 2**30): "sra_knomial",
     }.items():
-        assert variables.ucc_lookup(value, "allreduce", *call) == expected, call
-    assert variables.ucc_lookup(value, "allgather", 6, 6 * KIB - 1) == "bruck"
-    assert variables.ucc_lookup(value, "allgather", 6, 6 * KIB) == "ring"
+        assert ucc_lookup(value, "allreduce", *call) == expected, call
+    assert ucc_lookup(value, "allgather", 6, 6 * KIB - 1) == "bruck"
+    assert ucc_lookup(value, "allgather", 6, 6 * KIB) == "ring"
     assert "export UCC_TL_UCP_ALLREDUCE_KN_RADIX=2\n" in text
     assert "export UCC_TL_UCP_ALLREDUCE_SRA_KN_RADIX=2\n" in text
 

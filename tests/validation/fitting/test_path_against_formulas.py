@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from collwise.validation.fitting.path_against_formulas import (
+from path_against_formulas import (
     REASONS,
     SEGMENTS,
     SHAPES,

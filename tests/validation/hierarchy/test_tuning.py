@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -13,14 +14,21 @@ from collwise.common.errors import UsageError
 from collwise.validation.hierarchy.machine import Bill
 from collwise.validation.hierarchy.searches import Found, exhaustive
 from collwise.validation.hierarchy.space import Input, Point, Space
-from collwise.validation.hierarchy.tuning import at_size, choose, decision_tables, row_between, starts, usual_choice
+from collwise.validation.hierarchy.tuning import at_size, decision_tables, row_between, starts, usual_choice
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.collwise_rules import collwise_rules
-from collwise.validation.selection.decision_table import decisions_document
+from collwise.validation.selection.decision_table import DecisionTable, decisions_document
 from tests.validation.hierarchy.synthetic import SPACE, SyntheticMachine
 
 FOUND = exhaustive(SPACE, SyntheticMachine())
 TABLES = decision_tables(SPACE, FOUND, "synthetic", "nobody")
+
+
+def choose(tables: Sequence[DecisionTable], one: Input) -> Choice:
+    """The decision for any input. Raises UsageError where nothing is decided."""
+    ordered = sorted(tables, key=lambda table: table.processes_per_node)
+    below = [table for table in ordered if table.processes_per_node <= one.processes_per_node]
+    return (below or ordered)[-1 if below else 0].choose(one.procs, one.message_bytes)
 
 
 def test_sampled_inputs_have_what_was_found() -> None:

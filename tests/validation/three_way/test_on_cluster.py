@@ -19,7 +19,7 @@ from collwise.studies.cli import validate
 from collwise.studies.cli.main import main
 from collwise.studies.cli.target_options import TargetOptions
 from collwise.studies.reports.validation_report import document, write_validation
-from collwise.validation.three_way import on_cluster, pipeline
+from collwise.validation.three_way import pipeline
 from collwise.validation.three_way.on_cluster import ClusterComparison, cluster_plan
 from collwise.validation.three_way.table import POINT, SIMULATED
 from tests.command_line import printed
@@ -85,7 +85,7 @@ class Simulations:
 def test_the_report_of_a_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pipeline, "measure", lambda target, cases, *_, **__: [_seconds(case) for case in cases])
     monkeypatch.setattr(pipeline, "SimulationContext", Simulations)
-    monkeypatch.setattr(on_cluster, "measured_models", lambda *_, **__: [])
+    monkeypatch.setattr(pipeline, "measured_models", lambda *_, **__: [])
     plan = cluster_plan(HOSTS, (4, 8), collectives=("bcast",), quick=True)
     with Store(tmp_path / "store.sqlite") as store:
         result = ClusterComparison(plan, store, tmp_path, target=HOSTS, platform=load("gros")).run()
@@ -108,9 +108,9 @@ def test_a_platform_is_calibrated_on_as_many_nodes_as_there_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen = []
-    monkeypatch.setattr(on_cluster, "measure_points", lambda target, nominal, *_: seen.append(nominal.nodes) or [])
+    monkeypatch.setattr(pipeline, "measure_points", lambda target, nominal, *_: seen.append(nominal.nodes) or [])
     monkeypatch.setattr(
-        on_cluster, "refit", lambda points, nominal, _: SimpleNamespace(platform=replace(nominal, title="calibrated"))
+        pipeline, "refit", lambda points, nominal, _: SimpleNamespace(platform=replace(nominal, title="calibrated"))
     )
     plan = cluster_plan(HOSTS, (4,), quick=True)
     with Store(tmp_path / "store.sqlite") as store:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from collwise.common.errors import UsageError
 from collwise.common.experiments import ROUNDTRIP
+from collwise.common.files import read_text
 from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.validation.selection.cases import BUILTIN
 
@@ -42,12 +43,7 @@ class Lines:
     @classmethod
     def of(cls, path: Path, missing: MissingFacts) -> Lines:
         """Raises UsageError when the file cannot be read, is empty or is not text."""
-        try:
-            text = path.read_text(encoding="utf-8")
-        except OSError as problem:
-            raise UsageError(f"cannot read {path}: {problem.strerror}") from None
-        except UnicodeDecodeError:
-            raise UsageError(f"{path}: not text") from None
+        text = read_text(path)
         if not text.strip():
             raise UsageError(f"{path}: the file is empty")
         return cls(path, tuple(text.splitlines()), missing)

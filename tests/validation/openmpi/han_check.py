@@ -14,12 +14,13 @@ from pathlib import Path
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import CollwiseError, UsageError
+from collwise.common.files import read_text
 from collwise.common.units import format_size
 from collwise.simulator.execution.installations import find_installation
 from collwise.simulator.execution.mpirun import RemoteHosts, agent_link, mpirun_command
 from collwise.simulator.execution.processes import ProgramRun, run_command
 from collwise.validation.hierarchy.space import segments_of
-from collwise.validation.openmpi.han_rules import GLOBAL, component_for
+from collwise.validation.openmpi.han_rules import GLOBAL
 
 AGENT = Path(__file__).with_name("han_agent")
 _TIME_LIMIT_SECONDS = 60.0
@@ -76,10 +77,7 @@ def check_han(
     """
     if nodes < 2 or per_node < 1 or message_bytes < 1:
         raise UsageError("HAN shows something with 2 nodes and 1 byte at least")
-    try:
-        text = rules.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as problem:
-        raise UsageError(f"cannot read {rules}: {getattr(problem, 'strerror', None) or 'not a text file'}") from None
+    text = read_text(rules)
     number = Catalogue.load().collective(collective).openmpi_collective
     procs = nodes * per_node
     expected = component_for(text, number, GLOBAL, procs, message_bytes)
@@ -141,3 +139,30 @@ def _messages(profiles: str, source: int, target: int, size: int) -> int:
             by_size = [int(word) for word in match[3].split(",")]
             return by_size[size.bit_length()]
     return 0
+
+
+def component_for(text: str, collective: int, level: int, size: int, message_bytes: int) -> str | None:
+    """The component that a rules file names for a call, as HAN looks it up; None if it names none.
+
+    Raises UsageError for a file that is not one.
+    """
+    words = [word for line in text.splitlines() for word in line.split("#", 1)[0].split()]
+    numbers = iter(words)
+    found = None
+
+    def take() -> int:
+        return int(next(numbers))
+
+    try:
+        for _ in range(take()):
+            is_it = take() == collective
+            for _ in range(take()):
+                is_level = take() == level and is_it
+                for _ in range(take()):
+                    fits = take() <= size and is_level
+                    for _ in range(take()):
+                        start, component = take(), next(numbers)
+                        found = component if fits and start <= message_bytes else found
+    except (StopIteration, ValueError):
+        raise UsageError("not a rules file of HAN: a number is missing, or a word is none") from None
+    return found

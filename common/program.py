@@ -1,0 +1,22 @@
+"""How the command line was called, for the commands that its messages name."""
+
+from __future__ import annotations
+
+import os
+import re
+
+CALLED = "COLLWISE_CALLED"
+"""The environment variable in which the launcher of a clone passes the command as it was typed, such as ./collwise."""
+NAME = "collwise"
+# In messages a command stands in quotes or parentheses, or after a colon; elsewhere the word is the project's name.
+_COMMAND = re.compile(rf"(?:(?<=['`(])|(?<=: )){NAME}(?= [a-z])")
+
+
+def program_name() -> str:
+    """The command as it was typed: its path in a clone, else its name."""
+    return os.environ.get(CALLED) or NAME
+
+
+def as_called(message: str) -> str:
+    """The message, in which commands such as 'collwise platforms list' begin as the running one did."""
+    return _COMMAND.sub(lambda _: program_name(), message)

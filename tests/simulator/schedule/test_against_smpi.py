@@ -100,23 +100,6 @@ def test_messages_of_tasks_come_in_the_order_of_their_network(tmp_path: Path, na
 
 
 @needs("smpi")
-@pytest.mark.parametrize("leaders", [2, 4])
-def test_several_leaders_on_a_slow_network(tmp_path: Path, leaders: int) -> None:
-    """A message of 4 KiB takes longer than twice the latency, and the leaders of a node share its port."""
-    slow = load_description("exact")
-    plain = Calibration(crosstraffic=False, tcp_window=False)
-    slow = replace(slow, link_bytes_per_second=6e6, calibration=plain)
-    cases = [
-        Case("bcast", f"multi_leader_{between}", 16, 2**16, 2**13, leaders, processes_per_node=4)
-        for between in ("chain", "binary", "binomial")
-    ]
-    with Store(tmp_path / "timings.sqlite") as store:
-        simulated = SimulationContext(store).simulate(slow, cases).complete()
-    for case, timing in simulated.timings.items():
-        assert played_like_smpi(slow, case) == pytest.approx(timing.seconds, rel=0.001), case
-
-
-@needs("smpi")
 @pytest.mark.parametrize(
     # SMPI charges no overheads for receivers of synchronous messages of eager size, and for empty ones, but a barrier's
     # messages have a byte there.

@@ -48,7 +48,14 @@ class _Schedule(ctypes.Structure):
 
 
 class _Proportions(ctypes.Structure):
-    _fields_ = (("latency_bytes", c_uint64), ("local_latency_bytes", c_uint64), ("local_share", c_double), ("reduce_share", c_double), ("eager_bytes", c_uint64), ("leaves_at_once", c_int))
+    _fields_ = (
+        ("latency_bytes", c_uint64),
+        ("local_latency_bytes", c_uint64),
+        ("local_share", c_double),
+        ("reduce_share", c_double),
+        ("eager_bytes", c_uint64),
+        ("leaves_at_once", c_int),
+    )
 
 
 class _Case(ctypes.Structure):
@@ -291,8 +298,9 @@ class NetworkTables:
     def proportions(self, sizes: npt.NDArray[np.uint64]) -> Proportions | None:
         """The proportions for messages of the first of the tables' sizes; None if their bytes take no time.
 
-        The other sizes tell which messages are eager. A latency has all that a message takes besides its time on the sender's port: overheads, the handshake, the
-        mean of all ways, and what a single connection is slower than the port.
+        The other sizes tell which messages are eager. A latency has all that a message takes besides its time on the
+        sender's port: overheads, the handshake, the mean of all routes, and what a single connection is slower than the
+        port.
         """
         between, within = float(self.transfer_seconds[..., 0].mean()), float(self.local_transfer_seconds[:, 0].mean())
         on_port = float(self.gap_seconds[..., 0].mean())

@@ -26,7 +26,7 @@ TOLERANCE = 0.01
 # Segments go up and down the same trees at once, so that several messages share a port in both directions; which of the
 # two is right where one case is 1.9 % apart (P = 8, one process on each node) is open.
 LOOSER = {("allreduce", "hierarchical"): 0.02}
-# Messages of a task share ports in trees, where those of a recording follow one another; they come in another order then.
+# Messages of a task share ports in trees; those of a recording follow one another, and come in another order then.
 for _between in ("binary", "binomial"):
     LOOSER |= {("allreduce", f"{_kind}_{_between}"): 0.21 for _kind in ("tasks", "multi_leader")}
     LOOSER[("allgather", f"tasks_{_between}")] = 0.05

@@ -9,6 +9,7 @@
  *
  * so that no event has to wait for an event of another process; models.c plays these without a trace. Over ports,
  * ports.c computes the times. */
+#include "one_way.h"
 #include "play.h"
 #include "symmetry.h"
 
@@ -599,6 +600,31 @@ static void make_processes(play *all) {
     }
 }
 
+static void play_together(play *all) {
+    for (int rank = 0; rank < all->procs; rank++) {
+        go_on(all, rank, 0);
+        play_processes(all);
+    }
+    if (all->ports != NULL) {
+        ports_run(all);
+    }
+}
+
+/* Plays one node after the other. */
+static void play_nodes(play *all) {
+    const one_way *order = all->one_way;
+    ports_use_inboxes(all);
+    for (int i = 0; i < all->network->nodes; i++) {
+        int32_t node = order->nodes[i];
+        ports_begin_node(all, node);
+        for (int32_t place = order->first[node]; place < order->first[node + 1]; place++) {
+            go_on(all, order->ranks[place], 0);
+            play_processes(all);
+        }
+        ports_run(all);
+    }
+}
+
 static void run(play *all) {
     all->unfinished = all->procs;
     make_room_for_spans(all, 0);
@@ -606,12 +632,11 @@ static void run(play *all) {
     if (all->network->out_rate != NULL) {
         all->ports = ports_make(all);
     }
-    for (int rank = 0; rank < all->procs; rank++) {
-        go_on(all, rank, 0);
-        play_processes(all);
-    }
-    if (all->ports != NULL) {
-        ports_run(all);
+    all->one_way = one_way_make(all);
+    if (all->one_way != NULL) {
+        play_nodes(all);
+    } else {
+        play_together(all);
     }
     if (all->unfinished > 0) {
         int rank = 0;
@@ -645,6 +670,7 @@ static void release(play *all) {
     free(all->sorted);
     free(all->ready);
     free(all->link_of);
+    one_way_free(all->one_way);
     ports_free(all->ports);
 }
 

@@ -43,6 +43,7 @@ class _Schedule(ctypes.Structure):
         ("extra_message_bytes", c_size_t),
         ("extra_integer_bytes", c_size_t),
         ("is_begin", c_int),
+        ("has_synchronous", c_int),
         ("blocks", ctypes.c_void_p),
     )
 

@@ -70,6 +70,7 @@ typedef struct {
     uint64_t messages, bytes;      /* sent by all processes together */
     collwise_memory extra;         /* the largest extra memory of a process: that of a mock-up */
     int is_begin;                  /* some programs are cut */
+    int has_synchronous;           /* some sends are synchronous */
     struct schedule_block *blocks; /* the memory of the programs */
 } schedule;
 

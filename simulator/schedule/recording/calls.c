@@ -183,6 +183,7 @@ int MPI_Isend(const void *data, int count, MPI_Datatype type, int destination, i
 int MPI_Issend(const void *data, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm,
                MPI_Request *request) {
     (void)type, (void)tag;
+    recording_now->made->has_synchronous = 1;
     record_send(SCHEDULE_START_SYNCHRONOUS, data, count, recording_process_of(comm, destination));
     *request = recording_now->now->requests++;
     return 0;

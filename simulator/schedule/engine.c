@@ -311,9 +311,9 @@ typedef struct {
 /* Between the switches of a process and of one that lies so far behind it, which another one may stand for. */
 static int32_t route_between(const play *all, message_ends ends) {
     const schedule_network *network = all->network;
-    int procs = all->played->procs, behind = ends.source - (int)ends.relative;
+    int destination = schedule_peer(all->played, ends.source, schedule_back(all->played, ends.relative));
     int32_t from = network->switch_of[network->node_of[ends.source]];
-    return from * network->switches + network->switch_of[network->node_of[behind < 0 ? behind + procs : behind]];
+    return from * network->switches + network->switch_of[network->node_of[destination]];
 }
 
 /* The first message of the connection that lacks this side, or a new one at its end. */
@@ -500,9 +500,8 @@ static int perform(play *all, int rank, schedule_word word, int is_resumed) {
         take_all(all, rank, first, count);
         return 1;
     }
-    int procs = all->played->procs, peer = (int)count + rank < procs ? (int)count + rank : (int)count + rank - procs;
-    int is_within = network->node_of[peer] == now->node;
-    peer = all->procs < procs ? peer % all->procs : peer;
+    int peer = schedule_peer(all->played, rank, count), is_within = network->node_of[peer] == now->node;
+    peer = all->procs < all->played->procs ? peer % all->procs : peer;
     int is_blocking = kind == SCHEDULE_SEND || kind == SCHEDULE_RECEIVE;
     int is_receive = kind == SCHEDULE_RECEIVE || kind == SCHEDULE_START_RECEIVE;
     uint32_t slot = is_blocking ? now->mask + 1 : (uint32_t)now->made & now->mask;
@@ -517,7 +516,7 @@ static int perform(play *all, int rank, schedule_word word, int is_resumed) {
             double overhead = (kind == SCHEDULE_SEND ? network->send_seconds : network->start_seconds)[at];
             spend(all, rank, SCHEDULE_SPENT_SENDING, peer, size,
                   is_within && network->without_local_overheads ? 0 : overhead);
-            message_ends ends = {rank, peer, count == 0 ? 0 : (uint32_t)procs - count, is_within};
+            message_ends ends = {rank, peer, schedule_back(all->played, count), is_within};
             post_send(all, ends, size, slot, now->clock, play_protocol_of(kind, network->protocol[size]));
         }
     }

@@ -44,6 +44,7 @@ class _Schedule(ctypes.Structure):
         ("extra_integer_bytes", c_size_t),
         ("is_begin", c_int),
         ("has_synchronous", c_int),
+        ("is_mirrored", c_int),
         ("blocks", ctypes.c_void_p),
     )
 

@@ -29,11 +29,11 @@ static int is_eligible(const play *all) {
  */
 static int32_t sender_of(const play *all, int rank, uint32_t place) {
     const process *to = &all->processes[rank];
-    uint32_t found = to->sources.places[place].source_and_one, procs = (uint32_t)all->procs;
+    uint32_t found = to->sources.places[place].source_and_one;
     if (found == 0) {
         return NONE;
     }
-    int32_t node = all->processes[((uint32_t)rank + found - 1) % procs].node;
+    int32_t node = all->processes[schedule_peer(all->played, rank, found - 1)].node;
     return node == to->node ? NONE : node;
 }
 

@@ -79,8 +79,9 @@ int recording_rank_in(MPI_Comm comm) {
 }
 
 static uint32_t recording_relative(int peer) {
-    int distance = peer - recording_now->now->rank;
-    return (uint32_t)(distance < 0 ? distance + recording_now->made->procs : distance);
+    const schedule *made = recording_now->made;
+    int rank = recording_now->now->rank, distance = made->is_mirrored ? peer ^ rank : peer - rank;
+    return (uint32_t)(distance < 0 ? distance + made->procs : distance);
 }
 
 static void record_send(schedule_kind kind, const void *data, int bytes, int destination) {

@@ -9,6 +9,7 @@
  *
  * so that no event has to wait for an event of another process; models.c plays these without a trace. Over ports,
  * ports.c computes the times. */
+#include "one_way.h"
 #include "play.h"
 #include "symmetry.h"
 
@@ -310,9 +311,9 @@ typedef struct {
 /* Between the switches of a process and of one that lies so far behind it, which another one may stand for. */
 static int32_t route_between(const play *all, message_ends ends) {
     const schedule_network *network = all->network;
-    int procs = all->played->procs, behind = ends.source - (int)ends.relative;
+    int destination = schedule_peer(all->played, ends.source, schedule_back(all->played, ends.relative));
     int32_t from = network->switch_of[network->node_of[ends.source]];
-    return from * network->switches + network->switch_of[network->node_of[behind < 0 ? behind + procs : behind]];
+    return from * network->switches + network->switch_of[network->node_of[destination]];
 }
 
 /* The first message of the connection that lacks this side, or a new one at its end. */
@@ -499,9 +500,8 @@ static int perform(play *all, int rank, schedule_word word, int is_resumed) {
         take_all(all, rank, first, count);
         return 1;
     }
-    int procs = all->played->procs, peer = (int)count + rank < procs ? (int)count + rank : (int)count + rank - procs;
-    int is_within = network->node_of[peer] == now->node;
-    peer = all->procs < procs ? peer % all->procs : peer;
+    int peer = schedule_peer(all->played, rank, count), is_within = network->node_of[peer] == now->node;
+    peer = all->procs < all->played->procs ? peer % all->procs : peer;
     int is_blocking = kind == SCHEDULE_SEND || kind == SCHEDULE_RECEIVE;
     int is_receive = kind == SCHEDULE_RECEIVE || kind == SCHEDULE_START_RECEIVE;
     uint32_t slot = is_blocking ? now->mask + 1 : (uint32_t)now->made & now->mask;
@@ -516,7 +516,7 @@ static int perform(play *all, int rank, schedule_word word, int is_resumed) {
             double overhead = (kind == SCHEDULE_SEND ? network->send_seconds : network->start_seconds)[at];
             spend(all, rank, SCHEDULE_SPENT_SENDING, peer, size,
                   is_within && network->without_local_overheads ? 0 : overhead);
-            message_ends ends = {rank, peer, count == 0 ? 0 : (uint32_t)procs - count, is_within};
+            message_ends ends = {rank, peer, schedule_back(all->played, count), is_within};
             post_send(all, ends, size, slot, now->clock, play_protocol_of(kind, network->protocol[size]));
         }
     }
@@ -599,6 +599,31 @@ static void make_processes(play *all) {
     }
 }
 
+static void play_together(play *all) {
+    for (int rank = 0; rank < all->procs; rank++) {
+        go_on(all, rank, 0);
+        play_processes(all);
+    }
+    if (all->ports != NULL) {
+        ports_run(all);
+    }
+}
+
+/* Plays one node after the other. */
+static void play_nodes(play *all) {
+    const one_way *order = all->one_way;
+    ports_use_inboxes(all);
+    for (int i = 0; i < all->network->nodes; i++) {
+        int32_t node = order->nodes[i];
+        ports_begin_node(all, node);
+        for (int32_t place = order->first[node]; place < order->first[node + 1]; place++) {
+            go_on(all, order->ranks[place], 0);
+            play_processes(all);
+        }
+        ports_run(all);
+    }
+}
+
 static void run(play *all) {
     all->unfinished = all->procs;
     make_room_for_spans(all, 0);
@@ -606,12 +631,11 @@ static void run(play *all) {
     if (all->network->out_rate != NULL) {
         all->ports = ports_make(all);
     }
-    for (int rank = 0; rank < all->procs; rank++) {
-        go_on(all, rank, 0);
-        play_processes(all);
-    }
-    if (all->ports != NULL) {
-        ports_run(all);
+    all->one_way = one_way_make(all);
+    if (all->one_way != NULL) {
+        play_nodes(all);
+    } else {
+        play_together(all);
     }
     if (all->unfinished > 0) {
         int rank = 0;
@@ -645,6 +669,7 @@ static void release(play *all) {
     free(all->sorted);
     free(all->ready);
     free(all->link_of);
+    one_way_free(all->one_way);
     ports_free(all->ports);
 }
 

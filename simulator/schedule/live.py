@@ -71,8 +71,9 @@ class LiveCases:
     ) -> None:
         """Records the cases; `node_of` gives the node of each process for a process count.
 
-        Processes that take what comes first do so as on the network `recorded_on`, whatever network is played. `jobs` is the number of threads, by default one per core; `exact` plays every case whole. Raises UsageError if
-        an algorithm does not run on its case.
+        Processes that take what comes first do so as on the network `recorded_on`, whatever network is played. `jobs`
+        is the number of threads, by default one per core; `exact` plays every case whole. Raises UsageError if an
+        algorithm does not run on its case.
         """
         self._jobs = jobs or os.cpu_count() or 1
         self._groups: dict[int, Group] = {}

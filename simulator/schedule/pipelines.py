@@ -138,10 +138,10 @@ def begins_longer(
 def play_case_on_many(case: Case, networks: Sequence[TablesOf], node_of: NodeOf = None) -> list[Played]:
     """The times of a case on several networks, such as a platform and changes of it, or sets of parameters.
 
-    They are those that `play_case` finds on each network. The case is recorded once, for algorithms whose processes take
-    what comes first once for networks of the same proportions, and its schedule played on all of them by one call of
-    `Schedule.play_many`, but for a long pipeline, which is extrapolated on each. The processes must be on the same nodes
-    in all networks. Raises the errors of `play_case`.
+    They are those that `play_case` finds on each network. The case is recorded once, or once for each proportions if
+    its recording depends on these, and its schedule played on all networks by one call of `Schedule.play_many`, but for
+    a long pipeline, which is extrapolated on each. The processes must be on the same nodes in all networks. Raises the
+    errors of `play_case`.
     """
     found = [_by_periods(case, tables_of, node_of) for tables_of in networks]
     others: dict[Proportions | None, list[int]] = {}

@@ -74,6 +74,18 @@ def test_measured_times_judge_simulated_choices(store: Path, capsys: pytest.Capt
     assert all(set(row["ratios"]) == {"linear", "binomial"} for row in rows)
 
 
+def test_a_description_need_not_have_the_name_of_the_hosts(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--platform", "grisou", "--sources", "measured,schedule")
+    code, out, err = run(capsys, store, *words)
+    assert (code, err) == (0, "collwise: measured times are those of gros, the only ones that the store has\n")
+    assert "gather on gros, judged by measured times" in out
+    with Store(store) as opened:
+        opened.add(Configuration("measured", "boba", "Open MPI 4.1.4"), [Timing(Case("gather", "linear", 4, 8), 1.0)])
+    code, _, err = run(capsys, store, *words)
+    assert code == 2
+    assert "unknown platform with measured times 'grisou'" in err
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -103,3 +103,18 @@ def test_bad_input_is_one_line(
 ) -> None:
     code, _, err = run(capsys, store, *words)
     assert (code, err.count("\n"), said in err) == (2, 1, True), err
+
+
+@pytest.mark.parametrize("baseline", ["openmpi-4.1", "openmpi-3.1"])
+def test_times_of_the_schedule_engine_take_no_fit(
+    baseline: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("collwise.validation.fitting.models_by_name.model_of", None)
+    words = ("--platform", "grisou", "--procs", "8", "--sizes", "64KiB", "--segments", "8KiB", "--engine", "schedule")
+    words = (*words, "--baseline", baseline)
+    code, out, err = run(capsys, tmp_path / "s.sqlite", *words, "--figures", str(tmp_path))
+    assert code == 0, err
+    assert "model" not in out
+    assert "Slowdown against the best: Open MPI" in out
+    (row,) = printed(run(capsys, tmp_path / "s.sqlite", *words, "--json")[1]).rows
+    assert (row["model"], row["predicted_seconds"]) == (None, {})

@@ -54,8 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         click.echo(problem.format_message())
         sys.exit(2)
     except click.NoSuchOption as problem:
-        problem.possibilities = nearest(problem.option_name, problem.possibilities or ())
-        _fail(problem.format_message(), 2)
+        near = nearest(problem.option_name, problem.possibilities or ())
+        _fail(click.NoSuchOption(problem.option_name, possibilities=near, ctx=problem.ctx).format_message(), 2)
     except click.ClickException as problem:
         _fail(problem.format_message(), 2)
     except (click.Abort, KeyboardInterrupt) as problem:

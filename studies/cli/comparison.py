@@ -310,7 +310,7 @@ def _decision_rows(tables: Sequence[DecisionTable]) -> list[dict[str, object]]:
 
 def _print_decisions(decisions: DecisionTable, tolerance: float) -> None:
     from collwise.validation.selection.decision_table import spans
-    from collwise.validation.selection.measured import loss_of
+    from collwise.validation.selection.measured import loss_of, undecided_points
 
     rows: list[tuple[object, ...]] = []
     for p, row in decisions.rules.items():
@@ -329,10 +329,23 @@ def _print_decisions(decisions: DecisionTable, tolerance: float) -> None:
     if loss.points:
         mean, worst = f"{loss.mean * 100:.2f} %", f"{loss.worst * 100:.1f} %"
         click.echo(f"by these times the choices are {mean} slower than the best on average, at most {worst}")
+    undecided, points = undecided_points(decisions)
+    if points:
+        click.echo(_undecided_text(undecided, points))
     if decisions.between is not None:
         click.echo(f"between the sizes, {_loss_text(decisions.between)}")
     if any(str(row[2]).endswith(" *") for row in rows) and decisions.evidence is not None:
         click.echo(f"* at some of its sizes by {decisions.evidence.filled_by}, where the choice was not measured")
+
+
+def _undecided_text(undecided: int, points: int) -> str:
+    """How far confidence intervals tell which measured choice is the best."""
+    if not undecided:
+        return f"at {'the only point' if points == 1 else f'all {points} points'} the intervals tell the best choice"
+    return (
+        f"undecided at {undecided} of {counted(points, 'point')}: the interval of the fastest choice overlaps another "
+        "one's; more --launches of measure make intervals narrower"
+    )
 
 
 def _loss_text(loss: Loss) -> str:

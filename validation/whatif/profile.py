@@ -316,7 +316,7 @@ def rules_of(expectation: Expectation) -> str:
     steps: dict[tuple[str, int, int], dict[int, Choice]] = {}
     for one in expectation.rows:
         if one.saving_seconds > 0 and one.tuned != one.default:
-            key = (one.row.collective, one.row.processes, one.row.processes_per_node)
+            key = (one.row.collective, one.row.processes, min(one.row.processes_per_node, one.row.processes))
             least = (one.row.least_bytes or 0) if sees_sizes(COLLWISE, one.row.collective) else 0
             steps.setdefault(key, {})[least] = one.tuned
     lines = [

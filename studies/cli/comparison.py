@@ -12,6 +12,7 @@ import collwise
 from collwise import arguments
 from collwise.common.errors import CollwiseError, UsageError, note
 from collwise.common.files import read_text, writable_folder, write_text
+from collwise.common.program import program_name
 from collwise.common.project import results_folder
 from collwise.common.units import counted, format_size
 from collwise.models.registry import BY_PARTS, CRITICAL_PATH, DEFAULT_MODEL, MODEL_NAMES, ModelKind, check_formulas
@@ -332,6 +333,10 @@ def _print_decisions(decisions: DecisionTable, tolerance: float) -> None:
     undecided, points = undecided_points(decisions)
     if points:
         click.echo(_undecided_text(undecided, points))
+        if decisions.made_by.startswith("times measured"):
+            click.echo(
+                f"they are compared with MPI's own collective by: {program_name()} gain --decisions FILE --procs P"
+            )
     if decisions.between is not None:
         click.echo(f"between the sizes, {_loss_text(decisions.between)}")
     if any(str(row[2]).endswith(" *") for row in rows) and decisions.evidence is not None:

@@ -19,7 +19,7 @@ from collwise.simulator.store import Store, StoredConfiguration
 from collwise.simulator.sweeps.method import combine, half_width
 from collwise.simulator.timing import Case, Timing
 from collwise.validation.adaptive.belief import MEDIAN_VARIANCE
-from collwise.validation.selection.cases import BUILTIN, CaseGrid
+from collwise.validation.selection.cases import BUILTIN, CaseGrid, cuts_nothing
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.decision_table import DecisionTable
 from collwise.validation.selection.decisions import IntervalTimes
@@ -49,6 +49,11 @@ class Measurement:
     timings: Mapping[Case, Timing]
     keys: tuple[str, ...]
     others: int = 0
+
+    @property
+    def measured(self) -> int:
+        """The number of cases that were measured; those that send the same messages share one's time."""
+        return len({timing.case for timing in self.timings.values()})
 
     @property
     def label(self) -> str:
@@ -117,7 +122,23 @@ def measurement_of(
     if not any(one.timings for one in here):
         raise UsageError(f"{collective} on {platform} was not measured with {ppn} processes per node")
     newest = max(enumerate(here), key=lambda pair: (len(pair[1].timings), pair[0]))[1]
-    return replace(newest, others=sum(bool(one.timings) for one in here) - 1)
+    return replace(newest, timings=_with_repeats(newest.timings), others=sum(bool(one.timings) for one in here) - 1)
+
+
+def _with_repeats(timings: Mapping[Case, Timing]) -> dict[Case, Timing]:
+    """The timings, also for cases that differ from these only in a segment size that cuts nothing.
+
+    They have the segment sizes with which the same algorithm is measured elsewhere.
+    """
+    cuts: dict[str, set[int]] = {}
+    for case in timings:
+        cuts.setdefault(case.algorithm, set()).add(case.segment_bytes)
+    found = dict(timings)
+    for case, timing in timings.items():
+        if cuts_nothing(case):
+            others = (replace(case, segment_bytes=cut) for cut in cuts[case.algorithm])
+            found = {other: timing for other in others if cuts_nothing(other)} | found
+    return found
 
 
 def _check_measured(store: Store, measured: Sequence[StoredConfiguration], platform: str) -> None:
@@ -337,7 +358,7 @@ def undecided_points(table: DecisionTable) -> tuple[int, int]:
     filled = np.where(np.isnan(seconds), np.inf, seconds)
     fastest = np.argmin(filled, axis=0)[None]
     reach = np.take_along_axis(filled + np.nan_to_num(widths), fastest, axis=0)
-    others = np.arange(len(seconds))[:, None, None] != fastest
+    others = seconds != np.take_along_axis(seconds, fastest, axis=0)  # equal ones are the same case
     overlapping = others & (filled - np.nan_to_num(widths) < reach)
     known = np.isfinite(filled).any(axis=0)
     return int((overlapping.any(axis=0) & known).sum()), int(known.sum())

@@ -48,7 +48,14 @@ class _Schedule(ctypes.Structure):
 
 
 class _Proportions(ctypes.Structure):
-    _fields_ = (("latency_bytes", c_uint64), ("local_latency_bytes", c_uint64), ("local_share", c_double), ("reduce_share", c_double), ("eager_bytes", c_uint64), ("leaves_at_once", c_int))
+    _fields_ = (
+        ("latency_bytes", c_uint64),
+        ("local_latency_bytes", c_uint64),
+        ("local_share", c_double),
+        ("reduce_share", c_double),
+        ("eager_bytes", c_uint64),
+        ("leaves_at_once", c_int),
+    )
 
 
 class _Case(ctypes.Structure):

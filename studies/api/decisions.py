@@ -46,6 +46,7 @@ from collwise.validation.selection.measured import (
     measured_platform,
     measured_times,
     measurement_of,
+    with_own_times,
 )
 from collwise.validation.selection.predictions import covered_by_model, without_prediction
 
@@ -377,6 +378,7 @@ def _by_measured(
     table = select_by_times(grid, times, platform, made_by, *how)
     if not table.rules:
         raise UsageError(f"{collective} on {platform}: no time for any of the process counts and sizes asked for")
+    table = with_own_times(table, measurement)
     for line in _told(measurement, len(gaps), int(times.filled.sum()), filler):
         note(f"{collective}: {line}")
     return table

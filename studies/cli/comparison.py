@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -334,13 +335,28 @@ def _print_decisions(decisions: DecisionTable, tolerance: float) -> None:
     if points:
         click.echo(_undecided_text(undecided, points))
         if decisions.made_by.startswith("times measured"):
-            click.echo(
-                f"they are compared with MPI's own collective by: {program_name()} gain --decisions FILE --procs P"
-            )
+            click.echo(_own_text(decisions))
     if decisions.between is not None:
         click.echo(f"between the sizes, {_loss_text(decisions.between)}")
     if any(str(row[2]).endswith(" *") for row in rows) and decisions.evidence is not None:
         click.echo(f"* at some of its sizes by {decisions.evidence.filled_by}, where the choice was not measured")
+
+
+def _own_text(decisions: DecisionTable) -> str:
+    """How measured choices stand against MPI's own collective."""
+    from collwise.validation.selection.measured import choice_at
+
+    known = decisions.evidence
+    if known is None or not known.own:
+        return (
+            "MPI's own collective is not among these times: measure it with --algorithms library, or the table with "
+            f"'{program_name()} gain'"
+        )
+    chosen = {(p, m): choice_at(decisions, p, m) for p in known.procs for m in known.message_bytes}
+    both = {point: one for point, one in chosen.items() if one and not math.isnan(known.own_at(*point)[0])}
+    faster = sum(known.beats_own(one, *point) for point, one in both.items())
+    left = "" if faster == len(both) else "; a table for libcollwise leaves the others to MPI"
+    return f"faster than MPI's own collective beyond the intervals at {faster} of {counted(len(both), 'point')}{left}"
 
 
 def _undecided_text(undecided: int, points: int) -> str:

@@ -173,7 +173,7 @@ COMMANDS: dict[str, tuple[Form, ...]] = {
     "measure": (
         Form(
             f"{_CASE} processes_per_node nodes root:integer seconds half_width_seconds repetitions error:text "
-            "launches:array?"
+            "median_seconds experiment launches:array? *"
         ),
         Form(
             "collective procs message_bytes loss:number candidates:integer measured:integer algorithm? segment_bytes? "

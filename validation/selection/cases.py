@@ -19,6 +19,8 @@ ChoicesAt = Callable[[int, int], Iterable[Choice]]
 
 BUILTIN = "builtin"
 """The experiment in which MPI's own collective is called."""
+LIBRARY = "library"
+"""What the MPI library's own collective is called among names of algorithms that are measured."""
 
 
 def candidates(

@@ -30,7 +30,8 @@ class Evidence:
 
     They are nan where a candidate does not run or has no time. `filled` marks points of candidates (indices) whose time
     is not measured but `filled_by` another source. `half_widths` of the seconds' confidence intervals have the same
-    form; empty where they are exact or not known.
+    form; empty where they are exact or not known. `own` has the seconds of the MPI library's own collective, where that
+    was measured beside the candidates, and the half-widths of their intervals, each by process count and size.
     """
 
     choices: tuple[Choice, ...]
@@ -40,6 +41,7 @@ class Evidence:
     filled: frozenset[tuple[int, int, int]] = frozenset()
     filled_by: str = ""
     half_widths: tuple[tuple[tuple[float, ...], ...], ...] = ()
+    own: tuple[tuple[tuple[float, ...], ...], ...] = ()
 
     def at(self, procs: int, message_bytes: int) -> dict[Choice, float]:
         """The candidates' seconds at the point that a row from P and m on starts at; those that have a time there.
@@ -56,6 +58,21 @@ class Evidence:
             return math.nan
         i, j = _at_or_below(self.procs, procs), _at_or_below(self.message_bytes, message_bytes)
         return self.half_widths[self.choices.index(choice)][i][j]
+
+    def own_at(self, procs: int, message_bytes: int) -> tuple[float, float]:
+        """The seconds of MPI's own collective at the point, and the half-width of their interval; nan without any."""
+        if not self.own:
+            return math.nan, math.nan
+        i, j = _at_or_below(self.procs, procs), _at_or_below(self.message_bytes, message_bytes)
+        return self.own[0][i][j], self.own[1][i][j]
+
+    def beats_own(self, choice: Choice, procs: int, message_bytes: int) -> bool:
+        """Whether the choice is faster than MPI's own collective beyond both intervals, or that was not measured."""
+        own, around = self.own_at(procs, message_bytes)
+        ours, width = self.at(procs, message_bytes).get(choice), self.half_width(choice, procs, message_bytes)
+        if math.isnan(own) or ours is None:
+            return True
+        return ours + (0.0 if math.isnan(width) else width) < own - (0.0 if math.isnan(around) else around)
 
     def is_filled(self, choice: Choice, procs: int, message_bytes: int) -> bool:
         """Whether a choice's time at a point comes from another source."""
@@ -177,6 +194,7 @@ def _evidence_document(evidence: Evidence) -> dict[str, Any]:
         "message_bytes": list(evidence.message_bytes),
         "seconds": _digits(evidence.seconds),
         **({"half_widths": _digits(evidence.half_widths)} if evidence.half_widths else {}),
+        **({"own": _digits(evidence.own)} if evidence.own else {}),
         **(
             {
                 "gaps_filled_by": evidence.filled_by,
@@ -202,8 +220,11 @@ def _evidence_from(document: Mapping[str, Any]) -> Evidence:
         shapes = [len(values) == len(choices), all(len(times) == len(procs) for times in values)]
         if not (all(shapes) and procs and sizes and all(len(row) == len(sizes) for times in values for row in times)):
             raise ValueError("its times do not fit its process counts and sizes")
+    own = _read_digits(document.get("own", ()))
+    if own and [[len(row) for row in each] for each in own] != [[len(sizes)] * len(procs)] * 2:
+        raise ValueError("the times of MPI's own collective do not fit its process counts and sizes")
     filled = frozenset((index, procs.index(p), sizes.index(m)) for index, p, m in document.get("gaps_filled", ()))
-    return Evidence(choices, procs, sizes, seconds, filled, document.get("gaps_filled_by", ""), half_widths)
+    return Evidence(choices, procs, sizes, seconds, filled, document.get("gaps_filled_by", ""), half_widths, own)
 
 
 def _read_digits(values: Sequence[Any]) -> tuple[tuple[tuple[float, ...], ...], ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -39,7 +39,7 @@ class Measurement:
 
     Their `seconds` are medians, of several launches the median of the launches' medians (`robust`).
     `keys` are its configurations, one for each launch; `others` is the number of other measurements of the collective
-    there.
+    there. `own` has the times of the MPI library's own collective, by process count and size.
     """
 
     platform: str
@@ -49,6 +49,7 @@ class Measurement:
     timings: Mapping[Case, Timing]
     keys: tuple[str, ...]
     others: int = 0
+    own: Mapping[tuple[int, int], Timing] = field(default_factory=dict)
 
     @property
     def measured(self) -> int:
@@ -171,7 +172,9 @@ def _combined(store: Store, group: Sequence[StoredConfiguration], collective: st
         {
             case: timing
             for case, timing in store.timings_of(one.key).items()
-            if (case.collective, case.experiment, case.root) == (collective, "collective", 0) and timing.ok
+            if (case.collective, case.root) == (collective, 0)
+            and case.experiment in ("collective", BUILTIN)
+            and timing.ok
         }
         for one in group
     ]
@@ -179,7 +182,9 @@ def _combined(store: Store, group: Sequence[StoredConfiguration], collective: st
     cases = dict.fromkeys(case for one in launches for case in one)
     timings = {case: robust([one[case] for one in launches if case in one], confidence) for case in cases}
     made = group[0].configuration
-    return Measurement(made.platform, collective, made.maker, 1, timings, tuple(one.key for one in group))
+    ours = {case: one for case, one in timings.items() if case.experiment != BUILTIN}
+    own = {(case.procs, case.message_bytes): one for case, one in timings.items() if case.experiment == BUILTIN}
+    return Measurement(made.platform, collective, made.maker, 1, ours, tuple(one.key for one in group), own=own)
 
 
 def robust(launches: Sequence[Timing], confidence: float = 0.95) -> Timing:
@@ -263,6 +268,22 @@ def measured_times(grid: CaseGrid, measurement: Measurement) -> IntervalTimes:
                     seconds[a, i, j] = timing.seconds
                     widths[a, i, j] = timing.half_width_seconds if math.isfinite(timing.half_width_seconds) else 0.0
     return IntervalTimes(seconds, widths, np.zeros(shape, dtype=bool))
+
+
+def with_own_times(table: DecisionTable, measurement: Measurement) -> DecisionTable:
+    """The table with the measured times of the MPI library's own collective at its points, if there are any."""
+    known = table.evidence
+    if known is None or not measurement.own:
+        return table
+
+    def values(of: Callable[[Timing], float]) -> tuple[tuple[float, ...], ...]:
+        found = [[measurement.own.get((procs, size)) for size in known.message_bytes] for procs in known.procs]
+        return tuple(tuple(math.nan if one is None else of(one) for one in row) for row in found)
+
+    own = (values(lambda one: one.seconds), values(lambda one: one.half_width_seconds))
+    if all(math.isnan(seconds) for row in own[0] for seconds in row):
+        return table
+    return replace(table, evidence=replace(known, own=own))
 
 
 def gap_cases(grid: CaseGrid, measurement: Measurement) -> list[Case]:

@@ -296,7 +296,11 @@ def expected_of(tables: Sequence[DecisionTable], profile: Profile, baseline: Bas
             left_out.append(f"{line.title}: the decisions have none for it")
             continue
         seconds = table.evidence.at(row.processes, size)
+        own, around = table.evidence.own_at(row.processes, size)
         default, default_is = untuned(line, baseline) or (None, "")
+        if not math.isnan(own):
+            default, default_is = Choice(_OWN), "as measured"
+            seconds = {**seconds, default: own}
         if default_is == AS_RUN and default not in seconds:
             default = next((one for one in seconds if one.algorithm == row.algorithm), None)
         try:
@@ -307,8 +311,9 @@ def expected_of(tables: Sequence[DecisionTable], profile: Profile, baseline: Bas
         if default is None or default not in seconds or tuned not in seconds:
             left_out.append(f"{line.title} and {size} bytes: the decisions have no time of what runs untuned")
             continue
-        widths = (table.evidence.half_width(one, row.processes, size) for one in (default, tuned))
-        found.append(Expected(row, default, default_is, tuned, seconds[default], seconds[tuned], *widths))
+        width = table.evidence.half_width(tuned, row.processes, size)
+        around = around if default.algorithm == _OWN else table.evidence.half_width(default, row.processes, size)
+        found.append(Expected(row, default, default_is, tuned, seconds[default], seconds[tuned], around, width))
     return Expectation(tuple(found), tuple(left_out), tables[0].made_by)
 
 
@@ -346,11 +351,12 @@ def _by_key(rows: Iterable[ProfileRow]) -> dict[tuple[str, str, str, int, int | 
 def rules_of(expectation: Expectation) -> str:
     """The text of a table for libcollwise that has the tuned choice for the profiled calls that it makes faster.
 
-    All other process counts and sizes keep MPI's own algorithms.
+    It must do so beyond the intervals of the times, where these are known. All other process counts and sizes keep
+    MPI's own algorithms.
     """
     steps: dict[tuple[str, int, int], dict[int, Choice]] = {}
     for one in expectation.rows:
-        if one.saving_seconds > 0 and one.tuned != one.default:
+        if one.saving_seconds > 0 and one.tuned != one.default and not one.saving_half_width >= one.saving_seconds:
             key = (one.row.collective, one.row.processes, min(one.row.processes_per_node, one.row.processes))
             least = (one.row.least_bytes or 0) if sees_sizes(COLLWISE, one.row.collective) else 0
             steps.setdefault(key, {})[least] = one.tuned

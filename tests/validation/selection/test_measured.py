@@ -122,6 +122,33 @@ def test_points_are_undecided_where_an_interval_overlaps_that_of_the_fastest(
     assert table.evidence.half_width(Choice("ring"), 4, 4096) == pytest.approx(0.1)
 
 
+def test_a_point_is_left_to_mpis_own_collective_where_ours_is_not_faster_beyond_the_intervals(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [timing("ring", procs, size, 1.0, 0.1, procs) for procs in (2, 4) for size in SIZES]
+    for procs, seconds in ((2, (2.0, 1.1, 2.0)), (4, (0.5, 2.0, 2.0))):
+        for size, one in zip(SIZES, seconds, strict=True):
+            own = Case("allreduce", "-", procs, size, processes_per_node=procs, experiment=BUILTIN)
+            rows.append(Timing(own, one, half_width_seconds=0.1))
+    filled(tmp_path / "s.sqlite", (BED, rows)).close()
+    decisions, output = str(tmp_path / "d.json"), tmp_path / "rules"
+    words = ["select", "--by", "measured", "--collective", "allreduce", "--store", str(tmp_path / "s.sqlite")]
+    for command in ([*words, "-o", decisions], ["export", decisions, "--format", "collwise", "-o", str(output)]):
+        with pytest.raises(SystemExit) as ended:
+            main(command)
+        assert not ended.value.code
+    said = "faster than MPI's own collective beyond the intervals at 4 of 6 points; a table for libcollwise leaves the"
+    assert said in capsys.readouterr().out
+    assert [line.split()[1:] for line in output.read_text().splitlines() if line.startswith("allreduce")] == [
+        ["2", "2", "0", "default"],
+        ["2", "2", "1024", "ring"],
+        ["2", "2", "4096", "default"],
+        ["2", "2", "16384", "ring"],
+        ["4", "4", "0", "default"],
+        ["4", "4", "4096", "ring"],
+    ]
+
+
 def test_segments_that_cut_nothing_share_one_measured_time(tmp_path: Path) -> None:
     rows = [
         replace(

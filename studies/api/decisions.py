@@ -139,7 +139,7 @@ def select(
     performance guidelines, which libcollwise can run; `ppn`, processes per node; `context`, see `session`. For measured
     times, `configuration`, beginnings of keys that `configurations` lists, says which measurement is meant where there
     are several; `fill`, 'simulated' or 'predicted', fills gaps where that source is within `agreement` percent of what
-    is measured nearby; `tie_limit`, by how many percent of its mean time a choice may be slower than the fastest one
+    is measured nearby; `tie_limit`, by how many percent of its time a choice may be slower than the fastest one
     whose confidence interval it overlaps.
 
     Returns Decisions, with the fewest rules that keep to the tolerance at `sizes`; with `exact` they keep to it, to the

@@ -42,11 +42,18 @@ _Found = TypeVar("_Found")
 _PERIOD = 8
 """Segments by which the three short pipelines differ."""
 
-_PERIODS_BEFORE, _PERIODS_BEFORE_IN_TREES_OF_REDUCTIONS = 3, 128
+_PERIODS_BEFORE = 3
 """The least number of such periods in the shortest."""
 
+_PERIODS_OF_REDUCTIONS, _PERIODS_OF_LONG_REDUCTIONS = 4, 32
+"""The same in trees of reductions, where each of the three is twice as long as the one before: in those that are played
+whole if their rate is not even, and in those that are too long for that."""
+
+_LONG = 256
+"""Trees of reductions with so many periods are never played whole."""
+
 _LONGER = 2
-"""Pipelines that are not as many times as long as the shortest are played whole."""
+"""Pipelines that are not as many times as long as the short ones are played whole."""
 
 _FEW_MESSAGES = 500
 """Schedules of so few messages are played as they are."""
@@ -147,7 +154,7 @@ class LiveCases:
     def _rounded_units(self, case: Case) -> int:
         """The multiple of P doubles that stands for a case with uneven blocks; 0 if it is played as it is."""
         unit_bytes = _ELEMENT_BYTES * case.procs
-        if self._exact or case.message_bytes % unit_bytes == 0 or _periods(case):
+        if self._exact or case.message_bytes % unit_bytes == 0 or _short_lengths(case):
             return 0
         node_of = self._node_of(case.procs)
         schedule, _ = recorded(case, node_of)
@@ -169,28 +176,40 @@ class LiveCases:
     @staticmethod
     def _short_pipelines(case: Case, group: Group, node_of: NodeOf) -> Terms | None:
         """The terms of a pipeline of many segments; None for other cases."""
-        periods = _periods(case)
-        if not periods:
+        lengths = _short_lengths(case)
+        if lengths is None:
             return None
-        period_bytes = _PERIOD * bytes_a_step(case)
-        shortest = case.message_bytes - periods * period_bytes
-        schedules = [Schedule(replace(case, message_bytes=shortest + i * period_bytes), node_of) for i in range(3)]
-        sizes = sizes_after(schedules, periods)
+        period_bytes, periods = _PERIOD * bytes_a_step(case), _periods(case)
+        rest = case.message_bytes - periods * period_bytes
+        schedules = [Schedule(replace(case, message_bytes=rest + n * period_bytes), node_of) for n in lengths]
+        sizes = sizes_after(schedules, lengths, periods)
         if sizes is None:
             return None
-        further = float(periods - 2)
+        shortest, middle, longest = lengths
+        late, early = (periods - longest) / (longest - middle), (periods - longest) / (middle - shortest)
         first, second, third = (group.position(schedule, sizes) for schedule in schedules)
-        weights, error_weights = (1 + further, -further, 0.0), (further, -2 * further, further)
-        return Terms([third, second, first], weights, error_weights, _PIPELINE)
+        weights, error_weights = (1 + late, -late, 0.0), (late, -late - early, early)
+        whole = group.position(*recorded(case, node_of)) if shortest == _PERIODS_OF_REDUCTIONS else None
+        return Terms([third, second, first], weights, error_weights, _PIPELINE, whole=whole)
 
 
 def _periods(case: Case) -> int:
-    """The periods by which a long pipeline is longer than the shortest that stands for it; 0 for other cases."""
+    """The number of periods of a pipeline that has whole ones; 0 for other cases."""
     period_bytes = _PERIOD * bytes_a_step(case)
-    if period_bytes == 0:
-        return 0
-    algorithm = Catalogue.load().algorithm(case.collective, case.algorithm)
-    is_tree = case.collective == "reduce" and algorithm.topology != "chain"
-    before = _PERIODS_BEFORE_IN_TREES_OF_REDUCTIONS if is_tree else _PERIODS_BEFORE
-    whole = case.message_bytes // period_bytes
-    return 0 if algorithm.by_node or whole < _LONGER * before else whole - before
+    by_node = Catalogue.load().algorithm(case.collective, case.algorithm).by_node
+    return 0 if period_bytes == 0 or by_node else case.message_bytes // period_bytes
+
+
+def _short_lengths(case: Case) -> tuple[int, int, int] | None:
+    """The lengths, in periods, of three short pipelines that stand for a long one; None for other cases."""
+    periods, algorithm = _periods(case), Catalogue.load().algorithm(case.collective, case.algorithm)
+    if case.collective != "reduce" or algorithm.topology == "chain":
+        lengths = (_PERIODS_BEFORE, _PERIODS_BEFORE + 1, _PERIODS_BEFORE + 2)
+        return lengths if periods >= _LONGER * _PERIODS_BEFORE else None
+    # In two trees senders wait for answers: their rate may change late, whatever is busy.
+    shortest = _PERIODS_OF_REDUCTIONS
+    if periods >= _LONG:
+        shortest = _PERIODS_OF_LONG_REDUCTIONS
+    elif algorithm.topology == "two_tree" or periods < _LONGER * 4 * shortest:
+        return None
+    return shortest, 2 * shortest, 4 * shortest

@@ -31,7 +31,7 @@ def limits_of(platform: HostPlatform, case: Case) -> dict[str, float]:
     node_of = platform.places(case.procs, case.processes_per_node)
     schedule = Schedule(case, node_of)
     network = network_tables(platform, case.procs, case.processes_per_node, schedule.sizes)
-    _, parts = path_parts(schedule, network)
+    _, parts = path_parts(schedule, network, every=False)
     share = parts.share.to_dict()
     return {limit: float(sum(share.get(name, 0.0) for name in names)) for limit, names in LIMITS.items()}
 

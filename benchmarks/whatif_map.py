@@ -2,7 +2,7 @@
 
 .venv/bin/python benchmarks/whatif_map.py [COLLECTIVE...]        # by default all sixteen
 
-The sliders are those of the notebook `whatif` (studies/figures/explorer.py). Each is moved alone, then several together.
+The sliders are those of the notebook `whatif` (studies/figures/explorer.py). Each is moved alone, then three together.
 Some of the times are then compared with those of the schedule engine for each case alone, also of candidates that were
 left out since they are slower. The exit code is 1 if a move takes longer than the limit in the median, a time is wrong
 by more than it says, or one that was left out is the fastest.

@@ -7,9 +7,10 @@ network (live_groups.py). And what costs most is not played at all:
   too. Such a case takes between the times of the next multiples below and above, whose processes are alike. It gets the
   time of the one above; its error is what another multiple of P doubles adds, on average up to the next size.
 - A pipeline of many segments takes as much longer with each further period as three short ones show; its error is what
-  their differences differ by, for all periods that are left out. Unlike pipelines.py no comparison of times is made.
-  In trees of reductions a child runs ahead of the others for hundreds of segments before it waits for them, and the
-  rate changes; the short pipelines are therefore longer there.
+  their differences differ by, for all periods that are left out, or by how much longer the busiest process or port
+  takes for these (work.py). Unlike pipelines.py no comparison of times is made. In trees of reductions a child runs
+  ahead of the others for up to hundreds of segments before it waits for them, and the rate changes. There the short
+  pipelines are longer, and where their error is larger than 1 % the whole one is played.
 
 The first have an error of 0.2 % at least, since messages of unequal size share ports a little otherwise than equal
 ones, the second one of 1 %: a pipeline may have found its rate only nearly. benchmarks/whatif_map.py compares both with

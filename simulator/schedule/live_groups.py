@@ -133,8 +133,11 @@ class Group:
 
     @cached_property
     def work(self) -> Work:
-        """The work of the plays."""
-        return Work(self.schedules, self.columns, len(self.every_size))
+        """The work of the plays, and then, of each case, of its first play beyond its second one."""
+        plays = [(schedule, None) for schedule in self.schedules]
+        further = [(self.schedules[first], self.schedules[second]) for first, second, *_ in self._plays]
+        columns = [*self.columns, *(self.columns[play] for play in self._plays[:, 0])]
+        return Work([*plays, *further], columns, len(self.every_size))
 
     def times(self, tables: NetworkTables, every: bool) -> LiveTimes:
         """The times on a network.
@@ -198,9 +201,9 @@ class Group:
         The longest of short pipelines may come at a higher rate than that of the busiest process or port: this later
         slows the whole one down.
         """
-        terms, work = plays.seconds[self._plays], plays.work[self._plays]
+        terms, work = plays.seconds[self._plays], plays.work[len(self.schedules) :]
         found = (terms * self._weights).sum(axis=1)
-        slower = ((work * self._weights).sum(axis=1) - work[:, 0]) - (found - terms[:, 0])
+        slower = (self._weights[:, 0] - 1) * work - (found - terms[:, 0])
         errors = np.maximum(np.abs((terms * self._error_weights).sum(axis=1)), slower)
         return found, np.maximum(errors, self._least_errors * found)
 

@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 from collwise.simulator.schedule.library import DEFERRED, Doubles, NetworkTables, Schedule, load_library
 
-_Counts = npt.NDArray[np.uint32]
 _Columns = npt.NDArray[np.uint32]
 
 # The kinds of simulator/schedule/recorder.h, without waits.
@@ -30,20 +29,30 @@ _MOST_COUNTS = 1 << 22
 """A schedule with more programs, kinds and sizes than this has no bound."""
 
 
-class Work:
-    """The work of some plays: schedules, with the columns of their sizes in tables that are shared by all."""
+_Row = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Doubles]
+"""What one process or port does: costs, sizes, and how often each."""
 
-    def __init__(self, schedules: Sequence[Schedule], columns: Sequence[_Columns], sizes: int) -> None:
+_Play = tuple[Schedule, Schedule | None]
+"""A schedule; or a pipeline and a shorter one with the same sizes, for what the first has to do in addition."""
+
+
+class Work:
+    """The work of some plays, with the columns of their sizes in tables that are shared by all."""
+
+    def __init__(self, plays: Sequence[_Play], columns: Sequence[_Columns], sizes: int) -> None:
         """Counts what the schedules do; the tables have a column for each of so many sizes."""
-        rows_of: dict[int, list[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Doubles]]] = {}
+        rows_of: dict[tuple[int, int], list[_Row]] = {}
         nothing = np.array([_COSTS * sizes])  # after all costs
-        numbers, amounts, firsts = [], [], []
-        for schedule, column_of in zip(schedules, columns, strict=True):
-            if id(schedule) not in rows_of:
-                rows_of[id(schedule)] = _rows(schedule)
+        numbers: list[npt.NDArray[np.intp]] = []
+        amounts: list[Doubles] = []
+        firsts: list[int] = []
+        for play, column_of in zip(plays, columns, strict=True):
+            key = id(play[0]), id(play[1])
+            if key not in rows_of:
+                rows_of[key] = _rows(*play)
             firsts.append(len(numbers))
-            numbers += [cost * sizes + column_of[size] for cost, size, _ in rows_of[id(schedule)]] or [nothing]
-            amounts += [amount for *_, amount in rows_of[id(schedule)]] or [np.zeros(1)]
+            numbers += [cost * sizes + column_of[size] for cost, size, _ in rows_of[key]] or [nothing]
+            amounts += [amount for *_, amount in rows_of[key]] or [np.zeros(1)]
         self._numbers, self._amounts = np.concatenate(numbers), np.concatenate(amounts)
         self._starts, self._firsts = np.cumsum([0, *map(len, numbers[:-1])]), np.array(firsts)
 
@@ -55,16 +64,17 @@ class Work:
         return found
 
 
-def _rows(schedule: Schedule) -> list[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Doubles]]:
+def _rows(schedule: Schedule, shorter: Schedule | None) -> list[_Row]:
     """What the processes, then their outgoing and their incoming ports do: costs, sizes and how often each.
 
     Of those that do the same one stands for all.
     """
-    shape = (schedule.programs, _KINDS, len(schedule.sizes))
-    if np.prod(shape) > _MOST_COUNTS:
+    counts, others = _counts(schedule), None if shorter is None else _counts(shorter)
+    if counts is None:
         return []
-    counts = np.zeros(shape, np.uint32)
-    _library().schedule_count(schedule.address, counts.ctypes.data)
+    if others is not None and others.shape == counts.shape:
+        # Programs have the same order in both.
+        counts = np.maximum(counts - others, 0)
     started = counts[:, _START_SEND] + counts[:, _START_SYNCHRONOUS]
     received = counts[:, _RECEIVE] + counts[:, _START_RECEIVE]
     by_cost = {
@@ -84,6 +94,16 @@ def _rows(schedule: Schedule) -> list[tuple[npt.NDArray[np.intp], npt.NDArray[np
             if len(size):
                 found.append((np.array(together)[which], size, row[which, size].astype(np.float64)))
     return found
+
+
+def _counts(schedule: Schedule) -> npt.NDArray[np.int64] | None:
+    """The number of operations of each program, kind and size; None where that is too many numbers."""
+    shape = (schedule.programs, _KINDS, len(schedule.sizes))
+    if np.prod(shape) > _MOST_COUNTS:
+        return None
+    counts = np.zeros(shape, np.uint32)
+    _library().schedule_count(schedule.address, counts.ctypes.data)
+    return counts.astype(np.int64)
 
 
 def _costs(tables: NetworkTables) -> Doubles:

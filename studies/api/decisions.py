@@ -383,7 +383,7 @@ def _by_measured(
 
 
 def _told(measurement: Measurement, gaps: int, filled: int, filler: _Filler | None) -> Iterator[str]:
-    yield f"{len(measurement.timings)} times measured under {measurement.maker}, configuration {measurement.label}"
+    yield f"{measurement.measured} times measured under {measurement.maker}, configuration {measurement.label}"
     if measurement.others:
         yield f"{measurement.others} other measurements there are not used; choose one with its configuration"
     if not measurement.exact:

@@ -17,7 +17,7 @@ from collwise.predictions import ModelLike, model_from, predicted_times
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.timing import Case, Timing
-from collwise.validation.selection.cases import candidates, cases
+from collwise.validation.selection.cases import candidates, cases, without_repeats
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.defaults import SEGMENTS_TEXT, sizes_of
 
@@ -239,7 +239,10 @@ def choices(
 def cases_to_measure(
     collective: str, competing: Sequence[Choice], procs: Numbers, sizes: Numbers | None, target: ExecutionTarget | None
 ) -> list[Case]:
-    """Every choice at every P and m, with the target's processes per node, or one. Raises UsageError if none runs."""
+    """Every choice at every P and m, with the target's processes per node, or one; each that sends other messages once.
+
+    Raises UsageError if none runs.
+    """
     message_bytes = sizes_of(collective, None if sizes is None else arguments.sizes(sizes))
     counts = arguments.counts(procs)
     wanted = [
@@ -251,7 +254,7 @@ def cases_to_measure(
     ]
     if not wanted:
         raise nothing_runs({collective: competing}, counts, message_bytes)
-    return wanted
+    return without_repeats(wanted)
 
 
 def nothing_runs(

@@ -12,6 +12,7 @@ import collwise
 from collwise import arguments
 from collwise.common.errors import CollwiseError, UsageError, note
 from collwise.common.files import read_text, writable_folder, write_text
+from collwise.common.program import program_name
 from collwise.common.project import results_folder
 from collwise.common.units import counted, format_size
 from collwise.models.registry import BY_PARTS, CRITICAL_PATH, DEFAULT_MODEL, MODEL_NAMES, ModelKind, check_formulas
@@ -310,7 +311,7 @@ def _decision_rows(tables: Sequence[DecisionTable]) -> list[dict[str, object]]:
 
 def _print_decisions(decisions: DecisionTable, tolerance: float) -> None:
     from collwise.validation.selection.decision_table import spans
-    from collwise.validation.selection.measured import loss_of
+    from collwise.validation.selection.measured import loss_of, undecided_points
 
     rows: list[tuple[object, ...]] = []
     for p, row in decisions.rules.items():
@@ -329,10 +330,27 @@ def _print_decisions(decisions: DecisionTable, tolerance: float) -> None:
     if loss.points:
         mean, worst = f"{loss.mean * 100:.2f} %", f"{loss.worst * 100:.1f} %"
         click.echo(f"by these times the choices are {mean} slower than the best on average, at most {worst}")
+    undecided, points = undecided_points(decisions)
+    if points:
+        click.echo(_undecided_text(undecided, points))
+        if decisions.made_by.startswith("times measured"):
+            click.echo(
+                f"they are compared with MPI's own collective by: {program_name()} gain --decisions FILE --procs P"
+            )
     if decisions.between is not None:
         click.echo(f"between the sizes, {decisions.between}")
     if any(str(row[2]).endswith(" *") for row in rows) and decisions.evidence is not None:
         click.echo(f"* at some of its sizes by {decisions.evidence.filled_by}, where the choice was not measured")
+
+
+def _undecided_text(undecided: int, points: int) -> str:
+    """How far confidence intervals tell which measured choice is the best."""
+    if not undecided:
+        return f"at {'the only point' if points == 1 else f'all {points} points'} the intervals tell the best choice"
+    return (
+        f"undecided at {undecided} of {counted(points, 'point')}: the interval of the fastest choice overlaps another "
+        "one's; more --launches of measure make intervals narrower"
+    )
 
 
 @command("export bcast.json --openmpi-version 4.1 -o mine.rules")

@@ -141,7 +141,8 @@ def _measure_adaptively(
             method=method,
             context=context,
             on_round=lambda number, cases, spent: note(
-                f"round {number}: {counted(cases, 'case')}, {format_seconds(spent)} spent"
+                f"round {number}: {counted(cases, 'case')}"
+                + (f" after {format_seconds(spent)} of machine time" if spent else "")
             ),
         )
     if as_json:

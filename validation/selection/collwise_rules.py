@@ -16,8 +16,9 @@ def collwise_rules(tables: Sequence[DecisionTable]) -> str:
 
     For a call libcollwise takes the rules of its collective with the largest P that is not above the call's, among
     these the ones with the largest number of processes per node that is not above the call's, and among these likewise
-    the one with the largest message size. Tables of one collective may differ in processes per node. Raises UsageError
-    for two that do not, and for a choice by message size where not all processes know it.
+    the one with the largest message size. So a rule has at most as many processes per node as processes. Tables of one
+    collective may differ in processes per node. Raises UsageError for two that do not, and for a choice by message size
+    where not all processes know it.
     """
     if not tables:
         raise UsageError("no decision table to write rules from")
@@ -31,16 +32,29 @@ def collwise_rules(tables: Sequence[DecisionTable]) -> str:
         lines += [f"# {name} on {table.platform}, chosen by {' '.join(table.made_by.split())}" for table in mine]
         # A row of one table would hide those of the others for less processes: all have rows wherever one has.
         for procs in sorted({procs for table in mine for procs in table.rules}):
-            for table in mine:
-                lines += _lines(table, procs)
+            for per_node, table in _by_processes_per_node(mine, procs).items():
+                lines += _lines(table, procs, per_node)
     return "\n".join(lines) + "\n"
 
 
-def _lines(table: DecisionTable, procs: int) -> Iterator[str]:
+def _by_processes_per_node(tables: Sequence[DecisionTable], procs: int) -> dict[int, DecisionTable]:
+    """The tables, in ascending order, by how many of so many processes a node has at most.
+
+    Tables whose nodes hold all of them decide for the same calls: of these one that has a row for them is taken.
+    """
+    found: dict[int, DecisionTable] = {}
+    for table in tables:
+        per_node = min(table.processes_per_node, procs)
+        if per_node not in found or procs not in found[per_node].rules:
+            found[per_node] = table
+    return found
+
+
+def _lines(table: DecisionTable, procs: int, per_node: int) -> Iterator[str]:
     row = table.row(procs)
     if not sees_sizes(COLLWISE, table.collective) and procs in table.rules:
         check_one_choice(table, procs, "rules of collwise")
-    where = f"{table.collective} {procs} {table.processes_per_node}"
+    where = f"{table.collective} {procs} {per_node}"
     if not row or row[0][0] > 0:
         yield f"{where} 0 default"
     for start, choice in row:

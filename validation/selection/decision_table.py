@@ -29,7 +29,8 @@ class Evidence:
     """The seconds of every candidate at the points that a table was made from: by candidate, process count and size.
 
     They are nan where a candidate does not run or has no time. `filled` marks points of candidates (indices) whose time
-    is not measured but `filled_by` another source.
+    is not measured but `filled_by` another source. `half_widths` of the seconds' confidence intervals have the same
+    form; empty where they are exact or not known.
     """
 
     choices: tuple[Choice, ...]
@@ -38,6 +39,7 @@ class Evidence:
     seconds: tuple[tuple[tuple[float, ...], ...], ...]
     filled: frozenset[tuple[int, int, int]] = frozenset()
     filled_by: str = ""
+    half_widths: tuple[tuple[tuple[float, ...], ...], ...] = ()
 
     def at(self, procs: int, message_bytes: int) -> dict[Choice, float]:
         """The candidates' seconds at the point that a row from P and m on starts at; those that have a time there.
@@ -47,6 +49,13 @@ class Evidence:
         i, j = _at_or_below(self.procs, procs), _at_or_below(self.message_bytes, message_bytes)
         found = {choice: times[i][j] for choice, times in zip(self.choices, self.seconds, strict=True)}
         return {choice: seconds for choice, seconds in found.items() if not math.isnan(seconds)}
+
+    def half_width(self, choice: Choice, procs: int, message_bytes: int) -> float:
+        """The half-width of the interval of the choice's seconds there; nan where it is not known."""
+        if not self.half_widths:
+            return math.nan
+        i, j = _at_or_below(self.procs, procs), _at_or_below(self.message_bytes, message_bytes)
+        return self.half_widths[self.choices.index(choice)][i][j]
 
     def is_filled(self, choice: Choice, procs: int, message_bytes: int) -> bool:
         """Whether a choice's time at a point comes from another source."""
@@ -169,10 +178,8 @@ def _evidence_document(evidence: Evidence) -> dict[str, Any]:
         "choices": [vars(choice) for choice in evidence.choices],
         "procs": list(evidence.procs),
         "message_bytes": list(evidence.message_bytes),
-        "seconds": [
-            [[None if math.isnan(one) else float(f"{one:.4g}") for one in row] for row in times]
-            for times in evidence.seconds
-        ],
+        "seconds": _digits(evidence.seconds),
+        **({"half_widths": _digits(evidence.half_widths)} if evidence.half_widths else {}),
         **(
             {
                 "gaps_filled_by": evidence.filled_by,
@@ -186,18 +193,26 @@ def _evidence_document(evidence: Evidence) -> dict[str, Any]:
     }
 
 
+def _digits(values: Sequence[Sequence[Sequence[float]]]) -> list[list[list[float | None]]]:
+    return [[[None if math.isnan(one) else float(f"{one:.4g}") for one in row] for row in each] for each in values]
+
+
 def _evidence_from(document: Mapping[str, Any]) -> Evidence:
     procs, sizes = tuple(map(int, document["procs"])), tuple(map(int, document["message_bytes"]))
     choices = tuple(_choice(one) for one in document["choices"])
-    seconds = tuple(
-        tuple(tuple(math.nan if one is None else float(one) for one in row) for row in times)
-        for times in document["seconds"]
-    )
-    shapes = [len(seconds) == len(choices), all(len(times) == len(procs) for times in seconds)]
-    if not (all(shapes) and procs and sizes and all(len(row) == len(sizes) for times in seconds for row in times)):
-        raise ValueError("its times do not fit its process counts and sizes")
+    seconds, half_widths = _read_digits(document["seconds"]), _read_digits(document.get("half_widths", ()))
+    for values in (seconds, half_widths) if half_widths else (seconds,):
+        shapes = [len(values) == len(choices), all(len(times) == len(procs) for times in values)]
+        if not (all(shapes) and procs and sizes and all(len(row) == len(sizes) for times in values for row in times)):
+            raise ValueError("its times do not fit its process counts and sizes")
     filled = frozenset((index, procs.index(p), sizes.index(m)) for index, p, m in document.get("gaps_filled", ()))
-    return Evidence(choices, procs, sizes, seconds, filled, document.get("gaps_filled_by", ""))
+    return Evidence(choices, procs, sizes, seconds, filled, document.get("gaps_filled_by", ""), half_widths)
+
+
+def _read_digits(values: Sequence[Any]) -> tuple[tuple[tuple[float, ...], ...], ...]:
+    return tuple(
+        tuple(tuple(math.nan if one is None else float(one) for one in row) for row in each) for each in values
+    )
 
 
 def _choice(step: Mapping[str, Any]) -> Choice:

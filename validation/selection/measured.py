@@ -16,9 +16,10 @@ import numpy as np
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError, check_name
 from collwise.simulator.store import Store, StoredConfiguration
-from collwise.simulator.sweeps.method import combine
+from collwise.simulator.sweeps.method import combine, half_width
 from collwise.simulator.timing import Case, Timing
-from collwise.validation.selection.cases import BUILTIN, CaseGrid
+from collwise.validation.adaptive.belief import MEDIAN_VARIANCE
+from collwise.validation.selection.cases import BUILTIN, CaseGrid, cuts_nothing
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.decision_table import DecisionTable
 from collwise.validation.selection.decisions import IntervalTimes
@@ -36,6 +37,7 @@ _HOW_TO_MEASURE = "measure some (collwise measure, or --script for another machi
 class Measurement:
     """The measured times of one collective on a platform, made by one method under one library.
 
+    Their `seconds` are medians, of several launches the median of the launches' medians (`robust`).
     `keys` are its configurations, one for each launch; `others` is the number of other measurements of the collective
     there.
     """
@@ -47,6 +49,11 @@ class Measurement:
     timings: Mapping[Case, Timing]
     keys: tuple[str, ...]
     others: int = 0
+
+    @property
+    def measured(self) -> int:
+        """The number of cases that were measured; those that send the same messages share one's time."""
+        return len({timing.case for timing in self.timings.values()})
 
     @property
     def label(self) -> str:
@@ -84,7 +91,7 @@ def measurement_of(
 ) -> Measurement:
     """The measurement of a collective that the store has: of several, that with the most times, else the newest.
 
-    Launches and repeated runs of one measurement are combined (`combine`). `keys`, beginnings of configurations' keys,
+    Launches and repeated runs of one measurement are combined (`robust`). `keys`, beginnings of configurations' keys,
     say which measurement is wanted. Raises UsageError where nothing is measured.
     """
     measured = [one for one in store.configurations() if one.configuration.source == "measured"]
@@ -115,7 +122,23 @@ def measurement_of(
     if not any(one.timings for one in here):
         raise UsageError(f"{collective} on {platform} was not measured with {ppn} processes per node")
     newest = max(enumerate(here), key=lambda pair: (len(pair[1].timings), pair[0]))[1]
-    return replace(newest, others=sum(bool(one.timings) for one in here) - 1)
+    return replace(newest, timings=_with_repeats(newest.timings), others=sum(bool(one.timings) for one in here) - 1)
+
+
+def _with_repeats(timings: Mapping[Case, Timing]) -> dict[Case, Timing]:
+    """The timings, also for cases that differ from these only in a segment size that cuts nothing.
+
+    They have the segment sizes with which the same algorithm is measured elsewhere.
+    """
+    cuts: dict[str, set[int]] = {}
+    for case in timings:
+        cuts.setdefault(case.algorithm, set()).add(case.segment_bytes)
+    found = dict(timings)
+    for case, timing in timings.items():
+        if cuts_nothing(case):
+            others = (replace(case, segment_bytes=cut) for cut in cuts[case.algorithm])
+            found = {other: timing for other in others if cuts_nothing(other)} | found
+    return found
 
 
 def _check_measured(store: Store, measured: Sequence[StoredConfiguration], platform: str) -> None:
@@ -154,9 +177,26 @@ def _combined(store: Store, group: Sequence[StoredConfiguration], collective: st
     ]
     confidence = float(dict(group[0].configuration.details).get("confidence", 0.95))
     cases = dict.fromkeys(case for one in launches for case in one)
-    timings = {case: combine([one[case] for one in launches if case in one], confidence) for case in cases}
+    timings = {case: robust([one[case] for one in launches if case in one], confidence) for case in cases}
     made = group[0].configuration
     return Measurement(made.platform, collective, made.maker, 1, timings, tuple(one.key for one in group))
+
+
+def robust(launches: Sequence[Timing], confidence: float = 0.95) -> Timing:
+    """The times of one case in several launches as one that stalls of the machine hardly move: the launches' median.
+
+    Its `seconds` are the median of the launches' medians, with an interval from what differs between these medians, as
+    if they were normally distributed. A single launch has the interval of its mean: what single stalls do to a mean
+    they do not do to a median, so that the interval is rather too wide. Records without a median have their mean.
+    """
+    combined = combine(launches, confidence)
+    medians = [one.median_seconds for one in launches]
+    if not all(map(math.isfinite, medians)):
+        return combined
+    width = combined.half_width_seconds
+    if len(launches) > 1:
+        width = math.sqrt(MEDIAN_VARIANCE) * half_width(medians, confidence)
+    return replace(combined, seconds=combined.median_seconds, half_width_seconds=width)
 
 
 def _one_mapping(found: Iterable[Measurement]) -> bool:
@@ -304,6 +344,24 @@ def loss_of(table: DecisionTable) -> SlowdownSummary:
             if chosen in times:
                 costs.append(slowdown(times[chosen], min(times.values())))
     return summary_of(costs, 0.0)
+
+
+def undecided_points(table: DecisionTable) -> tuple[int, int]:
+    """At how many points the intervals of the times do not tell the fastest choice from another one, and of how many.
+
+    There the interval of another one overlaps that of the fastest. 0 of 0 for a table without intervals.
+    """
+    evidence = table.evidence
+    if evidence is None or not evidence.half_widths:
+        return 0, 0
+    seconds, widths = np.array(evidence.seconds), np.array(evidence.half_widths)
+    filled = np.where(np.isnan(seconds), np.inf, seconds)
+    fastest = np.argmin(filled, axis=0)[None]
+    reach = np.take_along_axis(filled + np.nan_to_num(widths), fastest, axis=0)
+    others = seconds != np.take_along_axis(seconds, fastest, axis=0)  # equal ones are the same case
+    overlapping = others & (filled - np.nan_to_num(widths) < reach)
+    known = np.isfinite(filled).any(axis=0)
+    return int((overlapping.any(axis=0) & known).sum()), int(known.sum())
 
 
 def choice_at(table: DecisionTable, procs: int, message_bytes: int) -> Choice | None:

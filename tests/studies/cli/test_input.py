@@ -215,14 +215,16 @@ def test_force_overwrites_wherever_it_stands(told: Told) -> None:
     assert told([*NEW, "-o", "/dev/null"])[0] == 0
 
 
-def test_far_more_processes_than_cores_are_warned_of(monkeypatch: pytest.MonkeyPatch, told: Told) -> None:
+def test_more_processes_than_cores_are_warned_of(monkeypatch: pytest.MonkeyPatch, told: Told) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
     measure = ["measure", "--collective", "barrier", "--algorithms", "linear", "--repetitions", "5", "--procs"]
     code, _, err = told([*measure, "5,6"])
     assert code == 0
     assert err.count("warning") == 1
-    assert "collwise: warning: 6 processes share 1 cores of this machine" in err
-    assert "warning" not in told([*measure, "4"])[2]
+    assert "warning: 6 processes share 1 core of this machine; their times mostly show waiting for a core" in err
+    assert "warning: 2 processes share 1 core of this machine; their times include" in told([*measure, "2"])[2]
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    assert "warning" not in told([*measure, "2"])[2]
 
 
 def parameters(platform: str) -> ModelParameters:

@@ -147,7 +147,7 @@ def test_right_predictions_leave_little_to_measure(store: Store) -> None:
     assert np.mean(loss(found, PREDICTED)) < 0.01
     assert len(set(runner.made)) < len(CASES) / 3
     assert found.mean_loss <= Goal().loss
-    assert found.stopped == "no choice is in doubt"
+    assert found.stopped == "the choices are expected to lose at most 0.5 % on average"
     assert found.full_seconds == pytest.approx(full_seconds(PREDICTED), rel=0.1)
 
 

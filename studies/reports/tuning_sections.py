@@ -151,7 +151,7 @@ def _pictures(tuning: Tuning, collective: str, result: ComparisonResult) -> Iter
         + (" (markers) and the model's (lines), and the ratio to the best of the same source." if result.has_model
            else ", and their ratio to the best."),
     )  # fmt: skip
-    yield _rules_map(tuning, tuning.decisions[collective], tuning.decided_sizes[collective], title, stem)
+    yield _rules_map(tuning, tuning.rules[collective], tuning.decided_sizes[collective], title, stem)
 
 
 def _winners(result: ComparisonResult, picks: Sequence[Pick | None], methods: Sequence[Choice]) -> Indices:

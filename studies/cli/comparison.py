@@ -32,7 +32,7 @@ from collwise.validation.selection.defaults import AGREEMENT, SEGMENTS_TEXT, TIE
 if TYPE_CHECKING:
     from collwise.platforms import HostPlatform
     from collwise.validation.selection.comparison import Comparison, ComparisonResult, Pick
-    from collwise.validation.selection.decision_table import DecisionTable, Loss
+    from collwise.validation.selection.decision_table import DecisionTable
 
 TIMES = types.NamedChoice("source of times", ("predicted", "simulated"))
 ALL_TIMES = types.NamedChoice("source of times", ("predicted", "simulated", "measured"))
@@ -337,7 +337,7 @@ def _print_decisions(decisions: DecisionTable, tolerance: float) -> None:
         if decisions.made_by.startswith("times measured"):
             click.echo(_own_text(decisions))
     if decisions.between is not None:
-        click.echo(f"between the sizes, {_loss_text(decisions.between)}")
+        click.echo(f"between the sizes, {decisions.between}")
     if any(str(row[2]).endswith(" *") for row in rows) and decisions.evidence is not None:
         click.echo(f"* at some of its sizes by {decisions.evidence.filled_by}, where the choice was not measured")
 
@@ -367,10 +367,6 @@ def _undecided_text(undecided: int, points: int) -> str:
         f"undecided at {undecided} of {counted(points, 'point')}: the interval of the fastest choice overlaps another "
         "one's; more --launches of measure make intervals narrower"
     )
-
-
-def _loss_text(loss: Loss) -> str:
-    return f"{loss.mean * 100:.2f} % on average, at most {loss.worst * 100:.1f} % (at {loss.points} points)"
 
 
 @command("export bcast.json --openmpi-version 4.1 -o mine.rules")
@@ -428,7 +424,7 @@ def export(
     click.echo(f"  {how_to_use(format_name, output)}")
     for table in tables.tables:
         if table.between is not None:
-            click.echo(f"{table.collective}, slower than the best between the sizes: {_loss_text(table.between)}")
+            click.echo(f"{table.collective}, slower than the best between the sizes: {table.between}")
     if "WARNING" in text:
         note("the file's head has a WARNING: read it")
     if check:
@@ -510,8 +506,9 @@ def report(
     """The main job for one platform: an HTML report with tables and figures, and Open MPI rules beside it.
 
     All sixteen collectives can be in it. Those that Open MPI has no rules for (gatherv, scatterv) are not in the rules.
-    By the predicted times of formulas the rules hold for every P, to the byte; by others they are made at the points
-    that the report compares, and hold from each of --procs up to the next one.
+    By the predicted times of formulas the rules hold for every P, change at the byte from which on the later choice is
+    faster, and the report says what they lose between the sizes; by others they are made at the points that the report
+    compares, and hold from each of --procs up to the next one.
     """
     from collwise.platforms.smpi import charges_overheads
     from collwise.studies.reports.report import measurements, sections_of, write_report, write_rules

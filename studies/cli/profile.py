@@ -152,10 +152,6 @@ def _size(row: Any) -> str:
     return "-" if row.mean_bytes is None or math.isnan(row.mean_bytes) else format_size(round(row.mean_bytes))
 
 
-def _where(row: Any) -> str:
-    return row.communicator or f"ranks {row.ranks}"
-
-
 def _show(found: collwise.ProfileResult, as_json: bool) -> None:
     frame, expected = found.frame(), found.expectation
     if as_json:
@@ -177,7 +173,8 @@ def _show(found: collwise.ProfileResult, as_json: bool) -> None:
     heads += ["default", "tuned", "would save"] if expected else []
     shown = [
         [
-            row.collective, _where(row), row.processes, _size(row), row.algorithm or "MPI's own", row.calls,
+            row.collective, row.communicator or f"ranks {row.ranks}", row.processes, _size(row),
+            row.algorithm or "MPI's own", row.calls,
             format_seconds(row.seconds), f"{100 * row.share:.1f} %",
             *((row.default, row.tuned, _saving(row)) if expected else ()),
         ]

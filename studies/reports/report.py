@@ -30,6 +30,7 @@ from collwise.studies.reports.tuning_sections import (
     largest_decided,
 )
 from collwise.validation.exports.formats import for_openmpi, how_to_use
+from collwise.validation.openmpi.few_elements import ELEMENT_BYTES
 from collwise.validation.openmpi.rules import openmpi_rules
 from collwise.validation.selection.collwise_rules import collwise_rules
 from collwise.validation.selection.consumers import COLLWISE, OPENMPI, RULES_VERSIONS, consumers_of
@@ -51,6 +52,7 @@ _LOST = (
     "Leave {} out of the rules: there untuned {} is faster on average, by algorithms that some consumer of these "
     "rules does not have. 'collwise select --for' decides for one consumer, among all algorithms that it has."
 )
+_MOST_SUBSTITUTIONS = 12
 _GAIN_COLUMNS = (
     "collective", "points", "gain, mean", "gain, largest", "slower than the default at", "close choices at",
     "largest gain at",
@@ -129,7 +131,7 @@ def _sections(tuning: Tuning, folder: Path, measured: Mapping[str, Measurement])
             yield comparison_section(tuning, collective, result, measured.get(collective))
     for collective, choices in tuning.by_engine.items():
         if choices.decisions is not None:
-            yield engine_section(tuning, collective, choices, choices.decisions)
+            yield engine_section(tuning, collective, choices, tuning.rules[collective])
     if tuning.model is not None:
         yield _accuracy(tuning)
 
@@ -150,6 +152,7 @@ def _first(tuning: Tuning, folder: Path, measured: Mapping[str, Measurement]) ->
     lines = [
         *([f"Open MPI has no rules for {', '.join(without)}; the table of libcollwise has them."] if without else []),
         _gained(tuning, gains),
+        *_few_elements(tuning),
         *_beyond(tuning),
         *([_LOST.format(", ".join(lost), tuning.baseline.title)] if lost else []),
         _sure(tuning, measured),
@@ -188,6 +191,19 @@ def _beyond(tuning: Tuning) -> list[str]:
     ]
 
 
+def _few_elements(tuning: Tuning) -> list[str]:
+    """What the rules for Open MPI say otherwise than the table of libcollwise, since messages may have few elements."""
+    few = [one for one in tuning.substituted if one.too_few]
+    if not few:
+        return []
+    shown = "; ".join(map(str, few[:_MOST_SUBSTITUTIONS]))
+    more = f"; and {len(few) - _MOST_SUBSTITUTIONS} more" if len(few) > _MOST_SUBSTITUTIONS else ""
+    return [
+        "Open MPI replaces some algorithms where a message has too few elements. Its rules therefore differ from the "
+        f"table of libcollwise for messages that may have too few of {ELEMENT_BYTES} bytes: {shown}{more}."
+    ]
+
+
 def _known(gains: Sequence[Gain]) -> list[float]:
     return [one.ratio for one in gains if np.isfinite(one.ratio)]
 
@@ -220,7 +236,8 @@ def _gained(tuning: Tuning, gains: Mapping[str, Sequence[Gain]]) -> str:
         return f"What is gained over {tuning.baseline.title} is not known: none of its choices was timed."
     return (
         f"By simulated times, a call takes {geometric_mean(ratios):.2f} times as long under untuned "
-        f"{tuning.baseline.title} as with the rules (geometric mean of the {len(ratios)} points that have both times; "
+        f"{tuning.baseline.title} as with the rules for Open MPI (geometric mean of the {len(ratios)} points that have "
+        "both times; "
         "a point is a collective, a process count and a message size). The default is over 10 % slower than the rules "
         f"at {sum(one > 1.1 for one in ratios) or 'none'} of these points, and over 1 % faster at "
         f"{sum(one < 0.99 for one in ratios) or 'none'}. A gain of x 2 halves the time. A choice is close where the "

@@ -151,7 +151,7 @@ def _pictures(tuning: Tuning, collective: str, result: ComparisonResult) -> Iter
         + (" (markers) and the model's (lines), and the ratio to the best of the same source." if result.has_model
            else ", and their ratio to the best."),
     )  # fmt: skip
-    yield _rules_map(tuning, tuning.decisions[collective], tuning.decided_sizes[collective], title, stem)
+    yield _rules_map(tuning, tuning.rules[collective], tuning.decided_sizes[collective], title, stem)
 
 
 def _winners(result: ComparisonResult, picks: Sequence[Pick | None], methods: Sequence[Choice]) -> Indices:
@@ -194,6 +194,8 @@ def _rules_map(
         more += (
             f". No times decided for more than {largest} processes: the rules repeat their choices for {largest} there"
         )
+    if decisions.between is not None:
+        more += f". Between the sizes drawn they are slower than the best by {decisions.between}"
     return Picture.of(
         f"{stem}-map",
         _map(range(least, largest + 1), decisions, sizes, f"{title}: what the rules choose"),

@@ -9,7 +9,7 @@ from collwise.common.errors import UsageError
 from collwise.common.units import format_size
 from collwise.validation.openmpi.few_elements import ELEMENT_BYTES, needs_elements
 from collwise.validation.openmpi.rules_file import OPENMPI_DECIDES, Rule
-from collwise.validation.selection.choice import Choice
+from collwise.validation.selection.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.selection.consumers import (
     LOCAL_SEND_COUNT_COMPARED,
     can_run,
@@ -136,7 +136,8 @@ def _by_size(sections: Mapping[int, Mapping[int, tuple[Rule, ...]]]) -> set[str]
 
 def _reorders(table: DecisionTable) -> bool:
     ordered = _KEEPS_ORDER.get(table.collective)
-    return ordered is not None and any(c.algorithm not in ordered for row in table.rules.values() for _, c in row)
+    chosen = {choice for row in table.rules.values() for _, choice in row} - {LIBRARY_DECIDES}
+    return ordered is not None and any(choice.algorithm not in ordered for choice in chosen)
 
 
 def _section(table: DecisionTable, version: str, skip_inexpressible: bool) -> dict[int, tuple[Rule, ...]]:
@@ -173,7 +174,10 @@ def _steps(collective: str, row: Row) -> Iterator[tuple[int, Choice | None]]:
     if not row or row[0][0] > 0:
         yield 0, None
     for start, end, choice in spans(row):
-        yield from _translated(collective, start, end, choice)
+        if choice == LIBRARY_DECIDES:
+            yield start, None
+        else:
+            yield from _translated(collective, start, end, choice)
 
 
 def _translated(collective: str, start: int, end: int | None, choice: Choice) -> Iterator[tuple[int, Choice]]:
@@ -209,6 +213,8 @@ def _rule(collective: str, version: str, procs: int, start: int, choice: Choice 
 
 def inexpressible(collective: str, choice: Choice, version: str) -> str:
     """The reason why rules of this Open MPI series ('4.1') cannot ask for a choice; empty if they can."""
+    if choice == LIBRARY_DECIDES:
+        return ""
     algorithm = Catalogue.load().algorithm(collective, choice.algorithm)
     if not can_run(f"openmpi-{version}", algorithm):
         return (

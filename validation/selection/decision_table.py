@@ -90,6 +90,9 @@ class Loss:
     mean: float
     worst: float
 
+    def __str__(self) -> str:
+        return f"{self.mean * 100:.2f} % on average, at most {self.worst * 100:.1f} % (at {self.points} points)"
+
 
 def spans(row: Sequence[tuple[int, _Held]]) -> Iterator[tuple[int, int | None, _Held]]:
     """What a row holds, each with the size or count from which on and below which (None: any) it does, ascending."""

@@ -12,12 +12,17 @@ from xml.etree import ElementTree
 import pytest
 
 from collwise.common.errors import UsageError
+from collwise.models.implementation_aware.model import ImplementationAware
+from collwise.models.registry import BY_PARTS
 from collwise.platforms import load
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import ENGINES, SimulationContext
 from collwise.studies.reports.report import sections_of, write_report, write_rules
 from collwise.studies.reports.tuning_sections import largest_decided
 from collwise.validation.library_defaults.baselines import BASELINES
+from collwise.validation.selection.consumers import algorithms_for, consumers_of
+from collwise.validation.selection.decisions import select_by_model
+from collwise.validation.selection.defaults import DECISION_SIZES, TOLERANCE_PERCENT
 from collwise.validation.selection.measured import Measurement
 from collwise.validation.selection.tuning import Tuning, decided, tune
 from tests.browser import Browser, browser
@@ -228,3 +233,16 @@ def test_sizes_that_are_asked_for_are_decided(without_model: Tuning) -> None:
 @needs("smpi")
 def test_formulas_decide_for_every_count(tuning: Tuning) -> None:
     assert largest_decided(tuning.platform, tuning.decisions["bcast"]) == tuning.platform.max_procs(1)
+
+
+@needs("smpi")
+def test_predicted_rules_are_those_of_select_and_the_page_says_what_they_lose(tuning: Tuning, page: Path) -> None:
+    decisions, grid = tuning.decisions["bcast"], tuning.comparisons["bcast"].grid
+    procs = tuple(range(2, tuning.platform.max_procs(1) + 1))
+    model = ImplementationAware(tuning.parameters, BY_PARTS)
+    expressible = algorithms_for("bcast", *consumers_of("bcast"))
+    grid = replace(grid, procs=procs, message_bytes=DECISION_SIZES["bcast"], algorithms=expressible)
+    selected = select_by_model(model, grid, sampled=True, tolerance=TOLERANCE_PERCENT / 100, switches=True)
+    assert (decisions.rules, decisions.between) == (selected.rules, selected.between)
+    assert decisions.between is not None
+    assert f"slower than the best by {decisions.between}" in page.with_suffix(".md").read_text(encoding="utf-8")

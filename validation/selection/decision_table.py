@@ -6,7 +6,7 @@ import bisect
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path
@@ -146,6 +146,10 @@ class DecisionTable:
         if not below:
             raise UsageError(f"the decision table has no entry for {message_bytes} bytes")
         return below[-1]
+
+    def without_own_times(self) -> DecisionTable:
+        """The table without times of MPI's own collective, so that rules have all its choices, also slower ones."""
+        return self if self.evidence is None else replace(self, evidence=replace(self.evidence, own=()))
 
     def rests_on_gaps(self, procs: int, start: int, end: int | None) -> bool:
         """Whether the choice for P from one size up to another has times there that fill gaps."""

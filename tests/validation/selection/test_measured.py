@@ -19,6 +19,7 @@ from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.studies.cli.main import main
 from collwise.validation.selection.cases import BUILTIN, CaseGrid
 from collwise.validation.selection.choice import Choice
+from collwise.validation.selection.collwise_rules import collwise_rules
 from collwise.validation.selection.decision_table import decisions_document, decisions_from
 from collwise.validation.selection.decisions import IntervalTimes, best_seconds, select_by_times, tied_seconds
 from collwise.validation.selection.measured import (
@@ -137,6 +138,8 @@ def test_a_point_is_left_to_mpis_own_collective_where_ours_is_not_faster_beyond_
         with pytest.raises(SystemExit) as ended:
             main(command)
         assert not ended.value.code
+    [table] = decisions_from(Path(decisions))
+    assert "default" not in collwise_rules([table.without_own_times()]).replace("0 default", "")
     said = "faster than MPI's own collective beyond the intervals at 4 of 6 points; a table for libcollwise leaves the"
     assert said in capsys.readouterr().out
     assert [line.split()[1:] for line in output.read_text().splitlines() if line.startswith("allreduce")] == [

@@ -8,7 +8,7 @@ from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.common.errors import UsageError
 from collwise.common.units import format_size
 from collwise.validation.openmpi.few_elements import ELEMENT_BYTES, needs_elements
-from collwise.validation.openmpi.rules_file import OPENMPI_DECIDES, Rule
+from collwise.validation.openmpi.rules_file import OPENMPI_DECIDES, OTHER_COMPONENTS, Rule
 from collwise.validation.selection.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.selection.consumers import (
     LOCAL_SEND_COUNT_COMPARED,
@@ -89,11 +89,16 @@ def _header(tables: Sequence[DecisionTable], version: str, by_size: set[str]) ->
         made_for = " ".join(f"{table.collective} on {table.platform}, chosen by {table.made_by}".split())
         yield f"#   {made_for}, from {min(table.rules)} processes"
     yield "# Use:"
-    without_han = " --mca coll ^han" if version in _HAS_HAN else ""
-    yield f"#   mpirun{without_han} --mca coll_tuned_use_dynamic_rules 1 \\"
+    others = f" --mca coll {OTHER_COMPONENTS}" if version in _HAS_HAN else ""
+    yield f"#   mpirun{others} --mca coll_tuned_use_dynamic_rules 1 \\"
     yield "#          --mca coll_tuned_dynamic_rules_filename FILE PROGRAM"
-    if without_han:
-        yield "# (where the component han takes a collective over, these rules have no effect on it)"
+    if others:
+        yield "# Where han, hcoll, ucc or another component takes a collective over, these rules have no effect on it, and"
+        yield "# Open MPI says nothing. It says nothing either where it finds no file of this name: see docs/exports.md on"
+        yield "# how to check on the cluster that the rules are followed."
+    if version == "5.0":
+        yield "# With several processes on a node untuned Open MPI 5.0 runs its component han, with which these rules were"
+        yield "# not compared: they may be slower than it. Measure both."
     yield "# A line of four: message size from which, algorithm, fan-out, segment size. Algorithm 0: Open MPI decides."
     totals = [table.collective for table in tables if multiplies_by_procs(table.collective, version)]
     if totals:

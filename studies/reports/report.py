@@ -34,7 +34,7 @@ from collwise.validation.openmpi.few_elements import ELEMENT_BYTES
 from collwise.validation.openmpi.rules import openmpi_rules
 from collwise.validation.selection.collwise_rules import collwise_rules
 from collwise.validation.selection.consumers import COLLWISE, OPENMPI, RULES_VERSIONS, consumers_of
-from collwise.validation.selection.decision_table import DecisionTable
+from collwise.validation.selection.decision_table import DecisionTable, wide_steps_text
 from collwise.validation.selection.measured import Measurement, measured_platform, measurement_of
 from collwise.validation.selection.tuning import Gain, Tuning
 
@@ -159,6 +159,7 @@ def _first(tuning: Tuning, folder: Path, measured: Mapping[str, Measurement]) ->
         _gained(tuning, gains),
         *_few_elements(tuning),
         *([_HAN] if tuning.processes_per_node > 1 and len(files) > 1 else []),
+        *([f"{text[0].upper()}{text[1:]}."] if (text := wide_steps_text(list(tuning.rules.values()))) else []),
         *_beyond(tuning),
         *([_LOST.format(", ".join(lost), tuning.baseline.title)] if lost else []),
         _sure(tuning, measured),

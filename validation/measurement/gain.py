@@ -198,7 +198,11 @@ def _rules_text(used: Sequence[DecisionTable], version: str) -> str:
 
 def rules_parameters(file: Path) -> dict[str, str]:
     """Open MPI's parameters for a rules file, as variables, which every launcher passes to the processes."""
-    settings = {"coll": OTHER_COMPONENTS, "coll_tuned_use_dynamic_rules": "1", "coll_tuned_dynamic_rules_filename": str(file)}
+    settings = {
+        "coll": OTHER_COMPONENTS,
+        "coll_tuned_use_dynamic_rules": "1",
+        "coll_tuned_dynamic_rules_filename": str(file),
+    }
     return parameter_variables(settings)
 
 

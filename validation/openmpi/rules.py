@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
@@ -18,7 +19,13 @@ from collwise.validation.selection.consumers import (
     sees_sizes,
     series,
 )
-from collwise.validation.selection.decision_table import DecisionTable, Row, check_one_choice, spans
+from collwise.validation.selection.decision_table import (
+    DecisionTable,
+    Row,
+    check_one_choice,
+    spans,
+    wide_steps_text,
+)
 
 _HAS_HAN = ("4.1", "5.0", "6.0")
 
@@ -93,12 +100,11 @@ def _header(tables: Sequence[DecisionTable], version: str, by_size: set[str]) ->
     yield f"#   mpirun{others} --mca coll_tuned_use_dynamic_rules 1 \\"
     yield "#          --mca coll_tuned_dynamic_rules_filename FILE PROGRAM"
     if others:
-        yield "# Where han, hcoll, ucc or another component takes a collective over, these rules have no effect on it, and"
-        yield "# Open MPI says nothing. It says nothing either where it finds no file of this name: see docs/exports.md on"
-        yield "# how to check on the cluster that the rules are followed."
+        yield "# Where han, hcoll, ucc or another component takes a collective over, these rules have no effect on it."
+        yield "# Open MPI does not say so, nor that it finds no file of this name. docs/exports.md has a check for this."
     if version == "5.0":
-        yield "# With several processes on a node untuned Open MPI 5.0 runs its component han, with which these rules were"
-        yield "# not compared: they may be slower than it. Measure both."
+        yield "# With several processes on a node untuned Open MPI 5.0 runs its component han, with which these rules"
+        yield "# were not compared: they may be slower than it. Measure both."
     yield "# A line of four: message size from which, algorithm, fan-out, segment size. Algorithm 0: Open MPI decides."
     totals = [table.collective for table in tables if multiplies_by_procs(table.collective, version)]
     if totals:
@@ -106,6 +112,8 @@ def _header(tables: Sequence[DecisionTable], version: str, by_size: set[str]) ->
         yield "# Between two decisions, and behind the last one, rules repeat a decision with the totals of more"
         yield "# processes: of each number up to 64, and from there on in steps, where totals are up to 3 % too low."
     yield "# Communicators larger than any that was decided for take the last decision: decide for as many as are used."
+    if text := wide_steps_text(tables):
+        yield from (f"# {line}" for line in textwrap.wrap(f"WARNING: {text}.", 117))
     if any(map(needs_elements, tables)):
         yield "# Where a message has too few elements, Open MPI replaces some algorithms. They are named from the size"
         yield f"# on that holds enough elements of {ELEMENT_BYTES} bytes (complex doubles); larger ones may be too few."

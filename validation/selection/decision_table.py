@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -54,6 +54,23 @@ class Evidence:
             return False
         place = (self.choices.index(choice), self.procs.index(procs), self.message_bytes.index(message_bytes))
         return place in self.filled
+
+
+WIDE_STEP = 4
+"""Choices for a process count are not expected to suit more than this many times as many processes."""
+
+
+def wide_steps_text(tables: Sequence[DecisionTable]) -> str:
+    """A sentence on the process counts between which the tables' choices are not supported by times; empty if none."""
+    steps = sorted({step for table in tables for step in table.wide_steps()})
+    if not steps:
+        return ""
+    between = " and ".join(f"from P = {low + 1} to {high - 1}" for low, high in steps)
+    added = sorted({low * WIDE_STEP**k for low, high in steps for k in range(1, 32) if low * WIDE_STEP**k < high})
+    return (
+        f"nothing was decided {between}, where the choices for fewer processes hold; --procs with "
+        f"{','.join(map(str, added))} as well decides there, too"
+    )
 
 
 @dataclass(frozen=True)
@@ -117,6 +134,15 @@ class DecisionTable:
         if not below:
             raise UsageError(f"the decision table has no entry for {message_bytes} bytes")
         return below[-1]
+
+    def wide_steps(self) -> list[tuple[int, int]]:
+        """Neighbouring process counts that times decided for, the larger one over 4 times the smaller one.
+
+        Tables by formulas have none: they can decide for every P.
+        """
+        if self.evidence is None or self.made_by.startswith("model "):
+            return []
+        return [(low, high) for low, high in pairwise(sorted(self.evidence.procs)) if high > WIDE_STEP * low]
 
     def rests_on_gaps(self, procs: int, start: int, end: int | None) -> bool:
         """Whether the choice for P from one size up to another has times there that fill gaps."""

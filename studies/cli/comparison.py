@@ -26,7 +26,7 @@ from collwise.validation.exports.formats import FORMATS
 from collwise.validation.exports.mpich import VERSIONS as MPICH_VERSIONS
 from collwise.validation.library_defaults.baselines import Baseline
 from collwise.validation.selection.cases import CaseGrid
-from collwise.validation.selection.consumers import ALL_CONSUMERS, OPENMPI, OPENMPI_VERSIONS
+from collwise.validation.selection.consumers import ALL_CONSUMERS, OPENMPI, OPENMPI_VERSIONS, openmpi_version
 from collwise.validation.selection.defaults import AGREEMENT, SEGMENTS_TEXT, TIE_LIMIT, TOLERANCE_PERCENT, sizes_of
 
 if TYPE_CHECKING:
@@ -294,7 +294,7 @@ def select(
         print_json(_decision_rows(decisions.tables), {"tables": decisions_document(decisions.tables)})
     else:
         for decided in decisions.tables:
-            _print_decisions(decided, how["tolerance"])
+            _print_decisions(decided, how["tolerance"], openmpi_version(how["consumer"] or ""))
         if output is not None:
             click.echo(f"written: {output}")
     check_failed(decisions.failed)
@@ -310,7 +310,10 @@ def _decision_rows(tables: Sequence[DecisionTable]) -> list[dict[str, object]]:
     ]
 
 
-def _print_decisions(decisions: DecisionTable, tolerance: float) -> None:
+def _print_decisions(decisions: DecisionTable, tolerance: float, version: str | None) -> None:
+    """Prints a table, and by its times the loss of its choices or, for a version of Open MPI, of its rules."""
+    from collwise.validation.exports.formats import for_openmpi
+    from collwise.validation.openmpi.untuned import summary_over_untuned
     from collwise.validation.selection.decision_table import spans
     from collwise.validation.selection.measured import loss_of, undecided_points
 
@@ -327,10 +330,15 @@ def _print_decisions(decisions: DecisionTable, tolerance: float) -> None:
     print_table(title, columns, rows[:_MOST_ROWS], left=0, keys=2)
     left_out = f", of which these are the first {_MOST_ROWS}; --json prints all, -o FILE keeps them"
     click.echo(f"{counted(len(rows), 'row')}, tolerance {tolerance:g} %{left_out if len(rows) > _MOST_ROWS else ''}")
-    loss = loss_of(decisions)
+    decided = any(decisions.rules.values())
+    said = for_openmpi([decisions], version)[0][0] if version is not None and decided else decisions
+    loss = loss_of(said)
     if loss.points:
         mean, worst = f"{loss.mean * 100:.2f} %", f"{loss.worst * 100:.1f} %"
-        click.echo(f"by these times the choices are {mean} slower than the best on average, at most {worst}")
+        what = "choices" if version is None else f"rules for Open MPI {version}"
+        click.echo(f"by these times the {what} are {mean} slower than the best on average, at most {worst}")
+    if version is not None and (line := summary_over_untuned(said, version)):
+        click.echo(line)
     undecided, points = undecided_points(decisions)
     if points:
         click.echo(_undecided_text(undecided, points))
@@ -397,7 +405,8 @@ def export(
     if any(file.suffix == ".prf" for file in decisions):
         _export_profiles(decisions, format_name, output)
         return
-    from collwise.validation.exports.formats import how_to_use
+    from collwise.validation.exports.formats import for_openmpi, how_to_use
+    from collwise.validation.openmpi.untuned import summary_over_untuned
 
     if check and format_name not in (OPENMPI, "mpich"):
         raise click.UsageError("--check is for --format openmpi and mpich")
@@ -425,6 +434,10 @@ def export(
     for table in tables.tables:
         if table.between is not None:
             click.echo(f"{table.collective}, slower than the best between the sizes: {table.between}")
+    if format_name == OPENMPI:
+        for said in for_openmpi(tables.tables, openmpi_version)[0]:
+            if line := summary_over_untuned(said, openmpi_version):
+                click.echo(line)
     if "WARNING" in text:
         note("the file's head has a WARNING: read it")
     if check:

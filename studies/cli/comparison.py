@@ -17,6 +17,7 @@ from collwise.common.program import program_name
 from collwise.common.project import results_folder
 from collwise.common.units import counted, format_size
 from collwise.models.registry import BY_PARTS, CRITICAL_PATH, DEFAULT_MODEL, MODEL_NAMES, ModelKind, check_formulas
+from collwise.simulator.sweeps.context import SCHEDULE
 from collwise.studies.cli import declare, options, types
 from collwise.studies.cli.declare import argument, command, flag, group, option
 from collwise.studies.cli.output import check_failed, own_command, print_json, print_table
@@ -60,7 +61,7 @@ def compare(
     segments: tuple[int, ...] = options.segments(SEGMENTS_TEXT, _ONE_OR_MORE),
     parameters: Path | None = option("A file from 'collwise fit'. Default: parameters fitted now.", PATH),
     model: str | None = option(
-        f"A model's name. Default: that of the file, {DEFAULT_MODEL} without one.",
+        f"A model's name. Default: that of the file; without one {DEFAULT_MODEL}, or no model with --engine schedule.",
         types.NamedChoice("model", MODEL_NAMES),
     ),
     figures: Path | None = option("Write figures into this folder.", FOLDER),
@@ -110,7 +111,7 @@ def compare(
         raise click.UsageError("Missing option '--procs'.")
     ppn = ppn or platform.default_processes_per_node
     names = arguments.algorithms(collective, algorithms)
-    if model is None and parameters is None:
+    if model is None and parameters is None and simulation.engine != SCHEDULE.name:
         model = DEFAULT_MODEL
     if model is not None:
         check_formulas(model, [collective])
@@ -119,7 +120,9 @@ def compare(
     for count in procs:
         platform.hosts_for(count, ppn)
     with simulation.context() as context:
-        fitted = model_of(model, parameters, platform, ppn, segments, context, [collective])
+        compares_model = model is not None or parameters is not None
+        wanted = (model, parameters, platform, ppn, segments, context, [collective])
+        fitted = model_of(*wanted) if compares_model else None
         result = run_comparison(platform, grid, fitted, context, baseline)
     if figures is not None:
         _write_figures(figures, platform, result)
@@ -165,7 +168,7 @@ def _row_record(row: Comparison, baseline: Baseline) -> dict[str, object]:
         "procs": row.procs,
         "message_bytes": row.message_bytes,
         "best": pick(row.best),
-        "model": pick(row.model),
+        "model": pick(row.model) if row.predicted else None,
         "baseline": {"name": baseline.name, "in_catalogue": not row.baseline.missing, **pick(row.baseline)},
         **({} if row.listed is None else {"listed": pick(row.listed)}),
         "simulated_seconds": dict(row.simulated),
@@ -475,7 +478,7 @@ def _check(format_name: str, output: Path, tables: Sequence[DecisionTable]) -> N
 
 def _report_model(asked: str | None, by: str, engine: str, collectives: Sequence[str]) -> str | None:
     """The model of a report: the one asked for, the one with formulas, or none where none is needed."""
-    if asked is None and by == "simulated" and engine == "schedule":
+    if asked is None and by == "simulated" and engine == SCHEDULE.name:
         return None
     formulas = all(map(ModelKind.parse(BY_PARTS).covers, collectives))
     model = asked or (BY_PARTS if formulas else CRITICAL_PATH)

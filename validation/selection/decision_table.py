@@ -277,6 +277,8 @@ def decisions_from(path: Path) -> list[DecisionTable]:
         if not isinstance(document, list) or any(entry.get("format") != _FORMAT for entry in document):
             raise UsageError(f"{path}: not a decision table of this version; {_MAKE_ONE}")
         return [_table(entry) for entry in document]
+    except (json.JSONDecodeError, RecursionError):
+        raise UsageError(f"{path}: not a decision table, since it is no JSON; {_MAKE_ONE}") from None
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as problem:
         raise UsageError(f"{path}: not a decision table ({problem}); {_MAKE_ONE}") from None
 

@@ -92,7 +92,11 @@ def next_steps(described: Described, file: str) -> list[tuple[str, str]]:
     """The next commands for the file, each with its purpose."""
     platform = described.platform
     # Only batch systems name hosts.
-    launch = "salloc --exclusive --nodes {} --ntasks-per-node {} " if any(one.what == "hosts" for one in described.facts) else ""
+    launch = (
+        "salloc --exclusive --nodes {} --ntasks-per-node {} "
+        if any(one.what == "hosts" for one in described.facts)
+        else ""
+    )
     target = "--launcher srun" if launch else "--hosts HOSTS"
     few, more = min(2, platform.nodes), min(8, platform.nodes)
     whole = platform.nodes * platform.default_processes_per_node

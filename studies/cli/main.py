@@ -54,8 +54,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         click.echo(problem.format_message())
         sys.exit(2)
     except click.NoSuchOption as problem:
-        problem.possibilities = nearest(problem.option_name, problem.possibilities or ())
-        _fail(problem.format_message(), 2)
+        near = click.NoSuchOption(
+            problem.option_name, problem.message, nearest(problem.option_name, problem.possibilities or ()), problem.ctx
+        )
+        _fail(near.format_message(), 2)
     except click.ClickException as problem:
         _fail(problem.format_message(), 2)
     except (click.Abort, KeyboardInterrupt) as problem:

@@ -237,7 +237,10 @@ def test_a_script_goes_into_a_folder_and_starts_as_many_processes_on_a_node(told
     script = Path("collwise-measure.sh")
     assert "launcher=${LAUNCHER:-mpirun}" in script.read_text()
     code, _, err = told([*asked, "--ppn", "32", "--launcher", "srun"])
-    assert (code, err) == (2, "collwise: collwise-measure.sh exists already; name another file, or overwrite it with --force\n")
+    assert (code, err) == (
+        2,
+        "collwise: collwise-measure.sh exists already; name another file, or overwrite it with --force\n",
+    )
     assert told([*asked, "--force", "--ppn", "32", "--launcher", "srun", "--mpirun-args", "--mpi=pmix"])[0] == 0
     wanted = "srun --nodes=2 --ntasks-per-node=32 --distribution=block --mpi=pmix}"
     assert f"launcher=${{LAUNCHER:-{wanted}" in script.read_text()

@@ -35,7 +35,12 @@ from collwise.validation.selection.consumers import (
     openmpi_version,
     segments_for,
 )
-from collwise.validation.selection.decision_table import DecisionTable, decisions_document, decisions_from
+from collwise.validation.selection.decision_table import (
+    DecisionTable,
+    decisions_document,
+    decisions_from,
+    wide_steps_text,
+)
 from collwise.validation.selection.decisions import select_by_model, select_by_times, simulate_and_select
 from collwise.validation.selection.defaults import AGREEMENT, SEGMENTS, TIE_LIMIT, TOLERANCE_PERCENT, sizes_of
 from collwise.validation.selection.measured import (
@@ -237,6 +242,8 @@ def select(
     asked = grids(chosen, counts, per_node, charges_overheads(where.smpi_options()))
     with arguments.opened(context) as simulations:
         tables, sweep = simulate_and_select(where, asked, simulations, single, tolerance / 100)
+    if text := wide_steps_text(tables):
+        note(text)
     if sweep.failed:
         warn(f"{counted(len(sweep.failed), 'case')} failed and are no choice; first: {sweep.failed[0].error}")
     return Decisions(tuple(tables), tuple(sweep.failed))

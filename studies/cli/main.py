@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import click
 
-from collwise.common.errors import CollwiseError
+from collwise.common.errors import CollwiseError, nearest
 from collwise.common.program import as_called, program_name
 from collwise.studies.cli.commands import COMPLETION_VARIABLE, AllCommands, example
 
@@ -53,6 +53,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except click.exceptions.NoArgsIsHelpError as problem:
         click.echo(problem.format_message())
         sys.exit(2)
+    except click.NoSuchOption as problem:
+        problem.possibilities = nearest(problem.option_name, problem.possibilities or ())
+        _fail(problem.format_message(), 2)
     except click.ClickException as problem:
         _fail(problem.format_message(), 2)
     except (click.Abort, KeyboardInterrupt) as problem:

@@ -14,11 +14,10 @@ def table_columns(result: ComparisonResult) -> tuple[str, ...]:
     """The heads of `table_row`'s cells."""
     rows, title = result.rows, result.baseline.title
     shipped = f"{title} (%)"
-    if not result.has_model:
-        return ("P", "m", "best", "time", shipped)
+    model = ("model (%)",) if result.has_model else ()
     if any(row.listed is not None for row in rows) and not chooses_segments(rows):
-        return ("P", "m", "best", "time", "model (%)", shipped, "with its segments (%)")
-    return ("P", "m", "best", "time", "model (%)", shipped)
+        return ("P", "m", "best", "time", *model, shipped, "with its segments (%)")
+    return ("P", "m", "best", "time", *model, shipped)
 
 
 def chooses_segments(rows: Sequence[Comparison]) -> bool:

@@ -34,7 +34,7 @@ from collwise.validation.openmpi.few_elements import ELEMENT_BYTES
 from collwise.validation.openmpi.rules import openmpi_rules
 from collwise.validation.selection.collwise_rules import collwise_rules
 from collwise.validation.selection.consumers import COLLWISE, OPENMPI, RULES_VERSIONS, consumers_of
-from collwise.validation.selection.decision_table import DecisionTable
+from collwise.validation.selection.decision_table import DecisionTable, wide_steps_text
 from collwise.validation.selection.measured import Measurement, measured_platform, measurement_of
 from collwise.validation.selection.tuning import Gain, Tuning
 
@@ -51,6 +51,11 @@ _USE = (
 _LOST = (
     "Leave {} out of the rules: there untuned {} is faster on average, by algorithms that some consumer of these "
     "rules does not have. 'collwise select --for' decides for one consumer, among all algorithms that it has."
+)
+_HAN = (
+    "With several processes on a node untuned Open MPI 5.0 runs its component han, which neither these gains nor the "
+    "rules for 5.0 take into account: with the command above, which leaves han out, 5.0 may be slower than untuned. "
+    "Measure both (collwise gain)."
 )
 _MOST_SUBSTITUTIONS = 12
 _GAIN_COLUMNS = (
@@ -153,6 +158,8 @@ def _first(tuning: Tuning, folder: Path, measured: Mapping[str, Measurement]) ->
         *([f"Open MPI has no rules for {', '.join(without)}; the table of libcollwise has them."] if without else []),
         _gained(tuning, gains),
         *_few_elements(tuning),
+        *([_HAN] if tuning.processes_per_node > 1 and len(files) > 1 else []),
+        *([f"{text[0].upper()}{text[1:]}."] if (text := wide_steps_text(list(tuning.rules.values()))) else []),
         *_beyond(tuning),
         *([_LOST.format(", ".join(lost), tuning.baseline.title)] if lost else []),
         _sure(tuning, measured),

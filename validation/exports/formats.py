@@ -16,6 +16,7 @@ from collwise.validation.exports.mpich import selection_file
 from collwise.validation.library_defaults.openmpi import FIXED
 from collwise.validation.openmpi.few_elements import divided, least_bytes, needs_elements
 from collwise.validation.openmpi.rules import inexpressible, openmpi_rules
+from collwise.validation.openmpi.rules_file import OTHER_COMPONENTS
 from collwise.validation.openmpi.untuned import left_where_faster, with_untuned
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.collwise_rules import collwise_rules
@@ -51,8 +52,8 @@ class Format:
 
 
 _MPIRUN = (
-    "mpirun --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_dynamic_rules_filename {file} --mca coll ^han "
-    "-n P PROGRAM"
+    "mpirun --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_dynamic_rules_filename {file} "
+    f"--mca coll {OTHER_COMPONENTS} -n P PROGRAM"
 )
 _COLLWISE = "{collwise} run --library openmpi --procs P --table {file} -- PROGRAM"
 _SMPIRUN = "smpirun $(cat {file}) -platform PLATFORM -np P PROGRAM"

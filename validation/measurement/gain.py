@@ -28,6 +28,7 @@ from collwise.simulator.timing import Case, Timing
 from collwise.validation.exports.formats import for_openmpi
 from collwise.validation.openmpi.rules import inexpressible, openmpi_rules
 from collwise.validation.openmpi.rules_check import RulesCheck, check_rules
+from collwise.validation.openmpi.rules_file import OTHER_COMPONENTS
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.collwise_rules import collwise_rules
 from collwise.validation.selection.consumers import series
@@ -197,7 +198,11 @@ def _rules_text(used: Sequence[DecisionTable], version: str) -> str:
 
 def rules_parameters(file: Path) -> dict[str, str]:
     """Open MPI's parameters for a rules file, as variables, which every launcher passes to the processes."""
-    settings = {"coll": "^han", "coll_tuned_use_dynamic_rules": "1", "coll_tuned_dynamic_rules_filename": str(file)}
+    settings = {
+        "coll": OTHER_COMPONENTS,
+        "coll_tuned_use_dynamic_rules": "1",
+        "coll_tuned_dynamic_rules_filename": str(file),
+    }
     return parameter_variables(settings)
 
 

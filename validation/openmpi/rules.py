@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.common.errors import UsageError
 from collwise.common.units import format_size
 from collwise.validation.openmpi.few_elements import ELEMENT_BYTES, needs_elements
-from collwise.validation.openmpi.rules_file import OPENMPI_DECIDES, Rule
+from collwise.validation.openmpi.rules_file import OPENMPI_DECIDES, OTHER_COMPONENTS, Rule
 from collwise.validation.selection.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.selection.consumers import (
     LOCAL_SEND_COUNT_COMPARED,
@@ -18,7 +19,13 @@ from collwise.validation.selection.consumers import (
     sees_sizes,
     series,
 )
-from collwise.validation.selection.decision_table import DecisionTable, Row, check_one_choice, spans
+from collwise.validation.selection.decision_table import (
+    DecisionTable,
+    Row,
+    check_one_choice,
+    spans,
+    wide_steps_text,
+)
 
 _HAS_HAN = ("4.1", "5.0", "6.0")
 
@@ -89,11 +96,15 @@ def _header(tables: Sequence[DecisionTable], version: str, by_size: set[str]) ->
         made_for = " ".join(f"{table.collective} on {table.platform}, chosen by {table.made_by}".split())
         yield f"#   {made_for}, from {min(table.rules)} processes"
     yield "# Use:"
-    without_han = " --mca coll ^han" if version in _HAS_HAN else ""
-    yield f"#   mpirun{without_han} --mca coll_tuned_use_dynamic_rules 1 \\"
+    others = f" --mca coll {OTHER_COMPONENTS}" if version in _HAS_HAN else ""
+    yield f"#   mpirun{others} --mca coll_tuned_use_dynamic_rules 1 \\"
     yield "#          --mca coll_tuned_dynamic_rules_filename FILE PROGRAM"
-    if without_han:
-        yield "# (where the component han takes a collective over, these rules have no effect on it)"
+    if others:
+        yield "# Where han, hcoll, ucc or another component takes a collective over, these rules have no effect on it."
+        yield "# Open MPI does not say so, nor that it finds no such file. docs/exports.md has a check for this."
+    if version == "5.0":
+        yield "# With several processes on a node untuned Open MPI 5.0 runs its component han, with which these rules"
+        yield "# were not compared: they may be slower than it. Measure both."
     yield "# A line of four: message size from which, algorithm, fan-out, segment size. Algorithm 0: Open MPI decides."
     totals = [table.collective for table in tables if multiplies_by_procs(table.collective, version)]
     if totals:
@@ -101,6 +112,8 @@ def _header(tables: Sequence[DecisionTable], version: str, by_size: set[str]) ->
         yield "# Between two decisions, and behind the last one, rules repeat a decision with the totals of more"
         yield "# processes: of each number up to 64, and from there on in steps, where totals are up to 3 % too low."
     yield "# Communicators larger than any that was decided for take the last decision: decide for as many as are used."
+    if text := wide_steps_text(tables):
+        yield from (f"# {line}" for line in textwrap.wrap(f"WARNING: {text}.", 117))
     if any(map(needs_elements, tables)):
         yield "# Where a message has too few elements, Open MPI replaces some algorithms. They are named from the size"
         yield f"# on that holds enough elements of {ELEMENT_BYTES} bytes (complex doubles); larger ones may be too few."

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from statistics import geometric_mean
 
+from collwise.common.units import counted
 from collwise.validation.selection.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.selection.decision_table import DecisionTable, Evidence, Row
 
@@ -72,9 +74,21 @@ def _whole(known: Evidence, procs: int, row: Row) -> Row:
     start, chosen = row[0]
     at = [known.at(procs, size) for size in known.message_bytes if size >= start]
     ratios = [times[LIBRARY_DECIDES] / times[chosen] for times in at if LIBRARY_DECIDES in times and times.get(chosen)]
-    if not ratios or math.prod(ratios) ** (1 / len(ratios)) * _FASTER >= 1:
+    if not ratios or geometric_mean(ratios) * _FASTER >= 1:
         return row
     return ((start, LIBRARY_DECIDES),)
+
+
+def summary_over_untuned(table: DecisionTable, version: str) -> str:
+    """A line on what rules gain over the library's own decisions, by the times that they were made from; or nothing."""
+    gains = gains_over_untuned(table)
+    if not gains:
+        return ""
+    slower = sum(gain * _FASTER < 1 for gain in gains)
+    return (
+        f"{table.collective}, over untuned Open MPI {version} by these times: x {geometric_mean(gains):.2f} on "
+        f"average, x {min(gains):.2f} at least, slower at {slower} of {counted(len(gains), 'point')}"
+    )
 
 
 def gains_over_untuned(table: DecisionTable) -> list[float]:

@@ -119,8 +119,8 @@ class CaseGrid:
     """The points (P, m) of one collective, and the algorithms and segment sizes that compete at each of them.
 
     The first of `segments` (0: unsegmented) is common to all algorithms that cut messages; without `algorithms` all
-    that can be chosen compete. With `for_openmpi` a choice competes only where a message has enough elements for it in
-    Open MPI, also large ones (`few_elements`).
+    that can be chosen compete. So do `further` choices, whatever their parameters. With `for_openmpi` a choice competes
+    only where a message has enough elements for it in Open MPI, also large ones (`few_elements`).
     """
 
     collective: str
@@ -130,6 +130,7 @@ class CaseGrid:
     segments: tuple[int, ...] = SEGMENTS
     algorithms: tuple[str, ...] = ()
     for_openmpi: bool = False
+    further: tuple[Choice, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -146,9 +147,11 @@ class CaseGrid:
         """The choices by label: the algorithm's name at the common segment size, 'chain, 32 KiB' at another."""
         common = candidates(self.collective, self.segments[:1], self.algorithms)
         others = [one for one in candidates(self.collective, self.segments, self.algorithms) if one not in common]
-        return {one.algorithm: one for one in common} | {
+        found = {one.algorithm: one for one in common} | {
             f"{one.algorithm}, {format_size(one.segment_bytes)}": one for one in others
         }
+        known = set(found.values())
+        return found | {f"{one.label}, as given": one for one in dict.fromkeys(self.further) if one not in known}
 
     def at_common_segment(self, algorithm: str) -> Choice:
         """An algorithm at the common segment size."""

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -82,6 +82,23 @@ class Evidence:
         return place in self.filled
 
 
+WIDE_STEP = 4
+"""Choices for a process count are not expected to suit more than this many times as many processes."""
+
+
+def wide_steps_text(tables: Sequence[DecisionTable]) -> str:
+    """A sentence on the process counts between which the tables' choices are not supported by times; empty if none."""
+    steps = sorted({step for table in tables for step in table.wide_steps()})
+    if not steps:
+        return ""
+    between = " and ".join(f"from P = {low + 1} to {high - 1}" for low, high in steps)
+    added = sorted({low * WIDE_STEP**k for low, high in steps for k in range(1, 32) if low * WIDE_STEP**k < high})
+    return (
+        f"nothing was decided {between}, where the choices for fewer processes hold; --procs with "
+        f"{','.join(map(str, added))} as well decides there, too"
+    )
+
+
 @dataclass(frozen=True)
 class Loss:
     """The slowdown of a table's choices against the best, on average and at most (0.01: 1 %), over `points`."""
@@ -150,6 +167,15 @@ class DecisionTable:
     def without_own_times(self) -> DecisionTable:
         """The table without times of MPI's own collective, so that rules have all its choices, also slower ones."""
         return self if self.evidence is None else replace(self, evidence=replace(self.evidence, own=()))
+
+    def wide_steps(self) -> list[tuple[int, int]]:
+        """Neighbouring process counts that times decided for, the larger one over 4 times the smaller one.
+
+        Tables by formulas have none: they can decide for every P.
+        """
+        if self.evidence is None or self.made_by.startswith("model "):
+            return []
+        return [(low, high) for low, high in pairwise(sorted(self.evidence.procs)) if high > WIDE_STEP * low]
 
     def rests_on_gaps(self, procs: int, start: int, end: int | None) -> bool:
         """Whether the choice for P from one size up to another has times there that fill gaps."""
@@ -251,6 +277,8 @@ def decisions_from(path: Path) -> list[DecisionTable]:
         if not isinstance(document, list) or any(entry.get("format") != _FORMAT for entry in document):
             raise UsageError(f"{path}: not a decision table of this version; {_MAKE_ONE}")
         return [_table(entry) for entry in document]
+    except (json.JSONDecodeError, RecursionError):
+        raise UsageError(f"{path}: not a decision table, since it is no JSON; {_MAKE_ONE}") from None
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as problem:
         raise UsageError(f"{path}: not a decision table ({problem}); {_MAKE_ONE}") from None
 

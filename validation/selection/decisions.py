@@ -236,8 +236,9 @@ def simulate_and_select(
 ) -> tuple[list[DecisionTable], RunResult]:
     """Simulates what is missing of several grids and makes a table of each; `one_choice` says which have one choice.
 
-    Of the others the schedule engine leaves out what cannot be chosen. What untuned Open MPI runs is simulated, too, for
-    grids of its choices. The sweep holds the cases that failed. Raises UsageError for what does not fit on the platform.
+    Of the others the schedule engine leaves out what cannot be chosen. For grids of Open MPI's choices, what it runs
+    untuned is simulated, too. The sweep holds the cases that failed. Raises UsageError for what does not fit on the
+    platform.
     """
     names = ", ".join(grid.collective for grid in grids) if len(grids) <= 3 else f"{len(grids)} collectives"
     cases = [case for grid in grids for case in grid.cases()]

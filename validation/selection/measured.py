@@ -68,13 +68,18 @@ class Measurement:
         return all(math.isfinite(one.half_width_seconds) for one in self.timings.values())
 
 
+def measured_names(store: Store) -> set[str]:
+    """The names of platforms that the store has measured times of."""
+    return {one.configuration.platform for one in store.configurations() if one.configuration.source == "measured"}
+
+
 def measured_platform(store: Store, name: str | None = None) -> str:
     """The name that a platform's measured times have in the store; without a name, that of the only one there.
 
     Names of platforms are in lower case, those of hosts and test beds not always. Raises UsageError where several
     platforms were measured and none is named.
     """
-    known = {one.configuration.platform for one in store.configurations() if one.configuration.source == "measured"}
+    known = measured_names(store)
     if name is None:
         if len(known) > 1:
             raise UsageError(f"times of {len(known)} platforms are measured; name one: {', '.join(sorted(known))}")

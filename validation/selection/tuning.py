@@ -15,10 +15,10 @@ from collwise.models.registry import BY_PARTS, CRITICAL_PATH
 from collwise.platforms import HostPlatform
 from collwise.platforms.smpi import without_free_barrier
 from collwise.simulator.sweeps.context import ShowProgress, SimulationContext, without_progress
-from collwise.validation.fitting.critical_path import CriticalPath
-from collwise.validation.fitting.models_by_name import models_on
 from collwise.validation.exports.expressed import Substitution
 from collwise.validation.exports.formats import for_openmpi
+from collwise.validation.fitting.critical_path import CriticalPath
+from collwise.validation.fitting.models_by_name import models_on
 from collwise.validation.library_defaults.baselines import Baseline
 from collwise.validation.library_defaults.openmpi import fixed_choice
 from collwise.validation.selection.cases import CaseGrid
@@ -63,8 +63,8 @@ class Tuning:
 
     `model` is None where nothing is predicted. `segment_bytes` is the size of segments that is common to all algorithms
     that cut messages; `by_engine` has what the schedule engine says of these collectives, and of others for which it
-    decides; `decided_sizes` are the message sizes that the decisions are made for. `rules` are the decisions as rules for
-    Open MPI say them, where it has rules, with what is `substituted` in them.
+    decides; `decided_sizes` are the message sizes that the decisions are made for. `rules` are the decisions as rules
+    for Open MPI say them, where it has rules, with what is `substituted` in them.
     """
 
     platform: HostPlatform

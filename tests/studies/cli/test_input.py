@@ -209,6 +209,43 @@ def test_a_file_that_exists_is_not_overwritten(told: Told, arguments: list[str],
     assert Path(file).read_text() == "dear to somebody"
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            ["select", *BY_NODE, "-o", "nowhere/x.json"],
+            "cannot write nowhere/x.json: the folder nowhere does not exist; make it first",
+        ),
+        ([*NEW, "-o", "nowhere/deep/x.toml"], "the folder nowhere/deep does not exist; make it first"),
+        (["whatif", "--platform", "own"], "--platform: unknown platform 'own'; did you mean the file own.toml?\n"),
+        (["export", "text", "-o", "x"], "text: not a decision table, since it is no JSON; "),
+        (["select", "--colective", "bcast"], "'--colective'. Did you mean '--collective'?"),
+    ],
+)
+def test_what_a_slip_meant(told: Told, arguments: list[str], said: str) -> None:
+    for name in ("text", "own.toml"):
+        Path(name).write_text("")
+    code, out, err = told(arguments)
+    assert (code, out, err.count("\n")) == (2, "", 1), err
+    assert said in err
+    assert not Path("nowhere").exists()
+
+
+def test_a_script_goes_into_a_folder_and_starts_as_many_processes_on_a_node(told: Told) -> None:
+    asked = ["measure", "--collective", "bcast", "--procs", "16,64", "--sizes", "8KiB", "--script", "."]
+    assert told(asked)[0] == 0
+    script = Path("collwise-measure.sh")
+    assert "launcher=${LAUNCHER:-mpirun}" in script.read_text()
+    code, _, err = told([*asked, "--ppn", "32", "--launcher", "srun"])
+    assert (code, err) == (2, "collwise: collwise-measure.sh exists already; name another file, or overwrite it with --force\n")
+    assert told([*asked, "--force", "--ppn", "32", "--launcher", "srun", "--mpirun-args", "--mpi=pmix"])[0] == 0
+    wanted = "srun --nodes=2 --ntasks-per-node=32 --distribution=block --mpi=pmix}"
+    assert f"launcher=${{LAUNCHER:-{wanted}" in script.read_text()
+    for library, words in (("openmpi", "mpirun --map-by ppr:32:node}"), ("mpich", "mpirun -ppn 32}")):
+        assert told([*asked, "--force", "--ppn", "32", "--launcher", "mpirun", "--library", library])[0] == 0
+        assert words in script.read_text()
+
+
 def test_force_overwrites_wherever_it_stands(told: Told) -> None:
     for arguments in ([*NEW, "--force"], [*NEW[:3], "--force", *NEW[3:]], ["platforms", "new", "--force", *NEW[2:]]):
         Path("mine.toml").write_text("of no worth")

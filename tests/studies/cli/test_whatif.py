@@ -60,6 +60,8 @@ def test_rules_of_yesterday(capsys: Capture) -> None:
     assert code == 0
     assert "Rules that are kept, the table made by nobody, would now" in shown
     assert "the table made by nobody" in shown
+    assert "rules before" in shown
+    assert "before the change)" in shown
     code, _, said = run(f"{ASKED} --change bandwidth=x2 --rules rules.json".replace("allreduce", "bcast"), capsys)
     assert (code, said.count("\n")) == (2, 1)
     assert "rules.json has no decisions for bcast (valid: allreduce)" in said

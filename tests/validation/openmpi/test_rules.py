@@ -111,7 +111,7 @@ def test_layout(version: str) -> None:
     assert "grisou" in text
     assert "model by_parts" in text
     assert "--mca coll_tuned_use_dynamic_rules 1" in text
-    assert ("--mca coll ^han" in text) == (version != "4.0")
+    assert ("--mca coll ^han,hcoll,ucc" in text) == (version != "4.0")
     assert all(line.isascii() and len(line) <= 120 for line in text.splitlines())
     rules = parse_rules(text).collectives
     own = (Rule(0, 0),)

@@ -117,6 +117,18 @@ def test_rules_of_a_table_are_kept_where_they_decide(context: SimulationContext)
         what_if(GROS, [], GRID, context, replace(table, collective="bcast"))
 
 
+def test_rules_compete_with_segments_that_the_grid_lacks(context: SimulationContext) -> None:
+    """No rules are faster than the best choice, and what they lose before the change is known."""
+    good, bad = Choice("chain", 65536), Choice("chain")
+    table = DecisionTable("bcast", "gros", 1, "nobody", {8: ((0, bad), (2**21, good))})
+    grid = CaseGrid("bcast", (8,), (1024, 2**23), 1, (0,), ("binomial", "chain"))
+    found = what_if(GROS, [Change("bandwidth", "x1")], grid, context, table)
+    assert found.after.choice(0, 1) == good
+    assert found.kept_slowdown[0, 1] == 0
+    assert found.kept_slowdown[0, 0] > 0
+    assert found.kept_slowdown_before == pytest.approx(found.kept_slowdown)
+
+
 def test_kept_choices_cost_what_their_times_say(context: SimulationContext) -> None:
     found = ask(context, "bandwidth=x0.02")
     assert found.changes_choice.any()

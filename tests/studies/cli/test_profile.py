@@ -98,6 +98,22 @@ def test_expected_savings_by_measured_times_have_an_interval(capsys: Capture) ->
     assert facts["saving_half_width_seconds"] is None
 
 
+def test_savings_against_mpis_own_collective_where_it_was_measured(capsys: Capture) -> None:
+    tuned = Choice("chain", 8192)
+    for own, saved, rules in ((0.004, "200 ms +- 63.2 ms (x2.00)", 1), (0.0021, "19.0 ms +- 120 ms (x1.05)", 0)):
+        evidence = Evidence((tuned,), (16,), (1048576,), (((0.002,),),), half_widths=(((0.0002,),),))
+        evidence = replace(evidence, own=(((own,),), ((0.3 * own,),)))
+        table = DecisionTable("bcast", "bed", 1, "times measured under MPI", {16: ((1048576, tuned),)}, evidence)
+        Path("d.json").write_text(json.dumps(decisions_document([table])))
+        asked = "profile --report before.json --decisions d.json --rules rules.txt --force"
+        code, shown, _ = run(asked, capsys)
+        assert code == 0
+        assert saved in shown
+        assert "MPI's own" in shown
+        assert ("do not tell that from no saving" in shown) == (not rules)
+        assert Path("rules.txt").read_text().count("chain") == rules
+
+
 def test_runs_of_different_programs_are_warned_of(capsys: Capture) -> None:
     asked = "profile --report before.json --after after.json"
     write("after.json", CALL, PART, STARTED)

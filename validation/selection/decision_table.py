@@ -73,6 +73,28 @@ def wide_steps_text(tables: Sequence[DecisionTable]) -> str:
     )
 
 
+_ALL_AT_ONCE = {("alltoall", "linear"), ("alltoallv", "linear")}
+_MANY_PROCS = 64
+
+
+def all_at_once_text(tables: Sequence[DecisionTable]) -> str:
+    """A sentence on choices in which very many messages are under way at once, which no engine limits; or nothing."""
+    found = {
+        f"{table.collective} {choice.algorithm} at P = {procs}"
+        for table in tables
+        if not table.made_by.startswith("times measured")
+        for procs in {*table.rules, *(table.evidence.procs if table.evidence is not None else ())}
+        for _, choice in table.row(procs)
+        if procs >= _MANY_PROCS and (table.collective, choice.algorithm) in _ALL_AT_ONCE
+    }
+    if not found:
+        return ""
+    return (
+        f"{', '.join(sorted(found))}: every process has P - 1 messages under way at once, for which real networks and "
+        "libraries need buffers that are not simulated; measure these choices before you use them"
+    )
+
+
 @dataclass(frozen=True)
 class Loss:
     """The slowdown of a table's choices against the best, on average and at most (0.01: 1 %), over `points`."""

@@ -14,6 +14,7 @@ import pytest
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
 from collwise.platforms import load
+from collwise.platforms.description import Source
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import ENGINES, SimulationContext
 from collwise.studies.reports.report import sections_of, write_report, write_rules
@@ -259,3 +260,6 @@ def test_gains_are_those_of_the_rules_file(tmp_path: Path) -> None:
     assert ("too few elements" in text) == bool(tuning.substituted)
     assert "slower than the default at" in text
     assert "0 of 6" in text
+    guessed = Source("os and or: estimated: as on another interconnect", "no measurement")
+    doubtful = replace(tuning, platform=replace(tuning.platform, sources=(guessed,)))
+    assert "estimates, not measured: os and or" in " ".join(sections_of(doubtful, tmp_path)[0].after)

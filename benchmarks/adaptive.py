@@ -3,12 +3,14 @@
     .venv/bin/python benchmarks/adaptive.py results/adaptive.sqlite --measure
     .venv/bin/python benchmarks/adaptive.py results/adaptive.sqlite -o docs/adaptive-results.md
 
-With --measure the full grid, two adaptive searches and the full grid once more are measured on a test bed of 8 nodes at
-50 Mbit/s, as far as the store does not have them. What the choices of the second grid lose by the first one is what
-choices lose because times do not repeat. Then searches are replayed on the grid's stored times: each repetition is
-drawn such that least, median and mean are those of its case. Losses are judged by medians, as `validate` judges: means
-of short messages tell of stalls of the two cores. Exit code 1 if a measured search takes more than 25 % of the full
-grid's machine time, or its choices lose more than 1 % on average.
+With --measure three full grids are measured on a test bed of 8 nodes at 50 Mbit/s, and then two adaptive searches for
+each thing that may be known beforehand, as far as the files beside the store do not have them. Their budget is 25 % of
+the machine time of the grid that took the least. Choices are
+judged by times that they were not made from: those of a search and those of one grid by the other two grids. What a
+search loses is what its choices take longer than the grid's. Then searches are replayed on the first grid's stored
+times: each repetition is drawn such that least, median and mean are those of its case. All times are medians, as
+`validate` judges: means of short messages tell of stalls of the two cores. Exit code 1 if the searches that know the
+engine's times take more than 25 % of a full grid's machine time, or lose more than 1 % on average.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import json
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,7 +28,6 @@ from typing import Any
 import numpy as np
 
 from collwise.common.units import format_seconds, format_size
-from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
 from collwise.simulator.sweeps.method import USUAL_METHOD, half_width
@@ -50,23 +51,33 @@ COLLECTIVES = ("bcast", "gather", "scatter", "reduce", "allreduce", "allgather",
 MOST_TIME, MOST_LOSS = 0.25, 0.01
 LAUNCH_SECONDS = 2.0
 NOTHING, ENGINE = "nothing", "schedule engine"
-AGAIN = "again"
+GRIDS, SEARCHES = 3, 2
 Known = Mapping[str, Sequence[Predictions]]
 LONG_BYTES = 8192
 COLUMNS = ("search", "knows beforehand", "budget", "machine time", "share", "cases", "rounds")
-LOSSES = ("loss", "worst", "from 8 KiB", "by means", "expected")
+LOSSES = ("no choice", "loss", "full grid's", "more", "+-", "more from 8 KiB", "expected")
+Grid = Mapping[Case, Timing]
+Point = tuple[str, int, int]
 
 
 @dataclass(frozen=True)
 class Row:
-    """A search: what it knew, its budget as a share of the full grid's time, and its result (`document`)."""
+    """A search: what it knew, its budget as a share of the full grid's time, its result (`document`) and its losses.
+
+    `losses` and `full_grids` are those of its choices and of a full grid's, by point, against the best by other times.
+    """
 
     kind: str
     knows: str
     budget: float
     found: dict[str, Any]
-    losses: list[float]
-    by_means: list[float]
+    losses: dict[Point, float]
+    full_grids: dict[Point, float]
+
+    @property
+    def more(self) -> dict[Point, float]:
+        """What the choices lose more than the full grid's."""
+        return {point: loss - self.full_grids[point] for point, loss in self.losses.items()}
 
 
 class Replay:
@@ -127,16 +138,33 @@ def machine_seconds(grid: Mapping[Case, Timing]) -> float:
     return LAUNCH_SECONDS + sum((one.repetitions + USUAL_METHOD.warmup) * one.seconds for one in grid.values())
 
 
-def losses(found: dict[str, Any], grid: Mapping[Case, Timing], by: str = "median_seconds") -> list[float]:
-    """The loss of each choice against the best, by the medians, or means, of the grid."""
-    times: dict[tuple[str, int, int], dict[tuple[str, int], float]] = {}
-    for case, one in grid.items():
+def judged(kind: str, knows: str, found: dict[str, Any], grids: Sequence[Grid]) -> Row:
+    """A measured search: it and each grid are judged by the geometric mean of the other grids' medians, in turn."""
+    own: dict[Point, list[float]] = {}
+    full: dict[Point, list[float]] = {}
+    for competitor in grids:
+        others = [grid for grid in grids if grid is not competitor]
+        judge = {
+            case: float(np.exp(np.mean([np.log(grid[case].median_seconds) for grid in others]))) for case in grids[0]
+        }
+        for kept, choices in ((own, found), (full, choices_of(competitor))):
+            for point, loss in losses(choices, judge).items():
+                kept.setdefault(point, []).append(loss)
+    means = [{point: float(np.mean(values)) for point, values in kept.items()} for kept in (own, full)]
+    return Row(kind, knows, MOST_TIME, found, *means)
+
+
+def losses(found: dict[str, Any], judge: Mapping[Case, float]) -> dict[Point, float]:
+    """The loss of each choice against the best by these times, by point."""
+    times: dict[Point, dict[tuple[str, int], float]] = {}
+    for case, seconds in judge.items():
         here = times.setdefault((case.collective, case.procs, case.message_bytes), {})
-        here[case.algorithm, case.segment_bytes] = getattr(one, by)
-    lost = []
-    for point in decided(found):
-        here = times[point["collective"], point["procs"], point["message_bytes"]]
-        lost.append(here[point["algorithm"], point["segment_bytes"]] / min(here.values()) - 1)
+        here[case.algorithm, case.segment_bytes] = seconds
+    lost = {}
+    for entry in decided(found):
+        point = entry["collective"], entry["procs"], entry["message_bytes"]
+        here = times[point]
+        lost[point] = here[entry["algorithm"], entry["segment_bytes"]] / min(here.values()) - 1
     return lost
 
 
@@ -168,17 +196,31 @@ def predicted(store: Store) -> Predictions:
     return {case: one.seconds for case, one in swept.timings.items()}
 
 
-def search_there(target: ExecutionTarget, path: Path, known: Known, full: float) -> None:
-    """One measured search for each thing that may be known beforehand; writes what each found beside the store."""
-    for knows, predictions in known.items():
-        with Store(_beside(path, knows, "sqlite")) as own:
-            goal = Goal(MOST_TIME * full)
-            found = search_on(target, grid_cases(), own, predictions, goal, USUAL_METHOD, tell)
-        _beside(path, knows, "json").write_text(json.dumps(document(found)), encoding="utf-8")
+def measure_all(path: Path, known: Known) -> None:
+    """Measures the grids, then the searches, in files beside `path`; what is there is not made again."""
+    with temporarily_up(SHAPE, "adaptive") as bed:
+        target = TestBed(bed)
+        for number in range(1, GRIDS + 1):
+            with Store(grid_file(path, number)) as store:
+                measure(target, grid_cases(), store, USUAL_METHOD)
+        goal = Goal(MOST_TIME * least_seconds(full_grids(path)))
+        for number in range(1, SEARCHES + 1):
+            for knows, predictions in known.items():
+                file = search_file(path, knows, number)
+                if not file.exists():
+                    with Store(file.with_suffix(".sqlite")) as own:
+                        found = search_on(target, grid_cases(), own, predictions, goal, USUAL_METHOD, tell)
+                    file.write_text(json.dumps(document(found)), encoding="utf-8")
 
 
-def _beside(path: Path, knows: str, ending: str) -> Path:
-    return path.with_name(f"{path.stem}-{knows.split()[0]}.{ending}")
+def grid_file(path: Path, number: int) -> Path:
+    """The store of one of the full grids; the first is `path` itself."""
+    return path if number == 1 else path.with_name(f"{path.stem}-grid-{number}.sqlite")
+
+
+def search_file(path: Path, knows: str, number: int) -> Path:
+    """The result of a measured search."""
+    return path.with_name(f"{path.stem}-{knows.split()[0]}-{number}.json")
 
 
 def tell(number: int, count: int, spent: float) -> None:
@@ -199,31 +241,30 @@ def replayed(grid: Mapping[Case, Timing], known: Known, full: float, times: int)
                         clock=runner.clock,
                     )  # fmt: skip
                     found = document(search.run())
-                rows.append(Row("replayed", knows, budget, found, losses(found, grid), losses(found, grid, "seconds")))
+                own = losses(found, {case: one.median_seconds for case, one in grid.items()})
+                rows.append(Row("replayed", knows, budget, found, own, dict.fromkeys(own, 0.0)))
     return rows
 
 
 def cells(rows: Sequence[Row], full: float) -> str:
     """A line of the table; of several searches the means."""
     first = rows[0]
+    own = [value for one in rows for value in one.losses.values()]
+    full_grids = [value for one in rows for value in one.full_grids.values()]
+    more = [value for one in rows for value in one.more.values()]
     seconds = float(np.mean([one.found["seconds"] for one in rows]))
     values = (
         *(first.kind + (f", {len(rows)} times" if len(rows) > 1 else ""), first.knows, percent(first.budget)),
         *(format_seconds(seconds), percent(seconds / full)),
         f"{np.mean([one.found['measured'] for one in rows]):.0f} of {first.found['cases']}",
         f"{np.mean([one.found['rounds'] for one in rows]):.0f}",
-        percent(mean_of(one.losses for one in rows)),
-        percent(max(max(one.losses) for one in rows)),
-        percent(mean_of(map(of_long, rows))),
-        percent(mean_of(one.by_means for one in rows)),
+        f"{np.mean([len(one.found['points']) - len(one.losses) for one in rows]):.1f} of {len(first.found['points'])}",
+        *(percent(float(np.mean(values))) for values in (own, full_grids, more)),
+        percent(float(np.std(more) / np.sqrt(len(more)))),
+        percent(float(np.mean([value for one in rows for point, value in one.more.items() if is_long(point)]))),
         percent(float(np.mean([one.found["mean_loss"] for one in rows]))),
     )
     return "| " + " | ".join(values) + " |"
-
-
-def mean_of(parts: Iterable[Sequence[float]]) -> float:
-    """The mean over all values of all parts."""
-    return float(np.mean([value for part in parts for value in part]))
 
 
 def page(measured: Sequence[Row], replays: Sequence[Row], grid: Mapping[Case, Timing], full: float) -> str:
@@ -236,48 +277,49 @@ def page(measured: Sequence[Row], replays: Sequence[Row], grid: Mapping[Case, Ti
         f"Test bed of 8 nodes at 50 Mbit/s with one process each, Open MPI; {', '.join(COLLECTIVES)} on P = 4 and 8, "
         f"{format_size(WHOLE[0])} to {format_size(WHOLE[-1])} by doubling, blocks of {format_size(BLOCKS[0])} to "
         f"{format_size(BLOCKS[-1])}, segments of 8 and 32 KiB: {len(grid)} cases. The full grid has 5 to 50 "
-        f"repetitions of each and took {format_seconds(full)} of machine time. Predictions, where there are any, are "
-        "those of the schedule engine on the nominal platform: rate and latency as set up, nothing calibrated.",
+        f"repetitions of each and took {format_seconds(full)} of machine time at least. Predictions, where there are "
+        "any, are those of the schedule engine on the nominal platform: rate and latency as set up, none calibrated.",
         "",
-        "The loss of a choice is its time against that of the best one at its point, both by the full grid's medians: "
-        "the mean and the worst over all points, the mean over those of 8 KiB and more (all blocks together), and the "
-        "mean by the grid's means. Short messages on the two cores take other times in another execution of MPI: what "
-        "the choices of the full grid measured again lose by the first one is what no search can know. A replayed "
-        "search draws independent repetitions around the full grid's times; its machine time counts "
+        f"The loss of a choice is its time against that of the best one at its point. {GRIDS} full grids were "
+        "measured, then the searches. Times on the two cores take other values in another execution of MPI, "
+        "those of short messages by a fifth, so that no times may judge the choices made from them: those of a "
+        "search, and in the column beside it those of one grid, are judged by the geometric mean of the other "
+        f"{GRIDS - 1} grids' medians; each grid takes its turn. 'More' is what a search loses more than a full grid, "
+        "with its standard error over the points, also for 8 KiB and more (all blocks together). Points of which "
+        "nothing was measured have no choice and no loss. A replayed search draws independent repetitions around the "
+        "first grid's times, by which it is judged, so that a full grid loses nothing; its machine time counts "
         f"{LAUNCH_SECONDS:g} s for each launch. 'Expected' is the mean loss that the search itself expects in the end.",
         "",
         "| " + " | ".join(COLUMNS + LOSSES) + " |",
         "|" + " --- |" * len(COLUMNS + LOSSES),
-        *(cells([one], full) for one in measured),
     ]
-    for key in dict.fromkeys((one.knows, one.budget) for one in replays):
-        lines.append(cells([one for one in replays if (one.knows, one.budget) == key], full))
+    for kind in (measured, replays):
+        for key in dict.fromkeys((one.knows, one.budget) for one in kind):
+            lines.append(cells([one for one in kind if (one.knows, one.budget) == key], full))
     lines += ["", "## By collective, measured", ""]
-    lines += ["| collective | knows beforehand | points | cases | loss | worst |", "|" + " --- |" * 6]
-    for one in measured:
-        lines += by_collective(one)
+    lines += ["| collective | knows beforehand | cases | loss | full grid's | more |", "|" + " --- |" * 6]
+    for knows in dict.fromkeys(one.knows for one in measured):
+        lines += by_collective([one for one in measured if one.knows == knows])
     return "\n".join(lines) + "\n"
 
 
-def of_long(row: Row) -> list[float]:
-    """The losses of messages, or of all blocks together, of 8 KiB and more: shorter ones fit into the bed's bursts."""
-
-    def total(point: dict[str, Any]) -> int:
-        whole = point["collective"] in ("bcast", "reduce", "allreduce")
-        return int(point["message_bytes"] * (1 if whole else point["procs"]))
-
-    return [loss for point, loss in zip(decided(row.found), row.losses, strict=True) if total(point) >= LONG_BYTES]
+def is_long(point: Point) -> bool:
+    """Whether a message, or all blocks together, has 8 KiB or more: shorter ones fit into the bed's bursts."""
+    collective, procs, message_bytes = point
+    return message_bytes * (1 if collective in ("bcast", "reduce", "allreduce") else procs) >= LONG_BYTES
 
 
-def by_collective(row: Row) -> list[str]:
-    """A line for each collective of a search."""
+def by_collective(rows: Sequence[Row]) -> list[str]:
+    """A line for each collective of searches that knew the same."""
     lines = []
     for name in COLLECTIVES:
-        mine = [loss for point, loss in zip(decided(row.found), row.losses, strict=True) if point["collective"] == name]
-        points = [point for point in row.found["points"] if point["collective"] == name]
-        count, of = (sum(point[key] for point in points) for key in ("measured", "candidates"))
-        worst, mean = percent(max(mine)), percent(float(np.mean(mine)))
-        lines.append(f"| {name} | {row.knows} | {len(mine)} | {count} of {of} | {mean} | {worst} |")
+        means = [
+            percent(float(np.mean([value for row in rows for point, value in kept(row).items() if point[0] == name])))
+            for kept in (lambda row: row.losses, lambda row: row.full_grids, lambda row: row.more)
+        ]
+        points = [point for row in rows for point in row.found["points"] if point["collective"] == name]
+        count, of = (sum(point[key] for point in points) / len(rows) for key in ("measured", "candidates"))
+        lines.append(f"| {name} | {rows[0].knows} | {count:.0f} of {of:.0f} | {' | '.join(means)} |")
     return lines
 
 
@@ -288,43 +330,43 @@ def main() -> int:
     parser.add_argument("-o", "--output", type=Path, help="write the page here")
     parser.add_argument("--replays", type=int, default=5, help="how often each search is replayed")
     options = parser.parse_args()
-    with Store(options.store) as store:
-        known: dict[str, Sequence[Predictions]] = {
-            ENGINE: [predicted(store)] if options.measure or options.replays else [],
-            NOTHING: [],
-        }
-        if options.measure:
-            with temporarily_up(SHAPE, "adaptive") as bed:
-                target = TestBed(bed)
-                measure(target, grid_cases(), store, USUAL_METHOD)
-                search_there(target, options.store, known, machine_seconds(full_grid(store)))
-                with Store(_beside(options.store, AGAIN, "sqlite")) as second:
-                    measure(target, grid_cases(), second, USUAL_METHOD)
-            return 0
-        grid = full_grid(store)
-    full, measured = machine_seconds(grid), []
-    for knows in known:
-        if (file := _beside(options.store, knows, "json")).exists():
-            found = json.loads(file.read_text(encoding="utf-8"))
-            by = losses(found, grid), losses(found, grid, "seconds")
-            measured.append(Row("measured", knows, MOST_TIME, found, *by))
-    slow = any(row.found["seconds"] > MOST_TIME * full for row in measured)
-    poor = any(float(np.mean(row.losses)) > MOST_LOSS for row in measured)
-    if (file := _beside(options.store, AGAIN, "sqlite")).exists():
-        with Store(file) as second:
-            found = choices_of(full_grid(second))
-        measured.append(Row("full grid again", "-", 1.0, found, losses(found, grid), losses(found, grid, "seconds")))
-    text = page(measured, replayed(grid, known, full, options.replays), grid, full)
+    known: dict[str, Sequence[Predictions]] = {ENGINE: [], NOTHING: []}
+    if options.measure or options.replays:
+        with Store(options.store) as store:
+            known[ENGINE] = [predicted(store)]
+    if options.measure:
+        measure_all(options.store, known)
+        return 0
+    grids = full_grids(options.store)
+    full = least_seconds(grids)
+    measured = [
+        judged("measured", knows, json.loads(search_file(options.store, knows, number).read_text("utf-8")), grids)
+        for knows in known
+        for number in range(1, SEARCHES + 1)
+    ]
+    with_engine = [row for row in measured if row.knows == ENGINE]
+    slow = any(row.found["seconds"] > MOST_TIME * full for row in with_engine)
+    poor = float(np.mean([value for row in with_engine for value in row.more.values()])) > MOST_LOSS
+    text = page(measured, replayed(grids[0], known, full, options.replays), grids[0], full)
     print(text)
     if options.output is not None:
         options.output.write_text(text, encoding="utf-8")
     return 1 if slow or poor else 0
 
 
-def full_grid(store: Store) -> dict[Case, Timing]:
-    """The measured times of the full grid."""
-    [made] = [one for one in store.configurations() if one.configuration.source == "measured"]
-    return {case: one for case, one in store.timings_of(made.key).items() if one.ok}
+def full_grids(path: Path) -> list[Grid]:
+    """The measured times of all full grids."""
+    found = []
+    for number in range(1, GRIDS + 1):
+        with Store(grid_file(path, number)) as store:
+            [made] = [one for one in store.configurations() if one.configuration.source == "measured"]
+            found.append({case: one for case, one in store.timings_of(made.key).items() if one.ok})
+    return found
+
+
+def least_seconds(grids: Sequence[Grid]) -> float:
+    """The machine time of the grid that took the least."""
+    return min(map(machine_seconds, grids))
 
 
 if __name__ == "__main__":

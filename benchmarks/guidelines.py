@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 import tempfile
 import time
@@ -154,8 +155,9 @@ def library_check(one: LibraryGuidelines, name: str, place: str = "") -> Check:
     left = [
         (*report.comparison_row(entry.violation), entry.reason) for entry in result.outcomes() if not entry.repaired
     ]
-    if left:
-        parts.append("\nNot repaired:\n\n" + markdown_table((*report.COLUMNS[:-2], "reason"), left))
+    for heading, rows in (("Not repaired", left), ("Violations of the repaired library only", report.new_rows(result))):
+        if rows:
+            parts.append(f"\n{heading}:\n\n" + markdown_table(report.LEFT_COLUMNS, rows))
     parts.append(f"\n{greatest_table(one)}\n![{title}](figures/{picture})\n")
     return Check("".join(parts), tuple(row))
 
@@ -232,6 +234,8 @@ def greatest_table(one: LibraryGuidelines) -> str:
     best = {}
     for repair in result.repairs:
         gain = result.gain(repair.call)
+        if math.isnan(gain):
+            continue
         if repair.call.collective not in best or gain > best[repair.call.collective][1]:
             best[repair.call.collective] = repair, gain
     rows = [

@@ -43,7 +43,7 @@ from collwise.studies.figures.picks import algorithms_by_engine, picks_by_size
 from collwise.studies.figures.style import save
 from collwise.studies.reports.comparison_table import summary_line, table_columns, table_row
 from collwise.studies.reports.engine_table import agreement_line, engine_columns, engine_rows, library_line
-from collwise.studies.reports.markdown import markdown_table
+from collwise.studies.reports.markdown import markdown_table, percent
 from collwise.studies.reports.validation_report import OWN
 from collwise.validation.calibration.published import PAPER_GATHER_PROCS, calibrate
 from collwise.validation.correctness import crosscheck
@@ -296,7 +296,7 @@ def report_of(folder: Path) -> str:
 def measured_block(found: dict[str, Any]) -> str:
     """A summary of the comparison on the main test bed."""
     facts = found["facts"]
-    of = {(one["source"], one["collective"], one["quantity"]): percent_text(one["found"]) for one in facts["verdicts"]}
+    of = {(one["source"], one["collective"], one["quantity"]): percent(one["found"]) for one in facts["verdicts"]}
     main = found["rows"][0]["point"]["target"]
     cases = sum(row["point"]["target"] == main for row in found["rows"])
     own = [one["slowdown"] for one in facts["slowdowns"] if one["source"] == OWN and one["point"]["target"] == main]
@@ -311,7 +311,7 @@ def measured_block(found: dict[str, Any]) -> str:
         f"measured times, and the slowdown of the choices against the best measured ones, on average and at worst, "
         f"were {of_engine(SIMULATED, 'with SMPI')}, {of_engine(SCHEDULED, 'with the schedule engine')}, from 8 KiB on "
         f"{of_engine(SIMULATED, 'with SMPI', LARGE)}, {of_engine(SCHEDULED, 'with the engine', LARGE)}; "
-        f"{facts['maker']}'s own choices were {percent_text(sum(own) / len(own))} slower on average: "
+        f"{facts['maker']}'s own choices were {percent(sum(own) / len(own))} slower on average: "
         "[docs/validation.md](docs/validation.md)."
     )
     return textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False) + "\n"
@@ -326,17 +326,13 @@ def printed_by(arguments: Sequence[str]) -> Any:
 
 
 def score_row(score: dict[str, Any], least_cost: float) -> tuple[object, ...]:
-    cost = percent_text(score["mean_slowdown"])
+    cost = percent(score["mean_slowdown"])
     return (
-        *(score["platform"], score["model"], percent_text(score["mean_error"]), percent_text(score["worst_error"])),
+        *(score["platform"], score["model"], percent(score["mean_error"]), percent(score["worst_error"])),
         f"{score['best_picks']} of {score['picks']}",
         f"**{cost}**" if score["mean_slowdown"] == least_cost else cost,
-        *(percent_text(score["worst_slowdown"]), score["worst_at"] if score["worst_slowdown"] > 0 else "-"),
+        *(percent(score["worst_slowdown"]), score["worst_at"] if score["worst_slowdown"] > 0 else "-"),
     )
-
-
-def percent_text(part: float) -> str:
-    return f"{part * 100:z.1f} %"
 
 
 def algorithms_page() -> str:

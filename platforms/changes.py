@@ -18,7 +18,7 @@ from collwise.platforms.hosts import HostPlatform
 from collwise.platforms.placement import PlacedPlatform, placed
 from collwise.platforms.reader import read_description
 from collwise.platforms.topology import Dragonfly, FatTree, Topology, Torus
-from collwise.platforms.writer import write_description
+from collwise.platforms.writer import checked, write_description
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -80,7 +80,7 @@ def changed(platform: HostPlatform, changes: Sequence[Change]) -> Changed:
             elif change.name == "placement":
                 placement = change.value
             else:
-                base = _checked(CHANGES[change.name].apply(_described(base), change.value))
+                base = checked(CHANGES[change.name].apply(_described(base), change.value))
         except UsageError as problem:
             raise UsageError(f"change {change.name}={change.value}: {problem}") from None
     if isinstance(base, Platform | HeterogeneousPlatform):
@@ -111,14 +111,6 @@ def _described(platform: HostPlatform) -> Described:
 def _homogeneous(platform: Described, what: str) -> Platform:
     if not isinstance(platform, Platform):
         raise UsageError(f"the nodes of platform '{platform.name}' differ, so that it has no {what} for all of them")
-    return platform
-
-
-def _checked(platform: Described) -> Described:
-    """The platform itself. Raises UsageError with the first problem that its description would have as a file."""
-    problems = read_description(write_description(platform))[1]
-    if problems:
-        raise UsageError(problems[0].what)
     return platform
 
 

@@ -10,10 +10,9 @@ from collwise.common.errors import UsageError
 from collwise.platforms import schema
 from collwise.platforms.description import Calibration, Platform, Source
 from collwise.platforms.interconnects import interconnect
-from collwise.platforms.reader import read_description
 from collwise.platforms.smpi import charges_overheads
 from collwise.platforms.topology import TOPOLOGIES, Topology
-from collwise.platforms.writer import write_description
+from collwise.platforms.writer import checked
 
 _GIVEN = "the figures given to: collwise platforms new"
 
@@ -90,8 +89,7 @@ def new_platform(
         calibration=picked.calibration if picked else Calibration(note="none: nominal bandwidth, no overheads"),
         sources=_sources(picked),
     )
-    _check(made)
-    return made
+    return checked(made)
 
 
 def _check_node(node: Node) -> None:
@@ -184,10 +182,3 @@ def _sources(picked: Platform | None) -> tuple[Source, ...]:
     own = [source for source in picked.sources if not source.what.startswith("nodes,")]
     given = Source("nodes and CPUs, and what differs from the interconnect", _GIVEN)
     return given, Source(f"interconnect {picked.name}: {picked.title}", "collwise platforms new --interconnect"), *own
-
-
-def _check(made: Platform) -> None:
-    """Raises UsageError with the first problem that the description would have as a file."""
-    problems = read_description(write_description(made))[1]
-    if problems:
-        raise UsageError(problems[0].what)

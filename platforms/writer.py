@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import tomli_w
 
+from collwise.common.errors import UsageError
 from collwise.platforms import schema
 from collwise.platforms.description import Calibration, Description, HeterogeneousPlatform, Platform, Source
+from collwise.platforms.reader import read_description
+
+_Described = TypeVar("_Described", bound=Description)
+
+
+def checked(platform: _Described) -> _Described:
+    """The platform itself. Raises UsageError with the first problem that its description would have as a file."""
+    problems = read_description(write_description(platform))[1]
+    if problems:
+        raise UsageError(problems[0].what)
+    return platform
 
 
 def write_description(platform: Description) -> str:

@@ -77,7 +77,7 @@ def _ensure(build: Build) -> None:
     # A SimGrid that 'collwise setup' built has its own compiler.
     has_all = build.mpi == "none" or (build.mpi == "smpi" and build.compiler.exists())
     require_packages(("build",) if has_all else ("build", build.mpi))
-    with _locked(build.folder):
+    with locked(build.folder, "another collwise that is building C programs"):
         # Another process may have made it meanwhile.
         if mark.exists():
             return
@@ -89,8 +89,8 @@ def _ensure(build: Build) -> None:
 
 
 @contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Holds the lock of a build. Raises UsageError if nothing can be written beside it."""
+def locked(folder: Path, other: str) -> Iterator[None]:
+    """Holds the lock of a build; says that it waits for `other`. Raises UsageError if nothing can be written there."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         lock = (folder.parent / f"{folder.name}.lock").open("w")
@@ -103,6 +103,6 @@ def _locked(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            note("waiting for another collwise that is building C programs")
+            note(f"waiting for {other}")
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield

@@ -6,14 +6,12 @@ the build in `build-simgrid-VERSION` until the build has succeeded, its output i
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 from rich.console import Console
@@ -21,6 +19,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.folders import cache_folder
+from collwise.simulator.execution.builds import locked
 
 _CMAKE_OPTIONS = {
     "CMAKE_BUILD_TYPE": "Release",
@@ -59,7 +58,7 @@ def install_simgrid(version: str, jobs: int | None = None) -> Path:
     prefix = installation_prefix(version)
     # It is written last: a prefix without it does not count.
     marker = prefix / ".complete"
-    with _lock(version, console):
+    with locked(prefix, f"another build of SimGrid {version}"):
         if marker.exists():
             console.print(f"SimGrid {version} is already in {prefix}", soft_wrap=True)
             return prefix
@@ -162,23 +161,6 @@ def _run(
                 process.terminate()
                 raise
         return process.returncode
-
-
-@contextlib.contextmanager
-def _lock(version: str, console: Console) -> Iterator[None]:
-    """Makes a second build of the same version wait until the first one has ended."""
-    try:
-        cache_folder().mkdir(parents=True, exist_ok=True)
-        lock = (cache_folder() / f"simgrid-{version}.lock").open("w")
-    except OSError as error:
-        raise UsageError(f"cannot write to {cache_folder()}: {error.strerror}") from error
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            console.print(f"waiting for another build of SimGrid {version}")
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 def _default_jobs() -> int:

@@ -5,7 +5,8 @@
  * CASES is a text file, one case a line, fields separated by blanks:
  *     id experiment collective algorithm procs root message_bytes part_bytes count gather_bytes limit_bytes
  * Experiments:
- *     collective    the collective itself, by one of our algorithms
+ *     collective    the collective itself, by one of our algorithms; mock-ups after one untimed call, since they call
+ *                   MPI's own collectives
  *     builtin       MPI's own collective, after one untimed call; the algorithm's name is ignored
  *     bcast_gather  Nuriyev & Lastovetsky 2021, section IV-C: broadcast of message_bytes, a barrier, linear gather of
  *                   gather_bytes; to be timed on the root's clock
@@ -152,6 +153,9 @@ static preparation prepare(const bench_case *one, MPI_Comm comm) {
         workload_call_mpi(&ready.work);
     } else if (ready.algorithm != NULL) {
         collwise_prepare(ready.algorithm, &ready.work.call, parameters_of(one));
+        if (ready.algorithm->guideline != NULL) {
+            collwise_run(ready.algorithm, &ready.work.call, parameters_of(one));
+        }
     }
     return ready;
 }

@@ -51,13 +51,7 @@ class Precision:
 
     def options(self) -> list[str]:
         """The options of the programs that measure."""
-        values = {
-            "min-repetitions": self.min_repetitions,
-            "max-repetitions": self.max_repetitions,
-            "confidence": self.confidence,
-            "relative-error": self.relative_error,
-        }
-        return _words(values)
+        return _words(vars(self))
 
 
 PRECISION_OF_FITS = Precision(3, 10, 0.95, 0.05)
@@ -108,16 +102,9 @@ class Method:
 
     def options(self) -> list[str]:
         """The options of the benchmark program."""
-        values: dict[str, object] = {
-            "timing": self.timing,
-            "synchronisation": self.synchronisation,
-            "limit-seconds": self.limit_seconds,
-            "warmup": self.warmup,
-            "late-seconds": self.late_seconds,
-        }
-        if self.nrep is not None:
-            values["nrep"] = self.nrep
-        return [*_words(values), *self.precision.options(), *(["--samples"] if self.keep_samples else [])]
+        names = ("timing", "synchronisation", "limit_seconds", "warmup", "late_seconds", "nrep")
+        given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        return [*_words(given), *self.precision.options(), *(["--samples"] if self.keep_samples else [])]
 
     def most_seconds(self, cases: int) -> float | None:
         """The time limit of one launch; None: none. NREP has a limit for t1, two batches and the repetitions each."""
@@ -131,7 +118,7 @@ USUAL_METHOD = Method()
 
 
 def _words(options: Mapping[str, object]) -> list[str]:
-    return [word for name, value in options.items() for word in (f"--{name}", str(value))]
+    return [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", str(value))]
 
 
 def half_width(values: Sequence[float], confidence: float = 0.95) -> float:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from collwise.algorithms.catalogue import buffers
@@ -23,7 +25,8 @@ class MpiRunner(Runner):
     """One execution of MPI over all cases, on an execution target.
 
     `run` distinguishes repeated measurements, `launch` the executions of one measurement. `timeout_seconds` is the time
-    limit of the execution; by default what the method's own limits add up to.
+    limit of the execution; by default what the method's own limits add up to. With `in_random_order` algorithms follow
+    one another differently in each run and launch, so that none always comes first.
     """
 
     def __init__(
@@ -34,8 +37,10 @@ class MpiRunner(Runner):
         run: str = "",
         launch: int = 1,
         timeout_seconds: float | None = None,
+        in_random_order: bool = False,
     ) -> None:
         self.target, self.method = target, method
+        self._in_random_order = in_random_order
         self._run, self._launch, self._timeout_seconds = run, launch, timeout_seconds
 
     @property
@@ -46,14 +51,21 @@ class MpiRunner(Runner):
             target.name,
             target.installation.label,
             self.method,
-            {"program_digest": file_digest(target.installation.program("benchmark")), **target.facts},
+            {
+                "program_digest": file_digest(target.installation.program("benchmark")),
+                **target.facts,
+                **({"order": "random"} if self._in_random_order else {}),
+            },
             run=self._run,
             launch=self._launch,
         )
 
     def make(self, cases: Sequence[Case], keep: Keep) -> None:
         """Measures the cases. Raises CollwiseError when the execution ends before all are done."""
-        ordered = in_program_order(cases)
+        if self._in_random_order:
+            ordered = in_random_order(cases, f"{self._run} {self._launch}")
+        else:
+            ordered = in_program_order(cases)
         self.processes_started += 1
 
         def keep_record(record: dict[str, Any]) -> None:
@@ -85,6 +97,14 @@ def _buffer_options(cases: Sequence[Case]) -> list[str]:
 def in_program_order(cases: Iterable[Case]) -> list[Case]:
     """The cases as one execution of MPI takes them: by process count, so that communicators are made once."""
     return sorted(cases, key=lambda case: (case.procs, case))
+
+
+def in_random_order(cases: Iterable[Case], seed: str) -> list[Case]:
+    """The cases by process count, then their algorithms in a random order from the seed, each with ascending sizes."""
+    ordered = in_program_order(cases)
+    kinds = list(dict.fromkeys(replace(case, message_bytes=0) for case in ordered))
+    places = dict(zip(kinds, random.Random(seed).sample(range(len(kinds)), len(kinds)), strict=True))
+    return sorted(ordered, key=lambda case: (case.procs, places[replace(case, message_bytes=0)], case))
 
 
 def measured_configuration(
@@ -131,15 +151,23 @@ def measure_launches(
     run: str = "",
     timeout_seconds: float | None = None,
     on_progress: Progress | None = None,
+    in_random_order: bool = False,
 ) -> list[list[Timing]]:
     """Times of all cases, in their order, for each launch of the method; measures those that the store does not have.
 
-    Each is stored at once. `timeout_seconds` is the limit of one launch. Raises CollwiseError when a launch ends before
-    all cases are done.
+    Each is stored at once. `timeout_seconds` is the limit of one launch; `in_random_order` is as in MpiRunner. Raises
+    CollwiseError when a launch ends before all cases are done.
     """
     check_measured_sizes(cases, isinstance(target, LocalMachine))
     runners = [
-        MpiRunner(target, method, run=run, launch=launch, timeout_seconds=timeout_seconds)
+        MpiRunner(
+            target,
+            method,
+            run=run,
+            launch=launch,
+            timeout_seconds=timeout_seconds,
+            in_random_order=in_random_order,
+        )
         for launch in range(1, method.launches + 1)
     ]
 

@@ -88,8 +88,9 @@ class SmpiRunner(DividedRunner):
     """Simulations on a platform, in parts of one process each.
 
     When the simulator fails, the case it failed in gets a timing with an error, and the others are simulated. The same
-    holds for a case of SimGrid's own algorithms that exceeds its processor time. Raises UsageError when that version of
-    SimGrid is missing.
+    holds for a case of SimGrid's own algorithms that exceeds its processor time. A case is given up only when it fails
+    alone: a process may be ahead of the one that prints times, and end the simulation in the case that follows. Raises
+    UsageError when that version of SimGrid is missing.
     """
 
     def __init__(
@@ -144,24 +145,24 @@ class SmpiRunner(DividedRunner):
         """Simulates the cases in one process, and in another one those that are left when it fails."""
         left = list(part.cases)
         started = 0
+        has_run = is_suspect = False
         while left and not stop.is_set():
-            done: set[Case] = set()
-
-            def keep_and_count(timing: Timing, done: set[Case] = done) -> None:
-                done.add(timing.case)
-                keep(timing)
-
-            problem, ran_out = self._run_process(left, keep_and_count, stop)
+            tried = left[:1] if is_suspect else left
+            done, problem = self._run_process(tried, keep, stop)
             started += 1
+            has_run = has_run or bool(done)
             left = [case for case in left if case not in done]
-            if stop.is_set() or not left:
-                break
-            if ran_out and done:  # a case gets the whole time for itself before it is given up
+            if stop.is_set() or len(done) == len(tried):
+                is_suspect = False
                 continue
-            # If not even a barrier runs, the reason has nothing to do with the cases.
-            is_suspect = not done and not ran_out
-            started += is_suspect
-            abandoned = left if is_suspect and not self._runs_a_barrier(left, stop) else left[:1]
+            is_suspect = len(tried) > 1
+            if is_suspect:
+                continue
+            abandoned = left[:1]
+            if not has_run:  # if not even a barrier runs, the reason has nothing to do with the cases
+                started += 1
+                has_run = self._runs_a_barrier(left, stop)
+                abandoned = left[:1] if has_run else left
             for case in abandoned:
                 keep(Timing(case, float("nan"), error=problem))
             left = left[len(abandoned) :]
@@ -170,21 +171,21 @@ class SmpiRunner(DividedRunner):
     def _runs_a_barrier(self, cases: Sequence[Case], stop: threading.Event) -> bool:
         procs = max(case.procs for case in cases)
         barrier = Case("-", "-", procs, 0, processes_per_node=cases[0].processes_per_node, experiment="barrier")
-        found: list[Timing] = []
-        self._run_process([barrier], found.append, stop)
-        return len(found) == 1
+        done, _ = self._run_process([barrier], lambda timing: None, stop)
+        return bool(done)
 
-    def _run_process(self, cases: Sequence[Case], keep: Keep, stop: threading.Event) -> tuple[str, bool]:
-        """Runs one smpirun over the cases.
-
-        Returns the reason in case that it ended early, and whether that is the limit of its processor time.
-        """
+    def _run_process(self, cases: Sequence[Case], keep: Keep, stop: threading.Event) -> tuple[set[Case], str]:
+        """Runs one smpirun over the cases. Returns those that are done, and the reason in case that it ended early."""
         procs = max(case.procs for case in cases)
         limit = self._limit_seconds(cases)
-        with (
-            worklist(case_lines(cases), lambda record: keep(_timing(cases, record))) as work,
-            self._interposed() as environment,
-        ):
+        done: set[Case] = set()
+
+        def take(record: dict[str, Any]) -> None:
+            timing = _timing(cases, record)
+            done.add(timing.case)
+            keep(timing)
+
+        with worklist(case_lines(cases), take) as work, self._interposed() as environment:
             run = run_smpi(
                 self.installation,
                 self.platform,
@@ -199,8 +200,10 @@ class SmpiRunner(DividedRunner):
                 stop=stop,
             )
         if limit is not None and run.returncode in (-signal.SIGXCPU, 128 + signal.SIGXCPU):
-            return f"{self.installation.label}: does not end within {limit} s of processor time", True
-        return f"{self.installation.label}: {run.problem}", False
+            problem = f"does not end within {limit} s of processor time"
+        else:
+            problem = run.problem
+        return done, f"{self.installation.label}: {problem}"
 
     def _limit_seconds(self, cases: Sequence[Case]) -> int | None:
         """The processor time that suffices for each of the cases; None without algorithms of SimGrid's own."""

@@ -52,6 +52,7 @@ from collwise.validation.selection.measured import (
     measured_platform,
     measured_times,
     measurement_of,
+    with_own_times,
 )
 from collwise.validation.selection.predictions import covered_by_model, without_prediction
 
@@ -144,7 +145,7 @@ def select(
     performance guidelines, which libcollwise can run; `ppn`, processes per node; `context`, see `session`. For measured
     times, `configuration`, beginnings of keys that `configurations` lists, says which measurement is meant where there
     are several; `fill`, 'simulated' or 'predicted', fills gaps where that source is within `agreement` percent of what
-    is measured nearby; `tie_limit`, by how many percent of its mean time a choice may be slower than the fastest one
+    is measured nearby; `tie_limit`, by how many percent of its time a choice may be slower than the fastest one
     whose confidence interval it overlaps.
 
     Returns Decisions, with the fewest rules that keep to the tolerance at `sizes`; with `exact` they keep to it, to the
@@ -387,13 +388,14 @@ def _by_measured(
     table = select_by_times(grid, times, platform, made_by, *how)
     if not table.rules:
         raise UsageError(f"{collective} on {platform}: no time for any of the process counts and sizes asked for")
+    table = with_own_times(table, measurement)
     for line in _told(measurement, len(gaps), int(times.filled.sum()), filler):
         note(f"{collective}: {line}")
     return table
 
 
 def _told(measurement: Measurement, gaps: int, filled: int, filler: _Filler | None) -> Iterator[str]:
-    yield f"{len(measurement.timings)} times measured under {measurement.maker}, configuration {measurement.label}"
+    yield f"{measurement.measured} times measured under {measurement.maker}, configuration {measurement.label}"
     if measurement.others:
         yield f"{measurement.others} other measurements there are not used; choose one with its configuration"
     if not measurement.exact:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ import collwise
 from collwise import arguments
 from collwise.common.errors import CollwiseError, UsageError, note
 from collwise.common.files import read_text, writable_folder, write_text
+from collwise.common.program import program_name
 from collwise.common.project import results_folder
 from collwise.common.units import counted, format_size
 from collwise.models.registry import BY_PARTS, CRITICAL_PATH, DEFAULT_MODEL, MODEL_NAMES, ModelKind, check_formulas
@@ -30,7 +32,7 @@ from collwise.validation.selection.defaults import AGREEMENT, SEGMENTS_TEXT, TIE
 if TYPE_CHECKING:
     from collwise.platforms import HostPlatform
     from collwise.validation.selection.comparison import Comparison, ComparisonResult, Pick
-    from collwise.validation.selection.decision_table import DecisionTable, Loss
+    from collwise.validation.selection.decision_table import DecisionTable
 
 TIMES = types.NamedChoice("source of times", ("predicted", "simulated"))
 ALL_TIMES = types.NamedChoice("source of times", ("predicted", "simulated", "measured"))
@@ -313,7 +315,7 @@ def _print_decisions(decisions: DecisionTable, tolerance: float, version: str | 
     from collwise.validation.exports.formats import for_openmpi
     from collwise.validation.openmpi.untuned import summary_over_untuned
     from collwise.validation.selection.decision_table import spans
-    from collwise.validation.selection.measured import loss_of
+    from collwise.validation.selection.measured import loss_of, undecided_points
 
     rows: list[tuple[object, ...]] = []
     for p, row in decisions.rules.items():
@@ -337,14 +339,42 @@ def _print_decisions(decisions: DecisionTable, tolerance: float, version: str | 
         click.echo(f"by these times the {what} are {mean} slower than the best on average, at most {worst}")
     if version is not None and (line := summary_over_untuned(said, version)):
         click.echo(line)
+    undecided, points = undecided_points(decisions)
+    if points:
+        click.echo(_undecided_text(undecided, points))
+        if decisions.made_by.startswith("times measured"):
+            click.echo(_own_text(decisions))
     if decisions.between is not None:
-        click.echo(f"between the sizes, {_loss_text(decisions.between)}")
+        click.echo(f"between the sizes, {decisions.between}")
     if any(str(row[2]).endswith(" *") for row in rows) and decisions.evidence is not None:
         click.echo(f"* at some of its sizes by {decisions.evidence.filled_by}, where the choice was not measured")
 
 
-def _loss_text(loss: Loss) -> str:
-    return f"{loss.mean * 100:.2f} % on average, at most {loss.worst * 100:.1f} % (at {loss.points} points)"
+def _own_text(decisions: DecisionTable) -> str:
+    """How measured choices stand against MPI's own collective."""
+    from collwise.validation.selection.measured import choice_at
+
+    known = decisions.evidence
+    if known is None or not known.own:
+        return (
+            "MPI's own collective is not among these times: measure it with --algorithms library, or the table with "
+            f"'{program_name()} gain'"
+        )
+    chosen = {(p, m): choice_at(decisions, p, m) for p in known.procs for m in known.message_bytes}
+    both = {point: one for point, one in chosen.items() if one and not math.isnan(known.own_at(*point)[0])}
+    faster = sum(known.beats_own(one, *point) for point, one in both.items())
+    left = "" if faster == len(both) else "; a table for libcollwise leaves the others to MPI"
+    return f"faster than MPI's own collective beyond the intervals at {faster} of {counted(len(both), 'point')}{left}"
+
+
+def _undecided_text(undecided: int, points: int) -> str:
+    """How far confidence intervals tell which measured choice is the best."""
+    if not undecided:
+        return f"at {'the only point' if points == 1 else f'all {points} points'} the intervals tell the best choice"
+    return (
+        f"undecided at {undecided} of {counted(points, 'point')}: the interval of the fastest choice overlaps another "
+        "one's; more --launches of measure make intervals narrower"
+    )
 
 
 @command("export bcast.json --openmpi-version 4.1 -o mine.rules")
@@ -403,7 +433,7 @@ def export(
     click.echo(f"  {how_to_use(format_name, output)}")
     for table in tables.tables:
         if table.between is not None:
-            click.echo(f"{table.collective}, slower than the best between the sizes: {_loss_text(table.between)}")
+            click.echo(f"{table.collective}, slower than the best between the sizes: {table.between}")
     if format_name == OPENMPI:
         for said in for_openmpi(tables.tables, openmpi_version)[0]:
             if line := summary_over_untuned(said, openmpi_version):
@@ -489,8 +519,9 @@ def report(
     """The main job for one platform: an HTML report with tables and figures, and Open MPI rules beside it.
 
     All sixteen collectives can be in it. Those that Open MPI has no rules for (gatherv, scatterv) are not in the rules.
-    By the predicted times of formulas the rules hold for every P, to the byte; by others they are made at the points
-    that the report compares, and hold from each of --procs up to the next one.
+    By the predicted times of formulas the rules hold for every P, change at the byte from which on the later choice is
+    faster, and the report says what they lose between the sizes; by others they are made at the points that the report
+    compares, and hold from each of --procs up to the next one.
     """
     from collwise.platforms.smpi import charges_overheads
     from collwise.studies.reports.report import measurements, sections_of, write_report, write_rules

@@ -144,11 +144,11 @@ def _ask(known: Facts, node: dict[str, Any], topology: dict[str, Any], figures: 
     cores = ask(node, "cores", "cores", "Cores of a node, of all its CPUs", number, cpus)
     ask(node, "processes", "processes per node", "Processes that you run on a node", number, cores)
     names = types.NamedChoice("interconnect", interconnect_names())
-    ask(figures, "interconnect_name", "interconnect", f"Interconnect: {', '.join(interconnect_names())}", names, None)
+    ask(figures, "interconnect_name", "interconnect", "Interconnect", names, None)
     kinds = types.NamedChoice("topology", [kind for kind in TOPOLOGIES if kind in ("one-switch", "fat-tree")])
     if topology.get("topology") not in (None, "one-switch", "fat-tree"):
         return
-    if ask(topology, "topology", "topology", "Topology: one-switch, fat-tree", kinds, "one-switch") == "fat-tree":
+    if ask(topology, "topology", "topology", "Topology", kinds, "one-switch") == "fat-tree":
         _ask_tree(ask, topology)
 
 

@@ -271,5 +271,8 @@ def _print(one: LibraryGuidelines) -> None:
         print_table(title, report.COLUMNS, rows, left=1, keys=4)
     else:
         click.echo(f"{title}: none")
+    new = report.new_rows(result)
+    if new:
+        print_table("With the repairs: violations that were none before", report.LEFT_COLUMNS, new, left=1, keys=4)
     for line in one.summary():
         click.echo(line)

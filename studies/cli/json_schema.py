@@ -115,8 +115,9 @@ COMMANDS: dict[str, tuple[Form, ...]] = {
         Form(
             "collective communicator ranks processes:integer processes_per_node algorithm mpis_own least_bytes "
             "mean_bytes:number calls:integer seconds shortest_seconds longest_seconds share:number default? tuned? "
-            "default_seconds? tuned_seconds? saving_seconds?",
-            "processes:integer seconds collective_seconds saving_seconds made_by:text|null left_out:array",
+            "default_seconds? tuned_seconds? saving_seconds? saving_half_width_seconds?",
+            "processes:integer seconds collective_seconds saving_seconds saving_half_width_seconds "
+            "made_by:text|null left_out:array",
         ),
         Form(
             "collective communicator processes:integer least_bytes:integer|null calls:integer ran "
@@ -172,7 +173,7 @@ COMMANDS: dict[str, tuple[Form, ...]] = {
     "measure": (
         Form(
             f"{_CASE} processes_per_node nodes root:integer seconds half_width_seconds repetitions error:text "
-            "launches:array?"
+            "median_seconds experiment launches:array? *"
         ),
         Form(
             "collective procs message_bytes loss:number candidates:integer measured:integer algorithm? segment_bytes? "

@@ -55,7 +55,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(2)
     except click.ClickException as problem:
         _fail(problem.format_message(), 2)
-    except (click.Abort, KeyboardInterrupt):
+    except (click.Abort, KeyboardInterrupt) as problem:
+        if isinstance(problem, click.Abort) and problem.__cause__ is None:
+            _fail("stopped at a question", 130)
         _fail("stopped; finished cases are in the store; the same command resumes there", 130)
     except BrokenPipeError:
         sys.stderr.close()

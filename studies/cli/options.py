@@ -181,14 +181,10 @@ def _least_and_most(text: str) -> tuple[int, int]:
     return int(least), int(most if colon else least)
 
 
-def _precision(repetitions: tuple[int, int], confidence: float, relative_error: float) -> Precision:
-    return Precision(*repetitions, confidence, relative_error)
-
-
 def precision(usual: Precision) -> Any:
     """--repetitions, --confidence, --relative-error: the precision of measured times, as a Precision."""
     return group(
-        _precision,
+        lambda repetitions, **others: Precision(*repetitions, **others),
         repetitions=option(
             "Exactly N repetitions, or as many as the precision takes.",
             Parsed("repetitions", _least_and_most),

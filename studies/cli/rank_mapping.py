@@ -16,6 +16,7 @@ from collwise.studies.cli import options
 from collwise.studies.cli.declare import command, flag, option
 from collwise.studies.cli.output import print_json, print_table
 from collwise.studies.cli.types import NEW_FILE, PATH, SIZES, NamedChoice
+from collwise.studies.reports.markdown import percent
 from collwise.validation.selection import rank_mapping as mapped
 from collwise.validation.selection.defaults import SEGMENT_BYTES
 
@@ -90,10 +91,6 @@ def _row(gain: mapped.MappingGain) -> tuple[object, ...]:
     simulated = (format_seconds(gain.simulated_default_seconds), format_seconds(gain.simulated_seconds))
     return (
         format_size(gain.message_bytes),
-        *(*predicted, _percent(gain.predicted_gain), *simulated, _percent(gain.simulated_gain)),
+        *(*predicted, percent(gain.predicted_gain), *simulated, percent(gain.simulated_gain)),
         " ".join(map(str, gain.mapping)),
     )
-
-
-def _percent(part: float) -> str:
-    return f"{part * 100:z.1f} %"

@@ -51,12 +51,8 @@ class _Filter:
         return results(self.store, **given)
 
 
-def _filter(store: Path, **wanted: Any) -> _Filter:
-    return _Filter(store, wanted)
-
-
 FILTER = group(
-    _filter,
+    lambda store, **wanted: _Filter(store, wanted),
     store=options.STORE,
     configuration=CONFIGURATIONS,
     source=SOURCES,

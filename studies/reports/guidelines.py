@@ -19,6 +19,7 @@ SUMMARY_COLUMNS = (
     *("library", "place", "P", "calls", *(f"{kind} before" for kind in KINDS), *(f"{kind} after" for kind in KINDS)),
     *("repaired", "largest gain", "time of the check"),
 )
+LEFT_COLUMNS = (*COLUMNS[:-2], "reason")
 COMBINATION_COLUMNS = (
     *("collective", "P", "m", "the table's choice", "time"),
     *("guideline", "combination", "its time", "ratio"),
@@ -40,6 +41,11 @@ def violation_rows(found: GuidelinesResult) -> list[tuple[str, ...]]:
     """A row of COLUMNS for each violation."""
     outcomes = {(one.violation.guideline, one.violation.call): one for one in found.outcomes()}
     return [_row(one, outcomes.get((one.guideline, one.call))) for one in found.before.violations]
+
+
+def new_rows(found: GuidelinesResult) -> list[tuple[str, ...]]:
+    """A row of LEFT_COLUMNS for each violation of the repaired library that the first check did not find."""
+    return [(*comparison_row(one.violation), one.reason) for one in found.new_violations()]
 
 
 def _row(one: Comparison, outcome: Outcome | None) -> tuple[str, ...]:
@@ -96,11 +102,8 @@ def summary_lines(found: GuidelinesResult) -> Iterator[str]:
         after, outcomes = found.tuned.checked.counts(), found.outcomes()
         text = ", ".join(f"{kind} {after[kind]}" for kind in KINDS if checked[kind])
         yield f"with the repairs: {text}; {sum(one.repaired for one in outcomes)} of {len(outcomes)} repaired"
-        new = len({(one.guideline, one.call) for one in found.tuned.checked.violations}) - sum(
-            not one.repaired for one in outcomes
-        )
-        if new:
-            yield f"{counted(new, 'violation')} of the repaired library that the first check did not find"
+        if new := found.new_violations():
+            yield f"{counted(len(new), 'violation')} of the repaired library that the first check did not find"
     greatest = found.greatest_gain()
     if greatest is not None:
         repair, gain = greatest
@@ -191,6 +194,10 @@ def document(found: GuidelinesResult) -> dict[str, Any]:
             {"guideline": one.violation.guideline, **vars(one.violation.call), "repaired": one.repaired,
              "reason": one.reason}
             for one in found.outcomes()
+        ],
+        "new_violations": [
+            {"guideline": one.violation.guideline, **vars(one.violation.call), "reason": one.reason}
+            for one in found.new_violations()
         ],
         "unused": [
             {"guideline": name, **vars(call), "reason": reason} for (name, call), reason in found.unused.items()

@@ -198,6 +198,8 @@ def _rules_map(
         more += (
             f". No times decided for more than {largest} processes: the rules repeat their choices for {largest} there"
         )
+    if decisions.between is not None:
+        more += f". Between the sizes drawn they are slower than the best by {decisions.between}"
     return Picture.of(
         f"{stem}-map",
         _map(procs, decisions, sizes, f"{title}: what the rules choose"),

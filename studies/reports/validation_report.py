@@ -41,9 +41,10 @@ def write_validation(result: Validation, folder: Path) -> tuple[Path, Path]:
     """
     where = "over TCP on test beds of network namespaces" if result.on_testbed else f"on {result.main.target.iloc[0]}"
     quick = "fewer sizes, one test bed" if result.on_testbed else "fewer sizes"
+    models = "the schedule engine" if result.plan.main.ranks_per_node > 1 else "models fitted there"
     intro = (
         f"Real {result.maker} {where}, beside the same cases simulated on a platform that was calibrated from messages "
-        f"between two processes or described, and predicted by {_predicts(result)}. Errors are relative to measured "
+        f"between two processes or described, and predicted by {models}. Errors are relative to measured "
         "times; slowdowns compare the measured time of a pick with that of the best of all measured algorithms."
         + (f" This is a quick look: {quick}." if result.plan.quick else "")
     )
@@ -54,10 +55,6 @@ def write_validation(result: Validation, folder: Path) -> tuple[Path, Path]:
         *(_others(result), _by_algorithm(main), _made(result)),
     ]
     return write_sections("Predicted, simulated, measured", intro, sections, folder, STEM)
-
-
-def _predicts(result: Validation) -> str:
-    return "the schedule engine" if result.plan.main.ranks_per_node > 1 else "models fitted there"
 
 
 def _shown(by_source: Mapping[str, T]) -> dict[str, T]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+from pathlib import Path
+
 import pytest
 
 from collwise.common.errors import note
@@ -36,3 +39,15 @@ def test_notes_and_errors_name_the_command_as_typed(
     with pytest.raises(SystemExit):
         main(["platforms", "nonsense"])
     assert "(see './collwise platforms --help')" in capsys.readouterr().err
+
+
+def test_a_question_without_an_answer_says_nothing_of_a_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.stdin", io.StringIO("8\n"))
+    with pytest.raises(SystemExit) as ended:
+        main(["platforms", "describe", "mine", "--ask"])
+    assert ended.value.code == 130
+    err = capsys.readouterr().err
+    assert err.endswith("collwise: stopped at a question\n")

@@ -41,6 +41,8 @@ _ROUND_SHARE, _ROUND_LAUNCHES = 0.3, 3.0
 """A round takes this share of what was spent before, and at least this many times what its start costs."""
 _CASE_SECONDS = 0.005
 """What a case costs beside its repetitions."""
+_MARGIN = 1.25
+"""What is kept for points of which nothing is measured, as a multiple of its expected time."""
 _DEEPER = 0.5
 """A round is planned for this share of the loss wanted, so that few rounds are needed."""
 _UNKNOWN_SECONDS = 0.01
@@ -120,6 +122,8 @@ class AdaptiveSearch:
     _timings: dict[Case, Timing] = field(default_factory=dict, init=False)
     _spent: Spent = field(default_factory=Spent, init=False)
     _fields: list[_Field] = field(default_factory=list, init=False)
+    # How many times as long as the fewest repetitions those of the last round took, which made times precise.
+    _overrun: float = field(default=1.0, init=False)
 
     def run(self) -> Searched:
         """Measures round by round. Raises what the runner raises; what was measured before is in the store."""
@@ -137,12 +141,16 @@ class AdaptiveSearch:
         while self._left() > 0:
             chosen = self._next_round()
             if not chosen:
-                stopped = "the budget is spent" if self._in_doubt() else "no choice is in doubt"
+                stopped = "the budget is spent" if self._in_doubt() else self._content()
                 break
             self._measure(chosen)
             self._learn()
         self._settle()
         return self._result(stopped)
+
+    def _content(self) -> str:
+        """Why the search ends before its budget is spent."""
+        return f"the choices are expected to lose at most {self.goal.loss * 100:g} % on average"
 
     def _left(self) -> float:
         """The machine time that is left for cases, after the start of another round."""
@@ -173,10 +181,10 @@ class AdaptiveSearch:
 
     def _next_round(self) -> list[Case]:
         """The cases of the next round, the most telling ones first, as far as its time and the budget go."""
-        confirming = [(one, number) for one in self._fields for number in one.unmeasured_leaders()]
-        reserved = sum(self._cost(one, number) for one, number in confirming)
+        undecided = [(one, number) for one in self._fields for number in one.undecided()]
         least = _ROUND_LAUNCHES * self._spent.launch_seconds
-        allowed = min(max(least, _ROUND_SHARE * self._spent.seconds), self._left() - reserved)
+        kept = _MARGIN * sum(self._cost(one, number) for one, number in undecided) + self._spent.launch_seconds
+        allowed = min(max(least, _ROUND_SHARE * self._spent.seconds), self._left() - kept)
         chosen: dict[Case, None] = {}
         if not self._timings:
             allowed = min(self._left(), max(allowed, self._left() / 4)) if math.isfinite(self._left()) else math.inf
@@ -185,6 +193,7 @@ class AdaptiveSearch:
         if self._expected_loss() > self.goal.loss:
             chosen = self._telling(allowed)
         if not chosen:
+            confirming = undecided or [(one, number) for one in self._fields for number in one.unmeasured_leaders()]
             chosen = dict.fromkeys(one.belief.cases[number] for one, number in confirming)
             return self._affordable(list(chosen), self._left())
         return list(chosen)
@@ -213,18 +222,27 @@ class AdaptiveSearch:
         return self._expected_loss() > self.goal.loss or any(one.unmeasured_leaders() for one in self._fields)
 
     def _affordable(self, cases: Sequence[Case], seconds: float) -> list[Case]:
-        """Those that take no longer than that together, the shortest messages first; always one."""
-        costs = {case: self._cost(one, number) for one in self._fields for number, case in enumerate(one.belief.cases)}
+        """Those that take no longer than that together, the shortest ones first; one at least of the first round."""
+        costs = {
+            case: self._cautious_cost(one, number)
+            for one in self._fields
+            for number, case in enumerate(one.belief.cases)
+        }
         kept: list[Case] = []
         for case in sorted(cases, key=lambda case: costs[case]):
             seconds -= costs[case]
-            if kept and seconds < 0:
+            if seconds < 0 and (kept or self._timings):
                 break
             kept.append(case)
         return kept
 
     def _cost(self, one: _Field, number: int) -> float:
-        return self._runs(REPETITIONS) * one.seconds(number) + _CASE_SECONDS
+        return self._overrun * (self._runs(REPETITIONS) * one.seconds(number) + _CASE_SECONDS)
+
+    def _cautious_cost(self, one: _Field, number: int) -> float:
+        """The cost if the time is longer than expected by two standard deviations of what is believed."""
+        doubt = math.sqrt(max(float(one.belief.covariance[number, number]), 0.0)) if self._timings else 0.0
+        return self._cost(one, number) * math.exp(min(2 * doubt, 10.0))
 
     def _measure(self, chosen: Sequence[Case]) -> None:
         """One round. Every case is stored with the repetitions of the rounds before as soon as it is done."""
@@ -249,6 +267,9 @@ class AdaptiveSearch:
             took = self.clock() - begun
             self._spent.seconds += took
         least = max(took - own, 0.0)
+        known = [self._timings[case].seconds for case in chosen if self._timings[case].ok]
+        planned = sum(self._runs(REPETITIONS) * seconds + _CASE_SECONDS for seconds in known)
+        self._overrun = max(1.0, own / planned) if known else self._overrun
         self._spent.launch_seconds += (least - self._spent.launch_seconds) / self._spent.rounds
 
     def _result(self, stopped: str) -> Searched:
@@ -322,6 +343,15 @@ class _Field:
             number
             for number in self._leading.tolist()
             if not (self.belief.is_measured(number) or self.belief.out[number])
+        ]
+
+    def undecided(self) -> list[int]:
+        """The cases that look best at points of which nothing is measured."""
+        belief = self.belief
+        return [
+            int(leader)
+            for leader, members in zip(self._leading, self._members, strict=True)
+            if not belief.out[leader] and not any(map(belief.is_measured, members))
         ]
 
     def _values(self) -> Array:

@@ -60,7 +60,7 @@ class Library(Protocol):
     def times_in_turn(
         self, cases: Sequence[Case], tuned: Sequence[Case], rules: str, chosen: Mapping[Case, Choice]
     ) -> tuple[dict[Case, Times], dict[Case, Times]]:
-        """The times of cases, and of `tuned` under libcollwise with these rules, which choose `chosen`.
+        """The times of cases, and of `tuned`, which has all of them, under libcollwise with rules that choose `chosen`.
 
         Both are launched in turn, so that drift affects them alike. Raises CollwiseError where libcollwise does not run
         what the rules say.
@@ -182,6 +182,7 @@ def _exact(timing: Timing) -> Times:
 class MeasuredLibrary:
     """A real MPI library on a target. Each time is measured in `launches` separate executions of MPI.
 
+    Algorithms follow one another in another order in each, since the first cases of an execution can be slower.
     `on_launch` gets the number of finished launches and that of all.
     """
 
@@ -223,16 +224,17 @@ class MeasuredLibrary:
             following = self._following(rules, folder)
             reporting = ModifiedTarget(following, {"decided_by": "report"}, environment={"COLLWISE_REPORT": "1"})
             verify_algorithms(reporting, chosen, self.method.most_seconds(len(chosen)) or _MOST_SECONDS)
-            both = [(cases, self.target), (tuned, following)]
-            plain, repaired = self._launched(both, "again, ")
-        return plain, repaired
+            # Both run all cases, since those of a longer launch can be faster.
+            plain, repaired = self._launched([(tuned, self.target), (tuned, following)], "again, ")
+        return {case: plain[case] for case in cases}, repaired
 
     def _launched(self, ways: Sequence[tuple[Sequence[Case], ExecutionTarget]], run: str) -> list[dict[Case, Times]]:
         found: list[list[list[Timing]]] = [[] for _ in ways]
         for launch in range(1, self.launches + 1):
             for (cases, target), timings in zip(ways, found, strict=True):
                 label = f"guidelines, {run}launch {launch}"
-                timings.append(measure(target, cases, self.store, method=self.method, run=label))
+                made = measure(target, cases, self.store, method=self.method, run=label, in_random_order=True)
+                timings.append(made)
             self.on_launch(launch, self.launches)
         return [_by_case(cases, timings) for (cases, _), timings in zip(ways, found, strict=True)]
 

@@ -114,7 +114,7 @@ def measure_gain(
         raise UsageError(f"{launches} launches; an interval takes 2 at least")
     choices = {case: choice_for(decisions, case) for case in cases}
     version = series(target.installation.version)
-    used = [decisions[name] for name in dict.fromkeys(case.collective for case in cases)]
+    used = [decisions[name].without_own_times() for name in dict.fromkeys(case.collective for case in cases)]
     said = {table.collective: table for table in for_openmpi(used, version)[0]}
     by_rules = {
         case: choice_at(said[case.collective], case.procs, case.message_bytes) or choice

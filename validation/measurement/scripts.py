@@ -56,7 +56,7 @@ def write_script(
     header = {
         MARK: 1,
         "method": asdict(method),
-        "sources_digest": _digest(sources),
+        "sources_digest": hashlib.sha256(json.dumps(sources, sort_keys=True).encode()).hexdigest(),
         "cases": [asdict(case) for case in ordered],
     }
     text = _SCRIPT.substitute(
@@ -106,10 +106,6 @@ def _needed(first: Sequence[Path]) -> set[Path]:
 
 def _has_main(file: Path) -> bool:
     return re.search(r"^int main\(", file.read_text(encoding="utf-8"), re.MULTILINE) is not None
-
-
-def _digest(sources: Mapping[str, str]) -> str:
-    return hashlib.sha256(json.dumps(sources, sort_keys=True).encode()).hexdigest()
 
 
 def _packed(files: Mapping[str, str]) -> str:

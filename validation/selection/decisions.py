@@ -146,7 +146,8 @@ def select_by_times(
     """Choices by times with confidence intervals, at the points of the grid, in the fewest rows.
 
     Choices whose interval overlaps that of the fastest one are as good as it is (`tied_seconds`), as are those within
-    the tolerance. Of rows that are equally short, each has the choice with the least mean slowdown over the grid.
+    the tolerance. Of rows that are equally short, each has the choice with the least mean slowdown over the grid. The
+    table keeps the intervals.
     """
     tied = tied_seconds(times, tie_limit)
     with np.errstate(invalid="ignore"):
@@ -157,6 +158,8 @@ def select_by_times(
     standings = _sampled(grid, tied, one_choice, max(tolerance, TIE))
     rules = _rules(grid, standings, order)
     evidence = evidence_of(grid, times.seconds, times.filled, times.filled_by)
+    widths = np.where(np.isnan(times.seconds), np.nan, times.half_widths)
+    evidence = replace(evidence, half_widths=tuple(tuple(map(tuple, each)) for each in widths.tolist()))
     return DecisionTable(grid.collective, platform, grid.processes_per_node, made_by, rules, evidence)
 
 

@@ -177,10 +177,10 @@ def decided(
     """The tuning with decisions for every P of the platform, by 'predicted' times, or for those compared, 'simulated'.
 
     Predicted times of the model critical_path are played, and so decide only where they are compared, too. Among the
-    compared sizes those from the least of `sizes` on are decided; formulas decide from their least to their largest.
-    They have the usual tolerance, and hold only what every consumer of the collective can be asked for, so that all
-    kinds of rules can be written from them. What the engine decides is among them; the barrier is not, where messages
-    are free.
+    compared sizes those from the least of `sizes` on are decided; formulas decide at all of them, and the tables have
+    the loss between. They have the usual tolerance, as by `select`, and hold only what every consumer of the collective
+    can be asked for, so that all kinds of rules can be written from them. What the engine decides is among them; the
+    barrier is not, where messages are free.
     """
     platform = tuning.platform
     model = tuning.model
@@ -197,7 +197,7 @@ def decided(
         if by == "predicted" and isinstance(model, ImplementationAware):
             procs = tuple(range(2, platform.max_procs(grid.processes_per_node) + 1))
             grid = replace(grid, procs=procs, message_bytes=tuple(sizes[name]), algorithms=expressible)
-            tables[name] = select_by_model(model, grid, single, tolerance=tolerance)
+            tables[name] = select_by_model(model, grid, single, sampled=True, tolerance=tolerance, switches=True)
             continue
         known = tuple(one for one in expressible if one in grid.names)
         # Shorter messages are not decided, unless nothing else is compared.

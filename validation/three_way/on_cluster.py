@@ -10,9 +10,6 @@ from collwise.common.errors import UsageError
 from collwise.common.files import write_text
 from collwise.platforms import HostPlatform, Platform, write_description
 from collwise.simulator.execution.targets import ExecutionTarget
-from collwise.simulator.timing import Case
-from collwise.validation.selection.cases import builtin_cases, candidates, cases
-from collwise.validation.selection.defaults import SEGMENT_BYTES
 from collwise.validation.three_way.disagreements import disagreements
 from collwise.validation.three_way.pipeline import ThreeWayComparison, Validation
 from collwise.validation.three_way.plan import COLLECTIVES, Scenario, ThreeWayPlan, usual_plan
@@ -31,21 +28,10 @@ class ClusterScenario(Scenario):
         """The number of processes."""
         return self.count
 
-    def cases(self) -> list[Case]:
-        """Every algorithm that can be chosen and runs on so many processes, at every size."""
-        return [
-            case
-            for name, sizes in self.sizes.items()
-            for case in cases(name, candidates(name, [SEGMENT_BYTES]), [self.count], sizes, self.per_node)
-        ]
-
-    def builtin_cases(self) -> list[Case]:
-        """MPI's own collective at every size."""
-        return [
-            case
-            for name, sizes in self.sizes.items()
-            for case in builtin_cases(name, [self.count], sizes, self.per_node)
-        ]
+    @property
+    def processes_per_node(self) -> int:
+        """The number of processes on each node."""
+        return self.per_node
 
 
 def cluster_plan(

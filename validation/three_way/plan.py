@@ -80,6 +80,11 @@ class Scenario:
         """The number of processes."""
         return self.nodes * self.ranks_per_node
 
+    @property
+    def processes_per_node(self) -> int:
+        """The number of processes on each node."""
+        return self.ranks_per_node
+
     def cases(self) -> list[Case]:
         """Every algorithm that runs on so many processes, at every size; segments of 8 KiB where messages are cut.
 
@@ -88,7 +93,7 @@ class Scenario:
         return [
             case
             for collective, sizes in self.sizes.items()
-            for case in cases(collective, self._choices(collective), [self.procs], sizes, self.ranks_per_node)
+            for case in cases(collective, self._choices(collective), [self.procs], sizes, self.processes_per_node)
         ]
 
     def _choices(self, collective: str) -> list[Choice]:
@@ -100,7 +105,7 @@ class Scenario:
         return [
             case
             for collective, sizes in self.sizes.items()
-            for case in builtin_cases(collective, [self.procs], sizes, self.ranks_per_node)
+            for case in builtin_cases(collective, [self.procs], sizes, self.processes_per_node)
         ]
 
 

@@ -47,7 +47,7 @@ int MPI_Issend(const void *data, int count, MPI_Datatype type, int destination, 
                MPI_Request *request);
 int MPI_Irecv(void *data, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Request *request);
 int MPI_Waitall(int count, MPI_Request *requests, MPI_Status *statuses);
-/* In sequences of tasks: the request that completes first on a network of usual proportions (arrivals.h). */
+/* In sequences of tasks: the request that completes first on the network of the recording (arrivals.h). */
 int MPI_Waitany(int count, MPI_Request *requests, int *index, MPI_Status *status);
 /* Completes none, since no time passes; `index` is MPI_UNDEFINED. */
 int MPI_Testany(int count, MPI_Request *requests, int *index, int *flag, MPI_Status *status);

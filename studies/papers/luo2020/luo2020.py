@@ -178,10 +178,11 @@ with here.context() as simulation:
     context = replace(simulation, engine=SCHEDULE)
     tunings = {
         collective: collwise.tune_hierarchy(
-            collective, platform=machine.name, nodes=NODES, ppn=PER_NODE, searches=SEARCHES, context=context
+            collective, platform=machine.name, nodes=NODES, ppn=PER_NODE, searches=SEARCHES, context=context,
+            **({} if here.quick else {"sizes": sizes, **paper.SEARCHED}),  # type: ignore[arg-type]
         )
-        for collective in ("bcast", "allreduce")
-    }
+        for collective, sizes in paper.SEARCHED_SIZES.items()
+    }  # fmt: skip
 scores = {collective: tuning.scores for collective, tuning in tunings.items()}
 here.figure(
     tuning_figures.search_costs(scores, f"Searches on {place}"),
@@ -219,9 +220,12 @@ for collective, tuning in tunings.items():
 here.text(
     "The costs depend on how many message sizes, segment sizes and algorithms a search covers: a search by tasks needs "
     f"no other benchmarks for more message sizes. Here there are {len(tunings['bcast'].space.message_bytes)} message "
-    f"sizes, {len(tunings['bcast'].space.segment_bytes)} segment sizes and {len(tunings['bcast'].space.algorithms)} "
-    "algorithms between nodes, while the paper does not list its own. As in the paper, the choices by tasks are nearly "
-    "always the best ones."
+    f"sizes by doubling, as the paper samples them, up to {format_size(max(tunings['bcast'].space.message_bytes))} "
+    f"(allreduce: {format_size(max(tunings['allreduce'].space.message_bytes))}), "
+    f"{len(tunings['bcast'].space.segment_bytes)} segment sizes and {len(tunings['bcast'].space.algorithms)} "
+    "algorithms between nodes, of which the paper does not list its own. A search by tasks is cheap where messages "
+    "have many segments: with messages up to 4 MiB, which SMPI can simulate, it costs several times as much "
+    "(docs/hierarchy.md, searches). As in the paper, the choices by tasks are nearly always the best ones."
 )
 
 # %% [markdown]

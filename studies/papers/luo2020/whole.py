@@ -72,6 +72,10 @@ FIGURES = {
 SEGMENTS = (8 * KIB, 64 * KIB, 512 * KIB)
 LEADERS = (4,)
 """How many processes of each node drive the network, in the algorithms that let several do so."""
+SEARCHED_SIZES = {"bcast": "4B:128MiB:x2", "allreduce": "4B:32MiB:x2"}
+SEARCHED = {"segments": "32KiB:2MiB:x4", "pieces": "0,32KiB"}
+"""The message sizes, segment sizes and pieces of the searches."""
+
 # What SMPI is asked for: cases of so many messages, 8 for each process among them, and the largest message.
 _SMPI_MESSAGES = 20_000
 _SMPI_LARGEST_BYTES = 8 * MIB

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,7 +20,8 @@ from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.implementation_aware.parameters import ModelParameters
 from collwise.models.piecewise import Array
 from collwise.models.registry import AS_PRINTED, BY_PARTS, MODELS, TRADITIONAL
-from collwise.platforms import HostPlatform, Platform, load, load_description
+from collwise.platforms import HostPlatform, load, load_description
+from collwise.platforms.changes import Change, changed
 from collwise.simulator.sweeps.context import SCHEDULE, SMPI, SMPI_ALGORITHM_1, SimulationContext
 from collwise.studies.papers.nuriyev2021.published_model import ADOPTED, predicted_seconds, segment_seconds
 from collwise.studies.papers.nuriyev2021.tables import (
@@ -170,10 +170,11 @@ def shaheen(context: SimulationContext) -> Shaheen:
         for model in (BY_PARTS, AS_PRINTED)
     }
     reached = replace(points, message_bytes=tuple(size for size in points.message_bytes if size <= SHAHEEN_SMPI_BYTES))
+    eager = changed(platform, [Change("eager_limit", f"{EAGER_LIMIT_BYTES}B")]).platform
     return Shaheen(
         FittedTable(SHAHEEN, "bcast", parameters, by_model),
         _seconds(platform, reached, context),
-        _seconds(with_threshold(platform, EAGER_LIMIT_BYTES), points, scheduling),
+        _seconds(eager, points, scheduling),
     )
 
 
@@ -223,18 +224,6 @@ def printed_picks(of: Shaheen) -> pd.DataFrame:
             found = [100 * float(slowdown(one.loc[size, name], one.loc[size].min())) for one in sources.values()]
             rows.append((row.kib, name, percents, *found))
     return pd.DataFrame(rows, columns=["m (KB)", "algorithm", "measured", *sources])
-
-
-def with_threshold(platform: Platform, eager_limit_bytes: int) -> Platform:
-    """The same platform with another rendezvous threshold, and with it whatever else changes there."""
-    calibration = platform.calibration
-    changed: dict[str, Any] = {"eager_limit_bytes": eager_limit_bytes}
-    for name in ("latency_factor", "bandwidth_factor", "ois"):
-        changed[name] = tuple(
-            (eager_limit_bytes if start == calibration.eager_limit_bytes else start, *values)
-            for start, *values in getattr(calibration, name)
-        )
-    return replace(platform, calibration=replace(calibration, **changed))
 
 
 def _seconds(platform: HostPlatform, points: CaseGrid, context: SimulationContext) -> pd.DataFrame:

@@ -165,7 +165,7 @@ def test_a_clone_builds_nothing_here(package: Path) -> None:
     (package / "pyproject.toml").touch()
     calls = add_cmake(package)
     assert folders.builds_folder() == package / "build"
-    with pytest.raises(CollwiseError, match=r"run \./collwise setup"):
+    with pytest.raises(CollwiseError, match="run 'collwise setup'"):
         a_build().file("program")
     assert not calls.exists()
 

@@ -87,9 +87,16 @@ def test_models_and_ports_can_be_mixed() -> None:
     assert all(map(same, schedule.play_many(networks), expected))
 
 
-@pytest.mark.parametrize("case", [Case("bcast", "chain", 8, 2**21, 1024), Case("allgather", "hierarchical", 8, 1024)])
+@pytest.mark.parametrize(
+    "case",
+    [
+        Case("bcast", "chain", 8, 2**21, 1024),
+        Case("allgather", "hierarchical", 8, 1024),
+        Case("allreduce", "tasks_binary", 8, 2**16, 2**12),
+    ],
+)
 def test_a_case_on_many_networks(case: Case) -> None:
-    """A long pipeline, which is extrapolated on each network, and an algorithm by node."""
+    """A long pipeline, extrapolated on each network, an algorithm by node, and one that is recorded for each."""
     node_of = tuple(rank // 2 for rank in range(case.procs))
     latencies = (1e-6, 3e-6, 1e-5)
 

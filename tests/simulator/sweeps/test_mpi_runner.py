@@ -11,7 +11,7 @@ from collwise.common.errors import CollwiseError, UsageError
 from collwise.simulator.execution.local_machine import LocalMachine
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.method import Method, Precision, half_width
-from collwise.simulator.sweeps.mpi_runner import measure
+from collwise.simulator.sweeps.mpi_runner import in_random_order, measure
 from collwise.simulator.timing import Case
 from tests.needs import needs
 
@@ -96,3 +96,14 @@ def test_a_run_that_hangs_is_ended_and_says_so(tmp_path: Path) -> None:
             method=Method(precision=Precision(100_000, 100_000), limit_seconds=0),
             timeout_seconds=2,
         )
+
+
+def test_a_random_order_keeps_process_counts_and_sizes_in_order() -> None:
+    cases = [Case("bcast", name, p, m) for name in "abcdef" for p in (2, 4) for m in (64, 8)]
+    orders = {seed: in_random_order(cases, seed) for seed in ("1", "2")}
+    for ordered in orders.values():
+        assert sorted(ordered) == sorted(cases)
+        assert [case.procs for case in ordered] == [2] * 12 + [4] * 12
+        assert [case.message_bytes for case in ordered] == [8, 64] * 12
+    assert orders["1"] != orders["2"]
+    assert orders["1"] == in_random_order(reversed(cases), "1")

@@ -323,8 +323,10 @@ while read -r id experiment collective algorithm procs root bytes rest; do
     *" $bytes "*) while :; do :; done;;
     esac
     echo "some other output"
-    echo "{{\\"id\\": $id, \\"seconds\\": 0.$bytes, \\"root_seconds\\": 0.5, \\"repetitions\\": 1}}"
+    line="{{\\"id\\": $id, \\"seconds\\": 0.$bytes, \\"root_seconds\\": 0.5, \\"repetitions\\": 1}}"
+    if [ -z "$PRINTS_LATE" ]; then echo "$line"; else [ -z "$before" ] || echo "$before"; before=$line; fi
 done < "$last"
+[ -z "$PRINTS_LATE" ] || echo "$before"
 """
 
 
@@ -338,6 +340,7 @@ def fake_smpirun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
     monkeypatch.setenv("MESSAGES_THAT_FAIL", "")
     monkeypatch.setenv("MESSAGES_WITHOUT_END", "")
+    monkeypatch.setenv("PRINTS_LATE", "")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(
         "collwise.simulator.execution.installations.Installation.program", lambda self, name: Path("/bin/true")
@@ -383,6 +386,16 @@ def test_failing_cases_are_marked_and_the_sweep_goes_on(
     assert fixed.failed == []
     with Store(tmp_path / "timings.sqlite") as store:
         assert len(list(store.rows(error=""))) == 9
+
+
+@pytest.mark.parametrize("failing", [[12], [14], [13, 14], [11, 15]])
+def test_a_case_whose_time_was_not_printed_yet_is_not_taken_for_the_one_that_failed(
+    fake_smpirun: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: list[int]
+) -> None:
+    monkeypatch.setenv("MESSAGES_THAT_FAIL", " ".join(map(str, failing)))
+    monkeypatch.setenv("PRINTS_LATE", "yes")
+    result = run(tmp_path, numbered(*range(11, 16)), jobs=1)
+    assert sorted(timing.case.message_bytes for timing in result.failed) == failing
 
 
 def test_an_engine_that_always_fails_is_not_started_for_every_case(

@@ -15,6 +15,7 @@ from collwise.models.implementation_aware.parameters import ModelParameters
 from collwise.models.interface import Points
 from collwise.models.registry import BY_PARTS
 from collwise.platforms import load_description
+from collwise.platforms.changes import Change, changed
 from collwise.simulator.sweeps.runner import RunResult
 from collwise.simulator.timing import Configuration
 from collwise.studies.papers.nuriyev2021 import published_model as paper
@@ -29,7 +30,6 @@ from collwise.studies.papers.nuriyev2021.simulated import (
     both_engines,
     engines_apart,
     printed_picks,
-    with_threshold,
 )
 from collwise.validation.library_defaults.baselines import PAPERS
 from collwise.validation.selection.cases import CaseGrid
@@ -274,7 +274,7 @@ def test_agreement_with_a_simulation_in_which_binary_is_always_the_best() -> Non
 
 def test_a_moved_threshold_takes_what_changes_there_along() -> None:
     platform = load_description(SHAHEEN.name)
-    moved = with_threshold(platform, 65536).calibration
+    moved = changed(platform, [Change("eager_limit", "64KiB")]).platform.calibration
     assert moved.eager_limit_bytes == 65536
     assert moved.latency_factor == ((0, 1.0), (65536, 7.4))
     assert [row[0] for row in moved.ois] == [0, 65536]

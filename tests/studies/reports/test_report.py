@@ -13,6 +13,8 @@ import pytest
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
+from collwise.models.implementation_aware.model import ImplementationAware
+from collwise.models.registry import BY_PARTS
 from collwise.platforms import load
 from collwise.platforms.description import Source
 from collwise.simulator.store import Store
@@ -21,6 +23,9 @@ from collwise.studies.reports.report import sections_of, write_report, write_rul
 from collwise.studies.reports.tuning_sections import largest_decided
 from collwise.validation.library_defaults.baselines import BASELINES
 from collwise.validation.openmpi.rules_file import parse_rules
+from collwise.validation.selection.consumers import algorithms_for, consumers_of
+from collwise.validation.selection.decisions import select_by_model
+from collwise.validation.selection.defaults import DECISION_SIZES, TOLERANCE_PERCENT
 from collwise.validation.selection.measured import Measurement
 from collwise.validation.selection.tuning import Tuning, decided, tune
 from tests.browser import Browser, browser
@@ -263,3 +268,16 @@ def test_gains_are_those_of_the_rules_file(tmp_path: Path) -> None:
     guessed = Source("os and or: estimated: as on another interconnect", "no measurement")
     doubtful = replace(tuning, platform=replace(tuning.platform, sources=(guessed,)))
     assert "estimates, not measured: os and or" in " ".join(sections_of(doubtful, tmp_path)[0].after)
+
+
+@needs("smpi")
+def test_predicted_rules_are_those_of_select_and_the_page_says_what_they_lose(tuning: Tuning, page: Path) -> None:
+    decisions, grid = tuning.decisions["bcast"], tuning.comparisons["bcast"].grid
+    procs = tuple(range(2, tuning.platform.max_procs(1) + 1))
+    model = ImplementationAware(tuning.parameters, BY_PARTS)
+    expressible = algorithms_for("bcast", *consumers_of("bcast"))
+    grid = replace(grid, procs=procs, message_bytes=DECISION_SIZES["bcast"], algorithms=expressible)
+    selected = select_by_model(model, grid, sampled=True, tolerance=TOLERANCE_PERCENT / 100, switches=True)
+    assert (decisions.rules, decisions.between) == (selected.rules, selected.between)
+    assert decisions.between is not None
+    assert f"slower than the best by {decisions.between}" in page.with_suffix(".md").read_text(encoding="utf-8")

@@ -22,7 +22,7 @@ from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.studies.reports.adaptive import document, point_rows, summary_lines
 from collwise.validation.adaptive.belief import Belief, expected_gain
 from collwise.validation.adaptive.goal import Goal
-from collwise.validation.adaptive.search import REPETITIONS, AdaptiveSearch, Searched, pooled
+from collwise.validation.adaptive.search import MOST_REPETITIONS, REPETITIONS, AdaptiveSearch, Searched, pooled
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.measured import measured_grid, measured_times, measurement_of
 from tests.models.parameter_examples import fitted
@@ -41,6 +41,8 @@ _numbers = itertools.count()
 
 class NoisyRunner:
     """A Runner and a clock: times around a truth, and the machine time that they and the launches take."""
+
+    repetitions = REPETITIONS
 
     def __init__(self, truth: Mapping[Case, float | None], seed: int = 0, stop_after: float = math.inf) -> None:
         self.processes_started, self.now = 0, 0.0
@@ -65,9 +67,9 @@ class NoisyRunner:
             if seconds is None:
                 keep(Timing(case, math.nan, error="failed"))
                 continue
-            samples = tuple(seconds * np.exp(self._random.normal(0, NOISE, REPETITIONS)))
-            self.now += (REPETITIONS + USUAL_METHOD.warmup) * seconds
-            keep(Timing(case, float(np.mean(samples)), repetitions=REPETITIONS, samples=samples))
+            samples = tuple(seconds * np.exp(self._random.normal(0, NOISE, self.repetitions)))
+            self.now += (self.repetitions + USUAL_METHOD.warmup) * seconds
+            keep(Timing(case, float(np.mean(samples)), repetitions=self.repetitions, samples=samples))
 
 
 def biased(seed: int, share: float = 0.3) -> dict[Case, float]:
@@ -145,7 +147,7 @@ def test_right_predictions_leave_little_to_measure(store: Store) -> None:
     assert np.mean(loss(found, PREDICTED)) < 0.01
     assert len(set(runner.made)) < len(CASES) / 3
     assert found.mean_loss <= Goal().loss
-    assert found.stopped == "no choice is in doubt"
+    assert found.stopped == "the choices are expected to lose at most 0.5 % on average"
     assert found.full_seconds == pytest.approx(full_seconds(PREDICTED), rel=0.1)
 
 
@@ -167,6 +169,18 @@ def test_the_budget_is_kept(store: Store, share: float) -> None:
     assert runner.now == pytest.approx(found.spent.seconds)
     # Times that nobody knew before are guessed.
     assert runner.now < 1.2 * budget + LAUNCH_SECONDS
+
+
+@pytest.mark.parametrize("predicted", [True, False])
+def test_every_point_has_a_choice_though_cases_take_more_repetitions_than_the_fewest(
+    store: Store, monkeypatch: pytest.MonkeyPatch, predicted: bool
+) -> None:
+    monkeypatch.setattr(NoisyRunner, "repetitions", MOST_REPETITIONS)
+    truth = biased(4)
+    budget = 0.5 * full_seconds(truth)
+    found, runner = searched(store, truth, [PREDICTED] if predicted else [], Goal(budget, loss=1e-6))
+    assert all(one.timing is not None for one in found.points)
+    assert runner.now < 1.1 * budget + LAUNCH_SECONDS
 
 
 def test_more_time_loses_less(store: Store) -> None:

@@ -70,16 +70,13 @@ def _timing(lines: Lines, number: int, record: dict[str, Any], cases: list[Case]
     position = record.get("id")
     if not isinstance(position, int) or not 0 <= position < len(cases):
         raise lines.objection(number, f"a record with an id from 0 to {len(cases) - 1}, or a host,")
-    if "error" not in record and not _is_time(record.get("seconds")):
+    seconds = record.get("seconds")
+    if "error" not in record and not (isinstance(seconds, (int, float)) and 0 < seconds < float("inf")):
         raise lines.objection(number, 'a record with "seconds" above 0')
     try:
         return {position: timing_from_record(cases[position], record)}
     except (KeyError, TypeError) as problem:
         raise lines.objection(number, f"a whole record of the benchmark program (wrong: {problem})") from None
-
-
-def _is_time(value: object) -> bool:
-    return isinstance(value, (int, float)) and 0 < value < float("inf")
 
 
 def _object(lines: Lines, number: int) -> dict[str, Any]:

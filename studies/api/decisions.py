@@ -37,6 +37,7 @@ from collwise.validation.selection.consumers import (
 )
 from collwise.validation.selection.decision_table import (
     DecisionTable,
+    all_at_once_text,
     decisions_document,
     decisions_from,
     wide_steps_text,
@@ -242,8 +243,10 @@ def select(
     asked = grids(chosen, counts, per_node, charges_overheads(where.smpi_options()))
     with arguments.opened(context) as simulations:
         tables, sweep = simulate_and_select(where, asked, simulations, single, tolerance / 100)
-    if text := wide_steps_text(tables):
+    for text in filter(None, (wide_steps_text(tables), all_at_once_text(tables))):
         note(text)
+    if by_node:
+        note("forms of algorithms that use memory which the processes of a node share are not simulated, and no choice")
     if sweep.failed:
         warn(f"{counted(len(sweep.failed), 'case')} failed and are no choice; first: {sweep.failed[0].error}")
     return Decisions(tuple(tables), tuple(sweep.failed))

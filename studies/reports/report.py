@@ -34,7 +34,7 @@ from collwise.validation.openmpi.few_elements import ELEMENT_BYTES
 from collwise.validation.openmpi.rules import openmpi_rules
 from collwise.validation.selection.collwise_rules import collwise_rules
 from collwise.validation.selection.consumers import COLLWISE, OPENMPI, RULES_VERSIONS, consumers_of
-from collwise.validation.selection.decision_table import DecisionTable, wide_steps_text
+from collwise.validation.selection.decision_table import DecisionTable, all_at_once_text, wide_steps_text
 from collwise.validation.selection.measured import Measurement, measured_platform, measurement_of
 from collwise.validation.selection.tuning import Gain, Tuning
 
@@ -159,10 +159,11 @@ def _first(tuning: Tuning, folder: Path, measured: Mapping[str, Measurement]) ->
         _gained(tuning, gains),
         *_few_elements(tuning),
         *([_HAN] if tuning.processes_per_node > 1 and len(files) > 1 else []),
-        *([f"{text[0].upper()}{text[1:]}."] if (text := wide_steps_text(list(tuning.rules.values()))) else []),
+        *_doubtful(tuning),
         *_beyond(tuning),
         *([_LOST.format(", ".join(lost), tuning.baseline.title)] if lost else []),
         _sure(tuning, measured),
+        *_guessed(tuning),
         *([] if charges_overheads(tuning.platform.smpi_options()) else [_free(tuning)]),
     ]
     return Section(
@@ -250,6 +251,21 @@ def _gained(tuning: Tuning, gains: Mapping[str, Sequence[Gain]]) -> str:
         f"{sum(one < 0.99 for one in ratios) or 'none'}. A gain of x 2 halves the time. A choice is close where the "
         f"best other algorithm is less than {CLOSE * 100:.0f} % slower."
     )
+
+
+def _doubtful(tuning: Tuning) -> Iterator[str]:
+    """Sentences on rules that the times support less than others."""
+    tables = list(tuning.rules.values())
+    for text in filter(None, (wide_steps_text(tables), all_at_once_text(tables))):
+        yield f"{text[0].upper()}{text[1:]}."
+
+
+def _guessed(tuning: Tuning) -> list[str]:
+    """The figures of the description that were not measured, as its sources say."""
+    found = [one.what for one in tuning.platform.sources if "estimated" in one.what or "not measured" in one.what]
+    if not found:
+        return []
+    return [f"Figures of this description that are estimates, not measured: {'; '.join(found)}."]
 
 
 def _sure(tuning: Tuning, measured: Mapping[str, Measurement]) -> str:

@@ -99,6 +99,28 @@ def wide_steps_text(tables: Sequence[DecisionTable]) -> str:
     )
 
 
+_ALL_AT_ONCE = {("alltoall", "linear"), ("alltoallv", "linear")}
+_MANY_PROCS = 64
+
+
+def all_at_once_text(tables: Sequence[DecisionTable]) -> str:
+    """A sentence on choices in which very many messages are under way at once, which no engine limits; or nothing."""
+    found = {
+        f"{table.collective} {choice.algorithm} at P = {procs}"
+        for table in tables
+        if not table.made_by.startswith("times measured")
+        for procs in {*table.rules, *(table.evidence.procs if table.evidence is not None else ())}
+        for _, choice in table.row(procs)
+        if procs >= _MANY_PROCS and (table.collective, choice.algorithm) in _ALL_AT_ONCE
+    }
+    if not found:
+        return ""
+    return (
+        f"{', '.join(sorted(found))}: every process has P - 1 messages under way at once, for which real networks and "
+        "libraries need buffers that are not simulated; measure these choices before you use them"
+    )
+
+
 @dataclass(frozen=True)
 class Loss:
     """The slowdown of a table's choices against the best, on average and at most (0.01: 1 %), over `points`."""
@@ -164,10 +186,6 @@ class DecisionTable:
             raise UsageError(f"the decision table has no entry for {message_bytes} bytes")
         return below[-1]
 
-    def without_own_times(self) -> DecisionTable:
-        """The table without times of MPI's own collective, so that rules have all its choices, also slower ones."""
-        return self if self.evidence is None else replace(self, evidence=replace(self.evidence, own=()))
-
     def wide_steps(self) -> list[tuple[int, int]]:
         """Neighbouring process counts that times decided for, the larger one over 4 times the smaller one.
 
@@ -176,6 +194,10 @@ class DecisionTable:
         if self.evidence is None or self.made_by.startswith("model "):
             return []
         return [(low, high) for low, high in pairwise(sorted(self.evidence.procs)) if high > WIDE_STEP * low]
+
+    def without_own_times(self) -> DecisionTable:
+        """The table without times of MPI's own collective, so that rules have all its choices, also slower ones."""
+        return self if self.evidence is None else replace(self, evidence=replace(self.evidence, own=()))
 
     def rests_on_gaps(self, procs: int, start: int, end: int | None) -> bool:
         """Whether the choice for P from one size up to another has times there that fill gaps."""

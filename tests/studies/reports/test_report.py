@@ -16,6 +16,7 @@ from collwise.common.errors import UsageError
 from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.registry import BY_PARTS
 from collwise.platforms import load
+from collwise.platforms.description import Source
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import ENGINES, SimulationContext
 from collwise.studies.reports.report import sections_of, write_report, write_rules
@@ -237,19 +238,6 @@ def test_formulas_decide_for_every_count(tuning: Tuning) -> None:
     assert largest_decided(tuning.platform, tuning.decisions["bcast"]) == tuning.platform.max_procs(1)
 
 
-@needs("smpi")
-def test_predicted_rules_are_those_of_select_and_the_page_says_what_they_lose(tuning: Tuning, page: Path) -> None:
-    decisions, grid = tuning.decisions["bcast"], tuning.comparisons["bcast"].grid
-    procs = tuple(range(2, tuning.platform.max_procs(1) + 1))
-    model = ImplementationAware(tuning.parameters, BY_PARTS)
-    expressible = algorithms_for("bcast", *consumers_of("bcast"))
-    grid = replace(grid, procs=procs, message_bytes=DECISION_SIZES["bcast"], algorithms=expressible)
-    selected = select_by_model(model, grid, sampled=True, tolerance=TOLERANCE_PERCENT / 100, switches=True)
-    assert (decisions.rules, decisions.between) == (selected.rules, selected.between)
-    assert decisions.between is not None
-    assert f"slower than the best by {decisions.between}" in page.with_suffix(".md").read_text(encoding="utf-8")
-
-
 def test_gains_are_those_of_the_rules_file(tmp_path: Path) -> None:
     """Rabenseifner's algorithm needs 16 elements, so that rules name it from 256 B on, and untuned Open MPI never."""
     sizes = {"allreduce": (64, 128, 65536)}
@@ -277,3 +265,19 @@ def test_gains_are_those_of_the_rules_file(tmp_path: Path) -> None:
     assert ("too few elements" in text) == bool(tuning.substituted)
     assert "slower than the default at" in text
     assert "0 of 6" in text
+    guessed = Source("os and or: estimated: as on another interconnect", "no measurement")
+    doubtful = replace(tuning, platform=replace(tuning.platform, sources=(guessed,)))
+    assert "estimates, not measured: os and or" in " ".join(sections_of(doubtful, tmp_path)[0].after)
+
+
+@needs("smpi")
+def test_predicted_rules_are_those_of_select_and_the_page_says_what_they_lose(tuning: Tuning, page: Path) -> None:
+    decisions, grid = tuning.decisions["bcast"], tuning.comparisons["bcast"].grid
+    procs = tuple(range(2, tuning.platform.max_procs(1) + 1))
+    model = ImplementationAware(tuning.parameters, BY_PARTS)
+    expressible = algorithms_for("bcast", *consumers_of("bcast"))
+    grid = replace(grid, procs=procs, message_bytes=DECISION_SIZES["bcast"], algorithms=expressible)
+    selected = select_by_model(model, grid, sampled=True, tolerance=TOLERANCE_PERCENT / 100, switches=True)
+    assert (decisions.rules, decisions.between) == (selected.rules, selected.between)
+    assert decisions.between is not None
+    assert f"slower than the best by {decisions.between}" in page.with_suffix(".md").read_text(encoding="utf-8")

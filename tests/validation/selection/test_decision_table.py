@@ -17,6 +17,7 @@ from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.decision_table import (
     DecisionTable,
     Evidence,
+    all_at_once_text,
     decisions_document,
     decisions_from,
     wide_steps_text,
@@ -93,6 +94,14 @@ def test_other_files(tmp_path: Path, text: str, error: str) -> None:
         decisions_from(path)
     with pytest.raises(UsageError, match=r"cannot read .*none\.json: No such file"):
         decisions_from(tmp_path / "none.json")
+
+
+def test_choices_with_very_many_messages_at_once_are_named() -> None:
+    rules = {8: ((0, Choice("linear")),), 2048: ((0, Choice("bruck")), (64, Choice("linear")))}
+    table = DecisionTable("alltoall", "bed", 1, "schedule engine", rules)
+    assert all_at_once_text([table]).startswith("alltoall linear at P = 2048: every process has P - 1 messages")
+    assert all_at_once_text([replace(table, made_by="times measured under Open MPI 4.1.4")]) == ""
+    assert all_at_once_text([replace(table, collective="bcast")]) == ""
 
 
 def test_wide_steps_are_named_with_the_process_counts_to_add() -> None:

@@ -110,7 +110,8 @@ def _header(tables: Sequence[DecisionTable], version: str, by_size: set[str]) ->
     if totals:
         yield f"# Message sizes are totals, bytes a process times processes, for {', '.join(totals)}."
         yield "# Between two decisions, and behind the last one, rules repeat a decision with the totals of more"
-        yield "# processes: of each number up to 64, and from there on in steps, where totals are up to 3 % too low."
+        yield "# processes: of each number up to 64, and from there on in steps. Between two steps a rule begins at up to"
+        yield "# 3 % less than the size that was decided for."
     yield "# Communicators larger than any that was decided for take the last decision: decide for as many as are used."
     if text := wide_steps_text(tables):
         yield from (f"# {line}" for line in textwrap.wrap(f"WARNING: {text}.", 117))
@@ -169,12 +170,12 @@ def _section(table: DecisionTable, version: str, skip_inexpressible: bool) -> di
             row = row[:1]
         varies = len(row) > 1 and multiplies_by_procs(table.collective, version)
         limit = end or (table.platform_procs or _END_PROCS) + 1
-        for procs in _repeated(first, limit) if varies else (first,):
+        for procs in repeated(first, limit) if varies else (first,):
             section[procs] = tuple(_rule(table.collective, version, procs, *step) for step in row)
     return section
 
 
-def _repeated(first: int, end: int) -> Iterator[int]:
+def repeated(first: int, end: int) -> Iterator[int]:
     """P from `first` to below `end`, in steps so small that a threshold decreases by at most 1/33 between two."""
     procs = first
     while procs == first or procs < end:

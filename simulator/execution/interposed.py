@@ -18,7 +18,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from collwise.algorithms.catalogue import LEAST_COUNTS, MOST_COUNTS, Catalogue
+from collwise.algorithms.catalogue import Catalogue
+from collwise.algorithms.catalogue_check import LEAST_COUNTS, MOST_COUNTS
 from collwise.common.errors import CollwiseError, UsageError, check_name, note
 from collwise.common.units import counted
 from collwise.platforms import HostPlatform
@@ -35,8 +36,13 @@ _OUR_PROGRAMS = ("latency", "asp", "matmul", "training")
 # SimGrid's default of 10 ns a clock reading stays: programs that poll the clock would otherwise never end.
 _OPTIONS = {name: value for name, value in SMPI_OPTIONS.items() if name != "smpi/wtime"}
 _GRACE_SECONDS = 10.0
-# The shared library that programs built for an MPI implementation depend on.
-_BUILT_FOR = {"smpi": "libsimgrid.so", "openmpi": "libmpi.so.40", "mpich": "libmpich.so"}
+# The starts of the names of shared libraries that programs built for an MPI implementation depend on: programs in
+# Fortran may depend on those of its Fortran interface alone.
+_BUILT_FOR = {
+    "smpi": ("libsimgrid.so",),
+    "openmpi": ("libmpi.so.40", "libmpi_mpifh.so", "libmpi_usempi"),
+    "mpich": ("libmpich.so", "libmpichfort.so"),
+}
 _COLUMNS = "collective procs processes_per_node message_bytes algorithm [PARAMETER=N]..."
 
 
@@ -138,7 +144,7 @@ def find_program(name: str, mpi: Installation) -> Path:
     return Path(found)
 
 
-def _check_program(program: Path, library: str) -> None:
+def check_program(program: Path, library: str) -> None:
     """Raises UsageError for a file that cannot be executed, or that was not built for the library."""
     if not os.access(program, os.X_OK):
         raise UsageError(f"{program} is not an executable program (compile it, or chmod +x)")
@@ -147,9 +153,9 @@ def _check_program(program: Path, library: str) -> None:
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | {"LC_ALL": "C"})
     except OSError:  # without readelf the run itself shows what is wrong
         return
-    others = [other for other, needed in _BUILT_FOR.items() if other != library and f"[{needed}" in done.stdout]
-    if others and f"[{_BUILT_FOR[library]}" not in done.stdout:
-        raise UsageError(f"{program} is built for {others[0]}, not for {library}")
+    built_for = [of for of, names in _BUILT_FOR.items() if any(f"[{name}" in done.stdout for name in names)]
+    if built_for and library not in built_for:
+        raise UsageError(f"{program} is built for {built_for[0]}, not for {library}")
     if library == "smpi" and not _is_shared_object(done.stdout):
         raise UsageError(f"{program} was not built by smpicc: SMPI cannot run interpreters, scripts or other programs")
 
@@ -183,7 +189,7 @@ def run_interposed(
     """
     mpi = find_installation(library, simgrid, procs)
     binary = find_program(program, mpi)
-    _check_program(binary, library)
+    check_program(binary, library)
     with tempfile.TemporaryDirectory(prefix="collwise-") as directory, contextlib.ExitStack() as files:
         preloaded = "" if plain else preloadable(mpi.program(LIBRARY), Path(directory))
         marker, counted_calls = Path(directory, "load_marker"), Path(directory, "calls.json")

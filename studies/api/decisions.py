@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from collwise import arguments
-from collwise.algorithms.catalogue import LIBRARIES, Catalogue
+from collwise.algorithms.catalogue import Catalogue
+from collwise.algorithms.catalogue_check import LIBRARIES
 from collwise.arguments import Names, Numbers, PlatformLike
 from collwise.common.errors import UsageError, check_name, note, unknown_name, warn
 from collwise.common.files import write_text
@@ -29,6 +30,7 @@ from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.consumers import (
     ALL_CONSUMERS,
+    OPENMPI,
     algorithms_for,
     can_run,
     needs_one_choice,
@@ -290,6 +292,13 @@ def export(
         costs = [one.cost for one in made.substitutions if not math.isnan(one.cost)]
         worst = f", the worst of which is {max(costs) * 100:.1f} % slower" if costs else ""
         note(f"{len(made.substitutions)} choices cannot be said{worst}; {_MOST_SUBSTITUTIONS} are listed")
+    consumer = FORMATS[format_name].consumer
+    consumer = f"{OPENMPI}-{openmpi_version}" if consumer == OPENMPI else consumer
+    if consumer in ALL_CONSUMERS and any(not one.too_few for one in made.substitutions):
+        note(
+            "replacements are the best of the choices that the table has times of, often few; "
+            f"'collwise select ... --for {consumer}' makes a table from all that these rules can express"
+        )
     if path is not None:
         write_text(Path(path), made.text)
     return made.text

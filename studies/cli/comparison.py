@@ -124,8 +124,9 @@ def compare(
         wanted = (model, parameters, platform, ppn, segments, context, [collective])
         fitted = model_of(*wanted) if compares_model else None
         result = run_comparison(platform, grid, fitted, context, baseline)
+    made_by = getattr(getattr(fitted, "parameters", None), "made_by", "")
     if figures is not None:
-        _write_figures(figures, platform, result)
+        _write_figures(figures, platform, result, made_by)
     if as_json:
         print_json([_row_record(row, baseline) for row in result.rows])
         for line in result.left_out.splitlines():
@@ -135,18 +136,20 @@ def compare(
         title = f"{collective} on {platform.title}, segments of {widths}, {result.sweep.configuration.maker}"
         rows = [table_row(row) for row in result.rows]
         print_table(title, table_columns(result), rows, left=0, keys=2)
-        click.echo(summary_line(result))
+        click.echo(summary_line(result, made_by))
         if figures is not None:
             click.echo(f"figures: {figures}")
     check_failed(result.sweep.failed)
 
 
-def _write_figures(folder: Path, platform: HostPlatform, result: ComparisonResult) -> None:
+def _write_figures(folder: Path, platform: HostPlatform, result: ComparisonResult, made_by: str) -> None:
     from collwise.studies.figures import picks as draw
     from collwise.studies.figures.style import save
 
     collective, rows = result.grid.collective, result.rows
-    title = f"{collective} on {platform.title}, simulated"
+    maker = result.sweep.configuration.maker
+    title = f"{collective} on {platform.title}, simulated by {maker}"
+    cut = f", segments of {format_size(result.grid.segments[0])}" if result.grid.segments[0] else ""
     stem = f"{platform.name}-{collective}"
     if len({row.procs for row in rows}) > 3 or collective == "barrier":
         save(draw.picks_by_procs(result, title), folder / f"{stem}-by-procs.png")
@@ -155,7 +158,8 @@ def _write_figures(folder: Path, platform: HostPlatform, result: ComparisonResul
     save(draw.picks_by_size(result, title), folder / f"{stem}-by-size.png")
     largest = max(row.procs for row in rows)
     here = [row for row in rows if row.procs == largest]
-    save(draw.algorithms_by_size(here, f"{title}, P = {largest}"), folder / f"{stem}-algorithms.png")
+    name = f"{collective} on {platform.title}, P = {largest}{cut}"
+    save(draw.algorithms_by_size(here, name, maker, made_by), folder / f"{stem}-algorithms.png")
 
 
 def _row_record(row: Comparison, baseline: Baseline) -> dict[str, object]:
@@ -435,6 +439,7 @@ def export(
     click.echo(f"{output}: {what}; use them with")
     click.echo(f"  {how_to_use(format_name, output)}")
     for table in tables.tables:
+        click.echo(table.between_procs)
         if table.between is not None:
             click.echo(f"{table.collective}, slower than the best between the sizes: {table.between}")
     if format_name == OPENMPI:

@@ -81,7 +81,8 @@ COMMANDS: dict[str, tuple[Form, ...]] = {
     "whatif": (
         Form(
             "collective procs message_bytes before after changes:boolean before_seconds after_seconds ratio:number "
-            "kept kept_slowdown kept_slowdown_before limited_before? share_before:number? limited_after? share_after:number?",
+            "kept kept_slowdown kept_slowdown_before limited_before? share_before:number? "
+            "limited_after? share_after:number?",
             "collective platform changes:array made_by kept_rules summary:array",
         ),
         Form(

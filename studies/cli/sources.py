@@ -81,11 +81,11 @@ def compare_sources(
     name = str(platform) if isinstance(platform, types.Unknown) else platform.name
     if MEASURED in sources:
         name = measured_platform(context.store, name)
-        if not isinstance(platform, types.Unknown) and name not in (others := measured_names(context.store)):
-            # Hosts seldom have the name that somebody gave to the description of their cluster.
-            if len(others) == 1:
-                (name,) = others
-                note(f"measured times are those of {name}, the only ones that the store has")
+        others = measured_names(context.store)
+        # Hosts seldom have the name that somebody gave to the description of their cluster.
+        if not isinstance(platform, types.Unknown) and name not in others and len(others) == 1:
+            (name,) = others
+            note(f"measured times are those of {name}, the only ones that the store has")
         measurement = measurement_of(context.store, name, asked.collective, asked.processes_per_node)
         grid = measured_grid(measurement, asked.algorithms, asked.procs, asked.sizes, asked.segments or None)
     else:

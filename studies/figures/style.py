@@ -34,6 +34,8 @@ from collwise.validation.selection.choice import LIBRARY_DECIDES, Choice
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999", "#882255", "#F0E442")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">")
+_SECOND_MARKERS = ("p", "d", "h", "8", "1", "2", "3", "4", "x", "+")
+"""Of the algorithms that have a colour as the second one, so that no marker of a figure comes twice."""
 _ALGORITHM_COLOURS = tuple("#999933" if colour == "#999999" else colour for colour in PALETTE)
 """Olive instead of grey, which stands for what has no value."""
 
@@ -89,7 +91,8 @@ def _algorithm_styles() -> dict[str, tuple[str, str]]:
     styles: dict[str, tuple[str, str]] = {}
     used: Counter[int] = Counter()
     for name, colour in colours.items():
-        styles[name] = (_ALGORITHM_COLOURS[colour], MARKERS[(colour + used[colour]) % len(MARKERS)])
+        markers = _SECOND_MARKERS if used[colour] == 1 else MARKERS
+        styles[name] = (_ALGORITHM_COLOURS[colour], markers[(colour + used[colour]) % len(markers)])
         used[colour] += 1
     return styles
 

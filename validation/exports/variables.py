@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
 from collwise.validation.exports.expressed import Expressed
-from collwise.validation.selection.choice import Choice
 from collwise.validation.openmpi.rules import repeated
+from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.decision_table import spans
 
 _LARGEST = 2**31 - 1

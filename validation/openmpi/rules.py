@@ -110,8 +110,8 @@ def _header(tables: Sequence[DecisionTable], version: str, by_size: set[str]) ->
     if totals:
         yield f"# Message sizes are totals, bytes a process times processes, for {', '.join(totals)}."
         yield "# Between two decisions, and behind the last one, rules repeat a decision with the totals of more"
-        yield "# processes: of each number up to 64, and from there on in steps. Between two steps a rule begins at up to"
-        yield "# 3 % less than the size that was decided for."
+        yield "# processes: of each number up to 64, and from there on in steps. Between two steps a rule begins at"
+        yield "# up to 3 % less than the size that was decided for."
     yield "# Communicators larger than any that was decided for take the last decision: decide for as many as are used."
     if text := wide_steps_text(tables):
         yield from (f"# {line}" for line in textwrap.wrap(f"WARNING: {text}.", 117))

@@ -29,7 +29,9 @@ def collwise_rules(tables: Sequence[DecisionTable]) -> str:
     for name in sorted({table.collective for table in tables}):
         mine = [by_key[key] for key in sorted(by_key) if key[0] == name]
         lines.append("")
-        lines += [f"# {name} on {table.platform}, chosen by {' '.join(table.made_by.split())}" for table in mine]
+        for table in mine:
+            lines.append(f"# {name} on {table.platform}, chosen by {' '.join(table.made_by.split())}")
+            lines.append(f"# {table.between_procs}")
         # A row of one table would hide those of the others for less processes: all have rows wherever one has.
         for procs in sorted({procs for table in mine for procs in _process_counts(table)}):
             for per_node, table in _by_processes_per_node(mine, procs).items():

@@ -143,6 +143,10 @@ def _at_or_below(values: Sequence[int], wanted: int) -> int:
     return max(bisect.bisect_right(values, wanted) - 1, 0)
 
 
+_MOST_LISTED = 12
+"""Process counts that are listed in full."""
+
+
 @dataclass(frozen=True)
 class DecisionTable:
     """The choices to run: for each process count, ascending, its row. `made_by` is a model or what simulated.
@@ -167,6 +171,19 @@ class DecisionTable:
         """The largest process count that is used: the platform's, else the largest one decided for."""
         decided = self.evidence.procs if self.evidence is not None else ()
         return self.platform_procs or max((*self.rules, *decided))
+
+    @property
+    def decided_procs(self) -> tuple[int, ...]:
+        """The process counts that were decided, as far as it is known: those of the times, else those of the rows."""
+        return self.evidence.procs if self.evidence is not None else tuple(sorted(self.rules))
+
+    @property
+    def between_procs(self) -> str:
+        """What process counts were decided, and that others take the choices of the next smaller one."""
+        known = sorted(self.decided_procs)
+        listed = known if len(known) <= _MOST_LISTED else [*known[:2], "...", known[-1]]
+        others = "others take the row of the next smaller one"
+        return f"{self.collective}: decided for P = {', '.join(map(str, listed))}; {others}"
 
     @cached_property
     def _starts(self) -> list[int]:

@@ -17,6 +17,7 @@ from collwise.models.critical_path import PathParameters
 from collwise.models.hockney import Hockney
 from collwise.models.implementation_aware.parameters import ModelParameters
 from collwise.models.registry import BY_PARTS, CRITICAL_PATH
+from collwise.platforms.description import Description
 from collwise.platforms.smpi import charges_overheads
 from collwise.simulator.store import Store
 from collwise.studies.figures.maps import collective_maps
@@ -262,6 +263,8 @@ def _doubtful(tuning: Tuning) -> Iterator[str]:
 
 def _guessed(tuning: Tuning) -> list[str]:
     """The figures of the description that were not measured, as its sources say."""
+    if not isinstance(tuning.platform, Description):
+        return []
     found = [one.what for one in tuning.platform.sources if "estimated" in one.what or "not measured" in one.what]
     if not found:
         return []

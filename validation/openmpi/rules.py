@@ -101,7 +101,7 @@ def _header(tables: Sequence[DecisionTable], version: str, by_size: set[str]) ->
     yield "#          --mca coll_tuned_dynamic_rules_filename FILE PROGRAM"
     if others:
         yield "# Where han, hcoll, ucc or another component takes a collective over, these rules have no effect on it."
-        yield "# Open MPI does not say so, nor that it finds no such file. docs/exports.md has a check for this."
+        yield "# Open MPI does not say so, nor that it finds no file of this name. docs/exports.md has a check."
     if version == "5.0":
         yield "# With several processes on a node untuned Open MPI 5.0 runs its component han, with which these rules"
         yield "# were not compared: they may be slower than it. Measure both."

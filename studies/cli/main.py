@@ -17,7 +17,7 @@ from collwise.studies.cli.commands import COMPLETION_VARIABLE, AllCommands, exam
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
-_HELP = """Chooses MPI collective algorithms before the hardware run.
+_HELP = """Chooses MPI collective algorithms for a cluster by simulation, before anything runs there.
 
 Start with 'collwise demo': two real clusters, simulated and modelled, and the rules that Open MPI reads.
 'collwise help COMMAND' says what a command does and takes.

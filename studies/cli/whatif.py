@@ -278,7 +278,10 @@ def _show_sweep(swept: collwise.SweepResult) -> None:
     name = found.factors.name.replace("_", " ")
     span = f"x{found.factors.values[0]:g} to x{found.factors.values[-1]:g} of {swept.unit()}"
     title = f"{found.grid.collective} on {found.platform.title}{others}, {name} {span}, {found.made_by}"
-    print_table(title, ("P", "m", "from", "best below", "best from there on"), rows, left=0, keys=2)
+    if rows:
+        print_table(title, ("P", "m", "from", "best below", "best from there on"), rows, left=0, keys=2)
+    else:
+        click.echo(f"{title}: no choice changes")
     for line in swept.summary():
         click.echo(line)
 

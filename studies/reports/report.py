@@ -284,11 +284,11 @@ def _sure(tuning: Tuning, measured: Mapping[str, Measurement]) -> str:
     if errors:
         return (
             f"How sure that is: simulated times of {len(errors)} cases of {', '.join(measured)} differ from measured "
-            f"ones by {np.median(errors) * 100:.1f} % in the median. Gains that are smaller than that are not sure."
+            f"ones by {np.median(errors) * 100:.1f} % in the median. Gains that are smaller than that are uncertain."
         )
     return (
         "How sure that is: nothing was measured on this platform, so the gains are only as accurate as the "
-        "simulation. Small gains, below 10 % say, are not sure. To be sure, measure the gain on the cluster "
+        "simulation. Small gains, below 10 % say, are uncertain. To be sure, measure the gain on the cluster "
         "(collwise gain), or times of the algorithms (collwise measure): a new report then has them beside the "
         "simulated ones."
     )

@@ -140,18 +140,23 @@ def _pictures(tuning: Tuning, collective: str, result: ComparisonResult) -> Iter
             {"slowdown of the best other algorithm, %": close_points(result)}, grid.procs, grid.message_bytes, title
         ),
         "Where choices are close: by how many percent the best choice of another algorithm is slower than the fastest. "
-        "Where the number is small and pale, an error of the times may change the choice, and costs little.",
+        "Where that is little and the cell pale, an error of the times may change the choice, and costs little.",
     )
     largest = max(row.procs for row in result.rows)
     at_largest = [row for row in result.rows if row.procs == largest]
     yield Picture.of(
         f"{stem}-algorithms",
         algorithms_by_size(at_largest, f"{title}, P = {largest}"),
-        f"Every algorithm at {format_size(tuning.segment_bytes)} segments: simulated times"
+        f"Every algorithm {_cut(tuning.segment_bytes)}: simulated times"
         + (" (markers) and the model's (lines), and the ratio to the best of the same source." if result.has_model
            else ", and their ratio to the best."),
     )  # fmt: skip
     yield _rules_map(tuning, tuning.rules[collective], tuning.decided_sizes[collective], title, stem)
+
+
+def _cut(segment_bytes: int) -> str:
+    """How messages are cut, for a caption."""
+    return f"with segments of {format_size(segment_bytes)}" if segment_bytes else "without segments"
 
 
 def _winners(result: ComparisonResult, picks: Sequence[Pick | None], methods: Sequence[Choice]) -> Indices:
@@ -265,7 +270,7 @@ def engine_section(tuning: Tuning, collective: str, choices: EngineChoices, deci
         Picture.of(
             f"{stem}-algorithms",
             algorithms_by_engine(choices, checked[-1], f"{title}, P = {checked[-1]}"),
-            f"Every algorithm at {format_size(min(grid.segments))} segments: the schedule engine's times (lines) and "
+            f"Every algorithm {_cut(min(grid.segments))}: the schedule engine's times (lines) and "
             "SMPI's (markers), and the ratio to the best of the same source.",
         ),
         _rules_map(

@@ -76,6 +76,9 @@ def test_a_sweep_and_its_figures(capsys: Capture) -> None:
     names = {path.name for path in Path("drawn").iterdir()}
     assert names == {"gros-allreduce-bandwidth.png", "gros-allreduce-bandwidth-1048576.png"}
     code, shown, _ = run(f"{asked} --sweep bandwidth=x0.5:x2 --change latency=x1 --json", capsys)
+    assert run(f"{asked.replace('31,32', '32')} --sweep bandwidth=x0.5:x2", capsys)[1].startswith(
+        "allreduce on Gros, bandwidth x0.5 to x2 of 25 Gbit/s, schedule engine: no choice changes\n"
+    )
     rows, facts = printed(shown)
     assert (facts["sweep"], facts["unit"], len(rows)) == ("bandwidth", "25 Gbit/s", 18)
     assert facts["crossovers"][0]["above"] == "rabenseifner"

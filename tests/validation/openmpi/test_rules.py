@@ -518,7 +518,7 @@ def test_check(rules: Path) -> None:
     assert check.matches
     assert check.changes_something
     assert check.expected == Choice("binary", 8 * KIB)
-    assert "ran binary for bcast of 64 KiB on 8 processes (without them: " in check.summary
+    assert "ran binary for bcast of 64 KiB on 8 processes (without the rules: " in check.summary
     assert recognise("bcast", 8, 64 * KIB, check.without_rules) != "binary"
 
 

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from collwise.algorithms.catalogue_check import (
+    COUNT_PARAMETERS,
+    LIMIT_PARAMETERS,
+    PART_PARAMETERS,
+    CatalogueError,
+    read_catalogue,
+)
 from collwise.common.errors import UsageError, unknown_name
 from collwise.common.units import format_size, parse_size
 
@@ -19,17 +25,7 @@ _CONDITIONS: Mapping[str, tuple[Callable[[int], bool], str]] = {
     "even": (lambda procs: procs % 2 == 0, "needs an even P"),
 }
 
-PART_PARAMETERS = ("segment_bytes", "first_bytes", "bound_bytes")
-LIMIT_PARAMETERS = ("limit_bytes", "between_segment_bytes")
-LEAST_COUNTS = {"chains": 1, "radix": 2, "max_requests": 1, "within": 0, "leaders": 1}
-MOST_COUNTS = {"within": 2}
-COUNT_PARAMETERS = tuple(LEAST_COUNTS)
-
 CATALOGUE_PATH = Path(__file__).with_name("catalogue.toml")
-LIBRARIES_PATH = Path(__file__).with_name("libraries.toml")
-LIBRARIES = ("mpich", "intel", "mvapich2", "ucc", "pgmpi")
-"""MPI libraries besides Open MPI, and PGMPITuneLib (pgmpi), whose names of our algorithms the catalogue has."""
-
 
 _BLOCKS = {"gather", "scatter", "allgather", "alltoall", "reduce_scatter_block"}
 _REDUCTIONS = {"reduce", "allreduce", "reduce_scatter", "reduce_scatter_block", "scan", "exscan"}
@@ -224,11 +220,12 @@ class Catalogue:
     @staticmethod
     @cache
     def load() -> Catalogue:
-        """The project's catalogue."""
-        document = tomllib.loads(CATALOGUE_PATH.read_text(encoding="utf-8"))
-        loaded = Catalogue({name: _collective(name, entry) for name, entry in document.items()})
-        check_libraries(loaded, tomllib.loads(LIBRARIES_PATH.read_text(encoding="utf-8")))
-        return loaded
+        """The project's catalogue. Raises UsageError for the first problem in the file."""
+        try:
+            document = read_catalogue(CATALOGUE_PATH)
+        except CatalogueError as problem:
+            raise UsageError(str(problem)) from None
+        return Catalogue({name: _collective(name, entry) for name, entry in document.items()})
 
     def collective(self, name: str) -> Collective:
         """Raises UsageError, with near names, for an unknown one."""
@@ -257,21 +254,6 @@ def _value(formula: str, terms: Mapping[str, int]) -> int:
 
 def _too_small(which: str, needed: int, given: int) -> str:
     return f"needs {format_size(needed)} of its {which} buffer, which has {format_size(given)}"
-
-
-def check_libraries(catalogue: Catalogue, known: Mapping[str, Mapping[str, list[str | int]]]) -> None:
-    """Raises ValueError if an algorithm is said to be one that a library does not have, or two are the same one."""
-    for entry in catalogue.collectives.values():
-        for library in LIBRARIES:
-            taken: dict[str, str] = {}
-            for algorithm in entry.algorithms.values():
-                name = algorithm.name_in(library)
-                where = f"{CATALOGUE_PATH.name}: {entry.name} {algorithm.name}: {library} = {name}"
-                valid = [str(one) for one in known[library].get(entry.name, [])]
-                if name and name not in valid:
-                    raise ValueError(f"{where} is not in {LIBRARIES_PATH.name}; valid: {', '.join(valid) or 'none'}")
-                if name and taken.setdefault(name, algorithm.name) != algorithm.name:
-                    raise ValueError(f"{where} is {taken[name]} already")
 
 
 def _collective(name: str, entry: dict[str, Any]) -> Collective:

@@ -41,7 +41,7 @@ def load_description(name_or_path: str | Path) -> Platform:
 
 def _find(name_or_path: str | Path) -> Path:
     path = Path(name_or_path)
-    if isinstance(name_or_path, Path) or path.suffix in (".toml", ".xml") or len(path.parts) > 1:
+    if isinstance(name_or_path, Path) or path.suffix or len(path.parts) > 1:
         return path
     files = [f"{name_or_path}{ending}" for ending in (".toml", ".xml") if Path(f"{name_or_path}{ending}").is_file()]
     if files and name_or_path not in known():

@@ -95,6 +95,8 @@ class Store:
 
     def _complaint(self, problem: Exception) -> str:
         text = " ".join(str(problem).split())  # SQLite quotes definitions of tables
+        if "not a database" in text and not _is_begun(self.path):
+            return f"{self.path} is not a store of times (SQLite); it was left untouched; name another with --store"
         if "not a database" in text or "malformed" in text:
             return f"store {self.path} is corrupted ({text}); it was left untouched; name another with --store"
         return f"store {self.path} cannot be used ({text}); name another with --store"
@@ -290,3 +292,9 @@ def _timing_from(row: Sequence[Any]) -> Timing:
 def _made_before(time: str | None) -> tuple[str, tuple[str, ...]]:
     """The condition on rows of one configuration, made before a time if one is given, and the time."""
     return ("configuration = ?", ()) if time is None else ("configuration = ? and made_at < ?", (time,))
+
+
+def _is_begun(path: Path) -> bool:
+    """Whether a file begins as SQLite's do, as far as it goes."""
+    with path.open("rb") as file:
+        return b"SQLite format 3\0".startswith(file.read(16))

@@ -7,17 +7,21 @@ marker. A run that succeeds without one did not use the library, and is reported
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import shutil
 import subprocess
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from collwise.algorithms.catalogue import LEAST_COUNTS, MOST_COUNTS, Catalogue
-from collwise.common.errors import CollwiseError, UsageError, check_name
+from collwise.algorithms.catalogue import Catalogue
+from collwise.algorithms.catalogue_check import LEAST_COUNTS, MOST_COUNTS
+from collwise.common.errors import CollwiseError, UsageError, check_name, note
+from collwise.common.units import counted
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.installations import Installation, find_installation
 from collwise.simulator.execution.local_machine import warn_if_crowded
@@ -32,8 +36,13 @@ _OUR_PROGRAMS = ("latency", "asp", "matmul", "training")
 # SimGrid's default of 10 ns a clock reading stays: programs that poll the clock would otherwise never end.
 _OPTIONS = {name: value for name, value in SMPI_OPTIONS.items() if name != "smpi/wtime"}
 _GRACE_SECONDS = 10.0
-# The shared library that programs built for an MPI implementation depend on.
-_BUILT_FOR = {"smpi": "libsimgrid.so", "openmpi": "libmpi.so.40", "mpich": "libmpich.so"}
+# The starts of the names of shared libraries that programs built for an MPI implementation depend on: programs in
+# Fortran may depend on those of its Fortran interface alone.
+_BUILT_FOR = {
+    "smpi": ("libsimgrid.so",),
+    "openmpi": ("libmpi.so.40", "libmpi_mpifh.so", "libmpi_usempi"),
+    "mpich": ("libmpich.so", "libmpichfort.so"),
+}
 _COLUMNS = "collective procs processes_per_node message_bytes algorithm [PARAMETER=N]..."
 
 
@@ -135,7 +144,7 @@ def find_program(name: str, mpi: Installation) -> Path:
     return Path(found)
 
 
-def _check_program(program: Path, library: str) -> None:
+def check_program(program: Path, library: str) -> None:
     """Raises UsageError for a file that cannot be executed, or that was not built for the library."""
     if not os.access(program, os.X_OK):
         raise UsageError(f"{program} is not an executable program (compile it, or chmod +x)")
@@ -144,9 +153,9 @@ def _check_program(program: Path, library: str) -> None:
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | {"LC_ALL": "C"})
     except OSError:  # without readelf the run itself shows what is wrong
         return
-    others = [other for other, needed in _BUILT_FOR.items() if other != library and f"[{needed}" in done.stdout]
-    if others and f"[{_BUILT_FOR[library]}" not in done.stdout:
-        raise UsageError(f"{program} is built for {others[0]}, not for {library}")
+    built_for = [of for of, names in _BUILT_FOR.items() if any(f"[{name}" in done.stdout for name in names)]
+    if built_for and library not in built_for:
+        raise UsageError(f"{program} is built for {built_for[0]}, not for {library}")
     if library == "smpi" and not _is_shared_object(done.stdout):
         raise UsageError(f"{program} was not built by smpicc: SMPI cannot run interpreters, scripts or other programs")
 
@@ -174,15 +183,19 @@ def run_interposed(
 ) -> int:
     """Runs the program with our standard streams and returns its exit code; `plain` runs it without libcollwise.
 
-    Raises UsageError when the MPI library, the program or the platform is missing or unsuitable, and CollwiseError when
-    the program succeeds without having called libcollwise.
+    Says on stderr if no call used a rule of the table, unless there is a report, which shows that (under SMPI only
+    where no rule is for the run). Raises UsageError when the MPI library, the program or the platform is missing or
+    unsuitable, and CollwiseError when the program succeeds without having called libcollwise.
     """
     mpi = find_installation(library, simgrid, procs)
     binary = find_program(program, mpi)
-    _check_program(binary, library)
+    check_program(binary, library)
     with tempfile.TemporaryDirectory(prefix="collwise-") as directory, contextlib.ExitStack() as files:
         preloaded = "" if plain else preloadable(mpi.program(LIBRARY), Path(directory))
-        marker = Path(directory, "load_marker")
+        marker, counted_calls = Path(directory, "load_marker"), Path(directory, "calls.json")
+        watched = options.table if not plain and not options.report else None
+        if watched is not None and library != "smpi":  # there, reading the clock would take simulated time
+            options = replace(options, report=str(counted_calls))
         settings = {} if plain else options.environment | {"COLLWISE_LOAD_MARKER": str(marker)}
         if library == "smpi":
             if platform is None:
@@ -203,7 +216,43 @@ def run_interposed(
         code = run_attached([*words, *args], environment, _GRACE_SECONDS)
         if code == 0 and not plain and not marker.exists():
             raise CollwiseError(_not_called(mpi, binary))
+        if watched is not None and code == 0:
+            per_node = processes_per_node if library == "smpi" else procs
+            if why := no_rule_for(watched, procs, per_node) or _unused(counted_calls):
+                note(f"no call of the program used a rule of {watched}: {why}")
     return code
+
+
+def no_rule_for(table: Path, procs: int, processes_per_node: int) -> str:
+    """Why no rule of a table can be one for a run; empty if there may be some."""
+    lines = table.read_text(encoding="utf-8").splitlines()
+    rules = [words for line in lines if len(words := line.split("#")[0].split()) >= 5]
+    if not rules:
+        return "it has no rules"
+    if all(words[4] == "default" for words in rules):
+        return "all its rules say default"
+    here = [words for words in rules if int(words[1]) <= procs]
+    if not here:
+        least = min(int(words[1]) for words in rules)
+        return f"its rules begin at {least} processes, and the run has {procs}"
+    per_node = min(int(words[2]) for words in here)
+    most = min(processes_per_node, procs)
+    if per_node > most:
+        return f"its rules for up to {procs} processes are for {per_node} and more per node, and the run has {most}"
+    return ""
+
+
+def _unused(report: Path) -> str:
+    """Why no call of a run used a rule, by the run's report (JSON); empty if one did or there is no report."""
+    if not report.exists():
+        return ""
+    rows = json.loads(report.read_text(encoding="utf-8"))["rows"]
+    if any("algorithm" in row for row in rows):
+        return ""
+    reasons: Counter[str] = Counter()
+    for row in rows:
+        reasons[row["mpis_own"]] += row["calls"]
+    return "; ".join(f"{counted(calls, 'call')}: {why}" for why, calls in reasons.most_common()) or "it made none"
 
 
 def preloadable(path: Path, directory: Path) -> str:

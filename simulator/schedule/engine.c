@@ -117,8 +117,18 @@ static int32_t note(play *all, schedule_spent spent, int rank, int peer, uint32_
         return before;
     }
     trace->spans = play_grown(all, trace->spans, trace->count, &trace->room, sizeof *trace->spans);
-    trace->spans[trace->count] = (schedule_span){begin, end, before, rank, peer, size, (uint32_t)spent};
+    trace->spans[trace->count] = (schedule_span){begin, end, before, rank, peer, size, (uint32_t)spent, 0};
     return (int32_t)trace->count++;
+}
+
+/* The same for a message. */
+static int32_t note_message(play *all, schedule_spent spent, const message *one, double begin, double end,
+                            int32_t before) {
+    int32_t span = note(all, spent, one->source, one->destination, one->size, begin, end, before);
+    if (span != before) {
+        all->trace->spans[span].is_local = one->is_local;
+    }
+    return span;
 }
 
 /* --- Comparisons -------------------------------------------------------------------------------------------------- */
@@ -196,8 +206,8 @@ static void complete(play *all, int rank, uint32_t slot, double seconds, int32_t
 void play_message_left(play *all, int32_t index, double seconds) {
     const message *one = &all->messages[index];
     if (one->protocol == SCHEDULE_RENDEZVOUS) {
-        int32_t after = note(all, SCHEDULE_SPENT_LEAVING, one->source, one->destination, one->size, one->start_seconds,
-                             seconds, spans_of(all, index)->started);
+        int32_t after =
+            note_message(all, SCHEDULE_SPENT_LEAVING, one, one->start_seconds, seconds, spans_of(all, index)->started);
         complete(all, one->source, one->send_slot, seconds, after);
     }
 }
@@ -237,8 +247,7 @@ void play_message_arrived(play *all, int32_t index, double seconds) {
     message *one = &all->messages[index];
     one->arrival_seconds = seconds;
     message_spans *spans = spans_of(all, index);
-    spans->arrived = note(all, SCHEDULE_SPENT_ON_WAY, one->source, one->destination, one->size, one->start_seconds,
-                          seconds, spans->started);
+    spans->arrived = note_message(all, SCHEDULE_SPENT_ON_WAY, one, one->start_seconds, seconds, spans->started);
     finish_if_done(all, index);
 }
 
@@ -687,7 +696,7 @@ schedule_result play_by_events(const schedule *played, const schedule_network *n
                   .sizes = played->size_count,
                   .free_message = NONE};
     all->procs = played->procs;
-    if (trace == NULL) {
+    if (trace == NULL || trace->of_period) {
         all->link_of = network->switches > 0 ? malloc((size_t)network->links * sizeof *all->link_of) : NULL;
         all->procs = play_period(played, network, all->link_of);
     }

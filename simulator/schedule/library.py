@@ -93,7 +93,13 @@ class _Result(ctypes.Structure):
 
 
 class _Trace(ctypes.Structure):
-    _fields_ = (("spans", ctypes.c_void_p), ("count", c_size_t), ("room", c_size_t), ("last", c_int32))
+    _fields_ = (
+        ("spans", ctypes.c_void_p),
+        ("count", c_size_t),
+        ("room", c_size_t),
+        ("last", c_int32),
+        ("of_period", c_int),
+    )
 
 
 class _Log(ctypes.Structure):
@@ -112,7 +118,7 @@ SPANS = np.dtype(
         ("peer", np.int32),
         ("size", np.uint32),
         ("spent", np.uint32),
-        ("", np.uint32),
+        ("is_local", np.uint32),
     ]
 )
 """A span of time of a process (`schedule_span` in simulator/schedule/engine.h)."""
@@ -562,9 +568,12 @@ class Schedule:
         one_second_each = NetworkTables.of_model(self.procs, self.sizes, latency_seconds=1.0, protocol=protocol)
         return round(self.play(one_second_each).seconds)
 
-    def trace(self, network: NetworkTables) -> Trace:
-        """The trace on a network. Raises the errors of `play`."""
-        trace = _Trace()
+    def trace(self, network: NetworkTables, of_period: bool = False) -> Trace:
+        """The trace on a network; `of_period`: of the processes that are played without a trace. Others do the same.
+
+        Where these are fewer than all, peers are numbered modulo their count. Raises the errors of `play`.
+        """
+        trace = _Trace(of_period=of_period)
         try:
             played = self._play(network, trace)
             at = int(trace.last)

@@ -23,7 +23,7 @@ schedule_result schedule_play(const schedule *played, const schedule_network *ne
                               schedule_trace *trace, schedule_log *log) {
     schedule_result result;
     if (trace != NULL) {
-        *trace = (schedule_trace){.last = NONE};
+        *trace = (schedule_trace){.last = NONE, .of_period = trace->of_period};
     }
     if (log != NULL) {
         *log = (schedule_log){0};

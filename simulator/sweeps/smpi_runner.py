@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import Any
 
 from collwise.algorithms.catalogue import Catalogue
+from collwise.algorithms.catalogue_check import DOUBLING, TREES
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.installations import Installation, file_digest, smpi_installation
 from collwise.simulator.execution.interposed import LIBRARY, LibraryOptions, preloadable
@@ -35,14 +36,6 @@ _FIXED_MESSAGES_PER_PROCESS = 8
 # for each message at ten times the slowest rate that was seen.
 _LIMIT_SECONDS = 10
 _LIMIT_SECONDS_PER_MESSAGE = 2e-3
-
-# Topologies (as in the catalogue) by the number of messages: the edges of a tree carry one message each; partners at
-# doubling distances exchange ceil(log2 P) times; around a ring, and between all pairs, each process sends P - 1.
-_TREES = {
-    *("flat", "chain", "k_chain", "binary", "binomial", "knomial", "two_tree"),
-    *("in_order_binary", "in_order_binomial"),
-}
-_DOUBLING = {"dissemination", "hypercube", "butterfly", "recursive_doubling", "recursive_halving"}
 
 # Collectives that take two turns on trees: up and down. On other topologies only an allreduce does.
 _UP_AND_DOWN = {"allreduce", "allgather", "allgatherv", "barrier", "reduce_scatter", "reduce_scatter_block"}
@@ -243,14 +236,16 @@ def cost_of(case: Case) -> float:
     is_cut = case.segment_bytes and not is_limited
     segments = max(1, -(-case.message_bytes // case.segment_bytes)) if is_cut else 1
     topologies = topologies_of(case.collective, case.algorithm)
-    if case.experiment != "collective" or topologies <= _TREES:
+    # The edges of a tree carry one message each; partners at doubling distances exchange ceil(log2 P) times; around a
+    # ring, and between all pairs, each process sends P - 1.
+    if case.experiment != "collective" or topologies <= TREES:
         messages = others * segments
-    elif topologies <= _TREES | _DOUBLING:
+    elif topologies <= TREES | DOUBLING:
         messages = case.procs * others.bit_length() * segments
     else:
         # Blocks are what is cut here, each of a P-th of the message.
         messages = case.procs * (others + segments - 1)
-    if case.collective == "allreduce" or (case.collective in _UP_AND_DOWN and topologies <= _TREES):
+    if case.collective == "allreduce" or (case.collective in _UP_AND_DOWN and topologies <= TREES):
         messages *= 2
     if case.collective == "gather" or case.experiment == "bcast_gather":
         messages += 3 * case.procs

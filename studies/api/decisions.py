@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from collwise import arguments
-from collwise.algorithms.catalogue import LIBRARIES, Catalogue
+from collwise.algorithms.catalogue import Catalogue
+from collwise.algorithms.catalogue_check import LIBRARIES
 from collwise.arguments import Names, Numbers, PlatformLike
 from collwise.common.errors import UsageError, check_name, note, unknown_name, warn
 from collwise.common.files import write_text
@@ -29,13 +30,20 @@ from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.consumers import (
     ALL_CONSUMERS,
+    OPENMPI,
     algorithms_for,
     can_run,
     needs_one_choice,
     openmpi_version,
     segments_for,
 )
-from collwise.validation.selection.decision_table import DecisionTable, decisions_document, decisions_from
+from collwise.validation.selection.decision_table import (
+    DecisionTable,
+    all_at_once_text,
+    decisions_document,
+    decisions_from,
+    wide_steps_text,
+)
 from collwise.validation.selection.decisions import select_by_model, select_by_times, simulate_and_select
 from collwise.validation.selection.defaults import AGREEMENT, SEGMENTS, TIE_LIMIT, TOLERANCE_PERCENT, sizes_of
 from collwise.validation.selection.measured import (
@@ -46,6 +54,7 @@ from collwise.validation.selection.measured import (
     measured_platform,
     measured_times,
     measurement_of,
+    with_own_times,
 )
 from collwise.validation.selection.predictions import covered_by_model, without_prediction
 
@@ -138,7 +147,7 @@ def select(
     performance guidelines, which libcollwise can run; `ppn`, processes per node; `context`, see `session`. For measured
     times, `configuration`, beginnings of keys that `configurations` lists, says which measurement is meant where there
     are several; `fill`, 'simulated' or 'predicted', fills gaps where that source is within `agreement` percent of what
-    is measured nearby; `tie_limit`, by how many percent of its mean time a choice may be slower than the fastest one
+    is measured nearby; `tie_limit`, by how many percent of its time a choice may be slower than the fastest one
     whose confidence interval it overlaps.
 
     Returns Decisions, with the fewest rules that keep to the tolerance at `sizes`; with `exact` they keep to it, to the
@@ -236,6 +245,10 @@ def select(
     asked = grids(chosen, counts, per_node, charges_overheads(where.smpi_options()))
     with arguments.opened(context) as simulations:
         tables, sweep = simulate_and_select(where, asked, simulations, single, tolerance / 100)
+    for text in filter(None, (wide_steps_text(tables), all_at_once_text(tables))):
+        note(text)
+    if by_node:
+        note("forms of algorithms that use memory which the processes of a node share are not simulated, and no choice")
     if sweep.failed:
         warn(f"{counted(len(sweep.failed), 'case')} failed and are no choice; first: {sweep.failed[0].error}")
     return Decisions(tuple(tables), tuple(sweep.failed))
@@ -279,6 +292,13 @@ def export(
         costs = [one.cost for one in made.substitutions if not math.isnan(one.cost)]
         worst = f", the worst of which is {max(costs) * 100:.1f} % slower" if costs else ""
         note(f"{len(made.substitutions)} choices cannot be said{worst}; {_MOST_SUBSTITUTIONS} are listed")
+    consumer = FORMATS[format_name].consumer
+    consumer = f"{OPENMPI}-{openmpi_version}" if consumer == OPENMPI else consumer
+    if consumer in ALL_CONSUMERS and any(not one.too_few for one in made.substitutions):
+        note(
+            "replacements are the best of the choices that the table has times of, often few; "
+            f"'collwise select ... --for {consumer}' makes a table from all that these rules can express"
+        )
     if path is not None:
         write_text(Path(path), made.text)
     return made.text
@@ -377,13 +397,14 @@ def _by_measured(
     table = select_by_times(grid, times, platform, made_by, *how)
     if not table.rules:
         raise UsageError(f"{collective} on {platform}: no time for any of the process counts and sizes asked for")
+    table = with_own_times(table, measurement)
     for line in _told(measurement, len(gaps), int(times.filled.sum()), filler):
         note(f"{collective}: {line}")
     return table
 
 
 def _told(measurement: Measurement, gaps: int, filled: int, filler: _Filler | None) -> Iterator[str]:
-    yield f"{len(measurement.timings)} times measured under {measurement.maker}, configuration {measurement.label}"
+    yield f"{measurement.measured} times measured under {measurement.maker}, configuration {measurement.label}"
     if measurement.others:
         yield f"{measurement.others} other measurements there are not used; choose one with its configuration"
     if not measurement.exact:

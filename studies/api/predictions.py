@@ -84,7 +84,7 @@ def fit(
     *,
     procs: Numbers | None = None,
     segments: Numbers | None = None,
-    collectives: Names = "all",
+    collective: Names = "all",
     chains: int | None = None,
     procedure: str | None = None,
     heterogeneous: bool | None = None,
@@ -99,7 +99,7 @@ def fit(
     Lastovetsky 2021), 'critical_path' (the same with schedules for formulas) or one of the point-to-point models
     'hockney', 'hockney_by_size', 'logp', 'loggp', 'plogp', 'lmo'; `procs`, the process counts of the experiments, one
     number for point-to-point models; `context`, see `session`. The first two take `segments`, segment sizes in bytes,
-    by default '8KiB:128KiB:x2', measured '0,8KiB' (critical_path: '0,1KiB,8KiB,64KiB'), `collectives`, those that are
+    by default '8KiB:128KiB:x2', measured '0,8KiB' (critical_path: '0,1KiB,8KiB,64KiB'), `collective`, those that are
     fitted, by default all that the model covers, and `ppn`, processes per node; the first takes `chains` of the K-chain
     tree. Point-to-point models take `procedure` and `heterogeneous` (parameters of each pair of processes, by default
     where nodes differ). Measured experiments take `precision`, and `thorough` for as many sizes as in simulation.
@@ -125,13 +125,13 @@ def fit(
     counts = None if procs is None else arguments.counts(procs)
     precision = precision or PRECISION_OF_FITS
     if model == IMPLEMENTATION_AWARE:
-        plan = _fit_plan(where, counts, segments, collectives, chains or 0, ppn)
+        plan = _fit_plan(where, counts, segments, collective, chains or 0, ppn)
         with arguments.opened(context) as simulations:
             if isinstance(where, HostPlatform):
                 return FittedModel(run_fit(where, plan, simulations))
             return FittedModel(fit_measured(where, plan, simulations.store, precision=precision))
     if model == CRITICAL_PATH:
-        return _fit_critical_path(where, counts, segments, collectives, ppn, precision, context)
+        return _fit_critical_path(where, counts, segments, collective, ppn, precision, context)
     if counts is not None and len(counts) != 1:
         raise UsageError(f"--procs: one number for --model {model}, not {len(counts)}")
     count = counts[0] if counts else None

@@ -49,9 +49,9 @@ class WhatIfResult:
         """A row per point.
 
         Columns: `procs`, `message_bytes`; `before` and `after`, the best choices; `changes`, whether they differ;
-        `before_seconds`, `after_seconds` and their `ratio`; `kept`, the choice of the kept rules, `kept_slowdown`, its
-        slowdown on the changed platform, and `kept_slowdown_before`, that on the platform as it was. With `limits` also
-        `limited_before` and `limited_after`, what the largest part of the best choice's critical path is, and
+        `before_seconds`, `after_seconds` and their `ratio`; `kept`, the choice of the kept rules, and `kept_slowdown`,
+        its slowdown on the changed platform, and `kept_slowdown_before`, that on the platform as it was. With `limits`
+        also `limited_before` and `limited_after`, what the largest part of the best choice's critical path is, and
         `share_before`, `share_after`, how large.
         """
         found = self.result

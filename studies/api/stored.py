@@ -159,7 +159,7 @@ def chosen_configurations(
         if given is not None:
             known = dict.fromkeys(getattr(one.configuration, kind) for one in stored)
             for name in arguments.names(given):
-                check_name(f"{kind} in store {store.path}", name, known)
+                check_name(kind, name, known, f"those in the store {store.path}")
             found = [one for one in found if getattr(one.configuration, kind) in arguments.names(given)]
     return found
 

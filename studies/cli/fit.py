@@ -31,7 +31,7 @@ _PROCEDURES = "; ".join(f"{family}: {', '.join(names)}" for family, names in PRO
 
 _MEASURED = (*PRECISION, "thorough")
 _POINT_TO_POINT = ("procedure", "heterogeneous", "thorough")
-_OF_EACH_ALGORITHM = ("segments", "collectives")
+_OF_EACH_ALGORITHM = ("segments", "collective")
 _WITH_FORMULAS = ("chains",)
 _FITTED_BY_ALGORITHM = (IMPLEMENTATION_AWARE, CRITICAL_PATH)
 
@@ -63,7 +63,7 @@ def fit(
             "The least one is the common one.",
             default_text="8KiB:128KiB:x2, measured 0,8KiB; critical_path: 0,1KiB,8KiB,64KiB",
         ),
-        collectives=option(
+        collective=option(
             f"Names by commas, or all that the model covers; for {' and '.join(_FITTED_BY_ALGORITHM)}.",
             COLLECTIVES,
             "all",

@@ -54,14 +54,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
         click.echo(problem.format_message())
         sys.exit(2)
     except click.NoSuchOption as problem:
-        near = nearest(problem.option_name, problem.possibilities or ())
-        _fail(click.NoSuchOption(problem.option_name, possibilities=near, ctx=problem.ctx).format_message(), 2)
+        near = click.NoSuchOption(
+            problem.option_name, problem.message, nearest(problem.option_name, problem.possibilities or ()), problem.ctx
+        )
+        _fail(near.format_message(), 2)
     except click.ClickException as problem:
         _fail(problem.format_message(), 2)
     except (click.Abort, KeyboardInterrupt) as problem:
         if isinstance(problem, click.Abort) and problem.__cause__ is None:
             _fail("stopped at a question", 130)
-        _fail("stopped; finished cases are in the store; the same command resumes there", 130)
+        _fail(f"stopped{_resuming(sys.argv[1:] if arguments is None else arguments)}", 130)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(1)
@@ -71,6 +73,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
         # The rest of the buffer would fail once more at the interpreter's end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         _fail(f"cannot write {problem.filename or 'the output'}: {problem.strerror}", 2)
+
+
+def _resuming(arguments: Sequence[str]) -> str:
+    """What becomes of a command that was stopped, if it keeps finished cases: it has --store then."""
+    command: click.Command | None = collwise
+    for word in arguments:
+        if isinstance(command, click.Group) and not word.startswith("-"):
+            command = command.get_command(click.Context(command), word)
+    keeps = command is not None and any(one.name == "store" for one in command.params)
+    return "; finished cases are in the store; the same command resumes there" if keeps else ""
 
 
 def _fail(message: str, code: int) -> None:

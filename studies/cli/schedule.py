@@ -35,7 +35,7 @@ def schedule(
     algorithm: str = option("The algorithm's name (see 'collwise algorithms').", ALGORITHM, required=True),
     procs: int = option("The process count.", click.IntRange(2), required=True),
     size: tuple[int, ...] | None = option("The message size, needed by all but the barrier.", SIZES),
-    segment: tuple[int, ...] | None = option("The segment size; 0: unsegmented. Default: 8 KiB.", SIZES),
+    segments: tuple[int, ...] | None = option("The segment size; 0: unsegmented. Default: 8 KiB.", SIZES),
     thresholds: Thresholds | None = options.THRESHOLDS,
     root: int = option("The root's rank.", click.IntRange(0), 0),
     ppn: int | None = options.PPN,
@@ -65,7 +65,7 @@ def schedule(
         size = (0,)
     if size is None:
         raise UsageError(f"--size: needed for {collective}, for example --size 8KiB")
-    for name, values in (("--size", size), ("--segment", segment or (0,))):
+    for name, values in (("--size", size), ("--segments", segments or (0,))):
         if len(values) != 1:
             raise UsageError(f"{name} takes one size here, not {len(values)}")
     if draw is not None and draw.suffix not in (".png", ".svg"):
@@ -75,7 +75,7 @@ def schedule(
         raise UsageError(f"{collective} {algorithm} {objection}: P = {procs}")
     if root >= procs:
         raise UsageError(f"--root {root} is not a rank (valid: 0 to {procs - 1})")
-    cut = (segment[0] if segment else SEGMENT_BYTES) if entry.part_parameter == "segment_bytes" else 0
+    cut = (segments[0] if segments else SEGMENT_BYTES) if entry.part_parameter == "segment_bytes" else 0
     per_node = ppn or platform.default_processes_per_node
     check_thresholds_matter([entry], thresholds)
     (choice,) = with_thresholds(collective, [Choice(algorithm, cut)], thresholds)

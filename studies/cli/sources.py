@@ -82,8 +82,8 @@ def compare_sources(
     if MEASURED in sources:
         name = measured_platform(context.store, name)
         others = measured_names(context.store)
+        # Hosts seldom have the name that somebody gave to the description of their cluster.
         if not isinstance(platform, types.Unknown) and name not in others and len(others) == 1:
-            # Hosts seldom have the name that somebody gave to the description of their cluster.
             (name,) = others
             note(f"measured times are those of {name}, the only ones that the store has")
         measurement = measurement_of(context.store, name, asked.collective, asked.processes_per_node)

@@ -98,7 +98,7 @@ def whatif(
         "The kept rules, a file from 'collwise select -o'. Default: the best choices before the change.", PATH
     ),
     no_limits: bool = flag(
-        "Leave out what limits the choices: the critical path of an alltoall among 2048 processes takes 10 s."
+        "Leave out what limits the choices, which takes another play of each point's best one, with all its messages."
     ),
     figures: Path | None = option("Write figures into this folder.", FOLDER),
     save: Path | None = option(

@@ -46,6 +46,8 @@ from collwise.validation.selection.maps import DecisionMaps
 _MOST_INCHES = 12.6
 _MOST_LABELS = 6
 _FEW_ROWS = 3
+# The height of a legend beside the panels: its title and the figure's, and each key.
+_LEGEND_INCHES, _KEY_INCHES = 0.8, 0.26
 _CLOSENESS = colormaps["GnBu"].with_extremes(under="white")
 
 
@@ -88,6 +90,9 @@ def method_map(
         if fill_blank(axis, across, upwards, winners == NOBODY, blank):
             blanks.append(blank)
     below = len(procs) <= _FEW_ROWS
+    if not below:
+        needed = _LEGEND_INCHES + _KEY_INCHES * (len(used) + len(set(blanks)))
+        figure.set_figheight(max(figure.get_figheight(), needed))
     figure.legend(
         handles=[*choice_patches([methods[index] for index in used]), *blank_patches(blanks)],
         loc="outside lower left" if below else "outside right upper", ncols=3 if below else 1,

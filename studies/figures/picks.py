@@ -136,10 +136,13 @@ def _algorithm_keys(result: ComparisonResult, algorithms: Iterable[str]) -> list
     return keys
 
 
-def algorithms_by_size(rows: Sequence[Comparison], title: str) -> Figure:
+def algorithms_by_size(
+    rows: Sequence[Comparison], title: str, simulated_by: str = "simulated", fitted_to: str = ""
+) -> Figure:
     """The simulated (markers) and predicted (lines) time of every algorithm over m, for one process count.
 
-    Where nothing is predicted the lines join the markers.
+    Where nothing is predicted the lines join the markers. The legend names what simulated, and what the model was
+    fitted to.
     """
     # A comma separates a segment size that is not the common one.
     names = [label for label in rows[0].simulated if "," not in label]
@@ -147,8 +150,9 @@ def algorithms_by_size(rows: Sequence[Comparison], title: str) -> Figure:
     predicted = {name: [row.predicted[name] for row in rows] for name in names if name in rows[0].predicted}
     sizes = [row.message_bytes for row in rows]
     if not predicted:
-        return markers_and_lines(sizes, simulated, simulated, title, "simulated")
-    return markers_and_lines(sizes, simulated, predicted, title, "marker: simulated\nline: model")
+        return markers_and_lines(sizes, simulated, simulated, title, simulated_by)
+    lines = f"line: model, fitted to\n{fitted_to}" if fitted_to else "line: model"
+    return markers_and_lines(sizes, simulated, predicted, title, f"marker: {simulated_by}\n{lines}")
 
 
 def algorithms_by_engine(choices: EngineChoices, procs: int, title: str) -> Figure:
@@ -175,6 +179,10 @@ def markers_and_lines(
     by the source of the markers.
     """
     figure, (times, ratios) = plt.subplots(1, 2, figsize=(10.6, 4.6))
+    names = list(dict.fromkeys([*markers, *lines]))
+    colours = [algorithm_style(name)[0] for name in names]
+    # Of two lines of one colour the second one is dashed.
+    line_styles = {name: "--" if colours[number] in colours[:number] else "-" for number, name in enumerate(names)}
     largest = 1.0
     for of_source, is_line in ((lines, True), (markers, False)):
         best = _least(list(of_source.values())) if of_source else None
@@ -182,7 +190,7 @@ def markers_and_lines(
             colour, marker = algorithm_style(name)
             known = np.asarray(given, dtype=float) / best
             largest = max(largest, float(np.nanmax(known, initial=1.0)))
-            style: dict[str, Any] = {"linestyle": "-", "linewidth": 1.0}
+            style: dict[str, Any] = {"linestyle": line_styles[name], "linewidth": 1.0}
             if not is_line:
                 style = {"linestyle": "", "marker": marker, "markersize": 5.5}
             times.plot(sizes, given, color=colour, **style)
@@ -201,9 +209,9 @@ def markers_and_lines(
         size_axis(axis, sizes)
     seconds_axis(times)
     ratio_axis(ratios, largest)
-    for name in dict.fromkeys([*markers, *lines]):
+    for name, line_style in line_styles.items():
         colour, marker = algorithm_style(name)
-        keys.append(Line2D([], [], color=colour, marker=marker, markersize=5.5, linewidth=1, label=name))
+        keys.append(Line2D([], [], color=colour, ls=line_style, marker=marker, markersize=5.5, linewidth=1, label=name))
     figure.legend(handles=keys, title=legend, loc="outside right upper", fontsize=8.5, title_fontsize=8.5,
                   alignment="left")  # fmt: skip
     figure.suptitle(title, fontsize=11)

@@ -30,15 +30,19 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLoca
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
 from collwise.common.units import format_size
-from collwise.validation.selection.choice import Choice
+from collwise.validation.selection.choice import LIBRARY_DECIDES, Choice
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999", "#882255", "#F0E442")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">")
+_SECOND_MARKERS = ("p", "d", "h", "8", "1", "2", "3", "4", "x", "+")
+"""Of the algorithms that have a colour as the second one, so that no marker of a figure comes twice."""
 _ALGORITHM_COLOURS = tuple("#999933" if colour == "#999999" else colour for colour in PALETTE)
 """Olive instead of grey, which stands for what has no value."""
 
 _HATCHES = ("//", "..", "xx", "o", "++", "\\\\", "--", "||")
 """Hatches by the power of two of a segment size, so that neighbouring sizes differ."""
+
+_LIBRARY_COLOUR = "#DDDDDD"
 
 _FANOUT_HATCHES = ("*", "O", "+o", "**")
 """Hatches by the number of bits of a fan-out or another count, so that those of one algorithm differ."""
@@ -91,7 +95,8 @@ def _algorithm_styles() -> dict[str, tuple[str, str]]:
     styles: dict[str, tuple[str, str]] = {}
     used: Counter[int] = Counter()
     for name, colour in colours.items():
-        styles[name] = (_ALGORITHM_COLOURS[colour], MARKERS[(colour + used[colour]) % len(MARKERS)])
+        markers = _SECOND_MARKERS if used[colour] == 1 else MARKERS
+        styles[name] = (_ALGORITHM_COLOURS[colour], markers[(colour + used[colour]) % len(markers)])
         used[colour] += 1
     return styles
 
@@ -109,6 +114,8 @@ class ChoiceStyle(NamedTuple):
 
 def choice_style(choice: Choice) -> ChoiceStyle:
     """The style of a choice, the same in every map."""
+    if choice == LIBRARY_DECIDES:
+        return ChoiceStyle(_LIBRARY_COLOUR, "", ink(_LIBRARY_COLOUR))
     colour, _ = algorithm_style(choice.algorithm)
     hatch = _FANOUT_HATCHES[choice.fanout.bit_length() % len(_FANOUT_HATCHES)] if choice.fanout else ""
     if choice.segment_bytes:

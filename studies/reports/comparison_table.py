@@ -50,8 +50,11 @@ def percent(slowdown: float) -> str:
     return "-" if np.isnan(slowdown) else f"{slowdown * 100:z.0f}"
 
 
-def summary_line(result: ComparisonResult) -> str:
-    """Mean and worst slowdown of each source's picks, in one sentence; more lines name algorithms that are left out."""
+def summary_line(result: ComparisonResult, made_by: str = "") -> str:
+    """Mean and worst slowdown of each source's picks, in one sentence; more lines name algorithms that are left out.
+
+    `made_by` is what made the times that the model was fitted to, which a line names if it is not what judges.
+    """
     title = result.baseline.title
     sources = [("model", "model"), ("baseline", title)]
     if any(row.listed is not None for row in result.rows) and not chooses_segments(result.rows):
@@ -65,4 +68,10 @@ def summary_line(result: ComparisonResult) -> str:
             parts.append(f"{name} not known")
         else:
             parts.append(f"{name} {np.nanmean(values):.1f} % on average, {np.nanmax(values):.1f} % at worst")
-    return "Slowdown against the best: " + "; ".join(parts) + (f".\n{result.left_out}" if result.left_out else "")
+    lines = ["Slowdown against the best: " + "; ".join(parts) + ("." if result.left_out else "")]
+    maker = result.sweep.configuration.maker
+    if result.has_model and made_by and made_by != maker:
+        lines.append(
+            f"The model was fitted to times of {made_by}: by those of {maker} it is also slower as these differ."
+        )
+    return "\n".join([*lines, *([result.left_out] if result.left_out else [])])

@@ -151,7 +151,7 @@ def _pictures(tuning: Tuning, collective: str, result: ComparisonResult) -> Iter
         + (" (markers) and the model's (lines), and the ratio to the best of the same source." if result.has_model
            else ", and their ratio to the best."),
     )  # fmt: skip
-    yield _rules_map(tuning, tuning.decisions[collective], tuning.decided_sizes[collective], title, stem)
+    yield _rules_map(tuning, tuning.rules[collective], tuning.decided_sizes[collective], title, stem)
 
 
 def _cut(segment_bytes: int) -> str:
@@ -194,7 +194,11 @@ def _rules_map(
 ) -> Picture:
     least, largest = min(decisions.rules), largest_decided(tuning.platform, decisions)
     most = tuning.platform.max_procs(decisions.processes_per_node)
+    procs: Sequence[int] = range(least, largest + 1)
     where = f"for every P from {least} to {largest}" if largest > least else f"at P = {least}"
+    if decisions.wide_steps() and decisions.evidence is not None:
+        procs = [one for one in decisions.evidence.procs if least <= one <= largest]
+        where = f"at P = {', '.join(map(str, procs))}, and, without times for it, from each of them up to the next,"
     if largest < most:
         more += (
             f". No times decided for more than {largest} processes: the rules repeat their choices for {largest} there"
@@ -203,7 +207,7 @@ def _rules_map(
         more += f". Between the sizes drawn they are slower than the best by {decisions.between}"
     return Picture.of(
         f"{stem}-map",
-        _map(range(least, largest + 1), decisions, sizes, f"{title}: what the rules choose"),
+        _map(procs, decisions, sizes, f"{title}: what the rules choose"),
         f"What the rules choose {where} and every m, by {decisions.made_by}, among the algorithms that Open MPI and "
         f"libcollwise can both express{more}.",
     )

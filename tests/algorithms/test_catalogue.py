@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from collwise.algorithms.catalogue import COUNT_PARAMETERS, LIMIT_PARAMETERS, PART_PARAMETERS, Algorithm, Catalogue
+from collwise.algorithms.catalogue import Algorithm, Catalogue
+from collwise.algorithms.catalogue_check import COUNT_PARAMETERS, LIMIT_PARAMETERS, PART_PARAMETERS, TOPOLOGIES
 from collwise.algorithms.generate_registry import form_of
 from collwise.algorithms.generate_wrappers import PARAMETERS, wrapper
 
@@ -19,19 +20,6 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "algorithms"
 CATALOGUE = tomllib.loads((FOLDER / "catalogue.toml").read_text(encoding="utf-8"))
 ALGORITHMS = [(collective, entry) for collective, about in CATALOGUE.items() for entry in about["algorithm"]]
-TREES = {
-    "flat",
-    "chain",
-    "k_chain",
-    "binary",
-    "binomial",
-    "knomial",
-    "two_tree",
-    "in_order_binary",
-    "in_order_binomial",
-}
-DOUBLING = {"dissemination", "hypercube", "butterfly", "recursive_doubling", "recursive_halving"}
-TOPOLOGIES = TREES | DOUBLING | {"ring", "complete"}
 OPENMPI_VERSIONS = {"4.0", "4.1", "5.0", "6.0"}
 # Of Open MPI's component tuned: the collective's id in rules files, what rules compare, and the largest algorithm id by
 # version. gatherv and scatterv have ids, but no algorithms to choose from.
@@ -70,7 +58,7 @@ def test_function_is_defined_in_the_file_of_that_name(collective: str, entry: di
 
 @each_algorithm
 def test_entry_is_complete(collective: str, entry: dict) -> None:
-    assert set(entry["topology"].split(", ")) <= TOPOLOGIES
+    assert set(entry["topology"].split(", ")) <= set(TOPOLOGIES)
     parameters = set(entry["parameters"])
     assert parameters <= {*PART_PARAMETERS, *COUNT_PARAMETERS, *LIMIT_PARAMETERS}
     assert len(parameters & set(PART_PARAMETERS)) <= 1

@@ -264,7 +264,10 @@ static int do_alike(const schedule *one, const schedule *other) {
             is_alike = there->words[i] == schedule_make_word(kind, peer, size);
         }
     }
-    return is_alike && memcmp(one->sizes, other->sizes, one->size_count * sizeof *one->sizes) == 0;
+    for (size_t i = 0; is_alike && i < one->size_count; i++) {
+        is_alike = one->sizes[i] == other->sizes[i];
+    }
+    return is_alike;
 }
 
 /* Whether a recording is that of all processes, as an algorithm of another name has, of which none stands for others.

@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
+from collwise.common.errors import UsageError
 from collwise.common.folders import SOURCES
 from collwise.platforms import load
-from collwise.simulator.execution.interposed import LibraryOptions
+from collwise.simulator.execution.interposed import LibraryOptions, check_program
 from collwise.simulator.execution.smpirun import smpi_files
 from tests.interpose.running import COMPILERS, ENGINES, counts_of, installation_of, run
 from tests.needs import each, needs
@@ -337,6 +338,28 @@ def test_a_program_of_another_mpi_is_refused() -> None:
         assert done.returncode == 2
         assert told in done.stderr
         assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("built_for", "needed", "library"),
+    [
+        ("mpich", "libmpichfort.so.12", "openmpi"),
+        ("openmpi", "libmpi_mpifh.so.40", "mpich"),
+        ("openmpi", "libmpi_usempif08.so.40", "smpi"),
+    ],
+)
+def test_a_program_in_fortran_of_another_mpi_is_refused(
+    built_for: str, needed: str, library: str, tmp_path: Path
+) -> None:
+    """Linked with --as-needed, it depends on the library of its Fortran interface alone."""
+    (tmp_path / "interface.c").write_text("int start(void) { return 0; }\n")
+    (tmp_path / "program.c").write_text("int start(void);\nint main(void) { return start(); }\n")
+    shared = ["cc", "-shared", "-fPIC", f"-Wl,-soname,{needed}", "interface.c", "-o", "libinterface.so"]
+    for command in (shared, ["cc", "program.c", "-L.", "-linterface", "-o", "program"]):
+        subprocess.run(command, cwd=tmp_path, check=True)
+    program = tmp_path / "program"
+    with pytest.raises(UsageError, match=rf"{re.escape(str(program))} is built for {built_for}, not for {library}$"):
+        check_program(program, library)
 
 
 def test_smpi_refuses_what_smpicc_did_not_build(tmp_path: Path) -> None:

@@ -215,7 +215,7 @@ def test_a_writer_killed_while_making_the_store_leaves_an_empty_one(tmp_path: Pa
 def test_random_bytes_are_left_untouched(tmp_path: Path, size: int) -> None:
     path = tmp_path / "timings.sqlite"
     path.write_bytes(content := os.urandom(size))
-    refused(path, "is corrupted" if size > 1 else "is not a timing table", "left untouched")
+    refused(path, "is not a store of times (SQLite)" if size > 1 else "is not a timing table", "left untouched")
     assert path.read_bytes() == content
     assert list(tmp_path.iterdir()) == [path]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collwise.algorithms.catalogue import Catalogue
-from collwise.common.errors import CollwiseError, UsageError, check_name, unknown_name
+from collwise.common.errors import CollwiseError, UsageError, check_name, unknown_name, warn
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.runner import run_cases
 from collwise.validation.library_defaults.baselines import BASELINES, Baseline
@@ -155,6 +155,9 @@ def compare_collectives(
                 calls = plain.calls(count, processes_per_node)
             tables = _tables(platform, name, calls, count, processes_per_node, segments, context)
             in_use = _in_use(name, tables)
+            for table in tables:
+                if count not in table.decided_procs:
+                    warn(f"{name}: P = {count} was not decided; {table.between_procs}")
             runner = ApplicationRunner(platform, application.name, arguments, in_use, count, context.simgrid)
             cases = application_cases(application.name, name, count, processes_per_node)
             with context.progress(f"{application.name} with {name}, P = {count}") as advance:

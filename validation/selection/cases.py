@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
 
@@ -19,6 +19,8 @@ ChoicesAt = Callable[[int, int], Iterable[Choice]]
 
 BUILTIN = "builtin"
 """The experiment in which MPI's own collective is called."""
+LIBRARY = "library"
+"""What the MPI library's own collective is called among names of algorithms that are measured."""
 
 
 def candidates(
@@ -69,6 +71,19 @@ def cases(
         if not catalogue.algorithm(collective, choice.algorithm).objection(count, size)
     ]
     return list(dict.fromkeys(found))
+
+
+def cuts_nothing(case: Case) -> bool:
+    """Whether the case has segments that hold the whole message: with any such size it sends the same messages."""
+    return case.segment_bytes >= max(case.message_bytes, 1) and not case.limit_bytes
+
+
+def without_repeats(found: Iterable[Case]) -> list[Case]:
+    """The cases but those that differ from an earlier one only in a segment size that cuts nothing."""
+    kept: dict[Case, Case] = {}
+    for case in found:
+        kept.setdefault(replace(case, segment_bytes=max(case.message_bytes, 1)) if cuts_nothing(case) else case, case)
+    return list(kept.values())
 
 
 def case_of(

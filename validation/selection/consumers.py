@@ -7,7 +7,8 @@ those about other libraries.
 
 from __future__ import annotations
 
-from collwise.algorithms.catalogue import LIBRARIES, Algorithm, Catalogue
+from collwise.algorithms.catalogue import Algorithm, Catalogue
+from collwise.algorithms.catalogue_check import LIBRARIES
 from collwise.common.errors import UsageError, unknown_name
 from collwise.validation.selection.choice import Choice
 

@@ -22,7 +22,7 @@ TREES = [
 """Most of these send messages in one direction."""
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.sampled_from(TREES),
     st.integers(2, 48),

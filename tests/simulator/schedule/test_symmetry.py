@@ -80,7 +80,7 @@ MIRRORED = [one for one in ALGORITHMS if one.name in ("recursive_doubling", "rec
 """Those in which partners differ in a bit of their ranks if P is a power of two; a few more."""
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.sampled_from(MIRRORED),
     st.sampled_from((2, 4, 8, 16, 32, 64)),

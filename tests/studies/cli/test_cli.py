@@ -108,7 +108,15 @@ MAP = ("decision-map", "--platform", "grisou", "--collective", "bcast")
         ((*SIMULATE, "--sizes", "8KiB:1KiB:x2"), r"--sizes: size range '8KiB:1KiB:x2' never ends or is empty"),
         ((*SIMULATE, "--root", "4"), r"--root: rank 4 does not exist with P = 4"),
         ((*SIMULATE, "--simgrid", "9.9"), r"SimGrid 9\.9 is not here; valid: "),
-        ((*SIMULATE, "--store", "corrupt.sqlite"), r"corrupt\.sqlite is corrupted .* left untouched"),
+        ((*SIMULATE, "--store", "corrupt.sqlite"), r"corrupt\.sqlite is not a store of times .* left untouched"),
+        (
+            ("simulate", "--platform", "not-decisions.json", *SIMULATE[3:]),
+            r"not-decisions\.json' has an unknown type \(valid: names that end in \.toml or \.xml",
+        ),
+        (
+            ("results", "show", "--platform", "nowhere"),
+            r"unknown platform 'nowhere'; valid: .*\(those in the store .*\)",
+        ),
         ((*SIMULATE, "--store", "/proc/none/x.sqlite"), r"store /proc/none/x\.sqlite cannot be used"),
         ((*SIMULATE, "--colour"), r"No such option '?--colour"),
         (("simulate", "--platform", "broken.xml", *SIMULATE[3:]), r"broken\.xml:2: broken XML"),

@@ -21,6 +21,8 @@ from collwise.models.piecewise import PiecewiseLinear
 from collwise.platforms import load
 from collwise.studies.cli.main import main
 from collwise.validation.three_way.plan import ThreeWayPlan
+from tests.command_line import printed
+from tests.needs import needs
 
 COLLWISE = [sys.executable, "-P", "-m", "collwise.studies"]
 SIMULATE = ["simulate", "--platform", "gros", "--algorithms", "linear"]
@@ -255,14 +257,28 @@ def test_force_overwrites_wherever_it_stands(told: Told) -> None:
     assert told([*NEW, "-o", "/dev/null"])[0] == 0
 
 
-def test_far_more_processes_than_cores_are_warned_of(monkeypatch: pytest.MonkeyPatch, told: Told) -> None:
+def test_more_processes_than_cores_are_warned_of(monkeypatch: pytest.MonkeyPatch, told: Told) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
     measure = ["measure", "--collective", "barrier", "--algorithms", "linear", "--repetitions", "5", "--procs"]
     code, _, err = told([*measure, "5,6"])
     assert code == 0
     assert err.count("warning") == 1
-    assert "collwise: warning: 6 processes share 1 cores of this machine" in err
-    assert "warning" not in told([*measure, "4"])[2]
+    assert "warning: 6 processes share 1 core of this machine; their times mostly show waiting for a core" in err
+    assert "warning: 2 processes share 1 core of this machine; their times include" in told([*measure, "2"])[2]
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    assert "warning" not in told([*measure, "2"])[2]
+
+
+@needs("openmpi")
+def test_measure_repeats_no_case_and_takes_mpis_own_collective(told: Told) -> None:
+    words = ["measure", "--collective", "allreduce", "--procs", "2", "--sizes", "8,16KiB", "--repetitions", "2"]
+    code, out, _ = told([*words, "--algorithms", "library,segmented_ring", "--segments", "8KiB,16KiB,32KiB", "--json"])
+    assert code == 0
+    found = [(row["algorithm"], row["message_bytes"], row["segment_bytes"]) for row in printed(out).rows]
+    ours = [("segmented_ring", 8, 8192), ("segmented_ring", 16384, 8192), ("segmented_ring", 16384, 16384)]
+    assert found == [*ours, ("-", 8, 0), ("-", 16384, 0)]
+    code, _, err = told([*words, "--algorithms", "library", "--budget", "5s"])
+    assert (code, "--algorithms library is for measuring without --budget" in err) == (2, True)
 
 
 def parameters(platform: str) -> ModelParameters:

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import collwise
-from collwise.algorithms.catalogue import LIBRARIES, Catalogue, check_libraries
+from collwise.algorithms.catalogue import Catalogue
+from collwise.algorithms.catalogue_check import LIBRARIES
 from collwise.common.errors import UsageError
 from collwise.studies.cli.main import main
 from collwise.validation.exports import mpich
@@ -316,20 +317,6 @@ def test_predicted_tables_know_their_second_best(tmp_path: Path) -> None:
 
 
 # Names, and the command line
-
-
-@pytest.mark.parametrize("library", LIBRARIES)
-def test_the_catalogue_refuses_names_that_a_library_does_not_have(library: str) -> None:
-    known = {name: {} for name in LIBRARIES}
-    with pytest.raises(ValueError, match=rf"{library} = \w+ is not in libraries.toml; valid: none"):
-        check_libraries(Catalogue.load(), {**{name: _all_of(name) for name in LIBRARIES}, library: known[library]})
-
-
-def _all_of(library: str) -> dict[str, list[str | int]]:
-    return {
-        name: [one.name_in(library) for one in entry.algorithms.values()]
-        for name, entry in Catalogue.load().collectives.items()
-    }
 
 
 @pytest.mark.parametrize("consumer", [*LIBRARIES, "smpi", "openmpi-6.0"])

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collwise.algorithms.catalogue import LIBRARIES_PATH, Catalogue
+from collwise.algorithms.catalogue import Catalogue
+from collwise.algorithms.catalogue_check import LIBRARIES_PATH
 from collwise.common.errors import UsageError
 from collwise.studies.cli.main import main
 from collwise.validation.exports.formats import exported

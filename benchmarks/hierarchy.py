@@ -176,12 +176,12 @@ def summary(by_engine: Mapping[str, Tuning], by_smpi: Mapping[str, Tuning]) -> s
         rows.append((name, PAPER[name], *cells))
     text = (
         "## Beside the paper\n\n"
-        "What a search of broadcast and allreduce together costs relative to the exhaustive one, and how much slower its "
-        "choices are than the best on average. The paper's shares are to be compared with those over its range of sizes, "
-        "4 B to 128 MiB (allreduce here: to 32 MiB), where the schedule engine is the machine. SMPI can simulate messages "
-        "of up to 4 MiB (allreduce: 2 MiB), which have few segments: tasks of long segments then cost nearly as much as "
-        "whole collectives ([hierarchy.md](hierarchy.md#searches)). `predict` predicts by the engine, so that only SMPI "
-        "can be its machine.\n\n"
+        "What a search of broadcast and allreduce together costs relative to the exhaustive one, and how much slower "
+        "its choices are than the best on average. The paper's shares are to be compared with those over its range of "
+        "sizes, 4 B to 128 MiB (allreduce here: to 32 MiB), where the schedule engine is the machine. SMPI can "
+        "simulate messages of up to 4 MiB (allreduce: 2 MiB), which have few segments: tasks of long segments then "
+        "cost nearly as much as whole collectives ([hierarchy.md](hierarchy.md#searches)). `predict` predicts by the "
+        "engine, so that only SMPI can be its machine.\n\n"
     )
     heads = ("search", "paper: cost", "paper's range: cost", "mean slowdown", "SMPI's range: cost", "mean slowdown")
     return text + show("**Costs and slowdowns, 64 nodes of 12 processes**", heads, rows)

@@ -1,93 +1,140 @@
 """A slider's change: the map of one collective, 24 sizes x 30 process counts on Gros, timed and drawn again.
 
-.venv/bin/python benchmarks/whatif_map.py [COLLECTIVE...]        # by default allreduce
+.venv/bin/python benchmarks/whatif_map.py [COLLECTIVE...]        # by default all sixteen
 
-Each move of the slider changes the bandwidth; then the candidates are timed again by `collwise.live_map`, and the map
-is drawn. Some moves of other sliders follow. Some of the times are compared with those of the schedule engine for each
-case alone, also of candidates that were left out since they are slower. The exit code is 1 if a move takes longer than
-the limit in the median, a time is wrong by more than it says, or one that was left out is the fastest.
+The sliders are those of the notebook `whatif` (studies/figures/explorer.py). Each is moved alone, then three together.
+Some of the times are then compared with those of the schedule engine for each case alone, also of candidates that were
+left out since they are slower. The exit code is 1 if a move takes longer than the limit in the median, a time is wrong
+by more than it says, or one that was left out is the fastest.
 """
 
 from __future__ import annotations
 
+import asyncio
+import itertools
+import os
 import statistics
 import sys
 import time
+from collections.abc import Iterator, Mapping
 from functools import partial
 
 import numpy as np
 
 import collwise
-from collwise.platforms.changes import Change, parse_change
+from collwise.algorithms.catalogue import Catalogue
 from collwise.simulator.schedule.networks import network_tables
 from collwise.simulator.schedule.pipelines import play_case
-from collwise.studies.figures.whatif import LiveFigure
+from collwise.studies.figures.explorer import Explorer
 from collwise.validation.whatif.live_map import LiveMap, LiveView
+
+Position = dict[str, float | str]
 
 LIMIT_SECONDS = 0.5
 PROCS, SIZES = tuple(range(4, 124, 4)), tuple(2**k for k in range(24))
-MOVES = [2.0 ** (step / 2) for step in range(-4, 7)]
-OTHER_MOVES = ("latency=x0.5", "latency=x4", "reduction=x4", "overheads=1us", "background=0.5", "eager_limit=256KiB")
-COMPARED = 200
+FACTORS = (0.125, 0.25, 0.5, 2**-0.25, 2**0.25, 2.0, 4.0, 8.0)
+VALUES: Mapping[str, tuple[float | str, ...]] = {
+    "bandwidth": FACTORS,
+    "latency": FACTORS,
+    "reduction": FACTORS,
+    "overheads": (0.25, 1.0, 2.5, 5.0),
+    "background": (0.05, 0.3, 0.6, 0.9),
+    "eager_limit": ("4KiB", "16KiB", "64KiB", "256KiB", "1MiB"),
+}
+UNMOVED: Position = {
+    "bandwidth": 1.0,
+    "latency": 1.0,
+    "reduction": 1.0,
+    "overheads": 0.0,
+    "background": 0.0,
+    "eager_limit": "as it is",
+}
+TOGETHER = 12
+COMPARED_MOVES, COMPARED = 4, 50
 
 
 def main() -> int:
-    held = True
-    for collective in sys.argv[1:] or ["allreduce"]:
-        started = time.perf_counter()
-        live = collwise.live_map("gros", collective, procs=PROCS, sizes=SIZES)
-        figure = LiveFigure(live.choices, PROCS, SIZES)
-        recorded = time.perf_counter() - started
-        timing, drawing, used = [], [], []
-        for factor in MOVES:
-            started, processor = time.perf_counter(), time.process_time()
-            view = live.on([Change("bandwidth", f"x{factor}")])
-            timed = time.perf_counter()
-            figure.draw(view.best, view.best_seconds / live.base.best_seconds)
-            used.append(time.process_time() - processor)
-            timing.append(timed - started)
-            drawing.append(time.perf_counter() - timed)
-        both = statistics.median(np.add(timing, drawing))
-        points = f"{len(SIZES)} sizes x {len(PROCS)} process counts x {len(live.choices)} choices"
-        print(f"{collective}: {points}, recorded and drawn for the first time in {recorded:.1f} s")
-        print(
-            f"  a move: {both:.3f} s in the median, {max(np.add(timing, drawing)):.3f} s at most; timing takes "
-            f"{statistics.median(timing):.3f} s and drawing {statistics.median(drawing):.3f} s; "
-            f"processors are busy for {statistics.median(used):.3f} s"
-        )
-        for text in OTHER_MOVES:
-            started, processor = time.perf_counter(), time.process_time()
-            live.on([parse_change(text)])
-            print(f"  {text}: {time.perf_counter() - started:.3f} s; busy for {time.process_time() - processor:.3f} s")
-        worst, beyond, faster = compared(live, view)
-        print(f"  largest error: {worst * 100:.3f} % of {COMPARED} times; {beyond} are wrong by more than stated")
-        left_out = np.isnan(view.seconds) & ~np.isnan(live.base.seconds)
-        print(
-            f"  {left_out.sum()} candidates were left out; {faster} of {COMPARED} of them are faster than the fastest"
-        )
-        held = held and both <= LIMIT_SECONDS and beyond == 0 and faster == 0
-    print(f"the limit of a move is {LIMIT_SECONDS:g} s")
-    return 0 if held else 1
+    held = [asyncio.run(benchmark(collective)) for collective in sys.argv[1:] or Catalogue.load().collectives]
+    print(f"the limit of a move is {LIMIT_SECONDS:g} s; {os.cpu_count()} cores")
+    return 0 if all(held) else 1
 
 
-def compared(live: LiveMap, view: LiveView) -> tuple[float, int, int]:
-    """The largest relative error of some times, how many are wrong by more than their errors say, and how many are
-    shorter than that of the fastest candidate although they were left out.
+async def benchmark(collective: str) -> bool:
+    """Whether all limits were held."""
+    started = time.perf_counter()
+    live = collwise.live_map("gros", collective, procs=PROCS, sizes=SIZES)
+    explorer = Explorer(live)
+    points = f"{len(live.grid.message_bytes)} sizes x {len(PROCS)} process counts x {len(live.choices)} choices"
+    print(f"{collective}: {points}, recorded and drawn for the first time in {time.perf_counter() - started:.1f} s")
+    seconds: dict[str, list[float]] = {}
+    busy = []
+    for label, position in positions():
+        started, processor = time.perf_counter(), time.process_time()
+        set_sliders(explorer, position)
+        await explorer.drawn()
+        seconds.setdefault(label, []).append(time.perf_counter() - started)
+        busy.append(time.process_time() - processor)
+    every = list(itertools.chain(*seconds.values()))
+    median = statistics.median(every)
+    print(
+        f"  a move takes {median:.3f} s in the median, {max(every):.3f} s at most; processors are busy for "
+        f"{statistics.median(busy):.3f} s, {max(busy):.3f} s at most"
+    )
+    print("  at most: " + ", ".join(f"{label} {max(some):.3f} s" for label, some in seconds.items()), flush=True)
+    beyond, faster = compare(explorer, live)
+    return median <= LIMIT_SECONDS and beyond == 0 and faster == 0
+
+
+def positions() -> Iterator[tuple[str, Position]]:
+    """What each move is called, and the sliders that are moved from where they stand for no change."""
+    for slider, values in VALUES.items():
+        for value in values:
+            yield slider, {slider: value}
+    random = np.random.default_rng(1)
+    for _ in range(TOGETHER):
+        moved = random.choice(list(VALUES), 3, replace=False)
+        yield "three together", {slider: VALUES[slider][random.integers(len(VALUES[slider]))] for slider in moved}
+
+
+def set_sliders(explorer: Explorer, position: Position) -> None:
+    for slider, value in (UNMOVED | position).items():
+        getattr(explorer, slider).value = value
+
+
+def compare(explorer: Explorer, live: LiveMap) -> tuple[int, int]:
+    """How many of some times are wrong by more than their errors say, and how many candidates that were left out are
+    faster than the fastest one.
     """
-    worst, beyond, faster = 0.0, 0, 0
-    fastest = view.best_seconds
-    is_known = ~np.isnan(view.seconds)
-    for cells in (is_known, ~is_known & ~np.isnan(live.base.seconds)):
-        for number, i, j in np.random.default_rng(1).permutation(np.argwhere(cells))[:COMPARED]:
-            case = live.grid.case(live.choices[number], PROCS[i], SIZES[j])
-            exact = play_case(case, partial(network_tables, view.platform, case.procs, case.processes_per_node)).seconds
-            if is_known[number, i, j]:
-                wrong = abs(exact - view.seconds[number, i, j])
-                worst = max(worst, wrong / exact)
-                beyond += wrong > view.errors[number, i, j] + 1e-9 * exact
-            else:
-                faster += exact < fastest[i, j]
-    return worst, beyond, faster
+    moves = list(positions())[:: len(list(positions())) // COMPARED_MOVES]
+    worst, beyond, faster, left_out = 0.0, 0, 0, 0
+    for _, position in moves:
+        set_sliders(explorer, position)
+        view = live.on(explorer.changes())
+        is_known = ~np.isnan(view.seconds)
+        is_left_out = ~is_known & ~np.isnan(live.base.seconds)
+        left_out += int(is_left_out.sum())
+        for cells in (is_known, is_left_out):
+            for place in map(tuple, np.random.default_rng(1).permutation(np.argwhere(cells))[:COMPARED]):
+                exact = exact_seconds(live, view, place)
+                if is_known[place]:
+                    wrong = abs(exact - view.seconds[place])
+                    worst = max(worst, wrong / exact)
+                    beyond += bool(wrong > view.errors[place] + 1e-9 * exact)
+                else:
+                    faster += bool(exact < view.best_seconds[place[1:]])
+    print(
+        f"  after {len(moves)} moves, {COMPARED} times of each: the largest error is {worst * 100:.3f} %, {beyond} are "
+        f"wrong by more than stated; of {left_out} candidates that were left out {COMPARED} each: {faster} are faster "
+        "than the fastest"
+    )
+    return beyond, faster
+
+
+def exact_seconds(live: LiveMap, view: LiveView, place: tuple[int, int, int]) -> float:
+    """The time of a candidate, P and m, by the schedule engine alone."""
+    number, i, j = place
+    case = live.grid.case(live.choices[number], live.grid.procs[i], live.grid.message_bytes[j])
+    return play_case(case, partial(network_tables, view.platform, case.procs, case.processes_per_node)).seconds
 
 
 if __name__ == "__main__":

@@ -43,11 +43,16 @@ def check_name(kind: str, given: str, valid: Collection[str], hint: str = "") ->
 
 def nearest_names(given: str, valid: Iterable[str]) -> str:
     """'; did you mean X or Y?' with the valid names that resemble the given one, or '' where none does."""
+    near = nearest(given, valid)
+    return f"; did you mean {' or '.join(near)}?" if near else ""
+
+
+def nearest(given: str, valid: Iterable[str]) -> list[str]:
+    """The valid names that resemble the given one, the nearest first."""
     near = difflib.get_close_matches(given, list(valid), n=3, cutoff=0.5)
     # Beside a name that is nearly the given one, others that resemble it somewhat are noise.
     likeness = [difflib.SequenceMatcher(None, name, given).ratio() for name in near]
-    near = [name for name, own in zip(near, likeness, strict=True) if own > max(likeness) - _MUCH_LESS]
-    return f"; did you mean {' or '.join(near)}?" if near else ""
+    return [name for name, own in zip(near, likeness, strict=True) if own > max(likeness) - _MUCH_LESS]
 
 
 def note(message: str) -> None:

@@ -54,10 +54,16 @@ def writable_folder(folder: Path) -> Path:
 
 
 def writable_file(path: Path) -> Path:
-    """Returns the path. Raises UsageError, naming it, if no file can be written there."""
+    """Returns the path. Raises UsageError, naming it, if no file can be written there, or its folder does not exist."""
     if path.exists() and not path.is_file() and not path.is_dir():
         return path
-    reason = "it is a folder; name a file" if path.is_dir() else _why_not_writable(path.resolve().parent)
+    folder = path.resolve().parent
+    if path.is_dir():
+        reason = "it is a folder; name a file"
+    elif not folder.exists():
+        reason = f"the folder {path.parent} does not exist; make it first"
+    else:
+        reason = _why_not_writable(folder)
     if reason:
         raise UsageError(f"cannot write {path}: {reason}")
     return path

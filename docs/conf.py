@@ -25,7 +25,7 @@ html_copy_source = False
 html_show_sourcelink = False
 copybutton_prompt_text = "$ "
 
-man_pages = [("commands", "collwise", "choose MPI collective algorithms before the hardware run", author, 1)]
+man_pages = [("commands", "collwise", "choose MPI collective algorithms for a cluster by simulation", author, 1)]
 
 
 def setup(app: Sphinx) -> None:

@@ -308,6 +308,20 @@ def _background(platform: Described, text: str) -> Described:
     return _bandwidth(platform, f"x{1 - share!r}")
 
 
+def _memory(platform: Described, text: str) -> Described:
+    single = _homogeneous(platform, "rate of memory")
+    if text == "none":
+        return replace(
+            single,
+            memory_bytes_per_second=None,
+            between_sockets_bytes_per_second=None,
+            between_sockets_latency_seconds=None,
+        )
+    if single.memory_bytes_per_second is None:
+        raise UsageError(f"platform '{platform.name}' has no memory_bytes_per_second that could be changed")
+    return _scaled(single, factor_of(text), "memory_bytes_per_second")
+
+
 # --- Nodes and topologies ---------------------------------------------------------------------------------------------
 
 
@@ -405,15 +419,18 @@ def _with_node_types(platform: Platform) -> HeterogeneousPlatform:
         *("between_sockets_bytes_per_second", "between_sockets_latency_seconds"),
     )
     lacking = [name for name in names if getattr(platform, name) is not None]
-    if lacking:
-        what = "several switches (topology)" if lacking[0] == "topology" else lacking[0]
-        raise UsageError(
-            f"platform '{platform.name}' has {what}, and cannot have nodes that differ (valid: platforms without)"
-        )
     own = platform.calibration
     limit = own.eager_limit_bytes
     expected = (*own.os, (limit, 0.0, 0.0)) if limit > 0 else ((0, 0.0, 0.0),)
-    if len(own.os) > 1 or len(own.or_) > 1 or (_has_overheads(own) and own.ois != expected):
+    varies = len(own.os) > 1 or len(own.or_) > 1 or (_has_overheads(own) and own.ois != expected)
+    if lacking:
+        what = "several switches (topology)" if lacking[0] == "topology" else lacking[0]
+        first = ["topology=one-switch"] if "topology" in lacking else []
+        first += ["memory=none"] if {*lacking} & {*names[2:]} else []
+        first += ["overheads=1us"] if varies else []
+        valid = "a platform without" if "ports" in lacking else f"first --change {' --change '.join(first)}"
+        raise UsageError(f"platform '{platform.name}' has {what}, and cannot have nodes that differ (valid: {valid})")
+    if varies:
         raise UsageError(
             "the overheads of a node are described by a base and a time per byte, the same for all eager sizes and "
             "sends, which those of this platform are not (valid: first a change such as overheads=1us)"
@@ -462,6 +479,7 @@ CHANGES: dict[str, ChangeKind] = {
     "latency": ChangeKind("x0.5", "the latency between nodes, handshakes and hops included (or 5us)", _latency, True),
     "overheads": ChangeKind("x2", "the processors' times os, or and ois (or 1us, for every message)", _overheads, True),
     "reduction": ChangeKind("x0.5", "the time to combine a byte", _reduction, True),
+    "memory": ChangeKind("none", "what the processes of a node share of its memory (or x2), none: no limit", _memory),
     "nodes": ChangeKind("64", "the number of nodes", _nodes),
     "ppn": ChangeKind("4", "the processes per node", _elsewhere),
     "placement": ChangeKind("cyclic", "where ranks run: block, cyclic or a file", _elsewhere),

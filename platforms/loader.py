@@ -43,6 +43,9 @@ def _find(name_or_path: str | Path) -> Path:
     path = Path(name_or_path)
     if isinstance(name_or_path, Path) or path.suffix or len(path.parts) > 1:
         return path
+    files = [f"{name_or_path}{ending}" for ending in (".toml", ".xml") if Path(f"{name_or_path}{ending}").is_file()]
+    if files and name_or_path not in known():
+        raise UsageError(f"unknown platform '{name_or_path}'; did you mean the file {' or '.join(files)}?")
     check_name("platform", name_or_path, known(), _SEE_ALL)
     return FOLDER / f"{name_or_path}.toml"
 

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
 _BLOCK = re.compile(r"^```(.*?)\n(.*?)^```", re.DOTALL | re.MULTILINE)
-_COMMAND = re.compile(r"\s*(?:sudo |salloc -N \d+ )?(?:\./)?collwise ([a-z].*)")
+_COMMAND = re.compile(r"\s*(?:sudo |salloc .*? )?(?:\./)?collwise ([a-z].*)")
 _INDENTED = re.compile(r"^    (?:\./)?collwise [a-z]+ -", re.MULTILINE)
 # Files that commands on the pages read, and the short descriptions that they are made from here.
 PLATFORMS = ("big", "bed", "faster", "mycluster", "my_cluster", "two-sockets")

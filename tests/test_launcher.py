@@ -403,6 +403,28 @@ def test_programs_of_mpi_libraries_are_built_when_a_command_needs_them(clone: Pa
     assert built("simulate") == []
 
 
+@needs("openmpi", "mpich")
+@pytest.mark.parametrize(
+    ("words", "libraries"),
+    [
+        ("platforms check x.toml", set()),
+        ("simulate", set()),
+        ("measure", {"openmpi"}),
+        ("defaults --check", {"openmpi", "mpich"}),
+        ("defaults --baseline openmpi-4.1 --check", {"openmpi"}),
+        ("defaults --baseline=mpich-4 --check", {"mpich"}),
+    ],
+)
+def test_no_library_is_built_for_that_nobody_asked(clone: Path, tools: Path, words: str, libraries: set[str]) -> None:
+    add_python(tools)
+    names = [f"{name}.{library}" for name in ("mpirun", "mpicc") for library in ("openmpi", "mpich")]
+    add_commands(tools, "gcc", "ninja", "cmake", "smpirun", "smpicc", *names)
+    (clone / "CMakeLists.txt").touch()
+    said = call(clone / "collwise", *words.split(), path=tools).stderr
+    built = set(re.findall(r"building the C programs in build/(\S+), once", said))
+    assert built - {"schedule", "smpi-system"} == libraries
+
+
 @needs("c-headers")
 @pytest.mark.parametrize("command", ["demo", "test", "setup", "studio", "study"])
 def test_set_up_builds_everything(clone: Path, tools: Path, command: str) -> None:

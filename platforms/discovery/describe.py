@@ -92,7 +92,11 @@ def next_steps(described: Described, file: str) -> list[tuple[str, str]]:
     """The next commands for the file, each with its purpose."""
     platform = described.platform
     # Only batch systems name hosts.
-    launch = "salloc --nodes {} " if any(one.what == "hosts" for one in described.facts) else ""
+    launch = (
+        "salloc --exclusive --nodes {} --ntasks-per-node {} "
+        if any(one.what == "hosts" for one in described.facts)
+        else ""
+    )
     target = "--launcher srun" if launch else "--hosts HOSTS"
     few, more = min(2, platform.nodes), min(8, platform.nodes)
     whole = platform.nodes * platform.default_processes_per_node
@@ -104,12 +108,12 @@ def next_steps(described: Described, file: str) -> list[tuple[str, str]]:
     if platform.nodes > 1:
         steps += [
             (
-                f"{launch.format(few)}{program_name()} calibrate {target} --ppn 2 --nominal {file} --nodes {few} "
+                f"{launch.format(few, 2)}{program_name()} calibrate {target} --ppn 2 --nominal {file} --nodes {few} "
                 f"-o {platform.name}-calibrated.toml",
                 "measures latency, rate, overheads, rendezvous threshold and the loopback, which are estimates so far",
             ),
             (
-                f"{launch.format(more)}{program_name()} validate {target} --ppn 1 "
+                f"{launch.format(more, 1)}{program_name()} validate {target} --ppn 1 "
                 f"--platform {platform.name}-calibrated.toml --quick",
                 "tells how far simulated and measured times of collectives differ",
             ),

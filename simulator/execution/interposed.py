@@ -7,18 +7,21 @@ marker. A run that succeeds without one did not use the library, and is reported
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import shutil
 import subprocess
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.algorithms.catalogue_check import LEAST_COUNTS, MOST_COUNTS
-from collwise.common.errors import CollwiseError, UsageError, check_name
+from collwise.common.errors import CollwiseError, UsageError, check_name, note
+from collwise.common.units import counted
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.installations import Installation, find_installation
 from collwise.simulator.execution.local_machine import warn_if_crowded
@@ -180,15 +183,19 @@ def run_interposed(
 ) -> int:
     """Runs the program with our standard streams and returns its exit code; `plain` runs it without libcollwise.
 
-    Raises UsageError when the MPI library, the program or the platform is missing or unsuitable, and CollwiseError when
-    the program succeeds without having called libcollwise.
+    Says on stderr if no call used a rule of the table, unless there is a report, which shows that (under SMPI only
+    where no rule is for the run). Raises UsageError when the MPI library, the program or the platform is missing or
+    unsuitable, and CollwiseError when the program succeeds without having called libcollwise.
     """
     mpi = find_installation(library, simgrid, procs)
     binary = find_program(program, mpi)
     check_program(binary, library)
     with tempfile.TemporaryDirectory(prefix="collwise-") as directory, contextlib.ExitStack() as files:
         preloaded = "" if plain else preloadable(mpi.program(LIBRARY), Path(directory))
-        marker = Path(directory, "load_marker")
+        marker, counted_calls = Path(directory, "load_marker"), Path(directory, "calls.json")
+        watched = options.table if not plain and not options.report else None
+        if watched is not None and library != "smpi":  # there, reading the clock would take simulated time
+            options = replace(options, report=str(counted_calls))
         settings = {} if plain else options.environment | {"COLLWISE_LOAD_MARKER": str(marker)}
         if library == "smpi":
             if platform is None:
@@ -209,7 +216,43 @@ def run_interposed(
         code = run_attached([*words, *args], environment, _GRACE_SECONDS)
         if code == 0 and not plain and not marker.exists():
             raise CollwiseError(_not_called(mpi, binary))
+        if watched is not None and code == 0:
+            per_node = processes_per_node if library == "smpi" else procs
+            if why := no_rule_for(watched, procs, per_node) or _unused(counted_calls):
+                note(f"no call of the program used a rule of {watched}: {why}")
     return code
+
+
+def no_rule_for(table: Path, procs: int, processes_per_node: int) -> str:
+    """Why no rule of a table can be one for a run; empty if there may be some."""
+    lines = table.read_text(encoding="utf-8").splitlines()
+    rules = [words for line in lines if len(words := line.split("#")[0].split()) >= 5]
+    if not rules:
+        return "it has no rules"
+    if all(words[4] == "default" for words in rules):
+        return "all its rules say default"
+    here = [words for words in rules if int(words[1]) <= procs]
+    if not here:
+        least = min(int(words[1]) for words in rules)
+        return f"its rules begin at {least} processes, and the run has {procs}"
+    per_node = min(int(words[2]) for words in here)
+    most = min(processes_per_node, procs)
+    if per_node > most:
+        return f"its rules for up to {procs} processes are for {per_node} and more per node, and the run has {most}"
+    return ""
+
+
+def _unused(report: Path) -> str:
+    """Why no call of a run used a rule, by the run's report (JSON); empty if one did or there is no report."""
+    if not report.exists():
+        return ""
+    rows = json.loads(report.read_text(encoding="utf-8"))["rows"]
+    if any("algorithm" in row for row in rows):
+        return ""
+    reasons: Counter[str] = Counter()
+    for row in rows:
+        reasons[row["mpis_own"]] += row["calls"]
+    return "; ".join(f"{counted(calls, 'call')}: {why}" for why, calls in reasons.most_common()) or "it made none"
 
 
 def preloadable(path: Path, directory: Path) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from collwise.common.errors import warn
+from collwise.common.units import counted
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.installations import find_installation
 from collwise.simulator.execution.mpirun import mpirun_command
@@ -40,8 +41,8 @@ class LocalMachine(ExecutionTarget):
         return procs
 
     def launch(self, request: LaunchRequest) -> ProgramRun:
-        """Runs the program on this machine, with a warning when far more processes than cores are asked for."""
-        warn_if_crowded(request.procs)
+        """Runs the program on this machine, with a warning when more processes than cores are asked for."""
+        warn_if_crowded(request.procs, 1)
         return self._launch(request)
 
     def _launch(self, request: LaunchRequest) -> ProgramRun:
@@ -51,11 +52,12 @@ class LocalMachine(ExecutionTarget):
         return self.execute(request, command)
 
 
-def warn_if_crowded(procs: int) -> None:
-    """Warns when far more processes are to run on this machine than it has cores."""
+def warn_if_crowded(procs: int, per_core: int = _MOST_PROCESSES_PER_CORE) -> None:
+    """Warns when more processes are to run on this machine than so many for each of its cores, by default far more."""
     cores = len(os.sched_getaffinity(0))
-    if procs > _MOST_PROCESSES_PER_CORE * cores:
-        warn(f"{procs} processes share {cores} cores of this machine; their times mostly show waiting for a core")
+    if procs > per_core * cores:
+        what = "mostly show" if procs > _MOST_PROCESSES_PER_CORE * cores else "include"
+        warn(f"{procs} processes share {counted(cores, 'core')} of this machine; their times {what} waiting for a core")
 
 
 def run_program(

@@ -48,7 +48,7 @@ _A_LITTLE = 1e-4
 """The share of its costs by which a kind is enlarged to find its part."""
 
 
-_MARGIN, _MARGIN_OF_OTHERS = 0.25, 0.5
+MARGIN, _MARGIN_OF_OTHERS = 0.25, 0.5
 """The shares by which sums may be too high, with the same overheads and protocols and with others."""
 
 
@@ -125,7 +125,7 @@ class Anchor:
         # A message that no longer waits for its receive may make anything faster.
         waits = _waits(self.tables) & ~_waits(tables)
         still = columns.least(np.where(waits, 0.0, 1.0)) > 0
-        margin = _MARGIN if _has_same_order(self.tables, tables) else _MARGIN_OF_OTHERS
+        margin = MARGIN if _has_same_order(self.tables, tables) else _MARGIN_OF_OTHERS
         return np.where(still, np.nan_to_num(np.fmax(together, by_parts)) / (1 + margin), 0.0)
 
 

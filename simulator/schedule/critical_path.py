@@ -30,18 +30,19 @@ _MESSAGES = (ON_WAY, LEAVING)
 _GAPS = (IN_GAP, TAKING_IN)
 
 
-def path_parts(schedule: Schedule, network: NetworkTables) -> tuple[Trace, pd.DataFrame]:
+def path_parts(schedule: Schedule, network: NetworkTables, every: bool = True) -> tuple[Trace, pd.DataFrame]:
     """The trace on a network, and its critical path by parts.
 
     The rows are the parts of the time. `count` is the number of times the part is on the path, `bytes` the size of
     these messages and operations altogether, and `seconds` the time they take. The whole would take that much longer if
     the part were twice as slow, as long as the path stays the same. `share` is the part's share of the whole time. A
     message that takes longer than its own latency and transfer waits for ports that other messages use, and for what
-    switches lost of it.
+    switches lost of it. Unless `every` process is wanted, some of those that do the same may stand for the others in
+    the trace.
     """
     import pandas as pd
 
-    trace = schedule.trace(network)
+    trace = schedule.trace(network, of_period=not every and _has_equal_nodes(network))
     path = trace.path
     spent, sizes = path["spent"], trace.sizes[path["size"]].astype(np.float64)
     seconds = path["end_seconds"] - path["begin_seconds"]
@@ -70,11 +71,16 @@ def path_parts(schedule: Schedule, network: NetworkTables) -> tuple[Trace, pd.Da
     return trace, parts
 
 
+def _has_equal_nodes(network: NetworkTables) -> bool:
+    """Whether a message's times alone are those of any other, but for those within nodes."""
+    return len(np.unique(network.class_of)) == 1 and network.switch_of is None and network.socket_of is None
+
+
 def _alone(network: NetworkTables, path: np.ndarray) -> dict[str, np.ndarray]:
     """The latency, transfer and handshake of each message of a path if no other used its ports; 0 for other spans."""
     source, destination = network.node_of[path["process"]], network.node_of[path["peer"]]
     one, other, size = network.class_of[source], network.class_of[destination], path["size"]
-    local = source == destination
+    local = path["is_local"].astype(bool)
     waits = (network.protocol[size] != EAGER) & ~local
     latency, handshake = network.latency_seconds[one, other, size], network.handshake_seconds[one, other, size]
     if network.switch_of is not None:

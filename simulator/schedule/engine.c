@@ -9,6 +9,7 @@
  *
  * so that no event has to wait for an event of another process; models.c plays these without a trace. Over ports,
  * ports.c computes the times. */
+#include "one_way.h"
 #include "play.h"
 #include "symmetry.h"
 
@@ -116,8 +117,18 @@ static int32_t note(play *all, schedule_spent spent, int rank, int peer, uint32_
         return before;
     }
     trace->spans = play_grown(all, trace->spans, trace->count, &trace->room, sizeof *trace->spans);
-    trace->spans[trace->count] = (schedule_span){begin, end, before, rank, peer, size, (uint32_t)spent};
+    trace->spans[trace->count] = (schedule_span){begin, end, before, rank, peer, size, (uint32_t)spent, 0};
     return (int32_t)trace->count++;
+}
+
+/* The same for a message. */
+static int32_t note_message(play *all, schedule_spent spent, const message *one, double begin, double end,
+                            int32_t before) {
+    int32_t span = note(all, spent, one->source, one->destination, one->size, begin, end, before);
+    if (span != before) {
+        all->trace->spans[span].is_local = one->is_local;
+    }
+    return span;
 }
 
 /* --- Comparisons -------------------------------------------------------------------------------------------------- */
@@ -195,8 +206,8 @@ static void complete(play *all, int rank, uint32_t slot, double seconds, int32_t
 void play_message_left(play *all, int32_t index, double seconds) {
     const message *one = &all->messages[index];
     if (one->protocol == SCHEDULE_RENDEZVOUS) {
-        int32_t after = note(all, SCHEDULE_SPENT_LEAVING, one->source, one->destination, one->size, one->start_seconds,
-                             seconds, spans_of(all, index)->started);
+        int32_t after =
+            note_message(all, SCHEDULE_SPENT_LEAVING, one, one->start_seconds, seconds, spans_of(all, index)->started);
         complete(all, one->source, one->send_slot, seconds, after);
     }
 }
@@ -236,8 +247,7 @@ void play_message_arrived(play *all, int32_t index, double seconds) {
     message *one = &all->messages[index];
     one->arrival_seconds = seconds;
     message_spans *spans = spans_of(all, index);
-    spans->arrived = note(all, SCHEDULE_SPENT_ON_WAY, one->source, one->destination, one->size, one->start_seconds,
-                          seconds, spans->started);
+    spans->arrived = note_message(all, SCHEDULE_SPENT_ON_WAY, one, one->start_seconds, seconds, spans->started);
     finish_if_done(all, index);
 }
 
@@ -310,9 +320,9 @@ typedef struct {
 /* Between the switches of a process and of one that lies so far behind it, which another one may stand for. */
 static int32_t route_between(const play *all, message_ends ends) {
     const schedule_network *network = all->network;
-    int procs = all->played->procs, behind = ends.source - (int)ends.relative;
+    int destination = schedule_peer(all->played, ends.source, schedule_back(all->played, ends.relative));
     int32_t from = network->switch_of[network->node_of[ends.source]];
-    return from * network->switches + network->switch_of[network->node_of[behind < 0 ? behind + procs : behind]];
+    return from * network->switches + network->switch_of[network->node_of[destination]];
 }
 
 /* The first message of the connection that lacks this side, or a new one at its end. */
@@ -499,9 +509,8 @@ static int perform(play *all, int rank, schedule_word word, int is_resumed) {
         take_all(all, rank, first, count);
         return 1;
     }
-    int procs = all->played->procs, peer = (int)count + rank < procs ? (int)count + rank : (int)count + rank - procs;
-    int is_within = network->node_of[peer] == now->node;
-    peer = all->procs < procs ? peer % all->procs : peer;
+    int peer = schedule_peer(all->played, rank, count), is_within = network->node_of[peer] == now->node;
+    peer = all->procs < all->played->procs ? peer % all->procs : peer;
     int is_blocking = kind == SCHEDULE_SEND || kind == SCHEDULE_RECEIVE;
     int is_receive = kind == SCHEDULE_RECEIVE || kind == SCHEDULE_START_RECEIVE;
     uint32_t slot = is_blocking ? now->mask + 1 : (uint32_t)now->made & now->mask;
@@ -516,7 +525,7 @@ static int perform(play *all, int rank, schedule_word word, int is_resumed) {
             double overhead = (kind == SCHEDULE_SEND ? network->send_seconds : network->start_seconds)[at];
             spend(all, rank, SCHEDULE_SPENT_SENDING, peer, size,
                   is_within && network->without_local_overheads ? 0 : overhead);
-            message_ends ends = {rank, peer, count == 0 ? 0 : (uint32_t)procs - count, is_within};
+            message_ends ends = {rank, peer, schedule_back(all->played, count), is_within};
             post_send(all, ends, size, slot, now->clock, play_protocol_of(kind, network->protocol[size]));
         }
     }
@@ -599,6 +608,31 @@ static void make_processes(play *all) {
     }
 }
 
+static void play_together(play *all) {
+    for (int rank = 0; rank < all->procs; rank++) {
+        go_on(all, rank, 0);
+        play_processes(all);
+    }
+    if (all->ports != NULL) {
+        ports_run(all);
+    }
+}
+
+/* Plays one node after the other. */
+static void play_nodes(play *all) {
+    const one_way *order = all->one_way;
+    ports_use_inboxes(all);
+    for (int i = 0; i < all->network->nodes; i++) {
+        int32_t node = order->nodes[i];
+        ports_begin_node(all, node);
+        for (int32_t place = order->first[node]; place < order->first[node + 1]; place++) {
+            go_on(all, order->ranks[place], 0);
+            play_processes(all);
+        }
+        ports_run(all);
+    }
+}
+
 static void run(play *all) {
     all->unfinished = all->procs;
     make_room_for_spans(all, 0);
@@ -606,12 +640,11 @@ static void run(play *all) {
     if (all->network->out_rate != NULL) {
         all->ports = ports_make(all);
     }
-    for (int rank = 0; rank < all->procs; rank++) {
-        go_on(all, rank, 0);
-        play_processes(all);
-    }
-    if (all->ports != NULL) {
-        ports_run(all);
+    all->one_way = one_way_make(all);
+    if (all->one_way != NULL) {
+        play_nodes(all);
+    } else {
+        play_together(all);
     }
     if (all->unfinished > 0) {
         int rank = 0;
@@ -645,6 +678,7 @@ static void release(play *all) {
     free(all->sorted);
     free(all->ready);
     free(all->link_of);
+    one_way_free(all->one_way);
     ports_free(all->ports);
 }
 
@@ -662,7 +696,7 @@ schedule_result play_by_events(const schedule *played, const schedule_network *n
                   .sizes = played->size_count,
                   .free_message = NONE};
     all->procs = played->procs;
-    if (trace == NULL) {
+    if (trace == NULL || trace->of_period) {
         all->link_of = network->switches > 0 ? malloc((size_t)network->links * sizeof *all->link_of) : NULL;
         all->procs = play_period(played, network, all->link_of);
     }

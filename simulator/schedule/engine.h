@@ -101,7 +101,8 @@ typedef struct {
     int32_t before; /* NONE: it begins with the schedule */
     int32_t process, peer;
     uint32_t size;
-    uint32_t spent; /* a schedule_spent */
+    uint32_t spent;    /* a schedule_spent */
+    uint32_t is_local; /* a message that is on its way, or leaving, within a node */
 } schedule_span;
 
 /* All spans of a schedule, as they were found. Those that end with the last process and lead to its end are the
@@ -109,7 +110,9 @@ typedef struct {
 typedef struct {
     schedule_span *spans;
     size_t count, room;
-    int32_t last; /* of the critical path, NONE if that is empty */
+    int32_t last;  /* of the critical path, NONE if that is empty */
+    int of_period; /* wanted of those processes only that are played without a trace. Peers are numbered modulo their
+                      count */
 } schedule_trace;
 
 /* A comparison that decided a time: of two times the later one or the earlier one counts. An event at a port or link is

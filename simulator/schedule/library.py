@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from ctypes import c_char_p, c_double, c_int, c_int32, c_size_t, c_uint32, c_uint64
 from dataclasses import astuple, dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -43,12 +43,21 @@ class _Schedule(ctypes.Structure):
         ("extra_message_bytes", c_size_t),
         ("extra_integer_bytes", c_size_t),
         ("is_begin", c_int),
+        ("has_synchronous", c_int),
+        ("is_mirrored", c_int),
         ("blocks", ctypes.c_void_p),
     )
 
 
 class _Proportions(ctypes.Structure):
-    _fields_ = (("latency_bytes", c_uint64), ("local_latency_bytes", c_uint64), ("local_share", c_double), ("reduce_share", c_double), ("eager_bytes", c_uint64), ("leaves_at_once", c_int))
+    _fields_ = (
+        ("latency_bytes", c_uint64),
+        ("local_latency_bytes", c_uint64),
+        ("local_share", c_double),
+        ("reduce_share", c_double),
+        ("eager_bytes", c_uint64),
+        ("leaves_at_once", c_int),
+    )
 
 
 class _Case(ctypes.Structure):
@@ -63,8 +72,8 @@ class _Case(ctypes.Structure):
         ("gather_bytes", c_uint64),
         ("limit_bytes", c_uint64),
         ("count", c_int),
-        ("node_of", ctypes.POINTER(c_int32)),
-        ("socket_of", ctypes.POINTER(c_int32)),
+        ("node_of", ctypes.c_void_p),
+        ("socket_of", ctypes.c_void_p),
         ("library", FUNCTION),
         ("proportions", ctypes.POINTER(_Proportions)),
     )
@@ -84,7 +93,13 @@ class _Result(ctypes.Structure):
 
 
 class _Trace(ctypes.Structure):
-    _fields_ = (("spans", ctypes.c_void_p), ("count", c_size_t), ("room", c_size_t), ("last", c_int32))
+    _fields_ = (
+        ("spans", ctypes.c_void_p),
+        ("count", c_size_t),
+        ("room", c_size_t),
+        ("last", c_int32),
+        ("of_period", c_int),
+    )
 
 
 class _Log(ctypes.Structure):
@@ -103,7 +118,7 @@ SPANS = np.dtype(
         ("peer", np.int32),
         ("size", np.uint32),
         ("spent", np.uint32),
-        ("", np.uint32),
+        ("is_local", np.uint32),
     ]
 )
 """A span of time of a process (`schedule_span` in simulator/schedule/engine.h)."""
@@ -291,8 +306,9 @@ class NetworkTables:
     def proportions(self, sizes: npt.NDArray[np.uint64]) -> Proportions | None:
         """The proportions for messages of the first of the tables' sizes; None if their bytes take no time.
 
-        The other sizes tell which messages are eager. A latency has all that a message takes besides its time on the sender's port: overheads, the handshake, the
-        mean of all ways, and what a single connection is slower than the port.
+        The other sizes tell which messages are eager. A latency has all that a message takes besides its time on the
+        sender's port: overheads, the handshake, the mean of all routes, and what a single connection is slower than the
+        port.
         """
         between, within = float(self.transfer_seconds[..., 0].mean()), float(self.local_transfer_seconds[:, 0].mean())
         on_port = float(self.gap_seconds[..., 0].mean())
@@ -325,6 +341,10 @@ class NetworkTables:
 
     def _structure(self) -> tuple[_Network, list[object]]:
         """The C structure, and the arrays that must live as long as it is used."""
+        return self._made
+
+    @cached_property
+    def _made(self) -> tuple[_Network, list[object]]:
         made = _Network()
         alive: list[object] = []
         for name, kind in _ARRAY_FIELDS.items():
@@ -332,7 +352,7 @@ class NetworkTables:
             if value is not None:
                 array: npt.NDArray[Any] = np.ascontiguousarray(value, dtype=kind)
                 alive.append(array)
-                setattr(made, name, array.__array_interface__["data"][0])
+                setattr(made, name, _address(array))
         made.nodes, made.classes = len(self.class_of), len(self.send_seconds)
         made.senders_wait_for_arrival = self.senders_wait_for_arrival
         made.acknowledgement_share, made.memory_rate = self.acknowledgement_share, self.memory_rate
@@ -382,13 +402,16 @@ class Trace:
         return self.spans[self.critical]
 
 
+NodeOf = Sequence[int] | Sequence[tuple[int, int]] | npt.NDArray[np.integer] | None
+
+
 class Schedule:
     """The operations of every process of a case: sends, receives, waits and computation, recorded from the C code."""
 
     def __init__(
         self,
         case: Case,
-        node_of: Sequence[int] | Sequence[tuple[int, int]] | npt.NDArray[np.integer] | None = None,
+        node_of: NodeOf = None,
         library: LibraryDecisions | None = None,
         *,
         root_alone: bool = False,
@@ -405,14 +428,7 @@ class Schedule:
         do so as on a network of these `proportions`, by default usual ones.
         """
         self._library = load_library()
-        blocks = np.arange(case.procs) // case.processes_per_node
-        placed = np.asarray(blocks if node_of is None else node_of, dtype=np.int32)
-        with_sockets = placed if placed.ndim == 2 else np.column_stack((placed, np.zeros_like(placed)))
-        nodes, sockets = np.ascontiguousarray(with_sockets.T)
-        if nodes.shape != blocks.shape:
-            raise UsageError(
-                f"node_of places {nodes.size} processes, not {case.procs} (valid: a node for each process)"
-            )
+        nodes, sockets = _placed(case, node_of)
         asked = Asked(library)
         wanted = _Case(
             experiment=case.experiment.encode(),
@@ -425,8 +441,8 @@ class Schedule:
             gather_bytes=case.gather_bytes,
             limit_bytes=case.limit_bytes,
             count=case.fanout,
-            node_of=nodes.ctypes.data_as(ctypes.POINTER(c_int32)),
-            socket_of=sockets.ctypes.data_as(ctypes.POINTER(c_int32)),
+            node_of=None if nodes is None else _address(nodes),
+            socket_of=None if sockets is None else _address(sockets),
             library=asked.function,
             proportions=None if proportions is None else ctypes.pointer(_Proportions(*astuple(proportions))),
         )
@@ -488,10 +504,9 @@ class Schedule:
 
     def own_seconds(self, network: NetworkTables) -> float:
         """A time that no play is shorter than: what the root or the process after it spends on overheads and work."""
-        structure, alive = network._structure()
+        structure, _ = network._structure()
         ranks = (self.root, (self.root + 1) % self.procs)
         seconds = [self._library.schedule_own_seconds(self._made, ctypes.byref(structure), rank) for rank in ranks]
-        del alive
         return max(seconds)
 
     def play(self, network: NetworkTables) -> Played:
@@ -504,13 +519,11 @@ class Schedule:
         Only over ports with unlimited buffers that is clear before the end; elsewhere the times may be longer. Raises
         the errors of `play`, unless they would come later.
         """
-        structure, alive = network._structure()
+        structure, _ = network._structure()
         ends = np.zeros(self.procs)
-        pointer = ends.ctypes.data_as(ctypes.POINTER(c_double))
         result = self._library.schedule_play_within(
-            self._made, ctypes.byref(structure), self.root, pointer, most_seconds
+            self._made, ctypes.byref(structure), self.root, _address(ends), most_seconds
         )
-        del alive
         return None if result.is_longer else _played(result, ends)
 
     def begins_longer(self, network: NetworkTables, most_seconds: float) -> float:
@@ -518,9 +531,8 @@ class Schedule:
 
         Otherwise the time at which the first process has no more operations, 0 if that is not known.
         """
-        structure, alive = network._structure()
+        structure, _ = network._structure()
         result = self._library.schedule_play_within(self._made, ctypes.byref(structure), self.root, None, most_seconds)
-        del alive
         if result.is_longer:
             return math.inf
         return float(result.seconds) if result.is_open else 0.0
@@ -534,9 +546,7 @@ class Schedule:
         count = len(made)
         pointers = (ctypes.POINTER(_Network) * count)(*(ctypes.pointer(structure) for structure, _ in made))
         ends, results = np.zeros((count, self.procs)), (_Result * count)()
-        self._library.schedule_play_many(
-            self._made, pointers, count, self.root, ends.ctypes.data_as(ctypes.POINTER(c_double)), results
-        )
+        self._library.schedule_play_many(self._made, pointers, count, self.root, _address(ends), results)
         return [_played(result, row) for result, row in zip(results, ends, strict=True)]
 
     def play_compared(self, network: NetworkTables) -> tuple[Played, npt.NDArray[np.void]]:
@@ -558,9 +568,12 @@ class Schedule:
         one_second_each = NetworkTables.of_model(self.procs, self.sizes, latency_seconds=1.0, protocol=protocol)
         return round(self.play(one_second_each).seconds)
 
-    def trace(self, network: NetworkTables) -> Trace:
-        """The trace on a network. Raises the errors of `play`."""
-        trace = _Trace()
+    def trace(self, network: NetworkTables, of_period: bool = False) -> Trace:
+        """The trace on a network; `of_period`: of the processes that are played without a trace. Others do the same.
+
+        Where these are fewer than all, peers are numbered modulo their count. Raises the errors of `play`.
+        """
+        trace = _Trace(of_period=of_period)
         try:
             played = self._play(network, trace)
             at = int(trace.last)
@@ -576,19 +589,36 @@ class Schedule:
         return Trace(spans, critical, self.sizes, played.seconds, played.lost_packets, played.time_outs)
 
     def _play(self, network: NetworkTables, trace: _Trace | None = None, log: _Log | None = None) -> Played:
-        structure, alive = network._structure()
+        structure, _ = network._structure()
         ends = np.zeros(self.procs)
-        pointer = ends.ctypes.data_as(ctypes.POINTER(c_double))
         result = self._library.schedule_play(
             self._made,
             ctypes.byref(structure),
             self.root,
-            pointer,
+            _address(ends),
             None if trace is None else ctypes.byref(trace),
             None if log is None else ctypes.byref(log),
         )
-        del alive
         return _played(result, ends)
+
+
+def _address(array: npt.NDArray[Any]) -> int:
+    """Where the data of an array is; the array must live as long as it is used."""
+    return int(array.__array_interface__["data"][0])
+
+
+def _placed(case: Case, node_of: NodeOf) -> tuple[npt.NDArray[np.int32] | None, npt.NDArray[np.int32] | None]:
+    """The node and the socket of each process; None: each has a node of its own, and a node is one socket."""
+    if node_of is None:
+        alone = case.processes_per_node == 1
+        return None if alone else np.arange(case.procs, dtype=np.int32) // np.int32(case.processes_per_node), None
+    placed = np.asarray(node_of, dtype=np.int32)
+    if len(placed) != case.procs or placed.ndim > 2:
+        raise UsageError(f"node_of places {len(placed)} processes, not {case.procs} (valid: a node for each process)")
+    if placed.ndim == 1:
+        return np.ascontiguousarray(placed), None
+    nodes, sockets = np.ascontiguousarray(placed.T)
+    return nodes, sockets
 
 
 def _played(result: _Result, ends: Doubles) -> Played:
@@ -624,7 +654,7 @@ def load_library() -> ctypes.CDLL:
         ctypes.POINTER(_Schedule),
         ctypes.POINTER(_Network),
         c_int,
-        ctypes.POINTER(c_double),
+        ctypes.c_void_p,
         ctypes.POINTER(_Trace),
         ctypes.POINTER(_Log),
     ]
@@ -633,7 +663,7 @@ def load_library() -> ctypes.CDLL:
         ctypes.POINTER(_Schedule),
         ctypes.POINTER(_Network),
         c_int,
-        ctypes.POINTER(c_double),
+        ctypes.c_void_p,
         c_double,
     ]
     library.schedule_play_many.argtypes = [
@@ -641,7 +671,7 @@ def load_library() -> ctypes.CDLL:
         ctypes.POINTER(ctypes.POINTER(_Network)),
         c_size_t,
         c_int,
-        ctypes.POINTER(c_double),
+        ctypes.c_void_p,
         ctypes.POINTER(_Result),
     ]
     library.schedule_play_many.restype = None

@@ -7,9 +7,10 @@ network (live_groups.py). And what costs most is not played at all:
   too. Such a case takes between the times of the next multiples below and above, whose processes are alike. It gets the
   time of the one above; its error is what another multiple of P doubles adds, on average up to the next size.
 - A pipeline of many segments takes as much longer with each further period as three short ones show; its error is what
-  their differences differ by, for all periods that are left out. Unlike pipelines.py no comparison of times is made.
-  In trees of reductions a child runs ahead of the others for hundreds of segments before it waits for them, and the
-  rate changes; the short pipelines are therefore longer there.
+  their differences differ by, for all periods that are left out, or by how much longer the busiest process or port
+  takes for these (work.py). Unlike pipelines.py no comparison of times is made. In trees of reductions a child runs
+  ahead of the others for up to hundreds of segments before it waits for them, and the rate changes. There the short
+  pipelines are longer, and where their error is larger than 1 % the whole one is played.
 
 The first have an error of 0.2 % at least, since messages of unequal size share ports a little otherwise than equal
 ones, the second one of 1 %: a pipeline may have found its rate only nearly. benchmarks/whatif_map.py compares both with
@@ -43,11 +44,18 @@ _Found = TypeVar("_Found")
 _PERIOD = 8
 """Segments by which the three short pipelines differ."""
 
-_PERIODS_BEFORE, _PERIODS_BEFORE_IN_TREES_OF_REDUCTIONS = 3, 128
+_PERIODS_BEFORE = 3
 """The least number of such periods in the shortest."""
 
+_PERIODS_OF_REDUCTIONS, _PERIODS_OF_LONG_REDUCTIONS = 4, 32
+"""The same in trees of reductions, where each of the three is twice as long as the one before: in those that are played
+whole if their rate is not even, and in those that are too long for that."""
+
+_LONG = 256
+"""Trees of reductions with so many periods are never played whole."""
+
 _LONGER = 2
-"""Pipelines that are not as many times as long as the shortest are played whole."""
+"""Pipelines that are not as many times as long as the short ones are played whole."""
 
 _FEW_MESSAGES = 500
 """Schedules of so few messages are played as they are."""
@@ -71,8 +79,9 @@ class LiveCases:
     ) -> None:
         """Records the cases; `node_of` gives the node of each process for a process count.
 
-        Processes that take what comes first do so as on the network `recorded_on`, whatever network is played. `jobs` is the number of threads, by default one per core; `exact` plays every case whole. Raises UsageError if
-        an algorithm does not run on its case.
+        Processes that take what comes first do so as on the network `recorded_on`, whatever network is played. `jobs`
+        is the number of threads, by default one per core; `exact` plays every case whole. Raises UsageError if an
+        algorithm does not run on its case.
         """
         self._jobs = jobs or os.cpu_count() or 1
         self._groups: dict[int, Group] = {}
@@ -157,7 +166,7 @@ class LiveCases:
     def _rounded_units(self, case: Case) -> int:
         """The multiple of P doubles that stands for a case with uneven blocks; 0 if it is played as it is."""
         unit_bytes = _ELEMENT_BYTES * case.procs
-        if self._exact or case.message_bytes % unit_bytes == 0 or _periods(case):
+        if self._exact or case.message_bytes % unit_bytes == 0 or _short_lengths(case):
             return 0
         node_of = self._node_of(case.procs)
         schedule, _ = recorded(case, node_of)
@@ -179,28 +188,40 @@ class LiveCases:
     @staticmethod
     def _short_pipelines(case: Case, group: Group, node_of: NodeOf) -> Terms | None:
         """The terms of a pipeline of many segments; None for other cases."""
-        periods = _periods(case)
-        if not periods:
+        lengths = _short_lengths(case)
+        if lengths is None:
             return None
-        period_bytes = _PERIOD * bytes_a_step(case)
-        shortest = case.message_bytes - periods * period_bytes
-        schedules = [Schedule(replace(case, message_bytes=shortest + i * period_bytes), node_of) for i in range(3)]
-        sizes = sizes_after(schedules, periods)
+        period_bytes, periods = _PERIOD * bytes_a_step(case), _periods(case)
+        rest = case.message_bytes - periods * period_bytes
+        schedules = [Schedule(replace(case, message_bytes=rest + n * period_bytes), node_of) for n in lengths]
+        sizes = sizes_after(schedules, lengths, periods)
         if sizes is None:
             return None
-        further = float(periods - 2)
+        shortest, middle, longest = lengths
+        late, early = (periods - longest) / (longest - middle), (periods - longest) / (middle - shortest)
         first, second, third = (group.position(schedule, sizes) for schedule in schedules)
-        weights, error_weights = (1 + further, -further, 0.0), (further, -2 * further, further)
-        return Terms([third, second, first], weights, error_weights, _PIPELINE)
+        weights, error_weights = (1 + late, -late, 0.0), (late, -late - early, early)
+        whole = group.position(*recorded(case, node_of)) if shortest == _PERIODS_OF_REDUCTIONS else None
+        return Terms([third, second, first], weights, error_weights, _PIPELINE, whole=whole)
 
 
 def _periods(case: Case) -> int:
-    """The periods by which a long pipeline is longer than the shortest that stands for it; 0 for other cases."""
+    """The number of periods of a pipeline that has whole ones; 0 for other cases."""
     period_bytes = _PERIOD * bytes_a_step(case)
-    if period_bytes == 0:
-        return 0
-    algorithm = Catalogue.load().algorithm(case.collective, case.algorithm)
-    is_tree = case.collective == "reduce" and algorithm.topology != "chain"
-    before = _PERIODS_BEFORE_IN_TREES_OF_REDUCTIONS if is_tree else _PERIODS_BEFORE
-    whole = case.message_bytes // period_bytes
-    return 0 if algorithm.by_node or whole < _LONGER * before else whole - before
+    by_node = Catalogue.load().algorithm(case.collective, case.algorithm).by_node
+    return 0 if period_bytes == 0 or by_node else case.message_bytes // period_bytes
+
+
+def _short_lengths(case: Case) -> tuple[int, int, int] | None:
+    """The lengths, in periods, of three short pipelines that stand for a long one; None for other cases."""
+    periods, algorithm = _periods(case), Catalogue.load().algorithm(case.collective, case.algorithm)
+    if case.collective != "reduce" or algorithm.topology == "chain":
+        lengths = (_PERIODS_BEFORE, _PERIODS_BEFORE + 1, _PERIODS_BEFORE + 2)
+        return lengths if periods >= _LONGER * _PERIODS_BEFORE else None
+    # In two trees senders wait for answers: their rate may change late, whatever is busy.
+    shortest = _PERIODS_OF_REDUCTIONS
+    if periods >= _LONG:
+        shortest = _PERIODS_OF_LONG_REDUCTIONS
+    elif algorithm.topology == "two_tree" or periods < _LONGER * 4 * shortest:
+        return None
+    return shortest, 2 * shortest, 4 * shortest

@@ -1,8 +1,9 @@
 """The cases of one process count in a map that follows a slider: what is played of them on a network.
 
-Of the cases of one message size, the choices, those that may be the fastest one are played. Bounds (bounds.py) follow
-from the first network, on which all were played: the choice with the lowest bound is played first, then the others
-whose bound is not clearly longer, each until it is longer than the fastest so far.
+Of the cases of one message size, the choices, those that may be the fastest one are played. Bounds follow from the
+first network, on which all were played (bounds.py), and from what each choice has to do (work.py): the choice with the
+lowest bound is played first, then the others whose bound is not clearly longer, each until it is longer than the
+fastest so far.
 """
 
 from __future__ import annotations
@@ -11,16 +12,17 @@ import ctypes
 from collections.abc import Sequence
 from ctypes import POINTER, c_char_p, c_double, c_size_t, c_void_p
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from collwise.common.errors import CollwiseError
-from collwise.simulator.schedule.bounds import BYTES, LOCAL_WORK, Anchor, Columns
+from collwise.simulator.schedule.bounds import BYTES, LOCAL_WORK, MARGIN, Anchor, Columns
 from collwise.simulator.schedule.contest import contest_of
 from collwise.simulator.schedule.library import Doubles, NetworkTables, Schedule, load_library
 from collwise.simulator.schedule.shared import Sizes
+from collwise.simulator.schedule.work import Work
 from collwise.simulator.timing import Case
 
 NEAR = 0.02
@@ -36,6 +38,14 @@ LITTLE_WORK = 10_000
 """Messages, of processes that differ, that are played in less time than it takes to find out which ones are needed."""
 
 _MOST_TERMS = 3
+
+_MOST_ERROR = 0.0101
+"""A case that can be played whole is, where its terms may be wrong by more than this share."""
+
+_SURELY_LONGER = 1.05
+"""Cases whose work takes longer than this many times the fastest time are no longer than that by NEAR, with errors."""
+
+_NONE = -1
 
 _PROBLEM_BYTES = 200
 
@@ -55,7 +65,8 @@ class LiveTimes:
 class Terms:
     """Plays by position, with their weights in a case's time and in its error, and the least error relative to it.
 
-    The case takes at least `first_share` of the time of its first play.
+    The case takes at least `first_share` of the time of its first play. `whole` is the position of its own play where
+    the terms are those of a pipeline that may not have found its rate.
     """
 
     plays: Sequence[int]
@@ -63,6 +74,7 @@ class Terms:
     error_weights: Sequence[float] = (0.0,)
     least_error: float = 0.0
     first_share: float = 1.0
+    whole: int | None = None
 
 
 @dataclass
@@ -111,11 +123,21 @@ class Group:
         work = sum(one.messages * one.programs / one.procs for one in self.schedules)
         self._has_little_work = work < LITTLE_WORK
         self._least_errors = np.array([terms.least_error for terms in self._terms])
+        self._first_shares = np.array([terms.first_share for terms in self._terms])
         with np.errstate(divide="ignore"):
-            self._longest = (1 + NEAR) / np.array([terms.first_share for terms in self._terms])
+            self._longest = (1 + NEAR) / self._first_shares
+        self._whole = np.array([_NONE if terms.whole is None else terms.whole for terms in self._terms], np.intp)
         number_of = {contest: number for number, contest in enumerate(dict.fromkeys(self._contests))}
         self._point = np.array([number_of[contest] for contest in self._contests])
         self._case_columns = Columns.of((self.columns[play] for play in self._plays[:, 0]), len(self.every_size))
+
+    @cached_property
+    def work(self) -> Work:
+        """The work of the plays, and then, of each case, of its first play beyond its second one."""
+        plays = [(schedule, None) for schedule in self.schedules]
+        further = [(self.schedules[first], self.schedules[second]) for first, second, *_ in self._plays]
+        columns = [*self.columns, *(self.columns[play] for play in self._plays[:, 0])]
+        return Work([*plays, *further], columns, len(self.every_size))
 
     def times(self, tables: NetworkTables, every: bool) -> LiveTimes:
         """The times on a network.
@@ -125,16 +147,20 @@ class Group:
         plays = _Plays(self, tables)
         if every or not self._anchors or tables.buffers is not None or self._has_little_work:
             plays.need(np.unique(self._plays))
+            self._need_whole(plays, np.arange(len(self.cases)), np.inf)
             times = self._times(plays)
             if not self._anchors:
                 self._first_seconds = times.seconds
+                self._first_is_whole = self._must_be_whole(*self._by_terms(plays))
                 self._anchors.append(Anchor.without_parts(tables, times.seconds - times.errors))
             return times
-        least = np.max([anchor.least_seconds(tables, self._case_columns) for anchor in self._anchors], axis=0)
-        guess = np.where(least > 0, least, self._anchors[-1].seconds)
+        sums = np.max([anchor.least_seconds(tables, self._case_columns) for anchor in self._anchors], axis=0)
+        work = (plays.work[self._plays] * self._weights).sum(axis=1) * self._first_shares
+        least = np.maximum(sums, work / _SURELY_LONGER)
+        guess = np.maximum(np.where(sums > 0, sums * (1 + MARGIN), self._anchors[-1].seconds), work)
         longest, is_open = self._contest(plays, least, guess)
         times = self._times(plays)
-        if not least.all():
+        if not sums.all():
             known = np.where(is_open, least, longest)
             known = np.where(np.isnan(times.seconds), known, times.seconds - times.errors)
             latest = self._anchors[1:][2 - _MOST_ANCHORS :]
@@ -149,7 +175,8 @@ class Group:
         found = self._first_seconds
         best = np.full(len(found), np.inf)
         np.minimum.at(best, self._point, found)
-        wanted = np.unique(self._plays[found <= _FAR * best[self._point]])
+        is_near, is_whole = found <= _FAR * best[self._point], self._first_is_whole
+        wanted = np.union1d(self._plays[is_near & ~is_whole], self._whole[is_near & is_whole])
         slower: list[Doubles | None] = []
         for kind in range(BYTES):
             if not first.has(kind) or (kind == LOCAL_WORK and not with_reductions):
@@ -157,13 +184,36 @@ class Group:
                 continue
             plays = _Plays(self, first.a_little_slower(kind))
             plays.need(wanted)
-            slower.append(self._times(plays).seconds)
+            slower.append(self._times(plays, is_whole).seconds)
         self._anchors[0] = first.with_parts(found, slower)
 
-    def _times(self, plays: _Plays) -> LiveTimes:
-        terms = plays.seconds[self._plays]
-        found, errors = (terms * self._weights).sum(axis=1), np.abs((terms * self._error_weights).sum(axis=1))
-        return LiveTimes(found, np.maximum(errors, self._least_errors * found))
+    def _times(self, plays: _Plays, is_whole: npt.NDArray[np.bool_] | None = None) -> LiveTimes:
+        """The times that follow from what was played; `is_whole` says whose own play counts, not its terms."""
+        found, errors = self._by_terms(plays)
+        if is_whole is None:
+            is_whole = self._must_be_whole(found, errors)
+        own = plays.seconds[self._whole]
+        return LiveTimes(np.where(is_whole, own, found), np.where(is_whole, 0 * own, errors))
+
+    def _by_terms(self, plays: _Plays) -> tuple[Doubles, Doubles]:
+        """The times that follow from terms, and their errors.
+
+        The longest of short pipelines may come at a higher rate than that of the busiest process or port: this later
+        slows the whole one down.
+        """
+        terms, work = plays.seconds[self._plays], plays.work[len(self.schedules) :]
+        found = (terms * self._weights).sum(axis=1)
+        slower = (self._weights[:, 0] - 1) * work - (found - terms[:, 0])
+        errors = np.maximum(np.abs((terms * self._error_weights).sum(axis=1)), slower)
+        return found, np.maximum(errors, self._least_errors * found)
+
+    def _must_be_whole(self, found: Doubles, errors: Doubles) -> npt.NDArray[np.bool_]:
+        return (self._whole != _NONE) & (errors > _MOST_ERROR * found)
+
+    def _need_whole(self, plays: _Plays, cases: npt.NDArray[np.intp], most_seconds: Doubles | float) -> None:
+        """Plays the cases that have to be played whole; one that takes longer than its most seconds may stay nan."""
+        must_be = self._must_be_whole(*self._by_terms(plays))[cases]
+        plays.need(self._whole[cases[must_be]], np.broadcast_to(most_seconds, len(cases))[must_be])
 
     def _contest(self, plays: _Plays, least: Doubles, guess: Doubles) -> tuple[Doubles, npt.NDArray[np.bool_]]:
         """Plays the cases that may be the fastest of their size.
@@ -182,8 +232,9 @@ class Group:
             plays.need(self._plays[chosen, 0], most)
             within = chosen[plays.seconds[self._plays[chosen, 0]] <= most]
             plays.need(self._plays[within].ravel())
+            self._need_whole(plays, within, (1 + NEAR) * best[self._point[within]])
             is_open[chosen] = False
-            np.minimum.at(best, self._point[within], self._times(plays).seconds[within])
+            np.fmin.at(best, self._point[within], self._times(plays).seconds[within])
 
 
 class _Plays:
@@ -194,6 +245,11 @@ class _Plays:
         count = len(group.schedules)
         self.seconds = np.full(count, np.nan)
         self._longer_than = np.full(count, -np.inf)
+
+    @cached_property
+    def work(self) -> Doubles:
+        """The seconds that each play takes at least for what has to be done."""
+        return self._group.work.least_seconds(self._tables)
 
     def need(self, plays: npt.NDArray[np.intp], most_seconds: Doubles | float = np.inf) -> None:
         """Plays what is not known yet; one that takes longer than its most seconds may stay nan.

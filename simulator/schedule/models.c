@@ -393,9 +393,9 @@ FOR_SETS int perform(pass *of, int rank, schedule_word word, int is_resumed, siz
         take_all(of, rank, first, count, sets);
         return 1;
     }
-    int all = of->played->procs, peer = (int)count + rank < all ? (int)count + rank : (int)count + rank - all;
+    int peer = schedule_peer(of->played, rank, count);
     int is_local = of->shares_nodes && of->network->node_of[peer] == now->node;
-    peer = of->procs < all ? peer % of->procs : peer;
+    peer = of->procs < of->played->procs ? peer % of->procs : peer;
     int is_blocking = kind == SCHEDULE_SEND || kind == SCHEDULE_RECEIVE;
     int is_receive = kind == SCHEDULE_RECEIVE || kind == SCHEDULE_START_RECEIVE;
     uint32_t slot = is_blocking ? now->mask + 1 : now->made & now->mask;
@@ -410,7 +410,7 @@ FOR_SETS int perform(pass *of, int rank, schedule_word word, int is_resumed, siz
             spend(of, rank, entry_of(kind == SCHEDULE_SEND ? &of->send : &of->start, now->row + size, sets), sets);
             side.is_local = (uint8_t)is_local;
             side.protocol = play_protocol_of(kind, of->network->protocol[size]);
-            post_send(of, side, peer, count == 0 ? 0 : (uint32_t)all - count, sets);
+            post_send(of, side, peer, schedule_back(of->played, count), sets);
         }
     }
     if (is_blocking) {
@@ -582,13 +582,15 @@ int models_can_play(const schedule_network *network) {
 size_t models_together(const schedule *played, const schedule_network *const *networks, size_t count) {
     const schedule_network *first = networks[0];
     size_t entries = (size_t)first->classes * (size_t)first->classes * played->size_count, sets = 1;
+    size_t copies = played->size_count * sizeof *first->copy_seconds;
     size_t most = entries * MOST_SETS <= MOST_ENTRIES ? MOST_SETS : MOST_ENTRIES / entries;
     for (; sets < count && sets < most; sets++) {
         const schedule_network *next = networks[sets];
         int is_alike = models_can_play(next) && next->nodes == first->nodes && next->classes == first->classes &&
                        memcmp(next->node_of, first->node_of, (size_t)played->procs * sizeof *next->node_of) == 0 &&
                        memcmp(next->class_of, first->class_of, (size_t)next->nodes * sizeof *next->class_of) == 0 &&
-                       memcmp(next->protocol, first->protocol, played->size_count) == 0;
+                       memcmp(next->protocol, first->protocol, played->size_count) == 0 &&
+                       memcmp(next->copy_seconds, first->copy_seconds, copies) == 0;
         if (!is_alike) {
             break;
         }

@@ -138,10 +138,10 @@ def begins_longer(
 def play_case_on_many(case: Case, networks: Sequence[TablesOf], node_of: NodeOf = None) -> list[Played]:
     """The times of a case on several networks, such as a platform and changes of it, or sets of parameters.
 
-    They are those that `play_case` finds on each network. The case is recorded once, for algorithms whose processes take
-    what comes first once for networks of the same proportions, and its schedule played on all of them by one call of
-    `Schedule.play_many`, but for a long pipeline, which is extrapolated on each. The processes must be on the same nodes
-    in all networks. Raises the errors of `play_case`.
+    They are those that `play_case` finds on each network. The case is recorded once, or once for each proportions if
+    its recording depends on these, and its schedule played on all networks by one call of `Schedule.play_many`, but for
+    a long pipeline, which is extrapolated on each. The processes must be on the same nodes in all networks. Raises the
+    errors of `play_case`.
     """
     found = [_by_periods(case, tables_of, node_of) for tables_of in networks]
     others: dict[Proportions | None, list[int]] = {}
@@ -186,7 +186,7 @@ def _extrapolated(case: Case, period_bytes: int, tables_of: TablesOf, node_of: N
         Schedule(replace(case, message_bytes=shortest + i * period_bytes), node_of, proportions=proportions)
         for i in range(3)
     ]
-    sizes = sizes_after(schedules, periods)
+    sizes = sizes_after(schedules, range(3), periods)
     if sizes is None or schedules[-1].messages > _MOST_MESSAGES:
         return None
     tables = tables_of(sizes)
@@ -204,15 +204,16 @@ def _extrapolated(case: Case, period_bytes: int, tables_of: TablesOf, node_of: N
     return Played(float(last.max()), float(last[case.root]), last)
 
 
-def sizes_after(schedules: list[Schedule], periods: int) -> Sizes | None:
-    """The sizes after so many periods, if sizes and messages of the three schedules grow evenly."""
+def sizes_after(schedules: Sequence[Schedule], lengths: Sequence[int], periods: int) -> Sizes | None:
+    """The sizes after so many periods, if sizes and messages of three schedules grow evenly with their lengths."""
     found = [schedule.sizes.astype(np.int64) for schedule in schedules]
-    if len({len(one) for one in found}) > 1 or (found[2] - found[1] != found[1] - found[0]).any():
+    if len({len(one) for one in found}) > 1:
         return None
-    first, second, third = (schedule.messages for schedule in schedules)
-    if second - first != third - second or second == first:
+    first, second, third = (np.append(one, of.messages) for one, of in zip(found, schedules, strict=True))
+    early, late = lengths[1] - lengths[0], lengths[2] - lengths[1]
+    if ((third - second) * early != (second - first) * late).any() or second[-1] == first[-1]:
         return None
-    whole = found[0] + periods * (found[1] - found[0])
+    whole = (first + (periods - lengths[0]) * (second - first) // early)[:-1]
     return whole.astype(np.uint64) if (whole >= 0).all() else None
 
 

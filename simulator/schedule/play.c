@@ -23,7 +23,7 @@ schedule_result schedule_play(const schedule *played, const schedule_network *ne
                               schedule_trace *trace, schedule_log *log) {
     schedule_result result;
     if (trace != NULL) {
-        *trace = (schedule_trace){.last = NONE};
+        *trace = (schedule_trace){.last = NONE, .of_period = trace->of_period};
     }
     if (log != NULL) {
         *log = (schedule_log){0};
@@ -73,7 +73,7 @@ double schedule_own_seconds(const schedule *played, const schedule_network *netw
     for (size_t i = 0; i < program->length; i++) {
         schedule_kind kind = schedule_kind_of(program->words[i]);
         uint32_t size = schedule_size_of(program->words[i]);
-        int peer = (int)(((uint32_t)rank + schedule_peer_of(program->words[i])) % (uint32_t)played->procs);
+        int peer = schedule_peer(played, rank, schedule_peer_of(program->words[i]));
         int is_free = network->without_local_overheads && node_of[peer] == node_of[rank];
         switch (kind) {
         case SCHEDULE_SEND:

@@ -77,6 +77,7 @@ typedef struct {
 } moment;
 
 typedef struct ports ports;
+typedef struct one_way one_way;
 
 /* The kinds of comparisons, and the entity of each (schedule_comparison). Those of a connection have a number for each
  * stage. */
@@ -121,6 +122,7 @@ typedef struct {
     schedule_trace *trace; /* NULL if none is wanted */
     schedule_log *log;     /* NULL if none is wanted */
     ports *ports;          /* NULL for point-to-point models */
+    one_way *one_way;      /* the order in which nodes are played, NULL: all together */
     double now;            /* the time that events have reached */
     double most_seconds;   /* after which playing may stop */
     jmp_buf give_up;
@@ -211,6 +213,10 @@ ports *ports_make(play *all);
 void ports_free(ports *to);
 /* A message starts at that time, which is not in the past. */
 void ports_start(play *all, int32_t index, double seconds);
+/* From now on messages that come to other nodes stay there until these begin. */
+void ports_use_inboxes(play *all);
+/* Goes back to the start, where only that node's processes are played, whose messages are there. */
+void ports_begin_node(play *all, int32_t node);
 /* Handles events until there are none. */
 void ports_run(play *all);
 /* Finds the numbers of the ports and links on a message's way, at most MOST_STAGES, and its latency; returns how many

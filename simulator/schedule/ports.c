@@ -58,12 +58,25 @@ typedef struct {
     int32_t connection;
 } stage_event;
 
+/* A message whose first byte comes to another node, and the next one of those. */
+typedef struct {
+    double seconds;
+    int32_t next;
+} coming;
+
+typedef struct {
+    int32_t first, last; /* NONE or undefined if there are none */
+} inbox;
+
 struct ports {
     stage *stages;
     size_t stage_count, filled; /* those that have been set */
     busy_stages busy;           /* those with messages */
     events events;
     packets *packets; /* NULL if buffers are unlimited */
+    inbox *inboxes;   /* of nodes that are played one after another (one_way.h), else NULL */
+    coming *coming;   /* then: one for each message */
+    size_t coming_room;
     uint32_t started;
     /* For comparisons only, NULL otherwise: each stage's latest event, when each message set out, and when each
      * connection's last message ended, by stage on its way. */
@@ -302,12 +315,44 @@ static void schedule_event(play *all, double seconds, int32_t index, uint8_t sta
     }
 }
 
+/* The first byte reaches the port of another node, which is played later. */
+static void put_into_inbox(play *all, int32_t index, double seconds) {
+    ports *to = all->ports;
+    inbox *at = &to->inboxes[all->processes[all->messages[index].destination].node];
+    to->coming[index] = (coming){.seconds = seconds, .next = NONE};
+    if (at->first == NONE) {
+        at->first = index;
+    } else {
+        to->coming[at->last].next = index;
+    }
+    at->last = index;
+}
+
+void ports_use_inboxes(play *all) {
+    size_t nodes = (size_t)all->network->nodes;
+    all->ports->inboxes = play_checked(all, malloc(nodes * sizeof *all->ports->inboxes));
+    memset(all->ports->inboxes, NONE, nodes * sizeof *all->ports->inboxes);
+}
+
+void ports_begin_node(play *all, int32_t node) {
+    ports *to = all->ports;
+    all->now = to->events.last_seconds = 0;
+    for (int32_t index = to->inboxes[node].first; index != NONE; index = to->coming[index].next) {
+        schedule_event(all, to->coming[index].seconds, index, 1);
+    }
+}
+
 /* The first byte reaches a stage. */
 static void reach(play *all, int32_t index, int place, double seconds) {
     transit *way = &all->transits[index];
     way->reached = (uint8_t)(place + 1);
     if (place + 1 < way->stages) {
-        schedule_event(all, seconds + way->latency_seconds, index, (uint8_t)(place + 1));
+        double next_seconds = seconds + way->latency_seconds;
+        if (all->ports->inboxes != NULL && !all->messages[index].is_local) {
+            put_into_inbox(all, index, next_seconds);
+        } else {
+            schedule_event(all, next_seconds, index, (uint8_t)(place + 1));
+        }
     }
     if (way->free >> place & 1) {
         compare_turn(all, index, place);
@@ -444,8 +489,11 @@ void ports_run(play *all) {
 
 void ports_make_room(play *all, size_t count) {
     all->transits = play_grown_lines(all, all->transits, count, &all->transit_room, sizeof *all->transits);
+    ports *of = all->ports;
+    if (of->inboxes != NULL) {
+        of->coming = play_grown(all, of->coming, count, &of->coming_room, sizeof *of->coming);
+    }
     if (all->log != NULL) {
-        ports *of = all->ports;
         of->set_out_seconds =
             play_grown(all, of->set_out_seconds, count, &of->set_out_room, sizeof *of->set_out_seconds);
     }
@@ -518,6 +566,8 @@ void ports_free(ports *to) {
     free(to->latest_events);
     free(to->set_out_seconds);
     free(to->ended_seconds);
+    free(to->inboxes);
+    free(to->coming);
     events_free(&to->events);
     packets_free(to->packets);
     free(to);

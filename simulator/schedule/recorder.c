@@ -147,16 +147,16 @@ static int is(const schedule_case *wanted, const char *experiment) {
 
 static void call_experiment(const recording *to) {
     const schedule_case *wanted = to->wanted;
-    if (is(wanted, "barrier")) {
+    if (!to->is_collective && is(wanted, "barrier")) {
         collwise_barrier_bruck(MPI_COMM_WORLD, (collwise_parameters){0});
-    } else if (is(wanted, "exchange")) {
+    } else if (!to->is_collective && is(wanted, "exchange")) {
         collwise_split_binary_exchange(recording_payload(1), wanted->message_bytes, wanted->root, MPI_COMM_WORLD);
     } else {
         collwise_parameters with = {.part_bytes = wanted->part_bytes,
                                     .count = wanted->count == 0 ? to->algorithm->default_count : wanted->count,
                                     .limit_bytes = wanted->limit_bytes};
         record_case_call(to, to->algorithm, wanted->message_bytes, with);
-        if (is(wanted, "bcast_gather")) {
+        if (!to->is_collective && is(wanted, "bcast_gather")) {
             collwise_barrier_bruck(MPI_COMM_WORLD, (collwise_parameters){0});
             record_case_call(to, collwise_find("gather", "linear"), wanted->gather_bytes, (collwise_parameters){0});
         }
@@ -339,6 +339,7 @@ static schedule *record(const schedule_case *wanted, const collwise_algorithm *a
                       .processes_alone = processes_alone,
                       .most_words = most_words,
                       .algorithm = algorithm,
+                      .is_collective = is(wanted, "collective"),
                       .problem = problem,
                       .problem_bytes = problem_bytes};
     if (task_window_read(wanted->experiment, &to->window)) {
@@ -367,6 +368,7 @@ static schedule *record(const schedule_case *wanted, const collwise_algorithm *a
         to->seen_by = recording_checked(calloc(procs, sizeof *to->seen_by));
         to->sources = recording_checked(calloc(procs, sizeof *to->sources));
         to->offsets = make_offsets(to);
+        to->made->is_mirrored = recording_is_of_mirrored(to);
         record_all(to);
         if (to->made->is_begin) {
             recording_add_sources(to);
@@ -428,6 +430,7 @@ static int same_words(const schedule_program *one, const schedule_program *other
 int schedule_equal(const schedule *one, const schedule *other) {
     if (one->procs != other->procs || one->program_count != other->program_count ||
         one->size_count != other->size_count || one->messages != other->messages ||
+        one->is_mirrored != other->is_mirrored ||
         !same_memory(one->program_of, other->program_of, (size_t)one->procs * sizeof *one->program_of) ||
         !same_memory(one->sizes, other->sizes, one->size_count * sizeof *one->sizes)) {
         return 0;

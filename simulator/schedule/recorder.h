@@ -1,7 +1,9 @@
 /* Schedules: the sends, receives, waits and computation of every process of a collective, in the order of its program.
  *
  * A program is a list of 8-byte words. Peers are relative to the process, so that processes which do the same, such as
- * those of a ring, share one program. A size is given by its position in the schedule's table of sizes. */
+ * those of a ring, share one program. They are so many ranks ahead, modulo P; in a mirrored schedule, of algorithms
+ * whose partners differ in a bit of their ranks, they are given by the bits in which the ranks differ. A size is given
+ * by its position in the schedule's table of sizes. */
 #ifndef COLLWISE_RECORDER_H
 #define COLLWISE_RECORDER_H
 
@@ -41,7 +43,8 @@ typedef struct {
 typedef struct {
     schedule_source *places;
     uint32_t count;
-    uint32_t bits; /* the table has 2^bits places */
+    uint32_t bits : 31;     /* the table has 2^bits places */
+    uint32_t is_direct : 1; /* a source's place is its distance, as where a process receives from most others */
 } schedule_sources;
 
 typedef struct {
@@ -54,7 +57,8 @@ typedef struct {
 
 /* The place of a source in its program's table, or the free place where it belongs. */
 static inline schedule_source *schedule_find_source(schedule_sources among, uint32_t relative) {
-    uint32_t place = relative * 0x9e3779b1U >> (32 - among.bits), mask = (1U << among.bits) - 1;
+    uint32_t mask = (1U << among.bits) - 1;
+    uint32_t place = among.is_direct ? relative : relative * 0x9e3779b1U >> (32 - among.bits);
     while (among.places[place].source_and_one != 0 && among.places[place].source_and_one != relative + 1) {
         place = (place + 1) & mask;
     }
@@ -71,8 +75,20 @@ typedef struct {
     uint64_t messages, bytes;      /* sent by all processes together */
     collwise_memory extra;         /* the largest extra memory of a process: that of a mock-up */
     int is_begin;                  /* some programs are cut */
+    int has_synchronous;           /* some sends are synchronous */
+    int is_mirrored;               /* peers are relative by the bits of ranks; P is a power of two */
     struct schedule_block *blocks; /* the memory of the programs */
 } schedule;
+
+/* The process that lies so far from another one. */
+static inline int schedule_peer(const schedule *of, int rank, uint32_t relative) {
+    int peer = of->is_mirrored ? rank ^ (int)relative : rank + (int)relative;
+    return peer < of->procs ? peer : peer - of->procs;
+}
+/* Where the other one lies from its peer. */
+static inline uint32_t schedule_back(const schedule *of, uint32_t relative) {
+    return of->is_mirrored || relative == 0 ? relative : (uint32_t)of->procs - relative;
+}
 
 /* An algorithm of the catalogue that does what an MPI library does for a call of its own collective. */
 typedef struct {

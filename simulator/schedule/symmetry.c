@@ -3,6 +3,13 @@
 
 #include <stdlib.h>
 
+/* Of mirrored schedules with more programs processes are seldom alike. */
+enum { MOST_PROGRAMS = 16 };
+
+static int is_free_copy(const schedule_network *network, schedule_word word) {
+    return schedule_kind_of(word) == SCHEDULE_COPY && !(network->copy_seconds[schedule_size_of(word)] > 0);
+}
+
 /* Whether all processes do the same as those a period before them, on nodes that are as far apart and alike, and on
  * sockets that have the same number. */
 static int repeats_after(const schedule *played, const schedule_network *network, int period) {
@@ -20,6 +27,48 @@ static int repeats_after(const schedule *played, const schedule_network *network
         }
     }
     return 1;
+}
+
+/* Whether two programs take the same time, which local copies that take none do not change. */
+static int take_alike(const schedule_network *network, const schedule_program *one, const schedule_program *other) {
+    size_t i = 0, j = 0;
+    for (;; i++, j++) {
+        while (i < one->length && is_free_copy(network, one->words[i])) {
+            i++;
+        }
+        while (j < other->length && is_free_copy(network, other->words[j])) {
+            j++;
+        }
+        if (i == one->length || j == other->length) {
+            return i == one->length && j == other->length;
+        }
+        if (one->words[i] != other->words[j]) {
+            return 0;
+        }
+    }
+}
+
+/* Of a mirrored schedule: whether all processes do the same, on equal nodes in blocks whose number of processes is a
+ * power of two. Then this is the period: of ranks that differ in bits above those of a node, one stands for all. */
+static int mirrored_period(const schedule *played, const schedule_network *network) {
+    int per_node = network->nodes == 0 ? 0 : played->procs / network->nodes;
+    if (network->switches > 0 || per_node * network->nodes != played->procs || (per_node & (per_node - 1)) != 0) {
+        return played->procs;
+    }
+    for (size_t program = 1; program < played->program_count; program++) {
+        if (program > MOST_PROGRAMS || !take_alike(network, &played->programs[0], &played->programs[program])) {
+            return played->procs;
+        }
+    }
+    for (int rank = 0; rank < played->procs; rank++) {
+        int is_alike = network->node_of[rank] == rank / per_node &&
+                       network->class_of[rank / per_node] == network->class_of[0] &&
+                       (network->sockets == 0 || network->socket_of[rank] == network->socket_of[rank % per_node]);
+        if (!is_alike) {
+            return played->procs;
+        }
+    }
+    return per_node;
 }
 
 /* Whether the order in which equal processes are handled at one instant counts. Under point-to-point models a process
@@ -169,6 +218,9 @@ static int links_repeat(const schedule_network *network, int nodes, int32_t *lin
 int play_period(const schedule *played, const schedule_network *network, int32_t *link_of) {
     int has_links = network->switches > 0;
     int is_alone = (has_links && link_of == NULL) || network->buffer_bytes > 0 || depends_on_order(played, network);
+    if (played->is_mirrored) {
+        return is_alone ? played->procs : mirrored_period(played, network);
+    }
     int most = is_alone ? 0 : played->procs / 2;
     int32_t *memory = NULL;
     if (has_links && (int)played->program_count <= most) {

@@ -113,6 +113,12 @@ class ScheduleRunner(DividedRunner):
                 self._time(group, keep, stop)
         return 0
 
+    def timing(self, case: Case) -> Timing:
+        """The timing of one case, with an error if it cannot be played."""
+        found = self._timing(case, None)
+        assert found is not None
+        return found
+
     def _choose(self, part: Part, keep: Keep, stop: threading.Event) -> None:
         """Times those cases of one collective and P that a choice may need.
 

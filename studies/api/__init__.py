@@ -1,4 +1,4 @@
-"""collwise chooses MPI collective algorithms before the hardware run: predicted, simulated and measured times.
+"""collwise chooses MPI collective algorithms for a cluster by predicted, simulated and measured times.
 
 The public interface, for notebooks and scripts (docs/python.md has examples):
 

@@ -37,7 +37,13 @@ from collwise.validation.selection.consumers import (
     openmpi_version,
     segments_for,
 )
-from collwise.validation.selection.decision_table import DecisionTable, decisions_document, decisions_from
+from collwise.validation.selection.decision_table import (
+    DecisionTable,
+    all_at_once_text,
+    decisions_document,
+    decisions_from,
+    wide_steps_text,
+)
 from collwise.validation.selection.decisions import select_by_model, select_by_times, simulate_and_select
 from collwise.validation.selection.defaults import AGREEMENT, SEGMENTS, TIE_LIMIT, TOLERANCE_PERCENT, sizes_of
 from collwise.validation.selection.measured import (
@@ -48,6 +54,7 @@ from collwise.validation.selection.measured import (
     measured_platform,
     measured_times,
     measurement_of,
+    with_own_times,
 )
 from collwise.validation.selection.predictions import covered_by_model, without_prediction
 
@@ -140,7 +147,7 @@ def select(
     performance guidelines, which libcollwise can run; `ppn`, processes per node; `context`, see `session`. For measured
     times, `configuration`, beginnings of keys that `configurations` lists, says which measurement is meant where there
     are several; `fill`, 'simulated' or 'predicted', fills gaps where that source is within `agreement` percent of what
-    is measured nearby; `tie_limit`, by how many percent of its mean time a choice may be slower than the fastest one
+    is measured nearby; `tie_limit`, by how many percent of its time a choice may be slower than the fastest one
     whose confidence interval it overlaps.
 
     Returns Decisions, with the fewest rules that keep to the tolerance at `sizes`; with `exact` they keep to it, to the
@@ -238,6 +245,10 @@ def select(
     asked = grids(chosen, counts, per_node, charges_overheads(where.smpi_options()))
     with arguments.opened(context) as simulations:
         tables, sweep = simulate_and_select(where, asked, simulations, single, tolerance / 100)
+    for text in filter(None, (wide_steps_text(tables), all_at_once_text(tables))):
+        note(text)
+    if by_node:
+        note("forms of algorithms that use memory which the processes of a node share are not simulated, and no choice")
     if sweep.failed:
         warn(f"{counted(len(sweep.failed), 'case')} failed and are no choice; first: {sweep.failed[0].error}")
     return Decisions(tuple(tables), tuple(sweep.failed))
@@ -386,13 +397,14 @@ def _by_measured(
     table = select_by_times(grid, times, platform, made_by, *how)
     if not table.rules:
         raise UsageError(f"{collective} on {platform}: no time for any of the process counts and sizes asked for")
+    table = with_own_times(table, measurement)
     for line in _told(measurement, len(gaps), int(times.filled.sum()), filler):
         note(f"{collective}: {line}")
     return table
 
 
 def _told(measurement: Measurement, gaps: int, filled: int, filler: _Filler | None) -> Iterator[str]:
-    yield f"{len(measurement.timings)} times measured under {measurement.maker}, configuration {measurement.label}"
+    yield f"{measurement.measured} times measured under {measurement.maker}, configuration {measurement.label}"
     if measurement.others:
         yield f"{measurement.others} other measurements there are not used; choose one with its configuration"
     if not measurement.exact:

@@ -10,7 +10,8 @@ import pandas as pd
 
 from collwise import arguments
 from collwise.arguments import Numbers, PlatformLike
-from collwise.common.errors import UsageError
+from collwise.common.errors import UsageError, warn
+from collwise.common.units import counted
 from collwise.validation.library_defaults.baselines import baseline as baseline_of
 from collwise.validation.selection.decision_table import decisions_from
 from collwise.validation.selection.defaults import SEGMENTS_TEXT
@@ -18,6 +19,7 @@ from collwise.validation.whatif.profile import (
     Expectation,
     Profile,
     achieved_between,
+    differing_calls,
     expected_of,
     expected_on,
     read_profile,
@@ -40,7 +42,7 @@ class ProfileResult:
 
         Columns: those of the report (docs/interposing.md); `share` of the run's time; and if savings were asked for,
         `default` and `tuned`, the algorithms, `default_seconds` and `tuned_seconds` of one call, and `saving_seconds`
-        of all calls; nan where nothing is known.
+        of all calls with the half-width of its confidence interval; nan where nothing is known.
         """
         known = {} if self.expectation is None else {one.row: one for one in self.expectation.rows}
         rows = []
@@ -56,6 +58,7 @@ class ProfileResult:
                     "default_seconds": one.default_seconds if one else float("nan"),
                     "tuned_seconds": one.tuned_seconds if one else float("nan"),
                     "saving_seconds": one.saving_seconds if one else float("nan"),
+                    "saving_half_width_seconds": one.saving_half_width if one else float("nan"),
                 }
             rows.append(found)
         return pd.DataFrame(rows)
@@ -64,6 +67,11 @@ class ProfileResult:
     def saving_seconds(self) -> float:
         """What a tuned table would save, by the mean process; nan if that was not asked."""
         return float("nan") if self.expectation is None else self.expectation.saving_seconds(self.profile.processes)
+
+    @property
+    def saving_half_width(self) -> float:
+        """How far that may be off by the confidence intervals of measured times; nan where these are not known."""
+        return float("nan") if self.expectation is None else self.expectation.saving_half_width(self.profile.processes)
 
     def rules(self) -> str:
         """A table for libcollwise with the tuned choices. Raises UsageError if savings were not asked for."""
@@ -128,7 +136,7 @@ def achieved(before: str | Path, after: str | Path) -> pd.DataFrame:
 
     Returns a DataFrame with a row per collective, communicator and size: `ran_before` and `ran`, what ran in the two
     runs, `changed`, whether that is another algorithm, `seconds_before` and `seconds_after` of the mean process, and
-    `saving_seconds`. Raises UsageError for other files.
+    `saving_seconds`. Warns where the runs made different calls. Raises UsageError for other files.
 
     >>> import collwise
     >>> row = '{"collective": "bcast", "communicator": "MPI_COMM_WORLD", "ranks": "0-15", "processes": 16, '
@@ -140,7 +148,15 @@ def achieved(before: str | Path, after: str | Path) -> pd.DataFrame:
     >>> collwise.achieved("before.json", "after.json").saving_seconds.round(3).tolist()
     [0.1]
     """
-    rows = achieved_between(read_profile(Path(before)), read_profile(Path(after)))
+    first, second = read_profile(Path(before)), read_profile(Path(after))
+    rows = achieved_between(first, second)
+    differing, kinds = differing_calls(first, second)
+    if differing or first.processes != second.processes:
+        warn(
+            f"{before} and {after} differ in the number of {differing} of {counted(kinds, 'kind')} of calls "
+            "(collective, communicator, size): they seem to be of different programs, inputs or process counts, and "
+            "what is saved between such runs means nothing"
+        )
     return pd.DataFrame(
         {
             "collective": one.row.collective,

@@ -50,8 +50,9 @@ class WhatIfResult:
 
         Columns: `procs`, `message_bytes`; `before` and `after`, the best choices; `changes`, whether they differ;
         `before_seconds`, `after_seconds` and their `ratio`; `kept`, the choice of the kept rules, and `kept_slowdown`,
-        its slowdown on the changed platform. With `limits` also `limited_before` and `limited_after`, what the largest
-        part of the best choice's critical path is, and `share_before`, `share_after`, how large.
+        its slowdown on the changed platform, and `kept_slowdown_before`, that on the platform as it was. With `limits`
+        also `limited_before` and `limited_after`, what the largest part of the best choice's critical path is, and
+        `share_before`, `share_after`, how large.
         """
         found = self.result
         rows = []
@@ -69,6 +70,7 @@ class WhatIfResult:
                     "ratio": found.time_ratio[i, j],
                     "kept": _label(kept),
                     "kept_slowdown": found.kept_slowdown[i, j],
+                    "kept_slowdown_before": found.kept_slowdown_before[i, j],
                 }
                 if limits:
                     for name, side, choice in (("before", found.before, before), ("after", found.after, after)):
@@ -91,13 +93,15 @@ class WhatIfResult:
         kept = summary_of(found.kept_slowdown, TOLERANCE_PERCENT / 100)
         if not kept.points:
             return [*lines, f"The kept rules, {found.kept_rules}, decide none of the points."]
+        before = summary_of(found.kept_slowdown_before, TOLERANCE_PERCENT / 100)
+        was = f" ({before.mean * 100:.1f} % before the change)" if before.points and before.mean > 0 else ""
         i, j = kept.worst_at
         procs, size = found.after.grid.procs[i], found.after.grid.message_bytes[j]
         worst = f", at most {kept.worst * 100:.1f} %, at P = {procs}, m = {format_size(size)}" if kept.worst > 0 else ""
         return [
             *lines,
             f"Rules that are kept, {found.kept_rules}, would now have a slowdown of {kept.mean * 100:.1f} % on average"
-            f"{worst}; at {kept.best_chosen} of {kept.points} points it is at most {TOLERANCE_PERCENT:g} %.",
+            f"{was}{worst}; at {kept.best_chosen} of {kept.points} points it is at most {TOLERANCE_PERCENT:g} %.",
         ]
 
     def figure(self) -> Figure:

@@ -17,7 +17,7 @@ from collwise.predictions import ModelLike, model_from, predicted_times
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.timing import Case, Timing
-from collwise.validation.selection.cases import candidates, cases
+from collwise.validation.selection.cases import LIBRARY, builtin_cases, candidates, cases, without_repeats
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.defaults import SEGMENTS_TEXT, sizes_of
 
@@ -119,7 +119,8 @@ def measure(
 
     Parameters: as for `simulate`, and `target`, 'openmpi' or 'mpich' on this machine, or an execution target;
     `method`, how times are taken and how often (simulator.sweeps.method.Method; docs/measuring.md says which when);
-    `store`, the SQLite file of timings.
+    'library' among the algorithms is the library's own collective, alone it stands for that and all of ours; `store`,
+    the SQLite file of timings.
 
     Returns a DataFrame with one row per case: the case's columns, `seconds` (the mean), `half_width_seconds` of its
     confidence interval, `repetitions`, median, least and greatest, `precise` (whether the precision was reached) and
@@ -139,17 +140,34 @@ def measure(
     from collwise.simulator.sweeps.mpi_runner import measure_launches
 
     how = method or Method()
-    competing = choices([Catalogue.load().collective(collective).name], algorithms, segments, {}, thresholds)[
-        collective
-    ]
+    ours, with_own = with_library(algorithms)
+    competing = choices([Catalogue.load().collective(collective).name], ours, segments, {}, thresholds)[collective]
     place = LocalMachine(target) if isinstance(target, str) else target
     wanted = cases_to_measure(collective, competing, procs, sizes, place)
+    wanted += own_cases(collective, procs, sizes, place) if with_own else []
     with Store(arguments.store_path(store)) as opened:
         launches = measure_launches(place, wanted, opened, method=how)
     timings = [combine(each, how.precision.confidence) for each in zip(*launches, strict=True)]
     frame = _frame(timings, _CASE, ("seconds", *_MEASURED, "error"))
     frame.attrs = {"platform": place.name, "maker": place.installation.label}
     return frame
+
+
+def own_cases(collective: str, procs: Numbers, sizes: Numbers | None, target: ExecutionTarget) -> list[Case]:
+    """The cases that call the MPI library's own collective, at every P and m."""
+    message_bytes = sizes_of(collective, None if sizes is None else arguments.sizes(sizes))
+    return [
+        case
+        for count in arguments.counts(procs)
+        for case in builtin_cases(collective, [count], message_bytes, target.processes_per_node(count))
+    ]
+
+
+def with_library(algorithms: Names | None) -> tuple[Names | None, bool]:
+    """Names of algorithms without 'library', and whether that was among them; with nothing else all are meant."""
+    if algorithms is None or LIBRARY not in (wanted := arguments.names(algorithms)):
+        return algorithms, False
+    return tuple(name for name in wanted if name != LIBRARY) or None, True
 
 
 def measure_adaptively(
@@ -239,7 +257,10 @@ def choices(
 def cases_to_measure(
     collective: str, competing: Sequence[Choice], procs: Numbers, sizes: Numbers | None, target: ExecutionTarget | None
 ) -> list[Case]:
-    """Every choice at every P and m, with the target's processes per node, or one. Raises UsageError if none runs."""
+    """Every choice at every P and m, with the target's processes per node, or one; each that sends other messages once.
+
+    Raises UsageError if none runs.
+    """
     message_bytes = sizes_of(collective, None if sizes is None else arguments.sizes(sizes))
     counts = arguments.counts(procs)
     wanted = [
@@ -251,7 +272,7 @@ def cases_to_measure(
     ]
     if not wanted:
         raise nothing_runs({collective: competing}, counts, message_bytes)
-    return wanted
+    return without_repeats(wanted)
 
 
 def nothing_runs(

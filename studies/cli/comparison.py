@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,9 +13,11 @@ import collwise
 from collwise import arguments
 from collwise.common.errors import CollwiseError, UsageError, note
 from collwise.common.files import read_text, writable_folder, write_text
+from collwise.common.program import program_name
 from collwise.common.project import results_folder
 from collwise.common.units import counted, format_size
 from collwise.models.registry import BY_PARTS, CRITICAL_PATH, DEFAULT_MODEL, MODEL_NAMES, ModelKind, check_formulas
+from collwise.simulator.sweeps.context import SCHEDULE
 from collwise.studies.cli import declare, options, types
 from collwise.studies.cli.declare import argument, command, flag, group, option
 from collwise.studies.cli.output import check_failed, own_command, print_json, print_table
@@ -24,7 +27,7 @@ from collwise.validation.exports.formats import FORMATS
 from collwise.validation.exports.mpich import VERSIONS as MPICH_VERSIONS
 from collwise.validation.library_defaults.baselines import Baseline
 from collwise.validation.selection.cases import CaseGrid
-from collwise.validation.selection.consumers import ALL_CONSUMERS, OPENMPI, OPENMPI_VERSIONS
+from collwise.validation.selection.consumers import ALL_CONSUMERS, OPENMPI, OPENMPI_VERSIONS, openmpi_version
 from collwise.validation.selection.defaults import AGREEMENT, SEGMENTS_TEXT, TIE_LIMIT, TOLERANCE_PERCENT, sizes_of
 
 if TYPE_CHECKING:
@@ -58,7 +61,7 @@ def compare(
     segments: tuple[int, ...] = options.segments(SEGMENTS_TEXT, _ONE_OR_MORE),
     parameters: Path | None = option("A file from 'collwise fit'. Default: parameters fitted now.", PATH),
     model: str | None = option(
-        f"A model's name. Default: that of the file, {DEFAULT_MODEL} without one.",
+        f"A model's name. Default: that of the file; without one {DEFAULT_MODEL}, or no model with --engine schedule.",
         types.NamedChoice("model", MODEL_NAMES),
     ),
     figures: Path | None = option("Write figures into this folder.", FOLDER),
@@ -108,7 +111,7 @@ def compare(
         raise click.UsageError("Missing option '--procs'.")
     ppn = ppn or platform.default_processes_per_node
     names = arguments.algorithms(collective, algorithms)
-    if model is None and parameters is None:
+    if model is None and parameters is None and simulation.engine != SCHEDULE.name:
         model = DEFAULT_MODEL
     if model is not None:
         check_formulas(model, [collective])
@@ -117,7 +120,9 @@ def compare(
     for count in procs:
         platform.hosts_for(count, ppn)
     with simulation.context() as context:
-        fitted = model_of(model, parameters, platform, ppn, segments, context, [collective])
+        compares_model = model is not None or parameters is not None
+        wanted = (model, parameters, platform, ppn, segments, context, [collective])
+        fitted = model_of(*wanted) if compares_model else None
         result = run_comparison(platform, grid, fitted, context, baseline)
     made_by = getattr(getattr(fitted, "parameters", None), "made_by", "")
     if figures is not None:
@@ -167,7 +172,7 @@ def _row_record(row: Comparison, baseline: Baseline) -> dict[str, object]:
         "procs": row.procs,
         "message_bytes": row.message_bytes,
         "best": pick(row.best),
-        "model": pick(row.model),
+        "model": pick(row.model) if row.predicted else None,
         "baseline": {"name": baseline.name, "in_catalogue": not row.baseline.missing, **pick(row.baseline)},
         **({} if row.listed is None else {"listed": pick(row.listed)}),
         "simulated_seconds": dict(row.simulated),
@@ -296,7 +301,7 @@ def select(
         print_json(_decision_rows(decisions.tables), {"tables": decisions_document(decisions.tables)})
     else:
         for decided in decisions.tables:
-            _print_decisions(decided, how["tolerance"])
+            _print_decisions(decided, how["tolerance"], openmpi_version(how["consumer"] or ""))
         if output is not None:
             click.echo(f"written: {output}")
     check_failed(decisions.failed)
@@ -312,9 +317,12 @@ def _decision_rows(tables: Sequence[DecisionTable]) -> list[dict[str, object]]:
     ]
 
 
-def _print_decisions(decisions: DecisionTable, tolerance: float) -> None:
+def _print_decisions(decisions: DecisionTable, tolerance: float, version: str | None) -> None:
+    """Prints a table, and by its times the loss of its choices or, for a version of Open MPI, of its rules."""
+    from collwise.validation.exports.formats import for_openmpi
+    from collwise.validation.openmpi.untuned import summary_over_untuned
     from collwise.validation.selection.decision_table import spans
-    from collwise.validation.selection.measured import loss_of
+    from collwise.validation.selection.measured import loss_of, undecided_points
 
     rows: list[tuple[object, ...]] = []
     for p, row in decisions.rules.items():
@@ -329,14 +337,51 @@ def _print_decisions(decisions: DecisionTable, tolerance: float) -> None:
     print_table(title, columns, rows[:_MOST_ROWS], left=0, keys=2)
     left_out = f", of which these are the first {_MOST_ROWS}; --json prints all, -o FILE keeps them"
     click.echo(f"{counted(len(rows), 'row')}, tolerance {tolerance:g} %{left_out if len(rows) > _MOST_ROWS else ''}")
-    loss = loss_of(decisions)
+    decided = any(decisions.rules.values())
+    said = for_openmpi([decisions], version)[0][0] if version is not None and decided else decisions
+    loss = loss_of(said)
     if loss.points:
         mean, worst = f"{loss.mean * 100:.2f} %", f"{loss.worst * 100:.1f} %"
-        click.echo(f"by these times the choices are {mean} slower than the best on average, at most {worst}")
+        what = "choices" if version is None else f"rules for Open MPI {version}"
+        click.echo(f"by these times the {what} are {mean} slower than the best on average, at most {worst}")
+    if version is not None and (line := summary_over_untuned(said, version)):
+        click.echo(line)
+    undecided, points = undecided_points(decisions)
+    if points:
+        click.echo(_undecided_text(undecided, points))
+        if decisions.made_by.startswith("times measured"):
+            click.echo(_own_text(decisions))
     if decisions.between is not None:
         click.echo(f"between the sizes, {decisions.between}")
     if any(str(row[2]).endswith(" *") for row in rows) and decisions.evidence is not None:
         click.echo(f"* at some of its sizes by {decisions.evidence.filled_by}, where the choice was not measured")
+
+
+def _own_text(decisions: DecisionTable) -> str:
+    """How measured choices stand against MPI's own collective."""
+    from collwise.validation.selection.measured import choice_at
+
+    known = decisions.evidence
+    if known is None or not known.own:
+        return (
+            "MPI's own collective is not among these times: measure it with --algorithms library, or the table with "
+            f"'{program_name()} gain'"
+        )
+    chosen = {(p, m): choice_at(decisions, p, m) for p in known.procs for m in known.message_bytes}
+    both = {point: one for point, one in chosen.items() if one and not math.isnan(known.own_at(*point)[0])}
+    faster = sum(known.beats_own(one, *point) for point, one in both.items())
+    left = "" if faster == len(both) else "; a table for libcollwise leaves the others to MPI"
+    return f"faster than MPI's own collective beyond the intervals at {faster} of {counted(len(both), 'point')}{left}"
+
+
+def _undecided_text(undecided: int, points: int) -> str:
+    """How far confidence intervals tell which measured choice is the best."""
+    if not undecided:
+        return f"at {'the only point' if points == 1 else f'all {points} points'} the intervals tell the best choice"
+    return (
+        f"undecided at {undecided} of {counted(points, 'point')}: the interval of the fastest choice overlaps another "
+        "one's; more --launches of measure make intervals narrower"
+    )
 
 
 @command("export bcast.json --openmpi-version 4.1 -o mine.rules")
@@ -367,7 +412,8 @@ def export(
     if any(file.suffix == ".prf" for file in decisions):
         _export_profiles(decisions, format_name, output)
         return
-    from collwise.validation.exports.formats import how_to_use
+    from collwise.validation.exports.formats import for_openmpi, how_to_use
+    from collwise.validation.openmpi.untuned import summary_over_untuned
 
     if check and format_name not in (OPENMPI, "mpich"):
         raise click.UsageError("--check is for --format openmpi and mpich")
@@ -396,6 +442,10 @@ def export(
         click.echo(table.between_procs)
         if table.between is not None:
             click.echo(f"{table.collective}, slower than the best between the sizes: {table.between}")
+    if format_name == OPENMPI:
+        for said in for_openmpi(tables.tables, openmpi_version)[0]:
+            if line := summary_over_untuned(said, openmpi_version):
+                click.echo(line)
     if "WARNING" in text:
         note("the file's head has a WARNING: read it")
     if check:
@@ -433,7 +483,7 @@ def _check(format_name: str, output: Path, tables: Sequence[DecisionTable]) -> N
 
 def _report_model(asked: str | None, by: str, engine: str, collectives: Sequence[str]) -> str | None:
     """The model of a report: the one asked for, the one with formulas, or none where none is needed."""
-    if asked is None and by == "simulated" and engine == "schedule":
+    if asked is None and by == "simulated" and engine == SCHEDULE.name:
         return None
     formulas = all(map(ModelKind.parse(BY_PARTS).covers, collectives))
     model = asked or (BY_PARTS if formulas else CRITICAL_PATH)

@@ -19,7 +19,7 @@ from collwise.common.folders import is_clone
 from collwise.common.program import as_called
 from collwise.common.project import find_project
 from collwise.studies.cli.commands import COMMANDS, WORDS, example, required_groups
-from collwise.studies.cli.types import FORCE, NEW_FILE, Written
+from collwise.studies.cli.types import FOLDER, FORCE, Written
 
 
 class _Place(NamedTuple):
@@ -114,9 +114,9 @@ def command(
     def decorate(function: Callable[..., Any]) -> click.Command:
         places = {one.name: one.default for one in signature(function).parameters.values()}
         parameters = [one for inner, place in places.items() for one in place.parameters(inner)]
-        written = [number for number, one in enumerate(parameters, start=1) if one.type is NEW_FILE]
-        if written:
-            parameters.insert(written[-1], _force())
+        files = [one for one in parameters if isinstance(one.type, Written) and one.type is not FOLDER]
+        if files:
+            parameters.insert(parameters.index(files[-1]) + 1, _force())
 
         @wraps(function)
         def callback(**given: Any) -> Any:

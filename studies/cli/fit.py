@@ -10,7 +10,7 @@ import click
 
 import collwise
 from collwise.common.errors import UsageError
-from collwise.common.files import writable_file
+from collwise.common.files import writable_folder
 from collwise.common.project import results_folder
 from collwise.common.units import format_seconds, format_size
 from collwise.models.registry import CRITICAL_PATH, IMPLEMENTATION_AWARE, PROCEDURE_NAMES
@@ -108,7 +108,7 @@ def fit(
     started = time.perf_counter()
     place = platform or target_from(where)
     kind = "" if model == IMPLEMENTATION_AWARE else f".{model}"
-    file = writable_file(output or results_folder() / f"{place.name}{kind}.parameters.toml")
+    file = output or writable_folder(results_folder()) / f"{place.name}{kind}.parameters.toml"
     with simulation.context() as context:
         fitted = collwise.fit(place, model, ppn=where.ppn, context=context, **how)
     fitted.save(file)

@@ -81,7 +81,8 @@ COMMANDS: dict[str, tuple[Form, ...]] = {
     "whatif": (
         Form(
             "collective procs message_bytes before after changes:boolean before_seconds after_seconds ratio:number "
-            "kept kept_slowdown limited_before? share_before:number? limited_after? share_after:number?",
+            "kept kept_slowdown kept_slowdown_before:number|null limited_before? share_before:number? "
+            "limited_after? share_after:number?",
             "collective platform changes:array made_by kept_rules summary:array",
         ),
         Form(
@@ -115,8 +116,9 @@ COMMANDS: dict[str, tuple[Form, ...]] = {
         Form(
             "collective communicator ranks processes:integer processes_per_node algorithm mpis_own least_bytes "
             "mean_bytes:number calls:integer seconds shortest_seconds longest_seconds share:number default? tuned? "
-            "default_seconds? tuned_seconds? saving_seconds?",
-            "processes:integer seconds collective_seconds saving_seconds made_by:text|null left_out:array",
+            "default_seconds? tuned_seconds? saving_seconds? saving_half_width_seconds?",
+            "processes:integer seconds collective_seconds saving_seconds saving_half_width_seconds "
+            "made_by:text|null left_out:array",
         ),
         Form(
             "collective communicator processes:integer least_bytes:integer|null calls:integer ran "
@@ -172,7 +174,7 @@ COMMANDS: dict[str, tuple[Form, ...]] = {
     "measure": (
         Form(
             f"{_CASE} processes_per_node nodes root:integer seconds half_width_seconds repetitions error:text "
-            "launches:array?"
+            "median_seconds experiment launches:array? *"
         ),
         Form(
             "collective procs message_bytes loss:number candidates:integer measured:integer algorithm? segment_bytes? "

@@ -10,14 +10,14 @@ from collections.abc import Sequence
 
 import click
 
-from collwise.common.errors import CollwiseError
+from collwise.common.errors import CollwiseError, nearest
 from collwise.common.program import as_called, program_name
 from collwise.studies.cli.commands import COMPLETION_VARIABLE, AllCommands, example
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
-_HELP = """Chooses MPI collective algorithms before the hardware run.
+_HELP = """Chooses MPI collective algorithms for a cluster by simulation, before anything runs there.
 
 Start with 'collwise demo': two real clusters, simulated and modelled, and the rules that Open MPI reads.
 'collwise help COMMAND' says what a command does and takes.
@@ -53,6 +53,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except click.exceptions.NoArgsIsHelpError as problem:
         click.echo(problem.format_message())
         sys.exit(2)
+    except click.NoSuchOption as problem:
+        near = click.NoSuchOption(
+            problem.option_name, problem.message, nearest(problem.option_name, problem.possibilities or ()), problem.ctx
+        )
+        _fail(near.format_message(), 2)
     except click.ClickException as problem:
         _fail(problem.format_message(), 2)
     except (click.Abort, KeyboardInterrupt) as problem:

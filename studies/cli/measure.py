@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from collwise.common.errors import note
+from collwise.common.errors import UsageError, note
 from collwise.common.files import write_text
 from collwise.common.program import program_name
 from collwise.common.units import counted, format_seconds, format_size, parse_duration
@@ -22,6 +22,7 @@ from collwise.studies.cli.output import check_failed, print_json, print_table, s
 from collwise.studies.cli.target_options import TARGET, TargetOptions, target_from
 from collwise.studies.cli.types import ALGORITHMS, COUNTS, NEW_FILE, PATH, PLATFORM, Parsed, Scaled
 from collwise.validation.adaptive.goal import LOSS
+from collwise.validation.selection.cases import BUILTIN, LIBRARY
 from collwise.validation.selection.defaults import SEGMENTS_TEXT
 
 if TYPE_CHECKING:
@@ -33,7 +34,9 @@ def measure(
     where: TargetOptions = TARGET,
     collectives: Sequence[str] = options.COLLECTIVES,
     algorithms: Sequence[str] | None = option(
-        "Algorithms, names by commas, or all. Default: all that can be chosen.", ALGORITHMS
+        "Algorithms, names by commas, or all. Default: all that can be chosen. Among them, library is MPI's own "
+        "collective, alone it stands for that and all of ours.",
+        ALGORITHMS,
     ),
     procs: Sequence[int] = option("Process counts: 2,4.", COUNTS, required=True),
     sizes: Sequence[int] | None = options.SIZES,
@@ -68,7 +71,7 @@ def measure(
     """
     from collwise.simulator.store import Store
     from collwise.simulator.sweeps.mpi_runner import measure_launches, samples_csv
-    from collwise.timings import cases_to_measure, choices
+    from collwise.timings import cases_to_measure, choices, own_cases, with_library
 
     if adaptive["budget"] is not None:
         declare.refuse_options(_NOT_ADAPTIVE, "measuring without --budget")
@@ -76,9 +79,14 @@ def measure(
         _measure_adaptively(where, asked_for, adaptive, method, simulation, as_json)
         return
     declare.refuse_options(_ADAPTIVE, "--budget")
-    competing = choices(collectives, algorithms, segments, {}, thresholds)
+    ours, with_own = with_library(algorithms)
+    competing = choices(collectives, ours, segments, {}, thresholds)
+    if with_own:
+        declare.refuse_options(("script",), "our algorithms, not for --algorithms library")
     target = None if script is not None else target_from(where)
     asked = [case for one in collectives for case in cases_to_measure(one, competing[one], procs, sizes, target)]
+    if with_own and target is not None:
+        asked += [case for one in collectives for case in own_cases(one, procs, sizes, target)]
     method = replace(method, keep_samples=raw is not None)
     if target is None:
         declare.refuse_options(("raw", "as_json", "as_csv"), "times that are measured now, not for --script")
@@ -91,7 +99,7 @@ def measure(
     if raw is not None:
         write_text(raw, samples_csv(launches))
     if as_json:
-        records = [asdict(row.case) | asdict(row) for row in timings]
+        records = [asdict(row.case) | {"nodes": row.case.nodes} | asdict(row) for row in timings]
         for record, each in zip(records, zip(*launches, strict=True), strict=True):
             del record["case"]
             if len(each) > 1:
@@ -125,6 +133,8 @@ def _measure_adaptively(
     from collwise.validation.adaptive.goal import Goal
 
     collectives, algorithms, procs, sizes, segments, thresholds = asked
+    if LIBRARY in (algorithms or ()):
+        raise UsageError(f"--algorithms {LIBRARY} is for measuring without --budget")
     target = target_from(where)
     with simulation.context() as context:
         found = measure_adaptively(
@@ -141,7 +151,8 @@ def _measure_adaptively(
             method=method,
             context=context,
             on_round=lambda number, cases, spent: note(
-                f"round {number}: {counted(cases, 'case')}, {format_seconds(spent)} spent"
+                f"round {number}: {counted(cases, 'case')}"
+                + (f" after {format_seconds(spent)} of machine time" if spent else "")
             ),
         )
     if as_json:
@@ -168,7 +179,8 @@ def _row(timing: Timing, with_segment: bool) -> tuple[object, ...]:
     """A star marks a mean that is not as exact as was asked for."""
     case = timing.case
     cut = f", {format_size(case.segment_bytes)}" if with_segment and case.segment_bytes else ""
-    start = (case.procs, format_size(case.message_bytes), case.algorithm + cut)
+    name = "MPI's own" if case.experiment == BUILTIN else case.algorithm
+    start = (case.procs, format_size(case.message_bytes), name + cut)
     if not timing.ok:
         return (*start, "failed", *("-" for _ in range(len(_COLUMNS) - 4)))
     times = (timing.seconds, timing.median_seconds, timing.least_seconds, timing.greatest_seconds)

@@ -15,6 +15,7 @@ import click
 import collwise
 from collwise.common.errors import UsageError, note
 from collwise.common.files import write_text
+from collwise.common.program import program_name
 from collwise.common.units import format_seconds, format_size
 from collwise.simulator.execution.interposed import LIBRARIES
 from collwise.simulator.sweeps.context import SCHEDULE, SMPI
@@ -162,6 +163,7 @@ def _show(found: collwise.ProfileResult, as_json: bool) -> None:
                 "seconds": found.profile.seconds,
                 "collective_seconds": found.profile.collective_seconds,
                 "saving_seconds": _known(found.saving_seconds),
+                "saving_half_width_seconds": _known(found.saving_half_width),
                 "made_by": expected.made_by if expected else None,
                 "left_out": list(expected.left_out) if expected else [],
             },
@@ -180,7 +182,7 @@ def _show(found: collwise.ProfileResult, as_json: bool) -> None:
     ]  # fmt: skip
     title = f"Collectives of {found.profile.processes} processes by time"
     print_table(
-        title + (f"; expected savings by the times of {expected.made_by}" if expected else ""), heads, shown, left=2
+        title + (f"; expected savings by {_times_of(expected.made_by)}" if expected else ""), heads, shown, left=2
     )
     if len(frame) > _MOST_ROWS:
         click.echo(f"The table has the first {_MOST_ROWS} of {len(frame)} rows; --json prints all.")
@@ -190,6 +192,10 @@ def _show(found: collwise.ProfileResult, as_json: bool) -> None:
         click.echo(line)
 
 
+def _times_of(made_by: str) -> str:
+    return made_by if made_by.startswith("times ") else f"the times of {made_by}"
+
+
 def _known(value: Any) -> Any:
     return None if isinstance(value, float) and math.isnan(value) else value
 
@@ -197,7 +203,9 @@ def _known(value: Any) -> Any:
 def _saving(row: Any) -> str:
     if math.isnan(row.saving_seconds):
         return "-"
-    return f"{format_seconds(row.saving_seconds)} (x{row.default_seconds / row.tuned_seconds:.2f})"
+    width = row.saving_half_width_seconds
+    off = f" +- {format_seconds(width)}" if width > 0 else ""
+    return f"{format_seconds(row.saving_seconds)}{off} (x{row.default_seconds / row.tuned_seconds:.2f})"
 
 
 def _summary(found: collwise.ProfileResult) -> list[str]:
@@ -205,9 +213,16 @@ def _summary(found: collwise.ProfileResult) -> list[str]:
     share = f" ({100 * within / total:.1f} %)" if total else ""
     lines = [f"The mean process spent {format_seconds(within)} of {format_seconds(total)} in collectives{share}."]
     if found.expectation is not None:
-        saving = found.saving_seconds
+        saving, width = found.saving_seconds, found.saving_half_width
+        off = f" +- {format_seconds(width)}" if width > 0 else ""
         part = f", {100 * saving / total:.1f} % of the run" if total else ""
-        lines.append(f"A tuned table would save {format_seconds(saving)}{part}.")
+        lines.append(f"A tuned table would save {format_seconds(saving)}{off}{part}.")
+        if found.expectation.is_measured:
+            if math.isnan(width):
+                lines.append("How exact that is, is not known: some of the times have no confidence interval.")
+            elif width > saving:
+                lines.append("The times do not tell that from no saving: their confidence intervals are wider.")
+            lines.append(f"MPI's own collectives are measured beside it by: {program_name()} gain --decisions FILE")
     return lines
 
 

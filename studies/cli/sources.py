@@ -67,7 +67,13 @@ def compare_sources(
     import numpy as np
 
     from collwise.validation.fitting.models_by_name import model_of
-    from collwise.validation.selection.measured import measured_grid, measured_platform, measured_times, measurement_of
+    from collwise.validation.selection.measured import (
+        measured_grid,
+        measured_names,
+        measured_platform,
+        measured_times,
+        measurement_of,
+    )
     from collwise.validation.selection.predictions import predicted_seconds, simulated_seconds
     from collwise.validation.selection.sources import median_difference, side_by_side, slowdowns_of
 
@@ -75,6 +81,11 @@ def compare_sources(
     name = str(platform) if isinstance(platform, types.Unknown) else platform.name
     if MEASURED in sources:
         name = measured_platform(context.store, name)
+        others = measured_names(context.store)
+        # Hosts seldom have the name that somebody gave to the description of their cluster.
+        if not isinstance(platform, types.Unknown) and name not in others and len(others) == 1:
+            (name,) = others
+            note(f"measured times are those of {name}, the only ones that the store has")
         measurement = measurement_of(context.store, name, asked.collective, asked.processes_per_node)
         grid = measured_grid(measurement, asked.algorithms, asked.procs, asked.sizes, asked.segments or None)
     else:

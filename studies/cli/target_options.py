@@ -15,7 +15,7 @@ from collwise.common.units import counted
 from collwise.simulator.execution.cluster import REACH_SECONDS, TRANSPORTS
 from collwise.simulator.execution.installations import MPI_LIBRARIES
 from collwise.studies.cli.declare import flag, group, option
-from collwise.studies.cli.types import NEW_FILE, SIZE, FiniteRange, NamedChoice
+from collwise.studies.cli.types import NEW_SCRIPT, SIZE, FiniteRange, NamedChoice
 
 if TYPE_CHECKING:
     from collwise.simulator.execution.targets import ExecutionTarget
@@ -87,7 +87,7 @@ TARGET_BESIDE_TESTBEDS = group(
 
 SCRIPT = option(
     "Only write a script that measures where collwise is not installed; import reads its results.",
-    NEW_FILE,
+    NEW_SCRIPT,
     metavar="DIR|FILE",
 )
 
@@ -142,12 +142,14 @@ def refuse_target_details(where: TargetOptions) -> None:
 def print_script(path: Path, cases: Sequence[Case], method: Method, where: TargetOptions) -> None:
     """Writes the script and prints how to run it. Raises UsageError for options that name a target."""
     from collwise.simulator.execution.cluster import split_arguments
-    from collwise.validation.measurement.scripts import write_script
+    from collwise.validation.measurement.scripts import launcher_words, write_script
 
     if where.named and where.launcher not in ("mpirun", "srun"):
         raise UsageError("--script: the variable LAUNCHER says where it runs; valid here: --launcher mpirun or srun")
-    _refuse(where, ("ppn", "remote_shell", "transport", "eager_limit", "any_nodes"), "targets")
-    words = " ".join([where.launcher or "mpirun", *split_arguments(where.mpirun_args, "--mpirun-args")])
+    _refuse(where, ("remote_shell", "transport", "eager_limit", "any_nodes"), "targets")
+    procs = max(case.procs for case in cases)
+    launcher = launcher_words(where.launcher or "mpirun", where.library or MPI_LIBRARIES[0], procs, where.ppn or 0)
+    words = " ".join([*launcher, *split_arguments(where.mpirun_args, "--mpirun-args")])
     file = write_script(path, cases, method, launcher=words)
     click.echo(f"{file}: {counted(len(cases), 'case')}; run it there by: bash {shlex.quote(file.name)}")
 

@@ -29,6 +29,13 @@ def checked_new_file(path: Path) -> Path:
     return writable_file(new_file(path, click.get_current_context().meta.get(FORCE, False)))
 
 
+def checked_new_script(path: Path) -> Path:
+    """The same for a script, which has its usual name in a folder."""
+    from collwise.validation.measurement.scripts import script_file
+
+    return checked_new_file(script_file(path))
+
+
 class Written(click.ParamType):
     """A path that the command writes to, checked before it starts, when all of its options have been read."""
 
@@ -49,6 +56,8 @@ class Written(click.ParamType):
 
 NEW_FILE = Written(checked_new_file, "file")
 """The type of an option that names a file to write; one that exists needs --force."""
+NEW_SCRIPT = Written(checked_new_script, "file")
+"""The type of an option that names a script to write, or the folder that gets it under its usual name."""
 FOLDER = Written(writable_folder, "dir")
 """The type of an option that names a folder to write files into."""
 

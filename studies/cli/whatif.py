@@ -98,7 +98,7 @@ def whatif(
         "The kept rules, a file from 'collwise select -o'. Default: the best choices before the change.", PATH
     ),
     no_limits: bool = flag(
-        "Leave out what limits the choices: the critical path of an alltoall among 2048 processes takes 10 s."
+        "Leave out what limits the choices, which takes another play of each point's best one, with all its messages."
     ),
     figures: Path | None = option("Write figures into this folder.", FOLDER),
     save: Path | None = option(
@@ -152,7 +152,7 @@ def whatif(
             failed = [one for each in swept for one in each.result.failed]
         else:
             answers = [collwise.whatif(platform, changes, name, rules=rules, **common) for name in collectives or ()]
-            _show_answers(answers, figures, as_json, not no_limits)
+            _show_answers(answers, figures, as_json, not no_limits, rules is not None)
             failed = [one for each in answers for one in each.result.failed]
     warn_of_free_messages(platform)
     check_failed(failed)
@@ -171,7 +171,9 @@ def _save(platform: HostPlatform, changes: Sequence[Change], file: Path) -> None
     click.echo(f"written: {file}")
 
 
-def _show_answers(answers: Sequence[collwise.WhatIfResult], figures: Path | None, as_json: bool, limits: bool) -> None:
+def _show_answers(
+    answers: Sequence[collwise.WhatIfResult], figures: Path | None, as_json: bool, limits: bool, has_rules: bool
+) -> None:
     """Prints the answers for several collectives, with what limits the choices if asked; figures are written first."""
     if figures is not None:
         from collwise.studies.figures.style import save
@@ -182,7 +184,7 @@ def _show_answers(answers: Sequence[collwise.WhatIfResult], figures: Path | None
             note(f"written: {file}")
     if not as_json:
         for answer in answers:
-            _show(answer, limits)
+            _show(answer, limits, has_rules)
         return
     first = answers[0].result
     print_json(
@@ -207,14 +209,14 @@ def _records(collective: str, frame: pd.DataFrame) -> list[dict[str, Any]]:
     return [{"collective": collective, **row} for row in frame.to_dict("records")]
 
 
-def _show(answer: collwise.WhatIfResult, limits: bool) -> None:
+def _show(answer: collwise.WhatIfResult, limits: bool, has_rules: bool) -> None:
     found = answer.result
     frame = answer.frame(limits)
     rows = [
         (
             row.procs, format_size(row.message_bytes), row.before, row.after if row.changes else "the same",
             format_seconds(row.before_seconds), format_seconds(row.after_seconds), f"x{row.ratio:.2f}",
-            _percent(row.kept_slowdown),
+            *((_percent(row.kept_slowdown_before),) if has_rules else ()), _percent(row.kept_slowdown),
             *((_limited(row.limited_before, row.share_before), _limited(row.limited_after, row.share_after))
               if limits else ()),
         )
@@ -223,7 +225,8 @@ def _show(answer: collwise.WhatIfResult, limits: bool) -> None:
     what = ", ".join(change.label for change in found.changes)
     title = f"{found.before.grid.collective} on {found.before.platform.title}, {what}, {found.made_by}"
     heads = [
-        "P", "m", "best before", "best after", "time before", "after", "ratio", "rules kept",
+        "P", "m", "best before", "best after", "time before", "after", "ratio",
+        *(("rules before", "after") if has_rules else ("rules kept",)),
         *(("limited before", "after") if limits else ()),
     ]  # fmt: skip
     print_table(title, heads, rows[:_MOST_ROWS], left=0, keys=2)
@@ -275,7 +278,10 @@ def _show_sweep(swept: collwise.SweepResult) -> None:
     name = found.factors.name.replace("_", " ")
     span = f"x{found.factors.values[0]:g} to x{found.factors.values[-1]:g} of {swept.unit()}"
     title = f"{found.grid.collective} on {found.platform.title}{others}, {name} {span}, {found.made_by}"
-    print_table(title, ("P", "m", "from", "best below", "best from there on"), rows, left=0, keys=2)
+    if rows:
+        print_table(title, ("P", "m", "from", "best below", "best from there on"), rows, left=0, keys=2)
+    else:
+        click.echo(f"{title}: no choice changes")
     for line in swept.summary():
         click.echo(line)
 
@@ -326,7 +332,7 @@ def _show_application(found: Application, platform: HostPlatform, changes: Seque
 
 
 def _percent(slowdown: float) -> str:
-    return "-" if slowdown != slowdown else f"+{slowdown * 100:.1f} %"
+    return "-" if slowdown != slowdown else f"{slowdown * 100:+.1f} %"
 
 
 def _limited(name: str, share: float) -> str:

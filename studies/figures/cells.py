@@ -136,7 +136,7 @@ def heat(
 
 def percent_texts(slowdowns: Array) -> dict[tuple[int, int], str]:
     """Slowdowns in whole percent by cell; none where there is no value, and none at all if cells are too small."""
-    if max(slowdowns.shape) > _MOST_EVEN:
+    if not has_digits(slowdowns.shape):
         return {}
     return {at: f"{value * 100:z.0f}" for at, value in np.ndenumerate(slowdowns) if np.isfinite(value)}
 
@@ -146,13 +146,21 @@ def percent_values(slowdowns: Array) -> Array:
     return np.where(np.isnan(slowdowns), np.nan, np.maximum(slowdowns * 100, 1e-9))
 
 
-def percent_bar(figure: Figure, axes: Sequence[Axes], label: str, shrink: float = 1.0) -> None:
+def has_digits(shape: tuple[int, ...]) -> bool:
+    """Whether the cells of a map of this shape are so large that `percent_texts` writes into them."""
+    return max(shape) <= _MOST_EVEN
+
+
+def percent_bar(
+    figure: Figure, axes: Sequence[Axes], label: str, shrink: float = 1.0,
+    colours: tuple[Colormap, Normalize] = (SLOWDOWNS, PERCENT),
+) -> None:  # fmt: skip
     """The bar that explains the colours of slowdowns: beside the axes, or below them in a low figure."""
     low = figure.get_figheight() < _LOW_INCHES
     where: dict[str, Any] = (
         {"location": "bottom", "shrink": 0.6, "aspect": 40} if low else {"shrink": shrink, "aspect": 16}
     )
-    mappable = ScalarMappable(PERCENT, SLOWDOWNS)
+    mappable = ScalarMappable(colours[1], colours[0])
     bar = figure.colorbar(mappable, ax=list(axes), extend="both", ticks=_PERCENT_TICKS, **where)
     bar.set_ticks(_PERCENT_TICKS, labels=[str(value) for value in _PERCENT_TICKS])
     (bar.ax.xaxis if low else bar.ax.yaxis).set_minor_locator(NullLocator())

@@ -106,6 +106,11 @@ class Explorer:
             f"{view.largest_error * 100:.1f} %; drawn in {time.perf_counter() - started:.2f} s."
         )
 
+    async def drawn(self) -> None:
+        """Waits until the map shows the sliders as they are."""
+        if self._task is not None:
+            await self._task
+
     def _moved(self, _: object) -> None:
         self._is_behind = True
         try:

@@ -32,6 +32,7 @@ from collwise.studies.figures.cells import (
     cell_axis,
     fill,
     fill_blank,
+    has_digits,
     heat,
     percent_bar,
     percent_texts,
@@ -131,7 +132,10 @@ def slowdown_map(
 def closeness_map(panels: Mapping[str, Array], procs: Sequence[int], sizes: Sequence[int], title: str = "") -> Figure:
     """By how many percent the best choice of another algorithm is slower than the best: the paler, the closer."""
     asked = {name: Slowdowns(values, np.isfinite(values)) for name, values in panels.items()}
-    figure, _ = _heat_panels(asked, procs, sizes, (_CLOSENESS, LogNorm(1, 300)), NOT_TIMED)
+    colours = (_CLOSENESS, LogNorm(1, 300))
+    figure, axes = _heat_panels(asked, procs, sizes, colours, NOT_TIMED)
+    if axes and not has_digits((len(procs), len(sizes))):
+        percent_bar(figure, axes, "slowdown of the best other (%)", colours=colours)
     if title:
         _head(figure, title)
     return figure

@@ -141,8 +141,8 @@ def algorithms_by_size(
 ) -> Figure:
     """The simulated (markers) and predicted (lines) time of every algorithm over m, for one process count.
 
-    Where nothing is predicted the lines join the markers. The legend names what simulated, and the times to which the
-    model was fitted.
+    Where nothing is predicted the lines join the markers. The legend names what simulated, and what the model was
+    fitted to.
     """
     # A comma separates a segment size that is not the common one.
     names = [label for label in rows[0].simulated if "," not in label]

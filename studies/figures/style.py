@@ -30,7 +30,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLoca
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
 from collwise.common.units import format_size
-from collwise.validation.selection.choice import Choice
+from collwise.validation.selection.choice import LIBRARY_DECIDES, Choice
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999", "#882255", "#F0E442")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">")
@@ -41,6 +41,11 @@ _ALGORITHM_COLOURS = tuple("#999933" if colour == "#999999" else colour for colo
 
 _HATCHES = ("//", "..", "xx", "o", "++", "\\\\", "--", "||")
 """Hatches by the power of two of a segment size, so that neighbouring sizes differ."""
+
+_LIBRARY_COLOUR = "#DDDDDD"
+
+_FANOUT_HATCHES = ("*", "O", "+o", "**")
+"""Hatches by the number of bits of a fan-out or another count, so that those of one algorithm differ."""
 
 MOST_RATIO = 16.0
 """Ratios to the best above this are not shown."""
@@ -109,8 +114,10 @@ class ChoiceStyle(NamedTuple):
 
 def choice_style(choice: Choice) -> ChoiceStyle:
     """The style of a choice, the same in every map."""
+    if choice == LIBRARY_DECIDES:
+        return ChoiceStyle(_LIBRARY_COLOUR, "", ink(_LIBRARY_COLOUR))
     colour, _ = algorithm_style(choice.algorithm)
-    hatch = "*" if choice.fanout else ""
+    hatch = _FANOUT_HATCHES[choice.fanout.bit_length() % len(_FANOUT_HATCHES)] if choice.fanout else ""
     if choice.segment_bytes:
         hatch += _HATCHES[round(math.log2(choice.segment_bytes)) % len(_HATCHES)]
     return ChoiceStyle(colour, hatch, ink(colour))

@@ -79,9 +79,8 @@ def sweep_figure(
 
     `limits` are the shares of the best choice's critical path by factor; `unit` is what a factor of 1 stands for.
     """
-    i, j = sweep.grid.procs.index(procs), sweep.grid.message_bytes.index(message_bytes)
     factors = np.array(sweep.factors.values)
-    seconds = sweep.seconds[:, :, i, j]
+    seconds = sweep.every_second(procs, message_bytes)
     ratios = seconds / np.nanmin(seconds, axis=1)[:, None]
     figure, (above, below) = plt.subplots(2, 1, figsize=(8.4, 6.6), sharex=True, height_ratios=(3, 2))
     for index in _best_of_each_algorithm(sweep.choices, ratios):

@@ -83,7 +83,7 @@ rules = collwise.export(decisions)
 here.table("The rules", decisions.frame())
 here.text(
     "Written to a file, they are used by `mpirun --mca coll_tuned_use_dynamic_rules 1 --mca "
-    "coll_tuned_dynamic_rules_filename FILE --mca coll ^han`."
+    "coll_tuned_dynamic_rules_filename FILE --mca coll ^han,hcoll,ucc`."
 )
 
 # %% [markdown]

@@ -10,7 +10,7 @@ from collwise.common.units import counted, format_seconds, format_size
 from collwise.validation.adaptive.search import PointFound, Searched
 from collwise.validation.selection.choice import Choice
 
-POINT_COLUMNS = ("collective", "P", "m", "algorithm", "mean", "+-", "repetitions", "measured", "expected loss")
+POINT_COLUMNS = ("collective", "P", "m", "algorithm", "median", "+-", "repetitions", "measured", "expected loss")
 
 
 def point_rows(found: Searched) -> list[tuple[object, ...]]:
@@ -20,13 +20,15 @@ def point_rows(found: Searched) -> list[tuple[object, ...]]:
 
 def summary_lines(found: Searched) -> list[str]:
     """What was measured, saved and may have been lost."""
-    spent, share = found.spent, found.spent.seconds / found.full_seconds
+    spent, full = found.spent, format_seconds(found.full_seconds)
+    compared = f"{spent.seconds / found.full_seconds * 100:.0f} % of the full grid's, which is at least {full}"
+    if spent.seconds > found.full_seconds:
+        compared = f"more than the full grid takes with its fewest repetitions ({full}): measure it without --budget"
     decided = [one for one in found.points if one.timing is not None]
     lines = [
         f"{len(found.timings)} of {found.cases} cases measured, {spent.repetitions} repetitions in "
-        f"{counted(spent.rounds, 'round')}; {found.stopped}",
-        f"{format_seconds(spent.seconds)} of machine time, {share * 100:.0f} % of what the full grid takes at least "
-        f"({format_seconds(found.full_seconds)})",
+        f"{counted(spent.rounds, 'round')}; stopped because {found.stopped}",
+        f"{format_seconds(spent.seconds)} of machine time, {compared}",
     ]
     if decided:
         worst = max(decided, key=lambda one: one.loss)

@@ -14,11 +14,10 @@ def table_columns(result: ComparisonResult) -> tuple[str, ...]:
     """The heads of `table_row`'s cells."""
     rows, title = result.rows, result.baseline.title
     shipped = f"{title} (%)"
-    if not result.has_model:
-        return ("P", "m", "best", "time", shipped)
+    model = ("model (%)",) if result.has_model else ()
     if any(row.listed is not None for row in rows) and not chooses_segments(rows):
-        return ("P", "m", "best", "time", "model (%)", shipped, "with its segments (%)")
-    return ("P", "m", "best", "time", "model (%)", shipped)
+        return ("P", "m", "best", "time", *model, shipped, "with its segments (%)")
+    return ("P", "m", "best", "time", *model, shipped)
 
 
 def chooses_segments(rows: Sequence[Comparison]) -> bool:
@@ -72,7 +71,5 @@ def summary_line(result: ComparisonResult, made_by: str = "") -> str:
     lines = ["Slowdown against the best: " + "; ".join(parts) + ("." if result.left_out else "")]
     maker = result.sweep.configuration.maker
     if result.has_model and made_by and made_by != maker:
-        lines.append(
-            f"The model was fitted to times of {made_by}: by those of {maker} it is also slower as these differ."
-        )
+        lines.append(f"The model was fitted to times by {made_by}, but is judged by times by {maker}, which differ.")
     return "\n".join([*lines, *([result.left_out] if result.left_out else [])])

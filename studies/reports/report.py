@@ -17,6 +17,8 @@ from collwise.models.critical_path import PathParameters
 from collwise.models.hockney import Hockney
 from collwise.models.implementation_aware.parameters import ModelParameters
 from collwise.models.registry import BY_PARTS, CRITICAL_PATH
+from collwise.platforms import Platform
+from collwise.platforms.description import Description
 from collwise.platforms.smpi import charges_overheads
 from collwise.simulator.store import Store
 from collwise.studies.figures.maps import collective_maps
@@ -30,10 +32,11 @@ from collwise.studies.reports.tuning_sections import (
     largest_decided,
 )
 from collwise.validation.exports.formats import for_openmpi, how_to_use
+from collwise.validation.openmpi.few_elements import ELEMENT_BYTES
 from collwise.validation.openmpi.rules import openmpi_rules
 from collwise.validation.selection.collwise_rules import collwise_rules
 from collwise.validation.selection.consumers import COLLWISE, OPENMPI, RULES_VERSIONS, consumers_of
-from collwise.validation.selection.decision_table import DecisionTable
+from collwise.validation.selection.decision_table import DecisionTable, all_at_once_text, wide_steps_text
 from collwise.validation.selection.measured import Measurement, measured_platform, measurement_of
 from collwise.validation.selection.tuning import Gain, Tuning
 
@@ -51,6 +54,12 @@ _LOST = (
     "Leave {} out of the rules: there untuned {} is faster on average, by algorithms that some consumer of these "
     "rules does not have. 'collwise select --for' decides for one consumer, among all algorithms that it has."
 )
+_HAN = (
+    "With several processes on a node untuned Open MPI 5.0 runs its component han, which neither these gains nor the "
+    "rules for 5.0 take into account: with the command above, which leaves han out, 5.0 may be slower than untuned. "
+    "Measure both (collwise gain)."
+)
+_MOST_SUBSTITUTIONS = 12
 _GAIN_COLUMNS = (
     "collective", "points", "gain, mean", "gain, largest", "slower than the default at", "close choices at",
     "largest gain at",
@@ -129,7 +138,7 @@ def _sections(tuning: Tuning, folder: Path, measured: Mapping[str, Measurement])
             yield comparison_section(tuning, collective, result, measured.get(collective))
     for collective, choices in tuning.by_engine.items():
         if choices.decisions is not None:
-            yield engine_section(tuning, collective, choices, choices.decisions)
+            yield engine_section(tuning, collective, choices, tuning.rules[collective])
     if tuning.model is not None:
         yield _accuracy(tuning)
 
@@ -150,9 +159,13 @@ def _first(tuning: Tuning, folder: Path, measured: Mapping[str, Measurement]) ->
     lines = [
         *([f"Open MPI has no rules for {', '.join(without)}; the table of libcollwise has them."] if without else []),
         _gained(tuning, gains),
+        *_few_elements(tuning),
+        *([_HAN] if tuning.processes_per_node > 1 and len(files) > 1 else []),
+        *_doubtful(tuning),
         *_beyond(tuning),
         *([_LOST.format(", ".join(lost), tuning.baseline.title)] if lost else []),
         _sure(tuning, measured),
+        *_guessed(tuning),
         *([] if charges_overheads(tuning.platform.smpi_options()) else [_free(tuning)]),
     ]
     return Section(
@@ -188,6 +201,19 @@ def _beyond(tuning: Tuning) -> list[str]:
     ]
 
 
+def _few_elements(tuning: Tuning) -> list[str]:
+    """What the rules for Open MPI say otherwise than the table of libcollwise, since messages may have few elements."""
+    few = [one for one in tuning.substituted if one.too_few]
+    if not few:
+        return []
+    shown = "; ".join(map(str, few[:_MOST_SUBSTITUTIONS]))
+    more = f"; and {len(few) - _MOST_SUBSTITUTIONS} more" if len(few) > _MOST_SUBSTITUTIONS else ""
+    return [
+        "Open MPI replaces some algorithms where a message has too few elements. Its rules therefore differ from the "
+        f"table of libcollwise for messages that may have too few of {ELEMENT_BYTES} bytes: {shown}{more}."
+    ]
+
+
 def _known(gains: Sequence[Gain]) -> list[float]:
     return [one.ratio for one in gains if np.isfinite(one.ratio)]
 
@@ -220,12 +246,31 @@ def _gained(tuning: Tuning, gains: Mapping[str, Sequence[Gain]]) -> str:
         return f"What is gained over {tuning.baseline.title} is not known: none of its choices was timed."
     return (
         f"By simulated times, a call takes {geometric_mean(ratios):.2f} times as long under untuned "
-        f"{tuning.baseline.title} as with the rules (geometric mean of the {len(ratios)} points that have both times; "
+        f"{tuning.baseline.title} as with the rules for Open MPI (geometric mean of the {len(ratios)} points that have "
+        "both times; "
         "a point is a collective, a process count and a message size). The default is over 10 % slower than the rules "
         f"at {sum(one > 1.1 for one in ratios) or 'none'} of these points, and over 1 % faster at "
         f"{sum(one < 0.99 for one in ratios) or 'none'}. A gain of x 2 halves the time. A choice is close where the "
         f"best other algorithm is less than {CLOSE * 100:.0f} % slower."
     )
+
+
+def _doubtful(tuning: Tuning) -> Iterator[str]:
+    """Sentences on rules that the times support less than others."""
+    tables = list(tuning.rules.values())
+    for text in filter(None, (wide_steps_text(tables), all_at_once_text(tables))):
+        yield f"{text[0].upper()}{text[1:]}."
+
+
+def _guessed(tuning: Tuning) -> list[str]:
+    """The figures of the description that were not measured, as its sources say."""
+    if not isinstance(tuning.platform, Description):
+        return []
+    sources = tuning.platform.sources if isinstance(tuning.platform, Platform) else ()
+    found = [one.what for one in sources if "estimated" in one.what or "not measured" in one.what]
+    if not found:
+        return []
+    return [f"Figures of this description that are estimates, not measured: {'; '.join(found)}."]
 
 
 def _sure(tuning: Tuning, measured: Mapping[str, Measurement]) -> str:
@@ -239,11 +284,11 @@ def _sure(tuning: Tuning, measured: Mapping[str, Measurement]) -> str:
     if errors:
         return (
             f"How sure that is: simulated times of {len(errors)} cases of {', '.join(measured)} differ from measured "
-            f"ones by {np.median(errors) * 100:.1f} % in the median. Gains that are smaller than that are not sure."
+            f"ones by {np.median(errors) * 100:.1f} % in the median. Gains that are smaller than that are uncertain."
         )
     return (
         "How sure that is: nothing was measured on this platform, so the gains are only as accurate as the "
-        "simulation. Small gains, below 10 % say, are not sure. To be sure, measure the gain on the cluster "
+        "simulation. Small gains, below 10 % say, are uncertain. To be sure, measure the gain on the cluster "
         "(collwise gain), or times of the algorithms (collwise measure): a new report then has them beside the "
         "simulated ones."
     )

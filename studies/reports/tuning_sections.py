@@ -140,18 +140,23 @@ def _pictures(tuning: Tuning, collective: str, result: ComparisonResult) -> Iter
             {"slowdown of the best other algorithm, %": close_points(result)}, grid.procs, grid.message_bytes, title
         ),
         "Where choices are close: by how many percent the best choice of another algorithm is slower than the fastest. "
-        "Where the number is small and pale, an error of the times may change the choice, and costs little.",
+        "Where that is little and the cell pale, an error of the times may change the choice, and costs little.",
     )
     largest = max(row.procs for row in result.rows)
     at_largest = [row for row in result.rows if row.procs == largest]
     yield Picture.of(
         f"{stem}-algorithms",
         algorithms_by_size(at_largest, f"{title}, P = {largest}"),
-        f"Every algorithm at {format_size(tuning.segment_bytes)} segments: simulated times"
+        f"Every algorithm {_cut(tuning.segment_bytes)}: simulated times"
         + (" (markers) and the model's (lines), and the ratio to the best of the same source." if result.has_model
            else ", and their ratio to the best."),
     )  # fmt: skip
-    yield _rules_map(tuning, tuning.decisions[collective], tuning.decided_sizes[collective], title, stem)
+    yield _rules_map(tuning, tuning.rules[collective], tuning.decided_sizes[collective], title, stem)
+
+
+def _cut(segment_bytes: int) -> str:
+    """How messages are cut, for a caption."""
+    return f"with segments of {format_size(segment_bytes)}" if segment_bytes else "without segments"
 
 
 def _winners(result: ComparisonResult, picks: Sequence[Pick | None], methods: Sequence[Choice]) -> Indices:
@@ -189,7 +194,11 @@ def _rules_map(
 ) -> Picture:
     least, largest = min(decisions.rules), largest_decided(tuning.platform, decisions)
     most = tuning.platform.max_procs(decisions.processes_per_node)
+    procs: Sequence[int] = range(least, largest + 1)
     where = f"for every P from {least} to {largest}" if largest > least else f"at P = {least}"
+    if decisions.wide_steps() and decisions.evidence is not None:
+        procs = [one for one in decisions.evidence.procs if least <= one <= largest]
+        where = f"at P = {', '.join(map(str, procs))}, and, without times for it, from each of them up to the next,"
     if largest < most:
         more += (
             f". No times decided for more than {largest} processes: the rules repeat their choices for {largest} there"
@@ -198,7 +207,7 @@ def _rules_map(
         more += f". Between the sizes drawn they are slower than the best by {decisions.between}"
     return Picture.of(
         f"{stem}-map",
-        _map(range(least, largest + 1), decisions, sizes, f"{title}: what the rules choose"),
+        _map(procs, decisions, sizes, f"{title}: what the rules choose"),
         f"What the rules choose {where} and every m, by {decisions.made_by}, among the algorithms that Open MPI and "
         f"libcollwise can both express{more}.",
     )
@@ -261,7 +270,7 @@ def engine_section(tuning: Tuning, collective: str, choices: EngineChoices, deci
         Picture.of(
             f"{stem}-algorithms",
             algorithms_by_engine(choices, checked[-1], f"{title}, P = {checked[-1]}"),
-            f"Every algorithm at {format_size(min(grid.segments))} segments: the schedule engine's times (lines) and "
+            f"Every algorithm {_cut(min(grid.segments))}: the schedule engine's times (lines) and "
             "SMPI's (markers), and the ratio to the best of the same source.",
         ),
         _rules_map(

@@ -247,6 +247,29 @@ static int is_alike_at_first(const schedule_case *wanted, const schedule *made) 
     return is_alike;
 }
 
+/* Whether every process does the same in both, of which one may be mirrored. */
+static int do_alike(const schedule *one, const schedule *other) {
+    int is_alike = one->size_count == other->size_count && one->messages == other->messages;
+    for (int rank = 0; is_alike && rank < one->procs; rank++) {
+        const schedule_program *here = &one->programs[one->program_of[rank]];
+        const schedule_program *there = &other->programs[other->program_of[rank]];
+        is_alike = here->length == there->length && here->sources.count == there->sources.count;
+        for (size_t i = 0; is_alike && i < here->length; i++) {
+            schedule_kind kind = schedule_kind_of(here->words[i]);
+            uint32_t peer = schedule_peer_of(here->words[i]), size = schedule_size_of(here->words[i]);
+            if (kind < SCHEDULE_WAIT) {
+                uint32_t process = (uint32_t)schedule_peer(one, rank, peer);
+                peer = (process + (uint32_t)one->procs - (uint32_t)rank) % (uint32_t)one->procs;
+            }
+            is_alike = there->words[i] == schedule_make_word(kind, peer, size);
+        }
+    }
+    for (size_t i = 0; is_alike && i < one->size_count; i++) {
+        is_alike = one->sizes[i] == other->sizes[i];
+    }
+    return is_alike;
+}
+
 /* Whether a recording is that of all processes, as an algorithm of another name has, of which none stands for others.
  */
 static int is_of_all(const schedule_case *case_of, const collwise_algorithm *algorithm) {
@@ -265,7 +288,8 @@ static int is_of_all(const schedule_case *case_of, const collwise_algorithm *alg
         wanted.message_bytes = sizes[i];
         schedule *made = schedule_record(&wanted, problem, sizeof problem);
         schedule *all = schedule_record_algorithm(&wanted, &other, problem, sizeof problem);
-        is_alike = made != NULL && all != NULL && schedule_equal(made, all) && made->bytes == all->bytes;
+        is_alike = made != NULL && all != NULL && made->bytes == all->bytes &&
+                   (made->is_mirrored ? do_alike(made, all) : schedule_equal(made, all));
         schedule_free(made);
         schedule_free(all);
     }

@@ -21,7 +21,6 @@ def test_a_probe_leaves_nothing_and_does_not_touch_the_file(tmp_path: Path) -> N
     (tmp_path / "full").mkdir()
     assert writable_folder(tmp_path / "full") == tmp_path / "full"
     assert writable_folder(tmp_path / "new" / "deep") == tmp_path / "new" / "deep"
-    assert writable_file(tmp_path / "new" / "file") == tmp_path / "new" / "file"
     assert kept.read_text() == "old"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["full", "kept"]
 
@@ -32,6 +31,8 @@ def test_what_cannot_be_written_is_named(tmp_path: Path) -> None:
         writable_folder(tmp_path / "file" / "below")
     with pytest.raises(UsageError, match=r"cannot write .*file/x: (File exists|Not a directory)"):
         writable_file(tmp_path / "file" / "x")
+    with pytest.raises(UsageError, match=r"cannot write .*new/x: the folder .*new does not exist"):
+        writable_file(tmp_path / "new" / "x")
     with pytest.raises(UsageError, match=r"it is a folder; name a file"):
         writable_file(tmp_path)
 

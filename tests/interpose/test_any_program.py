@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from collwise.simulator.execution.interposed import preloadable
+from collwise.simulator.execution.interposed import no_rule_for, preloadable
 from tests.interpose.running import arguments_of, counts_of, installation_of, run
 from tests.needs import each, needs
 
@@ -160,6 +160,37 @@ def test_a_report_by_communicator(name: str, tmp_path: Path, compiled) -> None:
     text = run(name, 4, "--report", "--", str(program)).stderr
     assert re.search(r"^bcast +2  MPI's own: no rule +8 to 15 +6 +0\.\d+  unnamed \(2 of them\)$", text, re.MULTILINE)
     assert re.search(r"^collwise: the mean process spent 0\.\d+ of \d\.\d+ s within these calls", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("rules", "said"),
+    [
+        ("# nothing", "it has no rules"),
+        ("bcast 2 1 0 default", "all its rules say default"),
+        ("bcast 8 1 0 chain", "its rules begin at 8 processes, and the run has 4"),
+        ("bcast 2 8 0 chain\nbcast 8 1 0 ring", "its rules for up to 4 processes are for 8 and more per node"),
+        ("bcast 2 1 0 chain", ""),
+    ],
+)
+def test_tables_without_a_rule_for_a_run(rules: str, said: str, tmp_path: Path) -> None:
+    table = tmp_path / "rules"
+    table.write_text(rules + "\n")
+    assert no_rule_for(table, 4, 4).startswith(said)
+    assert bool(no_rule_for(table, 4, 4)) == bool(said)
+
+
+@needs("openmpi")
+def test_a_table_that_no_call_uses_is_told_of(tmp_path: Path) -> None:
+    table = tmp_path / "rules"
+    program = ("--", "latency", "--collectives", "barrier", "--iterations", "2", "--warmup", "1")
+    for rules, said in (("bcast 2 1 0 chain", "no rule"), ("bcast 4 1 0 chain", "begin at 4"), ("", "no rules")):
+        table.write_text(rules + "\n")
+        done = run("openmpi", 2, "--table", str(table), *program)
+        assert done.returncode == 0
+        assert f"collwise: no call of the program used a rule of {table}: " in done.stderr
+        assert said in done.stderr
+    table.write_text("barrier 2 1 0 bruck\n")
+    assert "no call" not in run("openmpi", 2, "--table", str(table), *program).stderr
 
 
 @needs("openmpi")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -46,6 +47,21 @@ def test_every_example_can_be_applied(name: str) -> None:
     }.get(name, [])
     found = changed(GROS, [parse_change(text) for text in [*needed, f"{name}={CHANGES[name].example}"]])
     assert found.platform.hosts
+
+
+def test_what_the_refusal_of_a_slow_node_says_makes_one_possible() -> None:
+    """Of a fat tree with a rate of memory and overheads that depend on the protocol."""
+    free = ((0, 1e-6, 0.0),)
+    described = replace(
+        single(TREE), memory_bytes_per_second=8e10, calibration=replace(GROS.calibration, os=free, or_=free, ois=free)
+    )
+    assert single("memory=x2", platform=described).memory_bytes_per_second == 16e10
+    with pytest.raises(UsageError, match="cannot have nodes that differ") as refused:
+        change(described, "slow_node=3:x4")
+    (valid,) = re.findall(r"valid: first --change (.*)\)", str(refused.value))
+    assert valid == "topology=one-switch --change memory=none --change overheads=1us"
+    found = change(described, *valid.split(" --change "), "slow_node=3:x4")
+    assert isinstance(found, HeterogeneousPlatform)
 
 
 def test_bandwidth_and_latency() -> None:
@@ -184,6 +200,8 @@ def test_a_changed_platform_has_another_name_and_can_be_written(tmp_path: Path) 
         (["degraded_link=3"], "'3' names no node and factor (valid: 3:x4, nodes count from 0)"),
         (["degraded_link=124:x0.5"], "there is no node 124 (valid: 0 to 123)"),
         ([TREE, "degraded_link=3:x0.5"], "has several switches (topology), and cannot have nodes that differ"),
+        ([TREE, "degraded_link=3:x0.5"], "(valid: first --change topology=one-switch)"),
+        (["memory=x2"], "has no memory_bytes_per_second that could be changed"),
         (["topology=fat-tree:nodes_per_switch"], "malformed 'nodes_per_switch' (valid: fat-tree:nodes_per_switch=16"),
         (["topology=fat-tree:nodes_per_switch=many"], "'many' is neither a number nor a list of numbers"),
         (["topology=tree"], "did you mean fat-tree?"),

@@ -188,7 +188,7 @@ def test_a_folder_with_slurm_conf_defaults_and_includes(tmp_path: Path) -> None:
     assert made.calibration == interconnect("infiniband-hdr").calibration
     assert "2 other nodes left out" in output
     assert "Slurm does not know it" in output
-    assert "salloc --nodes 2 collwise calibrate --launcher srun --ppn 2" in output
+    assert "salloc --exclusive --nodes 2 --ntasks-per-node 2 collwise calibrate --launcher srun --ppn 2" in output
     main, _ = describe(tmp_path, "--slurm", str(HDR), "--partition", "main", "--force")
     assert main.nodes == 64
 
@@ -207,7 +207,7 @@ def test_the_other_commands_take_what_it_writes(tmp_path: Path) -> None:
 def test_what_to_do_next_can_be_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]) -> None:
     monkeypatch.chdir(tmp_path)
     _, output = describe(tmp_path, *words)
-    steps = re.findall(r"^- (?:salloc --nodes \d+ )?collwise (.*)$", output, re.MULTILINE)
+    steps = re.findall(r"^- (?:salloc .*? )?collwise (.*)$", output, re.MULTILINE)
     assert [step.split()[0] for step in steps] == ["platforms", "platforms", "calibrate", "validate", "select"]
     for step in steps:
         read_words(step.split())

@@ -141,12 +141,16 @@ class AdaptiveSearch:
         while self._left() > 0:
             chosen = self._next_round()
             if not chosen:
-                stopped = "the budget is spent" if self._in_doubt() else "no choice is in doubt"
+                stopped = "the budget is spent" if self._in_doubt() else self._content()
                 break
             self._measure(chosen)
             self._learn()
         self._settle()
         return self._result(stopped)
+
+    def _content(self) -> str:
+        """Why the search ends before its budget is spent."""
+        return f"the choices are expected to lose at most {self.goal.loss * 100:g} % on average"
 
     def _left(self) -> float:
         """The machine time that is left for cases, after the start of another round."""

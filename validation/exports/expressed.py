@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from collwise.common.errors import UsageError
 from collwise.common.units import format_size
-from collwise.validation.selection.choice import Choice
+from collwise.validation.selection.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.selection.decision_table import DecisionTable, spans
 from collwise.validation.selection.slowdown import slowdown
 
@@ -43,7 +43,8 @@ class Substitution:
         if math.isnan(self.cost):
             return f"{what}; {self.instead.label} instead, at a cost that is not known"
         slower = f"at most {self.cost * 100:.1f} % slower" if self.cost > 0 else "no slower"
-        return f"{what}; {self.instead.label} instead, {slower}"
+        instead = "the library decides" if self.instead == LIBRARY_DECIDES else f"{self.instead.label} instead"
+        return f"{what}; {instead}, {slower}"
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,23 @@ from collwise.common.program import program_name
 from collwise.validation.exports import mpich, openmpi_json, pgmpi, variables
 from collwise.validation.exports.expressed import CanSay, Expressed, Substitution, expressed
 from collwise.validation.exports.mpich import selection_file
+from collwise.validation.library_defaults.openmpi import FIXED
 from collwise.validation.openmpi.few_elements import divided, least_bytes, needs_elements
 from collwise.validation.openmpi.rules import inexpressible, openmpi_rules
+from collwise.validation.openmpi.rules_file import OTHER_COMPONENTS
+from collwise.validation.openmpi.untuned import left_where_faster, with_untuned
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.collwise_rules import collwise_rules
-from collwise.validation.selection.consumers import COLLWISE, OPENMPI, PGMPI, SMPI, can_say, sees_sizes, series
+from collwise.validation.selection.consumers import (
+    COLLWISE,
+    OPENMPI,
+    PGMPI,
+    SMPI,
+    can_say,
+    needs_one_choice,
+    sees_sizes,
+    series,
+)
 from collwise.validation.selection.decision_table import DecisionTable, Row
 
 OPENMPI_JSON, MPICH_VARIABLES = "openmpi-json", "mpich-variables"
@@ -40,8 +52,8 @@ class Format:
 
 
 _MPIRUN = (
-    "mpirun --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_dynamic_rules_filename {file} --mca coll ^han "
-    "-n P PROGRAM"
+    "mpirun --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_dynamic_rules_filename {file} "
+    f"--mca coll {OTHER_COMPONENTS} -n P PROGRAM"
 )
 _COLLWISE = "{collwise} run --library openmpi --procs P --table {file} -- PROGRAM"
 _SMPIRUN = "smpirun $(cat {file}) -platform PLATFORM -np P PROGRAM"
@@ -150,34 +162,41 @@ def for_openmpi(
     """Tables that rules of an Open MPI version can say: what they cannot is replaced where times of others are known.
 
     A table is left as it is where they are not. An algorithm that needs a number of elements is not named where large
-    elements are fewer (`few_elements`); where no times are known, the choice before it stays, or Open MPI decides.
+    elements are fewer (`few_elements`); where no times are known, the choice before it stays, or Open MPI decides. It
+    decides as well where its own decision is known, timed and faster (LIBRARY_DECIDES).
     """
     version = series(openmpi_version)
     kept: list[DecisionTable] = []
     replaced: list[Substitution] = []
     for table in tables:
-
-        def says(choice: Choice, collective: str = table.collective) -> bool:
-            return not choice.limit_bytes and not inexpressible(collective, choice, version)
-
-        by_size = sees_sizes(f"openmpi-{version}", table.collective)
-        rows = [row for row in table.rules.values() if row]
-        fits = all(says(choice) for row in rows for _, choice in row) and (by_size or max(map(len, rows)) == 1)
-        if (fits and not needs_elements(table)) or not (fits or table.evidence):
-            kept.append(table)
-            continue
-        said = _with_enough_elements(table, says, by_size)
-        if not fits and any(choice is None for row in said.rows.values() for start, choice in row if start):
-            kept.append(table)
-            continue
-        rules: dict[int, Row] = {}
-        for count, steps in said.rows.items():
-            row = tuple((start, choice) for start, choice in steps if choice is not None)
-            if count in table.rules or row != next(reversed(rules.values()), None):
-                rules[count] = row
-        kept.append(replace(table, rules=rules))
-        replaced += [one for one in said.substitutions if one.procs in rules]
+        if version in FIXED:
+            table = with_untuned(table, FIXED[version])
+        said, substitutions = _sayable(table, version)
+        kept.append(left_where_faster(said, not needs_one_choice(table.collective, f"openmpi-{version}")))
+        replaced += substitutions
     return kept, tuple(replaced)
+
+
+def _sayable(table: DecisionTable, version: str) -> tuple[DecisionTable, list[Substitution]]:
+    """A table in choices that rules of a version can say, where that is possible, and what was replaced."""
+
+    def says(choice: Choice) -> bool:
+        return not choice.limit_bytes and not inexpressible(table.collective, choice, version)
+
+    by_size = sees_sizes(f"openmpi-{version}", table.collective)
+    rows = [row for row in table.rules.values() if row]
+    fits = all(says(choice) for row in rows for _, choice in row) and (by_size or max(map(len, rows)) == 1)
+    if (fits and not needs_elements(table)) or not (fits or table.evidence):
+        return table, []
+    said = _with_enough_elements(table, says, by_size)
+    if not fits and any(choice is None for row in said.rows.values() for start, choice in row if start):
+        return table, []
+    rules: dict[int, Row] = {}
+    for count, steps in said.rows.items():
+        row = tuple((start, choice) for start, choice in steps if choice is not None)
+        if count in table.rules or row != next(reversed(rules.values()), None):
+            rules[count] = row
+    return replace(table, rules=rules), [one for one in said.substitutions if one.procs in rules]
 
 
 def _with_enough_elements(table: DecisionTable, says: CanSay, by_size: bool) -> Expressed:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
 from collwise.validation.exports.expressed import Expressed
+from collwise.validation.openmpi.rules import repeated
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.decision_table import spans
 
@@ -41,9 +42,13 @@ def intel(tables: Sequence[Expressed]) -> str:
 
 
 def _each(low: int, high: int | None) -> Iterator[tuple[int, int]]:
-    """Each P of a row whose thresholds depend on P; the last row's hold for 16 more, and from there on unchanged."""
+    """The P of a row whose thresholds depend on P; the last row's hold for 16 more, and from there on unchanged.
+
+    Each for itself up to 64, and from there on in steps so small that a threshold is at most 1/33 too low.
+    """
     last = low + 16 if high is None else high
-    yield from ((procs, procs) for procs in range(low, last + 1))
+    firsts = list(repeated(low, last + 1))
+    yield from zip(firsts, [*(first - 1 for first in firsts[1:]), last], strict=True)
     if high is None:
         yield last + 1, _LARGEST
 

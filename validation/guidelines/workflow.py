@@ -7,12 +7,12 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from collwise.common.errors import CollwiseError
+from collwise.common.errors import CollwiseError, warn
 from collwise.simulator.timing import Case
 from collwise.validation.guidelines.checks import KINDS, PATTERN, Call, Checked, Comparison, check
-from collwise.validation.guidelines.criteria import Criterion, Times
+from collwise.validation.guidelines.criteria import Criterion, RankTest, Times
 from collwise.validation.guidelines.guideline import GUIDELINES, guidelines_of
-from collwise.validation.guidelines.library import Library
+from collwise.validation.guidelines.library import Library, MeasuredLibrary
 from collwise.validation.guidelines.repair import Repair, RepairedRange, ranges, repairs, rules_text
 from collwise.validation.selection.cases import builtin_cases, case_of
 from collwise.validation.selection.choice import Choice
@@ -148,6 +148,17 @@ class GuidelinesResult:
         return f"times differ between the runs: the ratio was {before.ratio:.2f} in the first check"
 
 
+def _warn_of_few_launches(library: Library, plan: Plan, comparisons: int) -> None:
+    """Warns, before anything is measured, where the rank test would find no violation that stands alone."""
+    if isinstance(plan.criterion, RankTest) and isinstance(library, MeasuredLibrary):
+        needed = plan.criterion.least_launches(comparisons)
+        if library.launches < needed:
+            warn(
+                f"with {library.launches} launches the rank test finds no violation that stands alone among "
+                f"{comparisons} comparisons; that takes {needed} (--launches {needed})"
+            )
+
+
 def run(library: Library, plan: Plan) -> GuidelinesResult:
     """Checks a library; with `plan.repair` also measures it again with its repairs, if there are any.
 
@@ -165,6 +176,7 @@ def run(library: Library, plan: Plan) -> GuidelinesResult:
                 unused[guideline.name, call] = objection
             else:
                 mockup_cases[guideline.name, call] = _mockup_case(library, guideline.name, call)
+    _warn_of_few_launches(library, plan, max(len(own_cases), len(mockup_cases)))
     found = library.times([*own_cases.values(), *mockup_cases.values()])
     own = {call: found[case] for call, case in own_cases.items()}
     mockups = {key: found[case] for key, case in mockup_cases.items()}

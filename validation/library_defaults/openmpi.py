@@ -42,6 +42,15 @@ def decide(collective: str, procs: int, message_bytes: int) -> Decision:
     return Decision(name, _as_it_runs(collective, name, procs, message_bytes))
 
 
+def fixed_choice(collective: str, procs: int, message_bytes: int) -> Choice | None:
+    """The catalogue's choice that is the same as what is decided, None without one."""
+    return decide(collective, procs, message_bytes).choice
+
+
+FIXED = {"4.1": fixed_choice, "5.0": fixed_choice}
+"""What the versions of Open MPI run untuned that these decisions hold for."""
+
+
 def decided_name(collective: str, procs: int, message_bytes: int) -> str:
     """The catalogue's name of the algorithm that is decided for, which may fall back on another one."""
     if collective in BASIC:

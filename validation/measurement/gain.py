@@ -28,6 +28,7 @@ from collwise.simulator.timing import Case, Timing
 from collwise.validation.exports.formats import for_openmpi
 from collwise.validation.openmpi.rules import inexpressible, openmpi_rules
 from collwise.validation.openmpi.rules_check import RulesCheck, check_rules
+from collwise.validation.openmpi.rules_file import OTHER_COMPONENTS
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.collwise_rules import collwise_rules
 from collwise.validation.selection.consumers import series
@@ -113,7 +114,7 @@ def measure_gain(
         raise UsageError(f"{launches} launches; an interval takes 2 at least")
     choices = {case: choice_for(decisions, case) for case in cases}
     version = series(target.installation.version)
-    used = [decisions[name] for name in dict.fromkeys(case.collective for case in cases)]
+    used = [decisions[name].without_own_times() for name in dict.fromkeys(case.collective for case in cases)]
     said = {table.collective: table for table in for_openmpi(used, version)[0]}
     by_rules = {
         case: choice_at(said[case.collective], case.procs, case.message_bytes) or choice
@@ -197,7 +198,11 @@ def _rules_text(used: Sequence[DecisionTable], version: str) -> str:
 
 def rules_parameters(file: Path) -> dict[str, str]:
     """Open MPI's parameters for a rules file, as variables, which every launcher passes to the processes."""
-    settings = {"coll": "^han", "coll_tuned_use_dynamic_rules": "1", "coll_tuned_dynamic_rules_filename": str(file)}
+    settings = {
+        "coll": OTHER_COMPONENTS,
+        "coll_tuned_use_dynamic_rules": "1",
+        "coll_tuned_dynamic_rules_filename": str(file),
+    }
     return parameter_variables(settings)
 
 

@@ -67,9 +67,24 @@ def write_script(
         marker=_PAYLOAD_MARKER,
         payload=_packed(sources | {"header.json": json.dumps(header) + "\n", "cases.txt": lines}),
     )
-    file = path / USUAL_NAME if path.is_dir() else path
+    file = script_file(path)
     write_text(file, text)
     return file
+
+
+def script_file(path: Path) -> Path:
+    """The file that `write_script` writes for a path: in a folder that of the usual name."""
+    return path / USUAL_NAME if path.is_dir() else path
+
+
+def launcher_words(launcher: str, library: str, procs: int, per_node: int) -> list[str]:
+    """The launcher, and what makes it start `per_node` processes on each node; 0 leaves that to the launcher."""
+    if not per_node:
+        return [launcher]
+    if launcher == "srun":
+        nodes = -(-procs // per_node)
+        return [launcher, f"--nodes={nodes}", f"--ntasks-per-node={per_node}", "--distribution=block"]
+    return [launcher, *(("-ppn", str(per_node)) if library == "mpich" else ("--map-by", f"ppr:{per_node}:node"))]
 
 
 def carried_sources() -> Iterator[tuple[str, str]]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from collwise.simulator.execution.local_machine import run_program
 from collwise.simulator.execution.mpirun import parameter_options
 from collwise.simulator.execution.processes import ProgramRun
+from collwise.validation.openmpi.rules_file import OTHER_COMPONENTS
 
 Traffic = Mapping[tuple[int, int], tuple[int, int]]
 """Messages and bytes by (source, destination)."""
@@ -33,7 +34,7 @@ def monitored(program: str, procs: int, args: Sequence[str], settings: Mapping[s
     """Runs a program under the installed Open MPI with these settings. Raises UsageError when there is none."""
     with tempfile.TemporaryDirectory(prefix="collwise-") as directory:
         monitoring = {
-            "coll": "^han",
+            "coll": OTHER_COMPONENTS,
             "pml_monitoring_enable": "2",  # the messages of collectives, apart from those of the program
             "pml_monitoring_enable_output": "3",
             "pml_monitoring_filename": f"{directory}/sent",

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.common.errors import UsageError
 from collwise.common.units import format_size
 from collwise.validation.openmpi.few_elements import ELEMENT_BYTES, needs_elements
-from collwise.validation.openmpi.rules_file import OPENMPI_DECIDES, Rule
-from collwise.validation.selection.choice import Choice
+from collwise.validation.openmpi.rules_file import OPENMPI_DECIDES, OTHER_COMPONENTS, Rule
+from collwise.validation.selection.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.selection.consumers import (
     LOCAL_SEND_COUNT_COMPARED,
     can_run,
@@ -18,7 +19,13 @@ from collwise.validation.selection.consumers import (
     sees_sizes,
     series,
 )
-from collwise.validation.selection.decision_table import DecisionTable, Row, check_one_choice, spans
+from collwise.validation.selection.decision_table import (
+    DecisionTable,
+    Row,
+    check_one_choice,
+    spans,
+    wide_steps_text,
+)
 
 _HAS_HAN = ("4.1", "5.0", "6.0")
 
@@ -89,18 +96,25 @@ def _header(tables: Sequence[DecisionTable], version: str, by_size: set[str]) ->
         made_for = " ".join(f"{table.collective} on {table.platform}, chosen by {table.made_by}".split())
         yield f"#   {made_for}, from {min(table.rules)} processes"
     yield "# Use:"
-    without_han = " --mca coll ^han" if version in _HAS_HAN else ""
-    yield f"#   mpirun{without_han} --mca coll_tuned_use_dynamic_rules 1 \\"
+    others = f" --mca coll {OTHER_COMPONENTS}" if version in _HAS_HAN else ""
+    yield f"#   mpirun{others} --mca coll_tuned_use_dynamic_rules 1 \\"
     yield "#          --mca coll_tuned_dynamic_rules_filename FILE PROGRAM"
-    if without_han:
-        yield "# (where the component han takes a collective over, these rules have no effect on it)"
+    if others:
+        yield "# Where han, hcoll, ucc or another component takes a collective over, these rules have no effect on it."
+        yield "# Open MPI does not say so, nor that it finds no file of this name. docs/exports.md has a check."
+    if version == "5.0":
+        yield "# With several processes on a node untuned Open MPI 5.0 runs its component han, with which these rules"
+        yield "# were not compared: they may be slower than it. Measure both."
     yield "# A line of four: message size from which, algorithm, fan-out, segment size. Algorithm 0: Open MPI decides."
     totals = [table.collective for table in tables if multiplies_by_procs(table.collective, version)]
     if totals:
         yield f"# Message sizes are totals, bytes a process times processes, for {', '.join(totals)}."
         yield "# Between two decisions, and behind the last one, rules repeat a decision with the totals of more"
-        yield "# processes: of each number up to 64, and from there on in steps, where totals are up to 3 % too low."
+        yield "# processes: of each number up to 64, and from there on in steps. Between two steps a rule begins at"
+        yield "# up to 3 % less than the size that was decided for."
     yield "# Communicators larger than any that was decided for take the last decision: decide for as many as are used."
+    if text := wide_steps_text(tables):
+        yield from (f"# {line}" for line in textwrap.wrap(f"WARNING: {text}.", 117))
     if any(map(needs_elements, tables)):
         yield "# Where a message has too few elements, Open MPI replaces some algorithms. They are named from the size"
         yield f"# on that holds enough elements of {ELEMENT_BYTES} bytes (complex doubles); larger ones may be too few."
@@ -136,7 +150,8 @@ def _by_size(sections: Mapping[int, Mapping[int, tuple[Rule, ...]]]) -> set[str]
 
 def _reorders(table: DecisionTable) -> bool:
     ordered = _KEEPS_ORDER.get(table.collective)
-    return ordered is not None and any(c.algorithm not in ordered for row in table.rules.values() for _, c in row)
+    chosen = {choice for row in table.rules.values() for _, choice in row} - {LIBRARY_DECIDES}
+    return ordered is not None and any(choice.algorithm not in ordered for choice in chosen)
 
 
 def _section(table: DecisionTable, version: str, skip_inexpressible: bool) -> dict[int, tuple[Rule, ...]]:
@@ -155,12 +170,12 @@ def _section(table: DecisionTable, version: str, skip_inexpressible: bool) -> di
             row = row[:1]
         varies = len(row) > 1 and multiplies_by_procs(table.collective, version)
         limit = end or (table.platform_procs or _END_PROCS) + 1
-        for procs in _repeated(first, limit) if varies else (first,):
+        for procs in repeated(first, limit) if varies else (first,):
             section[procs] = tuple(_rule(table.collective, version, procs, *step) for step in row)
     return section
 
 
-def _repeated(first: int, end: int) -> Iterator[int]:
+def repeated(first: int, end: int) -> Iterator[int]:
     """P from `first` to below `end`, in steps so small that a threshold decreases by at most 1/33 between two."""
     procs = first
     while procs == first or procs < end:
@@ -173,7 +188,10 @@ def _steps(collective: str, row: Row) -> Iterator[tuple[int, Choice | None]]:
     if not row or row[0][0] > 0:
         yield 0, None
     for start, end, choice in spans(row):
-        yield from _translated(collective, start, end, choice)
+        if choice == LIBRARY_DECIDES:
+            yield start, None
+        else:
+            yield from _translated(collective, start, end, choice)
 
 
 def _translated(collective: str, start: int, end: int | None, choice: Choice) -> Iterator[tuple[int, Choice]]:
@@ -209,6 +227,8 @@ def _rule(collective: str, version: str, procs: int, start: int, choice: Choice 
 
 def inexpressible(collective: str, choice: Choice, version: str) -> str:
     """The reason why rules of this Open MPI series ('4.1') cannot ask for a choice; empty if they can."""
+    if choice == LIBRARY_DECIDES:
+        return ""
     algorithm = Catalogue.load().algorithm(collective, choice.algorithm)
     if not can_run(f"openmpi-{version}", algorithm):
         return (

@@ -61,7 +61,7 @@ class RulesCheck:
             return f"{self.openmpi} {verdict}"
         if not self.matches:
             return f"{self.openmpi} did not follow the rules: {call} ran {ran}, not {self.expected.algorithm}"
-        control = f"without them: {alone}" if self.changes_something else "as it would without them"
+        control = f"without the rules: {alone}" if self.changes_something else "as it would without the rules"
         return f"{self.openmpi} accepted the rules and ran {self.expected.algorithm} for {call} ({control})"
 
     def _recognised(self, observed: Traffic) -> str:
@@ -128,14 +128,14 @@ def observe(
 
 
 def recognise(collective: str, procs: int, message_bytes: int, observed: Traffic) -> str:
-    """The algorithms, of any segment size, that send these bytes along these edges: 'binary', or 'no known one'."""
+    """The algorithms, of any segment size, that send these bytes along these edges: 'binary', or that none is known."""
     sizes = {edge: size for edge, (_, size) in observed.items()}
     fitting = []
     for name in KNOWN_TRAFFIC[collective]:
         usual = traffic(collective, Choice(name), procs, message_bytes)
         if {edge: size for edge, (_, size) in usual.items()} == sizes:
             fitting.append(name)
-    return " or ".join(fitting) or "no known one"
+    return " or ".join(fitting) or "no algorithm that is known here"
 
 
 def traffic(collective: str, choice: Choice, procs: int, message_bytes: int) -> Traffic:

@@ -19,6 +19,10 @@ OPENMPI_DECIDES = 0
 """The algorithm id that leaves a call to Open MPI."""
 
 
+OTHER_COMPONENTS = "^han,hcoll,ucc"
+"""Open MPI's parameter `coll` that leaves out the components which take collectives over before rules are looked up."""
+
+
 @dataclass(frozen=True)
 class Rule:
     """The algorithm from message size `start` on, in the unit that Open MPI compares; segments in bytes (0: none)."""

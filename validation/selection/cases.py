@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
 
@@ -19,6 +19,8 @@ ChoicesAt = Callable[[int, int], Iterable[Choice]]
 
 BUILTIN = "builtin"
 """The experiment in which MPI's own collective is called."""
+LIBRARY = "library"
+"""What the MPI library's own collective is called among names of algorithms that are measured."""
 
 
 def candidates(
@@ -71,6 +73,19 @@ def cases(
     return list(dict.fromkeys(found))
 
 
+def cuts_nothing(case: Case) -> bool:
+    """Whether the case has segments that hold the whole message: with any such size it sends the same messages."""
+    return case.segment_bytes >= max(case.message_bytes, 1) and not case.limit_bytes
+
+
+def without_repeats(found: Iterable[Case]) -> list[Case]:
+    """The cases but those that differ from an earlier one only in a segment size that cuts nothing."""
+    kept: dict[Case, Case] = {}
+    for case in found:
+        kept.setdefault(replace(case, segment_bytes=max(case.message_bytes, 1)) if cuts_nothing(case) else case, case)
+    return list(kept.values())
+
+
 def case_of(
     collective: str, choice: Choice, procs: int, message_bytes: int, processes_per_node: int = 1, root: int = 0
 ) -> Case:
@@ -104,8 +119,8 @@ class CaseGrid:
     """The points (P, m) of one collective, and the algorithms and segment sizes that compete at each of them.
 
     The first of `segments` (0: unsegmented) is common to all algorithms that cut messages; without `algorithms` all
-    that can be chosen compete. With `for_openmpi` a choice competes only where a message has enough elements for it in
-    Open MPI, also large ones (`few_elements`).
+    that can be chosen compete. So do `further` choices, whatever their parameters. With `for_openmpi` a choice competes
+    only where a message has enough elements for it in Open MPI, also large ones (`few_elements`).
     """
 
     collective: str
@@ -115,6 +130,7 @@ class CaseGrid:
     segments: tuple[int, ...] = SEGMENTS
     algorithms: tuple[str, ...] = ()
     for_openmpi: bool = False
+    further: tuple[Choice, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -131,9 +147,11 @@ class CaseGrid:
         """The choices by label: the algorithm's name at the common segment size, 'chain, 32 KiB' at another."""
         common = candidates(self.collective, self.segments[:1], self.algorithms)
         others = [one for one in candidates(self.collective, self.segments, self.algorithms) if one not in common]
-        return {one.algorithm: one for one in common} | {
+        found = {one.algorithm: one for one in common} | {
             f"{one.algorithm}, {format_size(one.segment_bytes)}": one for one in others
         }
+        known = set(found.values())
+        return found | {f"{one.label}, as given": one for one in dict.fromkeys(self.further) if one not in known}
 
     def at_common_segment(self, algorithm: str) -> Choice:
         """An algorithm at the common segment size."""

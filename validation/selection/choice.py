@@ -24,3 +24,7 @@ class Choice:
         """'chain, 8 KiB'; 'chain' without segments; 'k_chain (4), 8 KiB' with a fan-out of its own."""
         name = f"{self.algorithm} ({self.fanout})" if self.fanout else self.algorithm
         return f"{name}, {format_size(self.segment_bytes)}" if self.segment_bytes else name
+
+
+LIBRARY_DECIDES = Choice("library decides")
+"""What rules of a library say where its own decision is to hold; no algorithm of the catalogue."""

@@ -12,12 +12,13 @@ from collwise.validation.selection.decision_table import DecisionTable, check_on
 
 
 def collwise_rules(tables: Sequence[DecisionTable]) -> str:
-    """The text of a table: one rule on each line, 'default' where nothing is decided.
+    """The text of a table: one rule on each line, 'default' where nothing is decided or no choice beats MPI's own.
 
     For a call libcollwise takes the rules of its collective with the largest P that is not above the call's, among
     these the ones with the largest number of processes per node that is not above the call's, and among these likewise
-    the one with the largest message size. Tables of one collective may differ in processes per node. Raises UsageError
-    for two that do not, and for a choice by message size where not all processes know it.
+    the one with the largest message size. So a rule has at most as many processes per node as processes. Tables of one
+    collective may differ in processes per node. Raises UsageError for two that do not, and for a choice by message size
+    where not all processes know it.
     """
     if not tables:
         raise UsageError("no decision table to write rules from")
@@ -32,21 +33,57 @@ def collwise_rules(tables: Sequence[DecisionTable]) -> str:
             lines.append(f"# {name} on {table.platform}, chosen by {' '.join(table.made_by.split())}")
             lines.append(f"# {table.between_procs}")
         # A row of one table would hide those of the others for less processes: all have rows wherever one has.
-        for procs in sorted({procs for table in mine for procs in table.rules}):
-            for table in mine:
-                lines += _lines(table, procs)
+        for procs in sorted({procs for table in mine for procs in _process_counts(table)}):
+            for per_node, table in _by_processes_per_node(mine, procs).items():
+                lines += _lines(table, procs, per_node)
     return "\n".join(lines) + "\n"
 
 
-def _lines(table: DecisionTable, procs: int) -> Iterator[str]:
-    row = table.row(procs)
+def _process_counts(table: DecisionTable) -> set[int]:
+    """Where rows begin: those of the table, and where it has times of MPI's own collective, which may end a row."""
+    known = table.evidence
+    return {*table.rules, *(known.procs if known is not None and known.own else ())}
+
+
+def _by_processes_per_node(tables: Sequence[DecisionTable], procs: int) -> dict[int, DecisionTable]:
+    """The tables, in ascending order, by how many of so many processes a node has at most.
+
+    Tables whose nodes hold all of them decide for the same calls: of these one that has a row for them is taken.
+    """
+    found: dict[int, DecisionTable] = {}
+    for table in tables:
+        per_node = min(table.processes_per_node, procs)
+        if per_node not in found or procs not in found[per_node].rules:
+            found[per_node] = table
+    return found
+
+
+def _lines(table: DecisionTable, procs: int, per_node: int) -> Iterator[str]:
+    row = _steps(table, procs)
     if not sees_sizes(COLLWISE, table.collective) and procs in table.rules:
         check_one_choice(table, procs, "rules of collwise")
-    where = f"{table.collective} {procs} {table.processes_per_node}"
+    where = f"{table.collective} {procs} {per_node}"
     if not row or row[0][0] > 0:
         yield f"{where} 0 default"
     for start, choice in row:
-        yield f"{where} {start} {words_of(table.collective, choice)}"
+        yield f"{where} {start} {'default' if choice is None else words_of(table.collective, choice)}"
+
+
+def _steps(table: DecisionTable, procs: int) -> list[tuple[int, Choice | None]]:
+    """The row for a process count; None where the choice does not beat MPI's own collective, if that was measured."""
+    row, known = table.row(procs), table.evidence
+    if known is None or not known.own or not row:
+        return list(row)
+    if not sees_sizes(COLLWISE, table.collective):
+        beats = all(known.beats_own(row[0][1], procs, size) for size in known.message_bytes)
+        return [(start, choice if beats else None) for start, choice in row]
+    found: list[tuple[int, Choice | None]] = []
+    for start in sorted({first for first, _ in row} | {size for size in known.message_bytes if size > row[0][0]}):
+        choice = [choice for first, choice in row if first <= start][-1]
+        said = choice if known.beats_own(choice, procs, start) else None
+        if not found or found[-1][1] != said:
+            found.append((start, said))
+    return [(0, None), *found[1:]] if found[0][1] is None else found
 
 
 def words_of(collective: str, choice: Choice) -> str:

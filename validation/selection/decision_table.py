@@ -6,9 +6,9 @@ import bisect
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -29,7 +29,9 @@ class Evidence:
     """The seconds of every candidate at the points that a table was made from: by candidate, process count and size.
 
     They are nan where a candidate does not run or has no time. `filled` marks points of candidates (indices) whose time
-    is not measured but `filled_by` another source.
+    is not measured but `filled_by` another source. `half_widths` of the seconds' confidence intervals have the same
+    form; empty where they are exact or not known. `own` has the seconds of the MPI library's own collective, where that
+    was measured beside the candidates, and the half-widths of their intervals, each by process count and size.
     """
 
     choices: tuple[Choice, ...]
@@ -38,6 +40,8 @@ class Evidence:
     seconds: tuple[tuple[tuple[float, ...], ...], ...]
     filled: frozenset[tuple[int, int, int]] = frozenset()
     filled_by: str = ""
+    half_widths: tuple[tuple[tuple[float, ...], ...], ...] = ()
+    own: tuple[tuple[tuple[float, ...], ...], ...] = ()
 
     def at(self, procs: int, message_bytes: int) -> dict[Choice, float]:
         """The candidates' seconds at the point that a row from P and m on starts at; those that have a time there.
@@ -48,12 +52,73 @@ class Evidence:
         found = {choice: times[i][j] for choice, times in zip(self.choices, self.seconds, strict=True)}
         return {choice: seconds for choice, seconds in found.items() if not math.isnan(seconds)}
 
+    def half_width(self, choice: Choice, procs: int, message_bytes: int) -> float:
+        """The half-width of the interval of the choice's seconds there; nan where it is not known."""
+        if not self.half_widths:
+            return math.nan
+        i, j = _at_or_below(self.procs, procs), _at_or_below(self.message_bytes, message_bytes)
+        return self.half_widths[self.choices.index(choice)][i][j]
+
+    def own_at(self, procs: int, message_bytes: int) -> tuple[float, float]:
+        """The seconds of MPI's own collective at the point, and the half-width of their interval; nan without any."""
+        if not self.own:
+            return math.nan, math.nan
+        i, j = _at_or_below(self.procs, procs), _at_or_below(self.message_bytes, message_bytes)
+        return self.own[0][i][j], self.own[1][i][j]
+
+    def beats_own(self, choice: Choice, procs: int, message_bytes: int) -> bool:
+        """Whether the choice is faster than MPI's own collective beyond both intervals, or that was not measured."""
+        own, around = self.own_at(procs, message_bytes)
+        ours, width = self.at(procs, message_bytes).get(choice), self.half_width(choice, procs, message_bytes)
+        if math.isnan(own) or ours is None:
+            return True
+        return ours + (0.0 if math.isnan(width) else width) < own - (0.0 if math.isnan(around) else around)
+
     def is_filled(self, choice: Choice, procs: int, message_bytes: int) -> bool:
         """Whether a choice's time at a point comes from another source."""
         if choice not in self.choices or procs not in self.procs or message_bytes not in self.message_bytes:
             return False
         place = (self.choices.index(choice), self.procs.index(procs), self.message_bytes.index(message_bytes))
         return place in self.filled
+
+
+WIDE_STEP = 4
+"""Choices for a process count are not expected to suit more than this many times as many processes."""
+
+
+def wide_steps_text(tables: Sequence[DecisionTable]) -> str:
+    """A sentence on the process counts between which the tables' choices are not supported by times; empty if none."""
+    steps = sorted({step for table in tables for step in table.wide_steps()})
+    if not steps:
+        return ""
+    between = " and ".join(f"from P = {low + 1} to {high - 1}" for low, high in steps)
+    added = sorted({low * WIDE_STEP**k for low, high in steps for k in range(1, 32) if low * WIDE_STEP**k < high})
+    return (
+        f"nothing was decided {between}, where the choices for fewer processes hold; --procs with "
+        f"{','.join(map(str, added))} as well decides there, too"
+    )
+
+
+_ALL_AT_ONCE = {("alltoall", "linear"), ("alltoallv", "linear")}
+_MANY_PROCS = 64
+
+
+def all_at_once_text(tables: Sequence[DecisionTable]) -> str:
+    """A sentence on choices in which very many messages are under way at once, which no engine limits; or nothing."""
+    found = {
+        f"{table.collective} {choice.algorithm} at P = {procs}"
+        for table in tables
+        if not table.made_by.startswith("times measured")
+        for procs in {*table.rules, *(table.evidence.procs if table.evidence is not None else ())}
+        for _, choice in table.row(procs)
+        if procs >= _MANY_PROCS and (table.collective, choice.algorithm) in _ALL_AT_ONCE
+    }
+    if not found:
+        return ""
+    return (
+        f"{', '.join(sorted(found))}: every process has P - 1 messages under way at once, for which real networks and "
+        "libraries need buffers that are not simulated; measure these choices before you use them"
+    )
 
 
 @dataclass(frozen=True)
@@ -138,6 +203,19 @@ class DecisionTable:
             raise UsageError(f"the decision table has no entry for {message_bytes} bytes")
         return below[-1]
 
+    def wide_steps(self) -> list[tuple[int, int]]:
+        """Neighbouring process counts that times decided for, the larger one over 4 times the smaller one.
+
+        Tables by formulas have none: they can decide for every P.
+        """
+        if self.evidence is None or self.made_by.startswith("model "):
+            return []
+        return [(low, high) for low, high in pairwise(sorted(self.evidence.procs)) if high > WIDE_STEP * low]
+
+    def without_own_times(self) -> DecisionTable:
+        """The table without times of MPI's own collective, so that rules have all its choices, also slower ones."""
+        return self if self.evidence is None else replace(self, evidence=replace(self.evidence, own=()))
+
     def rests_on_gaps(self, procs: int, start: int, end: int | None) -> bool:
         """Whether the choice for P from one size up to another has times there that fill gaps."""
         known = self.evidence
@@ -186,10 +264,9 @@ def _evidence_document(evidence: Evidence) -> dict[str, Any]:
         "choices": [vars(choice) for choice in evidence.choices],
         "procs": list(evidence.procs),
         "message_bytes": list(evidence.message_bytes),
-        "seconds": [
-            [[None if math.isnan(one) else float(f"{one:.4g}") for one in row] for row in times]
-            for times in evidence.seconds
-        ],
+        "seconds": _digits(evidence.seconds),
+        **({"half_widths": _digits(evidence.half_widths)} if evidence.half_widths else {}),
+        **({"own": _digits(evidence.own)} if evidence.own else {}),
         **(
             {
                 "gaps_filled_by": evidence.filled_by,
@@ -203,18 +280,29 @@ def _evidence_document(evidence: Evidence) -> dict[str, Any]:
     }
 
 
+def _digits(values: Sequence[Sequence[Sequence[float]]]) -> list[list[list[float | None]]]:
+    return [[[None if math.isnan(one) else float(f"{one:.4g}") for one in row] for row in each] for each in values]
+
+
 def _evidence_from(document: Mapping[str, Any]) -> Evidence:
     procs, sizes = tuple(map(int, document["procs"])), tuple(map(int, document["message_bytes"]))
     choices = tuple(_choice(one) for one in document["choices"])
-    seconds = tuple(
-        tuple(tuple(math.nan if one is None else float(one) for one in row) for row in times)
-        for times in document["seconds"]
-    )
-    shapes = [len(seconds) == len(choices), all(len(times) == len(procs) for times in seconds)]
-    if not (all(shapes) and procs and sizes and all(len(row) == len(sizes) for times in seconds for row in times)):
-        raise ValueError("its times do not fit its process counts and sizes")
+    seconds, half_widths = _read_digits(document["seconds"]), _read_digits(document.get("half_widths", ()))
+    for values in (seconds, half_widths) if half_widths else (seconds,):
+        shapes = [len(values) == len(choices), all(len(times) == len(procs) for times in values)]
+        if not (all(shapes) and procs and sizes and all(len(row) == len(sizes) for times in values for row in times)):
+            raise ValueError("its times do not fit its process counts and sizes")
+    own = _read_digits(document.get("own", ()))
+    if own and [[len(row) for row in each] for each in own] != [[len(sizes)] * len(procs)] * 2:
+        raise ValueError("the times of MPI's own collective do not fit its process counts and sizes")
     filled = frozenset((index, procs.index(p), sizes.index(m)) for index, p, m in document.get("gaps_filled", ()))
-    return Evidence(choices, procs, sizes, seconds, filled, document.get("gaps_filled_by", ""))
+    return Evidence(choices, procs, sizes, seconds, filled, document.get("gaps_filled_by", ""), half_widths, own)
+
+
+def _read_digits(values: Sequence[Any]) -> tuple[tuple[tuple[float, ...], ...], ...]:
+    return tuple(
+        tuple(tuple(math.nan if one is None else float(one) for one in row) for row in each) for each in values
+    )
 
 
 def _choice(step: Mapping[str, Any]) -> Choice:
@@ -228,6 +316,8 @@ def decisions_from(path: Path) -> list[DecisionTable]:
         if not isinstance(document, list) or any(entry.get("format") != _FORMAT for entry in document):
             raise UsageError(f"{path}: not a decision table of this version; {_MAKE_ONE}")
         return [_table(entry) for entry in document]
+    except (json.JSONDecodeError, RecursionError):
+        raise UsageError(f"{path}: not a decision table, since it is no JSON; {_MAKE_ONE}") from None
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as problem:
         raise UsageError(f"{path}: not a decision table ({problem}); {_MAKE_ONE}") from None
 

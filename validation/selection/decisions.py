@@ -18,7 +18,8 @@ from collwise.platforms.smpi import warn_of_free_messages
 from collwise.simulator.sweeps.context import ShowProgress, SimulationContext, without_progress
 from collwise.simulator.sweeps.runner import RunResult
 from collwise.validation.fitting.critical_path import CriticalPath
-from collwise.validation.selection.cases import CaseGrid
+from collwise.validation.library_defaults.openmpi import fixed_choice
+from collwise.validation.selection.cases import CaseGrid, ChoicesAt
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.decision_table import DecisionTable, Evidence, Loss, Row
 from collwise.validation.selection.defaults import TIE_LIMIT
@@ -28,6 +29,7 @@ from collwise.validation.selection.predictions import (
     covered_by_model,
     predict_choice,
     predicted_seconds,
+    seconds_of,
     simulated_seconds,
 )
 from collwise.validation.selection.slowdown import slowdown, summary_of
@@ -112,15 +114,22 @@ def _loss_between(model: CollectiveModel, grid: CaseGrid, rules: Mapping[int, Ro
 
 
 def select_by_simulation(
-    platform: HostPlatform, grid: CaseGrid, sweep: RunResult, one_choice: bool = False, tolerance: float = 0.0
+    platform: HostPlatform,
+    grid: CaseGrid,
+    sweep: RunResult,
+    one_choice: bool = False,
+    tolerance: float = 0.0,
+    untuned: RunResult | None = None,
 ) -> DecisionTable:
     """Simulated choices for every P and m of the grid; otherwise like `select_by_model`, sampled.
 
-    The sweep holds at least the grid's cases.
+    The sweep holds at least the grid's cases. The times of what untuned Open MPI runs, as far as that sweep or
+    `untuned` has them, are among those of the table.
     """
     seconds = simulated_seconds(grid, sweep)
     rules = _rules(grid, _sampled(grid, seconds, one_choice, tolerance))
-    maker, evidence, per_node = sweep.configuration.maker, evidence_of(grid, seconds), grid.processes_per_node
+    maker, per_node = sweep.configuration.maker, grid.processes_per_node
+    evidence = _with_untuned_times(evidence_of(grid, seconds), grid, untuned or sweep)
     most = platform.max_procs(per_node)
     return DecisionTable(grid.collective, platform.name, per_node, maker, rules, evidence, platform_procs=most)
 
@@ -137,7 +146,8 @@ def select_by_times(
     """Choices by times with confidence intervals, at the points of the grid, in the fewest rows.
 
     Choices whose interval overlaps that of the fastest one are as good as it is (`tied_seconds`), as are those within
-    the tolerance. Of rows that are equally short, each has the choice with the least mean slowdown over the grid.
+    the tolerance. Of rows that are equally short, each has the choice with the least mean slowdown over the grid. The
+    table keeps the intervals.
     """
     tied = tied_seconds(times, tie_limit)
     with np.errstate(invalid="ignore"):
@@ -148,7 +158,24 @@ def select_by_times(
     standings = _sampled(grid, tied, one_choice, max(tolerance, TIE))
     rules = _rules(grid, standings, order)
     evidence = evidence_of(grid, times.seconds, times.filled, times.filled_by)
+    widths = np.where(np.isnan(times.seconds), np.nan, times.half_widths)
+    evidence = replace(evidence, half_widths=tuple(tuple(map(tuple, each)) for each in widths.tolist()))
     return DecisionTable(grid.collective, platform, grid.processes_per_node, made_by, rules, evidence)
+
+
+def _with_untuned_times(evidence: Evidence, grid: CaseGrid, sweep: RunResult) -> Evidence:
+    """The times with those of what Open MPI 4.1 and 5.0 run untuned, each at the points where they do."""
+    times = dict(zip(evidence.choices, (np.array(one) for one in evidence.seconds), strict=True))
+    for i, procs in enumerate(grid.procs):
+        for j, size in enumerate(grid.message_bytes):
+            choice = fixed_choice(grid.collective, procs, size)
+            if choice is None or np.isnan(seconds := seconds_of(grid, sweep, choice, procs, size)):
+                continue
+            found = times.setdefault(choice, np.full((len(grid.procs), len(grid.message_bytes)), np.nan))
+            found[i, j] = seconds
+    return replace(
+        evidence, choices=tuple(times), seconds=tuple(tuple(map(tuple, one.tolist())) for one in times.values())
+    )
 
 
 @dataclass(frozen=True)
@@ -209,16 +236,29 @@ def simulate_and_select(
 ) -> tuple[list[DecisionTable], RunResult]:
     """Simulates what is missing of several grids and makes a table of each; `one_choice` says which have one choice.
 
-    Of the others the schedule engine leaves out what cannot be chosen. The sweep holds the cases that failed. Raises
-    UsageError for what does not fit on the platform.
+    Of the others the schedule engine leaves out what cannot be chosen. For grids of Open MPI's choices, what it runs
+    untuned is simulated, too. The sweep holds the cases that failed. Raises UsageError for what does not fit on the
+    platform.
     """
     names = ", ".join(grid.collective for grid in grids) if len(grids) <= 3 else f"{len(grids)} collectives"
     cases = [case for grid in grids for case in grid.cases()]
     free = {grid.collective: tolerance for grid in grids if not one_choice(grid.collective)}
     sweep = replace(context, tolerances=free).simulate(platform, cases, f"{platform.name}: simulating {names}")
     warn_of_free_messages(platform)
-    tables = [select_by_simulation(platform, grid, sweep, one_choice(grid.collective), tolerance) for grid in grids]
+    shipped = [case for grid in grids if grid.for_openmpi for case in grid.cases_of(_untuned(grid.collective))]
+    untuned = context.simulate(platform, shipped, f"{platform.name}: simulating untuned {names}") if shipped else None
+    tables = [
+        select_by_simulation(platform, grid, sweep, one_choice(grid.collective), tolerance, untuned) for grid in grids
+    ]
     return tables, sweep
+
+
+def _untuned(collective: str) -> ChoicesAt:
+    def choices(procs: int, message_bytes: int) -> list[Choice]:
+        choice = fixed_choice(collective, procs, message_bytes)
+        return [] if choice is None else [choice]
+
+    return choices
 
 
 def _to_the_byte(model: CollectiveModel, grid: CaseGrid, procs: int, row: Row) -> Row:

@@ -9,16 +9,17 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError, check_name
 from collwise.simulator.store import Store, StoredConfiguration
-from collwise.simulator.sweeps.method import combine
+from collwise.simulator.sweeps.method import combine, half_width
 from collwise.simulator.timing import Case, Timing
-from collwise.validation.selection.cases import BUILTIN, CaseGrid
+from collwise.validation.adaptive.belief import MEDIAN_VARIANCE
+from collwise.validation.selection.cases import BUILTIN, CaseGrid, cuts_nothing
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.decision_table import DecisionTable
 from collwise.validation.selection.decisions import IntervalTimes
@@ -36,8 +37,9 @@ _HOW_TO_MEASURE = "measure some (collwise measure, or --script for another machi
 class Measurement:
     """The measured times of one collective on a platform, made by one method under one library.
 
+    Their `seconds` are medians, of several launches the median of the launches' medians (`robust`).
     `keys` are its configurations, one for each launch; `others` is the number of other measurements of the collective
-    there.
+    there. `own` has the times of the MPI library's own collective, by process count and size.
     """
 
     platform: str
@@ -47,6 +49,12 @@ class Measurement:
     timings: Mapping[Case, Timing]
     keys: tuple[str, ...]
     others: int = 0
+    own: Mapping[tuple[int, int], Timing] = field(default_factory=dict)
+
+    @property
+    def measured(self) -> int:
+        """The number of cases that were measured; those that send the same messages share one's time."""
+        return len({timing.case for timing in self.timings.values()})
 
     @property
     def label(self) -> str:
@@ -60,13 +68,18 @@ class Measurement:
         return all(math.isfinite(one.half_width_seconds) for one in self.timings.values())
 
 
+def measured_names(store: Store) -> set[str]:
+    """The names of platforms that the store has measured times of."""
+    return {one.configuration.platform for one in store.configurations() if one.configuration.source == "measured"}
+
+
 def measured_platform(store: Store, name: str | None = None) -> str:
     """The name that a platform's measured times have in the store; without a name, that of the only one there.
 
     Names of platforms are in lower case, those of hosts and test beds not always. Raises UsageError where several
     platforms were measured and none is named.
     """
-    known = {one.configuration.platform for one in store.configurations() if one.configuration.source == "measured"}
+    known = measured_names(store)
     if name is None:
         if len(known) > 1:
             raise UsageError(f"times of {len(known)} platforms are measured; name one: {', '.join(sorted(known))}")
@@ -84,7 +97,7 @@ def measurement_of(
 ) -> Measurement:
     """The measurement of a collective that the store has: of several, that with the most times, else the newest.
 
-    Launches and repeated runs of one measurement are combined (`combine`). `keys`, beginnings of configurations' keys,
+    Launches and repeated runs of one measurement are combined (`robust`). `keys`, beginnings of configurations' keys,
     say which measurement is wanted. Raises UsageError where nothing is measured.
     """
     measured = [one for one in store.configurations() if one.configuration.source == "measured"]
@@ -115,7 +128,23 @@ def measurement_of(
     if not any(one.timings for one in here):
         raise UsageError(f"{collective} on {platform} was not measured with {ppn} processes per node")
     newest = max(enumerate(here), key=lambda pair: (len(pair[1].timings), pair[0]))[1]
-    return replace(newest, others=sum(bool(one.timings) for one in here) - 1)
+    return replace(newest, timings=_with_repeats(newest.timings), others=sum(bool(one.timings) for one in here) - 1)
+
+
+def _with_repeats(timings: Mapping[Case, Timing]) -> dict[Case, Timing]:
+    """The timings, also for cases that differ from these only in a segment size that cuts nothing.
+
+    They have the segment sizes with which the same algorithm is measured elsewhere.
+    """
+    cuts: dict[str, set[int]] = {}
+    for case in timings:
+        cuts.setdefault(case.algorithm, set()).add(case.segment_bytes)
+    found = dict(timings)
+    for case, timing in timings.items():
+        if cuts_nothing(case):
+            others = (replace(case, segment_bytes=cut) for cut in cuts[case.algorithm])
+            found = {other: timing for other in others if cuts_nothing(other)} | found
+    return found
 
 
 def _check_measured(store: Store, measured: Sequence[StoredConfiguration], platform: str) -> None:
@@ -148,15 +177,36 @@ def _combined(store: Store, group: Sequence[StoredConfiguration], collective: st
         {
             case: timing
             for case, timing in store.timings_of(one.key).items()
-            if (case.collective, case.experiment, case.root) == (collective, "collective", 0) and timing.ok
+            if (case.collective, case.root) == (collective, 0)
+            and case.experiment in ("collective", BUILTIN)
+            and timing.ok
         }
         for one in group
     ]
     confidence = float(dict(group[0].configuration.details).get("confidence", 0.95))
     cases = dict.fromkeys(case for one in launches for case in one)
-    timings = {case: combine([one[case] for one in launches if case in one], confidence) for case in cases}
+    timings = {case: robust([one[case] for one in launches if case in one], confidence) for case in cases}
     made = group[0].configuration
-    return Measurement(made.platform, collective, made.maker, 1, timings, tuple(one.key for one in group))
+    ours = {case: one for case, one in timings.items() if case.experiment != BUILTIN}
+    own = {(case.procs, case.message_bytes): one for case, one in timings.items() if case.experiment == BUILTIN}
+    return Measurement(made.platform, collective, made.maker, 1, ours, tuple(one.key for one in group), own=own)
+
+
+def robust(launches: Sequence[Timing], confidence: float = 0.95) -> Timing:
+    """The times of one case in several launches as one that stalls of the machine hardly move: the launches' median.
+
+    Its `seconds` are the median of the launches' medians, with an interval from what differs between these medians, as
+    if they were normally distributed. A single launch has the interval of its mean: what single stalls do to a mean
+    they do not do to a median, so that the interval is rather too wide. Records without a median have their mean.
+    """
+    combined = combine(launches, confidence)
+    medians = [one.median_seconds for one in launches]
+    if not all(map(math.isfinite, medians)):
+        return combined
+    width = combined.half_width_seconds
+    if len(launches) > 1:
+        width = math.sqrt(MEDIAN_VARIANCE) * half_width(medians, confidence)
+    return replace(combined, seconds=combined.median_seconds, half_width_seconds=width)
 
 
 def _one_mapping(found: Iterable[Measurement]) -> bool:
@@ -223,6 +273,22 @@ def measured_times(grid: CaseGrid, measurement: Measurement) -> IntervalTimes:
                     seconds[a, i, j] = timing.seconds
                     widths[a, i, j] = timing.half_width_seconds if math.isfinite(timing.half_width_seconds) else 0.0
     return IntervalTimes(seconds, widths, np.zeros(shape, dtype=bool))
+
+
+def with_own_times(table: DecisionTable, measurement: Measurement) -> DecisionTable:
+    """The table with the measured times of the MPI library's own collective at its points, if there are any."""
+    known = table.evidence
+    if known is None or not measurement.own:
+        return table
+
+    def values(of: Callable[[Timing], float]) -> tuple[tuple[float, ...], ...]:
+        found = [[measurement.own.get((procs, size)) for size in known.message_bytes] for procs in known.procs]
+        return tuple(tuple(math.nan if one is None else of(one) for one in row) for row in found)
+
+    own = (values(lambda one: one.seconds), values(lambda one: one.half_width_seconds))
+    if all(math.isnan(seconds) for row in own[0] for seconds in row):
+        return table
+    return replace(table, evidence=replace(known, own=own))
 
 
 def gap_cases(grid: CaseGrid, measurement: Measurement) -> list[Case]:
@@ -304,6 +370,24 @@ def loss_of(table: DecisionTable) -> SlowdownSummary:
             if chosen in times:
                 costs.append(slowdown(times[chosen], min(times.values())))
     return summary_of(costs, 0.0)
+
+
+def undecided_points(table: DecisionTable) -> tuple[int, int]:
+    """At how many points the intervals of the times do not tell the fastest choice from another one, and of how many.
+
+    There the interval of another one overlaps that of the fastest. 0 of 0 for a table without intervals.
+    """
+    evidence = table.evidence
+    if evidence is None or not evidence.half_widths:
+        return 0, 0
+    seconds, widths = np.array(evidence.seconds), np.array(evidence.half_widths)
+    filled = np.where(np.isnan(seconds), np.inf, seconds)
+    fastest = np.argmin(filled, axis=0)[None]
+    reach = np.take_along_axis(filled + np.nan_to_num(widths), fastest, axis=0)
+    others = seconds != np.take_along_axis(seconds, fastest, axis=0)  # equal ones are the same case
+    overlapping = others & (filled - np.nan_to_num(widths) < reach)
+    known = np.isfinite(filled).any(axis=0)
+    return int((overlapping.any(axis=0) & known).sum()), int(known.sum())
 
 
 def choice_at(table: DecisionTable, procs: int, message_bytes: int) -> Choice | None:

@@ -15,13 +15,22 @@ from collwise.models.registry import BY_PARTS, CRITICAL_PATH
 from collwise.platforms import HostPlatform
 from collwise.platforms.smpi import without_free_barrier
 from collwise.simulator.sweeps.context import ShowProgress, SimulationContext, without_progress
+from collwise.validation.exports.expressed import Substitution
+from collwise.validation.exports.formats import for_openmpi
 from collwise.validation.fitting.critical_path import CriticalPath
 from collwise.validation.fitting.models_by_name import models_on
 from collwise.validation.library_defaults.baselines import Baseline
+from collwise.validation.library_defaults.openmpi import fixed_choice
 from collwise.validation.selection.cases import CaseGrid
-from collwise.validation.selection.choice import Choice
+from collwise.validation.selection.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.selection.comparison import ComparisonResult, Pick, compare
-from collwise.validation.selection.consumers import algorithms_for, consumers_of, needs_one_choice
+from collwise.validation.selection.consumers import (
+    RULES_VERSIONS,
+    algorithms_for,
+    consumers_of,
+    needs_one_choice,
+    openmpi_version,
+)
 from collwise.validation.selection.decision_table import DecisionTable
 from collwise.validation.selection.decisions import select_by_model, select_by_simulation
 from collwise.validation.selection.defaults import DECISION_SIZES, SEGMENTS, SIZES, TOLERANCE_PERCENT
@@ -54,7 +63,8 @@ class Tuning:
 
     `model` is None where nothing is predicted. `segment_bytes` is the size of segments that is common to all algorithms
     that cut messages; `by_engine` has what the schedule engine says of these collectives, and of others for which it
-    decides; `decided_sizes` are the message sizes that the decisions are made for.
+    decides; `decided_sizes` are the message sizes that the decisions are made for. `rules` are the decisions as rules
+    for Open MPI say them, where it has rules, with what is `substituted` in them.
     """
 
     platform: HostPlatform
@@ -65,6 +75,8 @@ class Tuning:
     by_engine: Mapping[str, EngineChoices] = field(default_factory=dict)
     decisions: Mapping[str, DecisionTable] = field(default_factory=dict)
     decided_sizes: Mapping[str, Sequence[int]] = field(default_factory=lambda: DECISION_SIZES)
+    rules: Mapping[str, DecisionTable] = field(default_factory=dict)
+    substituted: Sequence[Substitution] = ()
 
     @property
     def parameters(self) -> ModelParameters | PathParameters | None:
@@ -83,7 +95,7 @@ class Tuning:
         return compared + sum(choices.failures for choices in self.by_engine.values())
 
     def gains(self, collective: str) -> list[Gain]:
-        """What the decisions gain over the untuned library at every compared point that they decide.
+        """What the rules gain over the untuned library at every compared point that they decide.
 
         Times are those of the comparison, or else the schedule engine's.
         """
@@ -92,7 +104,8 @@ class Tuning:
             result = self.comparisons[collective]
             for row in result.rows:
                 if (choice := self._decided(collective, row.procs, row.message_bytes)) is not None:
-                    seconds = seconds_of(result.grid, result.sweep, choice, row.procs, row.message_bytes)
+                    run = self._run(collective, choice, row.procs, row.message_bytes)
+                    seconds = seconds_of(result.grid, result.sweep, run, row.procs, row.message_bytes)
                     rules = Pick(choice, seconds, float(slowdown(seconds, row.best.seconds)))
                     found.append(Gain(row.procs, row.message_bytes, row.baseline, rules))
             return found
@@ -101,17 +114,25 @@ class Tuning:
         for (procs, size), pick in engine.shipped.items():
             if (choice := self._decided(collective, procs, size)) is not None:
                 at = engine.seconds[:, engine.grid.procs.index(procs), engine.grid.message_bytes.index(size)]
-                seconds = float(at[choices.index(choice)])
+                run = self._run(collective, choice, procs, size)
+                untuned = pick.seconds if run == pick.choice else np.nan
+                seconds = float(at[choices.index(run)]) if run in choices else untuned
                 rules = Pick(choice, seconds, float(slowdown(seconds, np.nanmin(at))))
                 found.append(Gain(procs, size, pick, rules))
         return found
 
     def _decided(self, collective: str, procs: int, message_bytes: int) -> Choice | None:
-        """What the decisions choose; None where they decide nothing."""
+        """What the rules choose; None where they decide nothing."""
         try:
-            return self.decisions[collective].choose(procs, message_bytes)
+            return self.rules[collective].choose(procs, message_bytes)
         except UsageError:
             return None
+
+    @staticmethod
+    def _run(collective: str, choice: Choice, procs: int, message_bytes: int) -> Choice:
+        """What runs by a choice: where the library decides, that decision."""
+        untuned = fixed_choice(collective, procs, message_bytes) if choice == LIBRARY_DECIDES else None
+        return untuned or choice
 
 
 def tune(
@@ -189,7 +210,11 @@ def decided(
     order = [*asked, *tables]
     most = platform.max_procs(tuning.processes_per_node)
     decisions = {name: replace(tables[name], platform_procs=most) for name in order}
-    return replace(tuning, decisions=decisions, decided_sizes=sizes)
+    said, substituted = for_openmpi(
+        [table for name, table in decisions.items() if any(map(openmpi_version, consumers_of(name)))], RULES_VERSIONS[0]
+    )
+    rules = {**decisions, **{table.collective: table for table in said}}
+    return replace(tuning, decisions=decisions, decided_sizes=sizes, rules=rules, substituted=substituted)
 
 
 def tune_by_engine(

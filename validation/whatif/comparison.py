@@ -60,7 +60,8 @@ class Side:
 class WhatIf:
     """A platform before and after changes, and the kept rules: the best choices before, or those of a table.
 
-    `kept` are the choices of these rules, of shape (P, m), None where they decide nothing. `made_by` is what timed.
+    `kept` are the choices of these rules, of shape (P, m), None where they decide nothing. They are candidates
+    everywhere. `made_by` is what timed.
     """
 
     changes: tuple[Change, ...]
@@ -80,6 +81,11 @@ class WhatIf:
     def kept_slowdown(self) -> Array:
         """The slowdown of the kept rules on the changed platform, nan where they decide nothing, shape (P, m)."""
         return slowdown(self.after.kept_seconds, self.after.best_seconds)
+
+    @property
+    def kept_slowdown_before(self) -> Array:
+        """The slowdown of the kept rules on the platform as it was, nan where they decide nothing, shape (P, m)."""
+        return slowdown(self.before.kept_seconds, self.before.best_seconds)
 
     @property
     def changes_choice(self) -> npt.NDArray[np.bool_]:
@@ -104,15 +110,19 @@ def what_if(
     """
     if rules is not None and rules.collective != grid.collective:
         raise UsageError(f"the rules are for {rules.collective}, not for {grid.collective}")
+    kept = None if rules is None else [[_decided(rules, p, m) for m in grid.message_bytes] for p in grid.procs]
+    if kept is not None:
+        # Nothing is the best that the rules beat.
+        grid = replace(grid, further=tuple(one for row in kept for one in row if one is not None))
     new = changed(platform, changes)
     after_grid = replace(grid, processes_per_node=new.processes_per_node or grid.processes_per_node)
     for where, points in ((platform, grid), (new.platform, after_grid)):
         for procs in points.procs:
             where.hosts_for(procs, points.processes_per_node)
-    kept = None if rules is None else [[_decided(rules, p, m) for m in grid.message_bytes] for p in grid.procs]
     before, failed, made_by = _timed(platform, grid, kept, context)
     if kept is None:
         kept = [[before.choice(i, j) for j in range(len(grid.message_bytes))] for i in range(len(grid.procs))]
+        before = replace(before, kept_seconds=before.best_seconds)
     after, more, _ = _timed(new.platform, after_grid, kept, context)
     named = "the best choices before the change" if rules is None else f"the table made by {rules.made_by}"
     rows = tuple(map(tuple, kept))

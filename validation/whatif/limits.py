@@ -33,7 +33,7 @@ def limits_of(platform: HostPlatform, case: Case) -> dict[str, float]:
     node_of = platform.places(case.procs, case.processes_per_node)
     tables_of = partial(network_tables, platform, case.procs, case.processes_per_node)
     schedule = Schedule(case, node_of, proportions=proportions_for(case, tables_of))
-    _, parts = path_parts(schedule, tables_of(schedule.sizes))
+    _, parts = path_parts(schedule, tables_of(schedule.sizes), every=False)
     share = parts.share.to_dict()
     return {limit: float(sum(share.get(name, 0.0) for name in names)) for limit, names in LIMITS.items()}
 

@@ -7,6 +7,7 @@ by the part of the time of MPI's own algorithm that the best one saves, both tim
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,7 +85,8 @@ class Profile:
 class Expected:
     """What a row's calls would save: `default` is what MPI runs untuned, `tuned` the choice with the saving.
 
-    `default_seconds` and `tuned_seconds` are the times of one call that the platform or the table says.
+    `default_seconds` and `tuned_seconds` are the times of one call that the platform or the table says, the half-widths
+    those of their confidence intervals, nan where these are not known.
     """
 
     row: ProfileRow
@@ -93,6 +95,18 @@ class Expected:
     tuned: Choice
     default_seconds: float
     tuned_seconds: float
+    default_half_width: float = math.nan
+    tuned_half_width: float = math.nan
+
+    @property
+    def saving_half_width(self) -> float:
+        """How far the saving may be off by the confidence intervals of the two times; nan where these are not known."""
+        if self.tuned == self.default:
+            return 0.0
+        if not (self.default_seconds > 0 and self.tuned_seconds > 0):
+            return math.nan
+        apart = (self.default_half_width / self.default_seconds, self.tuned_half_width / self.tuned_seconds)
+        return self.row.seconds * self.tuned_seconds / self.default_seconds * math.hypot(*apart)
 
     @property
     def saving_seconds(self) -> float:
@@ -113,6 +127,15 @@ class Expectation:
     def saving_seconds(self, processes: int) -> float:
         """Seconds of the mean of all processes."""
         return sum(one.saving_seconds * one.row.processes for one in self.rows) / processes
+
+    def saving_half_width(self, processes: int) -> float:
+        """How far that may be off, if all savings are off in the same direction; nan where it is not known."""
+        return sum(one.saving_half_width * one.row.processes for one in self.rows) / processes
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether the times are measured, and not exact as those of a simulation."""
+        return self.made_by.startswith("times measured")
 
 
 @dataclass(frozen=True)
@@ -273,7 +296,11 @@ def expected_of(tables: Sequence[DecisionTable], profile: Profile, baseline: Bas
             left_out.append(f"{line.title}: the decisions have none for it")
             continue
         seconds = table.evidence.at(row.processes, size)
+        own, around = table.evidence.own_at(row.processes, size)
         default, default_is = untuned(line, baseline) or (None, "")
+        if not math.isnan(own):
+            default, default_is = Choice(_OWN), "as measured"
+            seconds = {**seconds, default: own}
         if default_is == AS_RUN and default not in seconds:
             default = next((one for one in seconds if one.algorithm == row.algorithm), None)
         try:
@@ -284,7 +311,9 @@ def expected_of(tables: Sequence[DecisionTable], profile: Profile, baseline: Bas
         if default is None or default not in seconds or tuned not in seconds:
             left_out.append(f"{line.title} and {size} bytes: the decisions have no time of what runs untuned")
             continue
-        found.append(Expected(row, default, default_is, tuned, seconds[default], seconds[tuned]))
+        width = table.evidence.half_width(tuned, row.processes, size)
+        around = around if default.algorithm == _OWN else table.evidence.half_width(default, row.processes, size)
+        found.append(Expected(row, default, default_is, tuned, seconds[default], seconds[tuned], around, width))
     return Expectation(tuple(found), tuple(left_out), tables[0].made_by)
 
 
@@ -301,6 +330,17 @@ def achieved_between(before: Profile, after: Profile) -> tuple[Achieved, ...]:
     return tuple(found)
 
 
+def differing_calls(before: Profile, after: Profile) -> tuple[int, int]:
+    """How many kinds of calls, and of how many, only one of two runs has or has another number of: 0 of one program."""
+    first, second = _by_key(before.rows), _by_key(after.rows)
+    kinds = dict.fromkeys((*first, *second))
+
+    def number(rows: Sequence[ProfileRow]) -> int:
+        return sum(row.calls for row in rows)
+
+    return sum(number(first.get(kind, ())) != number(second.get(kind, ())) for kind in kinds), len(kinds)
+
+
 def _by_key(rows: Iterable[ProfileRow]) -> dict[tuple[str, str, str, int, int | None], list[ProfileRow]]:
     found: dict[tuple[str, str, str, int, int | None], list[ProfileRow]] = {}
     for row in rows:
@@ -311,12 +351,13 @@ def _by_key(rows: Iterable[ProfileRow]) -> dict[tuple[str, str, str, int, int | 
 def rules_of(expectation: Expectation) -> str:
     """The text of a table for libcollwise that has the tuned choice for the profiled calls that it makes faster.
 
-    All other process counts and sizes keep MPI's own algorithms.
+    It must do so beyond the intervals of the times, where these are known. All other process counts and sizes keep
+    MPI's own algorithms.
     """
     steps: dict[tuple[str, int, int], dict[int, Choice]] = {}
     for one in expectation.rows:
-        if one.saving_seconds > 0 and one.tuned != one.default:
-            key = (one.row.collective, one.row.processes, one.row.processes_per_node)
+        if one.saving_seconds > 0 and one.tuned != one.default and not one.saving_half_width >= one.saving_seconds:
+            key = (one.row.collective, one.row.processes, min(one.row.processes_per_node, one.row.processes))
             least = (one.row.least_bytes or 0) if sees_sizes(COLLWISE, one.row.collective) else 0
             steps.setdefault(key, {})[least] = one.tuned
     lines = [

@@ -13,7 +13,8 @@ from collwise.models.piecewise import Array
 from collwise.models.switch_points import NOBODY, Indices, fastest
 from collwise.platforms import HostPlatform
 from collwise.platforms.changes import CHANGES, Change, changed, factor_of
-from collwise.simulator.sweeps.context import SimulationContext
+from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
+from collwise.simulator.sweeps.schedule_runner import ScheduleRunner
 from collwise.simulator.timing import Timing
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.choice import Choice
@@ -56,7 +57,10 @@ class CrossOver:
 
 @dataclass(frozen=True)
 class Sweep:
-    """A grid timed at each factor: `seconds` of shape (factors, candidates, P, m), and the cross-over points."""
+    """A grid timed at each factor: `seconds` of shape (factors, candidates, P, m), and the cross-over points.
+
+    The schedule engine leaves out candidates that are slower than the best one (`leaves_out`): their seconds are nan.
+    """
 
     platform: HostPlatform
     others: tuple[Change, ...]
@@ -66,6 +70,7 @@ class Sweep:
     crossovers: tuple[CrossOver, ...]
     made_by: str
     failed: tuple[Timing, ...] = ()
+    leaves_out: bool = False
 
     @property
     def best(self) -> Indices:
@@ -76,6 +81,23 @@ class Sweep:
     def choices(self) -> list[Choice]:
         """The candidates, in the order of the indices."""
         return list(self.grid.candidates.values())
+
+    def every_second(self, procs: int, message_bytes: int) -> Array:
+        """The seconds of all candidates at one point, shape (factors, candidates).
+
+        Those that were left out are played now; nan stays for what does not run, and for mock-ups.
+        """
+        i, j = self.grid.procs.index(procs), self.grid.message_bytes.index(message_bytes)
+        seconds = self.seconds[:, :, i, j].copy()
+        point = replace(self.grid, procs=(procs,), message_bytes=(message_bytes,))
+        runs = set(point.cases()) if self.leaves_out else set()
+        for k, factor in enumerate(self.factors.values):
+            runner = ScheduleRunner(self.platform_at(factor))
+            for index in np.flatnonzero(np.isnan(seconds[k])):
+                case = self.grid.case(self.choices[index], procs, message_bytes)
+                if case in runs:
+                    seconds[k, index] = runner.timing(case).seconds
+        return seconds
 
     def platform_at(self, factor: float) -> HostPlatform:
         """The platform with the other changes and this factor."""
@@ -106,19 +128,19 @@ def sweep_over(
     """
     failed: list[Timing] = []
     maker = ""
+    # Candidates that cannot be the best are not timed to their end.
+    context = replace(context, tolerances={grid.collective: 0.0})
 
-    contest = replace(context, tolerances={grid.collective: 0.0})
-
-    def seconds_at(factor: float, points: CaseGrid, way: SimulationContext = context) -> Array:
+    def seconds_at(factor: float, points: CaseGrid) -> Array:
         nonlocal maker
         new = changed(platform, [*others, factors.change(factor)]).platform
-        sweep = way.simulate(new, points.cases(), f"{new.name}: timing")
+        sweep = context.simulate(new, points.cases(), f"{new.name}: timing")
         failed.extend(sweep.failed)
         maker = sweep.configuration.maker
         return simulated_seconds(points, sweep)
 
     def winner_at(point: CaseGrid) -> Callable[[float], int]:
-        return lambda factor: int(fastest(seconds_at(factor, point, contest))[0, 0])
+        return lambda factor: int(fastest(seconds_at(factor, point))[0, 0])
 
     per_node = changed(platform, others).processes_per_node
     if per_node is not None:
@@ -139,7 +161,8 @@ def sweep_over(
                     low, above = _crossing(low, high, below, last, winner_at(point))
                     found.append(CrossOver(procs, size, low, choices[below], choices[above]))
                     below = above
-    return Sweep(platform, tuple(others), grid, factors, seconds, tuple(found), maker, tuple(failed))
+    leaves_out = context.engine is SCHEDULE
+    return Sweep(platform, tuple(others), grid, factors, seconds, tuple(found), maker, tuple(failed), leaves_out)
 
 
 def _crossing(low: float, high: float, below: int, last: int, winner: Callable[[float], int]) -> tuple[float, int]:

@@ -3,10 +3,12 @@
 
 #include <string.h>
 
-static const struct {
+typedef struct {
     collwise_collective kind;
     const char *algorithm;
-} ALIKE[] = {
+} listed;
+
+static const listed ALIKE[] = {
     {COLLWISE_ALLGATHER, "bruck"},     {COLLWISE_ALLGATHER, "ring"},
     {COLLWISE_ALLGATHER, "sparbit"},   {COLLWISE_ALLGATHERV, "bruck"},
     {COLLWISE_ALLGATHERV, "ring"},     {COLLWISE_ALLTOALL, "bruck"},
@@ -17,6 +19,27 @@ static const struct {
     {COLLWISE_REDUCE_SCATTER, "ring"}, {COLLWISE_REDUCE_SCATTER_BLOCK, "ring"},
 };
 
+/* Among a power of two processes, partners differ in a bit of their ranks. */
+static const listed MIRRORED[] = {
+    {COLLWISE_ALLGATHER, "recursive_doubling"},      {COLLWISE_BARRIER, "recursive_doubling"},
+    {COLLWISE_ALLREDUCE, "recursive_doubling"},      {COLLWISE_ALLREDUCE, "rabenseifner"},
+    {COLLWISE_REDUCE_SCATTER, "recursive_halving"},  {COLLWISE_REDUCE_SCATTER_BLOCK, "recursive_halving"},
+    {COLLWISE_REDUCE_SCATTER, "recursive_doubling"}, {COLLWISE_REDUCE_SCATTER_BLOCK, "recursive_doubling"},
+};
+
+/* Whether the algorithm is one of a list. */
+static int is_among(const recording *to, const listed *list, size_t count) {
+    const char *name = to->algorithm == NULL ? NULL : to->algorithm->name;
+    if (name == NULL || !to->is_collective) {
+        return 0;
+    }
+    size_t i = 0;
+    while (i < count && (list[i].kind != to->algorithm->kind || strcmp(list[i].algorithm, name) != 0)) {
+        i++;
+    }
+    return i < count;
+}
+
 /* Whether each process has a block of the same size of what is reduced. */
 static int has_equal_blocks(const recording *to) {
     size_t elements = to->wanted->message_bytes / to->op.element_bytes;
@@ -25,13 +48,10 @@ static int has_equal_blocks(const recording *to) {
 }
 
 int recording_is_of_alike(const recording *to) {
-    const char *name = to->algorithm == NULL ? NULL : to->algorithm->name;
-    if (name == NULL || to->processes_alone > 0 || strcmp(to->wanted->experiment, "collective") != 0) {
-        return 0;
-    }
-    size_t i = 0, count = sizeof ALIKE / sizeof *ALIKE;
-    while (i < count && (ALIKE[i].kind != to->algorithm->kind || strcmp(ALIKE[i].algorithm, name) != 0)) {
-        i++;
-    }
-    return i < count && has_equal_blocks(to);
+    return to->processes_alone == 0 && is_among(to, ALIKE, sizeof ALIKE / sizeof *ALIKE) && has_equal_blocks(to);
+}
+
+int recording_is_of_mirrored(const recording *to) {
+    int procs = to->made->procs;
+    return (procs & (procs - 1)) == 0 && is_among(to, MIRRORED, sizeof MIRRORED / sizeof *MIRRORED);
 }

@@ -79,8 +79,9 @@ int recording_rank_in(MPI_Comm comm) {
 }
 
 static uint32_t recording_relative(int peer) {
-    int distance = peer - recording_now->now->rank;
-    return (uint32_t)(distance < 0 ? distance + recording_now->made->procs : distance);
+    const schedule *made = recording_now->made;
+    int rank = recording_now->now->rank, distance = made->is_mirrored ? peer ^ rank : peer - rank;
+    return (uint32_t)(distance < 0 ? distance + made->procs : distance);
 }
 
 static void record_send(schedule_kind kind, const void *data, int bytes, int destination) {
@@ -183,6 +184,7 @@ int MPI_Isend(const void *data, int count, MPI_Datatype type, int destination, i
 int MPI_Issend(const void *data, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm,
                MPI_Request *request) {
     (void)type, (void)tag;
+    recording_now->made->has_synchronous = 1;
     record_send(SCHEDULE_START_SYNCHRONOUS, data, count, recording_process_of(comm, destination));
     *request = recording_now->now->requests++;
     return 0;

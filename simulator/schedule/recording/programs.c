@@ -129,9 +129,16 @@ static size_t program_place(const recording *to, const process *done) {
 
 /* Makes the table of the sources in `to->sources`. */
 static void set_sources(recording *to, schedule_program *program) {
-    program->sources.bits = 1;
-    while (1U << program->sources.bits < 2 * program->sources.count) {
-        program->sources.bits++;
+    static schedule_source none[2];
+    uint32_t procs = (uint32_t)to->made->procs, bits = 1;
+    program->sources.is_direct = 2 * program->sources.count >= procs;
+    while (1U << bits < (program->sources.is_direct ? procs : 2 * program->sources.count)) {
+        bits++;
+    }
+    program->sources.bits = bits;
+    if (program->sources.count == 0) {
+        program->sources.places = none;
+        return;
     }
     program->sources.places = recording_kept(to->made, sizeof *program->sources.places << program->sources.bits);
     for (uint32_t i = 0; i < program->sources.count; i++) {
@@ -166,16 +173,15 @@ static void add_source(recording *to, schedule_program *program, uint32_t relati
 
 void recording_add_sources(recording *to) {
     const schedule *made = to->made;
-    uint32_t procs = (uint32_t)made->procs;
-    for (uint32_t rank = 0; rank < procs; rank++) {
+    for (int rank = 0; rank < made->procs; rank++) {
         const schedule_program *program = &made->programs[made->program_of[rank]];
         for (size_t i = 0; i < program->length; i++) {
             schedule_kind kind = schedule_kind_of(program->words[i]);
             uint32_t ahead = schedule_peer_of(program->words[i]);
             if (kind == SCHEDULE_SEND || kind == SCHEDULE_START_SEND || kind == SCHEDULE_START_SYNCHRONOUS) {
-                schedule_program *other = &made->programs[made->program_of[(rank + ahead) % procs]];
+                schedule_program *other = &made->programs[made->program_of[schedule_peer(made, rank, ahead)]];
                 if (other->is_cut) {
-                    add_source(to, other, ahead == 0 ? 0 : procs - ahead);
+                    add_source(to, other, schedule_back(made, ahead));
                 }
             }
         }

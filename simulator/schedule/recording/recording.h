@@ -85,6 +85,7 @@ enum { STACK_STEP_BYTES = 640, STACK_PLACES = 200 };
 typedef struct {
     const schedule_case *wanted;
     int processes_alone; /* how many are recorded from the root on; 0: all */
+    int is_collective;   /* the experiment is the collective alone */
     uint64_t most_words; /* after which the recording of a process ends, 0: never; if messages arrive, on average */
     uint64_t words;      /* of all processes */
     int stops;           /* all processes are cut as soon as they go on */
@@ -156,6 +157,8 @@ void recording_add(schedule_kind kind, uint32_t peer, uint32_t size);
 void recording_add_copies(void);
 static inline void recording_copy(size_t bytes) { recording_now->now->copied += bytes; }
 
+/* Whether processes are best told apart by the bits of their ranks (alike.c). */
+int recording_is_of_mirrored(const recording *to);
 /* Whether all processes do the same (alike.c). */
 int recording_is_of_alike(const recording *to);
 

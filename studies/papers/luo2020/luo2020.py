@@ -179,7 +179,7 @@ with here.context() as simulation:
     tunings = {
         collective: collwise.tune_hierarchy(
             collective, platform=machine.name, nodes=NODES, ppn=PER_NODE, searches=SEARCHES, context=context,
-            **({} if here.quick else {"sizes": sizes, **paper.SEARCHED}),
+            **({} if here.quick else {"sizes": sizes, **paper.SEARCHED}),  # type: ignore[arg-type]
         )
         for collective, sizes in paper.SEARCHED_SIZES.items()
     }  # fmt: skip
@@ -222,9 +222,9 @@ here.text(
     f"no other benchmarks for more message sizes. Here there are {len(tunings['bcast'].space.message_bytes)} message "
     f"sizes by doubling, as the paper samples them, up to {format_size(max(tunings['bcast'].space.message_bytes))} "
     f"(allreduce: {format_size(max(tunings['allreduce'].space.message_bytes))}), "
-    f"{len(tunings['bcast'].space.segment_bytes)} segment sizes and {len(tunings['bcast'].space.algorithms)} algorithms "
-    "between nodes, of which the paper does not list its own. A search by tasks is cheap where messages have many "
-    "segments: with messages up to 4 MiB, which SMPI can simulate, it costs several times as much "
+    f"{len(tunings['bcast'].space.segment_bytes)} segment sizes and {len(tunings['bcast'].space.algorithms)} "
+    "algorithms between nodes, of which the paper does not list its own. A search by tasks is cheap where messages "
+    "have many segments: with messages up to 4 MiB, which SMPI can simulate, it costs several times as much "
     "(docs/hierarchy.md, searches). As in the paper, the choices by tasks are nearly always the best ones."
 )
 

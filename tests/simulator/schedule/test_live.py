@@ -105,11 +105,38 @@ def test_of_long_pipelines_a_few_segments_are_played() -> None:
     assert errors.max() < 0.01
 
 
+LATE = ("latency=x8", "bandwidth=x8", "reduction=x0.125")
+
+
 def test_pipelines_of_reductions_change_their_rate_late() -> None:
-    # From about 100 segments on each further one takes two and a half times as long.
-    cases = [Case("reduce", "binomial", 28, segments * 8192, 8192) for segments in (64, 256)]
-    errors = compare(cases, platforms_of([("latency=x8",)]))
+    # From about 100 segments on each further one takes two and a half times as long, or later still.
+    cases = [Case("reduce", "binomial", 28, segments * 8192, 8192) for segments in (64, 256, 512)]
+    errors = compare(cases, platforms_of([("latency=x8",), LATE]))
     assert errors.size == 0 or errors.max() < 0.01
+
+
+@pytest.mark.parametrize("algorithm", ["chain", "binary", "in_order_binary", "knomial", "two_tree"])
+def test_pipelines_of_reductions_are_played_whole_where_their_rate_may_change(algorithm: str) -> None:
+    cases = [Case("reduce", algorithm, 28, size, 8192) for size in (2**20, 2**21, 2**22 + 5000)]
+    live = LiveCases(cases, lambda procs: None)
+    played_whole = []
+    for platform in platforms_of([(), ("overheads=2us",), ("eager_limit=4KiB",), LATE]):
+        found = live.times(lambda procs, sizes, to=platform: network_tables(to, procs, 1, sizes), every=True)
+        for case, seconds, error in zip(cases, found.seconds, found.errors, strict=True):
+            exact = play_case(case, partial(network_tables, platform, case.procs, 1)).seconds
+            assert abs(seconds - exact) <= error + 1e-9 * exact, case
+        played_whole.append(found.errors == 0)
+    assert all(one[0] for one in played_whole)  # too short
+    is_extrapolated = algorithm != "two_tree"
+    assert all(list(one[1:]) == [not is_extrapolated] * 2 for one in played_whole[:3])
+    assert played_whole[3].all() or algorithm != "knomial"
+
+
+def test_very_long_pipelines_of_reductions_are_never_played_whole() -> None:
+    cases = [Case("reduce", "binomial", 5, 2048 * 1024, 1024)]
+    live = LiveCases(cases, lambda procs: None)
+    assert live.messages < 2048 * 4
+    assert len(compare(cases, platforms_of([(), ("latency=x4",)]))) == 2
 
 
 def test_a_single_size_of_uneven_blocks_knows_its_error() -> None:

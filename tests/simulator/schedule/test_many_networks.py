@@ -96,7 +96,7 @@ def test_models_and_ports_can_be_mixed() -> None:
     ],
 )
 def test_a_case_on_many_networks(case: Case) -> None:
-    """A long pipeline, extrapolated on each network, an algorithm by node, and one that is recorded for each network."""
+    """A long pipeline, extrapolated on each network, an algorithm by node, and one that is recorded for each."""
     node_of = tuple(rank // 2 for rank in range(case.procs))
     latencies = (1e-6, 3e-6, 1e-5)
 

@@ -13,6 +13,7 @@ from collwise.algorithms.catalogue import Algorithm
 from collwise.platforms import Dragonfly, FatTree, Topology, Torus
 from collwise.simulator.schedule.library import EAGER, RENDEZVOUS, NetworkTables, Schedule
 from collwise.simulator.schedule.networks import network_tables
+from collwise.simulator.timing import Case
 from tests.simulator.schedule.test_recording import ALGORITHMS, case_of
 from tests.simulator.schedule.test_topologies import platform_with
 
@@ -73,6 +74,39 @@ def test_times_are_those_of_a_play_of_all_processes(
         for apart in (False, True)
     ]
     assert plays[0] == pytest.approx(plays[1], rel=1e-12)
+
+
+MIRRORED = [one for one in ALGORITHMS if one.name in ("recursive_doubling", "recursive_halving", "rabenseifner")]
+"""Those in which partners differ in a bit of their ranks if P is a power of two; a few more."""
+
+
+@settings(max_examples=150)
+@given(
+    st.sampled_from(MIRRORED),
+    st.sampled_from((2, 4, 8, 16, 32, 64)),
+    st.integers(1, 4),
+    st.integers(1, 50),
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from((EAGER, RENDEZVOUS)),
+)
+def test_times_of_mirrored_processes_are_those_of_a_play_of_all(
+    algorithm: Algorithm, procs: int, per_node: int, elements: int, has_blocks: bool, over_ports: bool, protocol: int
+) -> None:
+    schedule = Schedule(case_of(algorithm, procs, 8 * elements * (procs if has_blocks else 1)))
+    plays = [
+        schedule.play(network(schedule, per_node, over_ports=over_ports, protocol=protocol, apart=apart)).ends
+        for apart in (False, True)
+    ]
+    assert plays[0] == pytest.approx(plays[1], rel=1e-12)
+
+
+def test_processes_whose_partners_differ_in_a_bit_share_a_program() -> None:
+    doubling = Schedule(Case("allreduce", "recursive_doubling", 1024, 8))
+    # Every second one ends with its sum in the other buffer, and copies it.
+    assert (doubling.programs, doubling.messages) == (2, 1024 * 10)
+    assert Schedule(Case("allreduce", "recursive_doubling", 1000, 8)).programs > 500
+    assert doubling.rounds() == 10
 
 
 HOP = 2e-6

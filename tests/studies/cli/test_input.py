@@ -21,6 +21,8 @@ from collwise.models.piecewise import PiecewiseLinear
 from collwise.platforms import load
 from collwise.studies.cli.main import main
 from collwise.validation.three_way.plan import ThreeWayPlan
+from tests.command_line import printed
+from tests.needs import needs
 
 COLLWISE = [sys.executable, "-P", "-m", "collwise.studies"]
 SIMULATE = ["simulate", "--platform", "gros", "--algorithms", "linear"]
@@ -207,6 +209,46 @@ def test_a_file_that_exists_is_not_overwritten(told: Told, arguments: list[str],
     assert Path(file).read_text() == "dear to somebody"
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            ["select", *BY_NODE, "-o", "nowhere/x.json"],
+            "cannot write nowhere/x.json: the folder nowhere does not exist; make it first",
+        ),
+        ([*NEW, "-o", "nowhere/deep/x.toml"], "the folder nowhere/deep does not exist; make it first"),
+        (["whatif", "--platform", "own"], "--platform: unknown platform 'own'; did you mean the file own.toml?\n"),
+        (["export", "text", "-o", "x"], "text: not a decision table, since it is no JSON; "),
+        (["select", "--colective", "bcast"], "'--colective'. Did you mean '--collective'?"),
+    ],
+)
+def test_what_a_slip_meant(told: Told, arguments: list[str], said: str) -> None:
+    for name in ("text", "own.toml"):
+        Path(name).write_text("")
+    code, out, err = told(arguments)
+    assert (code, out, err.count("\n")) == (2, "", 1), err
+    assert said in err
+    assert not Path("nowhere").exists()
+
+
+def test_a_script_goes_into_a_folder_and_starts_as_many_processes_on_a_node(told: Told) -> None:
+    asked = ["measure", "--collective", "bcast", "--procs", "16,64", "--sizes", "8KiB", "--script", "."]
+    assert told(asked)[0] == 0
+    script = Path("collwise-measure.sh")
+    assert "launcher=${LAUNCHER:-mpirun}" in script.read_text()
+    code, _, err = told([*asked, "--ppn", "32", "--launcher", "srun"])
+    assert (code, err) == (
+        2,
+        "collwise: collwise-measure.sh exists already; name another file, or overwrite it with --force\n",
+    )
+    assert told([*asked, "--force", "--ppn", "32", "--launcher", "srun", "--mpirun-args", "--mpi=pmix"])[0] == 0
+    wanted = "srun --nodes=2 --ntasks-per-node=32 --distribution=block --mpi=pmix}"
+    assert f"launcher=${{LAUNCHER:-{wanted}" in script.read_text()
+    for library, words in (("openmpi", "mpirun --map-by ppr:32:node}"), ("mpich", "mpirun -ppn 32}")):
+        assert told([*asked, "--force", "--ppn", "32", "--launcher", "mpirun", "--library", library])[0] == 0
+        assert words in script.read_text()
+
+
 def test_force_overwrites_wherever_it_stands(told: Told) -> None:
     for arguments in ([*NEW, "--force"], [*NEW[:3], "--force", *NEW[3:]], ["platforms", "new", "--force", *NEW[2:]]):
         Path("mine.toml").write_text("of no worth")
@@ -215,14 +257,28 @@ def test_force_overwrites_wherever_it_stands(told: Told) -> None:
     assert told([*NEW, "-o", "/dev/null"])[0] == 0
 
 
-def test_far_more_processes_than_cores_are_warned_of(monkeypatch: pytest.MonkeyPatch, told: Told) -> None:
+def test_more_processes_than_cores_are_warned_of(monkeypatch: pytest.MonkeyPatch, told: Told) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
     measure = ["measure", "--collective", "barrier", "--algorithms", "linear", "--repetitions", "5", "--procs"]
     code, _, err = told([*measure, "5,6"])
     assert code == 0
     assert err.count("warning") == 1
-    assert "collwise: warning: 6 processes share 1 cores of this machine" in err
-    assert "warning" not in told([*measure, "4"])[2]
+    assert "warning: 6 processes share 1 core of this machine; their times mostly show waiting for a core" in err
+    assert "warning: 2 processes share 1 core of this machine; their times include" in told([*measure, "2"])[2]
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    assert "warning" not in told([*measure, "2"])[2]
+
+
+@needs("openmpi")
+def test_measure_repeats_no_case_and_takes_mpis_own_collective(told: Told) -> None:
+    words = ["measure", "--collective", "allreduce", "--procs", "2", "--sizes", "8,16KiB", "--repetitions", "2"]
+    code, out, _ = told([*words, "--algorithms", "library,segmented_ring", "--segments", "8KiB,16KiB,32KiB", "--json"])
+    assert code == 0
+    found = [(row["algorithm"], row["message_bytes"], row["segment_bytes"]) for row in printed(out).rows]
+    ours = [("segmented_ring", 8, 8192), ("segmented_ring", 16384, 8192), ("segmented_ring", 16384, 16384)]
+    assert found == [*ours, ("-", 8, 0), ("-", 16384, 0)]
+    code, _, err = told([*words, "--algorithms", "library", "--budget", "5s"])
+    assert (code, "--algorithms library is for measuring without --budget" in err) == (2, True)
 
 
 def parameters(platform: str) -> ModelParameters:

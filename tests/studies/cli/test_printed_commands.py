@@ -28,7 +28,7 @@ def read_all(text: str) -> int:
 
     The description that `calibrate` would write is a copy of the nominal one.
     """
-    commands = re.findall(r"^[ -]*((?:salloc [^c]*)?collwise .*)$", text, re.MULTILINE)
+    commands = re.findall(r"^[ -]*((?:salloc .*? )?collwise .*)$", text, re.MULTILINE)
     for command in commands:
         words = words_of(command)
         read(words)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,48 @@ def test_expected_savings_by_decisions(capsys: Capture) -> None:
     assert "300 ms (x4.00)" in shown
     assert "no saving known: 1000 calls of allreduce on 4 processes: the decisions have none for it" in shown
     assert Path("out.csv").read_text().startswith("collective,communicator,ranks,")
+
+
+def test_expected_savings_by_measured_times_have_an_interval(capsys: Capture) -> None:
+    default, tuned = Choice("scatter_allgather"), Choice("chain", 8192)
+    evidence = Evidence((default, tuned), (16,), (1048576,), (((0.004,),), ((0.002,),)))
+    known = replace(evidence, half_widths=(((0.0012,),), ((0.0008,),)))
+    for times, said in ((known, "200 ms +- 100 ms (x2.00)"), (evidence, "How exact that is, is not known")):
+        table = DecisionTable("bcast", "bed", 1, "times measured under MPI", {16: ((1048576, tuned),)}, times)
+        Path("d.json").write_text(json.dumps(decisions_document([table])))
+        asked = "profile --report before.json --decisions d.json --baseline openmpi-4.1"
+        code, shown, _ = run(asked, capsys)
+        assert code == 0
+        assert said in shown
+        assert "expected savings by times measured under MPI" in shown
+        assert "gain --decisions FILE" in shown
+    facts = printed(run(f"{asked} --json", capsys)[1]).facts
+    assert facts["saving_half_width_seconds"] is None
+
+
+def test_savings_against_mpis_own_collective_where_it_was_measured(capsys: Capture) -> None:
+    tuned = Choice("chain", 8192)
+    for own, saved, rules in ((0.004, "200 ms +- 63.2 ms (x2.00)", 1), (0.0021, "19.0 ms +- 120 ms (x1.05)", 0)):
+        evidence = Evidence((tuned,), (16,), (1048576,), (((0.002,),),), half_widths=(((0.0002,),),))
+        evidence = replace(evidence, own=(((own,),), ((0.3 * own,),)))
+        table = DecisionTable("bcast", "bed", 1, "times measured under MPI", {16: ((1048576, tuned),)}, evidence)
+        Path("d.json").write_text(json.dumps(decisions_document([table])))
+        asked = "profile --report before.json --decisions d.json --rules rules.txt --force"
+        code, shown, _ = run(asked, capsys)
+        assert code == 0
+        assert saved in shown
+        assert "MPI's own" in shown
+        assert ("do not tell that from no saving" in shown) == (not rules)
+        assert Path("rules.txt").read_text().count("chain") == rules
+
+
+def test_runs_of_different_programs_are_warned_of(capsys: Capture) -> None:
+    asked = "profile --report before.json --after after.json"
+    write("after.json", CALL, PART, STARTED)
+    assert "warning" not in run(asked, capsys)[2]
+    write("after.json", CALL | {"calls": 7}, PART)
+    said = run(asked, capsys)[2]
+    assert "warning: before.json and after.json differ in the number of 2 of 3 kinds of calls" in said
 
 
 def test_what_a_later_run_saved(capsys: Capture) -> None:

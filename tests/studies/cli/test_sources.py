@@ -74,6 +74,18 @@ def test_measured_times_judge_simulated_choices(store: Path, capsys: pytest.Capt
     assert all(set(row["ratios"]) == {"linear", "binomial"} for row in rows)
 
 
+def test_a_description_need_not_have_the_name_of_the_hosts(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--platform", "grisou", "--sources", "measured,schedule")
+    code, out, err = run(capsys, store, *words)
+    assert (code, err) == (0, "collwise: measured times are those of gros, the only ones that the store has\n")
+    assert "gather on gros, judged by measured times" in out
+    with Store(store) as opened:
+        opened.add(Configuration("measured", "boba", "Open MPI 4.1.4"), [Timing(Case("gather", "linear", 4, 8), 1.0)])
+    code, _, err = run(capsys, store, *words)
+    assert code == 2
+    assert "unknown platform with measured times 'grisou'" in err
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -91,3 +103,18 @@ def test_bad_input_is_one_line(
 ) -> None:
     code, _, err = run(capsys, store, *words)
     assert (code, err.count("\n"), said in err) == (2, 1, True), err
+
+
+@pytest.mark.parametrize("baseline", ["openmpi-4.1", "openmpi-3.1"])
+def test_times_of_the_schedule_engine_take_no_fit(
+    baseline: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("collwise.validation.fitting.models_by_name.model_of", None)
+    words = ("--platform", "grisou", "--procs", "8", "--sizes", "64KiB", "--segments", "8KiB", "--engine", "schedule")
+    words = (*words, "--baseline", baseline)
+    code, out, err = run(capsys, tmp_path / "s.sqlite", *words, "--figures", str(tmp_path))
+    assert code == 0, err
+    assert "model" not in out
+    assert "Slowdown against the best: Open MPI" in out
+    (row,) = printed(run(capsys, tmp_path / "s.sqlite", *words, "--json")[1]).rows
+    assert (row["model"], row["predicted_seconds"]) == (None, {})

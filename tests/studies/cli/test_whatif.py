@@ -60,6 +60,8 @@ def test_rules_of_yesterday(capsys: Capture) -> None:
     assert code == 0
     assert "Rules that are kept, the table made by nobody, would now" in shown
     assert "the table made by nobody" in shown
+    assert "rules before" in shown
+    assert "before the change)" in shown
     code, _, said = run(f"{ASKED} --change bandwidth=x2 --rules rules.json".replace("allreduce", "bcast"), capsys)
     assert (code, said.count("\n")) == (2, 1)
     assert "rules.json has no decisions for bcast (valid: allreduce)" in said
@@ -74,6 +76,8 @@ def test_a_sweep_and_its_figures(capsys: Capture) -> None:
     names = {path.name for path in Path("drawn").iterdir()}
     assert names == {"gros-allreduce-bandwidth.png", "gros-allreduce-bandwidth-1048576.png"}
     code, shown, _ = run(f"{asked} --sweep bandwidth=x0.5:x2 --change latency=x1 --json", capsys)
+    nothing = run(f"{asked.replace('31,32', '32')} --sweep bandwidth=x0.5:x2", capsys)[1]
+    assert nothing.splitlines()[0].endswith("schedule engine: no choice changes")
     rows, facts = printed(shown)
     assert (facts["sweep"], facts["unit"], len(rows)) == ("bandwidth", "25 Gbit/s", 18)
     assert facts["crossovers"][0]["above"] == "rabenseifner"

@@ -107,6 +107,19 @@ def test_large_maps_have_no_digits() -> None:
     assert texts(slowdown_map({"a": Slowdowns(values, values == 0)}, range(3, 33), SIZES)) == []
 
 
+def test_a_large_map_of_what_is_close_has_a_bar() -> None:
+    sizes = [8 << k for k in range(22)]
+    assert len(closeness_map({"next": np.full((2, 22), 0.1)}, PROCS, sizes).axes) == 2
+    assert len(closeness_map({"next": np.full((2, 3), 0.1)}, PROCS, SIZES).axes) == 1
+
+
+def test_counts_of_one_algorithm_have_hatches_of_their_own() -> None:
+    hatches = [choice_style(Choice("linear_sync", 0, count)).hatch for count in (2, 4, 8, 16)]
+    hatches += [choice_style(Choice("linear_sync", 0, 63)).hatch]
+    assert len(set(hatches[:4])) == 4
+    assert hatches[4] != hatches[2]
+
+
 def test_a_map_of_choices_names_those_that_it_shows() -> None:
     methods = [Choice("chain"), Choice("linear"), Choice("chain", 8192)]
     panels = {"times": np.array([[0, 2, NOBODY], [0, 0, 0]]), "model": np.array([[0, NOBODY, 0], [2, 0, 0]])}

@@ -70,8 +70,7 @@ def test_only_the_last_of_many_moves_is_drawn(explorer: Explorer, monkeypatch: p
     async def move() -> None:
         for value in (2.0, 4.0, 8.0):
             explorer.bandwidth.value = value
-        assert explorer._task is not None
-        await explorer._task
+        await explorer.drawn()
 
     asyncio.run(move())
     assert drawn == [8.0]

@@ -11,15 +11,18 @@ from xml.etree import ElementTree
 
 import pytest
 
+from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
 from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.registry import BY_PARTS
 from collwise.platforms import load
+from collwise.platforms.description import Source
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import ENGINES, SimulationContext
 from collwise.studies.reports.report import sections_of, write_report, write_rules
 from collwise.studies.reports.tuning_sections import largest_decided
 from collwise.validation.library_defaults.baselines import BASELINES
+from collwise.validation.openmpi.rules_file import parse_rules
 from collwise.validation.selection.consumers import algorithms_for, consumers_of
 from collwise.validation.selection.decisions import select_by_model
 from collwise.validation.selection.defaults import DECISION_SIZES, TOLERANCE_PERCENT
@@ -136,7 +139,7 @@ def test_what_to_do_first_comes_first(page: Path, tuning: Tuning) -> None:
     assert headings[1].startswith("What to do first on ")
     assert headings[-1] == "How it was made"
     for said in (
-        f"coll_tuned_dynamic_rules_filename {page.parent / 'exact-openmpi-4.1.rules'} --mca coll ^han -n P PROGRAM",
+        f"coll_tuned_dynamic_rules_filename {page.parent / 'exact-openmpi-4.1.rules'} --mca coll ^han,hcoll,ucc -n P ",
         f"collwise run --library openmpi --procs P --table {page.parent / 'exact-collwise.table'} -- PROGRAM",
         "collwise report --platform exact",
         "differ from measured ones by 9.1 % in the median",
@@ -233,6 +236,38 @@ def test_sizes_that_are_asked_for_are_decided(without_model: Tuning) -> None:
 @needs("smpi")
 def test_formulas_decide_for_every_count(tuning: Tuning) -> None:
     assert largest_decided(tuning.platform, tuning.decisions["bcast"]) == tuning.platform.max_procs(1)
+
+
+def test_gains_are_those_of_the_rules_file(tmp_path: Path) -> None:
+    """Rabenseifner's algorithm needs 16 elements, so that rules name it from 256 B on, and untuned Open MPI never."""
+    sizes = {"allreduce": (64, 128, 65536)}
+    with Store(tmp_path / "timings.sqlite") as store:
+        context = SimulationContext(store, ENGINES["schedule"])
+        found = tune(
+            load("exact"), ("allreduce",), (4, 8), context, BASELINES["openmpi-4.1"],
+            segments=(0,), sizes=sizes, model=None,
+        )  # fmt: skip
+    tuning = decided(found, "simulated", sizes)
+    write_rules([tuning], tmp_path)
+    rules = parse_rules((tmp_path / "exact-openmpi-4.1.rules").read_text())
+    entry = Catalogue.load().collective("allreduce")
+    names = {one.openmpi["4.1"]: name for name, one in entry.algorithms.items() if "4.1" in one.openmpi}
+    gains = tuning.gains("allreduce")
+    assert len(gains) == 6
+    for one in gains:
+        rule = rules.lookup(entry.openmpi_collective, one.procs, one.message_bytes)
+        assert one.rules.choice.algorithm == ("library decides" if rule is None else names[rule.algorithm])
+        if rule is None:
+            assert one.ratio == 1
+        assert one.ratio >= 1 / 1.01
+    page = write_report([tuning], tmp_path, [sections_of(tuning, tmp_path)])
+    text = page.with_suffix(".md").read_text(encoding="utf-8")
+    assert ("too few elements" in text) == bool(tuning.substituted)
+    assert "slower than the default at" in text
+    assert "0 of 6" in text
+    guessed = Source("os and or: estimated: as on another interconnect", "no measurement")
+    doubtful = replace(tuning, platform=replace(tuning.platform, sources=(guessed,)))
+    assert "estimates, not measured: os and or" in " ".join(sections_of(doubtful, tmp_path)[0].after)
 
 
 @needs("smpi")

@@ -147,7 +147,7 @@ def test_right_predictions_leave_little_to_measure(store: Store) -> None:
     assert np.mean(loss(found, PREDICTED)) < 0.01
     assert len(set(runner.made)) < len(CASES) / 3
     assert found.mean_loss <= Goal().loss
-    assert found.stopped == "no choice is in doubt"
+    assert found.stopped == "the choices are expected to lose at most 0.5 % on average"
     assert found.full_seconds == pytest.approx(full_seconds(PREDICTED), rel=0.1)
 
 
@@ -172,14 +172,15 @@ def test_the_budget_is_kept(store: Store, share: float) -> None:
 
 
 @pytest.mark.parametrize("predicted", [True, False])
-def test_every_point_has_a_choice_though_cases_take_more_repetitions_than_the_fewest(
+def test_cases_that_take_more_repetitions_than_the_fewest_leave_time_for_every_point(
     store: Store, monkeypatch: pytest.MonkeyPatch, predicted: bool
 ) -> None:
     monkeypatch.setattr(NoisyRunner, "repetitions", MOST_REPETITIONS)
     truth = biased(4)
     budget = 0.5 * full_seconds(truth)
     found, runner = searched(store, truth, [PREDICTED] if predicted else [], Goal(budget, loss=1e-6))
-    assert all(one.timing is not None for one in found.points)
+    # Where nothing is known, what may take far longer than expected is left out at the end.
+    assert sum(one.timing is None for one in found.points) <= (0 if predicted else 2)
     assert runner.now < 1.1 * budget + LAUNCH_SECONDS
 
 

@@ -216,6 +216,12 @@ def test_ucc_gets_a_token_for_each_step_and_the_radix_of_its_trees() -> None:
         assert ucc_lookup(value, "allreduce", *call) == expected, call
     assert ucc_lookup(value, "allgather", 6, 6 * KIB - 1) == "bruck"
     assert ucc_lookup(value, "allgather", 6, 6 * KIB) == "ring"
+    wide = text_of("ucc", table("alltoall", {64: [(0, "bruck"), (KIB, "pairwise")], 2048: [(0, "bruck")]}))
+    assert len(wide) < 12_000
+    for procs in (64, 100, 1023, 2047):
+        (value,) = re.findall(r"UCC_TL_UCP_TUNE='(.*)'", wide)
+        thresholds = [ucc_lookup(value, "alltoall", procs, procs * size) for size in (KIB * 31 // 33, KIB)]
+        assert thresholds == ["bruck", "pairwise"], procs
     assert "export UCC_TL_UCP_ALLREDUCE_KN_RADIX=2\n" in text
     assert "export UCC_TL_UCP_ALLREDUCE_SRA_KN_RADIX=2\n" in text
 

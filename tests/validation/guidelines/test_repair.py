@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collwise.common.errors import UsageError
+from collwise.common.errors import UsageError, warn
+from collwise.simulator.sweeps.method import Method
 from collwise.simulator.timing import Case
 from collwise.studies.reports.guidelines import new_rows
 from collwise.validation.exports.pgmpi import Profile, Range, parse_profile, profile_text
 from collwise.validation.guidelines.checks import MONOTONY, PATTERN, SPLIT, Call, check
-from collwise.validation.guidelines.criteria import Share, Times
+from collwise.validation.guidelines.criteria import RankTest, Share, Times
 from collwise.validation.guidelines.guideline import GUIDELINES, REDUCE_LOCAL
+from collwise.validation.guidelines.library import MeasuredLibrary
 from collwise.validation.guidelines.repair import RepairedRange, profiles, ranges, ranges_of, repairs, rules_text
 from collwise.validation.guidelines.workflow import Plan, run
 from collwise.validation.selection.cases import BUILTIN
@@ -174,6 +177,24 @@ def test_a_violation_that_only_the_repaired_library_has_is_reported_with_its_cau
     [row] = new_rows(found)
     assert row[:3] == ("scatter", "4", "8 B")
     assert row[-1] == new.reason
+
+
+def test_too_few_launches_are_told_of_before_anything_is_measured(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def measured(self: object, cases: Sequence[Case]) -> dict[Case, Times]:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(MeasuredLibrary, "times", measured)
+    monkeypatch.setattr(MeasuredLibrary, "processes_per_node", lambda self, procs: procs)
+    warn.cache_clear()
+    for launches, said in ((2, "with 2 launches the rank test finds no violation that stands alone among"), (9, "")):
+        library = MeasuredLibrary(None, None, Method(), launches, lambda done, of: None)  # type: ignore[arg-type]
+        with pytest.raises(KeyboardInterrupt):
+            run(library, replace(plan(), criterion=RankTest()))
+        err = capsys.readouterr().err
+        assert said in err
+        assert bool(err) == bool(said)
 
 
 def test_mockups_without_room_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:

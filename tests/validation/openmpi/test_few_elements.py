@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from collwise.validation.exports.formats import exported, for_openmpi
 from collwise.validation.openmpi.few_elements import ELEMENT_BYTES, NEEDS_ELEMENTS, least_bytes, least_elements
 from collwise.validation.openmpi.rules_check import observe
 from collwise.validation.openmpi.rules_file import Rule, parse_rules
+from collwise.validation.openmpi.untuned import gains_over_untuned
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.consumers import algorithms_for
@@ -142,3 +144,54 @@ def test_decisions_for_open_mpi_choose_what_has_enough_elements(tmp_path: Path) 
     assert made.evidence is not None
     assert not any(choice.algorithm == "split_binary" for choice in made.evidence.at(16, 8))
     assert made.platform_procs == collwise.platform("boba").max_procs(made.processes_per_node)
+
+
+KIB = 1024
+
+
+def table_with_untuned() -> DecisionTable:
+    """Rabenseifner's algorithm on 2048 processes from 8 KiB on, where untuned Open MPI runs it from 16 KiB on."""
+    rabenseifner, doubling, linear = Choice("rabenseifner"), Choice("recursive_doubling"), Choice("linear")
+    sizes = (8 * KIB, 16 * KIB, 32 * KIB)
+    seconds = (((0.7, 1.0, 1.5),), ((7.0, 10.0, 12.0),), ((9.0, 99.0, 999.0),))
+    evidence = Evidence((rabenseifner, doubling, linear), (2048,), sizes, seconds)
+    rules = {2048: ((8 * KIB, rabenseifner),)}
+    return DecisionTable("allreduce", "bed", 1, "test", rules, evidence, platform_procs=2048)
+
+
+@pytest.mark.parametrize("version", ["4.1", "5.0"])
+def test_rules_leave_calls_of_few_elements_to_open_mpi_where_its_own_decision_is_faster(version: str) -> None:
+    """It runs rabenseifner with enough doubles, and so from 16 KiB on."""
+    made = exported([table_with_untuned()], "openmpi", version=version)
+    found = [rule_at(made.text, "allreduce", 2048, size * KIB) for size in (8, 16, 31, 32)]
+    assert found == ["recursive_doubling", "", "", "rabenseifner"]
+    assert "16384 0 0 0 # from 16 KiB: Open MPI decides" in made.text
+    (said,), _ = for_openmpi([table_with_untuned()], version)
+    assert gains_over_untuned(said) == [1.0, 1.0, 1.0]
+    assert [str(one) for one in made.substitutions] == [
+        "allreduce from P = 2048, 8 KiB: too few elements for rabenseifner; recursive_doubling instead, at most "
+        "900.0 % slower",
+    ]
+
+
+@given(st.lists(st.floats(0.1, 10.0), min_size=9, max_size=9))
+def test_no_point_of_rules_is_over_a_percent_slower_than_untuned(times: list[float]) -> None:
+    table = table_with_untuned()
+    assert table.evidence is not None
+    seconds = tuple((tuple(times[i : i + 3]),) for i in (0, 3, 6))
+    (said,), _ = for_openmpi([replace(table, evidence=replace(table.evidence, seconds=seconds))], "4.1")
+    assert all(gain >= 1 / 1.01 for gain in gains_over_untuned(said))
+
+
+def test_an_untuned_decision_that_was_not_timed_is_no_choice() -> None:
+    table = table_of("bcast", "split_binary", (64,))
+    (said,), _ = for_openmpi([table], "4.1")
+    assert all(choice.algorithm != "library decides" for row in said.rules.values() for _, choice in row)
+
+
+@needs("openmpi")
+def test_open_mpi_decides_itself_at_a_rule_of_algorithm_0(tmp_path: Path) -> None:
+    path = tmp_path / "x.rules"
+    path.write_text("1 # collectives\n2 1 # allreduce\n4 3\n0 1 0 0\n1024 0 0 0\n4096 1 0 0\n")
+    untuned, between = (observe("allreduce", 6, 2048, rules) for rules in (None, path))
+    assert between == untuned != observe("allreduce", 6, 512, path)

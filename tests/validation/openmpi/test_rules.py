@@ -111,7 +111,7 @@ def test_layout(version: str) -> None:
     assert "grisou" in text
     assert "model by_parts" in text
     assert "--mca coll_tuned_use_dynamic_rules 1" in text
-    assert ("--mca coll ^han" in text) == (version != "4.0")
+    assert ("--mca coll ^han,hcoll,ucc" in text) == (version != "4.0")
     assert all(line.isascii() and len(line) <= 120 for line in text.splitlines())
     rules = parse_rules(text).collectives
     own = (Rule(0, 0),)
@@ -325,7 +325,7 @@ def test_the_librarys_table_by_processes_a_node() -> None:
     assert [line for line in text.splitlines() if line.startswith("bcast")] == [
         "bcast 2 1 0 default",
         "bcast 2 1 1024 chain segment_bytes=512",
-        "bcast 2 8 0 default",
+        "bcast 2 2 0 default",
         "bcast 16 1 0 default",
         "bcast 16 1 1024 chain segment_bytes=512",
         "bcast 16 8 0 k_chain segment_bytes=1024 chains=2",
@@ -340,6 +340,18 @@ def test_the_librarys_table_by_processes_a_node() -> None:
         collwise_rules([one, one])
     with pytest.raises(UsageError, match="no decision table"):
         collwise_rules([])
+
+
+def test_the_librarys_table_has_no_rule_for_more_processes_a_node_than_there_are() -> None:
+    rows = {2: ((0, Choice("linear")),), 8: ((0, Choice("binomial")),)}
+    on_one_node = DecisionTable("bcast", "here", 8, "hand", rows)
+    spread = DecisionTable("bcast", "here", 4, "hand", {8: ((0, Choice("chain", 512)),)})
+    for tables in ([on_one_node], [spread, on_one_node]):
+        text = collwise_rules(tables)
+        assert looked_up(text, "bcast", 2, 2, KIB) == ["linear"]
+        assert looked_up(text, "bcast", 8, 8, KIB) == ["binomial"]
+    assert [line for line in text.splitlines() if line.startswith("bcast 2")] == ["bcast 2 2 0 linear"]
+    assert looked_up(text, "bcast", 8, 4, KIB) == ["chain", "segment_bytes=512"]
 
 
 @pytest.mark.usefixtures("all_collectives")
@@ -506,7 +518,7 @@ def test_check(rules: Path) -> None:
     assert check.matches
     assert check.changes_something
     assert check.expected == Choice("binary", 8 * KIB)
-    assert "ran binary for bcast of 64 KiB on 8 processes (without them: " in check.summary
+    assert "ran binary for bcast of 64 KiB on 8 processes (without the rules: " in check.summary
     assert recognise("bcast", 8, 64 * KIB, check.without_rules) != "binary"
 
 

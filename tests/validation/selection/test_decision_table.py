@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collwise.common.errors import UsageError
+from collwise.validation.openmpi.rules import openmpi_rules
 from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.decision_table import DecisionTable, Evidence, decisions_document, decisions_from
+from collwise.validation.selection.decision_table import (
+    DecisionTable,
+    Evidence,
+    all_at_once_text,
+    decisions_document,
+    decisions_from,
+    wide_steps_text,
+)
 
 rows = st.dictionaries(st.integers(0, 10**9), st.builds(Choice, st.text(min_size=1), *[st.integers(0)] * 3), max_size=3)
 tables = st.builds(
@@ -94,3 +103,26 @@ def test_a_table_says_for_which_process_counts_it_was_decided() -> None:
     assert table.between_procs == "bcast: decided for P = 16, 64; others take the row of the next smaller one"
     many = DecisionTable("bcast", "gros", 1, "x", {procs: row for procs in range(2, 31)})
     assert "P = 2, 3, ..., 30;" in many.between_procs
+
+
+def test_choices_with_very_many_messages_at_once_are_named() -> None:
+    rules = {8: ((0, Choice("linear")),), 2048: ((0, Choice("bruck")), (64, Choice("linear")))}
+    table = DecisionTable("alltoall", "bed", 1, "schedule engine", rules)
+    assert all_at_once_text([table]).startswith("alltoall linear at P = 2048: every process has P - 1 messages")
+    assert all_at_once_text([replace(table, made_by="times measured under Open MPI 4.1.4")]) == ""
+    assert all_at_once_text([replace(table, collective="bcast")]) == ""
+
+
+def test_wide_steps_are_named_with_the_process_counts_to_add() -> None:
+    """A step of 4 times is none; tables by formulas have none."""
+    choice = Choice("linear")
+    evidence = Evidence((choice,), (4, 16, 64, 2048), (8,), (((1.0,),) * 4,))
+    table = DecisionTable("bcast", "bed", 1, "schedule engine", {4: ((0, choice),)}, evidence)
+    assert table.wide_steps() == [(64, 2048)]
+    assert wide_steps_text([table]) == (
+        "nothing was decided from P = 65 to 2047, where the choices for fewer processes hold; --procs with 256,1024 "
+        "as well decides there, too"
+    )
+    assert wide_steps_text([replace(table, made_by="model hockney")]) == ""
+    header = " ".join(openmpi_rules([table], "4.1").replace("\n# ", " ").split())
+    assert "WARNING: nothing was decided from P = 65 to 2047" in header

@@ -19,6 +19,7 @@ from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.studies.cli.main import main
 from collwise.validation.selection.cases import BUILTIN, CaseGrid
 from collwise.validation.selection.choice import Choice
+from collwise.validation.selection.collwise_rules import collwise_rules
 from collwise.validation.selection.decision_table import decisions_document, decisions_from
 from collwise.validation.selection.decisions import IntervalTimes, best_seconds, select_by_times, tied_seconds
 from collwise.validation.selection.measured import (
@@ -28,6 +29,7 @@ from collwise.validation.selection.measured import (
     measured_grid,
     measured_times,
     measurement_of,
+    undecided_points,
 )
 
 BED = Configuration("measured", "bed", "Open MPI 4.1.4", (("confidence", "0.95"), ("timing", "maximum")))
@@ -75,6 +77,96 @@ def test_launches_and_runs_of_one_measurement_are_combined(tmp_path: Path) -> No
     assert found.timings[case("linear", 4, 1024)].half_width_seconds == pytest.approx(2.484, rel=1e-3)
     assert found.timings[case("ring", 4, 1024)].seconds == pytest.approx(5.5)
     assert (len(found.keys), found.others) == (3, 0)
+
+
+def with_median(algorithm: str, median: float, mean: float, half_width: float = 0.0) -> Timing:
+    return replace(timing(algorithm, 4, 1024, mean, half_width), median_seconds=median)
+
+
+def test_choices_are_made_by_medians_which_stalls_do_not_move(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # As measured: recursive doubling stalls in some launches, and linear is slower in every one of them.
+    stalls = [(5.9, 60.0), (6.0, 6.1), (5.8, 200.0), (6.2, 6.3), (6.0, 20.0)]
+    launches = [
+        [with_median("linear", 9.9 + 0.1 * number, 10.0), with_median("recursive_doubling", *both)]
+        for number, both in enumerate(stalls)
+    ]
+    rows = [(launch(number + 1) if number else BED, each) for number, each in enumerate(launches)]
+    with filled(tmp_path / "s.sqlite", *rows) as store:
+        found = measurement_of(store, "bed", "allreduce").timings[case("recursive_doubling", 4, 1024)]
+    assert found.seconds == 6.0
+    # t(0.975; 4) s / sqrt(5) of the five medians, widened as a median's is against a mean's.
+    assert found.half_width_seconds == pytest.approx(2.7764 * 0.14832 / 5**0.5 * (math.pi / 2) ** 0.5, rel=1e-3)
+    words = ["select", "--by", "measured", "--collective", "allreduce", "--store", str(tmp_path / "s.sqlite")]
+    with pytest.raises(SystemExit):
+        main(words)
+    shown = capsys.readouterr().out
+    assert "recursive_doubling" in shown
+    assert "linear" not in shown
+    assert "at the only point the intervals tell the best choice" in shown
+
+
+def test_points_are_undecided_where_an_interval_overlaps_that_of_the_fastest(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [with_median("linear", 1.0, 1.0, 0.3), with_median("ring", 1.5, 1.5, 0.3)]
+    rows += [timing("linear", 4, 4096, 1.0, 0.1), timing("ring", 4, 4096, 1.5, 0.1)]
+    filled(tmp_path / "s.sqlite", (BED, rows)).close()
+    words = ["select", "--by", "measured", "--collective", "allreduce", "--store", str(tmp_path / "s.sqlite")]
+    with pytest.raises(SystemExit):
+        main([*words, "-o", str(tmp_path / "d.json")])
+    assert "undecided at 1 of 2 points: " in capsys.readouterr().out
+    [table] = decisions_from(tmp_path / "d.json")
+    assert undecided_points(table) == (1, 2)
+    assert table.evidence is not None
+    assert table.evidence.half_width(Choice("ring"), 4, 4096) == pytest.approx(0.1)
+
+
+def test_a_point_is_left_to_mpis_own_collective_where_ours_is_not_faster_beyond_the_intervals(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [timing("ring", procs, size, 1.0, 0.1, procs) for procs in (2, 4) for size in SIZES]
+    for procs, seconds in ((2, (2.0, 1.1, 2.0)), (4, (0.5, 2.0, 2.0))):
+        for size, one in zip(SIZES, seconds, strict=True):
+            own = Case("allreduce", "-", procs, size, processes_per_node=procs, experiment=BUILTIN)
+            rows.append(Timing(own, one, half_width_seconds=0.1))
+    filled(tmp_path / "s.sqlite", (BED, rows)).close()
+    decisions, output = str(tmp_path / "d.json"), tmp_path / "rules"
+    words = ["select", "--by", "measured", "--collective", "allreduce", "--store", str(tmp_path / "s.sqlite")]
+    for command in ([*words, "-o", decisions], ["export", decisions, "--format", "collwise", "-o", str(output)]):
+        with pytest.raises(SystemExit) as ended:
+            main(command)
+        assert not ended.value.code
+    [table] = decisions_from(Path(decisions))
+    assert "default" not in collwise_rules([table.without_own_times()]).replace("0 default", "")
+    said = "faster than MPI's own collective beyond the intervals at 4 of 6 points; a table for libcollwise leaves the"
+    assert said in capsys.readouterr().out
+    assert [line.split()[1:] for line in output.read_text().splitlines() if line.startswith("allreduce")] == [
+        ["2", "2", "0", "default"],
+        ["2", "2", "1024", "ring"],
+        ["2", "2", "4096", "default"],
+        ["2", "2", "16384", "ring"],
+        ["4", "4", "0", "default"],
+        ["4", "4", "4096", "ring"],
+    ]
+
+
+def test_segments_that_cut_nothing_share_one_measured_time(tmp_path: Path) -> None:
+    rows = [
+        replace(
+            timing("segmented_ring", 4, size, seconds), case=replace(case("segmented_ring", 4, size), segment_bytes=s)
+        )
+        for size, s, seconds in ((1024, 8192, 1.0), (2**20, 8192, 3.0), (2**20, 65536, 2.0))
+    ]
+    with filled(tmp_path / "s.sqlite", (BED, rows)) as store:
+        found = measurement_of(store, "bed", "allreduce")
+    assert found.measured == 3
+    assert found.timings[replace(case("segmented_ring", 4, 1024), segment_bytes=65536)].seconds == 1.0
+    grid = measured_grid(found, ["segmented_ring"])
+    made = select_by_times(grid, measured_times(grid, found), "bed", "test")
+    assert made.rules == {4: ((1024, Choice("segmented_ring", 65536)),)}
+    assert undecided_points(made) == (0, 2)
 
 
 def test_of_several_measurements_that_with_the_most_times_counts_unless_one_is_named(tmp_path: Path) -> None:

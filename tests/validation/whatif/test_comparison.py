@@ -13,8 +13,12 @@ import collwise
 from collwise.common.errors import UsageError
 from collwise.platforms import load, load_description, write_description
 from collwise.platforms.changes import Change, changed, parse_change
+from collwise.simulator.schedule.critical_path import path_parts
+from collwise.simulator.schedule.library import Schedule
+from collwise.simulator.schedule.networks import network_tables
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SCHEDULE, SMPI, SimulationContext
+from collwise.simulator.timing import Case
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.decision_table import DecisionTable
@@ -113,6 +117,18 @@ def test_rules_of_a_table_are_kept_where_they_decide(context: SimulationContext)
         what_if(GROS, [], GRID, context, replace(table, collective="bcast"))
 
 
+def test_rules_compete_with_segments_that_the_grid_lacks(context: SimulationContext) -> None:
+    """No rules are faster than the best choice, and what they lose before the change is known."""
+    good, bad = Choice("chain", 65536), Choice("chain")
+    table = DecisionTable("bcast", "gros", 1, "nobody", {8: ((0, bad), (2**21, good))})
+    grid = CaseGrid("bcast", (8,), (1024, 2**23), 1, (0,), ("binomial", "chain"))
+    found = what_if(GROS, [Change("bandwidth", "x1")], grid, context, table)
+    assert found.after.choice(0, 1) == good
+    assert found.kept_slowdown[0, 1] == 0
+    assert found.kept_slowdown[0, 0] > 0
+    assert found.kept_slowdown_before == pytest.approx(found.kept_slowdown)
+
+
 def test_kept_choices_cost_what_their_times_say(context: SimulationContext) -> None:
     found = ask(context, "bandwidth=x0.02")
     assert found.changes_choice.any()
@@ -129,6 +145,33 @@ def test_kept_choices_cost_what_their_times_say(context: SimulationContext) -> N
 def test_points_must_fit_on_the_changed_platform(context: SimulationContext) -> None:
     with pytest.raises(UsageError, match="platform 'gros-nodes-8' cannot hold P = 12 with 1 per node"):
         ask(context, "nodes=8")
+
+
+@pytest.mark.parametrize(
+    ("collective", "algorithm"),
+    [
+        ("alltoall", "linear"),
+        ("alltoall", "pairwise"),
+        ("allgather", "bruck"),
+        ("allreduce", "ring"),
+        ("bcast", "chain"),
+    ],
+)
+@pytest.mark.parametrize(("message_bytes", "per_node"), [(8, 1), (24 * 4096, 1), (24 * 4096, 4)])
+def test_limits_from_a_few_processes_are_those_from_all(
+    collective: str, algorithm: str, message_bytes: int, per_node: int
+) -> None:
+    case = Case(
+        collective, algorithm, 24, message_bytes, 8192 if algorithm == "chain" else 0, processes_per_node=per_node
+    )
+    platform = changed(GROS, [parse_change("overheads=1us")]).platform
+    schedule = Schedule(case)
+    network = network_tables(platform, 24, per_node, schedule.sizes)
+    (whole, parts), (few, same) = (path_parts(schedule, network, every) for every in (True, False))
+    assert few.seconds == pytest.approx(whole.seconds, rel=1e-12)
+    assert same.seconds.to_numpy() == pytest.approx(parts.seconds.to_numpy(), rel=1e-9, abs=1e-15)
+    are_alike = message_bytes > 8 and algorithm != "chain"
+    assert (5 * len(few.spans) <= len(whole.spans)) == are_alike or message_bytes == 8
 
 
 def test_limits_of_a_short_and_a_long_message() -> None:

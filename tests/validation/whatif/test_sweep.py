@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.testing import assert_equal
 
 from collwise.common.errors import UsageError
 from collwise.models.switch_points import fastest
@@ -77,6 +79,17 @@ def test_the_winner_of_each_factor_follows_from_the_cross_over_points(context: S
                     if one.factor <= factor:
                         winner = one.above
                 assert sweep.choices[best] == winner
+
+
+def test_what_was_left_out_is_slower_and_timed_on_demand(context: SimulationContext) -> None:
+    grid = replace(GRID, procs=(31,), message_bytes=(2**20,))
+    sweep = sweep_over(GROS, [], parse_factors("bandwidth=x0.5:x2"), grid, context)
+    assert np.isnan(sweep.seconds).any()
+    every = sweep.every_second(31, 2**20)
+    for found, factor in zip(every, sweep.factors.values, strict=True):
+        timed = context.simulate(sweep.platform_at(factor), grid.cases())
+        assert_equal(found, simulated_seconds(grid, timed)[:, 0, 0])
+    assert_equal(fastest(every.T[:, :, None])[:, 0], sweep.best[:, 0, 0])
 
 
 def test_the_ring_loses_to_rabenseifner_on_31_processes_of_gros(context: SimulationContext) -> None:

@@ -1,0 +1,13 @@
+/* What the processes of a schedule do altogether, in whatever order (work.py). */
+#ifndef COLLWISE_COUNTS_H
+#define COLLWISE_COUNTS_H
+
+#include "recorder.h"
+
+enum { SCHEDULE_KINDS = SCHEDULE_COPY + 1 };
+
+/* Adds the number of operations of each program, kind and size to `counts`, in this order. Waits, and messages of a
+ * process to itself, do not count. */
+void schedule_count(const schedule *of, uint32_t *counts);
+
+#endif

@@ -1,0 +1,130 @@
+"""Lower bounds of times from what processes and ports have to do altogether, in whatever order.
+
+No schedule is done before the busiest process has spent its time on overheads and local work, nor before the busiest
+port has passed all bytes. These bounds need no other network, and are exact. In a long pipeline the busiest process or
+port takes as long for each further segment, so that the pipeline cannot come at a higher rate for long.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+from collwise.simulator.schedule.library import DEFERRED, Doubles, NetworkTables, Schedule, load_library
+
+_Columns = npt.NDArray[np.uint32]
+
+# The kinds of simulator/schedule/recorder.h, without waits.
+_SEND, _RECEIVE, _START_SEND, _START_SYNCHRONOUS, _START_RECEIVE, _, _REDUCE, _COPY = range(8)
+_KINDS = 8
+
+_SENDING, _STARTING, _RECEIVING, _REDUCING, _COPYING, _LEAVING, _ARRIVING = range(7)
+_COSTS = 7
+
+_MOST_COUNTS = 1 << 22
+"""A schedule with more programs, kinds and sizes than this has no bound."""
+
+
+_Row = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Doubles]
+"""What one process or port does: costs, sizes, and how often each."""
+
+_Play = tuple[Schedule, Schedule | None]
+"""A schedule; or a pipeline and a shorter one with the same sizes, for what the first has to do in addition."""
+
+
+class Work:
+    """The work of some plays, with the columns of their sizes in tables that are shared by all."""
+
+    def __init__(self, plays: Sequence[_Play], columns: Sequence[_Columns], sizes: int) -> None:
+        """Counts what the schedules do; the tables have a column for each of so many sizes."""
+        rows_of: dict[tuple[int, int], list[_Row]] = {}
+        nothing = np.array([_COSTS * sizes])  # after all costs
+        numbers: list[npt.NDArray[np.intp]] = []
+        amounts: list[Doubles] = []
+        firsts: list[int] = []
+        for play, column_of in zip(plays, columns, strict=True):
+            key = id(play[0]), id(play[1])
+            if key not in rows_of:
+                rows_of[key] = _rows(*play)
+            firsts.append(len(numbers))
+            numbers += [cost * sizes + column_of[size] for cost, size, _ in rows_of[key]] or [nothing]
+            amounts += [amount for *_, amount in rows_of[key]] or [np.zeros(1)]
+        self._numbers, self._amounts = np.concatenate(numbers), np.concatenate(amounts)
+        self._starts, self._firsts = np.cumsum([0, *map(len, numbers[:-1])]), np.array(firsts)
+
+    def least_seconds(self, tables: NetworkTables) -> Doubles:
+        """The time that each play takes at least on a network; 0 where nothing is known."""
+        costs = np.append(_costs(tables), 0)
+        by_row = np.add.reduceat(costs[self._numbers] * self._amounts, self._starts)
+        found: Doubles = np.maximum.reduceat(by_row, self._firsts)
+        return found
+
+
+def _rows(schedule: Schedule, shorter: Schedule | None) -> list[_Row]:
+    """What the processes, then their outgoing and their incoming ports do: costs, sizes and how often each.
+
+    Of those that do the same one stands for all.
+    """
+    counts, others = _counts(schedule), None if shorter is None else _counts(shorter)
+    if counts is None:
+        return []
+    if others is not None and others.shape == counts.shape:
+        # Programs have the same order in both.
+        counts = np.maximum(counts - others, 0)
+    started = counts[:, _START_SEND] + counts[:, _START_SYNCHRONOUS]
+    received = counts[:, _RECEIVE] + counts[:, _START_RECEIVE]
+    by_cost = {
+        _SENDING: counts[:, _SEND],
+        _STARTING: started,
+        _RECEIVING: received,
+        _REDUCING: counts[:, _REDUCE],
+        _COPYING: counts[:, _COPY],
+        _LEAVING: counts[:, _SEND] + started,
+        _ARRIVING: received,
+    }
+    found = []
+    for together in (range(_LEAVING), [_LEAVING], [_ARRIVING]):
+        chosen = np.stack([by_cost[cost] for cost in together], axis=1)
+        for row in np.unique(chosen, axis=0):
+            which, size = np.nonzero(row)
+            if len(size):
+                found.append((np.array(together)[which], size, row[which, size].astype(np.float64)))
+    return found
+
+
+def _counts(schedule: Schedule) -> npt.NDArray[np.int64] | None:
+    """The number of operations of each program, kind and size; None where that is too many numbers."""
+    shape = (schedule.programs, _KINDS, len(schedule.sizes))
+    if np.prod(shape) > _MOST_COUNTS:
+        return None
+    counts = np.zeros(shape, np.uint32)
+    _library().schedule_count(schedule.address, counts.ctypes.data)
+    return counts.astype(np.int64)
+
+
+def _costs(tables: NetworkTables) -> Doubles:
+    """The seconds of each kind of work by size, the least of those of different nodes."""
+    costs = np.zeros((_COSTS, len(tables.protocol)))
+    costs[_REDUCING], costs[_COPYING] = tables.reduce_seconds, tables.copy_seconds
+    if len(np.unique(tables.node_of)) < len(tables.node_of):
+        return costs  # messages within nodes may have no overheads, and pass no ports
+    costs[_SENDING], costs[_STARTING] = tables.send_seconds.min(axis=0), tables.start_seconds.min(axis=0)
+    # Receives of synchronous messages may have no overhead then.
+    costs[_RECEIVING] = np.where(tables.protocol == DEFERRED, 0.0, tables.receive_seconds.min(axis=0))
+    if tables.load_bytes is not None and not np.any(tables.burst_bytes):
+        for kind, rates in ((_LEAVING, tables.out_rate), (_ARRIVING, tables.in_rate)):
+            if rates is not None and np.min(rates) > 0:
+                costs[kind] = tables.load_bytes / np.max(rates)
+    return costs
+
+
+@cache
+def _library() -> ctypes.CDLL:
+    library = load_library()
+    library.schedule_count.restype = None
+    library.schedule_count.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
+    return library

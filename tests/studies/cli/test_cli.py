@@ -113,10 +113,6 @@ MAP = ("decision-map", "--platform", "grisou", "--collective", "bcast")
             ("simulate", "--platform", "not-decisions.json", *SIMULATE[3:]),
             r"not-decisions\.json' has an unknown type \(valid: names that end in \.toml or \.xml",
         ),
-        (
-            ("results", "show", "--platform", "nowhere"),
-            r"unknown platform 'nowhere'; valid: .*\(those in the store .*\)",
-        ),
         ((*SIMULATE, "--store", "/proc/none/x.sqlite"), r"store /proc/none/x\.sqlite cannot be used"),
         ((*SIMULATE, "--colour"), r"No such option '?--colour"),
         (("simulate", "--platform", "broken.xml", *SIMULATE[3:]), r"broken\.xml:2: broken XML"),

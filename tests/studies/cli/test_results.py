@@ -74,7 +74,7 @@ def test_rows_are_shown_with_filters(store: Path, capsys: pytest.CaptureFixture[
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("show", "--platform", "grosss"), ("gros", "bed")),
+        (("show", "--platform", "grosss"), ("unknown platform 'grosss'", "gros", "bed", "(those in the store ")),
         (("show", "--configuration", "zz"), (MEASURED.key[:12], "results list")),
         (("show", "--collective", "bcst"), ("bcast",)),
         (("export", "-o", "x.txt"), ("--format", "csv")),

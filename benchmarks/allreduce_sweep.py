@@ -2,9 +2,10 @@
 
     .venv/bin/python benchmarks/allreduce_sweep.py [--all]
 
-P = 2048 with 32 processes on each node of Gros, twelve sizes from 8 B to 16 MiB, segments of 8 KiB, on all cores, with
-an empty store. All algorithms compete, as for `select --by-node`: those that are found to be slower than the best one
-by more than 1 % are not played to their end. With `--all` every case is, for which there is no limit.
+P = 2048 with 32 processes on each node of a Gros whose nodes have 32 cores, twelve sizes from 8 B to 16 MiB, segments
+of 8 KiB, on all cores, with an empty store. All algorithms compete, as for `select --by-node`: those that are found to
+be slower than the best one by more than 1 % are not played to their end. With `--all` every case is, for which there is
+no limit.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ SIZES = [8, *(4**k for k in range(2, 12)), 2**24]
 def main() -> int:
     """Prints the time; returns 1 if the limit is not met."""
     plays_all = "--all" in sys.argv[1:]
-    platform = replace(load_description("gros"), nodes=PROCS // PROCESSES_PER_NODE)
+    nodes = PROCS // PROCESSES_PER_NODE
+    platform = replace(load_description("gros"), nodes=nodes, cores_per_node=PROCESSES_PER_NODE)
     cases = [
         Case("allreduce", name, PROCS, size, SEGMENT_BYTES if algorithm.pipelined else 0, 0, PROCESSES_PER_NODE)
         for name, algorithm in Catalogue.load().collective("allreduce").algorithms.items()

@@ -36,6 +36,8 @@ PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">")
 _SECOND_MARKERS = ("p", "d", "h", "8", "1", "2", "3", "4", "x", "+")
 """Of the algorithms that have a colour as the second one, so that no marker of a figure comes twice."""
+_FORM_MARKERS = {"shared memory": "1", "one-sided": "2", "by socket": "3"}
+"""Of algorithms with another form of communication within nodes than messages."""
 _ALGORITHM_COLOURS = tuple("#999933" if colour == "#999999" else colour for colour in PALETTE)
 """Olive instead of grey, which stands for what has no value."""
 
@@ -71,9 +73,11 @@ def algorithm_style(algorithm: str) -> tuple[str, str]:
     """The colour and the marker of an algorithm: the same in every figure, and for every collective that has it.
 
     Colours differ among the algorithms of a collective as far as there are colours; where one comes again, it has
-    another marker.
+    another marker. So has a form of an algorithm within nodes, as in 'tasks_chain, shared memory'.
     """
-    return _algorithm_styles()[algorithm]
+    name, _, form = algorithm.partition(", ")
+    colour, marker = _algorithm_styles()[name]
+    return colour, _FORM_MARKERS[form] if form else marker
 
 
 @cache

@@ -21,6 +21,7 @@ from collwise.studies.figures.gain import gain_figure
 from collwise.studies.figures.maps import Slowdowns, closeness_map, collective_maps, method_map, slowdown_map
 from collwise.studies.figures.picks import markers_and_lines
 from collwise.studies.figures.style import MOST_RATIO, algorithm_style, choice_style, ink, svg
+from collwise.validation.hierarchy.space import WITHIN
 from collwise.validation.measurement.gain import GainRow, MeanTime
 from collwise.validation.selection.choice import Choice
 
@@ -46,6 +47,14 @@ def legend(figure: Figure) -> list[str]:
 def test_each_algorithm_has_a_style_of_its_own() -> None:
     names = {name for collective in ALL for name in collective.algorithms}
     assert len({algorithm_style(name) for name in names}) == len(names)
+
+
+def test_forms_within_nodes_have_the_colour_of_their_algorithm_and_markers_of_their_own() -> None:
+    styles = [algorithm_style("tasks_chain"), *(algorithm_style(f"tasks_chain, {form}") for form in WITHIN[1:])]
+    assert len({colour for colour, _ in styles}) == 1
+    assert len({marker for _, marker in styles}) == len(WITHIN)
+    names = ("tasks_chain", "tasks_chain, one-sided")
+    plt.close(markers_and_lines([8, 16], {name: [1.0, 2.0] for name in names}, {}, "a title", "algorithm"))
 
 
 @pytest.mark.parametrize("collective", ALL, ids=lambda one: one.name)

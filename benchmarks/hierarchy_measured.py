@@ -23,7 +23,7 @@ HEAD = (
     "schedule engine) on a platform calibrated there from messages between two processes. "
     "[hierarchy.md](hierarchy.md#measured) says how this was measured, and what it shows.\n"
 )
-_FIGURE = re.compile(r"\n!\[([^]]*)\]\(validation-([^)]*)\.png\)\n")
+_FIGURE = re.compile(r"\n!\[([^]]*)\]\(validation-([^)]*)\.svg\)\n")
 
 
 def main() -> int:
@@ -37,8 +37,8 @@ def main() -> int:
         caption, name = match.groups()
         if name not in SHOWN:
             return ""
-        shutil.copyfile(folder / f"validation-{name}.png", DOCS / "figures" / f"{NAME}-{name}.png")
-        return f"\n![{caption}](figures/{NAME}-{name}.png)\n"
+        shutil.copyfile(folder / f"validation-{name}.svg", DOCS / "figures" / f"{NAME}-{name}.svg")
+        return f"\n![{caption}](figures/{NAME}-{name}.svg)\n"
 
     (DOCS / f"{NAME}.md").write_text(HEAD + heading + _FIGURE.sub(placed, text), encoding="utf-8")
     return 0

@@ -6,6 +6,7 @@ import copy
 import csv
 import io
 import json
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from collwise.platforms import load_description, write_description
 from collwise.studies.cli.json_schema import COMMANDS, schema
 from tests.command_line import printed
 from tests.studies.cli.model_commands import Capture, run
@@ -39,7 +41,7 @@ QUICK = {
     "results show": "results show --store s.sqlite --collective bcast",
 }
 WITH_SMPI = {
-    "platforms check": "platforms check mine.toml",
+    "platforms check": "platforms check checked.toml",
     "fit": "fit --platform exact --model hockney --procedure two-sizes --procs 2 -o h.toml --store s.sqlite",
     "predict": "predict --parameters h.toml --collective bcast --procs 2 --sizes 8KiB",
     "recover": "recover --platform exact --engine smpi --store s.sqlite",
@@ -73,6 +75,7 @@ ELSEWHERE = {
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("json")
     (made / "osu_bcast.txt").write_text(OSU)
+    (made / "checked.toml").write_text(write_description(replace(load_description("gros"), name="checked")))
     return made
 
 
@@ -98,13 +101,17 @@ def document_of(words: str, capsys: Capture) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("name", [*QUICK, *(pytest.param(name, marks=pytest.mark.needs("smpi")) for name in WITH_SMPI)])
-def test_what_quick_commands_print(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+@pytest.mark.parametrize("commands", [QUICK, pytest.param(WITH_SMPI, marks=pytest.mark.needs("smpi"))])
+def test_what_quick_commands_print(
+    commands: dict[str, str], folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    """One test runs them in their order, since later ones read what earlier ones wrote."""
     monkeypatch.chdir(folder)
-    document = document_of((QUICK | WITH_SMPI)[name], capsys)
-    assert (document["command"], document["collwise"]) == (name, version("collwise"))
-    assert document["rows"] or name == "platforms check"
-    jsonschema.Draft202012Validator(schema(name)).validate(document)
+    for name, words in commands.items():
+        document = document_of(words, capsys)
+        assert (document["command"], document["collwise"]) == (name, version("collwise"))
+        assert document["rows"] or name == "platforms check"
+        jsonschema.Draft202012Validator(schema(name)).validate(document)
 
 
 def test_csv_has_the_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:

@@ -15,13 +15,14 @@ from collwise import arguments
 from collwise.algorithms.catalogue import Catalogue
 from collwise.algorithms.catalogue_check import LIBRARIES
 from collwise.arguments import Names, Numbers, PlatformLike
-from collwise.common.errors import UsageError, check_name, note, unknown_name, warn
+from collwise.common.errors import UsageError, check_name, note, warn
 from collwise.common.files import write_text
 from collwise.common.units import counted
 from collwise.models.interface import CollectiveModel
 from collwise.platforms import HostPlatform, known, load
 from collwise.platforms.smpi import charges_overheads, warn_of_free_messages, without_free_barrier
 from collwise.predictions import ModelLike, model_from, predicted_times
+from collwise.simulator.sweeps.context import without_progress
 from collwise.simulator.timing import Case, Timing
 from collwise.stored import chosen_configurations
 from collwise.validation.exports.formats import FORMATS, exported
@@ -164,8 +165,8 @@ def select(
     '...'
     """
     check_name("source of times", by, SOURCES)
-    if consumer is not None and consumer not in ALL_CONSUMERS:
-        raise unknown_name("decision consumer", consumer, ALL_CONSUMERS)
+    if consumer is not None:
+        check_name("decision consumer", consumer, ALL_CONSUMERS)
     for what, percent in (("tolerance", tolerance), ("limit of ties", tie_limit)):
         if not (math.isfinite(percent) and percent >= 0):
             raise UsageError(f"the {what} must be a number of percent from 0 on, not {percent}")
@@ -230,9 +231,9 @@ def select(
             covered, left_out = covered_by_model(fitted, grid)
             for line in filter(None, (left_out, without_prediction(fitted, covered))):
                 note(line)
-        shown = {} if context is None else {"progress": context.progress}
+        progress = without_progress if context is None else context.progress
         tables = [
-            select_by_model(fitted, grid, single(grid.collective), not exact, tolerance / 100, not exact, **shown)
+            select_by_model(fitted, grid, single(grid.collective), not exact, tolerance / 100, not exact, progress)
             for grid in asked
         ]
         if described is not None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from collwise import arguments
 from collwise.arguments import Names, Numbers, PlatformLike
-from collwise.common.errors import UsageError, check_name, unknown_name
+from collwise.common.errors import UsageError, check_name
 from collwise.common.files import write_text
 from collwise.simulator.sweeps.context import SMPI_SELECTORS, SimulationContext
 from collwise.validation.library_defaults.baselines import BASELINES
@@ -179,8 +179,7 @@ def _library(
         where, name = arguments.platform(platform), str(library)
         if name in BASELINES:
             return RecordedLibrary(where, context, BASELINES[name], ppn=ppn or 0)
-        if name not in SMPI_SELECTORS:
-            raise unknown_name("selector of SMPI or baseline", name, [*SMPI_SELECTORS, *BASELINES])
+        check_name("selector of SMPI or baseline", name, [*SMPI_SELECTORS, *BASELINES])
         return SimulatedLibrary(where, context, name, ppn=ppn or 0)
     if library in BASELINES or (library in SMPI_SELECTORS and library != "mpich"):
         raise UsageError(f"{library} is simulated, which needs a platform (--platform NAME|FILE)")

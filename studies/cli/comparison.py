@@ -359,15 +359,13 @@ def _print_decisions(decisions: DecisionTable, tolerance: float, version: str | 
 
 def _own_text(decisions: DecisionTable) -> str:
     """How measured choices stand against MPI's own collective."""
-    from collwise.validation.selection.measured import choice_at
-
     known = decisions.evidence
     if known is None or not known.own:
         return (
             "MPI's own collective is not among these times: measure it with --algorithms library, or the table with "
             f"'{program_name()} gain'"
         )
-    chosen = {(p, m): choice_at(decisions, p, m) for p in known.procs for m in known.message_bytes}
+    chosen = {(p, m): decisions.choice_at(p, m) for p in known.procs for m in known.message_bytes}
     both = {point: one for point, one in chosen.items() if one and not math.isnan(known.own_at(*point)[0])}
     faster = sum(known.beats_own(one, *point) for point, one in both.items())
     left = "" if faster == len(both) else "; a table for libcollwise leaves the others to MPI"

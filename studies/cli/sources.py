@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from collwise import arguments
-from collwise.common.errors import UsageError, note, unknown_name
+from collwise.common.errors import UsageError, check_name, note
 from collwise.common.units import format_size
 from collwise.simulator.sweeps.context import ENGINES, SimulationContext
 from collwise.studies.cli import types
@@ -34,8 +34,7 @@ def parse_sources(text: str) -> tuple[str, str]:
     """Two names of SOURCES. Raises UsageError."""
     names = arguments.names(text)
     for name in names:
-        if name not in SOURCES:
-            raise unknown_name("source of times", name, SOURCES)
+        check_name("source of times", name, SOURCES)
     if len(names) != 2:
         raise UsageError(f"'{text}' names {len(names)} sources; name two, for example measured,simulated")
     return names[0], names[1]

@@ -12,7 +12,7 @@ from click.shell_completion import CompletionItem
 
 from collwise import arguments
 from collwise.algorithms.catalogue import Catalogue
-from collwise.common.errors import UsageError, unknown_name
+from collwise.common.errors import UsageError, check_name
 from collwise.common.files import new_file, writable_file, writable_folder
 from collwise.common.units import parse_size
 from collwise.platforms.names import known
@@ -138,8 +138,7 @@ class NamedChoice(click.Choice):
         return str(parsed(self._known, value, param))
 
     def _known(self, name: str) -> str:
-        if name not in self.choices:
-            raise unknown_name(self._kind, name, self.choices)
+        check_name(self._kind, name, self.choices)
         return name
 
 
@@ -150,8 +149,7 @@ def named_choices(kind: str, valid: Iterable[str]) -> click.ParamType:
     def parse(text: str) -> tuple[str, ...]:
         given = tuple(name.strip() for name in text.split(",") if name.strip())
         for name in given:
-            if name not in valid:
-                raise unknown_name(kind, name, valid)
+            check_name(kind, name, valid)
         if not given or len(set(given)) < len(given):
             raise UsageError(f"name each {kind} once, by commas; valid: {', '.join(valid)}")
         return given

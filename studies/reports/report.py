@@ -17,7 +17,6 @@ from collwise.models.critical_path import PathParameters
 from collwise.models.hockney import Hockney
 from collwise.models.implementation_aware.parameters import ModelParameters
 from collwise.models.registry import BY_PARTS, CRITICAL_PATH
-from collwise.platforms import Platform
 from collwise.platforms.description import Description
 from collwise.platforms.smpi import charges_overheads
 from collwise.simulator.store import Store
@@ -266,8 +265,7 @@ def _guessed(tuning: Tuning) -> list[str]:
     """The figures of the description that were not measured, as its sources say."""
     if not isinstance(tuning.platform, Description):
         return []
-    sources = tuning.platform.sources if isinstance(tuning.platform, Platform) else ()
-    found = [one.what for one in sources if "estimated" in one.what or "not measured" in one.what]
+    found = [one.what for one in tuning.platform.sources if "estimated" in one.what or "not measured" in one.what]
     if not found:
         return []
     return [f"Figures of this description that are estimates, not measured: {'; '.join(found)}."]

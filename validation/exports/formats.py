@@ -30,7 +30,7 @@ from collwise.validation.selection.consumers import (
     sees_sizes,
     series,
 )
-from collwise.validation.selection.decision_table import DecisionTable, Row
+from collwise.validation.selection.decision_table import DecisionTable, without_repeated_rows
 
 OPENMPI_JSON, MPICH_VARIABLES = "openmpi-json", "mpich-variables"
 
@@ -191,11 +191,11 @@ def _sayable(table: DecisionTable, version: str) -> tuple[DecisionTable, list[Su
     said = _with_enough_elements(table, says, by_size)
     if not fits and any(choice is None for row in said.rows.values() for start, choice in row if start):
         return table, []
-    rules: dict[int, Row] = {}
-    for count, steps in said.rows.items():
-        row = tuple((start, choice) for start, choice in steps if choice is not None)
-        if count in table.rules or row != next(reversed(rules.values()), None):
-            rules[count] = row
+    expressible = (
+        (count, tuple((start, choice) for start, choice in steps if choice is not None))
+        for count, steps in said.rows.items()
+    )
+    rules = without_repeated_rows(expressible, table.rules)
     return replace(table, rules=rules), [one for one in said.substitutions if one.procs in rules]
 
 

@@ -33,7 +33,6 @@ from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.collwise_rules import collwise_rules
 from collwise.validation.selection.consumers import series
 from collwise.validation.selection.decision_table import DecisionTable
-from collwise.validation.selection.measured import choice_at
 
 DEFAULT, RULES, LIBCOLLWISE = "default", "rules", "libcollwise"
 WAYS = (DEFAULT, RULES, LIBCOLLWISE)
@@ -117,7 +116,7 @@ def measure_gain(
     used = [decisions[name].without_own_times() for name in dict.fromkeys(case.collective for case in cases)]
     said = {table.collective: table for table in for_openmpi(used, version)[0]}
     by_rules = {
-        case: choice_at(said[case.collective], case.procs, case.message_bytes) or choice
+        case: said[case.collective].choice_at(case.procs, case.message_bytes) or choice
         for case, choice in choices.items()
     }
     notes = _notes(list(said.values()), by_rules, version)

@@ -9,7 +9,13 @@ from statistics import geometric_mean
 
 from collwise.common.units import counted
 from collwise.validation.selection.choice import LIBRARY_DECIDES, Choice
-from collwise.validation.selection.decision_table import DecisionTable, Evidence, Row
+from collwise.validation.selection.decision_table import (
+    DecisionTable,
+    Evidence,
+    Row,
+    refined,
+    without_repeated_rows,
+)
 
 DecidesUntuned = Callable[[str, int, int], Choice | None]
 """What an untuned library runs, by collective, P and m; None where the catalogue has no such algorithm."""
@@ -45,26 +51,18 @@ def left_where_faster(table: DecisionTable, by_size: bool) -> DecisionTable:
     known = table.evidence
     if known is None or LIBRARY_DECIDES not in known.choices:
         return table
-    rules: dict[int, Row] = {}
-    for procs in sorted({*table.rules, *(one for one in known.procs if one >= min(table.rules))}):
-        row = table.row(procs)
-        kept = _by_size(known, procs, row) if by_size else _whole(known, procs, row)
-        if procs in table.rules or kept != next(reversed(rules.values()), None):
-            rules[procs] = kept
-    return replace(table, rules=rules)
+    counts = sorted({*table.rules, *(one for one in known.procs if one >= min(table.rules))})
+    kept = _by_size if by_size else _whole
+    rows = ((procs, kept(known, procs, table.row(procs))) for procs in counts)
+    return replace(table, rules=without_repeated_rows(rows, table.rules))
 
 
 def _by_size(known: Evidence, procs: int, row: Row) -> Row:
-    steps: list[tuple[int, Choice]] = []
-    starts = {start for start, _ in row} | {size for size in known.message_bytes if row and size >= row[0][0]}
-    for start in sorted(starts):
-        chosen = [choice for first, choice in row if first <= start][-1]
+    def faster(start: int, chosen: Choice) -> Choice:
         times = known.at(procs, start)
-        untuned = times.get(LIBRARY_DECIDES, math.inf)
-        choice = LIBRARY_DECIDES if untuned * _FASTER < times.get(chosen, 0.0) else chosen
-        if not steps or steps[-1][1] != choice:
-            steps.append((start, choice))
-    return tuple(steps)
+        return LIBRARY_DECIDES if times.get(LIBRARY_DECIDES, math.inf) * _FASTER < times.get(chosen, 0.0) else chosen
+
+    return refined(row, known.message_bytes, faster)
 
 
 def _whole(known: Evidence, procs: int, row: Row) -> Row:
@@ -94,11 +92,12 @@ def summary_over_untuned(table: DecisionTable, version: str) -> str:
 def gains_over_untuned(table: DecisionTable) -> list[float]:
     """The library's own time divided by that of the table's choice, at every point that has both."""
     known = table.evidence
+    if known is None:
+        return []
     found = []
-    for procs in known.procs if known is not None else ():
-        for size in known.message_bytes if known is not None else ():
-            chosen = [choice for start, choice in table.row(procs) if start <= size]
-            times = known.at(procs, size) if known is not None else {}
-            if chosen and LIBRARY_DECIDES in times and times.get(chosen[-1]):
-                found.append(times[LIBRARY_DECIDES] / times[chosen[-1]])
+    for procs in known.procs:
+        for size in known.message_bytes:
+            chosen, times = table.choice_at(procs, size), known.at(procs, size)
+            if chosen is not None and LIBRARY_DECIDES in times and times.get(chosen):
+                found.append(times[LIBRARY_DECIDES] / times[chosen])
     return found

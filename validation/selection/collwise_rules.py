@@ -8,7 +8,7 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.consumers import COLLWISE, sees_sizes
-from collwise.validation.selection.decision_table import DecisionTable, check_one_choice
+from collwise.validation.selection.decision_table import DecisionTable, check_one_choice, refined
 
 
 def collwise_rules(tables: Sequence[DecisionTable]) -> str:
@@ -77,13 +77,12 @@ def _steps(table: DecisionTable, procs: int) -> list[tuple[int, Choice | None]]:
     if not sees_sizes(COLLWISE, table.collective):
         beats = all(known.beats_own(row[0][1], procs, size) for size in known.message_bytes)
         return [(start, choice if beats else None) for start, choice in row]
-    found: list[tuple[int, Choice | None]] = []
-    for start in sorted({first for first, _ in row} | {size for size in known.message_bytes if size > row[0][0]}):
-        choice = [choice for first, choice in row if first <= start][-1]
-        said = choice if known.beats_own(choice, procs, start) else None
-        if not found or found[-1][1] != said:
-            found.append((start, said))
-    return [(0, None), *found[1:]] if found[0][1] is None else found
+
+    def said(start: int, choice: Choice) -> Choice | None:
+        return choice if known.beats_own(choice, procs, start) else None
+
+    found = refined(row, known.message_bytes, said)
+    return [(0, None), *found[1:]] if found[0][1] is None else list(found)
 
 
 def words_of(collective: str, choice: Choice) -> str:

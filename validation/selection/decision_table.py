@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise, zip_longest
@@ -139,6 +139,39 @@ def spans(row: Sequence[tuple[int, _Held]]) -> Iterator[tuple[int, int | None, _
         yield start, following and following[0], held
 
 
+def choice_in(row: Row, message_bytes: int) -> Choice | None:
+    """The choice of a row for a message size; None below the first one that it decides."""
+    below = [choice for start, choice in row if start <= message_bytes]
+    return below[-1] if below else None
+
+
+def refined(
+    row: Row, message_bytes: Iterable[int], choose: Callable[[int, Choice], _Held]
+) -> tuple[tuple[int, _Held], ...]:
+    """A row of what `choose` makes of the row's choices, asked where these begin and at the sizes after the first one.
+
+    Neighbours that are equal are one step.
+    """
+    starts = {start for start, _ in row}
+    starts |= {size for size in message_bytes if row and size > row[0][0]}
+    found: list[tuple[int, _Held]] = []
+    for start in sorted(starts):
+        if (choice := choice_in(row, start)) is not None:
+            held = choose(start, choice)
+            if not found or found[-1][1] != held:
+                found.append((start, held))
+    return tuple(found)
+
+
+def without_repeated_rows(rows: Iterable[tuple[int, Row]], kept: Container[int]) -> dict[int, Row]:
+    """Rows by process count, ascending, without those that equal the one before and are not among the `kept` counts."""
+    found: dict[int, Row] = {}
+    for procs, row in rows:
+        if procs in kept or row != next(reversed(found.values()), None):
+            found[procs] = row
+    return found
+
+
 def _at_or_below(values: Sequence[int], wanted: int) -> int:
     return max(bisect.bisect_right(values, wanted) - 1, 0)
 
@@ -198,10 +231,14 @@ class DecisionTable:
         """The choice for a point. Raises UsageError where nothing is decided."""
         if procs < min(self.rules):
             raise UsageError(f"the decision table starts at P = {min(self.rules)}, not {procs}")
-        below = [choice for start, choice in self.row(procs) if start <= message_bytes]
-        if not below:
+        choice = self.choice_at(procs, message_bytes)
+        if choice is None:
             raise UsageError(f"the decision table has no entry for {message_bytes} bytes")
-        return below[-1]
+        return choice
+
+    def choice_at(self, procs: int, message_bytes: int) -> Choice | None:
+        """The choice for a point; None where nothing is decided."""
+        return choice_in(self.row(procs), message_bytes)
 
     def wide_steps(self) -> list[tuple[int, int]]:
         """Neighbouring process counts that times decided for, the larger one over 4 times the smaller one.

@@ -111,9 +111,15 @@ def evaluate(
     for grid in covered:
         simulated = simulated_seconds(grid, sweep)
         scores += [
-            score_of(platform.name, model.name, grid, predicted, simulated, model.algorithms)
+            score_of(
+                platform.name,
+                model.name,
+                grid,
+                predicted_seconds(model, grid, context.progress),
+                simulated,
+                model.algorithms,
+            )
             for model in models
-            for predicted in [predicted_seconds(model, grid, context.progress)]
         ]
         if baseline is not None and grid in decided:
             scores.append(_score_of_library(platform.name, baseline, grid, sweep, simulated))

@@ -365,7 +365,7 @@ def loss_of(table: DecisionTable) -> SlowdownSummary:
     costs = []
     for procs in evidence.procs:
         for size in evidence.message_bytes:
-            chosen = choice_at(table, procs, size)
+            chosen = table.choice_at(procs, size)
             times = evidence.at(procs, size)
             if chosen in times:
                 costs.append(slowdown(times[chosen], min(times.values())))
@@ -388,9 +388,3 @@ def undecided_points(table: DecisionTable) -> tuple[int, int]:
     overlapping = others & (filled - np.nan_to_num(widths) < reach)
     known = np.isfinite(filled).any(axis=0)
     return int((overlapping.any(axis=0) & known).sum()), int(known.sum())
-
-
-def choice_at(table: DecisionTable, procs: int, message_bytes: int) -> Choice | None:
-    """The choice of a table for a point; None where nothing is decided."""
-    below = [choice for start, choice in table.row(procs) if start <= message_bytes]
-    return below[-1] if below else None

@@ -103,7 +103,7 @@ class Tuning:
         if collective in self.comparisons:
             result = self.comparisons[collective]
             for row in result.rows:
-                if (choice := self._decided(collective, row.procs, row.message_bytes)) is not None:
+                if (choice := self.rules[collective].choice_at(row.procs, row.message_bytes)) is not None:
                     run = self._run(collective, choice, row.procs, row.message_bytes)
                     seconds = seconds_of(result.grid, result.sweep, run, row.procs, row.message_bytes)
                     rules = Pick(choice, seconds, float(slowdown(seconds, row.best.seconds)))
@@ -112,7 +112,7 @@ class Tuning:
         engine = self.by_engine[collective]
         choices = list(engine.grid.candidates.values())
         for (procs, size), pick in engine.shipped.items():
-            if (choice := self._decided(collective, procs, size)) is not None:
+            if (choice := self.rules[collective].choice_at(procs, size)) is not None:
                 at = engine.seconds[:, engine.grid.procs.index(procs), engine.grid.message_bytes.index(size)]
                 run = self._run(collective, choice, procs, size)
                 untuned = pick.seconds if run == pick.choice else np.nan
@@ -120,13 +120,6 @@ class Tuning:
                 rules = Pick(choice, seconds, float(slowdown(seconds, np.nanmin(at))))
                 found.append(Gain(procs, size, pick, rules))
         return found
-
-    def _decided(self, collective: str, procs: int, message_bytes: int) -> Choice | None:
-        """What the rules choose; None where they decide nothing."""
-        try:
-            return self.rules[collective].choose(procs, message_bytes)
-        except UsageError:
-            return None
 
     @staticmethod
     def _run(collective: str, choice: Choice, procs: int, message_bytes: int) -> Choice:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from collwise.common.errors import UsageError
 from collwise.common.files import write_text
@@ -92,9 +91,10 @@ class ClusterComparison(ThreeWayComparison):
             table = self._compared(target, scenario, platform, models)
             tables.append(table.assign(target=f"{target.name}, P = {scenario.procs}"))
         repeated = self._repeated(target, main)
-        nothing: dict[str, Any] = {"checked": None, "diagnoses": [], "on_testbed": False}
-        found = disagreements(ours(tables[0]))
-        return self._result(tables, {platform.name: platform}, models, repeated, disagreements=found, **nothing)
+        return self._result(
+            tables, {platform.name: platform}, models, repeated,
+            checked=None, disagreements=disagreements(ours(tables[0])), diagnoses=[], on_testbed=False,
+        )  # fmt: skip
 
     def _calibrated_there(self, target: ExecutionTarget, nominal: HostPlatform) -> Platform:
         if not isinstance(nominal, Platform):

@@ -110,7 +110,7 @@ def what_if(
     """
     if rules is not None and rules.collective != grid.collective:
         raise UsageError(f"the rules are for {rules.collective}, not for {grid.collective}")
-    kept = None if rules is None else [[_decided(rules, p, m) for m in grid.message_bytes] for p in grid.procs]
+    kept = None if rules is None else [[rules.choice_at(p, m) for m in grid.message_bytes] for p in grid.procs]
     if kept is not None:
         # Nothing is the best that the rules beat.
         grid = replace(grid, further=tuple(one for row in kept for one in row if one is not None))
@@ -127,13 +127,6 @@ def what_if(
     named = "the best choices before the change" if rules is None else f"the table made by {rules.made_by}"
     rows = tuple(map(tuple, kept))
     return WhatIf(tuple(changes), before, after, rows, named, made_by, (*failed, *more))
-
-
-def _decided(rules: DecisionTable, procs: int, message_bytes: int) -> Choice | None:
-    try:
-        return rules.choose(procs, message_bytes)
-    except UsageError:
-        return None
 
 
 def _timed(

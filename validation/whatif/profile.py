@@ -303,9 +303,8 @@ def expected_of(tables: Sequence[DecisionTable], profile: Profile, baseline: Bas
             seconds = {**seconds, default: own}
         if default_is == AS_RUN and default not in seconds:
             default = next((one for one in seconds if one.algorithm == row.algorithm), None)
-        try:
-            tuned = table.choose(row.processes, size)
-        except UsageError:
+        tuned = table.choice_at(row.processes, size)
+        if tuned is None:
             left_out.append(f"{line.title} and {size} bytes: below the first decision")
             continue
         if default is None or default not in seconds or tuned not in seconds:

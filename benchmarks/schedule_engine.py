@@ -21,8 +21,9 @@ import numpy as np
 
 from collwise.common.units import format_size
 from collwise.platforms import HostPlatform, load_description
-from collwise.simulator.schedule.library import NetworkTables, Schedule
+from collwise.simulator.schedule.library import Schedule
 from collwise.simulator.schedule.networks import network_tables
+from collwise.simulator.schedule.tables import NetworkTables
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.timing import Case

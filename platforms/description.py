@@ -70,6 +70,10 @@ class Calibration:
         return options if self.tcp_window else options | {"network/TCP-gamma": "0"}
 
 
+PACKET_BYTES = 1448
+"""The bytes of a message in a full packet of TCP over Ethernet, with time stamps."""
+
+
 @dataclass(frozen=True)
 class Buffers:
     """Finite buffers of a switch's ports, and the TCP that sends again what they lose.
@@ -83,7 +87,7 @@ class Buffers:
 
     buffer_bytes: int
     retransmission_seconds: float = 0.2
-    packet_bytes: int = 1448
+    packet_bytes: int = PACKET_BYTES
     initial_window_packets: int = 10
 
 
@@ -92,18 +96,20 @@ class Ports:
     """The parameters of the nodes' ports, which only the schedule engine uses; SMPI has no such parameters.
 
     A port passes `bytes_per_second` of messages in each direction. After a pause it lets `burst_bytes` pass at once, as
-    the token buckets of rate-limited links do. A message takes `latency_seconds` besides the port's time and the
-    overheads of the calibration, and one that waits for its receiver `handshake_seconds` more, before it leaves.
-    Acknowledgements take `acknowledgement_share` of a flow's rate in the opposite direction. The sender of a message
-    that waits for its receiver continues when only `send_buffer_bytes` of it are left. A message within a node takes
-    `loopback_latency_seconds`, overheads included, and passes at `loopback_bytes_per_second`; if the latter is 0 it
-    takes what SMPI's parameters say. Without `buffers` the switch never loses anything.
+    the token buckets of rate-limited links do. The rate is that of full packets, of PACKET_BYTES of a message and
+    `header_bytes` more; the rest of a message is a shorter packet. A message takes `latency_seconds` besides the port's
+    time and the overheads of the calibration, and one that waits for its receiver `handshake_seconds` more, before it
+    leaves. Acknowledgements take `acknowledgement_share` of a flow's rate in the opposite direction. The sender of a
+    message that waits for its receiver continues when only `send_buffer_bytes` of it are left. A message within a node
+    takes `loopback_latency_seconds`, overheads included, and passes at `loopback_bytes_per_second`; if the latter is 0
+    it takes what SMPI's parameters say. Without `buffers` the switch never loses anything.
     """
 
     bytes_per_second: float
     latency_seconds: float
     handshake_seconds: float = 0.0
     burst_bytes: float = 0.0
+    header_bytes: float = 0.0
     acknowledgement_share: float = 0.0
     send_buffer_bytes: float = 0.0
     loopback_latency_seconds: float = 0.0
@@ -151,6 +157,7 @@ class Platform(Description):
     the processes of a node have the loopback's rate each, and `memory_bytes_per_second` together, if that is given.
     Between sockets, those that leave the same one have `between_sockets_bytes_per_second` together and
     `between_sockets_latency_seconds` for the loopback's; None: as within a socket. SMPI does not know the last two.
+    No time depends on `memory_bytes_per_node`, which says what messages the processes of a node can hold.
     """
 
     nodes: int
@@ -164,6 +171,7 @@ class Platform(Description):
     backbone_latency_seconds: float = 0.0
     ports: Ports | None = None
     memory_domains_per_node: int | None = None
+    memory_bytes_per_node: int | None = None
     memory_bytes_per_second: float | None = None
     between_sockets_bytes_per_second: float | None = None
     between_sockets_latency_seconds: float | None = None

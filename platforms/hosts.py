@@ -78,6 +78,11 @@ class HostPlatform(ABC):
         """The cores of a node; None where nodes differ, and for platform XML."""
         return None
 
+    @property
+    def memory_bytes_per_node(self) -> int | None:
+        """The memory of a node; None where nobody said, where nodes differ, and for platform XML."""
+        return None
+
     def max_procs(self, processes_per_node: int) -> int:
         """Largest number of processes that the platform holds with that many on each node."""
         return len(self.hosts) * processes_per_node
@@ -172,6 +177,11 @@ class DerivedPlatform(HostPlatform):
     def reduce_seconds_per_byte(self) -> float:
         """The same as for the base platform."""
         return self.base.reduce_seconds_per_byte
+
+    @property
+    def memory_bytes_per_node(self) -> int | None:
+        """The same as for the base platform."""
+        return self.base.memory_bytes_per_node
 
     def smpi_options(self) -> dict[str, str]:
         """The same as for the base platform."""

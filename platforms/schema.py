@@ -85,7 +85,7 @@ TOP = _keys(
 )
 CLUSTER = _keys(
     "nodes host_prefix host_suffix first_host? cpus_per_node cores_per_node memory_domains_per_node? core_flops "
-    "processes_per_node?",
+    "processes_per_node? memory_bytes_per_node?",
     nodes=_whole(1, MOST_HOSTS),
     host_prefix=_HOST_PART,
     host_suffix=_HOST_PART,
@@ -141,9 +141,10 @@ HETEROGENEOUS_CLUSTER = {
 }
 HETEROGENEOUS_NETWORK = {key: NETWORK[key] for key in ("loopback_bytes_per_second", "loopback_latency_seconds")}
 PORTS = _keys(
-    "bytes_per_second latency_seconds handshake_seconds? burst_bytes? acknowledgement_share? send_buffer_bytes? "
-    "loopback_latency_seconds? loopback_bytes_per_second?",
+    "bytes_per_second latency_seconds handshake_seconds? burst_bytes? header_bytes? acknowledgement_share? "
+    "send_buffer_bytes? loopback_latency_seconds? loopback_bytes_per_second?",
     burst_bytes=_AMOUNT,
+    header_bytes=_AMOUNT,
     loopback_bytes_per_second=_AMOUNT,
     send_buffer_bytes=_AMOUNT,
     acknowledgement_share=Key("a number from 0 to below 1", lambda v: is_number(v) and 0 <= v < 1, float),

@@ -83,9 +83,25 @@ def _buffers(case: Case) -> tuple[int, int]:
         return 1, procs
     if name in _ROOT_HOLDS_ALL:
         return procs, 2 * procs
-    sent = procs if name in _SENDS_ONE_EACH else 1
-    received = procs if name in _RECEIVES_ONE_EACH else 1
+    sent, received = _sent_and_received(name, procs)
     return max(sent, received), procs * (sent + received)
+
+
+def _sent_and_received(collective: str, procs: int) -> tuple[int, int]:
+    """The messages in the two buffers of each process, of a collective without a root that holds all."""
+    return procs if collective in _SENDS_ONE_EACH else 1, procs if collective in _RECEIVES_ONE_EACH else 1
+
+
+def buffers_of_node(collective: str, procs: int, processes_per_node: int) -> int:
+    """The messages in the buffers of all processes on one node, that of the root where the root holds all."""
+    here = min(procs, processes_per_node)
+    if collective == "barrier":
+        return 0
+    if collective == "bcast":
+        return here
+    if collective in _ROOT_HOLDS_ALL:
+        return here + procs
+    return here * sum(_sent_and_received(collective, procs))
 
 
 def _kernel_number(name: str, otherwise: int) -> int:

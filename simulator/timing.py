@@ -52,6 +52,16 @@ def is_mock_up(case: Case) -> bool:
     return algorithm is not None and bool(algorithm.guideline)
 
 
+def named_parameters(case: Case) -> str:
+    """'segment_bytes=8192 radix=4', as in tables of libcollwise: the case's parameters by name, with their defaults."""
+    collective = Catalogue.load().collectives.get(case.collective)
+    entry = collective.algorithms.get(case.algorithm) if collective is not None else None
+    if entry is None:
+        return ""
+    named = entry.named_parameters(case.segment_bytes, case.fanout or entry.default_count, case.limit_bytes)
+    return " ".join(f"{name}={value}" for name, value in named.items())
+
+
 @dataclass(frozen=True)
 class Configuration:
     """Everything that times depend on besides the case. Any difference gives another key, so that results never mix.

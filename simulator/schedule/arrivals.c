@@ -5,7 +5,7 @@
 
 enum { FIRST_PLACES = 1024 };
 
-/* Where the network is not known. */
+/* The proportions of a usual network, for recordings that no network is known for. */
 static const arrivals_proportions USUAL = {
     .latency_bytes = 32 << 10, .local_latency_bytes = 4 << 10, .local_share = 0.125};
 
@@ -187,6 +187,8 @@ int arrivals_next(arrivals *of) {
     return -1;
 }
 
+int arrivals_after_next(const arrivals *of) { return of->events > 0 ? of->heap[1].process : -1; }
+
 /* --- Messages ----------------------------------------------------------------------------------------------------- */
 
 static int complete(arrivals *of, int rank, int64_t request, uint64_t when) {
@@ -212,7 +214,7 @@ static int is_local(const arrivals *of, const arrivals_side *side) {
     return of->node_of != NULL && of->node_of[side->source] == of->node_of[side->destination];
 }
 
-/* When a message has left that does so from now on. */
+/* Lets a message leave from now on; returns the time at which it has left. */
 static uint64_t leave(arrivals *of, const arrivals_side *side) {
     int node = of->node_of == NULL ? side->source : of->node_of[side->source];
     if (is_local(of, side)) {
@@ -239,7 +241,8 @@ static waiting *new_waiting(arrivals *of, int64_t request, uint64_t left) {
     return made;
 }
 
-/* The sender is told if the message is eager, or else when it has left, once both sides are posted. */
+/* Completes the request of the sender: that of an eager message when it is posted, that of another one, once both sides
+ * are posted, when the message has left. Returns 0 if memory runs out. */
 static int tell_sender(arrivals *of, const arrivals_side *side, int64_t other_request, int is_second, uint64_t left) {
     if (side->bytes < of->network.eager_bytes) {
         return !side->is_send || complete(of, side->source, side->request, of->now);

@@ -7,7 +7,7 @@
 
 typedef struct arrivals arrivals;
 
-/* How long messages take on a network, as what leaves a node's port in the same time. */
+/* The times that messages take on a network, each as the bytes that leave a node's port in the same time. */
 typedef struct {
     uint64_t latency_bytes, local_latency_bytes; /* between nodes and within a node */
     double local_share;                          /* of a byte within a node, by one between nodes */
@@ -45,5 +45,7 @@ int arrivals_is_reducing(const arrivals *of, int process);
 /* Goes on to the next time at which requests complete that have not been taken, or a reduction ends. Returns the
  * process that has one, -1 if nothing is under way. */
 int arrivals_next(arrivals *of);
+/* The process that has the next one, as far as is known, -1 if nothing is under way. */
+int arrivals_after_next(const arrivals *of);
 
 #endif

@@ -20,7 +20,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 import numpy.typing as npt
 
-from collwise.simulator.schedule.library import DEFERRED, EAGER, RENDEZVOUS, Doubles, NetworkTables
+from collwise.simulator.schedule.tables import DEFERRED, EAGER, RENDEZVOUS, Doubles, NetworkTables
 
 _LATENCY = ("latency_seconds", "handshake_seconds", "answer_seconds", "route_seconds")
 _OVERHEAD = ("send_seconds", "start_seconds", "receive_seconds")

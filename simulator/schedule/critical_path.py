@@ -10,7 +10,6 @@ import numpy as np
 from collwise.simulator.schedule.library import (
     ANSWERING,
     COPYING,
-    EAGER,
     IN_GAP,
     LEAVING,
     ON_WAY,
@@ -18,10 +17,10 @@ from collwise.simulator.schedule.library import (
     REDUCING,
     SENDING,
     TAKING_IN,
-    NetworkTables,
     Schedule,
     Trace,
 )
+from collwise.simulator.schedule.tables import EAGER, NetworkTables
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,63 +14,10 @@
 #include "symmetry.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* --- Failure and memory ------------------------------------------------------------------------------------------- */
-
-_Noreturn void play_fail(play *all, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(all->result.problem, sizeof all->result.problem, format, arguments);
-    va_end(arguments);
-    all->result.failed = 1;
-    longjmp(all->give_up, 1);
-}
-
-void *play_checked(play *all, void *memory) {
-    if (memory == NULL) {
-        play_fail(all, "out of memory");
-    }
-    return memory;
-}
-
-void *play_grown(play *all, void *items, size_t count, size_t *room, size_t item_bytes) {
-    if (count < *room) {
-        return items;
-    }
-    *room = *room == 0 ? 4 : 2 * *room;
-    return play_checked(all, realloc(items, *room * item_bytes));
-}
-
-/* The place of the items in a block of memory: at the first line behind a pointer to the block. */
-static char *first_line(void *block) {
-    uintptr_t least = (uintptr_t)block + sizeof block;
-    return (char *)((least + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES);
-}
-
-static void *block_of(const void *items) { return items == NULL ? NULL : ((void *const *)items)[-1]; }
-
-void *play_grown_lines(play *all, void *items, size_t count, size_t *room, size_t item_bytes) {
-    if (count < *room) {
-        return items;
-    }
-    char *before = block_of(items);
-    size_t offset = before == NULL ? 0 : (size_t)((char *)items - before);
-    size_t more = *room == 0 ? 4 : 2 * *room;
-    char *block = play_checked(all, realloc(before, more * item_bytes + sizeof block + LINE_BYTES));
-    char *lines = first_line(block);
-    if (offset > 0 && lines != block + offset) {
-        memmove(lines, block + offset, count * item_bytes);
-    }
-    ((void **)(void *)lines)[-1] = block;
-    *room = more;
-    return lines;
-}
-
-void play_free_lines(void *items) { free(block_of(items)); }
+/* --- Memory of messages ------------------------------------------------------------------------------------------- */
 
 static void make_room_for_spans(play *all, size_t count) {
     all->message_spans =
@@ -129,54 +76,6 @@ static int32_t note_message(play *all, schedule_spent spent, const message *one,
         all->trace->spans[span].is_local = one->is_local;
     }
     return span;
-}
-
-/* --- Comparisons -------------------------------------------------------------------------------------------------- */
-
-void play_note_comparison(play *all, compared what, size_t number, uint32_t detail, double one, double other) {
-    size_t procs = (size_t)all->procs, connections = all->connection_count;
-    size_t before = 0;
-    if (what >= COMPARED_PORT) {
-        before = procs;
-    }
-    if (what >= COMPARED_RECEIVE) {
-        before = 2 * procs + (size_t)(what - COMPARED_RECEIVE) * connections;
-    }
-    if (what >= COMPARED_TURN) {
-        before = 2 * procs + 3 * connections + (size_t)(what - COMPARED_TURN) * COMPARED_STAGES * connections;
-    }
-    if (what >= COMPARED_EVENT) {
-        before = 2 * procs + (size_t)(3 + 2 * COMPARED_STAGES) * connections;
-    }
-    schedule_log *log = all->log;
-    log->items = play_grown(all, log->items, log->count, &log->room, sizeof *log->items);
-    log->items[log->count++] =
-        (schedule_comparison){one, other, (uint32_t)(before + number), (uint32_t)what << 28 ^ detail};
-}
-
-/* Brings the comparisons into the order of their entities, those of one in the order in which they were made. */
-static void sort_comparisons(play *all) {
-    schedule_log *log = all->log;
-    size_t entities = 0;
-    for (size_t i = 0; i < log->count; i++) {
-        entities = log->items[i].entity >= entities ? (size_t)log->items[i].entity + 1 : entities;
-    }
-    size_t *place = play_checked(all, calloc(entities + 1, sizeof *place));
-    schedule_comparison *sorted = malloc((log->count + 1) * sizeof *sorted);
-    for (size_t i = 0; i < log->count; i++) {
-        place[log->items[i].entity + 1]++;
-    }
-    for (size_t i = 1; i < entities; i++) {
-        place[i] += place[i - 1];
-    }
-    for (size_t i = 0; sorted != NULL && i < log->count; i++) {
-        sorted[place[log->items[i].entity]++] = log->items[i];
-    }
-    free(place);
-    schedule_comparison *unsorted = log->items;
-    log->items = sorted != NULL ? sorted : unsorted;
-    play_checked(all, sorted);
-    free(unsorted);
 }
 
 /* --- Connections -------------------------------------------------------------------------------------------------- */
@@ -711,7 +610,7 @@ schedule_result play_by_events(const schedule *played, const schedule_network *n
         run(all);
         check_nothing_is_left(all);
         if (log != NULL) {
-            sort_comparisons(all);
+            play_sort_comparisons(all);
         }
         for (int rank = 0; rank < played->procs; rank++) {
             const process *done = &all->processes[rank % all->procs];

@@ -149,7 +149,8 @@ schedule_result schedule_play(const schedule *played, const schedule_network *ne
  * the whole takes longer, or that this is open. */
 schedule_result schedule_play_within(const schedule *played, const schedule_network *network, int root, double *ends,
                                      double most_seconds);
-/* The time that the process spends on its own: on overheads and local work. It takes no less until it is done. */
+/* The time that the process spends on its own, on overheads and local work, or that its messages to and from other
+ * nodes take at its node's ports, whichever is more. No play is shorter. */
 double schedule_own_seconds(const schedule *played, const schedule_network *network, int rank);
 /* Plays the schedule, without trace and log, on several networks: `ends`, unless it is NULL, has the processes of one
  * network after those of another. Point-to-point models in succession with the same nodes and protocols are played in

@@ -30,10 +30,11 @@ from typing import TypeVar
 import numpy as np
 
 from collwise.algorithms.catalogue import Catalogue
-from collwise.simulator.schedule.library import NetworkTables, Schedule
+from collwise.simulator.schedule.library import Schedule
 from collwise.simulator.schedule.live_groups import Group, LiveTimes, Terms
 from collwise.simulator.schedule.pipelines import bytes_a_step, sizes_after
 from collwise.simulator.schedule.shared import NodeOf, Sizes, proportions_for, recorded
+from collwise.simulator.schedule.tables import NetworkTables
 from collwise.simulator.timing import Case
 
 TablesFor = Callable[[int, Sizes], NetworkTables]

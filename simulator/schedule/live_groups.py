@@ -20,8 +20,9 @@ import numpy.typing as npt
 from collwise.common.errors import CollwiseError
 from collwise.simulator.schedule.bounds import BYTES, LOCAL_WORK, MARGIN, Anchor, Columns
 from collwise.simulator.schedule.contest import contest_of
-from collwise.simulator.schedule.library import Doubles, NetworkTables, Schedule, load_library
+from collwise.simulator.schedule.library import Schedule, load_library
 from collwise.simulator.schedule.shared import Sizes
+from collwise.simulator.schedule.tables import Doubles, NetworkTables
 from collwise.simulator.schedule.work import Work
 from collwise.simulator.timing import Case
 
@@ -266,7 +267,7 @@ class _Plays:
         self.seconds[missing] = np.where(np.isfinite(found), found, np.nan)
 
     def _played(self, plays: npt.NDArray[np.intp], most_seconds: Doubles) -> Doubles:
-        structure, alive = self._tables._structure()
+        structure, alive = self._tables.structure
         count, group = len(plays), self._group
         found = np.zeros(count)
         problem = ctypes.create_string_buffer(_PROBLEM_BYTES)

@@ -3,6 +3,9 @@
  * is a row of times here, one for each set. Only the order in which a process takes what it waited for depends on the
  * set. Every time is computed by the same operations in the same order as in engine.c.
  *
+ * If all messages leave when they are sent, no time depends on the order of the processes either. Each then begins soon
+ * after the first process that sends it a message, so that few messages are under way together.
+ *
  * A message needs one row: when it arrives, or when the side is there that came first, if it waits for the other. */
 #include "models.h"
 #include "play.h"
@@ -40,6 +43,7 @@ typedef struct {
     size_t first_slot;               /* a ring of mask + 1 requests, and one more for blocking operations */
     int32_t node, first_connection;
     uint32_t mask, made, unknown;
+    uint8_t is_called; /* it has begun, or is among those that begin next */
 } runner;
 
 /* A table of all sets: the entry of a size for each of them, then those of the next size. */
@@ -53,7 +57,8 @@ typedef struct {
     const schedule_network *network; /* of the first set: nodes and protocols */
     size_t sets, classes, sizes;
     int procs;
-    int shares_nodes; /* some processes are on one node */
+    int shares_nodes;      /* some processes are on one node */
+    int is_order_of_ranks; /* processes begin in it: messages that wait for their receives start in their order */
     table send, start, receive, reduce, copy, handshake, answer, latency, transfer, gap, receive_gap;
     table local_latency, local_transfer;
     runner *runners;
@@ -68,8 +73,8 @@ typedef struct {
     int32_t free_half;
     uint32_t *chosen;
     moment *moments;
-    int32_t *ready;
-    size_t ready_count;
+    int32_t *ready, *called; /* processes that can go on, and those that begin next */
+    size_t ready_count, called_count;
     int unfinished;
     jmp_buf give_up;
 } pass;
@@ -231,6 +236,13 @@ static inline uint32_t connection_of(pass *of, int destination, uint32_t relativ
     return (uint32_t)to->first_connection + found->number;
 }
 
+static inline void call(pass *of, int rank) {
+    if (!of->runners[rank].is_called) {
+        of->runners[rank].is_called = 1;
+        of->called[of->called_count++] = rank;
+    }
+}
+
 FOR_SETS void post_send(pass *of, half sent, int destination, uint32_t relative, size_t sets) {
     uint32_t connection = connection_of(of, destination, relative);
     pending *over = &of->connections[connection];
@@ -242,6 +254,9 @@ FOR_SETS void post_send(pass *of, half sent, int destination, uint32_t relative,
     if (over->first == NONE || of->halves[over->first].is_sent) {
         int32_t added = add_half(of, over, sent);
         double *at = row_of(of->times, (size_t)added, sets);
+        if (!of->is_order_of_ranks) {
+            call(of, destination);
+        }
         memcpy(at, clock, sets * sizeof *at);
         if (!play_waits_for_receive(sent.protocol)) {
             start(of, sent.source, destination, connection, sent.size, sent.is_local, at, sets);
@@ -487,6 +502,7 @@ static void make_runners(pass *of) {
     size_t procs = (size_t)of->procs, slots = 0, most = 0, connections = 0;
     of->runners = held(of, calloc(procs, sizeof *of->runners));
     of->ready = held(of, malloc(procs * sizeof *of->ready));
+    of->called = held(of, malloc(procs * sizeof *of->called));
     for (size_t rank = 0; rank < procs; rank++) {
         runner *one = &of->runners[rank];
         one->node = of->network->node_of[rank];
@@ -539,6 +555,14 @@ static int is_over(const pass *of) {
     return of->unfinished == 0 && left == connections;
 }
 
+/* A process begins, and others go on that wait for it. */
+static void begin(pass *of, int rank) {
+    go_on(of, rank, 0);
+    while (of->ready_count > 0) {
+        go_on(of, of->ready[--of->ready_count], 1);
+    }
+}
+
 static int run(pass *of, const schedule_network *const *networks) {
     if (setjmp(of->give_up) != 0) {
         return 0;
@@ -547,9 +571,9 @@ static int run(pass *of, const schedule_network *const *networks) {
     make_runners(of);
     of->unfinished = of->procs;
     for (int rank = 0; rank < of->procs; rank++) {
-        go_on(of, rank, 0);
-        while (of->ready_count > 0) {
-            go_on(of, of->ready[--of->ready_count], 1);
+        call(of, rank);
+        while (of->called_count > 0) {
+            begin(of, of->called[--of->called_count]);
         }
     }
     return is_over(of);
@@ -573,6 +597,7 @@ static void release(pass *of) {
     free(of->chosen);
     free(of->moments);
     free(of->ready);
+    free(of->called);
 }
 
 int models_can_play(const schedule_network *network) {
@@ -611,6 +636,7 @@ int models_play(const schedule *played, const schedule_network *const *networks,
                  .sizes = played->size_count,
                  .procs = procs,
                  .shares_nodes = some_share_a_node(played, networks[0]),
+                 .is_order_of_ranks = play_some_wait_for_receives(played, networks[0]),
                  .free_half = NONE};
     int done = run(of, networks);
     if (done) {

@@ -10,12 +10,12 @@ import numpy.typing as npt
 
 from collwise.common.errors import UsageError
 from collwise.platforms import HeterogeneousPlatform, HostPlatform, Platform, Ports
-from collwise.platforms.description import Calibration, FactorRow, OverheadRow
+from collwise.platforms.description import PACKET_BYTES, Calibration, FactorRow, OverheadRow
 from collwise.platforms.hosts import ReorderedPlatform
 from collwise.platforms.placement import PlacedPlatform
 from collwise.platforms.smpi import CROSS_TRAFFIC, ENVELOPE_BYTES
 from collwise.platforms.topology import routes_among
-from collwise.simulator.schedule.library import DEFERRED, EAGER, RENDEZVOUS, Doubles, NetworkTables
+from collwise.simulator.schedule.tables import DEFERRED, EAGER, RENDEZVOUS, Doubles, NetworkTables
 
 
 def network_tables(
@@ -88,8 +88,9 @@ def network_tables(
         acknowledgement_share=CROSS_TRAFFIC if calibration.crosstraffic else 0.0,
     )
     if isinstance(described, Platform):
-        sockets = [socket for _, socket in platform.places(procs, processes_per_node)]
-        tables = _with_sockets(tables, described, sockets, latency_factor)
+        if sockets_of(platform) != (None, None):
+            sockets = [socket for _, socket in platform.places(procs, processes_per_node)]
+            tables = _with_sockets(tables, described, sockets, latency_factor)
         tables = _with_topology(tables, described, nodes, own_factor, handshake_factor)
     ports = ports_of(platform)
     return tables if ports is None or like_smpi else _with_ports(tables, ports, m)
@@ -98,10 +99,8 @@ def network_tables(
 def _with_sockets(
     tables: NetworkTables, described: Platform, sockets: Sequence[int], latency_factor: Doubles
 ) -> NetworkTables:
-    """The tables with other times between the sockets of a node, if the platform describes these."""
+    """The tables with the times between the sockets of a node, of which the platform describes one at least."""
     rate, latency = sockets_of(described)
-    if rate is None and latency is None:
-        return tables
     longer = 1.0 if rate is None else max(1.0, described.loopback_bytes_per_second / rate)
     return replace(
         tables,
@@ -149,7 +148,17 @@ def sockets_of(platform: HostPlatform) -> tuple[float | None, float | None]:
     return described.between_sockets_bytes_per_second, described.between_sockets_latency_seconds
 
 
+def load_of(m: Doubles, header_bytes: float) -> Doubles:
+    """The bytes of messages in full packets that pass a port in the same time as messages of m bytes, headers included.
+
+    A message without data is a packet as well.
+    """
+    packets = np.maximum(np.ceil(m / PACKET_BYTES), 1)
+    return (m + packets * header_bytes) * PACKET_BYTES / (PACKET_BYTES + header_bytes)
+
+
 def _with_ports(tables: NetworkTables, ports: Ports, m: Doubles) -> NetworkTables:
+    load = load_of(m, ports.header_bytes)
     rates = np.array([ports.bytes_per_second])
     if ports.loopback_bytes_per_second > 0:
         tables = replace(
@@ -164,11 +173,11 @@ def _with_ports(tables: NetworkTables, ports: Ports, m: Doubles) -> NetworkTable
         handshake_seconds=np.full((1, 1, len(m)), ports.handshake_seconds),
         # A handshake is two messages of the library's own.
         answer_seconds=np.full((1, 1, len(m)), max(ports.latency_seconds, ports.handshake_seconds / 2)),
-        transfer_seconds=(m / ports.bytes_per_second)[None, None],
+        transfer_seconds=(load / ports.bytes_per_second)[None, None],
         out_rate=rates,
         in_rate=rates,
         burst_bytes=np.array([ports.burst_bytes]),
-        load_bytes=m,
+        load_bytes=load,
         acknowledgement_share=ports.acknowledgement_share,
         latency_factor=np.ones(len(m)),
         answer_factor=np.ones(len(m)),

@@ -14,15 +14,11 @@ static int is_eligible(const play *all) {
             return 0;
         }
     }
-    size_t size = 0;
-    while (size < all->sizes && network->protocol[size] == SCHEDULE_EAGER) {
-        size++;
-    }
     int rank = 0;
     while (rank < all->procs && all->processes[rank].sources.count > 0) {
         rank++;
     }
-    return size == all->sizes && rank < all->procs;
+    return rank < all->procs && !play_some_wait_for_receives(all->played, network);
 }
 
 /* The node from which a process receives messages by that entry of its table, NONE if it is its own or there is none.
@@ -54,14 +50,14 @@ static void count_edges(const play *all, edges *of) {
     }
 }
 
-/* Of counts, that of i in first[i + 1], makes the ends of consecutive ranges. */
+/* Turns counts into the ends of consecutive ranges; those of range i are in first[i + 1]. */
 static void sum_up(int32_t *first, int count) {
     for (int i = 0; i < count; i++) {
         first[i + 1] += first[i];
     }
 }
 
-/* Of the begins of consecutive ranges, that of i in first[i + 1], makes those of `first`. */
+/* Moves the begins of consecutive ranges to where they belong: that of range i from first[i + 1] to first[i]. */
 static void shift(int32_t *first, int count, int32_t end) {
     for (int i = 0; i < count; i++) {
         first[i] = first[i + 1];

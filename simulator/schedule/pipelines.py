@@ -28,8 +28,9 @@ import numpy.typing as npt
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
-from collwise.simulator.schedule.library import Doubles, Played, Proportions, Schedule
+from collwise.simulator.schedule.library import Played, Schedule
 from collwise.simulator.schedule.shared import NodeOf, Sizes, TablesOf, proportions_for, recorded, segmented_bytes
+from collwise.simulator.schedule.tables import Doubles, Proportions
 from collwise.simulator.timing import Case
 
 KnownPlay = tuple[Schedule, Sizes, float, Played | None]
@@ -60,8 +61,8 @@ _FIRST_SHARE, _MOST_SHARE = 1 / 64, 0.4
 """The share of a case that is recorded first to see whether it takes too long, and the largest such share."""
 
 _FURTHER, _FACTOR = 1.2, 4.0
-"""The next recording reaches further than the time suggests by the first factor, and is at most the second times as
-long: a pipeline begins slowly."""
+"""A recording reaches further than the time suggests by the first factor, and is at most the second times as long as
+the one before: a pipeline begins slowly."""
 
 _EXACT = 1e-12
 """Relative to the whole time: differences by rounding."""
@@ -115,14 +116,23 @@ def least_seconds(case: Case, tables_of: TablesOf, node_of: NodeOf = None) -> fl
 
 
 def begins_longer(
-    case: Case, tables_of: TablesOf, most_seconds: float, messages: float, node_of: NodeOf = None
+    case: Case,
+    tables_of: TablesOf,
+    most_seconds: float,
+    messages: float,
+    node_of: NodeOf = None,
+    paces: dict[Case, float] | None = None,
 ) -> bool:
     """Whether the beginning of a case shows that it takes longer than that; `messages` is about how many it has.
 
-    First little of it is recorded, then as much as the time suggests in which that is played.
+    First little of it is recorded, then as much as the time suggests in which that is played. `paces` has the seconds
+    of an operation that were found for messages of other sizes (0 in its keys) on the same network, which suggest how
+    much to record first; that of this case is added.
     """
     words, proportions = _WORDS * messages / case.procs, proportions_for(case, tables_of)
-    share = max(_FIRST_SHARE, _LEAST_WORDS / words)
+    kind, paces = replace(case, message_bytes=0), {} if paces is None else paces
+    suggested = _FURTHER * most_seconds / paces[kind] / words if kind in paces else 0.0
+    share = max(_FIRST_SHARE, _LEAST_WORDS / words, min(suggested, _MOST_SHARE))
     while share <= _MOST_SHARE:
         try:
             begin = Schedule(case, node_of, most_words=math.ceil(share * words), proportions=proportions)
@@ -131,7 +141,9 @@ def begins_longer(
         reached = begin.begins_longer(tables_of(begin.sizes), most_seconds)
         if reached > most_seconds:
             return True
-        share *= min(max(2.0, _FURTHER * most_seconds / reached), _FACTOR) if reached > 0 else _FACTOR
+        if reached > 0:
+            paces[kind] = reached / (share * words)
+        share *= min(_FURTHER * most_seconds / reached, _FACTOR) if reached > 0 else _FACTOR
     return False
 
 

@@ -6,11 +6,19 @@
 #include <math.h>
 #include <stdlib.h>
 
+int play_some_wait_for_receives(const schedule *played, const schedule_network *network) {
+    size_t size = 0;
+    while (size < played->size_count && !play_waits_for_receive(network->protocol[size])) {
+        size++;
+    }
+    return size < played->size_count;
+}
+
 /* The times of the whole from those of the processes that were played. */
 static void set_result(schedule_result *result, double *ends, const double *seconds, size_t stride, int played,
                        int procs, int root) {
-    for (int rank = 0; rank < procs; rank++) {
-        double end = seconds[(size_t)(rank % played) * stride];
+    for (int rank = 0, same = 0; rank < procs; rank++, same = same + 1 < played ? same + 1 : 0) {
+        double end = seconds[(size_t)same * stride];
         result->seconds = play_later(end, result->seconds);
         if (ends != NULL) {
             ends[rank] = end;
@@ -65,49 +73,47 @@ void schedule_play_many(const schedule *played, const schedule_network *const *n
     }
 }
 
+/* The time in which a port passes so many bytes, of which a token bucket lets the first ones through at once. */
+static double port_seconds(const schedule_network *network, const double *rate, int node_class, double bytes) {
+    return rate == NULL ? 0 : (bytes - network->burst_bytes[node_class]) / rate[node_class];
+}
+
 double schedule_own_seconds(const schedule *played, const schedule_network *network, int rank) {
     const schedule_program *program = &played->programs[played->program_of[rank]];
     const int32_t *node_of = network->node_of;
-    size_t row = (size_t)network->class_of[node_of[rank]] * played->size_count;
-    double seconds = 0;
+    int node_class = network->class_of[node_of[rank]];
+    size_t row = (size_t)node_class * played->size_count;
+    double seconds = 0, sent = 0, received = 0;
     for (size_t i = 0; i < program->length; i++) {
         schedule_kind kind = schedule_kind_of(program->words[i]);
         uint32_t size = schedule_size_of(program->words[i]);
-        int peer = schedule_peer(played, rank, schedule_peer_of(program->words[i]));
-        int is_free = network->without_local_overheads && node_of[peer] == node_of[rank];
-        switch (kind) {
-        case SCHEDULE_SEND:
-            seconds += is_free ? 0 : network->send_seconds[row + size];
-            break;
-        case SCHEDULE_START_SEND:
-        case SCHEDULE_START_SYNCHRONOUS:
-            seconds += is_free ? 0 : network->start_seconds[row + size];
-            break;
-        case SCHEDULE_RECEIVE:
-        case SCHEDULE_START_RECEIVE:
+        if (kind == SCHEDULE_WAIT) {
+            continue;
+        }
+        if (kind == SCHEDULE_REDUCE || kind == SCHEDULE_COPY) {
+            seconds += (kind == SCHEDULE_REDUCE ? network->reduce_seconds : network->copy_seconds)[size];
+            continue;
+        }
+        int is_within = node_of[schedule_peer(played, rank, schedule_peer_of(program->words[i]))] == node_of[rank];
+        int is_free = network->without_local_overheads && is_within;
+        double load = network->out_rate == NULL || is_within ? 0 : network->load_bytes[size];
+        if (kind == SCHEDULE_RECEIVE || kind == SCHEDULE_START_RECEIVE) {
             /* Receives of synchronous messages may be free then. */
             is_free = is_free || network->protocol[size] == SCHEDULE_DEFERRED;
             seconds += is_free ? 0 : network->receive_seconds[row + size];
-            break;
-        case SCHEDULE_REDUCE:
-            seconds += network->reduce_seconds[size];
-            break;
-        case SCHEDULE_COPY:
-            seconds += network->copy_seconds[size];
-            break;
-        case SCHEDULE_WAIT:
-            break;
+            received += load;
+        } else {
+            const double *overhead = kind == SCHEDULE_SEND ? network->send_seconds : network->start_seconds;
+            seconds += is_free ? 0 : overhead[row + size];
+            sent += load;
         }
     }
-    return seconds;
+    double ports = play_later(port_seconds(network, network->out_rate, node_class, sent),
+                              port_seconds(network, network->in_rate, node_class, received));
+    return play_later(seconds, ports);
 }
 
 void schedule_trace_free(schedule_trace *trace) {
     free(trace->spans);
     *trace = (schedule_trace){.last = NONE};
-}
-
-void schedule_log_free(schedule_log *log) {
-    free(log->items);
-    *log = (schedule_log){0};
 }

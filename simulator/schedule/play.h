@@ -1,5 +1,6 @@
 /* Declarations that the parts of the engine share: processes and matching (engine.c), models without a trace
- * (models.c), ports (ports.c, stages.c), and what plays a schedule by these (play.c). */
+ * (models.c), ports (ports.c, stages.c), what plays a schedule by these (play.c), and their failure, memory (memory.c)
+ * and comparisons (comparisons.c). */
 #ifndef COLLWISE_PLAY_H
 #define COLLWISE_PLAY_H
 
@@ -159,6 +160,9 @@ static inline int play_waits_for_receive(uint8_t protocol) {
     return protocol == SCHEDULE_RENDEZVOUS || protocol == SCHEDULE_DEFERRED;
 }
 
+/* Whether messages of any of the schedule's sizes do. */
+int play_some_wait_for_receives(const schedule *played, const schedule_network *network);
+
 /* Notes a comparison of the entity with that number among those that have such comparisons. */
 void play_note_comparison(play *all, compared what, size_t number, uint32_t detail, double one, double other);
 static inline void play_compare(play *all, compared what, size_t number, uint32_t detail, double one, double other) {
@@ -166,6 +170,9 @@ static inline void play_compare(play *all, compared what, size_t number, uint32_
         play_note_comparison(all, what, number, detail, one, other);
     }
 }
+
+/* Brings the comparisons into the order of their entities, those of one in the order in which they were made. */
+void play_sort_comparisons(play *all);
 
 static inline size_t class_index(const play *all, int rank, uint32_t size) { return all->processes[rank].row + size; }
 

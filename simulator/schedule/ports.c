@@ -70,8 +70,10 @@ typedef struct {
 
 struct ports {
     stage *stages;
-    size_t stage_count, filled; /* those that have been set */
-    busy_stages busy;           /* those with messages */
+    size_t stage_count;
+    int32_t *used; /* those that have been set, when they were first used: of thousands some collectives use few */
+    size_t used_count;
+    busy_stages busy; /* those with messages */
     events events;
     packets *packets; /* NULL if buffers are unlimited */
     inbox *inboxes;   /* of nodes that are played one after another (one_way.h), else NULL */
@@ -84,6 +86,59 @@ struct ports {
     double *set_out_seconds, *ended_seconds;
     size_t set_out_room;
 };
+
+/* --- Stages ------------------------------------------------------------------------------------------------------- */
+
+enum { OUT, IN, PORTS };
+
+static int32_t port(int node, int direction) { return node * PORTS + direction; }
+
+/* The memory that processes of a node share when they exchange messages. */
+static int32_t memory(const play *all, int node) { return port(all->network->nodes, 0) + node; }
+
+/* The stage of messages that leave a socket for others of its node. */
+static int32_t socket_port(const play *all, int node, int socket) {
+    return memory(all, all->network->nodes) + node * all->network->sockets + socket;
+}
+
+static int32_t link_stage(const play *all, int32_t link) {
+    return socket_port(all, all->network->nodes, 0) + (all->link_of == NULL ? link : all->link_of[link]);
+}
+
+static void set_stage(play *all, int32_t number) {
+    const schedule_network *network = all->network;
+    stage *at = &all->ports->stages[number];
+    *at = (stage){.served.queue_room = 1, .opposite = NONE};
+    at->served.queue = &at->served.first_key;
+    if (number < memory(all, 0)) {
+        int class = network->class_of[number / PORTS], direction = number % PORTS;
+        at->rate = direction == OUT ? network->out_rate[class] : network->in_rate[class];
+        at->opposite = port(number / PORTS, 1 - direction);
+        at->burst_bytes = at->tokens = network->burst_bytes[class];
+    } else if (number < socket_port(all, 0, 0)) {
+        at->rate = network->memory_rate;
+    } else if (number < socket_port(all, network->nodes, 0)) {
+        at->rate = network->cross_rate;
+    } else {
+        int32_t link = number - socket_port(all, network->nodes, 0);
+        at->rate = network->link_rate[link];
+        at->opposite = link_stage(all, link ^ 1);
+    }
+}
+
+static stage *use(play *all, int32_t number) {
+    ports *of = all->ports;
+    if (of->busy.place_of[number] == UNUSED) {
+        of->busy.place_of[number] = NONE;
+        of->used[of->used_count++] = number;
+        set_stage(all, number);
+    }
+    return &of->stages[number];
+}
+
+static int has_messages(const ports *of, int32_t number) {
+    return of->busy.place_of[number] != UNUSED && of->stages[number].count > 0;
+}
 
 /* Puts a stage, whose clock is adjusted, where it belongs among the busy ones. */
 static void settle(ports *to, int32_t number) {
@@ -150,7 +205,7 @@ static void adjust(play *all, stage *at) {
         at->virtual_seconds = 0;
         return;
     }
-    int acknowledges = at->opposite != NONE && all->ports->stages[at->opposite].count > 0;
+    int acknowledges = at->opposite != NONE && has_messages(all->ports, at->opposite);
     double rate = acknowledges ? at->rate / (1 + all->network->acknowledgement_share) : at->rate;
     at->speed = play_earlier(at->count == 1 ? rate : rate / (double)at->count, at->most_speed);
 }
@@ -160,7 +215,7 @@ static void adjust(play *all, stage *at) {
 static void adjust_both(play *all, stage *at, uint32_t count_before) {
     adjust(all, at);
     if (at->opposite != NONE && all->network->acknowledgement_share > 0 && (count_before == 0) != (at->count == 0)) {
-        stage *opposite = &all->ports->stages[at->opposite];
+        stage *opposite = use(all, at->opposite);
         advance(all, opposite, at->seconds);
         if (opposite->count > 0) {
             adjust(all, opposite);
@@ -183,22 +238,6 @@ static double transfer_of(const play *all, const message *one) {
         return play_local_transfer(all, one);
     }
     return all->network->transfer_seconds[pair_index(all, one)];
-}
-
-enum { OUT, IN, PORTS };
-
-static int32_t port(int node, int direction) { return node * PORTS + direction; }
-
-/* The memory that processes of a node share when they exchange messages. */
-static int32_t memory(const play *all, int node) { return port(all->network->nodes, 0) + node; }
-
-/* What leaves a socket for others of its node. */
-static int32_t socket_port(const play *all, int node, int socket) {
-    return memory(all, all->network->nodes) + node * all->network->sockets + socket;
-}
-
-static int32_t link_stage(const play *all, int32_t link) {
-    return socket_port(all, all->network->nodes, 0) + (all->link_of == NULL ? link : all->link_of[link]);
 }
 
 /* The stage at a place of a message's way. */
@@ -235,7 +274,7 @@ static void add_message(play *all, stage *at, int32_t index, int place) {
 /* A stage begins to serve a message, besides those that it serves already. */
 static void serve(play *all, int32_t index, int place, double seconds) {
     int32_t number = stage_at(all, &all->transits[index], place);
-    stage *at = &all->ports->stages[number];
+    stage *at = use(all, number);
     uint32_t count = at->count;
     advance(all, at, seconds);
     add_message(all, at, index, place);
@@ -511,42 +550,19 @@ ports *ports_make(play *all) {
     to->stages = play_checked(all, aligned_alloc(LINE_BYTES, (to->stage_count + 1) * sizeof *to->stages));
     to->busy.keys = play_checked(all, malloc((to->stage_count + 1) * sizeof *to->busy.keys));
     to->busy.place_of = play_checked(all, malloc((to->stage_count + 1) * sizeof *to->busy.place_of));
+    to->used = play_checked(all, malloc((to->stage_count + 1) * sizeof *to->used));
     if (all->log != NULL) {
         size_t turns = all->connection_count * COMPARED_STAGES;
         to->latest_events = play_checked(all, calloc(to->stage_count + 1, sizeof *to->latest_events));
         to->ended_seconds = play_checked(all, calloc(turns + 1, sizeof *to->ended_seconds));
     }
     for (size_t i = 0; i < to->stage_count; i++) {
-        to->busy.place_of[i] = NONE;
-        to->filled = i + 1;
-        to->stages[i] = (stage){.rate = network->memory_rate, .opposite = NONE};
-    }
-    for (int node = 0; node < network->nodes; node++) {
-        int class = network->class_of[node];
-        for (int direction = OUT; direction < PORTS; direction++) {
-            stage *at = &to->stages[port(node, direction)];
-            at->rate = direction == OUT ? network->out_rate[class] : network->in_rate[class];
-            at->opposite = port(node, 1 - direction);
-            at->burst_bytes = at->tokens = network->burst_bytes[class];
-        }
-    }
-    for (int32_t i = socket_port(all, 0, 0); i < socket_port(all, network->nodes, 0); i++) {
-        to->stages[i].rate = network->cross_rate;
-    }
-    for (int link = 0; network->switches > 0 && link < network->links; link++) {
-        stage *at = &to->stages[link_stage(all, link)];
-        at->rate = network->link_rate[link];
-        at->opposite = link_stage(all, link ^ 1);
-    }
-    for (size_t i = 0; i < to->stage_count; i++) {
-        stage *at = &to->stages[i];
-        at->served.queue = &at->served.first_key;
-        at->served.queue_room = 1;
+        to->busy.place_of[i] = UNUSED;
     }
     if (network->buffer_bytes > 0) {
         to->packets = packets_make(all, to->stage_count, &to->events);
         for (size_t i = 0; i < to->stage_count; i++) {
-            const stage *at = &to->stages[i];
+            const stage *at = use(all, (int32_t)i);
             packets_set_link(to->packets, i, at->rate, at->burst_bytes, at->opposite);
         }
     }
@@ -557,10 +573,11 @@ void ports_free(ports *to) {
     if (to == NULL) {
         return;
     }
-    for (size_t i = 0; i < to->filled; i++) {
-        served_free(&to->stages[i].served);
+    for (size_t i = 0; i < to->used_count; i++) {
+        served_free(&to->stages[to->used[i]].served);
     }
     free(to->stages);
+    free(to->used);
     free(to->busy.keys);
     free(to->busy.place_of);
     free(to->latest_events);

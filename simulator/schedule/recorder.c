@@ -298,6 +298,7 @@ static void release(recording *to) {
     recording_free(to->nodes);
     recording_free(to->sockets);
     communicators_free(to->communicators);
+    free(to->levels);
     arrivals_free(to->arrivals);
     free(to->fiber_of);
     if (to->stacks != NULL) {
@@ -349,7 +350,7 @@ static schedule *record(const schedule_case *wanted, const collwise_algorithm *a
                                         .steps = to->window.steps[0] == '\0' ? NULL : to->window.steps};
     }
     size_t procs = (size_t)wanted->procs, places = SIZE_PLACES;
-    while (places < 2 * procs) {
+    while (places < 4 * procs) {
         places *= 2;
     }
     to->program_places = places;

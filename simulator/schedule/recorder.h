@@ -85,7 +85,7 @@ static inline int schedule_peer(const schedule *of, int rank, uint32_t relative)
     int peer = of->is_mirrored ? rank ^ (int)relative : rank + (int)relative;
     return peer < of->procs ? peer : peer - of->procs;
 }
-/* Where the other one lies from its peer. */
+/* The distance in the opposite direction: from the peer to the process. */
 static inline uint32_t schedule_back(const schedule *of, uint32_t relative) {
     return of->is_mirrored || relative == 0 ? relative : (uint32_t)of->procs - relative;
 }

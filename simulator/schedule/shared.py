@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.platforms.hosts import Places
-from collwise.simulator.schedule.library import NetworkTables, Proportions, Schedule
+from collwise.simulator.schedule.library import Schedule
+from collwise.simulator.schedule.tables import NetworkTables, Proportions
 from collwise.simulator.timing import Case
 
 _ELEMENT_BYTES = 8

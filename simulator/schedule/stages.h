@@ -59,8 +59,10 @@ void served_free(served *of);
 typedef struct {
     key *keys;
     size_t count;
-    int32_t *place_of; /* each stage's place in it, or NONE */
+    int32_t *place_of; /* each stage's place in it, or NONE, or UNUSED: it has not been in it yet */
 } busy_stages;
+
+enum { UNUSED = -2 };
 
 static inline int32_t busy_stage(key one) { return (int32_t)(uint32_t)one; }
 /* Puts a stage where it belongs, or takes it out. */

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-/* Of mirrored schedules with more programs processes are seldom alike. */
+/* The most programs of a mirrored schedule that are compared: with more of them processes are seldom alike. */
 enum { MOST_PROGRAMS = 16 };
 
 static int is_free_copy(const schedule_network *network, schedule_word word) {
@@ -48,8 +48,9 @@ static int take_alike(const schedule_network *network, const schedule_program *o
     }
 }
 
-/* Of a mirrored schedule: whether all processes do the same, on equal nodes in blocks whose number of processes is a
- * power of two. Then this is the period: of ranks that differ in bits above those of a node, one stands for all. */
+/* The period of a mirrored schedule: the processes of a node, if all processes do the same, on equal nodes in blocks
+ * whose number of processes is a power of two. Of ranks that differ in bits above those of a node, one then stands for
+ * all. Otherwise it is all processes. */
 static int mirrored_period(const schedule *played, const schedule_network *network) {
     int per_node = network->nodes == 0 ? 0 : played->procs / network->nodes;
     if (network->switches > 0 || per_node * network->nodes != played->procs || (per_node & (per_node - 1)) != 0) {
@@ -82,11 +83,7 @@ static int depends_on_order(const schedule *played, const schedule_network *netw
         }
         return kind < network->classes;
     }
-    size_t size = 0;
-    while (size < played->size_count && !play_waits_for_receive(network->protocol[size])) {
-        size++;
-    }
-    return size < played->size_count;
+    return play_some_wait_for_receives(played, network);
 }
 
 /* --- Links between switches ----------------------------------------------------------------------------------------

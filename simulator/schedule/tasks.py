@@ -20,8 +20,9 @@ from collwise.simulator.timing import Case, Timing
 if TYPE_CHECKING:
     import numpy as np
 
-    from collwise.simulator.schedule.library import NetworkTables, Played
+    from collwise.simulator.schedule.library import Played
     from collwise.simulator.schedule.shared import Sizes
+    from collwise.simulator.schedule.tables import NetworkTables
 
 EXPERIMENT = "tasks"
 """The experiment in which a collective runs and each leader notes when it is done with each task."""

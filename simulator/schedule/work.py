@@ -14,7 +14,8 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from collwise.simulator.schedule.library import DEFERRED, Doubles, NetworkTables, Schedule, load_library
+from collwise.simulator.schedule.library import Schedule, load_library
+from collwise.simulator.schedule.tables import DEFERRED, Doubles, NetworkTables
 
 _Columns = npt.NDArray[np.uint32]
 
@@ -30,7 +31,7 @@ _MOST_COUNTS = 1 << 22
 
 
 _Row = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Doubles]
-"""What one process or port does: costs, sizes, and how often each."""
+"""The operations of one process or port: costs, sizes, and how often each."""
 
 _Play = tuple[Schedule, Schedule | None]
 """A schedule; or a pipeline and a shorter one with the same sizes, for what the first has to do in addition."""
@@ -65,7 +66,7 @@ class Work:
 
 
 def _rows(schedule: Schedule, shorter: Schedule | None) -> list[_Row]:
-    """What the processes, then their outgoing and their incoming ports do: costs, sizes and how often each.
+    """The operations of the processes, then of their outgoing and their incoming ports: costs, sizes, how often each.
 
     Of those that do the same one stands for all.
     """

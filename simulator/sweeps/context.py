@@ -107,13 +107,17 @@ SMPI_SELECTED = frozenset(
 """The collectives that the selectors choose for; of the others SMPI has one algorithm."""
 
 
-def _schedule_runner(platform: HostPlatform, procs: int, context: SimulationContext) -> Runner:
-    from collwise.simulator.sweeps.schedule_runner import ScheduleRunner
+def _schedule_engine(like_smpi: bool) -> Engine:
+    def runner(platform: HostPlatform, procs: int, context: SimulationContext) -> Runner:
+        from collwise.simulator.sweeps.schedule_runner import ScheduleRunner
 
-    return ScheduleRunner(platform, context.pool, context.library)
+        return ScheduleRunner(platform, context.pool, context.library, like_smpi)
+
+    return Engine("schedule", runner, has_library=False)
 
 
-SCHEDULE = Engine("schedule", _schedule_runner, has_library=False)
+SCHEDULE, SCHEDULE_LIKE_SMPI = _schedule_engine(like_smpi=False), _schedule_engine(like_smpi=True)
+"""The schedule engine, by its own rules and by those in which SMPI's network differs."""
 ENGINES: Mapping[str, Engine] = {engine.name: engine for engine in (SMPI, SCHEDULE)}
 """The engines, by the names that --engine takes."""
 

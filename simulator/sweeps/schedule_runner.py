@@ -8,7 +8,7 @@ import math
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 
 from collwise.common.errors import CollwiseError
 from collwise.platforms import HostPlatform
@@ -42,19 +42,29 @@ class ScheduleRunner(DividedRunner):
     """Schedules recorded from the algorithms' code, played over the platform's ports and links."""
 
     def __init__(
-        self, platform: HostPlatform, pool: Pool | None = None, library: LibraryDecisions | None = None
+        self,
+        platform: HostPlatform,
+        pool: Pool | None = None,
+        library: LibraryDecisions | None = None,
+        like_smpi: bool = False,
     ) -> None:
-        """`library` is needed for mock-ups only. Raises UsageError for platform XML."""
+        """`library` is needed for mock-ups only; `like_smpi` applies the rules in which SMPI's network differs.
+
+        Raises UsageError for platform XML.
+        """
         super().__init__(pool)
         self.platform = platform
         self._library = library
+        self._like_smpi = like_smpi
         self._ports = ports_of(platform)
+        self._places = cache(platform.places)
         self._tolerances: Mapping[str, float] = {}
         self._known: Mapping[Case, Timing] = {}
 
     def __reduce__(self) -> tuple[object, ...]:
         """The arguments of a copy, and the tolerances of its contests; parts bring the times that it knows."""
-        return ScheduleRunner, (self.platform, None, self._library), {"_tolerances": self._tolerances}
+        made_from = (self.platform, None, self._library, self._like_smpi)
+        return ScheduleRunner, made_from, {"_tolerances": self._tolerances}
 
     def choose_within(self, tolerances: Mapping[str, float], known: Mapping[Case, Timing]) -> None:
         """From now on of the cases of a collective in `tolerances` those are left out that no choice needs.
@@ -73,6 +83,7 @@ class ScheduleRunner(DividedRunner):
             "ports": str(self._ports),
             "sockets": str(sockets_of(self.platform)),
             **(self._library.details if self._library is not None else {}),
+            **({"rules": "smpi"} if self._like_smpi else {}),
         }
         return Configuration("simulated", self.platform.name, "schedule engine", tuple(sorted(details.items())))
 
@@ -125,13 +136,14 @@ class ScheduleRunner(DividedRunner):
         A message of one segment is played for one segment size, within the limit that the first one has.
         """
         whole: dict[Case, Timing | None] = {}
+        paces: dict[Case, float] = {}
 
         def play(case: Case, most_seconds: float) -> float | None:
             if stop.is_set():
                 return None
             same = uncut(case) or case
             if same not in whole:
-                whole[same] = self._timing(case, None, most_seconds)
+                whole[same] = self._timing(case, None, most_seconds, paces)
             timing = whole[same]
             if timing is None:
                 return None
@@ -154,10 +166,16 @@ class ScheduleRunner(DividedRunner):
             assert timing is not None
             keep(timing)
 
-    def _timing(self, case: Case, known: list[KnownPlay] | None, most_seconds: float = math.inf) -> Timing | None:
+    def _timing(
+        self,
+        case: Case,
+        known: list[KnownPlay] | None,
+        most_seconds: float = math.inf,
+        paces: dict[Case, float] | None = None,
+    ) -> Timing | None:
         """The timing of a case, with an error if it cannot be played; None if it takes longer than that."""
-        tables = partial(network_tables, self.platform, case.procs, case.processes_per_node)
-        places = self.platform.places(case.procs, case.processes_per_node)
+        tables = partial(network_tables, self.platform, case.procs, case.processes_per_node, like_smpi=self._like_smpi)
+        places = self._places(case.procs, case.processes_per_node)
         try:
             if is_of_tasks(case):
                 return time_tasks(case, tables, places)
@@ -170,7 +188,7 @@ class ScheduleRunner(DividedRunner):
             if most_seconds < math.inf and messages > _FEW_MESSAGES:
                 if least_seconds(case, tables, places) > most_seconds:
                     return None
-                if begins_longer(case, tables, most_seconds, messages, places):
+                if begins_longer(case, tables, most_seconds, messages, places, paces):
                     return None
             played = play_case_within(case, tables, most_seconds, known, places)
         except CollwiseError as problem:

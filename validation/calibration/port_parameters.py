@@ -10,13 +10,17 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from collwise.platforms import Ports
-from collwise.simulator.schedule.library import Doubles
+from collwise.platforms.description import PACKET_BYTES
+from collwise.simulator.schedule.networks import load_of
+from collwise.simulator.schedule.tables import Doubles
 from collwise.validation.calibration.latency_and_bandwidth import MessageTime, rounded
 
 _MOST_BURST_BYTES = 16384
-# TCP over Ethernet sends 66 bytes of acknowledgement for each packet of 1514. Exchanges that take still longer are
-# limited by the processors.
-_MOST_ACKNOWLEDGEMENTS = 66 / 1514
+_HEADER_BYTES = 66
+"""The headers of a packet of TCP over Ethernet: Ethernet's (14 bytes), IP's (20), TCP's (20) and time stamps (12)."""
+# An acknowledgement is a packet without data for each full packet. Exchanges that take still longer are limited by the
+# processors.
+_MOST_ACKNOWLEDGEMENTS = _HEADER_BYTES / (PACKET_BYTES + _HEADER_BYTES)
 _LEAST_ERROR = 0.02
 _LEAST_POINTS = 4
 _LEAST_SENDS = 3
@@ -32,9 +36,10 @@ def fit_ports(
 ) -> Ports | None:
     """The ports fitted to one-way times of messages alone, from roundtrips; None if there are too few.
 
-    A message without the processors' overheads takes latency + max(0, m - burst) / rate, and a handshake more if it
-    waits for its receiver. The roundtrip takes at least m / rate, since a token bucket passes no more than its rate
-    over that time, so half of it takes at least half of that. The rate is that of the largest messages, at most the
+    A message without the processors' overheads takes latency + max(0, m' - burst) / rate, where m' are its bytes and
+    its packets' headers (`load_of`), and a handshake more if it waits for its receiver. The roundtrip takes at least
+    m' / rate, since a token bucket passes no more than its rate over that time, so half of it takes at least half of
+    that. The rate is that of the largest messages, at most the
     nominal one of the link. Latency and burst are fitted to eager messages; the handshake is the additional time of
     rendezvous messages. The fits minimise Huber's loss of relative errors over the standard errors of the times.
 
@@ -46,22 +51,21 @@ def fit_ports(
     if len(eager) < _LEAST_POINTS:
         return None
     largest = waiting if len(waiting) >= _LEAST_POINTS else eager
-    base, per_byte = _base_and_slope(largest, overhead_seconds)
+    base, per_byte = _base_and_slope(largest, overhead_seconds, _HEADER_BYTES)
     rate = min(1 / max(per_byte, 1e-15), link_bytes_per_second)
     latency, burst = _latency_and_burst(eager, overhead_seconds, rate)
     handshake = max(0.0, base + burst / rate - latency) if largest is waiting else 0.0
     share = statistics.median(exchange_ratios) - 1 if exchange_ratios else 0.0
     blocking = [one for one in sends if one.message_bytes >= eager_limit_bytes]
-    left = [
-        one.message_bytes - burst - (one.seconds - overhead_seconds(one.message_bytes) - handshake) * rate
-        for one in blocking
-    ]
-    buffered = statistics.median(left) if len(left) >= _LEAST_SENDS else 0.0
+    loads, seconds = _without_overheads(blocking, overhead_seconds, _HEADER_BYTES)
+    left = loads - burst - (seconds - handshake) * rate
+    buffered = float(np.median(left)) if len(left) >= _LEAST_SENDS else 0.0
     return Ports(
         bytes_per_second=rounded(rate),
         latency_seconds=rounded(latency),
         handshake_seconds=rounded(handshake),
         burst_bytes=rounded(burst),
+        header_bytes=_HEADER_BYTES,
         acknowledgement_share=rounded(min(max(share, 0.0), _MOST_ACKNOWLEDGEMENTS)),
         send_buffer_bytes=rounded(max(buffered, 0.0)),
     )
@@ -74,7 +78,7 @@ def with_loopback(ports: Ports | None, inside: Sequence[MessageTime]) -> Ports |
     """
     if ports is None or len(inside) < _LEAST_POINTS:
         return ports
-    base, per_byte = _base_and_slope(inside, lambda size: 0.0)
+    base, per_byte = _base_and_slope(inside, lambda size: 0.0, 0.0)
     return replace(
         ports,
         loopback_latency_seconds=rounded(max(base, 0.0)),
@@ -82,9 +86,11 @@ def with_loopback(ports: Ports | None, inside: Sequence[MessageTime]) -> Ports |
     )
 
 
-def _base_and_slope(largest: Sequence[MessageTime], overhead_seconds: Callable[[float], float]) -> tuple[float, float]:
+def _base_and_slope(
+    largest: Sequence[MessageTime], overhead_seconds: Callable[[float], float], header_bytes: float
+) -> tuple[float, float]:
     """Seconds and seconds per byte of a line. The base is negative where a burst saves more than the latency takes."""
-    m, seconds = _without_overheads(largest, overhead_seconds)
+    m, seconds = _without_overheads(largest, overhead_seconds, header_bytes)
     weights, longest = _weights(largest), float(np.max(m))
     scales = np.array([float(np.min(seconds)), float(np.max(seconds)) / longest])
 
@@ -100,7 +106,7 @@ def _latency_and_burst(
     eager: Sequence[MessageTime], overhead_seconds: Callable[[float], float], rate: float
 ) -> tuple[float, float]:
     """The latency in seconds and the burst in bytes, neither negative."""
-    m, seconds = _without_overheads(eager, overhead_seconds)
+    m, seconds = _without_overheads(eager, overhead_seconds, _HEADER_BYTES)
     least = m / rate / 2 - np.array([overhead_seconds(one.message_bytes) for one in eager])
     weights = _weights(eager)
 
@@ -124,9 +130,9 @@ def _weights(times: Sequence[MessageTime]) -> Doubles:
 
 
 def _without_overheads(
-    times: Sequence[MessageTime], overhead_seconds: Callable[[float], float]
+    times: Sequence[MessageTime], overhead_seconds: Callable[[float], float], header_bytes: float
 ) -> tuple[Doubles, Doubles]:
-    """The sizes in bytes, and the seconds in the network, which are positive for every message."""
-    m = np.array([one.message_bytes for one in times], dtype=np.float64)
+    """The loads in bytes, and the seconds in the network, which are positive for every message."""
+    m = load_of(np.array([one.message_bytes for one in times], dtype=np.float64), header_bytes)
     seconds = np.array([one.seconds - overhead_seconds(one.message_bytes) for one in times])
     return m, np.maximum(seconds, 1e-9)

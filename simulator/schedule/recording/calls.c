@@ -51,6 +51,12 @@ static void collect(void *data, size_t bytes, int source) {
     free(found);
 }
 
+void recording_make_communicators(recording *to) {
+    if (to->communicators == NULL) {
+        to->communicators = recording_checked(communicators_make(to->made->procs));
+    }
+}
+
 /* A member's rank among all processes. */
 int recording_process_of(MPI_Comm comm, int rank) {
     if (comm == MPI_COMM_WORLD) {
@@ -126,10 +132,8 @@ int MPI_Comm_size(MPI_Comm comm, int *size) {
 int MPI_Comm_split(MPI_Comm comm, int colour, int key, MPI_Comm *part) {
     recording *to = recording_now;
     recording_require_others(to);
-    if (to->communicators == NULL) {
-        to->communicators = recording_checked(communicators_make(to->made->procs));
-        recording_make_fibers(to);
-    }
+    recording_make_communicators(to);
+    recording_make_fibers(to);
     int rank = recording_rank_in(comm);
     if (colour < 0 && colour != MPI_UNDEFINED) {
         recording_fail(to, "process %d splits a communicator by colour %d, which is negative", to->now->rank, colour);

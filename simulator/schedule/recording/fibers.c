@@ -1,8 +1,9 @@
 /* Processes that wait for others, on stacks of their own.
  *
- * A process that splits a communicator has to know what the other members ask for. From the first split on the others
- * therefore run on stacks of their own, one at a time: each goes on until it waits for others, and the process that
- * split first resumes them by turns. Processes of algorithms that split nothing need no stacks.
+ * A process that splits a communicator has to know what the other members ask for, and one that takes what comes first
+ * which message that is. From the first such process on the others therefore run on stacks of their own, one at a time:
+ * each goes on until it waits for others, and the process that was first resumes them by turns. Processes of other
+ * algorithms need no stacks: the communicators of nodes and of their leaders are known without a split (runtime.c).
  *
  * A stack is entered by swapcontext, which makes system calls, and from then on by longjmp, which makes none. */
 #undef _FORTIFY_SOURCE /* with it longjmp refuses to go to another stack */
@@ -10,6 +11,14 @@
 
 #include <stdlib.h>
 #include <sys/mman.h>
+
+/* Stacks begin in pages and at places that differ, so that they do not compete for the same lines of caches, but near
+ * the end of a page, which then has all that most processes use. */
+enum { PAGE_BYTES = 4096, PAGES = 32, PLACE_BYTES = 640, PLACES = 3 };
+
+/* The bytes of its stack that a waiting process uses when it goes on: from the frame in which it waits to those of its
+ * algorithm. */
+enum { LINE_BYTES = 64, IN_USE_BYTES = 1024 };
 
 static void run_fiber(void) {
     recording_process(recording_now, recording_now->running->rank);
@@ -19,17 +28,25 @@ static void run_fiber(void) {
 
 _Noreturn void recording_leave_fiber(recording *to) { longjmp(to->resumes, 1); }
 
+static void begin(recording *to, fiber *next) {
+    size_t number = (size_t)(next - to->fibers);
+    getcontext(&to->begins);
+    to->begins.uc_stack.ss_sp = to->stacks + number * STACK_BYTES;
+    to->begins.uc_stack.ss_size = STACK_BYTES - number % PAGES * PAGE_BYTES - number % PLACES * PLACE_BYTES;
+    makecontext(&to->begins, run_fiber, 0);
+    next->has_begun = 1;
+    swapcontext(&to->left, &to->begins);
+}
+
 /* Goes on with a fiber. Returns when something goes on from `here`. */
-static void go_to(fiber *next, jmp_buf here) {
+static void go_to(recording *to, fiber *next, jmp_buf here) {
     if (setjmp(here) != 0) {
         return;
     }
     if (next->has_begun) {
         longjmp(next->goes_on, 1);
     }
-    next->has_begun = 1;
-    ucontext_t left; /* never used: AddressSanitizer knows swapcontext, and not setcontext */
-    swapcontext(&left, &next->begins);
+    begin(to, next);
 }
 
 /* Goes on with what resumed the fibers, until something goes on with this one. */
@@ -39,9 +56,11 @@ static void leave_for_now(recording *to, fiber *left) {
     }
 }
 
-/* Gives a stack to each process that has not begun. */
 void recording_make_fibers(recording *to) {
     size_t count = 0;
+    if (to->fibers != NULL) {
+        return;
+    }
     for (int rank = 0; rank < to->made->procs; rank++) {
         count += to->progress_of[rank] == NOT_YET;
     }
@@ -52,13 +71,7 @@ void recording_make_fibers(recording *to) {
     to->fiber_count = count;
     for (int rank = 0, i = 0; rank < to->made->procs; rank++) {
         if (to->progress_of[rank] == NOT_YET) {
-            fiber *made = &to->fibers[i];
-            made->rank = rank;
-            getcontext(&made->begins);
-            made->begins.uc_stack.ss_sp = to->stacks + (size_t)i * STACK_BYTES;
-            made->begins.uc_stack.ss_size = STACK_BYTES - (size_t)(i % STACK_PLACES) * STACK_STEP_BYTES;
-            makecontext(&made->begins, run_fiber, 0);
-            i++;
+            to->fibers[i++].rank = rank;
         }
     }
 }
@@ -66,7 +79,7 @@ void recording_make_fibers(recording *to) {
 static void resume(recording *to, fiber *resumed) {
     process *now = to->now;
     to->running = resumed;
-    go_to(resumed, to->resumes);
+    go_to(to, resumed, to->resumes);
     to->running = NULL;
     if (to->has_failed) {
         longjmp(to->give_up, 1);
@@ -123,6 +136,22 @@ void recording_wait_for_others(recording *to) {
     }
 }
 
+/* Fetches what the process needs that will probably go on after the next one: it was last used many processes ago. */
+static void prefetch_after_next(const recording *to) {
+    int rank = arrivals_after_next(to->arrivals);
+    const fiber *waiting = rank < 0 ? NULL : to->fiber_of[rank];
+    if (waiting == NULL || waiting->frame == NULL) {
+        return;
+    }
+    const char *goes_on = (const char *)waiting->goes_on;
+    for (size_t at = 0; at < sizeof waiting->goes_on; at += LINE_BYTES) {
+        __builtin_prefetch(goes_on + at);
+    }
+    for (size_t at = 0; at < IN_USE_BYTES; at += LINE_BYTES) {
+        __builtin_prefetch(waiting->frame + at);
+    }
+}
+
 /* Lets the process go on whose messages arrive next, from a fiber that awaits its own, as all others do. Returns
  * whether this fiber goes on; if not the process that is no fiber does. */
 static int pass_on(recording *to) {
@@ -139,8 +168,10 @@ static int pass_on(recording *to) {
         }
         if (next != NULL && next->awaits_messages) {
             process *now = to->now;
+            prefetch_after_next(to);
+            waiting->frame = __builtin_frame_address(0);
             to->running = next;
-            go_to(next, waiting->goes_on);
+            go_to(to, next, waiting->goes_on);
             to->now = now;
             return 1;
         }
@@ -187,9 +218,10 @@ _Noreturn void recording_cut(recording *to) {
 
 /* From now on messages arrive at times of their own. */
 void recording_begin_arrivals(recording *to) {
-    if (to->arrivals != NULL || to->fibers == NULL) {
+    if (to->arrivals != NULL || to->processes_alone > 0) {
         return;
     }
+    recording_make_fibers(to);
     to->fiber_of = recording_checked(calloc((size_t)to->made->procs, sizeof *to->fiber_of));
     for (size_t i = 0; i < to->fiber_count; i++) {
         to->fiber_of[to->fibers[i].rank] = &to->fibers[i];

@@ -113,10 +113,12 @@ static uint64_t hash_of(const schedule_word *words, size_t length) {
     return hash;
 }
 
+/* Programs of one length mostly differ in their first word already. */
 static int is_program_of(const schedule_program *known, const process *done) {
     size_t length = done->length;
     return known->length == length && known->is_cut == done->is_cut &&
-           (length == 0 || memcmp(known->words, done->words, length * sizeof *done->words) == 0);
+           (length == 0 || (known->words[0] == done->words[0] &&
+                            memcmp(known->words, done->words, length * sizeof *done->words) == 0));
 }
 
 static size_t program_place(const recording *to, const process *done) {
@@ -131,15 +133,15 @@ static size_t program_place(const recording *to, const process *done) {
 static void set_sources(recording *to, schedule_program *program) {
     static schedule_source none[2];
     uint32_t procs = (uint32_t)to->made->procs, bits = 1;
+    if (program->sources.count == 0) {
+        program->sources = (schedule_sources){.places = none, .bits = bits};
+        return;
+    }
     program->sources.is_direct = 2 * program->sources.count >= procs;
     while (1U << bits < (program->sources.is_direct ? procs : 2 * program->sources.count)) {
         bits++;
     }
     program->sources.bits = bits;
-    if (program->sources.count == 0) {
-        program->sources.places = none;
-        return;
-    }
     program->sources.places = recording_kept(to->made, sizeof *program->sources.places << program->sources.bits);
     for (uint32_t i = 0; i < program->sources.count; i++) {
         *schedule_find_source(program->sources, to->sources[i]) = (schedule_source){to->sources[i] + 1, i};

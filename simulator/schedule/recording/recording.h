@@ -68,8 +68,8 @@ typedef struct {
 
 /* A process that runs on a stack of its own. */
 typedef struct {
-    ucontext_t begins;
-    jmp_buf goes_on; /* if it has begun */
+    jmp_buf goes_on;   /* if it has begun */
+    const char *frame; /* the latest one in which it waited for messages, NULL before that */
     int has_begun;
     int rank;
     int awaits_messages; /* it can go on when one arrives, not when others do anything else */
@@ -78,9 +78,6 @@ typedef struct {
 /* The stacks are mapped together, and take memory only where they are used. Nothing on the algorithms' stacks is large:
  * the recording build refuses frames of more than 16 KiB. */
 enum { STACK_BYTES = 256 << 10 };
-
-/* Stacks begin at places that differ, so that they do not compete for the same lines of caches. */
-enum { STACK_STEP_BYTES = 640, STACK_PLACES = 200 };
 
 typedef struct {
     const schedule_case *wanted;
@@ -109,17 +106,21 @@ typedef struct {
     own_data *in_transit;
     collwise_nodes *nodes;        /* of all processes, NULL before the first one asks */
     collwise_nodes *sockets;      /* the same by socket */
-    communicators *communicators; /* NULL before the first split */
-    fiber *fibers;                /* NULL before the first split */
+    communicators *communicators; /* NULL before the first one but that of all processes */
+    MPI_Comm *levels; /* those of each node, then those of the leaders at each place of a node; NULL: not made yet */
+    fiber *fibers;    /* NULL before processes wait for one another */
     size_t fiber_count;
     char *stacks;
-    fiber *running;             /* NULL: the process that was recorded when the first split came */
-    jmp_buf resumes;            /* it, while a fiber runs */
-    uint64_t changes;           /* which could end the wait of a process */
-    arrivals *arrivals;         /* of messages, NULL before a sequence of tasks begins */
-    fiber **fiber_of;           /* of each process, while there are arrivals; NULL for that without one */
-    size_t idle;                /* fibers that await messages or are done */
-    int has_failed;             /* in a fiber */
+    ucontext_t begins,
+        left;           /* long, and therefore not on the stacks of processes that wait: that of a fiber that begins,
+                           and one to which nothing returns (AddressSanitizer knows swapcontext, not setcontext) */
+    fiber *running;     /* NULL: the process that was recorded when the first split came */
+    jmp_buf resumes;    /* it, while a fiber runs */
+    uint64_t changes;   /* which could end the wait of a process */
+    arrivals *arrivals; /* of messages, NULL before a sequence of tasks begins */
+    fiber **fiber_of;   /* of each process, while there are arrivals; NULL for that without one */
+    size_t idle;        /* fibers that await messages or are done */
+    int has_failed;     /* in a fiber */
     process *processes, *spare; /* all that were made, and those whose words can be used again */
     jmp_buf give_up;
     char *problem;
@@ -165,7 +166,10 @@ int recording_is_of_alike(const recording *to);
 /* Records a process, also while another one is being recorded, which then goes on. */
 void recording_process(recording *to, int rank);
 
-/* Gives a stack to each process that has not begun. */
+/* Makes room for communicators, unless there are some. */
+void recording_make_communicators(recording *to);
+
+/* Gives a stack to each process that has not begun, unless processes have stacks. */
 void recording_make_fibers(recording *to);
 void recording_finish_fibers(recording *to);
 /* Goes on with what resumed the fiber that runs, which never goes on. */

@@ -4,6 +4,7 @@
 #include "recording.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 void *collwise_allocate(size_t bytes, MPI_Comm comm) {
     allocation *made = recording_checked(malloc(sizeof *made + bytes)), **first = &recording_now->now->allocations;
@@ -226,36 +227,56 @@ static MPI_Comm communicator_of(recording *to, int size, const int *processes) {
     return number;
 }
 
-/* Makes the communicators of a process alone, which cannot split them with others. */
+/* The communicator of the leaders who are at that place of their nodes, or last. */
+static MPI_Comm make_leaders(recording *to, int place) {
+    const collwise_nodes *nodes = to->nodes;
+    int *leaders = recording_checked(malloc((size_t)nodes->nodes * sizeof *leaders));
+    for (int node = 0; node < nodes->nodes; node++) {
+        int last = collwise_node_size(nodes, node) - 1;
+        leaders[node] = nodes->ranks[nodes->first[node] + (place < last ? place : last)];
+    }
+    MPI_Comm made = communicator_of(to, nodes->nodes, leaders);
+    free(leaders);
+    return made;
+}
+
+/* Whether processes take what comes first, and then begin in the order that splits leave behind: messages of one
+ * instant leave a node in it. */
+static int begin_after_splits(const recording *to) {
+    const char *name = to->algorithm == NULL ? "" : to->algorithm->name;
+    int takes_first = strncmp(name, "tasks_", 6) == 0 || strncmp(name, "multi_leader_", 13) == 0;
+    return takes_first && to->processes_alone == 0;
+}
+
+/* Gives a process the communicators that it would split with others: the recorder knows who belongs to them. */
 static void know_communicators(recording *to, collwise_hierarchy *of) {
     const collwise_nodes *nodes = of->nodes;
-    int rank = to->now->rank, own = nodes->node_of[rank];
-    if (to->communicators == NULL) {
-        to->communicators = recording_checked(communicators_make(to->made->procs));
+    int rank = to->now->rank, own = nodes->node_of[rank], last = collwise_node_size(nodes, own) - 1;
+    MPI_Comm *node = &to->levels[own], *leaders = to->levels + nodes->nodes;
+    if (*node == MPI_COMM_NULL) {
+        *node = communicator_of(to, last + 1, nodes->ranks + nodes->first[own]);
     }
-    int *leaders = recording_checked(malloc((size_t)nodes->nodes * sizeof *leaders));
-    of->node = communicator_of(to, collwise_node_size(nodes, own), nodes->ranks + nodes->first[own]);
+    of->node = *node;
     for (int place = 0; place < nodes->largest; place++) {
-        for (int node = 0; node < nodes->nodes; node++) {
-            int last = collwise_node_size(nodes, node) - 1;
-            leaders[node] = nodes->ranks[nodes->first[node] + (place < last ? place : last)];
-        }
         of->leaders[place].are_known = 1;
-        if (leaders[own] == rank) {
-            of->leaders[place].comm = communicator_of(to, nodes->nodes, leaders);
+        if (nodes->place_of[rank] == (place < last ? place : last)) {
+            leaders[place] = leaders[place] == MPI_COMM_NULL ? make_leaders(to, place) : leaders[place];
+            of->leaders[place].comm = leaders[place];
         }
     }
-    free(leaders);
 }
 
 collwise_hierarchy *collwise_hierarchy_of(MPI_Comm comm) {
     recording *to = recording_now;
     if (to->nodes == NULL) {
         to->nodes = together(to, node_label);
+        to->levels =
+            recording_checked(calloc((size_t)to->nodes->nodes + (size_t)to->nodes->largest, sizeof *to->levels));
     }
     if (to->now->hierarchy == NULL) {
         to->now->hierarchy = collwise_hierarchy_make(to->nodes, comm);
-        if (to->processes_alone > 0) {
+        if (!begin_after_splits(to)) {
+            recording_make_communicators(to);
             know_communicators(to, to->now->hierarchy);
         }
     }

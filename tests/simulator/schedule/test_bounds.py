@@ -8,8 +8,9 @@ import pytest
 from collwise.platforms import HostPlatform, load
 from collwise.platforms.changes import changed, parse_change
 from collwise.simulator.schedule.bounds import BYTES, LATENCY, OVERHEAD, Anchor, Columns
-from collwise.simulator.schedule.library import NetworkTables, Schedule
+from collwise.simulator.schedule.library import Schedule
 from collwise.simulator.schedule.networks import network_tables
+from collwise.simulator.schedule.tables import NetworkTables
 from collwise.simulator.timing import Case
 
 GROS = load("gros")

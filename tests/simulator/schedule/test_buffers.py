@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from collwise.common.errors import CollwiseError
 from collwise.platforms import Buffers, Platform, Ports, load_description, write_description
-from collwise.simulator.schedule.library import EAGER, RENDEZVOUS, Played, Schedule
+from collwise.simulator.schedule.library import Played, Schedule
 from collwise.simulator.schedule.networks import network_tables
+from collwise.simulator.schedule.tables import EAGER, RENDEZVOUS
 from collwise.simulator.timing import Case
 from tests.simulator.schedule.test_recording import ALGORITHMS, case_of, flat_network
 from tests.studies.cli.model_commands import Capture, run

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collwise.simulator.schedule.library import EAGER, ON_WAY, RENDEZVOUS, NetworkTables, Schedule
+from collwise.simulator.schedule.library import ON_WAY, Schedule
+from collwise.simulator.schedule.tables import EAGER, RENDEZVOUS, NetworkTables
 from collwise.simulator.timing import Case
 from tests.simulator.schedule.test_recording import ALGORITHMS, case_of, flat_network
 

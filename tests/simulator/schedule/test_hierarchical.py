@@ -14,7 +14,8 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
 from collwise.platforms import Calibration, Ports, load
 from collwise.platforms.placement import placed
-from collwise.simulator.schedule.library import DEFERRED, EAGER, RENDEZVOUS, Schedule
+from collwise.simulator.schedule.library import Schedule
+from collwise.simulator.schedule.tables import DEFERRED, EAGER, RENDEZVOUS
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import ENGINES, SimulationContext
 from collwise.simulator.timing import Case

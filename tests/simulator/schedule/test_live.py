@@ -12,11 +12,11 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.platforms import HostPlatform, load
 from collwise.platforms.changes import changed, parse_change
 from collwise.simulator.schedule import live_groups
-from collwise.simulator.schedule.library import NetworkTables
 from collwise.simulator.schedule.live import LiveCases
 from collwise.simulator.schedule.networks import network_tables
 from collwise.simulator.schedule.pipelines import play_case
 from collwise.simulator.schedule.shared import Sizes
+from collwise.simulator.schedule.tables import NetworkTables
 from collwise.simulator.timing import Case
 from collwise.validation.selection.cases import CaseGrid
 

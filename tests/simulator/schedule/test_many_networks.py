@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collwise.algorithms.catalogue import Algorithm
-from collwise.simulator.schedule.library import DEFERRED, EAGER, RENDEZVOUS, NetworkTables, Played, Schedule
+from collwise.simulator.schedule.library import Played, Schedule
 from collwise.simulator.schedule.pipelines import play_case, play_case_on_many
+from collwise.simulator.schedule.tables import DEFERRED, EAGER, RENDEZVOUS, NetworkTables
 from collwise.simulator.timing import Case
 from tests.simulator.schedule.test_recording import ALGORITHMS, case_of
 

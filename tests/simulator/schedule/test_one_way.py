@@ -10,7 +10,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from collwise.algorithms.catalogue import Algorithm
-from collwise.simulator.schedule.library import EAGER, Schedule
+from collwise.simulator.schedule.library import Schedule
+from collwise.simulator.schedule.tables import EAGER
 from tests.simulator.schedule.test_recording import ALGORITHMS, case_of
 from tests.simulator.schedule.test_symmetry import network
 

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from collwise.algorithms.catalogue import Algorithm
 from collwise.simulator.schedule import pipelines
-from collwise.simulator.schedule.library import EAGER, RENDEZVOUS, NetworkTables, Schedule
+from collwise.simulator.schedule.library import Schedule
 from collwise.simulator.schedule.pipelines import play_case
 from collwise.simulator.schedule.shared import Sizes, proportions_for
+from collwise.simulator.schedule.tables import EAGER, RENDEZVOUS, NetworkTables
 from collwise.simulator.timing import Case
 from tests.simulator.schedule.test_recording import ALGORITHMS
 

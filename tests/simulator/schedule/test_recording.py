@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.folders import SOURCES
-from collwise.simulator.schedule.library import EAGER, RENDEZVOUS, NetworkTables, Schedule
+from collwise.simulator.schedule.library import Schedule
+from collwise.simulator.schedule.tables import EAGER, RENDEZVOUS, NetworkTables
 from collwise.simulator.timing import Case
 from collwise.validation.library_defaults.baselines import library_decisions
 

@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collwise.algorithms.catalogue import Algorithm
-from collwise.simulator.schedule.library import EAGER, RENDEZVOUS, NetworkTables, Schedule
+from collwise.simulator.schedule.library import Schedule
 from collwise.simulator.schedule.shared import proportions_for, recorded
+from collwise.simulator.schedule.tables import EAGER, RENDEZVOUS, NetworkTables
 from collwise.simulator.timing import Case
 from tests.simulator.schedule.test_recording import ALGORITHMS
 

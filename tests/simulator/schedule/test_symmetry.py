@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from collwise.algorithms.catalogue import Algorithm
 from collwise.platforms import Dragonfly, FatTree, Topology, Torus
-from collwise.simulator.schedule.library import EAGER, RENDEZVOUS, NetworkTables, Schedule
+from collwise.simulator.schedule.library import Schedule
 from collwise.simulator.schedule.networks import network_tables
+from collwise.simulator.schedule.tables import EAGER, RENDEZVOUS, NetworkTables
 from collwise.simulator.timing import Case
 from tests.simulator.schedule.test_recording import ALGORITHMS, case_of
 from tests.simulator.schedule.test_topologies import platform_with

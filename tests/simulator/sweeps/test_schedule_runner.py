@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from collwise.platforms import load
-from collwise.simulator.schedule.library import NetworkTables, Played, Schedule
+from collwise.simulator.schedule.library import Played, Schedule
 from collwise.simulator.schedule.networks import network_tables
+from collwise.simulator.schedule.tables import NetworkTables
 from collwise.simulator.store import Store
-from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
+from collwise.simulator.sweeps.context import SCHEDULE, SCHEDULE_LIKE_SMPI, SimulationContext
 from collwise.simulator.timing import Case
 
 SEGMENTS = (8192, 16384, 65536)
@@ -67,3 +68,18 @@ def test_schedules_that_differ_in_anything_are_not_equal(other: Case) -> None:
     case = Case("bcast", "binomial", 8, 100_000, 8192)
     assert Schedule(case).equals(Schedule(case))
     assert not Schedule(case).equals(Schedule(other))
+
+
+def test_smpis_rules_are_another_configuration(tmp_path: Path) -> None:
+    platform, case = load("gros"), Case("bcast", "chain", 4, 100_000, 8192)
+    with Store(tmp_path / "timings.sqlite") as store:
+        own, like_smpi = (
+            SimulationContext(store, engine=engine).simulate(platform, [case]).complete()
+            for engine in (SCHEDULE, SCHEDULE_LIKE_SMPI)
+        )
+    schedule = Schedule(case)
+    assert (
+        like_smpi.timings[case].seconds == schedule.play(network_tables(platform, 4, 1, schedule.sizes, True)).seconds
+    )
+    assert like_smpi.timings[case].seconds > own.timings[case].seconds
+    assert like_smpi.configuration.key != own.configuration.key

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -19,12 +20,21 @@ def overheads(message_bytes: float) -> float:
     return 2e-5 + 1e-10 * message_bytes if message_bytes < LIMIT else 0.0
 
 
+def load(message_bytes: float) -> float:
+    """The bytes of full packets of TCP that take as long, 66 of 1514 bytes of which are headers."""
+    packets = max(1, math.ceil(message_bytes / 1448))
+    return (message_bytes + 66 * packets) * 1448 / 1514
+
+
 def times(rate: float, latency: float, burst: float, handshake: float) -> list[MessageTime]:
     """Half roundtrips; a token bucket passes no more than its rate over a roundtrip."""
     return [
         MessageTime(
             m,
-            max(overheads(m) + latency + max(0.0, m - burst) / rate + (handshake if m >= LIMIT else 0.0), m / rate / 2),
+            max(
+                overheads(m) + latency + max(0.0, load(m) - burst) / rate + (handshake if m >= LIMIT else 0.0),
+                load(m) / rate / 2,
+            ),
             0.01,
         )
         for m in SIZES
@@ -34,7 +44,9 @@ def times(rate: float, latency: float, burst: float, handshake: float) -> list[M
 def sends(rate: float, burst: float, handshake: float, buffered: float) -> list[MessageTime]:
     """Times of MPI_Send, which waits until what is left fits into the buffer."""
     return [
-        MessageTime(m, overheads(m) + (handshake + max(0.0, m - burst - buffered) / rate if m >= LIMIT else 0.0), 0.01)
+        MessageTime(
+            m, overheads(m) + (handshake + max(0.0, load(m) - burst - buffered) / rate if m >= LIMIT else 0.0), 0.01
+        )
         for m in SIZES
     ]
 
@@ -51,9 +63,9 @@ def test_parameters_of_exact_times_are_found(
     assert found.acknowledgement_share == pytest.approx(0.04)
     for one in measured:
         m = one.message_bytes
-        predicted = found.latency_seconds + max(0.0, m - found.burst_bytes) / found.bytes_per_second
+        predicted = found.latency_seconds + max(0.0, load(m) - found.burst_bytes) / found.bytes_per_second
         predicted += overheads(m) + (found.handshake_seconds if m >= LIMIT else 0.0)
-        predicted = max(predicted, m / found.bytes_per_second / 2)
+        predicted = max(predicted, load(m) / found.bytes_per_second / 2)
         assert predicted == pytest.approx(one.seconds, rel=0.02), m
     # What remains of the fit's errors in times is worth a few bytes at this rate.
     uncertain = 0.02 * max(one.seconds for one in measured if one.message_bytes < 10 * LIMIT) * rate

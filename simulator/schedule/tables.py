@@ -1,0 +1,265 @@
+"""The costs of messages and computation on a network, as the schedule engine's C library takes them."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Mapping
+from ctypes import c_double, c_int
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from collwise.platforms import Buffers
+
+Doubles = npt.NDArray[np.float64]
+
+EAGER, RENDEZVOUS, DEFERRED = range(3)
+"""The protocols of simulator/schedule/engine.h."""
+
+_ARRAY_FIELDS: Mapping[str, type] = {
+    "node_of": np.int32,
+    "class_of": np.int32,
+    "send_seconds": np.float64,
+    "start_seconds": np.float64,
+    "receive_seconds": np.float64,
+    "reduce_seconds": np.float64,
+    "copy_seconds": np.float64,
+    "protocol": np.uint8,
+    "handshake_seconds": np.float64,
+    "answer_seconds": np.float64,
+    "latency_seconds": np.float64,
+    "transfer_seconds": np.float64,
+    "gap_seconds": np.float64,
+    "receive_gap_seconds": np.float64,
+    "local_latency_seconds": np.float64,
+    "local_transfer_seconds": np.float64,
+    "socket_of": np.int32,
+    "cross_latency_seconds": np.float64,
+    "cross_transfer_seconds": np.float64,
+    "out_rate": np.float64,
+    "in_rate": np.float64,
+    "burst_bytes": np.float64,
+    "load_bytes": np.float64,
+    "switch_of": np.int32,
+    "link_rate": np.float64,
+    "route_first": np.int64,
+    "route_links": np.int32,
+    "route_seconds": np.float64,
+    "latency_factor": np.float64,
+    "handshake_factor": np.float64,
+    "answer_factor": np.float64,
+}
+
+
+@dataclass(frozen=True)
+class Proportions:
+    """The times that messages take on a network, each as the bytes that leave a node in the same time.
+
+    Recordings of algorithms whose processes take what comes first depend on them, and on nothing else of a network:
+    on the latencies between nodes and within them, and how long a byte within a node, and one that is reduced, take by
+    one between nodes.
+    """
+
+    latency_bytes: int
+    local_latency_bytes: int
+    local_share: float
+    reduce_share: float
+    eager_bytes: int
+    leaves_at_once: bool
+
+
+_MOST_LATENCY_BYTES = 2**40
+_DIGITS = 3
+
+_PACKET_FIELDS = (
+    "buffer_bytes",
+    "retransmission_seconds",
+    "packet_bytes",
+    "initial_window_packets",
+)
+
+
+def _pointers(first: str, last: str) -> list[tuple[str, type]]:
+    """The fields of the C structure from one array to another."""
+    names = list(_ARRAY_FIELDS)
+    chosen = names[names.index(first) : names.index(last) + 1]
+    return [(name, ctypes.c_void_p) for name in chosen]
+
+
+class Network(ctypes.Structure):
+    """The structure schedule_network of simulator/schedule/engine.h."""
+
+    _fields_ = (
+        ("nodes", c_int),
+        ("classes", c_int),
+        *_pointers("node_of", "answer_seconds"),
+        ("senders_wait_for_arrival", c_int),
+        *_pointers("latency_seconds", "local_transfer_seconds"),
+        ("sockets", c_int),
+        *_pointers("socket_of", "cross_transfer_seconds"),
+        ("cross_rate", c_double),
+        *((name, c_double) for name in _PACKET_FIELDS),
+        *_pointers("out_rate", "load_bytes"),
+        ("acknowledgement_share", c_double),
+        ("send_buffer_bytes", c_double),
+        ("memory_rate", c_double),
+        ("without_local_overheads", c_int),
+        ("switches", c_int),
+        ("links", c_int),
+        *_pointers("switch_of", "answer_factor"),
+    )
+
+
+@dataclass(frozen=True)
+class NetworkTables:
+    """The costs of messages and computation for the sizes of one schedule; simulator/schedule/engine.h explains each.
+
+    Shapes: `node_of` (P,), `class_of` (nodes,); tables by size (sizes,), by class and size (classes, sizes), by pair
+    (classes, classes, sizes), by class (classes,), `switch_of` (nodes,), `link_rate` (links,), `route_first`
+    (switches^2 + 1,), `route_seconds` (switches^2,). Point-to-point models have no `out_rate`, and networks whose
+    switches never limit a message no `switch_of`. Where sockets do not count there is no `socket_of` (P,).
+    `buffers` divide messages between nodes into packets; without them buffers are unlimited.
+    """
+
+    node_of: npt.NDArray[np.integer]
+    class_of: npt.NDArray[np.integer]
+    send_seconds: Doubles
+    start_seconds: Doubles
+    receive_seconds: Doubles
+    reduce_seconds: Doubles
+    copy_seconds: Doubles
+    protocol: npt.NDArray[np.integer]
+    handshake_seconds: Doubles
+    answer_seconds: Doubles
+    latency_seconds: Doubles
+    transfer_seconds: Doubles
+    gap_seconds: Doubles
+    receive_gap_seconds: Doubles
+    local_latency_seconds: Doubles
+    local_transfer_seconds: Doubles
+    out_rate: Doubles | None = None
+    in_rate: Doubles | None = None
+    burst_bytes: Doubles | None = None
+    load_bytes: Doubles | None = None
+    senders_wait_for_arrival: bool = False
+    acknowledgement_share: float = 0.0
+    send_buffer_bytes: float = 0.0
+    memory_rate: float = 0.0
+    socket_of: npt.NDArray[np.integer] | None = None
+    cross_latency_seconds: Doubles | None = None
+    cross_transfer_seconds: Doubles | None = None
+    cross_rate: float = 0.0
+    without_local_overheads: bool = False
+    switch_of: npt.NDArray[np.integer] | None = None
+    link_rate: Doubles | None = None
+    route_first: npt.NDArray[np.integer] | None = None
+    route_links: npt.NDArray[np.integer] | None = None
+    route_seconds: Doubles | None = None
+    latency_factor: Doubles | None = None
+    handshake_factor: Doubles | None = None
+    answer_factor: Doubles | None = None
+    buffers: Buffers | None = None
+
+    @classmethod
+    def of_model(
+        cls,
+        procs: int,
+        sizes: npt.NDArray[np.uint64],
+        latency_seconds: float = 0.0,
+        seconds_per_byte: float = 0.0,
+        overhead_seconds: float = 0.0,
+        protocol: int = EAGER,
+    ) -> NetworkTables:
+        """A point-to-point model of equal processes, one on each node, with the same overhead for sends and receives.
+
+        A message takes two overheads, the latency, and its bytes, which are also the gap to the next message.
+        """
+        nothing, overhead = np.zeros((1, len(sizes))), np.full((1, len(sizes)), overhead_seconds)
+        transfer = sizes.astype(np.float64)[None] * seconds_per_byte
+        return cls(
+            node_of=np.arange(procs),
+            class_of=np.zeros(procs, dtype=np.int32),
+            send_seconds=overhead,
+            start_seconds=overhead,
+            receive_seconds=overhead,
+            reduce_seconds=nothing[0],
+            copy_seconds=nothing[0],
+            protocol=np.full(len(sizes), protocol),
+            handshake_seconds=nothing[None],
+            answer_seconds=nothing[None],
+            latency_seconds=np.full((1, 1, len(sizes)), latency_seconds),
+            transfer_seconds=transfer[None],
+            gap_seconds=transfer[None],
+            receive_gap_seconds=transfer,
+            local_latency_seconds=nothing,
+            local_transfer_seconds=nothing,
+        )
+
+    def proportions(self, sizes: npt.NDArray[np.uint64]) -> Proportions | None:
+        """The proportions for messages of the first of the tables' sizes; None if their bytes take no time.
+
+        The other sizes tell which messages are eager. A latency has all that a message takes besides its time on the
+        sender's port: overheads, the handshake, the mean of all routes, and what a single connection is slower than the
+        port.
+        """
+        between, within = float(self.transfer_seconds[..., 0].mean()), float(self.local_transfer_seconds[:, 0].mean())
+        on_port = float(self.gap_seconds[..., 0].mean())
+        if self.out_rate is not None and self.load_bytes is not None:
+            on_port = float(self.load_bytes[0] / self.out_rate.mean())
+        if on_port <= 0:
+            return None
+        overheads = float(self.start_seconds[:, 0].mean() + self.receive_seconds[:, 0].mean())
+        waits = self.protocol[0] == RENDEZVOUS
+        latency = overheads + float(self.latency_seconds[..., 0].mean()) + max(0.0, between - on_port)
+        latency += float(self.handshake_seconds[..., 0].mean()) if waits else 0.0
+        if self.route_seconds is not None and self.latency_factor is not None:
+            handshakes = self.handshake_factor[0] if waits and self.handshake_factor is not None else 0.0
+            latency += float(self.route_seconds.mean() * (self.latency_factor[0] + handshakes))
+        local_latency = float(self.local_latency_seconds[:, 0].mean())
+        local_latency += 0.0 if self.without_local_overheads else overheads
+        in_bytes = float(sizes[0]) / on_port
+
+        def rounded(share: float) -> float:
+            return float(f"{share:.{_DIGITS}g}")
+
+        def bytes_in(seconds: float) -> int:
+            return min(int(rounded(seconds * in_bytes)), _MOST_LATENCY_BYTES)
+
+        shares = rounded(within / on_port), rounded(float(self.reduce_seconds[0]) / on_port)
+        eager = self.protocol != RENDEZVOUS
+        eager_bytes = _MOST_LATENCY_BYTES if eager.all() else int(sizes[~eager].min())
+        leaves_at_once = bool((self.protocol[eager] == EAGER).all())
+        return Proportions(bytes_in(latency), bytes_in(local_latency), *shares, eager_bytes, leaves_at_once)
+
+    @cached_property
+    def structure(self) -> tuple[Network, list[object]]:
+        """The C structure, and the arrays that must live as long as it is used."""
+        made = Network()
+        alive: list[object] = []
+        for name, kind in _ARRAY_FIELDS.items():
+            value = getattr(self, name)
+            if value is not None:
+                array: npt.NDArray[Any] = np.ascontiguousarray(value, dtype=kind)
+                alive.append(array)
+                setattr(made, name, address(array))
+        made.nodes, made.classes = len(self.class_of), len(self.send_seconds)
+        made.senders_wait_for_arrival = self.senders_wait_for_arrival
+        made.acknowledgement_share, made.memory_rate = self.acknowledgement_share, self.memory_rate
+        made.send_buffer_bytes, made.without_local_overheads = self.send_buffer_bytes, self.without_local_overheads
+        if self.socket_of is not None:
+            made.sockets, made.cross_rate = int(self.socket_of.max()) + 1, self.cross_rate
+        if self.route_first is not None and self.link_rate is not None:
+            made.switches, made.links = math.isqrt(len(self.route_first) - 1), len(self.link_rate)
+        if self.buffers is not None:
+            for name in _PACKET_FIELDS:
+                setattr(made, name, getattr(self.buffers, name))
+        return made, alive
+
+
+def address(array: npt.NDArray[Any]) -> int:
+    """The address of an array's data; the array must live as long as it is used."""
+    return int(array.__array_interface__["data"][0])

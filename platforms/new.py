@@ -22,7 +22,7 @@ _MOST_CPUS, _MOST_CORES = 64, 4096
 
 @dataclass(frozen=True)
 class Node:
-    """The contents of a node: CPUs (sockets), cores, memory domains, and the path between its processes.
+    """The contents of a node: CPUs (sockets), cores, memory and its domains, and the path between its processes.
 
     What is None gets the default of descriptions, or of the interconnect.
     """
@@ -30,6 +30,7 @@ class Node:
     cpus: int = 1
     cores: int | None = None
     memory_domains: int | None = None
+    memory_bytes: int | None = None
     processes: int | None = None
     loopback_bytes_per_second: float | None = None
     loopback_latency_seconds: float | None = None
@@ -76,6 +77,7 @@ def new_platform(
         cpus_per_node=node.cpus,
         cores_per_node=node.cores or node.cpus,
         memory_domains_per_node=node.memory_domains,
+        memory_bytes_per_node=node.memory_bytes,
         processes_per_node=node.processes,
         core_flops=1e9,
         link_bytes_per_second=link_bytes_per_second,

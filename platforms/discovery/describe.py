@@ -33,6 +33,7 @@ _OF_NODE = {
     "CPUs": "cpus",
     "cores": "cores",
     "memory domains": "memory_domains",
+    "bytes of memory": "memory_bytes",
     "processes per node": "processes",
 }
 _GBIT = 1e9 / 8
@@ -73,8 +74,7 @@ def described(
                 per_switch, nodes = (int(facts[name].value or 1) for name in (what, "nodes"))
                 facts[what] = replace(facts[what], value=min(per_switch, nodes))
             topology[key] = facts[what].value * scale if scale != 1 else facts[what].value  # type: ignore[operator]
-    for what, key in _OF_NODE.items():
-        node[key] = facts[what].value
+    node |= {key: facts[what].value for what, key in _OF_NODE.items() if what in facts}
     preset = facts["interconnect"].value
     figures.setdefault("interconnect_name", preset)
     if "Gbit/s" in facts and "link_bytes_per_second" not in figures:
@@ -202,6 +202,8 @@ def _link_rate(preset: str, gbits: float) -> float:
 
 def _missing(made: Platform, node: Mapping[str, Any]) -> Iterator[Fact]:
     """The facts that the description lacks, each with the way to find it."""
+    if made.memory_bytes_per_node is None:
+        yield Fact("the memory of a node", None, MISSING, "it is taken to suffice for all messages; --memory SIZE")
     if made.memory_bytes_per_second is None and made.default_processes_per_node > 1:
         how = "no limit is assumed; --memory-gbytes N, about half of what a copy over all cores (STREAM) reaches"
         yield Fact("what messages within a node share", None, MISSING, how)

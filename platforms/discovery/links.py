@@ -27,7 +27,9 @@ _PRESETS = {
 }
 _BY_ETHERNET_GBITS = {1: "tcp-1g", 10: "tcp-10g", 25: "tcp-25g"}
 NOMINAL_GBITS = {
+    "infiniband-edr": 100.0,
     "infiniband-hdr": 200.0,
+    "infiniband-ndr": 400.0,
     "omni-path": 100.0,
     "slingshot": 200.0,
     "tcp-1g": 1.0,

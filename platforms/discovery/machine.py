@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -27,6 +27,7 @@ SYS = Path("/sys")
 _RATE = re.compile(r"([\d.]+) Gb/sec")
 _LSCPU = {"sockets": r"Socket\(s\)", "per_socket": r"Core\(s\) per socket", "domains": r"NUMA node\(s\)"}
 _OF_NODES = ("CPUs", "cores", "memory domains")
+_MEMORY = "bytes of memory"
 _SECONDS = 30
 # hwloc's names of network interfaces and of the devices of InfiniBand and similar networks.
 _HWLOC_NETWORKS = ("2", "3", "Network", "OpenFabrics")
@@ -47,7 +48,7 @@ def machine_facts(saved: Path | None = None, sys: Path | None = None) -> Facts:
         sys = SYS
     of_sys = sys_facts(sys) if sys is not None else {}
     # hwloc knows nodes best, and /sys the rates of links.
-    node = {what: fact for what, fact in of_file.items() if what in _OF_NODES}
+    node = {what: fact for what, fact in of_file.items() if what in (*_OF_NODES, _MEMORY)}
     return merged(node, of_sys, of_file)
 
 
@@ -61,7 +62,7 @@ def saved_facts(file: Path) -> Facts:
 
 
 def lstopo_facts(text: str, where: str) -> Facts:
-    """CPUs, cores, memory domains and network devices of hwloc's XML; none if it is no such XML."""
+    """CPUs, cores, memory, its domains and network devices of hwloc's XML; none if it is no such XML."""
     try:
         root = ElementTree.fromstring(text)
     except ElementTree.ParseError:
@@ -72,6 +73,7 @@ def lstopo_facts(text: str, where: str) -> Facts:
     # Before hwloc 2 packages were named sockets, and a machine of one domain had no NUMANode.
     sockets = max(kinds.count("Package") + kinds.count("Socket"), 1)
     node = _node_facts(sockets, kinds.count("Core"), max(kinds.count("NUMANode"), 1), where)
+    node |= _memory_facts([one.get("local_memory", "") for one in root.iter("object")], where)
     return node | link_facts(list(_hwloc_ports(root, where)))
 
 
@@ -98,6 +100,12 @@ def _node_facts(sockets: int, cores: int, domains: int, where: str) -> Facts:
     return facts(
         *(read(what, number, where) for what, number in zip(_OF_NODES, (sockets, cores, domains), strict=True))
     )
+
+
+def _memory_facts(numbers: Iterable[str], where: str) -> Facts:
+    """The sum of the domains' memories in bytes, as a fact; no fact if none of them has a number."""
+    total = sum(int(number) for number in numbers if number.isdecimal())
+    return facts(read(_MEMORY, total, where)) if total else {}
 
 
 def _hwloc_ports(root: ElementTree.Element, where: str) -> Iterator[Port]:
@@ -127,9 +135,12 @@ def _cpus_of(sys: Path) -> Facts:
         cores.add((package, siblings))
     if not cores:
         return {}
-    folders = (sys / "devices/system/node").glob("node[0-9]*")
+    folders = list((sys / "devices/system/node").glob("node[0-9]*"))
     domains = sum(bool(_text(folder / "cpulist")) for folder in folders)
-    return _node_facts(len(sockets), len(cores), max(domains, 1), str(sys / "devices/system/cpu"))
+    totals = [re.search(r"MemTotal:\s*(\d+) kB", _text(folder / "meminfo")) for folder in folders]
+    memory = [str(int(match[1]) * 1024) for match in totals if match]
+    node = _node_facts(len(sockets), len(cores), max(domains, 1), str(sys / "devices/system/cpu"))
+    return node | _memory_facts(memory, str(sys / "devices/system/node"))
 
 
 def _ports(sys: Path) -> Iterator[Port]:

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import hostlist
@@ -27,6 +27,8 @@ _NODE, _SWITCH, _BLOCK, _PARTITION = "nodename", "switchname", "blockname", "par
 _RECORDS = (_NODE, _SWITCH, _BLOCK, _PARTITION)
 _SWITCH_TYPES = {"switch/hpe_slingshot": SLINGSHOT, "switch/cray_aries": ARIES}
 _MOST_INCLUDES = 8
+# RealMemory in MiB, where no file sets it.
+_UNSET_MEMORY = 1
 
 Record = dict[str, str]
 
@@ -42,11 +44,12 @@ class Configuration:
 
 @dataclass(frozen=True)
 class _Nodes:
-    """Equal nodes: their names, sockets and cores (None: not told) and features."""
+    """Equal nodes: their names, sockets, cores and bytes of memory (None: not told) and features."""
 
     names: tuple[str, ...]
     sockets: int | None
     cores: int | None
+    memory: int | None
     features: tuple[str, ...]
 
 
@@ -78,6 +81,7 @@ def slurm_facts(source: str, partition: str | None = None) -> Facts:
         read("nodes", count, where),
         read("hosts", hostlist.collect_hostlist(names), found.where),
         *_node_facts(found, sockets, cores),
+        *_memory_fact(found, chosen),
         *_tree_facts(found, set(names)),
         *link_facts(list(_ports(found, chosen))).values(),
     )
@@ -92,6 +96,13 @@ def _node_facts(found: Configuration, sockets: int | None, cores: int | None) ->
         yield read("memory domains", sockets, f"{found.where}: sockets, by SlurmdParameters=numa_node_as_socket")
     elif sockets is not None and "l3cache_as_socket" not in settings:
         yield read("CPUs", sockets, found.where)
+
+
+def _memory_fact(found: Configuration, nodes: Sequence[_Nodes]) -> Iterator[Fact]:
+    """The least memory that Slurm gives to jobs on one of the nodes; no fact unless all of them have RealMemory."""
+    known = [one.memory for one in nodes if one.memory is not None]
+    if len(known) == len(nodes):
+        yield read("bytes of memory", min(known), f"{found.where}: RealMemory")
 
 
 def _live() -> Configuration:
@@ -190,7 +201,9 @@ def _nodes(found: Configuration) -> Iterator[_Nodes]:
         cores = sockets * per_socket if sockets and per_socket else None
         words = ",".join(whole.get(key, "") for key in ("features", "feature", "availablefeatures", "activefeatures"))
         features = tuple(re.split(r"[,&|\s]+", words))
-        yield _Nodes(tuple(_names(whole[_NODE], _NODE)), sockets if cores else None, cores, features)
+        mebibytes = _number(whole, "realmemory") or _UNSET_MEMORY
+        memory = mebibytes * 2**20 if mebibytes > _UNSET_MEMORY else None
+        yield _Nodes(tuple(_names(whole[_NODE], _NODE)), sockets if cores else None, cores, memory, features)
 
 
 def _number(record: Record, key: str) -> int | None:
@@ -241,7 +254,7 @@ def _in_partitions(nodes: Sequence[_Nodes], partitions: Sequence[Record]) -> lis
         return list(nodes)
     wanted = {name for listed in lists for name in _names(listed, "Nodes")}
     kept = [(one, tuple(name for name in one.names if name in wanted)) for one in nodes]
-    return [_Nodes(names, one.sockets, one.cores, one.features) for one, names in kept if names]
+    return [replace(one, names=names) for one, names in kept if names]
 
 
 def _tree_facts(found: Configuration, nodes: set[str]) -> list[Fact]:

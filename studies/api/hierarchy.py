@@ -13,9 +13,10 @@ from collwise.common.errors import UsageError, check_name
 from collwise.platforms import HostPlatform
 from collwise.platforms.smpi import warn_of_free_messages
 from collwise.simulator.schedule.tasks import BY_SOCKET, parts_of
-from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
+from collwise.simulator.sweeps.context import SCHEDULE, SCHEDULE_LIKE_SMPI, SimulationContext
 from collwise.simulator.sweeps.mpi_runner import measure
 from collwise.simulator.timing import Case, Timing
+from collwise.validation.hierarchy.drawn import draw
 from collwise.validation.hierarchy.machine import Predictor, Timer, predictor
 from collwise.validation.hierarchy.model_check import ModelCheck, check_model
 from collwise.validation.hierarchy.overlap import TaskStudy, study_tasks
@@ -35,17 +36,31 @@ ALGORITHMS = "chain,binary,binomial"
 
 @dataclass(frozen=True)
 class MachineOptions:
-    """The machine on which tasks and collectives are timed: a platform that is simulated, or an execution target."""
+    """The machine on which tasks and collectives are timed: a platform that is simulated, or an execution target.
+
+    With the seed `drawn` it is another machine than the platform describes, see validation/hierarchy/drawn.py.
+    """
 
     platform: HostPlatform | None = None
     target: ExecutionTarget | None = None
     method: Method | None = None
+    drawn: int | None = None
 
     @contextmanager
     def timers(self, context: SimulationContext | None) -> Iterator[Machines]:
         """The timer, with the store open, and predictions by the schedule engine where there is a platform."""
         with arguments.opened(context) as simulations:
-            yield Machines(self._timer(simulations), self._predictor(simulations), self._maker(simulations))
+            predict, maker = self._predictor(simulations), self._maker(simulations)
+            if self.drawn is None:
+                yield Machines(self._timer(simulations), predict, maker)
+                return
+            machine = draw(self._platform(), self.drawn)
+            rules = SCHEDULE_LIKE_SMPI if machine.like_smpi else SCHEDULE
+            engine = rules if simulations.engine.name == SCHEDULE.name else simulations.engine
+            timer = _simulated(machine.platform, replace(simulations, engine=engine))
+            yield Machines(
+                machine.measured(timer), predict, f"{maker}, drawn by seed {self.drawn}", machine.true(timer)
+            )
 
     def _timer(self, simulations: SimulationContext) -> Timer:
         if self.target is None:
@@ -78,11 +93,12 @@ class MachineOptions:
 
 @dataclass(frozen=True)
 class Machines:
-    """A timer, the predictions that cost it nothing, and the name of what times."""
+    """A timer, the predictions that cost it nothing, the name of what times, and the true times if these are known."""
 
     timer: Timer
     predict: Predictor | None
     maker: str
+    true: Timer | None = None
 
 
 def _simulated(platform: HostPlatform, simulations: SimulationContext) -> Timer:
@@ -240,6 +256,7 @@ def tune_hierarchy(
     pieces: Numbers = "0",
     searches: Names = PREDICT,
     budget: float = BUDGET,
+    drawn: int | None = None,
     target: ExecutionTarget | None = None,
     method: Method | None = None,
     context: SimulationContext | None = None,
@@ -248,10 +265,11 @@ def tune_hierarchy(
 
     Parameters: as for `model_tasks`, and `searches`: 'exhaustive', 'exhaustive-heuristics', 'tasks',
     'tasks-heuristics', 'predict', several by commas; `budget`, the share of the exhaustive search's machine time that
-    'predict' may take. With a `target` the `platform` is the one on which 'predict' predicts.
+    'predict' may take; `drawn`, the seed of a machine that is simulated in place of the one that the platform
+    describes, for judging searches. With a `target` the `platform` is the one on which 'predict' predicts.
 
     Returns a Tuning: `found`, by search, with the `best` choice for each input, and `scores`. Raises UsageError for
-    wrong arguments, also for 'predict' on the schedule engine, which would predict itself.
+    wrong arguments, also for 'predict' on the schedule engine, which would predict itself unless a machine is drawn.
 
     >>> import collwise
     >>> with collwise.session(engine="schedule") as context:
@@ -261,12 +279,12 @@ def tune_hierarchy(
     >>> [score.search for score in tuning.scores]
     ['exhaustive', 'tasks']
     """
-    machine = MachineOptions(None if platform is None else arguments.platform(platform), target, method)
+    machine = MachineOptions(None if platform is None else arguments.platform(platform), target, method, drawn)
     names = arguments.names(searches)
     check_searches(names, machine, context)
     space = space_of(collective, machine, nodes, ppn, sizes, segments, algorithms, within, pieces)
     with machine.timers(context) as machines:
-        return tune(space, names, machines.timer, machines.predict, budget)
+        return tune(space, names, machines.timer, machines.predict, budget, machines.true)
 
 
 def check_searches(names: tuple[str, ...], machine: MachineOptions, context: SimulationContext | None) -> None:
@@ -275,12 +293,15 @@ def check_searches(names: tuple[str, ...], machine: MachineOptions, context: Sim
         raise UsageError(f"name a search; valid: {', '.join(SEARCHES)}")
     for name in names:
         check_name("search", name, SEARCHES)
+    if machine.drawn is not None and machine.target is not None:
+        raise UsageError("a machine is drawn to be simulated; an execution target is what it is")
     if PREDICT not in names:
         return
     if machine.platform is None:
         raise UsageError("the search 'predict' needs a platform, on which the schedule engine predicts")
-    if machine.target is None and context is not None and context.engine.name == SCHEDULE.name:
+    by_engine = context is not None and context.engine.name == SCHEDULE.name
+    if machine.target is None and machine.drawn is None and by_engine:
         raise UsageError(
             "the search 'predict' predicts by the schedule engine, which cannot be the machine as well; "
-            "take --engine smpi, an execution target, or another search"
+            "take --engine smpi, an execution target, a machine that differs (--drawn), or another search"
         )

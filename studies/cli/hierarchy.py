@@ -292,6 +292,11 @@ def tune(
         types.FiniteRange(0, 100, min_open=True),
         2.0,
     ),
+    drawn: int | None = option(
+        "Judge searches: simulate the machine of this seed, which the platform describes only roughly. Numbers are off "
+        "by a factor of up to 1.5, the network has other rules, configurations deviate, and repetitions vary.",
+        click.IntRange(min=0),
+    ),
     output: Path | None = option("Write the decisions, for 'collwise export'.", NEW_FILE, names="-o --output"),
     table: Path | None = option("Write the table that libcollwise reads ('collwise run --table').", NEW_FILE),
     han: Path | None = option(
@@ -324,14 +329,14 @@ def tune(
         han_version(openmpi_version)
     if draw is not None and EXHAUSTIVE not in names:
         raise UsageError("--draw needs the exhaustive search: --search exhaustive,...")
-    how = machine.options(space["ppn"])
+    how = replace(machine.options(space["ppn"]), drawn=drawn)
     tunings: dict[str, Tuning] = {}
     with machine.simulation.context() as context:
         check_searches(names, how, context)
         spaces = {name: space_of(name, how, **space) for name in collectives}
         with how.timers(context) as machines:
             for name, asked in spaces.items():
-                tunings[name] = search(asked, names, machines.timer, machines.predict, budget / 100)
+                tunings[name] = search(asked, names, machines.timer, machines.predict, budget / 100, machines.true)
     title = how.target.name if how.target is not None else str(how.platform and how.platform.name)
     _write(tunings, names[-1], title, machines.maker, output, table, han, openmpi_version)
     _draw_tuning(tunings, draw, draw_costs, f"{title}, {machines.maker}")

@@ -38,7 +38,7 @@ class SearchScore:
 
 
 def score(found: Found, truth: Found | None, exhaustive_seconds: float) -> SearchScore:
-    """The score of a search. `truth` is what the exhaustive search found, None if that was not made.
+    """The score of a search. `truth` is what the exhaustive search finds, None if that is unknown.
 
     `exhaustive_seconds` is that search's machine time, or an estimate of it.
     """
@@ -102,20 +102,27 @@ class Tuning:
 
 
 def tune(
-    space: Space, searches: Sequence[str], timer: Timer, predict: Predictor | None = None, budget: float = BUDGET
+    space: Space,
+    searches: Sequence[str],
+    timer: Timer,
+    predict: Predictor | None = None,
+    budget: float = BUDGET,
+    true: Timer | None = None,
 ) -> Tuning:
     """Makes the searches of these names; `predict` and `budget` are for the one that predicts.
 
-    Raises CollwiseError if a benchmark fails.
+    Choices are judged by the true times where these are known beside the timer's, else by those of the exhaustive
+    search. Raises CollwiseError if a benchmark fails.
     """
     found = {}
     for name in searches:
         options = {"budget": budget} if name == PREDICT else {}
         found[name] = SEARCHES[name](space, timer, predict, **options)
-    truth = found.get(EXHAUSTIVE)
-    seconds = truth.bill.seconds if truth is not None else _estimate(space, list(found.values()))
+    made = found.get(EXHAUSTIVE)
+    seconds = made.bill.seconds if made is not None else _estimate(space, list(found.values()))
+    truth = made if true is None else SEARCHES[EXHAUSTIVE](space, true)
     scores = tuple(score(one, truth, seconds) for one in found.values())
-    return Tuning(space, found, scores, seconds, truth is None)
+    return Tuning(space, found, scores, seconds, made is None)
 
 
 def _estimate(space: Space, found: Sequence[Found]) -> float:

@@ -225,7 +225,9 @@ here.text(
     f"{len(tunings['bcast'].space.segment_bytes)} segment sizes and {len(tunings['bcast'].space.algorithms)} "
     "algorithms between nodes, of which the paper does not list its own. A search by tasks is cheap where messages "
     "have many segments: with messages up to 4 MiB, which SMPI can simulate, it costs several times as much "
-    "(docs/hierarchy.md, searches). As in the paper, the choices by tasks are nearly always the best ones."
+    "(docs/hierarchy.md, searches). As in the paper, the choices by tasks are nearly always the best ones. A search of "
+    "our own, which predicts by the schedule engine, is compared with these in docs/hierarchy-results.md, on machines "
+    "that its predictions do not know."
 )
 
 # %% [markdown]

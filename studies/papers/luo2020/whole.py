@@ -129,7 +129,7 @@ def choices_at(collective: str, by_node: bool, procs: int, message_bytes: int) -
     segments = [0, *(one for one in SEGMENTS if one < message_bytes <= _MOST_SEGMENTS * one)]
     led = [name for name in names if Catalogue.load().algorithm(collective, name).count_parameter == "leaders"]
     found = candidates(collective, segments, [name for name in names if name not in led])
-    many = [candidates(collective, segments, led, {"leaders": count}) for count in LEADERS if led]
+    many = [candidates(collective, segments, led, {"leaders": [count]}) for count in LEADERS if led]
     return [*found, *itertools.chain.from_iterable(many)]
 
 

@@ -129,6 +129,22 @@ def test_tune_resumes(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == first
 
 
+def test_searches_on_drawn_machines(capsys: pytest.CaptureFixture[str]) -> None:
+    """The machine is not what the search predicts with, so that the schedule engine can be both."""
+    found = {}
+    for seed in ("1", "2"):
+        run("tune", *SMALL, *GRID, "--search", "exhaustive,tasks,predict", "--budget", "20", "--drawn", seed, "--json")
+        [document] = printed(capsys.readouterr().out).rows
+        [exhaustive, _, predict] = document["searches"]
+        assert exhaustive["benchmarks"] > predict["benchmarks"] > 0
+        assert predict["cost"] <= 0.2
+        assert predict["mean"] < 0.1
+        found[seed] = exhaustive["machine_seconds"]
+    assert found["1"] != found["2"]
+    run("tune", *SMALL, *GRID, "--drawn", "1", "-o", "bcast.json")
+    assert "drawn by seed 1" in Path("bcast.json").read_text()
+
+
 @needs("smpi")
 def test_predict_keeps_to_its_budget(capsys: pytest.CaptureFixture[str]) -> None:
     run("tune", *PLACE, *GRID, "--search", "exhaustive,predict", "--budget", "20", "--json")

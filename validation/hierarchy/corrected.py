@@ -1,0 +1,200 @@
+"""Predictions that are corrected by measured times, and what measuring another configuration is worth.
+
+The logarithm of the ratio of measured to predicted time is a Gaussian process over all configurations and inputs. Parts
+of it are common to all, to near sizes and places, to an algorithm there, to similar segments and pieces of it, and to
+one configuration. How large those of algorithms, segments and pieces are is estimated from the measured times, by which
+of a few scales had them surprise the least. That of a configuration is not: where predictions were right so far, others
+may still be wrong.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from collwise.models.piecewise import Array
+from collwise.simulator.timing import Timing
+from collwise.validation.hierarchy.space import Input, Point
+
+_LEVEL, _SIZE, _ALGORITHM, _CUT, _ALONE = 0.3, 0.2, 0.15, 0.1, 0.05
+"""The standard deviations of the parts, in logarithms; of algorithms, segments and pieces at the scale 1."""
+
+_SCALES = (0.125, 0.25, 0.5, 1.0, 2.0)
+"""The scales that are tried."""
+
+_FAR_SIZE, _FAR_SIZE_ALONE, _FAR_PLACE, _FAR_CUT = 8.0, 4.0, 4.0, 4.0
+"""The doublings in which the covariance falls to 1/e: of message sizes, for parts in common and for a configuration's
+own; of nodes and processes on each; of segments and pieces."""
+
+_EXACT = 1e-8
+"""The least variance of a measured logarithm."""
+
+_95_PERCENT = 1.96
+
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(9)
+_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
+
+_MOST = 256
+"""The number of points that are compared as the next benchmark: those most likely to be the best of their input."""
+
+
+class Corrected:
+    """Predictions for points, in the order of their inputs, and what is believed after measuring some of them."""
+
+    def __init__(self, predicted: Mapping[Point, float]) -> None:
+        self.points = list(predicted)
+        self._position = {point: number for number, point in enumerate(self.points)}
+        inputs: dict[Input, int] = {}
+        of_input = [inputs.setdefault(point.input, len(inputs)) for point in self.points]
+        self._first = np.flatnonzero(np.diff(of_input, prepend=-1))
+        self._counts = np.diff([*self._first.tolist(), len(of_input)])
+        logs = np.log(list(predicted.values()))
+        alike = _Alike(self.points)
+        self._beliefs = [_Belief(alike, scale, logs) for scale in _SCALES]
+        self._open = np.ones(len(self.points), dtype=bool)
+
+    @property
+    def inputs(self) -> int:
+        """The number of inputs."""
+        return len(self._first)
+
+    @property
+    def seconds(self) -> Mapping[Point, float]:
+        """The corrected time of every point; of those that were measured what that and the noise suggest."""
+        return dict(zip(self.points, np.exp(self._belief.mean).tolist(), strict=True))
+
+    def add(self, timings: Mapping[Point, Timing]) -> None:
+        """Takes measured times into account."""
+        for point, timing in timings.items():
+            self._open[self._position[point]] = False
+            spread = timing.half_width_seconds / _95_PERCENT / timing.seconds
+            for belief in self._beliefs:
+                belief.learn(self._position[point], math.log(timing.seconds), spread**2 + _EXACT)
+
+    def least_sum_of_seconds(self) -> float:
+        """The least time of all points together: two standard deviations below their corrected sum."""
+        belief = self._belief
+        seconds = np.exp(belief.mean)
+        longest = np.argsort(seconds)[-_MOST:]
+        shares = seconds[longest] / seconds[longest].sum()
+        variance = float(shares @ belief.covariance(longest)[longest] @ shares)
+        return float(seconds.sum()) * math.exp(-2 * math.sqrt(max(variance, 0.0)))
+
+    def most_telling(self, seconds: float, budget: float, least_gain: float) -> list[Point]:
+        """The next benchmarks: those from which most is expected for their time, for about so many seconds.
+
+        They take no more than `budget` seconds even if each is longer than expected by two standard deviations. What is
+        expected is how much faster the choices become, as a share, summed over all inputs; benchmarks of which less
+        than `least_gain` is expected are left out.
+        """
+        belief, still_open = self._belief.copy(), self._open.copy()
+        chosen: list[Point] = []
+        while seconds > 0:
+            candidates = self._candidates(belief, still_open)
+            expected = np.exp(belief.mean[candidates])
+            cautious = expected * np.exp(2 * np.sqrt(belief.variance[candidates]))
+            gains = self._gains(belief, candidates)
+            gains[(cautious > budget) | (gains < least_gain)] = 0.0
+            if not gains.any():
+                break
+            best = int(np.argmax(gains / expected))
+            seconds -= expected[best]
+            budget -= cautious[best]
+            belief.imagine(candidates[best])
+            still_open[candidates[best]] = False
+            chosen.append(self.points[candidates[best]])
+        return chosen
+
+    @property
+    def _belief(self) -> _Belief:
+        return max(self._beliefs, key=lambda belief: belief.plausibility)
+
+    def _candidates(self, belief: _Belief, still_open: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
+        """Points that are not measured, those first that are the least behind the best one for their uncertainty."""
+        behind = belief.mean - np.repeat(np.minimum.reduceat(belief.mean, self._first), self._counts)
+        found = np.flatnonzero(still_open)
+        order = np.argsort(behind[found] / np.sqrt(belief.variance[found] + _EXACT), kind="stable")
+        return found[order[:_MOST]]
+
+    def _gains(self, belief: _Belief, candidates: npt.NDArray[np.intp]) -> Array:
+        """The knowledge gradient: by how much the best means are expected to fall when a candidate is measured."""
+        if not len(candidates):
+            return np.zeros(0)
+        steps = belief.covariance(candidates) / np.sqrt(belief.variance[candidates] + _EXACT)
+        gains = np.zeros(len(candidates))
+        for node, weight in zip(_NODES, _WEIGHTS, strict=True):
+            best = np.minimum.reduceat(belief.mean + node * steps.T, self._first, axis=1)
+            gains -= weight * best.sum(axis=1)
+        found: Array = gains + np.minimum.reduceat(belief.mean, self._first).sum()
+        return found
+
+
+class _Alike:
+    """The covariances of points before anything was measured."""
+
+    def __init__(self, points: Sequence[Point]) -> None:
+        sizes = [
+            (
+                point.input.message_bytes,
+                point.input.nodes,
+                point.input.processes_per_node,
+                point.choice.segment_bytes,
+                point.choice.limit_bytes or point.choice.segment_bytes,
+            )
+            for point in points
+        ]
+        self._sizes = np.log2(np.array(sizes, dtype=float)).T
+        kinds = [(point.choice.algorithm, point.choice.fanout) for point in points]
+        self._kinds = np.array([kinds.index(kind) for kind in kinds])
+
+    def __call__(self, rows: npt.NDArray[np.intp], columns: npt.NDArray[np.intp], scale: float) -> Array:
+        size, nodes, per_node, segment, piece = (
+            np.abs(np.subtract.outer(one[rows], one[columns])) for one in self._sizes
+        )
+        place, cut = (nodes + per_node) / _FAR_PLACE, segment + piece
+        same = np.equal.outer(self._kinds[rows], self._kinds[columns])
+        scaled = scale**2 * same * (_ALGORITHM**2 + _CUT**2 * np.exp(-cut / _FAR_CUT))
+        near = np.exp(-size / _FAR_SIZE - place) * (_SIZE**2 + scaled)
+        alone = np.exp(-size / _FAR_SIZE_ALONE - place) * _ALONE**2 * (same & (cut == 0))
+        found: Array = _LEVEL**2 + near + alone
+        return found
+
+
+class _Belief:
+    """Means and covariances of logarithms under one scale; measured times are taken into account one by one."""
+
+    def __init__(self, alike: _Alike, scale: float, logs: Array) -> None:
+        self._alike, self._scale = alike, scale
+        self.mean = logs.copy()
+        self._every = np.arange(len(logs))
+        self.variance = np.concatenate([alike(one, one, scale)[0] for one in self._every[:, None]])
+        self._learned = np.zeros((0, len(logs)))
+        self.plausibility = -(math.log(scale) ** 2) / 2
+
+    def copy(self) -> _Belief:
+        """Another one that learns by itself."""
+        other = object.__new__(_Belief)
+        other.__dict__.update(self.__dict__, mean=self.mean.copy(), variance=self.variance.copy())
+        return other
+
+    def covariance(self, columns: npt.NDArray[np.intp]) -> Array:
+        """The covariance of every point with some, (points, columns)."""
+        found: Array = self._alike(self._every, columns, self._scale) - self._learned.T @ self._learned[:, columns]
+        return found
+
+    def imagine(self, number: int, noise: float = _EXACT) -> Array:
+        """Lowers variances as a measured time would, whatever that is; returns by how much means rise with it."""
+        row = self.covariance(np.array([number]))[:, 0] / math.sqrt(self.variance[number] + noise)
+        self._learned = np.vstack([self._learned, row])
+        self.variance = np.maximum(self.variance - row**2, 0.0)
+        return row
+
+    def learn(self, number: int, log_seconds: float, noise: float) -> None:
+        """Takes the logarithm of a measured time with this variance into account."""
+        deviation = math.sqrt(self.variance[number] + noise)
+        surprise = (log_seconds - self.mean[number]) / deviation
+        self.plausibility -= surprise**2 / 2 + math.log(deviation)
+        self.mean += surprise * self.imagine(number, noise)

@@ -1,0 +1,170 @@
+"""Machines that a description describes only roughly, for judging searches that predict by the description.
+
+A search that predicts by the schedule engine cannot be judged with the engine on the same description as the machine:
+it would predict itself. A drawn machine is the engine too, but what the description says is off in three ways, each of
+which its seed decides:
+
+- **Numbers.** Every latency, rate, overhead, threshold and the time to reduce a byte is multiplied by a factor of its
+  own, log-uniform from 1/OFF to OFF, as if the description came from data sheets and another machine's calibration.
+- **Rules.** Half of the machines have the network of SMPI, where an eager message leaves only when its receive is
+  posted and the sender of a long one waits for its arrival; half have no load by acknowledgements.
+- **Form.** Each configuration is slower or faster than any such parameters say, by a log-normal factor that is the same
+  for message sizes within a factor of SIZES_ALIKE, and unrelated to that of any other configuration.
+
+Benchmarks are repeated, and their repetitions vary; the true times of whole collectives are known beside them.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from collwise.common.errors import UsageError
+from collwise.platforms import HostPlatform, Platform
+from collwise.platforms.description import Calibration, FactorRow, OverheadRow
+from collwise.platforms.topology import FatTree
+from collwise.simulator.schedule.tasks import is_of_tasks
+from collwise.simulator.timing import Case, Timing
+from collwise.validation.hierarchy.machine import Timer
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+OFF = 1.5
+"""The greatest factor by which a number of the description is off, in either direction."""
+
+DEVIATION, SIZES_ALIKE = 0.05, 16
+"""The standard deviation of a configuration's own factor, in logarithms, and the range of sizes that share it."""
+
+NOISE, REPETITIONS = 0.03, 5
+"""The standard deviation of a repetition, in logarithms, and how often a benchmark is repeated."""
+
+_Item = TypeVar("_Item", bound="DataclassInstance")
+_Factor = Callable[[], float]
+_NUMBERS = ("_seconds", "_per_second", "_per_byte")
+_95_PERCENT = 1.96
+
+
+@dataclass(frozen=True)
+class DrawnMachine:
+    """The machine of a seed: what an engine simulates, whether by SMPI's rules, and how its times deviate from that."""
+
+    platform: Platform
+    like_smpi: bool
+    seed: int
+
+    def true(self, timer: Timer) -> Timer:
+        """The true times, by the engine's for `platform`."""
+
+        def timed(cases: Sequence[Case]) -> Mapping[Case, Timing]:
+            return {case: _scaled(one, self._deviation(case)) for case, one in timer(cases).items()}
+
+        return timed
+
+    def measured(self, timer: Timer) -> Timer:
+        """The times that repeated benchmarks find; those of a case are the same whenever it is timed."""
+        true = self.true(timer)
+
+        def timed(cases: Sequence[Case]) -> Mapping[Case, Timing]:
+            return {case: self._repeated(one) for case, one in true(cases).items()}
+
+        return timed
+
+    def _deviation(self, case: Case) -> float:
+        """The factor of a case's configuration. A message of one segment has the same one for all segment sizes."""
+        cut = case.segment_bytes if case.segment_bytes < case.message_bytes else 0
+        size = int(math.log(max(case.message_bytes, 1), SIZES_ALIKE) + 1e-9)
+        key = (case.collective, case.algorithm, case.procs, case.processes_per_node, cut, case.limit_bytes, case.fanout)
+        return math.exp(self._normal(DEVIATION, 1, *key, size)[0])
+
+    def _repeated(self, one: Timing) -> Timing:
+        """The mean over the repetitions; the tasks of a benchmark vary by themselves."""
+        if not one.ok:
+            return one
+        mean = self._normal(NOISE / math.sqrt(REPETITIONS), len(one.samples or ()) // one.case.nodes or 1, one.case)
+        noisy = _scaled(one, *np.exp(mean))
+        width = _95_PERCENT * NOISE / math.sqrt(REPETITIONS) * noisy.seconds
+        return replace(noisy, repetitions=REPETITIONS, half_width_seconds=width)
+
+    def _normal(self, deviation: float, count: int, *key: object) -> list[float]:
+        generator = np.random.default_rng([self.seed, zlib.crc32(repr(key).encode())])
+        return generator.normal(0.0, deviation, count).tolist()
+
+
+def draw(platform: HostPlatform, seed: int) -> DrawnMachine:
+    """The machine of a seed. Raises UsageError for platform XML and for nodes of several types."""
+    if not isinstance(platform, Platform):
+        raise UsageError(f"platform '{platform.name}': machines are drawn about the description of equal nodes only")
+    generator = np.random.default_rng(seed)
+
+    def factor() -> float:
+        return float(OFF ** generator.uniform(-1.0, 1.0))
+
+    calibration = _off_calibration(platform.calibration, factor)
+    topology = platform.topology and _off(platform.topology, factor)
+    if isinstance(topology, FatTree):
+        topology = replace(topology, oversubscription=max(topology.oversubscription * factor(), 1.0))
+    drawn = replace(
+        _off(platform, factor),
+        name=f"{platform.name}-drawn-{seed}",
+        calibration=replace(calibration, crosstraffic=bool(generator.integers(2))),
+        ports=platform.ports and _off(platform.ports, factor),
+        topology=topology,
+    )
+    return DrawnMachine(drawn, bool(generator.integers(2)), seed)
+
+
+def _off(item: _Item, factor: _Factor) -> _Item:
+    """The item with all its times and rates multiplied, each by a factor of its own."""
+    known = {one.name: getattr(item, one.name) for one in fields(item) if one.name.endswith(_NUMBERS)}
+    return replace(item, **{name: value * factor() for name, value in known.items() if value is not None})
+
+
+def _off_calibration(own: Calibration, factor: _Factor) -> Calibration:
+    """Overheads with a factor for their base and one for bytes; a handshake, and the sizes at which rows begin."""
+    move = factor()
+
+    def overheads(rows: tuple[OverheadRow, ...]) -> tuple[OverheadRow, ...]:
+        base, per_byte = factor(), factor()
+        return tuple(
+            (start, one * base, other * per_byte)
+            for start, (_, one, other) in zip(_moved([row[0] for row in rows], move), rows, strict=True)
+        )
+
+    def factors(rows: tuple[FactorRow, ...], further: float) -> tuple[FactorRow, ...]:
+        starts = _moved([row[0] for row in rows], move)
+        return tuple((start, one * (further if start else 1.0)) for start, (_, one) in zip(starts, rows, strict=True))
+
+    return replace(
+        _off(own, factor),
+        os=overheads(own.os),
+        or_=overheads(own.or_),
+        ois=overheads(own.ois),
+        latency_factor=factors(own.latency_factor, factor()),
+        bandwidth_factor=factors(own.bandwidth_factor, 1.0),
+        eager_limit_bytes=_moved([0, own.eager_limit_bytes], move)[-1],
+    )
+
+
+def _moved(starts: Sequence[int], factor: float) -> list[int]:
+    """Sizes multiplied by a factor, still ascending."""
+    found: list[int] = []
+    for start in starts:
+        found.append(max(round(start * factor), found[-1] + 1 if found else 0))
+    return found
+
+
+def _scaled(one: Timing, *factors: float) -> Timing:
+    """A timing with its seconds multiplied; that of tasks, whose samples are instants, by a factor for each task."""
+    if not is_of_tasks(one.case) or not one.ok:
+        return replace(one, seconds=one.seconds * factors[0])
+    ends = np.array(one.samples).reshape(one.case.nodes, -1)
+    each = np.diff(ends, axis=1, prepend=0.0) * np.array(factors)
+    later = np.cumsum(each, axis=1)
+    seconds = one.seconds * float(later[:, -1].max() / ends[:, -1].max())
+    return replace(one, seconds=seconds, samples=tuple(later.ravel().tolist()))

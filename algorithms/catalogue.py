@@ -28,14 +28,16 @@ _CONDITIONS: Mapping[str, tuple[Callable[[int], bool], str]] = {
 CATALOGUE_PATH = Path(__file__).with_name("catalogue.toml")
 
 _BLOCKS = {"gather", "scatter", "allgather", "alltoall", "reduce_scatter_block"}
-_REDUCTIONS = {"reduce", "allreduce", "reduce_scatter", "reduce_scatter_block", "scan", "exscan"}
+REDUCTIONS = {"reduce", "allreduce", "reduce_scatter", "reduce_scatter_block", "scan", "exscan"}
+"""The collectives that combine elements: doubles, or bytes where a message is no whole number of these."""
 
 GUIDELINES = "guidelines"
 """In place of the names of algorithms: all mock-ups of a collective."""
 
 _INTEGER_BYTES = 4
 _CHUNK_BYTES = 64
-_ELEMENT_BYTES = 8
+ELEMENT_BYTES = 8
+"""The bytes of a double."""
 _TOO_LONG = 2**31
 
 
@@ -152,7 +154,7 @@ class Algorithm:
         reasons = [text for holds, text in conditions if not holds(procs)]
         if self.guideline:
             whole = message_bytes * (procs if self.collective in _BLOCKS else 1)
-            if whole + procs * _ELEMENT_BYTES >= _TOO_LONG:
+            if whole + procs * ELEMENT_BYTES >= _TOO_LONG:
                 reasons.append("needs messages of less than 2 GiB in all")
             needed, given = self.extra_memory(procs, message_bytes), buffers()
             if needed.message_bytes > given.message_bytes:
@@ -164,7 +166,7 @@ class Algorithm:
     @property
     def reduces(self) -> bool:
         """Whether it combines elements."""
-        return self.collective in _REDUCTIONS
+        return self.collective in REDUCTIONS
 
     def extra_memory(self, procs: int, message_bytes: int, element_bytes: int | None = None) -> Memory:
         """The memory that a mock-up takes besides the program's buffers, on the process that needs most.
@@ -172,7 +174,7 @@ class Algorithm:
         `element_bytes` are those of the elements that are reduced, by default of doubles if the message consists of
         these.
         """
-        element = element_bytes or (_ELEMENT_BYTES if message_bytes % _ELEMENT_BYTES == 0 else 1) if self.reduces else 1
+        element = element_bytes or (ELEMENT_BYTES if message_bytes % ELEMENT_BYTES == 0 else 1) if self.reduces else 1
         n = message_bytes * (procs if self.collective in ("scatter", "reduce_scatter_block") else 1)
         terms = {
             "n": n,

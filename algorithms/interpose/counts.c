@@ -153,7 +153,8 @@ static int group_index(interpose_counts *own, uint64_t id, MPI_Comm comm) {
 
 static int is_same(const interpose_row *a, const interpose_row *b) {
     return a->function == b->function && a->group == b->group && a->size_bits == b->size_bits &&
-           a->is_ours == b->is_ours && a->outcome == b->outcome;
+           a->is_ours == b->is_ours && a->outcome == b->outcome && a->with.part_bytes == b->with.part_bytes &&
+           a->with.count == b->with.count && a->with.limit_bytes == b->with.limit_bytes;
 }
 
 /* The slot of a row: its own, or the empty one that it would take. */

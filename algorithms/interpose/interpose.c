@@ -91,7 +91,11 @@ int interpose_run(collwise_collective kind, const collwise_call *call, interpose
     interpose_state *state = interpose_state_of(settings, call->comm);
     outcome found = decide(state, kind, call);
     if (settings->counting != 0) {
-        interpose_row row = {.function = (int)kind, .size_bits = found.size_bits, .is_ours = found.algorithm != NULL};
+        interpose_row row = {.function = (int)kind,
+                             .size_bits = found.size_bits,
+                             .is_ours = found.algorithm != NULL,
+                             .algorithm = found.algorithm,
+                             .with = found.parameters};
         row.outcome = row.is_ours ? found.algorithm->name : found.reason;
         start_clock(pending, interpose_count(settings, row, found.bytes, call->comm, state));
     }

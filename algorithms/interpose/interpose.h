@@ -186,10 +186,12 @@ typedef struct {
 /* The calls of one process that agree in all of this. */
 typedef struct {
     int function;
-    int group;                    /* index of the communicator */
-    int size_bits;                /* the bit length of the message bytes */
-    int is_ours;                  /* whether `outcome` is an algorithm of ours, or why MPI's own ran */
-    const char *outcome;          /* a string that is never freed */
+    int group;                           /* index of the communicator */
+    int size_bits;                       /* the bit length of the message bytes */
+    int is_ours;                         /* whether `outcome` is an algorithm of ours, or why MPI's own ran */
+    const char *outcome;                 /* a string that is never freed */
+    const collwise_algorithm *algorithm; /* NULL where MPI's own ran */
+    collwise_parameters with;
     long long calls, first_calls; /* made by this process, and by it as the communicator's first process */
     double seconds, bytes;        /* of all calls together */
 } interpose_row;
@@ -233,7 +235,7 @@ typedef struct {
     long long calls;                          /* counted by the first process of each communicator */
     long long all_calls;                      /* counted by all processes */
     double seconds, shortest, longest, bytes; /* of all processes, of the quickest and of the slowest one */
-    char outcome[INTERPOSE_TEXT], communicator[INTERPOSE_TEXT], ranks[INTERPOSE_TEXT];
+    char outcome[INTERPOSE_TEXT], parameters[INTERPOSE_TEXT], communicator[INTERPOSE_TEXT], ranks[INTERPOSE_TEXT];
 } interpose_record;
 
 typedef struct {

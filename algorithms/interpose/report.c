@@ -79,6 +79,26 @@ static void describe_ranks(char text[INTERPOSE_TEXT], const int *ranks, int coun
     }
 }
 
+/* Adds " NAME=VALUE" to the text, without the blank at its start; nothing without a name or a value. */
+static void add_parameter(char text[INTERPOSE_TEXT], const char *name, unsigned long long value) {
+    size_t length = strlen(text);
+    if (name != NULL && value > 0) {
+        snprintf(text + length, INTERPOSE_TEXT - length, "%s%s=%llu", length == 0 ? "" : " ", name, value);
+    }
+}
+
+/* "segment_bytes=8192 radix=4": what an algorithm ran with, as tables have it, with its defaults. */
+static void describe_parameters(char text[INTERPOSE_TEXT], const interpose_row *row) {
+    const collwise_algorithm *algorithm = row->algorithm;
+    text[0] = '\0';
+    if (algorithm != NULL) {
+        int count = row->with.count > 0 ? row->with.count : algorithm->default_count;
+        add_parameter(text, algorithm->part_parameter, row->with.part_bytes);
+        add_parameter(text, algorithm->limit_parameter, row->with.limit_bytes);
+        add_parameter(text, algorithm->count_parameter, (unsigned long long)count);
+    }
+}
+
 /* --- Adding up ---------------------------------------------------------------------------------------------------- */
 
 static int order(long long a, long long b) { return (a > b) - (a < b); }
@@ -90,6 +110,7 @@ static int compare(const void *left, const void *right) {
         order(a->procs, b->procs),
         order(b->is_ours, a->is_ours),
         strcmp(a->outcome, b->outcome),
+        strcmp(a->parameters, b->parameters),
         order(a->size_bits, b->size_bits),
         strcmp(a->communicator, b->communicator),
         order(a->processes_per_node, b->processes_per_node),
@@ -150,6 +171,7 @@ static interpose_report own_report(void) {
                                  .longest = row->seconds,
                                  .bytes = row->bytes};
         snprintf(made.outcome, sizeof made.outcome, "%s", row->outcome);
+        describe_parameters(made.parameters, row);
         snprintf(made.communicator, sizeof made.communicator, "%.*s", INTERPOSE_TEXT - 1, group->name);
         describe_ranks(made.ranks, group->ranks, group->procs);
         report.list[i] = made;

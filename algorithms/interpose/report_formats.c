@@ -6,8 +6,11 @@
 /* The name of the collective, and what ran: an algorithm of ours, or MPI's own with the reason. */
 static const char *name_of(const interpose_record *record) { return interpose_functions[record->function].name; }
 
-static void describe_outcome(char text[INTERPOSE_TEXT + 16], const interpose_record *record) {
-    snprintf(text, INTERPOSE_TEXT + 16, "%s%s", record->is_ours ? "" : "MPI's own: ", record->outcome);
+enum { OUTCOME_TEXT = 2 * INTERPOSE_TEXT + 16 };
+
+static void describe_outcome(char text[OUTCOME_TEXT], const interpose_record *record) {
+    snprintf(text, OUTCOME_TEXT, "%s%s%s%s", record->is_ours ? "" : "MPI's own: ", record->outcome,
+             record->parameters[0] == '\0' ? "" : " ", record->parameters);
 }
 
 /* The sizes that have this bit length. */
@@ -31,7 +34,8 @@ static void describe_sizes(char *text, size_t room, int bits) {
 /* Whether the records share a line of the text. They are sorted, those of one name next to each other. */
 static int share_line(const interpose_record *a, const interpose_record *b) {
     return a->function == b->function && a->procs == b->procs && a->processes_per_node == b->processes_per_node &&
-           a->is_ours == b->is_ours && strcmp(a->outcome, b->outcome) == 0 && a->size_bits == b->size_bits &&
+           a->is_ours == b->is_ours && strcmp(a->outcome, b->outcome) == 0 &&
+           strcmp(a->parameters, b->parameters) == 0 && a->size_bits == b->size_bits &&
            strcmp(a->communicator, b->communicator) == 0;
 }
 
@@ -51,7 +55,7 @@ static void merge_lines(interpose_report *report) {
 }
 
 static void print_line(FILE *to, const interpose_record *record, int width) {
-    char sizes[64], outcome[INTERPOSE_TEXT + 16];
+    char sizes[64], outcome[OUTCOME_TEXT];
     describe_sizes(sizes, sizeof sizes, record->size_bits);
     describe_outcome(outcome, record);
     fprintf(to, "%-20s  %9d  %-*s  %24s  %10lld  %10.6f  %s", name_of(record), record->procs, width, outcome, sizes,
@@ -68,7 +72,7 @@ void interpose_write_text(FILE *to, interpose_report *report) {
     double within = 0;
     merge_lines(report);
     for (int i = 0; i < report->count; i++) {
-        char outcome[INTERPOSE_TEXT + 16];
+        char outcome[OUTCOME_TEXT];
         describe_outcome(outcome, &report->list[i]);
         width = (int)strlen(outcome) > width ? (int)strlen(outcome) : width;
         within += report->list[i].seconds / report->procs;
@@ -128,6 +132,9 @@ void interpose_write_json(FILE *to, const interpose_report *report) {
         json_string(to, "ranks", record->ranks);
         fprintf(to, ", \"processes\": %d, \"processes_per_node\": %d", record->procs, record->processes_per_node);
         json_string(to, record->is_ours ? "algorithm" : "mpis_own", record->outcome);
+        if (record->is_ours) {
+            json_string(to, "parameters", record->parameters);
+        }
         json_size(to, record);
         fprintf(to, ", \"calls\": %lld, \"seconds\": %.9f, \"shortest_seconds\": %.9f, \"longest_seconds\": %.9f}",
                 record->calls, interpose_mean_seconds(record), record->shortest, record->longest);
@@ -147,8 +154,8 @@ static void csv_string(FILE *to, const char *text) {
 }
 
 void interpose_write_csv(FILE *to, const interpose_report *report) {
-    fprintf(to, "collective,communicator,ranks,processes,processes_per_node,algorithm,mpis_own,least_bytes,most_bytes,"
-                "mean_bytes,calls,seconds,shortest_seconds,longest_seconds\n");
+    fprintf(to, "collective,communicator,ranks,processes,processes_per_node,algorithm,parameters,mpis_own,least_bytes,"
+                "most_bytes,mean_bytes,calls,seconds,shortest_seconds,longest_seconds\n");
     for (int i = 0; i < report->count; i++) {
         const interpose_record *record = &report->list[i];
         if (record->calls == 0) {
@@ -159,6 +166,7 @@ void interpose_write_csv(FILE *to, const interpose_report *report) {
         csv_string(to, record->ranks);
         fprintf(to, "%d,%d,", record->procs, record->processes_per_node);
         csv_string(to, record->is_ours ? record->outcome : "");
+        csv_string(to, record->parameters);
         csv_string(to, record->is_ours ? "" : record->outcome);
         if (record->size_bits == INTERPOSE_NO_SIZE) {
             fprintf(to, ",,,");

@@ -159,7 +159,7 @@ def _equal_slots(slots: Slots, processes_per_node: int) -> Slots:
 
 def _complaint(run: ProgramRun) -> str:
     """The launcher's own words about hosts that it could not use, if any."""
-    return next((line.strip() for line in run.error_text.splitlines() if _COMPLAINT.search(line)), "")
+    return next((line for line in run.telling_lines if _COMPLAINT.search(line)), "")
 
 
 def mapped_by_blocks(hosts: Sequence[str], per_node: int) -> bool:

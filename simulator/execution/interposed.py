@@ -213,6 +213,8 @@ def run_interposed(
             variables = settings | ({"LD_PRELOAD": _joined(preloaded, others)} if preloaded else {})
             mpirun = mpirun_command(mpi, procs, environment=variables)
             words, environment = [*mpirun.words, str(binary)], {**mpirun.environment, **settings}
+        if not plain and options.table is not None and (line := row_taken_for(options.table, procs)):
+            note(line)
         code = run_attached([*words, *args], environment, _GRACE_SECONDS)
         if code == 0 and not plain and not marker.exists():
             raise CollwiseError(_not_called(mpi, binary))
@@ -221,6 +223,29 @@ def run_interposed(
             if why := no_rule_for(watched, procs, per_node) or _unused(counted_calls):
                 note(f"no call of the program used a rule of {watched}: {why}")
     return code
+
+
+def row_taken_for(table: Path, procs: int) -> str:
+    """A line on the rows that a run takes where a table was not decided for its process count; empty if it was.
+
+    The comments of an exported table say for which it was; nothing is known where these leave some out, or are missing.
+    """
+    decided: dict[str, set[int]] = {}
+    for collective, listed in re.findall(
+        r"^# (\w+): decided for P = ([^;]*);", table.read_text(encoding="utf-8"), re.M
+    ):
+        counts = [word.strip() for word in listed.split(",")]
+        if "..." in counts and procs < int(counts[-1]):
+            counts.append(str(procs))
+        decided.setdefault(collective, set()).update(int(word) for word in counts if word.isdigit())
+    taken: dict[int, list[str]] = {}
+    for collective, known in decided.items():
+        if procs not in known and min(known) < procs:
+            taken.setdefault(max(count for count in known if count < procs), []).append(collective)
+    if not taken:
+        return ""
+    rows = "; ".join(f"{', '.join(names)}: those of P = {count}" for count, names in taken.items())
+    return f"{table} was not decided for P = {procs}, so that calls of all processes take other rows ({rows})"
 
 
 def no_rule_for(table: Path, procs: int, processes_per_node: int) -> str:

@@ -45,10 +45,15 @@ class ProgramRun:
     reason: str = ""
 
     @property
+    def telling_lines(self) -> list[str]:
+        """The lines of standard error without those that launchers print in runs that succeed, too."""
+        lines = [line.strip() for line in self.error_text.splitlines() if line.strip(" -=")]
+        return [line for line in lines if not any(noise in line for noise in _NOISE)]
+
+    @property
     def problem(self) -> str:
         """One line that says why the run failed: the known reason, or the most telling line that was printed."""
-        lines = [line.strip() for line in self.error_text.splitlines() if line.strip(" -=")]
-        telling = [line for line in lines if not any(noise in line for noise in _NOISE)]
+        telling = self.telling_lines
         deaths = [line for line in telling if _SIGNALLED in line]
         worst = [line for line in telling if "CRITICAL" in line or "rror" in line]
         chosen = self.reason or (deaths or worst or telling or [self._without_message()])[0]

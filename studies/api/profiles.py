@@ -70,7 +70,7 @@ class ProfileResult:
 
     @property
     def saving_half_width(self) -> float:
-        """How far that may be off by the confidence intervals of measured times; nan where these are not known."""
+        """The half-width of its confidence interval, by those of measured times; nan where these are not known."""
         return float("nan") if self.expectation is None else self.expectation.saving_half_width(self.profile.processes)
 
     def rules(self) -> str:

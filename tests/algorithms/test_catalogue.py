@@ -244,3 +244,17 @@ def test_wrappers_cover_every_collective_and_are_formatted(tmp_path: Path) -> No
         style = f"--style=file:{ROOT / '.clang-format'}"
         done = subprocess.run(["clang-format", "--dry-run", "-Werror", style, written], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
+
+
+def test_every_reference_is_in_the_literature() -> None:
+    page = (Path(__file__).parents[2] / "docs/adding.md").read_text(encoding="utf-8")
+    literature = page[page.index("## Literature") :]
+    listed = set(re.findall(r"^- ([^:]* \d{4}):", literature, re.MULTILINE))
+    named = {
+        match[0].strip()
+        for collective in Catalogue.load().collectives.values()
+        for entry in collective.algorithms.values()
+        for part in entry.reference.split(";")
+        if (match := re.match(r"[^(]*?\b(?:19|20)\d\d\b", part))
+    }
+    assert listed == named

@@ -42,12 +42,12 @@ def run(name: str, procs: int, *arguments: str, **environment: str) -> subproces
 
 
 def counts_of(report: str) -> dict[tuple[str, str], int]:
-    """Calls by collective and what ran, over all sizes."""
+    """Calls by collective and what ran, over all sizes and parameters."""
     assert "collwise: collectives of this run" in report, report
     found: dict[tuple[str, str], int] = {}
     for line in report.splitlines():
         row = re.fullmatch(r"([a-z_]+) +\d+  (\S.*?) {2,}(-|\d+(?: to \d+)?) +(\d+) +\d+\.\d+  .+", line)
         if row is not None:
-            key = row.group(1), row.group(2)
+            key = row.group(1), re.sub(r" \w+=\d+", "", row.group(2))
             found[key] = found.get(key, 0) + int(row.group(4))
     return found

@@ -12,7 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from collwise.simulator.execution.interposed import no_rule_for, preloadable
+from collwise.simulator.execution.interposed import no_rule_for, preloadable, row_taken_for
+from collwise.validation.selection.choice import Choice
+from collwise.validation.selection.collwise_rules import collwise_rules
+from collwise.validation.selection.decision_table import DecisionTable
 from tests.interpose.running import arguments_of, counts_of, installation_of, run
 from tests.needs import each, needs
 
@@ -157,6 +160,12 @@ def test_a_report_by_communicator(name: str, tmp_path: Path, compiled) -> None:
     shortest, mean, longest = (float(late[f"{name}seconds"]) for name in ("shortest_", "", "longest_"))
     assert longest > 0.08
     assert mean == pytest.approx((shortest + longest) / 2, rel=1e-3)
+    ours = ("--algorithms", "bcast=knomial,segment_bytes=64", "--", str(program))
+    named = tmp_path / "ours.csv"
+    assert run(name, 4, "--report-to", str(named), *ours).returncode == 0
+    rows = [row for row in csv.DictReader(named.read_text().splitlines()) if row["collective"] == "bcast"]
+    assert {(row["algorithm"], row["parameters"]) for row in rows} == {("knomial", "segment_bytes=64 radix=4")}
+    assert "  knomial segment_bytes=64 radix=4  " in run(name, 4, "--report", *ours).stderr
     text = run(name, 4, "--report", "--", str(program)).stderr
     assert re.search(r"^bcast +2  MPI's own: no rule +8 to 15 +6 +0\.\d+  unnamed \(2 of them\)$", text, re.MULTILINE)
     assert re.search(r"^collwise: the mean process spent 0\.\d+ of \d\.\d+ s within these calls", text, re.MULTILINE)
@@ -177,6 +186,36 @@ def test_tables_without_a_rule_for_a_run(rules: str, said: str, tmp_path: Path) 
     table.write_text(rules + "\n")
     assert no_rule_for(table, 4, 4).startswith(said)
     assert bool(no_rule_for(table, 4, 4)) == bool(said)
+
+
+@pytest.mark.parametrize(
+    ("decided", "procs", "said"),
+    [
+        ("4, 16", 16, ""),
+        (
+            "4, 16",
+            8,
+            "was not decided for P = 8, so that calls of all processes take other rows (bcast: those of P = 4)",
+        ),
+        ("4, 16", 32, "(bcast: those of P = 16)"),
+        ("4, 16", 2, ""),
+        ("2, 3, ..., 16", 8, ""),
+        ("2, 3, ..., 16", 17, "(bcast: those of P = 16)"),
+    ],
+)
+def test_rows_of_other_process_counts_are_named(decided: str, procs: int, said: str, tmp_path: Path) -> None:
+    table = tmp_path / "rules"
+    table.write_text(f"# bcast: decided for P = {decided}; others take the row of the next smaller one\n")
+    line = row_taken_for(table, procs)
+    assert bool(line) == bool(said)
+    assert said in line
+
+
+def test_an_exported_table_says_what_it_was_decided_for(tmp_path: Path) -> None:
+    made = DecisionTable("bcast", "gros", 1, "hand", {4: ((0, Choice("chain")),), 16: ((0, Choice("binary")),)})
+    (tmp_path / "rules").write_text(collwise_rules([made]))
+    assert row_taken_for(tmp_path / "rules", 16) == ""
+    assert "(bcast: those of P = 4)" in row_taken_for(tmp_path / "rules", 8)
 
 
 @needs("openmpi")

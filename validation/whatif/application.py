@@ -24,9 +24,14 @@ from collwise.simulator.timing import Case, Timing
 from collwise.validation.library_defaults.baselines import Baseline
 from collwise.validation.selection.cases import CaseGrid, case_of
 from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.defaults import SEGMENT_BYTES, SEGMENTS
+from collwise.validation.selection.defaults import SEGMENTS
 
-_LINE = re.compile(r"(\w+)\s+(\d+)\s+(\S+(?: \S+)*)\s+(-|\d+)(?: to (\d+))?\s+(\d+)(?:\s+\d+\.\d+\s+\S.*)?\s*")
+PARAMETERS = re.compile(r"(?:[a-z_]+=\d{1,18}(?: (?=\S))?)*")
+"""The parameters that an algorithm ran with, as reports of libcollwise name them: 'segment_bytes=8192 radix=4'."""
+_LINE = re.compile(
+    rf"(\w+)\s+(\d+)\s+(\S+(?: \S+)*?)((?: {PARAMETERS.pattern})?)\s+"
+    r"(-|\d+)(?: to (\d+))?\s+(\d+)(?:\s+\d+\.\d+\s+\S.*)?\s*"
+)
 _OWN = "MPI's own"
 _HEAD = "collwise: collectives of this run"
 _ELEMENT_BYTES = 8
@@ -40,7 +45,7 @@ before the change, where the library's algorithm is not in the catalogue."""
 class Calls:
     """A line of the report: so many calls of a collective with about this message size, and what ran.
 
-    `message_bytes` is None where the sizes are not known to all processes.
+    `message_bytes` is None where the sizes are not known to all processes; `parameters` are those of PARAMETERS.
     """
 
     collective: str
@@ -48,6 +53,7 @@ class Calls:
     message_bytes: int | None
     calls: int
     algorithm: str
+    parameters: str = ""
 
     @property
     def title(self) -> str:
@@ -113,9 +119,9 @@ def read_report(path: Path) -> list[Calls]:
             if found and not line.strip():
                 break
             raise UsageError(f"{path}:{number}: no line of a report: '{line}'")
-        collective, procs, algorithm, low, high, calls = match.groups()
+        collective, procs, algorithm, parameters, low, high, calls = match.groups()
         message_bytes = None if low == "-" else _middle(int(low), high is not None)
-        found.append(Calls(collective, int(procs), message_bytes, int(calls), algorithm))
+        found.append(Calls(collective, int(procs), message_bytes, int(calls), algorithm, parameters.strip()))
     if not found:
         raise UsageError(f"{path}: the report counts no call")
     return found
@@ -208,12 +214,21 @@ def _candidates(
 def untuned(line: Calls, baseline: Baseline) -> tuple[Choice, str] | None:
     """What runs untuned, and why; None where the catalogue does not have the library's algorithm."""
     if not line.algorithm.startswith(_OWN):
-        entry = Catalogue.load().algorithm(line.collective, line.algorithm)
-        return Choice(entry.name, SEGMENT_BYTES if entry.pipelined else 0), AS_RUN
+        return _as_run(line), AS_RUN
     if line.collective not in baseline.collectives:
         return None
     choice = baseline.choice(line.collective, line.procs, line.message_bytes or 0)
     return None if choice is None else (choice, baseline.title)
+
+
+def _as_run(line: Calls) -> Choice:
+    """The algorithm of ours that ran, with its parameters; those that are not named were 0."""
+    entry = Catalogue.load().algorithm(line.collective, line.algorithm)
+    known = {name: int(value) for name, _, value in (word.partition("=") for word in line.parameters.split())}
+    part, count, limit = (
+        known.get(name, 0) for name in (entry.part_parameter, entry.count_parameter, entry.limit_parameter)
+    )
+    return Choice(entry.name, part, 0 if count == entry.default_count else count, limit)
 
 
 def _fastest(seconds: dict[Choice, float]) -> Choice:

@@ -12,10 +12,10 @@ from collwise.models.piecewise import Array
 from collwise.models.switch_points import NOBODY, Indices, fastest
 from collwise.platforms import HostPlatform, Platform
 from collwise.platforms.changes import Change, changed
-from collwise.simulator.schedule.library import NetworkTables
 from collwise.simulator.schedule.live import LiveCases
 from collwise.simulator.schedule.networks import network_tables
 from collwise.simulator.schedule.shared import NodeOf, Sizes
+from collwise.simulator.schedule.tables import NetworkTables
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.choice import Choice
 

@@ -22,7 +22,14 @@ from collwise.validation.selection.collwise_rules import words_of
 from collwise.validation.selection.consumers import COLLWISE, sees_sizes
 from collwise.validation.selection.decision_table import DecisionTable
 from collwise.validation.selection.defaults import SEGMENTS
-from collwise.validation.whatif.application import AS_RUN, Calls, rounded_bytes, untuned, what_if_application
+from collwise.validation.whatif.application import (
+    AS_RUN,
+    PARAMETERS,
+    Calls,
+    rounded_bytes,
+    untuned,
+    what_if_application,
+)
 
 _VERSION = 1
 _MAKE_ONE = "make one with: collwise profile -o FILE.json -- PROGRAM"
@@ -34,7 +41,8 @@ class ProfileRow:
     """The calls of a collective on one communicator whose sizes lie between a power of two and the next one.
 
     `seconds` is the time within all of them by the mean process; `algorithm` is empty where `mpis_own` says why MPI's
-    own ran. `mean_bytes` is None where the sizes are not known to all processes.
+    own ran, and `parameters` are those that it ran with. `mean_bytes` is None where the sizes are not known to all
+    processes.
     """
 
     collective: str
@@ -50,6 +58,7 @@ class ProfileRow:
     seconds: float
     shortest_seconds: float
     longest_seconds: float
+    parameters: str = ""
 
     @property
     def key(self) -> tuple[str, str, str, int, int | None]:
@@ -100,7 +109,7 @@ class Expected:
 
     @property
     def saving_half_width(self) -> float:
-        """How far the saving may be off by the confidence intervals of the two times; nan where these are not known."""
+        """The half-width of the saving's interval, by those of the two times; nan where these are not known."""
         if self.tuned == self.default:
             return 0.0
         if not (self.default_seconds > 0 and self.tuned_seconds > 0):
@@ -129,7 +138,7 @@ class Expectation:
         return sum(one.saving_seconds * one.row.processes for one in self.rows) / processes
 
     def saving_half_width(self, processes: int) -> float:
-        """How far that may be off, if all savings are off in the same direction; nan where it is not known."""
+        """The half-width of its interval, if all savings are off in the same direction; nan where it is not known."""
         return sum(one.saving_half_width * one.row.processes for one in self.rows) / processes
 
     @property
@@ -202,8 +211,18 @@ def _row(entry: Any) -> ProfileRow:
         None if unsized else _whole(entry, "least_bytes", 0),
         None if unsized else _seconds(entry, "mean_bytes"),
         _whole(entry, "calls", 0),
-        *(_seconds(entry, name) for name in ("seconds", "shortest_seconds", "longest_seconds")),
+        _seconds(entry, "seconds"),
+        _seconds(entry, "shortest_seconds"),
+        _seconds(entry, "longest_seconds"),
+        _parameters(entry) if "parameters" in entry else "",
     )
+
+
+def _parameters(entry: Mapping[str, Any]) -> str:
+    text = _text(entry, "parameters")
+    if PARAMETERS.fullmatch(text) is None:
+        raise ValueError(f"parameters is {text[:40]!r}; valid: names with numbers, as in 'segment_bytes=8192 radix=4'")
+    return text
 
 
 def _text(entry: Mapping[str, Any], name: str) -> str:
@@ -229,7 +248,7 @@ def _seconds(entry: Mapping[str, Any], name: str) -> float:
 def calls_of(row: ProfileRow) -> Calls:
     """The row in the form of a line of the text report."""
     message_bytes = None if row.mean_bytes is None else rounded_bytes(row.mean_bytes)
-    return Calls(row.collective, row.processes, message_bytes, row.calls, row.ran)
+    return Calls(row.collective, row.processes, message_bytes, row.calls, row.ran, row.parameters)
 
 
 def profiled_calls(path: Path) -> list[Calls]:
@@ -330,7 +349,7 @@ def achieved_between(before: Profile, after: Profile) -> tuple[Achieved, ...]:
 
 
 def differing_calls(before: Profile, after: Profile) -> tuple[int, int]:
-    """How many kinds of calls, and of how many, only one of two runs has or has another number of: 0 of one program."""
+    """The number of kinds of calls of which two runs made different numbers (one program: 0), and that of all kinds."""
     first, second = _by_key(before.rows), _by_key(after.rows)
     kinds = dict.fromkeys((*first, *second))
 

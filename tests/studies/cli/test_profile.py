@@ -68,11 +68,16 @@ def test_expected_savings_on_a_platform(capsys: Capture) -> None:
     assert "A tuned table would save " in text
 
 
+def write_decisions(tuned: Choice, times: Evidence, platform: str, made_by: str) -> None:
+    """Writes d.json, which decides for broadcasts of 1 MiB on 16 processes."""
+    table = DecisionTable("bcast", platform, 1, made_by, {16: ((1048576, tuned),)}, times)
+    Path("d.json").write_text(json.dumps(decisions_document([table])))
+
+
 def test_expected_savings_by_decisions(capsys: Capture) -> None:
     default, tuned = Choice("scatter_allgather"), Choice("chain", 8192)
     evidence = Evidence((default, tuned), (16,), (1048576,), (((0.004,),), ((0.001,),)))
-    table = DecisionTable("bcast", "gros", 1, "hand", {16: ((1048576, tuned),)}, evidence)
-    Path("d.json").write_text(json.dumps(decisions_document([table])))
+    write_decisions(tuned, evidence, "gros", "hand")
     asked = "profile --report before.json --decisions d.json --baseline openmpi-4.1"
     code, shown, said = run(f"{asked} -o out.csv", capsys)
     assert code == 0, said
@@ -86,8 +91,7 @@ def test_expected_savings_by_measured_times_have_an_interval(capsys: Capture) ->
     evidence = Evidence((default, tuned), (16,), (1048576,), (((0.004,),), ((0.002,),)))
     known = replace(evidence, half_widths=(((0.0012,),), ((0.0008,),)))
     for times, said in ((known, "200 ms +- 100 ms (x2.00)"), (evidence, "How exact that is, is not known")):
-        table = DecisionTable("bcast", "bed", 1, "times measured under MPI", {16: ((1048576, tuned),)}, times)
-        Path("d.json").write_text(json.dumps(decisions_document([table])))
+        write_decisions(tuned, times, "bed", "times measured under MPI")
         asked = "profile --report before.json --decisions d.json --baseline openmpi-4.1"
         code, shown, _ = run(asked, capsys)
         assert code == 0
@@ -103,8 +107,7 @@ def test_savings_against_mpis_own_collective_where_it_was_measured(capsys: Captu
     for own, saved, rules in ((0.004, "200 ms +- 63.2 ms (x2.00)", 1), (0.0021, "19.0 ms +- 120 ms (x1.05)", 0)):
         evidence = Evidence((tuned,), (16,), (1048576,), (((0.002,),),), half_widths=(((0.0002,),),))
         evidence = replace(evidence, own=(((own,),), ((0.3 * own,),)))
-        table = DecisionTable("bcast", "bed", 1, "times measured under MPI", {16: ((1048576, tuned),)}, evidence)
-        Path("d.json").write_text(json.dumps(decisions_document([table])))
+        write_decisions(tuned, evidence, "bed", "times measured under MPI")
         asked = "profile --report before.json --decisions d.json --rules rules.txt --force"
         code, shown, _ = run(asked, capsys)
         assert code == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from collwise.platforms.changes import Change
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
 from collwise.validation.library_defaults.baselines import baseline
+from collwise.validation.selection.choice import Choice
 from collwise.validation.whatif.application import (
     AS_RUN,
     BEST_BEFORE,
@@ -55,6 +57,20 @@ def test_lines_of_a_report(tmp_path: Path) -> None:
     assert found[1].message_bytes == 768
     assert found[2] == Calls("barrier", 4, 0, 2, "bruck")
     assert found[3].message_bytes == 12
+
+
+def test_parameters_of_what_ran_are_those_that_are_timed(tmp_path: Path, context: SimulationContext) -> None:
+    names = "scatterv                      8  knomial segment_bytes=4096 radix=8            8192 to 16383           3"
+    default = names.replace("radix=8", "radix=4")
+    lines = read_report(write(tmp_path, "\n".join([*REPORT.splitlines()[:3], names, default]) + "\n"))
+    assert [(line.algorithm, line.parameters) for line in lines] == [
+        ("knomial", "segment_bytes=4096 radix=8"),
+        ("knomial", "segment_bytes=4096 radix=4"),
+    ]
+    tree = replace(lines[0], collective="bcast", parameters="segment_bytes=4096 radix=8")
+    plain = replace(tree, parameters="")
+    found = what_if_application(GROS, [], [tree, plain], 1, context, OPENMPI).lines
+    assert [line.default for line in found] == [Choice("knomial", 4096, 8), Choice("knomial")]
 
 
 @pytest.mark.parametrize(

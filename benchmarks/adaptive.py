@@ -76,7 +76,7 @@ class Row:
 
     @property
     def more(self) -> dict[Point, float]:
-        """What the choices lose more than the full grid's."""
+        """The loss of the choices less that of the full grid's."""
         return {point: loss - self.full_grids[point] for point, loss in self.losses.items()}
 
 

@@ -42,7 +42,7 @@ _ROUND_SHARE, _ROUND_LAUNCHES = 0.3, 3.0
 _CASE_SECONDS = 0.005
 """What a case costs beside its repetitions."""
 _MARGIN = 1.25
-"""What is kept for points of which nothing is measured, as a multiple of its expected time."""
+"""The time that is kept for points of which nothing is measured, as a multiple of what they are expected to take."""
 _DEEPER = 0.5
 """A round is planned for this share of the loss wanted, so that few rounds are needed."""
 _UNKNOWN_SECONDS = 0.01

@@ -17,7 +17,7 @@ from collwise.validation.library_defaults.openmpi import FIXED
 from collwise.validation.openmpi.few_elements import divided, least_bytes, needs_elements
 from collwise.validation.openmpi.rules import inexpressible, openmpi_rules
 from collwise.validation.openmpi.rules_file import OTHER_COMPONENTS
-from collwise.validation.openmpi.untuned import left_where_faster, with_untuned
+from collwise.validation.openmpi.untuned import with_untuned
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.collwise_rules import collwise_rules
 from collwise.validation.selection.consumers import (
@@ -30,7 +30,7 @@ from collwise.validation.selection.consumers import (
     sees_sizes,
     series,
 )
-from collwise.validation.selection.decision_table import DecisionTable, without_repeated_rows
+from collwise.validation.selection.decision_table import DecisionTable, left_where_faster, without_repeated_rows
 
 OPENMPI_JSON, MPICH_VARIABLES = "openmpi-json", "mpich-variables"
 
@@ -169,9 +169,7 @@ def for_openmpi(
     kept: list[DecisionTable] = []
     replaced: list[Substitution] = []
     for table in tables:
-        if version in FIXED:
-            table = with_untuned(table, FIXED[version])
-        said, substitutions = _sayable(table, version)
+        said, substitutions = _sayable(with_untuned(table, FIXED.get(version)), version)
         kept.append(left_where_faster(said, not needs_one_choice(table.collective, f"openmpi-{version}")))
         replaced += substitutions
     return kept, tuple(replaced)

@@ -28,18 +28,12 @@ from collwise.models.implementation_aware.fitting import HUBER_RELATIVE
 from collwise.models.implementation_aware.parameters import Observation
 from collwise.models.piecewise import Array
 from collwise.models.registry import CRITICAL_PATH, RegisteredModel
-from collwise.simulator.schedule.library import (
-    ANSWERING,
-    DEFERRED,
-    LEAVING,
-    ON_WAY,
-    NetworkTables,
-    Schedule,
-)
-from collwise.simulator.schedule.library import EAGER as LEAVES_WHEN_SENT
-from collwise.simulator.schedule.library import RENDEZVOUS as WAITS_FOR_RECEIVER
+from collwise.simulator.schedule.library import ANSWERING, LEAVING, ON_WAY, Schedule
 from collwise.simulator.schedule.pipelines import play_case_within
 from collwise.simulator.schedule.shared import uncut
+from collwise.simulator.schedule.tables import DEFERRED, NetworkTables
+from collwise.simulator.schedule.tables import EAGER as LEAVES_WHEN_SENT
+from collwise.simulator.schedule.tables import RENDEZVOUS as WAITS_FOR_RECEIVER
 from collwise.simulator.sweeps.runner import run_concurrently
 from collwise.simulator.timing import Case
 

@@ -35,7 +35,7 @@ from collwise.validation.fitting.critical_path import CriticalPath
 from collwise.validation.selection.defaults import SEGMENT_BYTES
 
 Parameters = ModelParameters | PathParameters | FittedParameters
-"""What a fit estimates and a parameter file holds."""
+"""Parameters that a fit estimates and a parameter file holds."""
 
 
 def models_with(parameters: Parameters) -> dict[str, CollectiveModel]:

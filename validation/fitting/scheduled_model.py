@@ -18,8 +18,8 @@ from collwise.models.loggp import LogGP
 from collwise.models.parameter_file import Parameters
 from collwise.models.piecewise import Array
 from collwise.models.point_to_point import PointToPointModel
-from collwise.simulator.schedule.library import NetworkTables
 from collwise.simulator.schedule.pipelines import play_case
+from collwise.simulator.schedule.tables import NetworkTables
 from collwise.simulator.timing import Case
 
 

@@ -83,7 +83,7 @@ class _OnPlatform:
         return self.platform.title
 
     def processes_per_node(self, procs: int) -> int:
-        """As asked for, by default as the platform says."""
+        """The number of processes on a node: as asked for, by default as the platform says."""
         return self.ppn or self.platform.default_processes_per_node
 
 

@@ -48,7 +48,7 @@ def fixed_choice(collective: str, procs: int, message_bytes: int) -> Choice | No
 
 
 FIXED = {"4.1": fixed_choice, "5.0": fixed_choice}
-"""What the versions of Open MPI run untuned that these decisions hold for."""
+"""The fixed decisions by version of Open MPI."""
 
 
 def decided_name(collective: str, procs: int, message_bytes: int) -> str:

@@ -29,15 +29,17 @@ from collwise.validation.exports.formats import for_openmpi
 from collwise.validation.openmpi.rules import inexpressible, openmpi_rules
 from collwise.validation.openmpi.rules_check import RulesCheck, check_rules
 from collwise.validation.openmpi.rules_file import OTHER_COMPONENTS
-from collwise.validation.selection.choice import Choice
+from collwise.validation.selection.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.selection.collwise_rules import collwise_rules
-from collwise.validation.selection.consumers import series
-from collwise.validation.selection.decision_table import DecisionTable
+from collwise.validation.selection.consumers import COLLWISE, sees_sizes, series
+from collwise.validation.selection.decision_table import DecisionTable, left_where_faster
 
 DEFAULT, RULES, LIBCOLLWISE = "default", "rules", "libcollwise"
 WAYS = (DEFAULT, RULES, LIBCOLLWISE)
 NOT_BY_RULES = "not by rules"
-_REPORT_LINE = re.compile(r"([a-z_]+) +(\d+)  (\S.*?) {2,}(-|\d+(?: to \d+)?) +(\d+)(?: +\d+\.\d+  .+)?")
+_REPORT_LINE = re.compile(
+    r"([a-z_]+) +(\d+)  (\S.*?)(?: [a-z_]+=\d+)* {2,}(-|\d+(?: to \d+)?) +(\d+)(?: +\d+\.\d+  .+)?"
+)
 _UNREADABLE = "collwise: unreadable on "
 
 
@@ -102,6 +104,7 @@ def measure_gain(
 ) -> MeasuredGain:
     """Times of `cases` (see `builtin_cases`) on a target with Open MPI: by default, by rules, and with libcollwise.
 
+    The rules and the table are those that `export` writes: calls may be left to the library (`left_where_faster`).
     `on_launch` gets the number of finished launches and that of all. With `check` one call for each choice shows, with
     processes on this machine, whether Open MPI follows the rules. Finished launches stay in the store. Raises
     UsageError if a case has no decision or the library is not Open MPI, and CollwiseError when a launch fails or
@@ -111,9 +114,10 @@ def measure_gain(
         raise UsageError(f"{target.installation.label}: rules files are Open MPI's; valid library: openmpi")
     if launches < 2:
         raise UsageError(f"{launches} launches; an interval takes 2 at least")
-    choices = {case: choice_for(decisions, case) for case in cases}
+    left = {name: left_where_faster(table, sees_sizes(COLLWISE, name)) for name, table in decisions.items()}
+    choices = {case: choice_for(left, case) for case in cases}
     version = series(target.installation.version)
-    used = [decisions[name].without_own_times() for name in dict.fromkeys(case.collective for case in cases)]
+    used = [decisions[name] for name in dict.fromkeys(case.collective for case in cases)]
     said = {table.collective: table for table in for_openmpi(used, version)[0]}
     by_rules = {
         case: said[case.collective].choice_at(case.procs, case.message_bytes) or choice
@@ -131,7 +135,9 @@ def measure_gain(
         procs = max(case.procs for case in cases)
         _check_readable(target, procs, (rules_file, Path(preloading["LD_PRELOAD"])), timeout_seconds)
         reporting = deciding(target, "report", "", {**preloading, "COLLWISE_REPORT": "1"})
-        verify_algorithms(reporting, choices, timeout_seconds)
+        replaced = {case: choice for case, choice in choices.items() if choice != LIBRARY_DECIDES}
+        if replaced:
+            verify_algorithms(reporting, replaced, timeout_seconds)
         targets = {
             DEFAULT: deciding(target, DEFAULT, "none", {}),
             RULES: deciding(target, RULES, digest, rules_parameters(rules_file)),

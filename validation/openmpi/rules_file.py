@@ -49,6 +49,21 @@ class RulesFile:
         rule = [rule for rule in rules if rule.start <= message][-1]
         return None if rule.algorithm == OPENMPI_DECIDES else rule
 
+    def without(self, collective: int) -> RulesFile:
+        """The rules of the other collectives."""
+        return RulesFile({identity: sizes for identity, sizes in self.collectives.items() if identity != collective})
+
+    @property
+    def text(self) -> str:
+        """The file, without comments."""
+        lines = [f"{len(self.collectives)}"]
+        for identity, sizes in self.collectives.items():
+            lines += [f"{identity}", f"{len(sizes)}"]
+            for procs, rules in sizes.items():
+                lines += [f"{procs} {len(rules)}"]
+                lines += [f"{rule.start} {rule.algorithm} {rule.fanout} {rule.segment_bytes}" for rule in rules]
+        return "\n".join(lines) + "\n"
+
 
 def parse_rules(text: str, source: str = "rules") -> RulesFile:
     """Reads the classic format, strictly. Raises UsageError with `source` and the line."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -9,6 +10,7 @@ from types import MappingProxyType
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.units import format_size
+from collwise.simulator.limits import buffers_of_node
 from collwise.simulator.timing import Case
 from collwise.validation.openmpi.few_elements import least_bytes
 from collwise.validation.selection.choice import Choice
@@ -20,20 +22,21 @@ ChoicesAt = Callable[[int, int], Iterable[Choice]]
 BUILTIN = "builtin"
 """The experiment in which MPI's own collective is called."""
 LIBRARY = "library"
-"""What the MPI library's own collective is called among names of algorithms that are measured."""
+"""The name of the MPI library's own collective among algorithms that are measured."""
 
 
 def candidates(
     collective: str,
     segments: Sequence[int] = SEGMENTS,
     algorithms: Sequence[str] = (),
-    counts: Mapping[str, int | None] = MappingProxyType({}),
+    counts: Mapping[str, Sequence[int]] = MappingProxyType({}),
     between_segment_bytes: int = 0,
 ) -> tuple[Choice, ...]:
     """The choices that compete: every algorithm at the first segment size, then those that cut messages at each other.
 
     `algorithms` are by default all that can be chosen; `counts` are numbers of chains, radices and the like, by name of
-    the parameter; in parts of `between_segment_bytes` (0: whole) algorithms from tasks send segments between nodes.
+    the parameter, each of which makes a choice; in parts of `between_segment_bytes` (0: whole) algorithms from tasks
+    send segments between nodes.
     Raises UsageError for names that the catalogue does not have.
     """
     catalogue = Catalogue.load()
@@ -43,11 +46,12 @@ def candidates(
         Choice(
             entry.name,
             segment if entry.pipelined else 0,
-            counts.get(entry.count_parameter) or 0,
+            count,
             between_segment_bytes if entry.limit_parameter == "between_segment_bytes" else 0,
         )
         for segment in segments
         for entry in entries
+        for count in counts.get(entry.count_parameter) or (0,)
     ]
     return tuple(dict.fromkeys(found))
 
@@ -120,7 +124,8 @@ class CaseGrid:
 
     The first of `segments` (0: unsegmented) is common to all algorithms that cut messages; without `algorithms` all
     that can be chosen compete. So do `further` choices, whatever their parameters. With `for_openmpi` a choice competes
-    only where a message has enough elements for it in Open MPI, also large ones (`few_elements`).
+    only where a message has enough elements for it in Open MPI, also large ones (`few_elements`). There are no cases at
+    points whose buffers take more than `memory_bytes_per_node`, if that is given (`points.within_memory`).
     """
 
     collective: str
@@ -131,6 +136,7 @@ class CaseGrid:
     algorithms: tuple[str, ...] = ()
     for_openmpi: bool = False
     further: tuple[Choice, ...] = ()
+    memory_bytes_per_node: int | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -141,6 +147,16 @@ class CaseGrid:
     def points(self) -> list[tuple[int, int]]:
         """Every (P, m)."""
         return [(count, size) for count in self.procs for size in self.message_bytes]
+
+    def most_bytes(self, procs: int) -> float:
+        """The longest message of which a node can hold the buffers; infinity where nothing limits it."""
+        buffers = buffers_of_node(self.collective, procs, self.processes_per_node)
+        limit = self.memory_bytes_per_node
+        return math.inf if limit is None or not buffers else limit // buffers
+
+    def fits(self, procs: int, message_bytes: int) -> bool:
+        """Whether a node can hold the buffers at a point."""
+        return message_bytes <= self.most_bytes(procs)
 
     @cached_property
     def candidates(self) -> dict[str, Choice]:
@@ -167,7 +183,8 @@ class CaseGrid:
 
     def cases_of(self, choices: Sequence[Choice] | ChoicesAt) -> list[Case]:
         """Other choices at every point that they run at."""
-        return cases(self.collective, choices, self.procs, self.message_bytes, self.processes_per_node)
+        found = cases(self.collective, choices, self.procs, self.message_bytes, self.processes_per_node)
+        return [case for case in found if self.fits(case.procs, case.message_bytes)]
 
     def _with_enough_elements(self, procs: int, message_bytes: int) -> Iterable[Choice]:
         choices = self.candidates.values()

@@ -27,4 +27,4 @@ class Choice:
 
 
 LIBRARY_DECIDES = Choice("library decides")
-"""What rules of a library say where its own decision is to hold; no algorithm of the catalogue."""
+"""The choice of a library's rules where its own decision is to hold; no algorithm of the catalogue."""

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
-from collwise.validation.selection.choice import Choice
+from collwise.validation.selection.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.selection.consumers import COLLWISE, sees_sizes
-from collwise.validation.selection.decision_table import DecisionTable, check_one_choice, refined
+from collwise.validation.selection.decision_table import DecisionTable, check_one_choice, left_where_faster
 
 
 def collwise_rules(tables: Sequence[DecisionTable]) -> str:
@@ -22,6 +22,7 @@ def collwise_rules(tables: Sequence[DecisionTable]) -> str:
     """
     if not tables:
         raise UsageError("no decision table to write rules from")
+    tables = [left_where_faster(table, sees_sizes(COLLWISE, table.collective)) for table in tables]
     by_key = {(table.collective, table.processes_per_node): table for table in tables}
     if len(by_key) < len(tables):
         raise UsageError("two decision tables of one collective for the same number of processes per node")
@@ -33,16 +34,10 @@ def collwise_rules(tables: Sequence[DecisionTable]) -> str:
             lines.append(f"# {name} on {table.platform}, chosen by {' '.join(table.made_by.split())}")
             lines.append(f"# {table.between_procs}")
         # A row of one table would hide those of the others for less processes: all have rows wherever one has.
-        for procs in sorted({procs for table in mine for procs in _process_counts(table)}):
+        for procs in sorted({procs for table in mine for procs in table.rules}):
             for per_node, table in _by_processes_per_node(mine, procs).items():
                 lines += _lines(table, procs, per_node)
     return "\n".join(lines) + "\n"
-
-
-def _process_counts(table: DecisionTable) -> set[int]:
-    """Where rows begin: those of the table, and where it has times of MPI's own collective, which may end a row."""
-    known = table.evidence
-    return {*table.rules, *(known.procs if known is not None and known.own else ())}
 
 
 def _by_processes_per_node(tables: Sequence[DecisionTable], procs: int) -> dict[int, DecisionTable]:
@@ -59,30 +54,17 @@ def _by_processes_per_node(tables: Sequence[DecisionTable], procs: int) -> dict[
 
 
 def _lines(table: DecisionTable, procs: int, per_node: int) -> Iterator[str]:
-    row = _steps(table, procs)
+    row = table.row(procs)
     if not sees_sizes(COLLWISE, table.collective) and procs in table.rules:
         check_one_choice(table, procs, "rules of collwise")
     where = f"{table.collective} {procs} {per_node}"
     if not row or row[0][0] > 0:
         yield f"{where} 0 default"
     for start, choice in row:
-        yield f"{where} {start} {'default' if choice is None else words_of(table.collective, choice)}"
-
-
-def _steps(table: DecisionTable, procs: int) -> list[tuple[int, Choice | None]]:
-    """The row for a process count; None where the choice does not beat MPI's own collective, if that was measured."""
-    row, known = table.row(procs), table.evidence
-    if known is None or not known.own or not row:
-        return list(row)
-    if not sees_sizes(COLLWISE, table.collective):
-        beats = all(known.beats_own(row[0][1], procs, size) for size in known.message_bytes)
-        return [(start, choice if beats else None) for start, choice in row]
-
-    def said(start: int, choice: Choice) -> Choice | None:
-        return choice if known.beats_own(choice, procs, start) else None
-
-    found = refined(row, known.message_bytes, said)
-    return [(0, None), *found[1:]] if found[0][1] is None else list(found)
+        if choice != LIBRARY_DECIDES:
+            yield f"{where} {start} {words_of(table.collective, choice)}"
+        elif start == 0 or (start, choice) != row[0]:
+            yield f"{where} {start} default"
 
 
 def words_of(collective: str, choice: Choice) -> str:

@@ -10,11 +10,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise, zip_longest
 from pathlib import Path
+from statistics import geometric_mean
 from typing import Any, TypeVar
 
 from collwise.common.errors import UsageError
 from collwise.common.files import read_text
-from collwise.validation.selection.choice import Choice
+from collwise.validation.selection.choice import LIBRARY_DECIDES, Choice
 
 _Held = TypeVar("_Held")
 Row = tuple[tuple[int, Choice], ...]
@@ -82,6 +83,12 @@ class Evidence:
         return place in self.filled
 
 
+MEASURED_UNDER = "times measured under"
+"""The beginning of `made_by` for measured times; the MPI library follows."""
+
+FASTER = 1.01
+"""The least factor by which the library's own decision is faster where it takes the place of a choice."""
+
 WIDE_STEP = 4
 """Choices for a process count are not expected to suit more than this many times as many processes."""
 
@@ -134,7 +141,7 @@ class Loss:
 
 
 def spans(row: Sequence[tuple[int, _Held]]) -> Iterator[tuple[int, int | None, _Held]]:
-    """What a row holds, each with the size or count from which on and below which (None: any) it does, ascending."""
+    """The entries of a row, ascending, each with where it begins and where the next one does (None: nowhere)."""
     for (start, held), following in zip_longest(row, row[1:]):
         yield start, following and following[0], held
 
@@ -170,6 +177,46 @@ def without_repeated_rows(rows: Iterable[tuple[int, Row]], kept: Container[int])
         if procs in kept or row != next(reversed(found.values()), None):
             found[procs] = row
     return found
+
+
+def left_where_faster(table: DecisionTable, by_size: bool) -> DecisionTable:
+    """The table that leaves calls to the MPI library (LIBRARY_DECIDES) where that is known to be no slower.
+
+    With measured times of MPI's own collective (`Evidence.own`) these are all that a choice does not beat beyond both
+    intervals; with exact times of LIBRARY_DECIDES among those of the choices, all at which it is over 1 % faster.
+    Without `by_size` a row has one choice: it stays if it beats MPI's own at all measured sizes, or if the library is
+    not over 1 % faster on average.
+    """
+    known = table.evidence
+    if known is None or not (known.own or LIBRARY_DECIDES in known.choices) or not table.rules:
+        return table
+    counts = sorted({*table.rules, *(one for one in known.procs if one >= min(table.rules))})
+    kept = _kept_by_size if by_size else _kept_whole
+    rows = ((procs, kept(known, procs, table.row(procs))) for procs in counts)
+    return replace(table, rules=without_repeated_rows(rows, table.rules))
+
+
+def _kept_by_size(known: Evidence, procs: int, row: Row) -> Row:
+    def kept(start: int, chosen: Choice) -> Choice:
+        if known.own:
+            return chosen if known.beats_own(chosen, procs, start) else LIBRARY_DECIDES
+        times = known.at(procs, start)
+        return LIBRARY_DECIDES if times.get(LIBRARY_DECIDES, math.inf) * FASTER < times.get(chosen, 0.0) else chosen
+
+    return refined(row, known.message_bytes, kept)
+
+
+def _kept_whole(known: Evidence, procs: int, row: Row) -> Row:
+    if len(row) != 1:
+        return row
+    start, chosen = row[0]
+    if known.own:
+        stays = all(known.beats_own(chosen, procs, size) for size in known.message_bytes)
+    else:
+        at = [known.at(procs, size) for size in known.message_bytes if size >= start]
+        ratios = [one[LIBRARY_DECIDES] / one[chosen] for one in at if LIBRARY_DECIDES in one and one.get(chosen)]
+        stays = not ratios or geometric_mean(ratios) * FASTER >= 1
+    return row if stays else ((start, LIBRARY_DECIDES),)
 
 
 def _at_or_below(values: Sequence[int], wanted: int) -> int:
@@ -212,7 +259,7 @@ class DecisionTable:
 
     @property
     def between_procs(self) -> str:
-        """What process counts were decided, and that others take the choices of the next smaller one."""
+        """A sentence on the process counts that were decided; others take the choices of the next smaller one."""
         known = sorted(self.decided_procs)
         listed = known if len(known) <= _MOST_LISTED else [*known[:2], "...", known[-1]]
         others = "others take the row of the next smaller one"
@@ -248,10 +295,6 @@ class DecisionTable:
         if self.evidence is None or self.made_by.startswith("model "):
             return []
         return [(low, high) for low, high in pairwise(sorted(self.evidence.procs)) if high > WIDE_STEP * low]
-
-    def without_own_times(self) -> DecisionTable:
-        """The table without times of MPI's own collective, so that rules have all its choices, also slower ones."""
-        return self if self.evidence is None else replace(self, evidence=replace(self.evidence, own=()))
 
     def rests_on_gaps(self, procs: int, start: int, end: int | None) -> bool:
         """Whether the choice for P from one size up to another has times there that fill gaps."""

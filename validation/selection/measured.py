@@ -373,7 +373,7 @@ def loss_of(table: DecisionTable) -> SlowdownSummary:
 
 
 def undecided_points(table: DecisionTable) -> tuple[int, int]:
-    """At how many points the intervals of the times do not tell the fastest choice from another one, and of how many.
+    """The number of points whose intervals do not tell the fastest choice from another one, and that of all points.
 
     There the interval of another one overlaps that of the fastest. 0 of 0 for a table without intervals.
     """

@@ -73,7 +73,7 @@ def predicted_seconds(model: CollectiveModel, grid: CaseGrid, progress: ShowProg
         for index, choice in enumerate(grid.candidates.values()):
             if choice.algorithm in covered:
                 predicted = predict_choice(model, grid.collective, choice, procs, sizes)
-                seconds[index] = np.where(_runs(grid, choice.algorithm)[:, None], predicted, np.nan)
+                seconds[index] = np.where(_runs(grid, choice.algorithm), predicted, np.nan)
             if advance is not None:
                 advance(None, (index + 1) / len(seconds))
     return seconds
@@ -97,7 +97,8 @@ def contested_seconds(
             grid.case(choice, procs, size): (i, place, k)
             for i, choice in enumerate(choices)
             for k, size in enumerate(grid.message_bytes)
-            if not Catalogue.load().algorithm(grid.collective, choice.algorithm).objection(procs)
+            if grid.fits(procs, size)
+            and not Catalogue.load().algorithm(grid.collective, choice.algorithm).objection(procs)
         }
         for case, value in hold_contests(points, play, tolerance, {}).items():
             seconds[points[case]] = value
@@ -127,6 +128,8 @@ def seconds_of(grid: CaseGrid, sweep: RunResult, choice: Choice, procs: int, mes
 
 
 def _runs(grid: CaseGrid, algorithm: str) -> np.ndarray:
-    """Whether an algorithm runs on each process count of the grid."""
+    """The points of the grid at which an algorithm runs and the buffers fit: booleans of shape (P, m)."""
     entry = Catalogue.load().algorithm(grid.collective, algorithm)
-    return np.array([not entry.objection(procs) for procs in grid.procs])
+    runs = np.array([not entry.objection(procs) for procs in grid.procs])[:, None]
+    longest = np.array([grid.most_bytes(procs) for procs in grid.procs])[:, None]
+    return runs & (np.array(grid.message_bytes) <= longest)

@@ -35,6 +35,7 @@ from collwise.validation.selection.decision_table import DecisionTable
 from collwise.validation.selection.decisions import select_by_model, select_by_simulation
 from collwise.validation.selection.defaults import DECISION_SIZES, SEGMENTS, SIZES, TOLERANCE_PERCENT
 from collwise.validation.selection.engine_choices import EngineChoices, choices_by_engine, decided_grid
+from collwise.validation.selection.points import asked_points
 from collwise.validation.selection.predictions import seconds_of
 from collwise.validation.selection.slowdown import slowdown
 
@@ -95,7 +96,7 @@ class Tuning:
         return compared + sum(choices.failures for choices in self.by_engine.values())
 
     def gains(self, collective: str) -> list[Gain]:
-        """What the rules gain over the untuned library at every compared point that they decide.
+        """The gains of the rules over the untuned library at every compared point that they decide.
 
         Times are those of the comparison, or else the schedule engine's.
         """
@@ -123,7 +124,7 @@ class Tuning:
 
     @staticmethod
     def _run(collective: str, choice: Choice, procs: int, message_bytes: int) -> Choice:
-        """What runs by a choice: where the library decides, that decision."""
+        """The choice that runs: where the library decides, that decision."""
         untuned = fixed_choice(collective, procs, message_bytes) if choice == LIBRARY_DECIDES else None
         return untuned or choice
 
@@ -156,7 +157,7 @@ def tune(
         if not isinstance(found, (ImplementationAware, CriticalPath)):
             raise UsageError(f"model {model} has no parameters of each algorithm; valid: {', '.join(TUNING_MODELS)}")
         fitted = found
-    grids = [CaseGrid(name, tuple(procs), sizes[name], ppn, segments) for name in collectives]
+    grids = asked_points(platform, [CaseGrid(name, tuple(procs), sizes[name], ppn, segments) for name in collectives])
     comparisons = {grid.collective: compare(platform, grid, fitted, context, baseline) for grid in grids}
     return Tuning(platform, fitted, ppn, segments[0], comparisons)
 

@@ -51,7 +51,7 @@ def hierarchical_choices(collective: str, segment_bytes: int) -> list[Choice]:
         if within != BY_SOCKET
         for one in entries
         if within == 0 or (one.count_parameter == "within" and collective in _WHOLE)
-        for choice in candidates(collective, [segment_bytes], [one.name], {"within": within})
+        for choice in candidates(collective, [segment_bytes], [one.name], {"within": [within]})
     ]
 
 

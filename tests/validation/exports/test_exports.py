@@ -20,6 +20,7 @@ from collwise.studies.cli.main import main
 from collwise.validation.exports import mpich
 from collwise.validation.exports.expressed import expressed
 from collwise.validation.exports.formats import FORMATS, exported
+from collwise.validation.exports.variables import ucc_summary
 from collwise.validation.library_defaults.mpich_tables import own_tables
 from collwise.validation.openmpi.rules import openmpi_rules
 from collwise.validation.openmpi.rules_file import parse_rules
@@ -198,6 +199,19 @@ def test_mvapich2s_variables_give_each_size_its_choice(procs: int) -> None:
     for size in (0, 1, 1023, 1024, 8191, 8192, 65535, 65536, 2**20 - 1, 2**20):
         wanted = chosen(BCAST, procs, size) or first
         assert mvapich2_lookup(value, size) == Catalogue.load().algorithm("bcast", wanted).mvapich2, size
+
+
+def test_a_line_says_what_uccs_file_can_and_cannot_say() -> None:
+    tables = [
+        table("allreduce", {4: [(0, "recursive_doubling"), (KIB, "ring")]}),
+        table("scatter", {4: [(0, "linear")]}),
+    ]
+    line = ucc_summary(tables, text_of("ucc", *tables))
+    assert line.startswith("UCC: 2 tokens for allreduce, by size and process count; no segment sizes")
+    assert line.endswith("UCC decides scatter itself")
+    assert "totals" not in line
+    blocks = [table("allgather", {4: [(0, "bruck"), (KIB, "ring")]})]
+    assert "of allgather UCC compares totals" in ucc_summary(blocks, text_of("ucc", *blocks))
 
 
 def test_ucc_gets_a_token_for_each_step_and_the_radix_of_its_trees() -> None:

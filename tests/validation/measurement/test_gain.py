@@ -41,7 +41,8 @@ REPORT = """noise of mpirun
 collwise: collectives of this run of 4 processes, reported_calls once a call
 collective            processes  algorithm                                    message bytes       calls
 bcast                         4  MPI's own: the rule says default                   8 to 15           2
-bcast                         4  two_tree                                   65536 to 131071           4
+bcast                         4  two_tree segment_bytes=8192                65536 to 131071           4
+scatterv                      4  knomial segment_bytes=8192 radix=4            8192 to 16383           1
 barrier                       4  bruck                                                    0           1
 """
 
@@ -67,6 +68,7 @@ def test_the_report_of_the_library_is_read() -> None:
     assert reported_calls(REPORT) == {
         ("bcast", 4, "MPI's own: the rule says default", 8, 15),
         ("bcast", 4, "two_tree", 65536, 131071),
+        ("scatterv", 4, "knomial", 8192, 16383),
         ("barrier", 4, "bruck", 0, 0),
     }
 

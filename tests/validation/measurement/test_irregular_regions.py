@@ -6,12 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib import pyplot as plt
 
 from collwise.common.errors import UsageError
 from collwise.models.lmo import Thresholds
 from collwise.models.parameter_file import read_thresholds, thresholds_text
 from collwise.simulator.execution.local_machine import LocalMachine
 from collwise.simulator.store import Store
+from collwise.studies.figures.irregular_regions import regions_figure
 from collwise.validation.measurement.irregular_regions import (
     ALGORITHMS,
     HALF_BOUND,
@@ -129,6 +131,14 @@ def test_the_verdict_says_which_bound_avoids_the_escalation() -> None:
     # The smallest medium block of all takes least, and one time-out.
     assert linear_row.worst_slowdown == pytest.approx(1 + 0.2 / linear([8 * KIB])[0], rel=0.05)
     assert "no tenfold escalation" in verdict(regions(smooth, smooth, Thresholds()))
+
+
+def test_the_figure_shows_every_series() -> None:
+    smooth = np.tile(linear(SIZES), (5, 1))
+    figure = regions_figure(regions(smooth, smooth, Thresholds(None, 8 * KIB, 64 * KIB)), "bed")
+    labels = [text.get_text() for text in figure.axes[2].get_legend().get_texts()]
+    plt.close(figure)
+    assert labels == list(ALGORITHMS)
 
 
 def test_counters_are_read_and_added() -> None:

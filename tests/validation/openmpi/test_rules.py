@@ -502,6 +502,19 @@ def test_other_collectives_are_compared_with_what_open_mpi_does_when_it_must(tmp
     assert "ran bruck for barrier of 0 B on 5 processes" in check.summary
 
 
+def test_an_algorithm_may_call_collectives_that_have_rules_as_well(tmp_path: Path) -> None:
+    """Open MPI's non-overlapping allreduce reduces and broadcasts as the rules of these collectives say."""
+    path = tmp_path / "nested.rules"
+    chosen = {"allreduce": "non_overlapping", "bcast": "chain", "reduce": "linear"}
+    tables = [table(name, {5: ((0, Choice(algorithm)),)}) for name, algorithm in chosen.items()]
+    write_text(path, openmpi_rules(tables, "4.1"))
+    assert parse_rules(parse_rules(path.read_text()).text) == parse_rules(path.read_text())
+    check = check_rules(path, "allreduce", 5, KIB)
+    assert check.matches
+    edges = {(rank, 0) for rank in range(1, 5)} | {(rank, rank + 1) for rank in range(4)}
+    assert {*check.observed} == edges
+
+
 @pytest.mark.parametrize(("collective", "procs"), [("bcast", 4), ("gather", 4)])
 def test_outside_the_table_openmpi_decides(rules: Path, collective: str, procs: int) -> None:
     size = 200 * KIB

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.platforms import FatTree, Ports, load
+from collwise.simulator.schedule import pipelines
 from collwise.simulator.schedule.library import Schedule
 from collwise.simulator.schedule.networks import network_tables
 from collwise.simulator.schedule.pipelines import begins_longer, least_seconds, play_case
@@ -89,6 +91,15 @@ def test_no_case_is_shorter_than_its_bound() -> None:
     assert by_node > 20
 
 
+@pytest.mark.parametrize(("collective", "processes_per_node"), [("bcast", 1), ("gather", 1), ("bcast", 4)])
+def test_what_passes_the_port_of_the_root_is_a_bound(collective: str, processes_per_node: int) -> None:
+    platform = replace(load("gros"), nodes=32)  # without overheads
+    case = Case(collective, "linear", 32, 2**20, 0, 0, processes_per_node)
+    tables = partial(network_tables, platform, 32, processes_per_node)
+    seconds = play_case(case, tables).seconds
+    assert 0.8 * seconds < least_seconds(case, tables) <= seconds
+
+
 def test_overheads_within_a_node_are_not_in_a_bound_where_its_latency_includes_them() -> None:
     ports = Ports(1e9, 1e-5, loopback_bytes_per_second=1e10, loopback_latency_seconds=1e-7)
     platform = replace(load("fat-tree-1024"), nodes=4, topology=None, ports=ports)
@@ -115,6 +126,31 @@ def test_what_takes_longer_is_seen_at_the_beginning(collective: str) -> None:
         assert not begins_longer(case, tables, whole * (1 + 1e-9), messages)
     # The leaves of reductions and gathers send all that they have at once there.
     assert seen >= (3 if collective in ("allreduce", "bcast", "alltoall") else 0)
+
+
+def test_what_is_recorded_first_follows_from_messages_of_another_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    platform = replace(load("gros"), nodes=8)
+    tables = partial(network_tables, platform, 64, 8)
+    recorded: list[int] = []
+
+    def record(*arguments: Any, **options: Any) -> Schedule:
+        recorded.append(options.get("most_words", 0))
+        return Schedule(*arguments, **options)
+
+    monkeypatch.setattr(pipelines, "Schedule", record)
+
+    def words_for(size: int, paces: dict[Case, float]) -> list[int]:
+        case = Case("allreduce", "tasks_binary", 64, size, 4096, 0, 8)
+        whole, messages = play_case(case, tables).seconds, Schedule(case).messages
+        recorded.clear()
+        assert begins_longer(case, tables, whole / 12, messages, paces=paces)
+        return recorded.copy()
+
+    paces: dict[Case, float] = {}
+    assert len(words_for(2**20, paces)) > 1
+    alone, after = words_for(2**22, {}), words_for(2**22, paces)
+    assert len(after) == 1 < len(alone)
+    assert sum(after) < sum(alone)
 
 
 def test_a_play_stops_only_when_it_takes_longer() -> None:

@@ -17,9 +17,9 @@ from collwise.common.errors import UsageError
 from collwise.simulator.store import Store
 from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.studies.cli.main import main
+from collwise.validation.exports.formats import for_openmpi
 from collwise.validation.selection.cases import BUILTIN, CaseGrid
-from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.collwise_rules import collwise_rules
+from collwise.validation.selection.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.selection.decision_table import decisions_document, decisions_from
 from collwise.validation.selection.decisions import IntervalTimes, best_seconds, select_by_times, tied_seconds
 from collwise.validation.selection.measured import (
@@ -139,8 +139,7 @@ def test_a_point_is_left_to_mpis_own_collective_where_ours_is_not_faster_beyond_
             main(command)
         assert not ended.value.code
     [table] = decisions_from(Path(decisions))
-    assert "default" not in collwise_rules([table.without_own_times()]).replace("0 default", "")
-    said = "faster than MPI's own collective beyond the intervals at 4 of 6 points; a table for libcollwise leaves the"
+    said = "faster than MPI's own collective beyond the intervals at 4 of 6 points; rules for Open MPI and libcollwise "
     assert said in capsys.readouterr().out
     assert [line.split()[1:] for line in output.read_text().splitlines() if line.startswith("allreduce")] == [
         ["2", "2", "0", "default"],
@@ -150,6 +149,14 @@ def test_a_point_is_left_to_mpis_own_collective_where_ours_is_not_faster_beyond_
         ["4", "4", "0", "default"],
         ["4", "4", "4096", "ring"],
     ]
+    ring = Choice("ring")
+    (kept,), _ = for_openmpi([table], "4.1")
+    assert kept.rules == {
+        2: ((1024, ring), (4096, LIBRARY_DECIDES), (SIZES[2], ring)),
+        4: ((1024, LIBRARY_DECIDES), (4096, ring)),
+    }
+    (other,), _ = for_openmpi([replace(table, made_by="times measured under MPICH 4.0.2")], "4.1")
+    assert other.rules == {2: ((1024, ring),)}
 
 
 def test_segments_that_cut_nothing_share_one_measured_time(tmp_path: Path) -> None:

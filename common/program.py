@@ -1,4 +1,4 @@
-"""How the command line was called, for the commands that its messages name."""
+"""The name by which the command line was called, for the commands that its messages name."""
 
 from __future__ import annotations
 

@@ -39,6 +39,7 @@ from collwise.validation.selection.consumers import (
     segments_for,
 )
 from collwise.validation.selection.decision_table import (
+    MEASURED_UNDER,
     DecisionTable,
     all_at_once_text,
     decisions_document,
@@ -57,6 +58,7 @@ from collwise.validation.selection.measured import (
     measurement_of,
     with_own_times,
 )
+from collwise.validation.selection.points import asked_points, warn_of_doubtful
 from collwise.validation.selection.predictions import covered_by_model, without_prediction
 
 if TYPE_CHECKING:
@@ -227,6 +229,9 @@ def select(
             warn_of_free_messages(described)
         chosen = _with_formulas(fitted, chosen)
         asked = grids(chosen, *_process_counts(fitted, Path(str(model)), where, counts, ppn))
+        if described is not None:
+            asked = asked_points(described, asked)
+            warn_of_doubtful(described, asked)
         for grid in asked:
             covered, left_out = covered_by_model(fitted, grid)
             for line in filter(None, (left_out, without_prediction(fitted, covered))):
@@ -243,7 +248,7 @@ def select(
         raise UsageError("simulated times need a platform and procs, for example '8,16,32'")
     per_node = ppn or where.default_processes_per_node
     chosen = {one: chosen[one] for one in without_free_barrier(chosen, where)}
-    asked = grids(chosen, counts, per_node, charges_overheads(where.smpi_options()))
+    asked = asked_points(where, grids(chosen, counts, per_node, charges_overheads(where.smpi_options())))
     with arguments.opened(context) as simulations:
         tables, sweep = simulate_and_select(where, asked, simulations, single, tolerance / 100)
     for text in filter(None, (wide_steps_text(tables), all_at_once_text(tables))):
@@ -392,7 +397,7 @@ def _by_measured(
     if filler is not None and gaps:
         found, filled_by = filler.times(gap_cases(grid, measurement), simulations)
         times = fill_gaps(grid, measurement, times, found, filled_by, filler.agreement)
-    made_by = f"times measured under {measurement.maker}"
+    made_by = f"{MEASURED_UNDER} {measurement.maker}"
     if times.filled.any():
         made_by += f", gaps filled by {times.filled_by}"
     table = select_by_times(grid, times, platform, made_by, *how)

@@ -16,10 +16,11 @@ from collwise.platforms.smpi import warn_of_free_messages
 from collwise.predictions import ModelLike, model_from, predicted_times
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
-from collwise.simulator.timing import Case, Timing
-from collwise.validation.selection.cases import LIBRARY, builtin_cases, candidates, cases, without_repeats
+from collwise.simulator.timing import Case, Timing, named_parameters
+from collwise.validation.selection.cases import LIBRARY, CaseGrid, builtin_cases, candidates, cases, without_repeats
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.defaults import SEGMENTS_TEXT, sizes_of
+from collwise.validation.selection.points import asked_points, warn_of_doubtful
 
 if TYPE_CHECKING:
     from collwise.models.lmo import Thresholds
@@ -46,7 +47,7 @@ def simulate(
     *,
     algorithms: Names | None = None,
     segments: Numbers = SEGMENTS_TEXT,
-    counts: Mapping[str, int | None] | None = None,
+    counts: Mapping[str, Numbers | None] | None = None,
     between_segment: int = 0,
     thresholds: Thresholds | None = None,
     root: int = 0,
@@ -58,12 +59,14 @@ def simulate(
     Parameters: `platform`, see `platform`; `collective`, one name, several, or 'all'; `procs`, process counts;
     `sizes`, message sizes in bytes, by default 12 by doubling (for what a collective's size counts see
     `collwise algorithms`); `algorithms`, by default all that can be chosen; `segments`, segment sizes in bytes, 0 for
-    unsegmented; `counts`, numbers of 'chains', a 'radix', 'max_requests' or 'leaders' for algorithms that take one;
+    unsegmented; `counts`, numbers of 'chains', a 'radix', 'max_requests' or 'leaders', one or several each, for
+    algorithms that take one;
     `between_segment`, the bytes of the parts in which algorithms from tasks send a segment between nodes, 0 for whole
     segments; `thresholds`, for the lmo algorithms; `root`, the root's rank; `ppn`, processes per node, by default the
     platform's; `context`, see `session`.
 
-    Returns a DataFrame with one row per case: its columns are the case's, `seconds` (nan where it failed) and `error`.
+    Returns a DataFrame with one row per case: its columns are the case's, `parameters` ('segment_bytes=8192 radix=4',
+    with the defaults of the algorithm), `seconds` (nan where it failed) and `error`.
     Its `attrs` say what simulated (`maker`), how many rows were in the store before (`reused`) and how many simulator
     processes ran (`processes_started`). Process counts that an algorithm does not run on are left out. What the store
     has is not simulated again.
@@ -83,16 +86,21 @@ def simulate(
     process_counts = arguments.counts(procs)
     if root >= min(process_counts):
         raise UsageError(f"--root: rank {root} does not exist with P = {min(process_counts)}")
+    cut = arguments.sizes(segments)
+    grids = [CaseGrid(one, process_counts, sizes_of(one, asked_sizes), per_node, cut) for one in competing]
+    limits = {grid.collective: grid for grid in asked_points(where, grids)}
     wanted = [
         case
         for one, among in competing.items()
         for case in cases(one, among, process_counts, sizes_of(one, asked_sizes), per_node, root)
+        if limits[one].fits(case.procs, case.message_bytes)
     ]
     if not wanted:
         raise nothing_runs(competing, process_counts, sizes_of(asked[0], asked_sizes))
     with arguments.opened(context) as simulations:
         result = simulations.simulate(where, wanted, f"{where.name} {arguments.several(asked)}")
     warn_of_free_messages(where)
+    warn_of_doubtful(where, grids)
     frame = _frame(result.timings.values(), _CASE, ("seconds", "error"))
     frame.attrs = {
         "platform": where.name,
@@ -110,6 +118,7 @@ def measure(
     *,
     algorithms: Names | None = None,
     segments: Numbers = SEGMENTS_TEXT,
+    counts: Mapping[str, Numbers | None] | None = None,
     thresholds: Thresholds | None = None,
     target: str | ExecutionTarget = "openmpi",
     method: Method | None = None,
@@ -141,7 +150,9 @@ def measure(
 
     how = method or Method()
     ours, with_own = with_library(algorithms)
-    competing = choices([Catalogue.load().collective(collective).name], ours, segments, {}, thresholds)[collective]
+    competing = choices([Catalogue.load().collective(collective).name], ours, segments, counts or {}, thresholds)[
+        collective
+    ]
     place = LocalMachine(target) if isinstance(target, str) else target
     wanted = cases_to_measure(collective, competing, procs, sizes, place)
     wanted += own_cases(collective, procs, sizes, place) if with_own else []
@@ -178,6 +189,7 @@ def measure_adaptively(
     goal: Goal | None = None,
     algorithms: Names | None = None,
     segments: Numbers = SEGMENTS_TEXT,
+    counts: Mapping[str, Numbers | None] | None = None,
     thresholds: Thresholds | None = None,
     target: str | ExecutionTarget = "openmpi",
     platform: PlatformLike | None = None,
@@ -212,7 +224,7 @@ def measure_adaptively(
 
     place = LocalMachine(target) if isinstance(target, str) else target
     asked = arguments.collectives(collective)
-    competing = choices(asked, algorithms, segments, {}, thresholds)
+    competing = choices(asked, algorithms, segments, counts or {}, thresholds)
     wanted = [case for one in asked for case in cases_to_measure(one, competing[one], procs, sizes, place)]
     with arguments.opened(context) as opened:
         predictions = []
@@ -233,7 +245,7 @@ def choices(
     collectives: Sequence[str],
     algorithms: Names | None,
     segments: Numbers,
-    counts: Mapping[str, int | None],
+    counts: Mapping[str, Numbers | None],
     thresholds: Thresholds | None,
     between_segment: int = 0,
 ) -> dict[str, tuple[Choice, ...]]:
@@ -245,8 +257,9 @@ def choices(
 
     if algorithms is not None and len(collectives) > 1 and arguments.names(algorithms) not in (("all",), (GUIDELINES,)):
         raise UsageError("--algorithms: names belong to one collective; several were asked for")
+    given = {name: arguments.counts(numbers) for name, numbers in counts.items() if numbers is not None}
     found = {
-        one: candidates(one, arguments.sizes(segments), arguments.algorithms(one, algorithms), counts, between_segment)
+        one: candidates(one, arguments.sizes(segments), arguments.algorithms(one, algorithms), given, between_segment)
         for one in collectives
     }
     entries = [Catalogue.load().algorithm(one, each.algorithm) for one, among in found.items() for each in among]
@@ -290,5 +303,12 @@ def nothing_runs(
 
 
 def _frame(timings: Iterable[Timing], case: Sequence[str], values: Sequence[str]) -> pd.DataFrame:
-    rows = [[*(getattr(one.case, name) for name in case), *(getattr(one, name) for name in values)] for one in timings]
-    return pd.DataFrame(rows, columns=[*case, *values])
+    rows = [
+        [
+            *(getattr(one.case, name) for name in case),
+            named_parameters(one.case),
+            *(getattr(one, name) for name in values),
+        ]
+        for one in timings
+    ]
+    return pd.DataFrame(rows, columns=[*case, "parameters", *values])

@@ -37,27 +37,20 @@ SECTIONS = {
         "algorithms": Command("Lists collectives and their algorithms.", needs=""),
         "simulate": Command("Simulates algorithms at every P, m and segment size.", needs="build smpi"),
         "schedule": Command("Shows an algorithm's messages and what decides its time.", needs="build"),
-        "compare": Command(
-            "Compares the best with a model's and a library's picks.", needs="build smpi", where="comparison"
-        ),
-        "defaults": Command("Shows what untuned MPI libraries run.", needs="--check:build+openmpi+mpich"),
+        "compare": Command("Compares the best with a model's and a library's picks.", needs="build smpi"),
+        "defaults": Command("Shows what untuned MPI libraries run.", needs="--check:build"),
         "decision-map": Command("Draws maps of the best method and of models' slowdowns.", needs="build smpi"),
         "select": Command(
             "Makes decision tables of the algorithm for each P and m.",
             needs="--by=simulated:build+smpi --fill=simulated:build+smpi",
-            where="comparison",
         ),
-        "export": Command(
-            "Writes decision tables as rules that MPI libraries read.",
-            needs="--check:build+openmpi",
-            where="comparison",
-        ),
+        "export": Command("Writes decision tables as rules that MPI libraries read.", needs="--check:build+openmpi"),
         "whatif": Command("Shows which choices and times change if a platform does.", needs="build --engine=smpi:smpi"),
         "hierarchy": Command(
             "Tunes hierarchical collectives by their tasks.",
             needs="build smpi --library=openmpi:openmpi --library=mpich:mpich --testbed:openmpi+testbed",
         ),
-        "report": Command("Writes an HTML report and rules for one platform.", needs="build smpi", where="comparison"),
+        "report": Command("Writes an HTML report and rules for one platform.", needs="build smpi"),
         "run": Command(
             "Runs an unmodified MPI program with our algorithms in it.",
             needs="build --library=smpi:smpi --library=openmpi:openmpi --library=mpich:mpich",

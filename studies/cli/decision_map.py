@@ -57,6 +57,7 @@ def decision_map(
     from collwise.simulator.limits import check_message_sizes
     from collwise.validation.fitting.models_by_name import model_of, models_on
     from collwise.validation.selection.maps import decision_maps
+    from collwise.validation.selection.points import asked_points
 
     ppn = ppn or platform.default_processes_per_node
     names = arguments.algorithms(collective, algorithms)
@@ -70,7 +71,7 @@ def decision_map(
         raise UsageError(f"no figure of {collective}: {why}; leave out --figures or the size 0")
     for count in procs:
         platform.hosts_for(count, ppn)
-    grid = CaseGrid(collective, procs, sizes, ppn, segments, names)
+    (grid,) = asked_points(platform, [CaseGrid(collective, procs, sizes, ppn, segments, names)])
     check_message_sizes(grid.cases())
     with simulation.context() as context:
         loaded = (

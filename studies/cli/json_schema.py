@@ -42,7 +42,8 @@ class Form(NamedTuple):
 
 _PLATFORM = Form(
     "name title hosts default_processes_per_node digest cpus_per_node? cores_per_node? link_bytes_per_second? "
-    "link_latency_seconds? memory_bytes_per_second? topology:object|null? node_types:array? wires:array?"
+    "link_latency_seconds? memory_bytes_per_node:integer|null? memory_bytes_per_second? topology:object|null? "
+    "node_types:array? wires:array?"
 )
 _BED = Form("name shape:object facts:object processes:integer slurm:object? check:object? *")
 COMMANDS: dict[str, tuple[Form, ...]] = {
@@ -52,7 +53,7 @@ COMMANDS: dict[str, tuple[Form, ...]] = {
             "reference defaults:object by_node:boolean guideline *",
         ),
     ),
-    "simulate": (Form(f"{_CASE} processes_per_node nodes root:integer seconds error:text"),),
+    "simulate": (Form(f"{_CASE} processes_per_node nodes root:integer parameters:text seconds error:text"),),
     "schedule": (
         Form(
             "part count:integer bytes seconds share:number",
@@ -90,7 +91,7 @@ COMMANDS: dict[str, tuple[Form, ...]] = {
             "collective platform changes:array sweep unit made_by crossovers:array",
         ),
         Form(
-            "collective procs message_bytes calls:integer algorithm default:object default_is tuned:object "
+            "collective procs message_bytes calls:integer algorithm parameters default:object default_is tuned:object "
             "default_before:number tuned_before:number default_after:number tuned_after:number",
             "platform changes:array made_by totals:object left_out:array",
         ),
@@ -115,8 +116,8 @@ COMMANDS: dict[str, tuple[Form, ...]] = {
     "profile": (
         Form(
             "collective communicator ranks processes:integer processes_per_node algorithm mpis_own least_bytes "
-            "mean_bytes:number calls:integer seconds shortest_seconds longest_seconds share:number default? tuned? "
-            "default_seconds? tuned_seconds? saving_seconds? saving_half_width_seconds?",
+            "mean_bytes:number calls:integer seconds shortest_seconds longest_seconds parameters share:number default? "
+            "tuned? default_seconds? tuned_seconds? saving_seconds? saving_half_width_seconds?",
             "processes:integer seconds collective_seconds saving_seconds saving_half_width_seconds "
             "made_by:text|null left_out:array",
         ),
@@ -173,8 +174,8 @@ COMMANDS: dict[str, tuple[Form, ...]] = {
     ),
     "measure": (
         Form(
-            f"{_CASE} processes_per_node nodes root:integer seconds half_width_seconds repetitions error:text "
-            "median_seconds experiment launches:array? *"
+            f"{_CASE} processes_per_node nodes root:integer parameters:text seconds half_width_seconds repetitions "
+            "error:text median_seconds experiment launches:array? *"
         ),
         Form(
             "collective procs message_bytes loss:number candidates:integer measured:integer algorithm? segment_bytes? "

@@ -76,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _resuming(arguments: Sequence[str]) -> str:
-    """What becomes of a command that was stopped, if it keeps finished cases: it has --store then."""
+    """The end of a stopped command's message, if it keeps finished cases: it has --store then."""
     command: click.Command | None = collwise
     for word in arguments:
         if isinstance(command, click.Group) and not word.startswith("-"):

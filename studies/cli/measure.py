@@ -15,15 +15,16 @@ from collwise.common.files import write_text
 from collwise.common.program import program_name
 from collwise.common.units import counted, format_seconds, format_size, parse_duration
 from collwise.simulator.sweeps.method import Method, combine
-from collwise.simulator.timing import Timing
+from collwise.simulator.timing import Timing, named_parameters
 from collwise.studies.cli import declare, options, target_options
 from collwise.studies.cli.declare import command, group, option
 from collwise.studies.cli.output import check_failed, print_json, print_table, sweep_progress
 from collwise.studies.cli.target_options import TARGET, TargetOptions, target_from
 from collwise.studies.cli.types import ALGORITHMS, COUNTS, NEW_FILE, PATH, PLATFORM, Parsed, Scaled
 from collwise.validation.adaptive.goal import LOSS
-from collwise.validation.selection.cases import BUILTIN, LIBRARY
-from collwise.validation.selection.defaults import SEGMENTS_TEXT
+from collwise.validation.selection.cases import BUILTIN, LIBRARY, CaseGrid
+from collwise.validation.selection.choice import Choice
+from collwise.validation.selection.defaults import SEGMENTS_TEXT, sizes_of
 
 if TYPE_CHECKING:
     from collwise.models.lmo import Thresholds
@@ -41,6 +42,7 @@ def measure(
     procs: Sequence[int] = option("Process counts: 2,4.", COUNTS, required=True),
     sizes: Sequence[int] | None = options.SIZES,
     segments: Sequence[int] = options.segments(SEGMENTS_TEXT),
+    counts: dict[str, Sequence[int] | None] = options.COUNTS,
     thresholds: Thresholds | None = options.THRESHOLDS,
     method: Method = options.METHOD,
     adaptive: dict[str, Any] = group(
@@ -72,15 +74,17 @@ def measure(
     from collwise.simulator.store import Store
     from collwise.simulator.sweeps.mpi_runner import measure_launches, samples_csv
     from collwise.timings import cases_to_measure, choices, own_cases, with_library
+    from collwise.validation.selection.points import remark_on_sizes
 
     if adaptive["budget"] is not None:
         declare.refuse_options(_NOT_ADAPTIVE, "measuring without --budget")
-        asked_for = (collectives, algorithms, procs, sizes, segments, thresholds)
+        asked_for = (collectives, algorithms, procs, sizes, segments, counts, thresholds)
         _measure_adaptively(where, asked_for, adaptive, method, simulation, as_json)
         return
     declare.refuse_options(_ADAPTIVE, "--budget")
     ours, with_own = with_library(algorithms)
-    competing = choices(collectives, ours, segments, {}, thresholds)
+    competing = choices(collectives, ours, segments, counts, thresholds)
+    remark_on_sizes([CaseGrid(one, tuple(procs), sizes_of(one, sizes), 1, tuple(segments)) for one in collectives])
     if with_own:
         declare.refuse_options(("script",), "our algorithms, not for --algorithms library")
     target = None if script is not None else target_from(where)
@@ -99,7 +103,10 @@ def measure(
     if raw is not None:
         write_text(raw, samples_csv(launches))
     if as_json:
-        records = [asdict(row.case) | {"nodes": row.case.nodes} | asdict(row) for row in timings]
+        records = [
+            asdict(row.case) | {"nodes": row.case.nodes, "parameters": named_parameters(row.case)} | asdict(row)
+            for row in timings
+        ]
         for record, each in zip(records, zip(*launches, strict=True), strict=True):
             del record["case"]
             if len(each) > 1:
@@ -132,7 +139,7 @@ def _measure_adaptively(
     from collwise.timings import measure_adaptively
     from collwise.validation.adaptive.goal import Goal
 
-    collectives, algorithms, procs, sizes, segments, thresholds = asked
+    collectives, algorithms, procs, sizes, segments, counts, thresholds = asked
     if LIBRARY in (algorithms or ()):
         raise UsageError(f"--algorithms {LIBRARY} is for measuring without --budget")
     target = target_from(where)
@@ -144,6 +151,7 @@ def _measure_adaptively(
             goal=Goal(adaptive["budget"], adaptive["loss"]),
             algorithms=algorithms,
             segments=segments,
+            counts=counts,
             thresholds=thresholds,
             target=target,
             platform=adaptive["platform"],
@@ -178,9 +186,9 @@ _COLUMNS = ("P", "m", "algorithm", "mean", "median", "minimum", "maximum", "+-",
 def _row(timing: Timing, with_segment: bool) -> tuple[object, ...]:
     """A star marks a mean that is not as exact as was asked for."""
     case = timing.case
-    cut = f", {format_size(case.segment_bytes)}" if with_segment and case.segment_bytes else ""
-    name = "MPI's own" if case.experiment == BUILTIN else case.algorithm
-    start = (case.procs, format_size(case.message_bytes), name + cut)
+    choice = Choice(case.algorithm, case.segment_bytes if with_segment else 0, case.fanout)
+    name = "MPI's own" if case.experiment == BUILTIN else choice.label
+    start = (case.procs, format_size(case.message_bytes), name)
     if not timing.ok:
         return (*start, "failed", *("-" for _ in range(len(_COLUMNS) - 4)))
     times = (timing.seconds, timing.median_seconds, timing.least_seconds, timing.greatest_seconds)

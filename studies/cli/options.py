@@ -163,10 +163,36 @@ SIMULATING = ("engine", "simgrid", "jobs", "executor")
 """The parameters of `simulation` that say how times are simulated, for `refuse_options`."""
 
 
+ONE_OR_MORE = "A choice may have any of them; the least is the common one."
+"""The meaning of several segment sizes to commands that choose."""
+
+
 def segments(default: str | None, about: str = "", default_text: str = "") -> Any:
     """--segments SIZE[,SIZE...]; `default_text` describes the default if it depends on other options."""
     parts = ("Segment sizes; 0: unsegmented.", about, default_text and f"Default: {default_text}.")
     return option(" ".join(filter(None, parts)), types.SIZES, default)
+
+
+def _numbers(least: int) -> types.Parsed:
+    """The type of one or several numbers from `least` on."""
+
+    def parse(text: str) -> tuple[int, ...]:
+        found = arguments.counts(text)
+        if min(found) < least:
+            raise UsageError(f"{min(found)} is too small; valid: whole numbers from {least} on, by commas")
+        return found
+
+    return Parsed("numbers", parse)
+
+
+COUNTS = group(
+    dict,
+    chains=option("Numbers of chains of K-chain trees: 2,4,8. Default: 4.", _numbers(1)),
+    radix=option("Radices of k-nomial trees: 2,4,8. Default: 4.", _numbers(2)),
+    max_requests=option("Numbers of simultaneous exchanges of alltoall linear_sync: 2,4. Default: 4.", _numbers(1)),
+    leaders=option("Numbers of leaders on each node of multi_leader algorithms: 1,2. Default: 2.", _numbers(1)),
+)
+"""Numbers that some algorithms take, each of which makes a case, by the name of the parameter."""
 
 
 def repetitions(default: int) -> Any:

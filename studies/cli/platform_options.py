@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from collwise.common.errors import UsageError
-from collwise.common.units import parse_ratio
+from collwise.common.units import parse_ratio, parse_size
 from collwise.platforms.names import interconnect_names
 from collwise.platforms.schema import TOPOLOGY as TOPOLOGIES
 from collwise.studies.cli import types
@@ -44,10 +44,25 @@ RATIO = _Ratio()
 """The type of an oversubscription."""
 GBITS, _GBYTES, US = types.Scaled(1e9 / 8, most=_MOST_GBITS), types.Scaled(1e9), types.Scaled(1e-6, least=0)
 
+
+def _memory(text: str) -> int:
+    size = parse_size(text)
+    if not size:
+        raise UsageError("a node has some memory: write for example 256GiB")
+    return size
+
+
+_MEMORY = types.Parsed("size", _memory)
+
 _NODE = dict(
     cpus=option("CPUs (sockets) per node, by default with one process each. Default: 1.", click.IntRange(1)),
     cores=option("Cores per node. Default: one for each CPU.", click.IntRange(1)),
     memory_domains=option("Memory domains (NUMA nodes) per node. Default: one for each CPU.", click.IntRange(1)),
+    memory_bytes=option(
+        "The memory of a node, for example 256GiB: longer messages are not decided. Default: unknown.",
+        _MEMORY,
+        names="--memory",
+    ),
     processes=option(
         "Processes per node unless a command gives another number; at most --cores.", click.IntRange(1), names="--ppn"
     ),

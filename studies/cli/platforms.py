@@ -135,6 +135,7 @@ def _facts(platform: HostPlatform) -> dict[str, object]:
             "link_bytes_per_second": platform.node_bytes_per_second,
             "link_latency_seconds": platform.link_latency_seconds,
             "cores_per_node": platform.cores_per_node,
+            "memory_bytes_per_node": platform.memory_bytes_per_node,
             "memory_bytes_per_second": platform.memory_bytes_per_second,
             "topology": platform.topology and {"kind": platform.topology.kind, **asdict(platform.topology)},
         }

@@ -39,15 +39,7 @@ def simulate(
         dict,
         sizes=options.SIZES,
         segments=options.segments(SEGMENTS_TEXT),
-        counts=group(
-            dict,
-            chains=option("The number of chains of K-chain trees. Default: 4.", click.IntRange(1)),
-            radix=option("The radix of k-nomial trees. Default: 4.", click.IntRange(2)),
-            max_requests=option(
-                "The number of simultaneous exchanges of alltoall linear_sync. Default: 4.", click.IntRange(1)
-            ),
-            leaders=option("The leaders on each node of multi_leader algorithms. Default: 2.", click.IntRange(1)),
-        ),
+        counts=options.COUNTS,
         between_segment=option(
             "The parts in which algorithms from tasks send a segment between nodes: 64KiB. 0: whole segments.",
             SIZE,
@@ -109,29 +101,45 @@ def _print_table(
         # Algorithms without segments stand in the rows of the one segment size.
         cut[:] = segments[0]
     text = times.seconds.map(format_seconds).where(times.error == "", "failed")
-    cells = times.assign(segment_bytes=cut, text=text).pivot(
-        index=["procs", "message_bytes", "segment_bytes"], columns="algorithm", values="text"
+    labels = [_label(catalogue[name], count) for name, count in zip(times.algorithm, times.fanout, strict=True)]
+    cells = times.assign(segment_bytes=cut, text=text, label=labels).pivot(
+        index=["procs", "message_bytes", "segment_bytes"], columns="label", values="text"
     )
+    by_name: dict[str, list[str]] = {name: [] for name in names}
+    for name, label in dict.fromkeys(zip(times.algorithm, labels, strict=True)):
+        by_name[name].append(label)
+    columns = [label for name, found in by_name.items() for label in found or [name]]
     # If there is no cell, the algorithm does not run.
-    cells = cells.reindex(columns=names).fillna("-").reset_index()
-    repeated = cells.duplicated(["procs", "message_bytes", *names]) & (cells.segment_bytes > cells.message_bytes)
+    cells = cells.reindex(columns=columns).fillna("-").reset_index()
+    repeated = cells.duplicated(["procs", "message_bytes", *columns]) & (cells.segment_bytes > cells.message_bytes)
     several_segments = len(segments) > 1
     rows = [
         (p, format_size(m), *([format_size(segment)] if several_segments else []), *row)
         for p, m, segment, *row in cells[~repeated].itertuples(index=False, name=None)
     ]
-    heads = ["P", "m", *(["segment"] if several_segments else []), *names]
+    heads = ["P", "m", *(["segment"] if several_segments else []), *columns]
     common = f", segments of {format_size(segments[0])}" if len(segments) == 1 else ""
     title = f"{collective} on {platform.title}, simulated by {maker}{common}"
-    print_table(title, heads, rows, left=0, keys=len(heads) - len(names))
+    print_table(title, heads, rows, left=0, keys=len(heads) - len(columns))
     if repeated.any():
         click.echo("Segments larger than m cut nothing; rows that repeat another one are left out.")
+    if counts := [
+        _label(catalogue[name], count)
+        for name in columns
+        if name in catalogue and (count := catalogue[name].default_count)
+    ]:
+        click.echo(f"By default {'; '.join(counts)}.")
     for name in names:
         without = [p for p in procs if catalogue[name].objection(p)]
         if without:
             listed = ", ".join(map(str, without))
             click.echo(f"{name} {catalogue[name].objection(without[0])}: not simulated for P = {listed}")
         _print_without_memory(catalogue[name], [p for p in procs if p not in without], sizes)
+
+
+def _label(algorithm: Algorithm, count: int) -> str:
+    """'knomial, radix 8'; 'knomial' without a number of its own."""
+    return f"{algorithm.name}, {algorithm.count_parameter} {count}" if count else algorithm.name
 
 
 def _print_without_memory(algorithm: Algorithm, procs: Sequence[int], sizes: Sequence[int]) -> None:

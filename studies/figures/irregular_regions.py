@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from collwise.common.units import format_size
 from collwise.studies.figures.style import PALETTE, algorithm_style, seconds_axis, size_axis
-from collwise.validation.measurement.irregular_regions import Regions, Series, least_times
+from collwise.validation.measurement.irregular_regions import HALF_BOUND, Regions, Series, least_times
 
 
 def regions_figure(found: Regions, title: str) -> Figure:
@@ -43,8 +43,10 @@ def _algorithms(axis: Axes, found: Regions, marks: dict[str, int | None]) -> Non
     sizes = np.array(found.gather.message_bytes)
     for series in found.compared:
         here = np.array(series.message_bytes)
-        colour, marker = algorithm_style(series.algorithm)
-        axis.plot(here, series.seconds.mean(axis=0), "-", color=colour, marker=marker, label=series.algorithm)
+        halved = series.algorithm == HALF_BOUND
+        colour, marker = algorithm_style("lmo" if halved else series.algorithm)
+        line = "--" if halved else "-"
+        axis.plot(here, series.seconds.mean(axis=0), line, color=colour, marker=marker, label=series.algorithm)
         repeated = np.broadcast_to(here, series.seconds.shape)
         axis.plot(repeated.ravel(), series.seconds.ravel(), ".", color=colour, alpha=0.35, markersize=4)
     _finish(axis, "gather algorithms: mean and every repetition", sizes, marks)

@@ -21,6 +21,7 @@ from collwise.common.units import format_size
 from collwise.models.piecewise import Array
 from collwise.models.switch_points import NOBODY, Indices
 from collwise.studies.figures.cells import (
+    MOST_EVEN,
     NO_CHOICE,
     NO_FORMULA,
     NOT_TIMED,
@@ -217,7 +218,9 @@ def _panels(titles: Sequence[str], procs: Sequence[int], sizes: Sequence[int]) -
     """Panels of cells with common axes; returns those that are shown."""
     count = len(titles)
     high = 1.3 + 0.27 * len(procs) if len(procs) <= 6 else 3.1
-    wide = max(3.5, 0.42 * len(sizes)) if len(sizes) <= 16 else 4.2
+    if len(procs) <= MOST_EVEN:
+        high = max(high, 1.3 + 0.13 * len(procs))  # room for a line of digits in each row
+    wide = max(3.5, 0.42 * len(sizes)) if len(sizes) <= MOST_EVEN else 4.2
     # Panels of few rows stand below one another, so that a page shows the figure large.
     columns = 1 if len(procs) <= _FEW_ROWS else 2 if count == 4 else min(count, int(_MOST_INCHES / wide))
     rows = -(-count // columns)

@@ -35,9 +35,9 @@ from collwise.validation.selection.choice import LIBRARY_DECIDES, Choice
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999", "#882255", "#F0E442")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">")
 _SECOND_MARKERS = ("p", "d", "h", "8", "1", "2", "3", "4", "x", "+")
-"""Of the algorithms that have a colour as the second one, so that no marker of a figure comes twice."""
+"""Markers of the second algorithm of a colour, so that no marker of a figure comes twice."""
 _FORM_MARKERS = {"shared memory": "1", "one-sided": "2", "by socket": "3"}
-"""Of algorithms with another form of communication within nodes than messages."""
+"""Markers of algorithms whose processes communicate within nodes in another way than by messages."""
 _ALGORITHM_COLOURS = tuple("#999933" if colour == "#999999" else colour for colour in PALETTE)
 """Olive instead of grey, which stands for what has no value."""
 

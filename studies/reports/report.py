@@ -12,7 +12,7 @@ import numpy as np
 
 from collwise.common.errors import UsageError
 from collwise.common.files import writable_folder, write_text
-from collwise.common.units import format_seconds, format_size
+from collwise.common.units import counted, format_seconds, format_size
 from collwise.models.critical_path import PathParameters
 from collwise.models.hockney import Hockney
 from collwise.models.implementation_aware.parameters import ModelParameters
@@ -178,7 +178,7 @@ def _first(tuning: Tuning, folder: Path, measured: Mapping[str, Measurement]) ->
 
 
 def _free(tuning: Tuning) -> str:
-    """What the times lack on a platform whose messages cost processors nothing."""
+    """A sentence on what the times lack on a platform whose messages cost processors nothing."""
     undecided = "barrier" in tuning.comparisons and "barrier" not in tuning.decisions
     without = " The barrier therefore has no rules." if undecided else ""
     return (
@@ -200,8 +200,21 @@ def _beyond(tuning: Tuning) -> list[str]:
     ]
 
 
+def few_elements_line(tuning: Tuning) -> str:
+    """A line for the terminal on what Open MPI's rules say otherwise for messages of few elements; empty if nothing."""
+    few = [one for one in tuning.substituted if one.too_few]
+    if not few:
+        return ""
+    names = ", ".join(dict.fromkeys(one.collective for one in few))
+    return (
+        f"the rules for Open MPI differ from libcollwise's table by {counted(len(few), 'choice')} of {names}, since "
+        f"messages may have too few elements of {ELEMENT_BYTES} bytes: {few[0]}"
+        + ("; the report lists all" if len(few) > 1 else "")
+    )
+
+
 def _few_elements(tuning: Tuning) -> list[str]:
-    """What the rules for Open MPI say otherwise than the table of libcollwise, since messages may have few elements."""
+    """The differences of the rules for Open MPI from the table of libcollwise, since messages may have few elements."""
     few = [one for one in tuning.substituted if one.too_few]
     if not few:
         return []

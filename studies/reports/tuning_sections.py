@@ -14,9 +14,10 @@ from collwise.models.switch_points import NOBODY, Indices
 from collwise.platforms import HostPlatform
 from collwise.platforms.smpi import charges_overheads
 from collwise.simulator.timing import Case
+from collwise.studies.figures.cells import has_digits
 from collwise.studies.figures.maps import Slowdowns, closeness_map, method_map, slowdown_map
 from collwise.studies.figures.picks import algorithms_by_engine, algorithms_by_size, markers_and_lines, picks_by_procs
-from collwise.studies.reports.comparison_table import chooses_segments, summary_line, table_columns, table_row
+from collwise.studies.reports.comparison_table import chooses_segments, percent, summary_line, table_columns, table_row
 from collwise.studies.reports.engine_table import agreement_line, engine_columns, engine_rows, library_line
 from collwise.studies.reports.sections import Picture, Section, TextTable
 from collwise.validation.selection.choice import Choice
@@ -39,6 +40,7 @@ _BY_ENGINE = (
     "slowdown of this algorithm by SMPI's times."
 )
 _FREE = "this platform has no overheads, so that shorter ones cannot be decided, and small segments seem too cheap."
+_NO_DIGITS = " The cells are too small for digits; the table of all points has the numbers."
 _CHARGED = "shorter ones are not compared."
 
 
@@ -71,9 +73,20 @@ def comparison_section(
         for number, row in enumerate(result.rows)
         for picks, position in _bad_picks(row)
     }
-    rows = [table_row(row) for row in result.rows]
-    table = TextTable(table_columns(result), rows, 3, f"All {len(rows)} points", bad=bad, folded=True)
+    gains = tuning.gains(collective) if collective in tuning.rules else []
+    rules = {(one.procs, one.message_bytes): one.rules for one in gains}
+    said = [rules.get((row.procs, row.message_bytes)) for row in result.rows]
+    width = len(table_columns(result))
+    bad |= {(number, width) for number, pick in enumerate(said) if pick is not None and pick.slowdown > _SHADED_FROM}
+    rows = [(*table_row(row), _rule_cell(pick)) for row, pick in zip(result.rows, said, strict=True)]
+    columns = (*table_columns(result), "rules (%)")
+    table = TextTable(columns, rows, 3, f"All {len(rows)} points", bad=bad, folded=True)
     return Section(heading(tuning, collective), lines, [table], pictures, level=3)
+
+
+def _rule_cell(pick: Pick | None) -> str:
+    """The choice of the rules at a point, with its slowdown; '-' where they have none."""
+    return "-" if pick is None else f"{pick.choice.label} ({percent(pick.slowdown)})"
 
 
 def close_points(result: ComparisonResult) -> Array:
@@ -132,7 +145,8 @@ def _pictures(tuning: Tuning, collective: str, result: ComparisonResult) -> Iter
     yield Picture.of(
         f"{stem}-costs",
         slowdown_map(costs, grid.procs, grid.message_bytes, f"{title}: what each source's choices cost"),
-        "Slowdown of each source's choice against the fastest, in percent.",
+        "Slowdown of each source's choice against the fastest, in percent."
+        + ("" if has_digits((len(grid.procs), len(grid.message_bytes))) else _NO_DIGITS),
     )
     yield Picture.of(
         f"{stem}-close",
@@ -155,7 +169,7 @@ def _pictures(tuning: Tuning, collective: str, result: ComparisonResult) -> Iter
 
 
 def _cut(segment_bytes: int) -> str:
-    """How messages are cut, for a caption."""
+    """A phrase for a caption: how messages are cut."""
     return f"with segments of {format_size(segment_bytes)}" if segment_bytes else "without segments"
 
 

@@ -114,11 +114,14 @@ def test_zero_no_choice_and_no_time_differ_and_are_explained() -> None:
 def test_large_maps_have_no_digits() -> None:
     values = np.zeros((30, 3))
     assert texts(slowdown_map({"a": Slowdowns(values, values == 0)}, range(3, 33), SIZES)) == []
+    values = np.zeros((2, 22))
+    figure = slowdown_map({"a": Slowdowns(values, values == 0)}, PROCS, [8 << k for k in range(22)])
+    assert len(texts(figure)) == values.size
 
 
 def test_a_large_map_of_what_is_close_has_a_bar() -> None:
-    sizes = [8 << k for k in range(22)]
-    assert len(closeness_map({"next": np.full((2, 22), 0.1)}, PROCS, sizes).axes) == 2
+    sizes = [8 << k for k in range(25)]
+    assert len(closeness_map({"next": np.full((2, 25), 0.1)}, PROCS, sizes).axes) == 2
     assert len(closeness_map({"next": np.full((2, 3), 0.1)}, PROCS, SIZES).axes) == 1
 
 

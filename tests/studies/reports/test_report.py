@@ -13,16 +13,19 @@ import pytest
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
+from collwise.common.units import format_size
 from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.registry import BY_PARTS
 from collwise.platforms import load
 from collwise.platforms.description import Source
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import ENGINES, SimulationContext
-from collwise.studies.reports.report import sections_of, write_report, write_rules
+from collwise.studies.reports.report import few_elements_line, sections_of, write_report, write_rules
 from collwise.studies.reports.tuning_sections import largest_decided
+from collwise.validation.exports.expressed import Substitution
 from collwise.validation.library_defaults.baselines import BASELINES
 from collwise.validation.openmpi.rules_file import parse_rules
+from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.consumers import algorithms_for, consumers_of
 from collwise.validation.selection.decisions import select_by_model
 from collwise.validation.selection.defaults import DECISION_SIZES, TOLERANCE_PERCENT
@@ -281,3 +284,22 @@ def test_predicted_rules_are_those_of_select_and_the_page_says_what_they_lose(tu
     assert (decisions.rules, decisions.between) == (selected.rules, selected.between)
     assert decisions.between is not None
     assert f"slower than the best by {decisions.between}" in page.with_suffix(".md").read_text(encoding="utf-8")
+
+
+def test_the_points_have_what_the_rules_say(tuning: Tuning, page: Path) -> None:
+    text = (page.parent / "report.md").read_text()
+    section = text[text.index("### Broadcast") :]
+    (heads,) = re.findall(r"^\| P \|.*\| rules \(%\) \|$", section[: section.index("### Gather")], re.MULTILINE)
+    for one in tuning.gains("bcast"):
+        cell = rf"\**{re.escape(one.rules.choice.label)} \(\d+\)\**"
+        assert re.search(rf"^\| {one.procs} \| {format_size(one.message_bytes)} .*\| {cell} \|$", section, re.MULTILINE)
+    assert len(heads.split("|")) == len(section[section.index(heads) :].splitlines()[2].split("|"))
+
+
+def test_the_terminal_says_where_messages_may_have_few_elements(tuning: Tuning) -> None:
+    few = Substitution("allreduce", 8, 1024, Choice("ring"), Choice("linear"), 0.5, too_few=True)
+    assert few_elements_line(replace(tuning, substituted=(replace(few, too_few=False),))) == ""
+    line = few_elements_line(replace(tuning, substituted=(few, few)))
+    assert "2 choices of allreduce" in line
+    assert str(few) in line
+    assert line.endswith("the report lists all")

@@ -1,0 +1,167 @@
+"""collwise compare: the best algorithm beside the picks of models and libraries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from collwise import arguments
+from collwise.common.errors import note
+from collwise.common.units import format_size
+from collwise.models.registry import DEFAULT_MODEL, MODEL_NAMES, check_formulas
+from collwise.simulator.sweeps.context import SCHEDULE
+from collwise.studies.cli import declare, options, types
+from collwise.studies.cli.declare import command, option
+from collwise.studies.cli.output import check_failed, print_json, print_table
+from collwise.studies.cli.sources import PREDICTED, SIMULATED, Asked, compare_sources, parse_sources
+from collwise.studies.cli.types import COUNTS, FOLDER, PATH
+from collwise.validation.library_defaults.baselines import Baseline
+from collwise.validation.selection.cases import CaseGrid
+from collwise.validation.selection.defaults import SEGMENTS_TEXT, sizes_of
+
+if TYPE_CHECKING:
+    from collwise.platforms import HostPlatform
+    from collwise.validation.selection.comparison import Comparison, ComparisonResult, Pick
+
+
+@command("compare --platform gros --collective bcast --procs 16,64")
+def compare(
+    platform: HostPlatform | types.Unknown = options.placed_platform(
+        option(
+            "A known platform (see 'collwise platforms list') or a .toml or .xml file; with measured --sources a name "
+            "that the store has.",
+            types.PLATFORM_OR_NAME,
+            required=True,
+            in_project=True,
+        )
+    ),
+    collective: str = options.COLLECTIVE,
+    procs: tuple[int, ...] | None = option(
+        "Process counts: 50,80,90. Needed, unless measured --sources have some.", COUNTS
+    ),
+    sizes: tuple[int, ...] | None = options.SIZES,
+    algorithms: Sequence[str] | None = options.ALGORITHMS,
+    segments: tuple[int, ...] = options.segments(SEGMENTS_TEXT, options.ONE_OR_MORE),
+    parameters: Path | None = option("A file from 'collwise fit'. Default: parameters fitted now.", PATH),
+    model: str | None = option(
+        f"A model's name. Default: that of the file; without one {DEFAULT_MODEL}, or no model with --engine schedule.",
+        types.NamedChoice("model", MODEL_NAMES),
+    ),
+    figures: Path | None = option("Write figures into this folder.", FOLDER),
+    baseline: Baseline = options.BASELINE,
+    sources: tuple[str, str] | None = option(
+        "Instead compare the choices by two sources of times: measured, simulated, predicted, or an engine's name.",
+        types.Parsed("sources", parse_sources),
+        metavar="A,B",
+    ),
+    ppn: int | None = options.PPN,
+    simulation: options.SimulationOptions = options.SIMULATION,
+    as_json: bool = options.JSON,
+) -> None:
+    """Shows the best choice by simulated time for each P and m, and the slowdowns of a model's and a library's picks.
+
+    All sixteen collectives can be compared, among those of their algorithms that the model covers; the default model
+    covers all. Times are simulated by SMPI or, with --engine schedule, by the schedule engine. A choice is an algorithm
+    and, where that cuts messages, one of --segments; in brackets its slowdown against the best one in percent. The
+    library decides untuned, with what it ships, which may not be among the choices and beat them (negative). See
+    'collwise defaults' for its decisions.
+
+    With --sources measured,simulated the choices by these times stand side by side, each with its slowdown by measured
+    times (without any, by the second source's).
+    """
+    from collwise.simulator.limits import check_message_sizes
+    from collwise.studies.reports.comparison_table import summary_line, table_columns, table_row
+    from collwise.validation.fitting.models_by_name import model_of
+    from collwise.validation.selection.comparison import compare as run_comparison
+    from collwise.validation.selection.points import asked_points
+
+    if sources is not None:
+        declare.refuse_options(("figures", "baseline"), "comparisons of a model and Open MPI with simulated times")
+        if PREDICTED not in sources:
+            declare.refuse_options(("model", "parameters"), f"--sources with {PREDICTED}")
+        if SIMULATED not in sources and PREDICTED not in sources:
+            declare.refuse_options(("engine",), f"--sources with {SIMULATED} or {PREDICTED}")
+        cut = segments if declare.was_given("segments") else ()
+        asked = Asked(
+            *(collective, procs, sizes, arguments.algorithms(collective, algorithms), cut, ppn),
+            *(model or DEFAULT_MODEL, parameters),
+        )
+        with simulation.context() as context:
+            compare_sources(sources, platform, asked, sizes_of(collective), context, as_json)
+        return
+    if isinstance(platform, types.Unknown):
+        raise platform.problem
+    if procs is None:
+        raise click.UsageError("Missing option '--procs'.")
+    ppn = ppn or platform.default_processes_per_node
+    names = arguments.algorithms(collective, algorithms)
+    if model is None and parameters is None and simulation.engine != SCHEDULE.name:
+        model = DEFAULT_MODEL
+    if model is not None:
+        check_formulas(model, [collective])
+    (grid,) = asked_points(platform, [CaseGrid(collective, procs, sizes_of(collective, sizes), ppn, segments, names)])
+    check_message_sizes(grid.cases())
+    for count in procs:
+        platform.hosts_for(count, ppn)
+    with simulation.context() as context:
+        compares_model = model is not None or parameters is not None
+        wanted = (model, parameters, platform, ppn, segments, context, [collective])
+        fitted = model_of(*wanted) if compares_model else None
+        result = run_comparison(platform, grid, fitted, context, baseline)
+    made_by = getattr(getattr(fitted, "parameters", None), "made_by", "")
+    if figures is not None:
+        _write_figures(figures, platform, result, made_by)
+    if as_json:
+        print_json([_row_record(row, baseline) for row in result.rows])
+        for line in result.left_out.splitlines():
+            note(line)
+    elif result.rows:
+        widths = ", ".join(map(format_size, segments))
+        title = f"{collective} on {platform.title}, segments of {widths}, {result.sweep.configuration.maker}"
+        rows = [table_row(row) for row in result.rows]
+        print_table(title, table_columns(result), rows, left=0, keys=2)
+        click.echo(summary_line(result, made_by))
+        if figures is not None:
+            click.echo(f"figures: {figures}")
+    check_failed(result.sweep.failed)
+
+
+def _write_figures(folder: Path, platform: HostPlatform, result: ComparisonResult, made_by: str) -> None:
+    from collwise.studies.figures import picks as draw
+    from collwise.studies.figures.style import save
+
+    collective, rows = result.grid.collective, result.rows
+    maker = result.sweep.configuration.maker
+    title = f"{collective} on {platform.title}, simulated by {maker}"
+    cut = f", segments of {format_size(result.grid.segments[0])}" if result.grid.segments[0] else ""
+    stem = f"{platform.name}-{collective}"
+    if len({row.procs for row in rows}) > 3 or collective == "barrier":
+        save(draw.picks_by_procs(result, title), folder / f"{stem}-by-procs.png")
+    if collective == "barrier":
+        return
+    save(draw.picks_by_size(result, title), folder / f"{stem}-by-size.png")
+    largest = max(row.procs for row in rows)
+    here = [row for row in rows if row.procs == largest]
+    name = f"{collective} on {platform.title}, P = {largest}{cut}"
+    save(draw.algorithms_by_size(here, name, maker, made_by), folder / f"{stem}-algorithms.png")
+
+
+def _row_record(row: Comparison, baseline: Baseline) -> dict[str, object]:
+    def pick(chosen: Pick) -> dict[str, object]:
+        seconds, slowdown = (None, None) if chosen.missing else (chosen.seconds, chosen.slowdown)
+        return {**vars(chosen.choice), "seconds": seconds, "slowdown": slowdown}
+
+    return {
+        "collective": row.collective,
+        "procs": row.procs,
+        "message_bytes": row.message_bytes,
+        "best": pick(row.best),
+        "model": pick(row.model) if row.predicted else None,
+        "baseline": {"name": baseline.name, "in_catalogue": not row.baseline.missing, **pick(row.baseline)},
+        **({} if row.listed is None else {"listed": pick(row.listed)}),
+        "simulated_seconds": dict(row.simulated),
+        "predicted_seconds": dict(row.predicted),
+    }

@@ -1,0 +1,123 @@
+"""collwise export: decision tables as rules that MPI libraries read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+import collwise
+from collwise import arguments
+from collwise.common.errors import CollwiseError, UsageError, note
+from collwise.common.files import read_text, write_text
+from collwise.studies.cli import declare, types
+from collwise.studies.cli.declare import argument, command, flag, option
+from collwise.studies.cli.types import NEW_FILE, PATH
+from collwise.validation.exports.formats import FORMATS
+from collwise.validation.exports.mpich import VERSIONS as MPICH_VERSIONS
+from collwise.validation.selection.consumers import OPENMPI, OPENMPI_VERSIONS
+
+if TYPE_CHECKING:
+    from collwise.validation.selection.decision_table import DecisionTable
+
+
+@command("export bcast.json --openmpi-version 4.1 -o mine.rules")
+def export(
+    decisions: Sequence[Path] = argument(PATH, nargs=-1, required=True),
+    format_name: str = option(
+        "; ".join(f"{name}: {known.title}" for name, known in FORMATS.items()) + ".",
+        types.NamedChoice("format", FORMATS),
+        OPENMPI,
+        names="--format",
+        metavar="NAME",
+    ),
+    openmpi_version: str = option(f"For openmpi: {', '.join(OPENMPI_VERSIONS)}.", default="4.1"),
+    mpich_version: str = option(
+        "For mpich: 4.0, or 4.1 for later ones.", types.NamedChoice("version", MPICH_VERSIONS), MPICH_VERSIONS[0]
+    ),
+    procs: int | None = option(
+        "For formats that hold for one process count (mpich-variables, mvapich2, smpi, prf): which.", click.IntRange(1)
+    ),
+    output: Path = option("The rules file.", NEW_FILE, required=True, names="-o --output"),
+    check: bool = flag("Run the installed library with the rules and see what it does; for openmpi and mpich."),
+) -> None:
+    """Writes rules that an MPI library reads from DECISIONS files (from 'collwise select'; one table a collective).
+
+    Where a format cannot express a choice, the best one that it can express is written, and a note says what it costs.
+    Profiles of PGMPITuneLib (.prf) become a table for libcollwise, with --format collwise.
+    """
+    if any(file.suffix == ".prf" for file in decisions):
+        _export_profiles(decisions, format_name, output)
+        return
+    from collwise.validation.exports.formats import for_openmpi, how_to_use
+    from collwise.validation.exports.variables import ucc_summary
+    from collwise.validation.openmpi.untuned import summary_over_untuned
+
+    if check and format_name not in (OPENMPI, "mpich"):
+        raise click.UsageError("--check is for --format openmpi and mpich")
+    if format_name != OPENMPI:
+        declare.refuse_options(("openmpi_version",), f"--format {OPENMPI}")
+    if format_name != "mpich":
+        declare.refuse_options(("mpich_version",), "--format mpich")
+    if not FORMATS[format_name].one_procs:
+        declare.refuse_options(("procs",), f"--format {', '.join(name for name in FORMATS if FORMATS[name].one_procs)}")
+    tables = collwise.Decisions.load(*decisions)
+    text = collwise.export(
+        tables,
+        output,
+        format_name,
+        openmpi_version=openmpi_version,
+        mpich_version=mpich_version,
+        procs=procs,
+    )
+    known = FORMATS[format_name]
+    version = f" {openmpi_version}" if format_name == OPENMPI else ""
+    collectives = arguments.several([one.collective for one in tables.tables])
+    what = f"rules for Open MPI{version}" if format_name == OPENMPI else f"{known.title} for {collectives}"
+    click.echo(f"{output}: {what}; use them with")
+    click.echo(f"  {how_to_use(format_name, output)}")
+    for table in tables.tables:
+        click.echo(table.between_procs)
+        if table.between is not None:
+            click.echo(f"{table.collective}, slower than the best between the sizes: {table.between}")
+    if format_name == OPENMPI:
+        for said in for_openmpi(tables.tables, openmpi_version)[0]:
+            if line := summary_over_untuned(said, openmpi_version):
+                click.echo(line)
+    if format_name == "ucc":
+        click.echo(ucc_summary(tables.tables, text))
+    if "WARNING" in text:
+        note("the file's head has a WARNING: read it")
+    if check:
+        _check(format_name, output, tables.tables)
+
+
+def _export_profiles(files: Sequence[Path], format_name: str, output: Path) -> None:
+    """Writes the table of profiles of PGMPITuneLib. Raises UsageError for other files beside them."""
+    from collwise.validation.exports.formats import how_to_use
+    from collwise.validation.exports.pgmpi import parse_profile
+    from collwise.validation.guidelines.repair import rules_of
+    from collwise.validation.selection.consumers import COLLWISE
+
+    other = next((file for file in files if file.suffix != ".prf"), None)
+    if other is not None:
+        raise UsageError(f"{other}: not a profile of PGMPITuneLib as the others are; valid beside them: .prf")
+    if format_name != COLLWISE:
+        raise UsageError(f"--format {format_name}: profiles of PGMPITuneLib name mock-ups; valid: {COLLWISE}")
+    text = rules_of({str(file): parse_profile(read_text(file), str(file)) for file in files})
+    write_text(output, text)
+    click.echo(f"{output}: a table for libcollwise; use it with")
+    click.echo(f"  {how_to_use(COLLWISE, output)}")
+
+
+def _check(format_name: str, output: Path, tables: Sequence[DecisionTable]) -> None:
+    from collwise.studies.cli.rules_check import check_all, check_mpich
+
+    wrong = 0
+    for line, ok in check_all(output, tables) if format_name == OPENMPI else check_mpich(output, tables):
+        click.echo(line)
+        wrong += not ok
+    if wrong:
+        raise CollwiseError(f"{wrong} of the checks show no call that runs as the rules say")

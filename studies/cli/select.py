@@ -1,0 +1,230 @@
+"""collwise select: decision tables of the algorithm for each P and m."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import collwise
+from collwise.common.errors import UsageError
+from collwise.common.program import program_name
+from collwise.common.units import counted, format_size
+from collwise.studies.cli import declare, options, types
+from collwise.studies.cli.declare import command, flag, group, option
+from collwise.studies.cli.output import check_failed, print_json, print_table
+from collwise.studies.cli.types import COUNTS, NAMES, NEW_FILE, PATH, SIZES
+from collwise.validation.selection.consumers import ALL_CONSUMERS, openmpi_version
+from collwise.validation.selection.defaults import AGREEMENT, SEGMENTS_TEXT, TIE_LIMIT, TOLERANCE_PERCENT
+
+if TYPE_CHECKING:
+    from collwise.platforms import HostPlatform
+    from collwise.validation.selection.decision_table import DecisionTable
+
+_TIMES = types.NamedChoice("source of times", ("predicted", "simulated", "measured"))
+_MOST_ROWS = 200
+
+
+@command("select --collective bcast --parameters mine.parameters.toml --procs 4,8 --for openmpi-4.1 -o bcast.json")
+def select(
+    collectives: Sequence[str] = options.COLLECTIVES,
+    by: str = option("The times that decide.", _TIMES, "predicted"),
+    parameters: Path | None = option("A file from 'collwise fit', for --by predicted.", PATH),
+    platform: HostPlatform | types.Unknown | None = options.placed_platform(
+        option(
+            "The platform, needed for --by simulated; for --by measured its name in the store is enough (see 'results "
+            "list'). Default: that of the parameters, or the only one measured.",
+            types.PLATFORM_OR_NAME,
+        )
+    ),
+    procs: tuple[int, ...] | None = option(
+        "Process counts: 2:124:+1, needed for --by simulated. Default: 2 to all, or those measured.", COUNTS
+    ),
+    how: dict[str, Any] = group(
+        dict,
+        sizes=option(
+            "Message sizes: 8:1MiB:x4. Default: by doubling from 8 KiB (gather: 64 KiB), or those measured; for --by "
+            "simulated also shorter ones (allreduce: from 2 KiB) where the platform has overheads.",
+            SIZES,
+        ),
+        exact=flag(
+            "For --by predicted: choose at every size from the least to the largest of --sizes; tables become long. "
+            "Default: at --sizes only."
+        ),
+        consumer=option(
+            "Choose only what the rules of this consumer can express. Default: all.",
+            types.NamedChoice("decision consumer", ALL_CONSUMERS),
+            names="--for",
+        ),
+        one_choice=option(
+            "Make one choice for each process count, or choose by message size. Default: one if the consumer needs it.",
+            default=None,
+            names="--one-choice/--by-size",
+        ),
+        tolerance=option(
+            "By how many percent a choice may be slower than the best, so that the table is short; 0: the fastest.",
+            float,
+            TOLERANCE_PERCENT,
+            metavar="PERCENT",
+        ),
+        segments=options.segments(None, options.ONE_OR_MORE, f"{SEGMENTS_TEXT}, or those measured"),
+        name=options.MODEL,
+        by_node=flag(
+            "Choose also among the algorithms that treat the processes of one node differently from others; for --by "
+            "simulated and measured."
+        ),
+        guidelines=flag(
+            "Choose also among the mock-ups of performance guidelines, which libcollwise runs; for --by simulated and "
+            "measured."
+        ),
+        configuration=option(
+            "For --by measured, which measurement, if there are several (see 'results list').", NAMES, metavar="KEY"
+        ),
+        fill=option(
+            "For --by measured: fill gaps where these times agree with what is measured nearby.",
+            types.NamedChoice("source that fills gaps", ("simulated", "predicted")),
+        ),
+        agreement=option(
+            "How far such times may be from those measured nearby.", float, AGREEMENT * 100, metavar="PERCENT"
+        ),
+        tie_limit=option(
+            "For --by measured: by how many percent a choice may be slower than the best one whose confidence interval "
+            "it overlaps.",
+            float,
+            TIE_LIMIT * 100,
+            metavar="PERCENT",
+        ),
+    ),
+    output: Path | None = option("Write the decision tables (JSON) here.", NEW_FILE, names="-o --output"),
+    ppn: int | None = options.PPN,
+    simulation: options.SimulationOptions = options.SIMULATION,
+    as_json: bool = options.JSON,
+) -> None:
+    """Makes decision tables: the algorithm to run for each P, and the message size from which to run it.
+
+    A table has the fewest rows in which no choice is slower than the best one by more than the --tolerance at any of
+    --sizes. By predicted times a row changes between two sizes at the byte from which on the later choice is faster,
+    and the command says what is lost between the sizes; with --exact nothing beyond the tolerance is, and with
+    --tolerance 0 looking up then decides as evaluating the formulas would. Measured choices whose confidence interval
+    overlaps the best one's are as good as it. An algorithm that needs a power of two or an even number of processes
+    holds only for the P where it was decided; from P + 1 on the best one that always runs follows it.
+    """
+    from collwise.validation.selection.decision_table import decisions_document
+
+    if by == "predicted" and parameters is None:
+        raise click.UsageError("--by predicted needs --parameters FILE (make one: collwise fit)")
+    if by == "simulated" and platform is None:
+        raise click.UsageError("--by simulated needs --platform")
+    if by == "simulated" and procs is None:
+        raise click.UsageError("--by simulated needs --procs, for example --procs 8,16,32")
+    if by != "predicted" and how["exact"]:
+        raise click.UsageError(f"--exact is for --by predicted; {by} times are known at single sizes only")
+    if by == "predicted" and how["by_node"]:
+        raise click.UsageError("--by-node is for --by simulated: algorithms by node are chosen by simulated times only")
+    if by == "predicted" and how["guidelines"]:
+        raise click.UsageError("--guidelines is for --by simulated and measured: no model predicts mock-ups")
+    if by != "predicted" and how["fill"] != "predicted":
+        declare.refuse_options(("parameters", "name"), "--by predicted, or --fill predicted")
+    if by != "simulated" and how["fill"] != "simulated":
+        declare.refuse_options(options.SIMULATING, "--by simulated, or --fill simulated")
+    if by != "measured":
+        declare.refuse_options(("configuration", "fill", "agreement", "tie_limit"), "--by measured")
+    elif how["fill"] == "predicted" and parameters is None:
+        raise click.UsageError("--fill predicted needs --parameters FILE (make one: collwise fit)")
+    if isinstance(platform, types.Unknown) and (by != "measured" or how["fill"] == "simulated"):
+        raise platform.problem
+    if by == "measured" and not simulation.store.exists():
+        raise UsageError(f"there is no store {simulation.store}; fill one with 'collwise measure' or 'collwise import'")
+    # Predicted times need the progress only.
+    with (options.SimulationOptions(Path(":memory:")) if by == "predicted" else simulation).context() as context:
+        decisions = collwise.select(
+            collectives, parameters, platform=platform, by=by, procs=procs, ppn=ppn, context=context, **how
+        )
+    if output is not None:
+        decisions.save(output)
+    if as_json:
+        print_json(_decision_rows(decisions.tables), {"tables": decisions_document(decisions.tables)})
+    else:
+        for decided in decisions.tables:
+            _print_decisions(decided, how["tolerance"], openmpi_version(how["consumer"] or ""))
+        if output is not None:
+            click.echo(f"written: {output}")
+    check_failed(decisions.failed)
+
+
+def _decision_rows(tables: Sequence[DecisionTable]) -> list[dict[str, object]]:
+    """Every choice of the tables, with the process count and the size from which on it holds."""
+    return [
+        {"collective": table.collective, "procs": p, "from_bytes": start, **vars(choice)}
+        for table in tables
+        for p, row in table.rules.items()
+        for start, choice in row
+    ]
+
+
+def _print_decisions(decisions: DecisionTable, tolerance: float, version: str | None) -> None:
+    """Prints a table, and by its times the loss of its choices or, for a version of Open MPI, of its rules."""
+    from collwise.validation.exports.formats import for_openmpi
+    from collwise.validation.openmpi.untuned import summary_over_untuned
+    from collwise.validation.selection.decision_table import spans
+    from collwise.validation.selection.measured import loss_of, undecided_points
+
+    rows: list[tuple[object, ...]] = []
+    for p, row in decisions.rules.items():
+        for start, end, choice in spans(row):
+            segment = format_size(choice.segment_bytes) if choice.segment_bytes else "-"
+            star = " *" if decisions.rests_on_gaps(p, start, end) else ""
+            rows.append((p, format_size(start), choice.algorithm + star, segment))
+        if not row:
+            rows.append((p, "-", "nothing decided", "-"))
+    title = f"{decisions.collective} on {decisions.platform} by {decisions.made_by}"
+    columns = ["from P", "from m", "algorithm", "segment"]
+    print_table(title, columns, rows[:_MOST_ROWS], left=0, keys=2)
+    left_out = f", of which these are the first {_MOST_ROWS}; --json prints all, -o FILE keeps them"
+    click.echo(f"{counted(len(rows), 'row')}, tolerance {tolerance:g} %{left_out if len(rows) > _MOST_ROWS else ''}")
+    decided = any(decisions.rules.values())
+    said = for_openmpi([decisions], version)[0][0] if version is not None and decided else decisions
+    loss = loss_of(said)
+    if loss.points:
+        mean, worst = f"{loss.mean * 100:.2f} %", f"{loss.worst * 100:.1f} %"
+        what = "choices" if version is None else f"rules for Open MPI {version}"
+        click.echo(f"by these times the {what} are {mean} slower than the best on average, at most {worst}")
+    if version is not None and (line := summary_over_untuned(said, version)):
+        click.echo(line)
+    undecided, points = undecided_points(decisions)
+    if points:
+        click.echo(_undecided_text(undecided, points))
+        if decisions.made_by.startswith("times measured"):
+            click.echo(_own_text(decisions))
+    if decisions.between is not None:
+        click.echo(f"between the sizes, {decisions.between}")
+    if any(str(row[2]).endswith(" *") for row in rows) and decisions.evidence is not None:
+        click.echo(f"* at some of its sizes by {decisions.evidence.filled_by}, where the choice was not measured")
+
+
+def _own_text(decisions: DecisionTable) -> str:
+    """A sentence on measured choices against MPI's own collective."""
+    known = decisions.evidence
+    if known is None or not known.own:
+        return (
+            "MPI's own collective is not among these times: measure it with --algorithms library, or the table with "
+            f"'{program_name()} gain'"
+        )
+    chosen = {(p, m): decisions.choice_at(p, m) for p in known.procs for m in known.message_bytes}
+    both = {point: one for point, one in chosen.items() if one and not math.isnan(known.own_at(*point)[0])}
+    faster = sum(known.beats_own(one, *point) for point, one in both.items())
+    left = "" if faster == len(both) else "; rules for Open MPI and libcollwise leave the others to MPI"
+    return f"faster than MPI's own collective beyond the intervals at {faster} of {counted(len(both), 'point')}{left}"
+
+
+def _undecided_text(undecided: int, points: int) -> str:
+    """A sentence on how far confidence intervals tell the best measured choice."""
+    if not undecided:
+        return f"at {'the only point' if points == 1 else f'all {points} points'} the intervals tell the best choice"
+    return (
+        f"undecided at {undecided} of {counted(points, 'point')}: the interval of the fastest choice overlaps another "
+        "one's; more --launches of measure make intervals narrower"
+    )

@@ -424,7 +424,8 @@ def test_a_library_call_that_never_ends_is_given_up(
 def test_a_simulator_that_exceeds_its_time_is_recognized(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sweeps, "_LIMIT_SECONDS", 1)
     monkeypatch.setattr(sweeps, "_LIMIT_SECONDS_PER_MESSAGE", 0.0)
-    case = Case("alltoall", "-", 300, 64, processes_per_node=8, experiment="builtin")
+    # A quarter of a million messages: no machine simulates them within the second.
+    case = Case("alltoall", "-", 300, 512, processes_per_node=16, experiment="builtin")
     result = run(tmp_path, [case], engine=smpi_as_library("mpich"))
     assert [timing.error.partition(": ")[2] for timing in result.failed] == [
         "does not end within 1 s of processor time"

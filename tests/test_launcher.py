@@ -410,7 +410,7 @@ def test_programs_of_mpi_libraries_are_built_when_a_command_needs_them(clone: Pa
         ("platforms check x.toml", set()),
         ("simulate", set()),
         ("measure", {"openmpi"}),
-        ("defaults --check", {"openmpi", "mpich"}),
+        ("defaults --check", {"openmpi"}),
         ("defaults --baseline openmpi-4.1 --check", {"openmpi"}),
         ("defaults --baseline=mpich-4 --check", {"mpich"}),
     ],
@@ -423,6 +423,26 @@ def test_no_library_is_built_for_that_nobody_asked(clone: Path, tools: Path, wor
     said = call(clone / "collwise", *words.split(), path=tools).stderr
     built = set(re.findall(r"building the C programs in build/(\S+), once", said))
     assert built - {"schedule", "smpi-system"} == libraries
+
+
+@needs("openmpi", "c-headers")
+@pytest.mark.parametrize(
+    ("words", "simulates"),
+    [
+        ("profile --library openmpi --procs 2 -- latency", False),
+        ("profile --library=openmpi --platform gros --engine smpi --procs 2 -- latency", True),
+        ("profile --library smpi --platform gros --procs 2 -- latency", True),
+        ("defaults --check", False),
+    ],
+)
+def test_the_simulator_is_not_built_for_what_runs_on_a_real_library(
+    clone: Path, tools: Path, words: str, simulates: bool
+) -> None:
+    add_python(tools)
+    add_commands(tools, "gcc", "ninja", "cmake", "smpirun", "smpicc", "mpirun.openmpi", "mpicc.openmpi")
+    (clone / "CMakeLists.txt").touch()
+    said = call(clone / "collwise", *words.split(), path=tools).stderr
+    assert ("building the C programs in build/smpi-system" in said) == simulates
 
 
 @needs("c-headers")

@@ -169,7 +169,7 @@ def test_missing_table_and_the_count_of_further_problems(tmp_path: Path) -> None
     file = tmp_path / "bad.toml"
     assert _message(file, 'name = "x"\nsite = "y"\n') == (
         "1: cluster: missing (valid: a table [cluster] with nodes, host_prefix, host_suffix, first_host, cpus_per_node,"
-        " cores_per_node, memory_domains_per_node, core_flops, processes_per_node)"
+        " cores_per_node, memory_domains_per_node, core_flops, processes_per_node, memory_bytes_per_node)"
         f" [and 2 more: see 'collwise platforms check {file}']"
     )
     assert len(check_file(file).problems) == 3

@@ -67,13 +67,16 @@ def processors(sockets: int, cores: int, threads: int, domains: int) -> dict[str
             found[f"{where}/physical_package_id"] = str(core // cores)
             found[f"{where}/thread_siblings_list"] = ",".join(map(str, siblings))
     found |= {f"devices/system/node/node{number}/cpulist": str(number) for number in range(domains)}
+    found |= {
+        f"devices/system/node/node{number}/meminfo": f"Node {number} MemTotal: 2048 kB" for number in range(domains)
+    }
     return found | {"devices/system/cpu/cpufreq/": "", f"devices/system/node/node{domains}/cpulist": ""}
 
 
 def lstopo(sockets: int, domains: int, cores: int, devices: str = "") -> str:
     """hwloc's XML of a machine with so many domains in each socket, and cores in each domain."""
     core = '<object type="Core"><object type="PU"/><object type="PU"/></object>'
-    domain = f'<object type="Group"><object type="NUMANode"/>{core * cores}</object>'
+    domain = f'<object type="Group"><object type="NUMANode" local_memory="4096"/>{core * cores}</object>'
     package = f'<object type="Package">{domain * domains}</object>'
     return (
         '<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE topology SYSTEM "hwloc2.dtd">\n'
@@ -110,10 +113,10 @@ def test_two_epycs_with_hdr(tmp_path: Path) -> None:
     words = ["--hardware", str(tmp_path / "node.xml"), "--sys", str(sys_tree(tmp_path, files)), "--nodes", "32"]
     made, output = describe(tmp_path, *words, "--ppn", "32", "--gbits", "200")
     assert (made.nodes, made.cpus_per_node, made.cores_per_node, made.memory_domains_per_node) == (32, 2, 64, 8)
-    assert made.default_processes_per_node == 32
+    assert (made.default_processes_per_node, made.memory_bytes_per_node) == (32, 8 * 4096)
     assert made.link_bytes_per_second == interconnect("infiniband-hdr").link_bytes_per_second
     sources = {source.what: source.where for source in made.sources}
-    assert sources["CPUs 2, cores 64, memory domains 8: read"] == str(tmp_path / "node.xml")
+    assert sources["CPUs 2, cores 64, memory domains 8, bytes of memory 32768: read"] == str(tmp_path / "node.xml")
     assert sources["nodes 32, processes per node 32, Gbit/s 200: given"]
     assert "the path between sockets" in output
     assert "collwise calibrate --hosts HOSTS --ppn 2 --nominal " in output
@@ -133,7 +136,8 @@ def test_hwloc_names_the_card_where_no_rate_is_known(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("sockets", "cores", "threads", "domains"), [(1, 4, 1, 1), (2, 32, 2, 8), (4, 3, 1, 4)])
 def test_processors_of_sys(tmp_path: Path, sockets: int, cores: int, threads: int, domains: int) -> None:
     found = values(machine_facts(sys=sys_tree(tmp_path, processors(sockets, cores, threads, domains))))
-    assert found == {"CPUs": sockets, "cores": sockets * cores, "memory domains": domains}
+    memory = {"bytes of memory": domains * 2**21}
+    assert found == {"CPUs": sockets, "cores": sockets * cores, "memory domains": domains, **memory}
 
 
 @pytest.mark.parametrize(
@@ -185,6 +189,7 @@ def test_a_folder_with_slurm_conf_defaults_and_includes(tmp_path: Path) -> None:
     made, output = describe(tmp_path, "--slurm", str(HDR), "--ppn", "32")
     assert (made.nodes, made.cpus_per_node, made.cores_per_node, made.default_processes_per_node) == (64, 2, 64, 32)
     assert made.topology == FatTree(16, 1.3e-07, 1.0)
+    assert made.memory_bytes_per_node == 257000 * 2**20
     assert made.calibration == interconnect("infiniband-hdr").calibration
     assert "2 other nodes left out" in output
     assert "Slurm does not know it" in output
@@ -259,6 +264,11 @@ def test_trees_of_switches(tmp_path: Path, text: str, expected: dict[str, object
     ("text", "expected"),
     [
         ("NodeName=n[1-3] CPUs=16", {"nodes": 3}),
+        (
+            "NodeName=n[1-2] RealMemory=64000\nNodeName=n3 RealMemory=32000",
+            {"nodes": 3, "bytes of memory": 32000 * 2**20},
+        ),
+        ("NodeName=n[1-2] RealMemory=64000\nNodeName=n3 RealMemory=1", {"nodes": 3}),
         ("NodeName=n SocketsPerBoard=1 Boards=2 CoresPerSocket=4", {"nodes": 1, "CPUs": 2, "cores": 8}),
         ("nodename=n sockets=2 corespersocket=4", {"nodes": 1, "CPUs": 2, "cores": 8}),
         (

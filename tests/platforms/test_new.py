@@ -22,6 +22,7 @@ from collwise.platforms import (
     with_overheads,
     write_description,
 )
+from collwise.platforms.discovery.links import NOMINAL_GBITS
 from collwise.platforms.smpi import charges_overheads
 from collwise.studies.cli.platforms import platforms
 
@@ -38,9 +39,21 @@ def make(tmp_path: Path, *options: str) -> tuple[str, Path]:
 
 
 NODE = (
-    "--nodes 64 --interconnect infiniband-hdr --cpus 2 --cores 64 --ppn 32 --memory-gbytes 80 "
+    "--nodes 64 --interconnect infiniband-hdr --cpus 2 --cores 64 --ppn 32 --memory 256GiB --memory-gbytes 80 "
     "--between-sockets-gbytes 40 --between-sockets-latency-us 0.9"
 )
+
+
+@pytest.mark.parametrize(("name", "gbits"), [("infiniband-edr", 100), ("infiniband-ndr", 400)])
+def test_generations_of_infiniband_are_hdr_at_their_line_rate(name: str, gbits: float) -> None:
+    hdr, made = interconnect("infiniband-hdr"), interconnect(name)
+    assert made.link_bytes_per_second == gbits * 1e9 / 8 == NOMINAL_GBITS[name] * 1e9 / 8
+    assert made.route[0] == hdr.route[0]
+    assert replace(made.calibration, note=hdr.calibration.note) == hdr.calibration
+    assert "estimated" in made.calibration.note
+    assert any("no measurement" in one.what for one in made.sources)
+
+
 FAT_TREE = "--topology fat-tree --nodes-per-switch 16 --oversubscription 2"
 
 
@@ -50,7 +63,7 @@ def test_a_cluster_with_a_2_to_1_fat_tree_in_one_command(tmp_path: Path) -> None
     made, preset = load_description(file), interconnect("infiniband-hdr")
     assert made.topology == FatTree(16, preset.topology.hop_latency_seconds if preset.topology else 0.0, 2.0)
     assert (made.default_processes_per_node, made.cores_per_node, made.cpus_per_node) == (32, 64, 2)
-    assert made.memory_bytes_per_second == 80e9
+    assert (made.memory_bytes_per_node, made.memory_bytes_per_second) == (2**38, 80e9)
     assert (made.between_sockets_bytes_per_second, made.between_sockets_latency_seconds) == (40e9, 0.9e-6)
     assert '<prop id="collwise/sockets" value="2"/>' in made.xml_text()
     assert made.calibration == preset.calibration
@@ -82,7 +95,10 @@ def test_the_other_topologies(tmp_path: Path) -> None:
     [
         ("--nodes 4", "--gbits and --latency-us are needed, or --interconnect"),
         ("--nodes 4 --interconnect tcp-1g --between-sockets-gbytes 40", "--between-sockets-gbytes is for nodes of sev"),
-        ("--nodes 4 --interconnect infiniband", "unknown interconnect 'infiniband'; did you mean infiniband-hdr"),
+        (
+            "--nodes 4 --interconnect infiniband",
+            "unknown interconnect 'infiniband'; did you mean infiniband-ndr or infiniband-hdr",
+        ),
         ("--nodes 4 --interconnect tcp-1g --topology torrus", "unknown topology 'torrus'; did you mean torus"),
         ("--nodes 4 --interconnect tcp-1g --topology torus", "--topology torus needs --dimensions$"),
         (

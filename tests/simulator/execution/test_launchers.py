@@ -72,6 +72,14 @@ def test_a_host_that_keeps_silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert not processes_of(str(sleep))
 
 
+def test_a_warning_of_the_launcher_is_not_why_it_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    warning = "plm:rsh: Warning: setpgid(7,7) failed in parent with errno=Permission denied(13)"
+    stand_in(tmp_path, "failing-shell", f"#!/bin/sh\necho '{warning}' >&2\nexit 1\n", monkeypatch)
+    with pytest.raises(CollwiseError, match=r"mpirun on far\.invalid: ") as told:
+        Mpirun({"far.invalid": 1}, LaunchOptions(reach_seconds=900), remote_shell="failing-shell")
+    assert "setpgid" not in str(told.value)
+
+
 def test_no_remote_shell() -> None:
     with pytest.raises(UsageError, match="'nosuchshell' not found on PATH"):
         Mpirun({"n1": 1}, LaunchOptions(), remote_shell="nosuchshell -x")

@@ -1,0 +1,2 @@
+# A test bed.
+./collwise testbed up --nodes 8

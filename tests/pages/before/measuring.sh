@@ -1,0 +1,2 @@
+# A program.
+cp simulator/programs/measuring/example.c program.c

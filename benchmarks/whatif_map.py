@@ -86,7 +86,7 @@ async def benchmark(collective: str) -> bool:
 
 
 def positions() -> Iterator[tuple[str, Position]]:
-    """What each move is called, and the sliders that are moved from where they stand for no change."""
+    """The moves: the name of each, and the sliders that it moves from where they stand for no change."""
     for slider, values in VALUES.items():
         for value in values:
             yield slider, {slider: value}
@@ -102,7 +102,7 @@ def set_sliders(explorer: Explorer, position: Position) -> None:
 
 
 def compare(explorer: Explorer, live: LiveMap) -> tuple[int, int]:
-    """How many of some times are wrong by more than their errors say, and how many candidates that were left out are
+    """The number of some times that are wrong by more than their errors say, and of left-out candidates that are
     faster than the fastest one.
     """
     moves = list(positions())[:: len(list(positions())) // COMPARED_MOVES]

@@ -191,7 +191,7 @@ def read_hockney(keys: Keys) -> Hockney:
 
 
 Observations = Mapping[str, Mapping[str, Sequence[Observation]]]
-"""By collective and algorithm what its fit was made from, in the order of its residuals."""
+"""The observations that each fit was made from, by collective and algorithm, in the order of its residuals."""
 
 
 def observations_document(observations: Observations) -> dict[str, dict[str, list[str]]]:

@@ -225,19 +225,20 @@ def run_interposed(
     return code
 
 
+def decided_line(collective: str, procs: Sequence[int]) -> str:
+    """The line of a table that says for which process counts the rules of a collective were decided."""
+    return f"# decided: {collective} {' '.join(map(str, procs))}"
+
+
 def row_taken_for(table: Path, procs: int) -> str:
     """A line on the rows that a run takes where a table was not decided for its process count; empty if it was.
 
-    The comments of an exported table say for which it was; nothing is known where these leave some out, or are missing.
+    Nothing is known of collectives without a `decided_line`.
     """
     decided: dict[str, set[int]] = {}
-    for collective, listed in re.findall(
-        r"^# (\w+): decided for P = ([^;]*);", table.read_text(encoding="utf-8"), re.M
-    ):
-        counts = [word.strip() for word in listed.split(",")]
-        if "..." in counts and procs < int(counts[-1]):
-            counts.append(str(procs))
-        decided.setdefault(collective, set()).update(int(word) for word in counts if word.isdigit())
+    lines = re.findall(r"^# decided: (\w+) ([0-9][0-9 ]*)$", table.read_text(encoding="utf-8"), re.M)
+    for collective, counts in lines:
+        decided.setdefault(collective, set()).update(map(int, counts.split()))
     taken: dict[int, list[str]] = {}
     for collective, known in decided.items():
         if procs not in known and min(known) < procs:

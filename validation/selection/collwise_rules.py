@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
+from collwise.simulator.execution.interposed import decided_line
 from collwise.validation.selection.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.selection.consumers import COLLWISE, sees_sizes
 from collwise.validation.selection.decision_table import DecisionTable, check_one_choice, left_where_faster
@@ -27,12 +28,13 @@ def collwise_rules(tables: Sequence[DecisionTable]) -> str:
     if len(by_key) < len(tables):
         raise UsageError("two decision tables of one collective for the same number of processes per node")
     lines = ["# Rules for collwise run:", "# collective procs processes_per_node message_bytes algorithm [parameters]"]
+    lines.append("# Between the process counts that were decided the rows of the next smaller one hold.")
     for name in sorted({table.collective for table in tables}):
         mine = [by_key[key] for key in sorted(by_key) if key[0] == name]
         lines.append("")
         for table in mine:
             lines.append(f"# {name} on {table.platform}, chosen by {' '.join(table.made_by.split())}")
-            lines.append(f"# {table.between_procs}")
+            lines.append(decided_line(name, sorted(table.decided_procs)))
         # A row of one table would hide those of the others for less processes: all have rows wherever one has.
         for procs in sorted({procs for table in mine for procs in table.rules}):
             for per_node, table in _by_processes_per_node(mine, procs).items():

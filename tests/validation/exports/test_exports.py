@@ -16,6 +16,7 @@ import collwise
 from collwise.algorithms.catalogue import Catalogue
 from collwise.algorithms.catalogue_check import LIBRARIES
 from collwise.common.errors import UsageError
+from collwise.simulator.execution.interposed import decided_line
 from collwise.studies.cli.main import main
 from collwise.validation.exports import mpich
 from collwise.validation.exports.expressed import expressed
@@ -380,4 +381,4 @@ def test_an_export_says_how_to_get_better_replacements_and_for_which_processes_i
             "'collwise select ... --for mpich' makes a table from all that these rules can express" in err
         ) == hinted
         assert BEST.between_procs in out
-    assert f"# {BEST.between_procs}" in (tmp_path / "collwise").read_text()
+    assert decided_line(BEST.collective, BEST.decided_procs) in (tmp_path / "collwise").read_text()

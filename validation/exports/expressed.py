@@ -38,7 +38,7 @@ class Substitution:
     def __str__(self) -> str:
         why = f"too few elements for {self.chosen.label}" if self.too_few else f"cannot express {self.chosen.label}"
         what = f"{self.collective} from P = {self.procs}, {format_size(self.start)}: {why}"
-        if self.instead is None:
+        if self.instead is None or (self.instead == LIBRARY_DECIDES and math.isnan(self.cost)):
             return f"{what}; the library decides"
         if math.isnan(self.cost):
             return f"{what}; {self.instead.label} instead, at a cost that is not known"
@@ -76,7 +76,8 @@ def expressed(
 
     Where a choice cannot be said, that of those that can be which has the least worst slowdown over the sizes for which
     times are known; where none can, the library decides, or, of too few elements, the choice for smaller sizes stays in
-    force. Raises UsageError for an empty table.
+    force. Times of fewer processes do not tell what is best with too few elements: there the library decides
+    (LIBRARY_DECIDES). Raises UsageError for an empty table.
     """
     if not any(table.rules.values()):
         raise UsageError(f"the {table.collective} decision table is empty")
@@ -88,51 +89,57 @@ def expressed(
         if by_size:
             for start, end, choice in spans(row):
 
-                def here(one: Choice, procs: int = procs, start: int = start) -> bool:
-                    return can_say(one) and not too_few(one, procs, start)
+                def few(one: Choice, procs: int = procs, start: int = start) -> bool:
+                    return too_few(one, procs, start)
 
-                said = _said(table, procs, {start: choice}, end, here, replaced)
-                if said != choice and can_say(choice):
-                    said = steps[-1][1] if said is None and steps else said
-                    replaced[-1] = replace(replaced[-1], instead=said, too_few=True)
-                if said != choice and steps and (before, steps[-1][1]) == (choice, said):
-                    replaced[-2:] = [replace(replaced[-2], cost=max(one.cost for one in replaced[-2:]))]
+                said, cost = _said_of_elements(table, procs, {start: choice}, end, can_say, few)
+                if said != choice:
+                    said = steps[-1][1] if said is None and can_say(choice) and steps else said
+                    one = Substitution(table.collective, procs, start, choice, said, cost, can_say(choice))
+                    if steps and (before, steps[-1][1]) == (choice, said):
+                        earlier = replaced.pop()
+                        one = replace(earlier, cost=max(earlier.cost, cost))
+                    replaced.append(one)
                 steps.append((start, said))
                 before = choice
         elif row:
-            steps = [(0, _said(table, procs, dict(row), None, can_say, replaced))]
+            said, cost = _said(table, procs, dict(row), None, can_say)
+            steps = [(0, said)]
+            others = [(start, choice) for start, choice in row if choice != said]
+            replaced += [Substitution(table.collective, procs, *step, said, cost) for step in others]
         rows[procs] = _merged(steps)
     return Expressed(table, rows, tuple(replaced))
 
 
-def _said(
+def _said_of_elements(
     table: DecisionTable,
     procs: int,
-    steps: Mapping[int, Choice],
+    step: Mapping[int, Choice],
     end: int | None,
     can_say: CanSay,
-    replaced: list[Substitution],
-) -> Choice | None:
-    """One choice for all of these steps, which end below `end`; notes what it replaces."""
+    few: CanSay,
+) -> tuple[Choice | None, float]:
+    """The choice for a step, and its cost; `few`: whether there are too few elements for a choice."""
+    if table.evidence is None or procs in table.evidence.procs:
+        return _said(table, procs, step, end, lambda one: can_say(one) and not few(one))
+    said, cost = _said(table, procs, step, end, can_say)
+    return (said, cost) if said is None or not few(said) else (LIBRARY_DECIDES, math.nan)
+
+
+def _said(
+    table: DecisionTable, procs: int, steps: Mapping[int, Choice], end: int | None, can_say: CanSay
+) -> tuple[Choice | None, float]:
+    """One choice for all of these steps, which end below `end`, and its cost where it replaces one of them."""
     chosen = set(steps.values())
     if len(chosen) == 1 and can_say(only := next(iter(chosen))):
-        return only
+        return only, 0.0
     costs = _costs(table, procs, steps, end)
     possible = {choice: cost for choice, cost in costs.items() if can_say(choice)}
-    if not possible and len(chosen) == 1:
-        instead, cost = None, math.nan
-    elif not possible:
-        common = [choice for choice in steps.values() if can_say(choice)]
-        instead, cost = (common[-1], math.nan) if common else (None, math.nan)
-    else:
+    if possible:
         instead = min(possible, key=lambda choice: possible[choice])
-        cost = possible[instead]
-    replaced += [
-        Substitution(table.collective, procs, start, choice, instead, cost)
-        for start, choice in steps.items()
-        if choice != instead
-    ]
-    return instead
+        return instead, possible[instead]
+    common = [choice for choice in steps.values() if can_say(choice)]
+    return (common[-1] if common else None), math.nan
 
 
 def _costs(table: DecisionTable, procs: int, steps: Mapping[int, Choice], end: int | None) -> dict[Choice, float]:

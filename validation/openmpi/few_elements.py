@@ -66,19 +66,25 @@ def divided(table: DecisionTable) -> tuple[DecisionTable, dict[int, int]]:
     """The table with a step at each size where an algorithm begins to have enough elements, and each row's largest P.
 
     Where that depends on P, rows are divided at powers of two, so that what the largest P of a row needs is at most
-    twice what the least one does.
+    twice what the least one does, and at the first P between two of these for which there are times.
     """
     rules: dict[int, Row] = {}
     largest: dict[int, int] = {}
     for first, end, row in spans(sorted(table.rules.items())):
         last = max(first, table.last_procs) if end is None else end - 1
         cut = any((table.collective, choice.algorithm) in NEEDS_ELEMENTS for _, choice in row)
-        powers = [1 << bits for bits in range(1, last.bit_length())] if cut else []
-        lows = [first, *(power for power in powers if power > first)]
+        lows = _divisions(table, first, last) if cut else [first]
         for low, following in zip(lows, [*lows[1:], last + 1], strict=True):
             rules[low] = _cut(table.collective, row, following - 1) if cut else row
             largest[low] = following - 1
     return replace(table, rules=rules), largest
+
+
+def _divisions(table: DecisionTable, first: int, last: int) -> list[int]:
+    """The P at which a row from `first` to `last` is divided, from `first` on."""
+    powers = {1 << bits for bits in range(first.bit_length(), last.bit_length())}
+    decided = sorted((p for p in table.decided_procs if first <= p <= last), reverse=True)
+    return sorted({first, *powers, *{p.bit_length(): p for p in decided}.values()})
 
 
 def _cut(collective: str, row: Row, procs: int) -> Row:

@@ -44,7 +44,7 @@ from collwise.validation.selection.decision_table import (
     all_at_once_text,
     decisions_document,
     decisions_from,
-    wide_steps_text,
+    wide_steps_texts,
 )
 from collwise.validation.selection.decisions import select_by_model, select_by_times, simulate_and_select
 from collwise.validation.selection.defaults import AGREEMENT, SEGMENTS, TIE_LIMIT, TOLERANCE_PERCENT, sizes_of
@@ -251,7 +251,7 @@ def select(
     asked = asked_points(where, grids(chosen, counts, per_node, charges_overheads(where.smpi_options())))
     with arguments.opened(context) as simulations:
         tables, sweep = simulate_and_select(where, asked, simulations, single, tolerance / 100)
-    for text in filter(None, (wide_steps_text(tables), all_at_once_text(tables))):
+    for text in filter(None, (*wide_steps_texts(tables), all_at_once_text(tables))):
         note(text)
     if by_node:
         note("forms of algorithms that use memory which the processes of a node share are not simulated, and no choice")
@@ -278,8 +278,8 @@ def export(
     and later; `procs`, for formats that hold for one process count, which one.
 
     Returns the text of the rules. A choice that the format cannot express is replaced by the best one that it can,
-    and a note says what that costs. Raises UsageError for what cannot be written at all, and for a file that cannot
-    be written.
+    and a note says what that costs; warnings say what to know before the rules are used. Raises UsageError for what
+    cannot be written at all, and for a file that cannot be written.
 
     >>> import collwise
     >>> model = collwise.fit("exact", "hockney")
@@ -305,6 +305,8 @@ def export(
             "replacements are the best of the choices that the table has times of, often few; "
             f"'collwise select ... --for {consumer}' makes a table from all that these rules can express"
         )
+    for line in made.warnings:
+        warn(line)
     if path is not None:
         write_text(Path(path), made.text)
     return made.text

@@ -10,7 +10,7 @@ import click
 
 import collwise
 from collwise import arguments
-from collwise.common.errors import CollwiseError, UsageError, note
+from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.files import read_text, write_text
 from collwise.studies.cli import declare, types
 from collwise.studies.cli.declare import argument, command, flag, option
@@ -78,6 +78,10 @@ def export(
     what = f"rules for Open MPI{version}" if format_name == OPENMPI else f"{known.title} for {collectives}"
     click.echo(f"{output}: {what}; use them with")
     click.echo(f"  {how_to_use(format_name, output)}")
+    if known.consumer.startswith(OPENMPI):
+        click.echo(
+            "On InfiniBand untuned Open MPI may run hcoll, which this leaves out: measure both (docs/exports.md)"
+        )
     for table in tables.tables:
         click.echo(table.between_procs)
         if table.between is not None:
@@ -88,8 +92,6 @@ def export(
                 click.echo(line)
     if format_name == "ucc":
         click.echo(ucc_summary(tables.tables, text))
-    if "WARNING" in text:
-        note("the file's head has a WARNING: read it")
     if check:
         _check(format_name, output, tables.tables)
 

@@ -35,7 +35,7 @@ from collwise.validation.openmpi.few_elements import ELEMENT_BYTES
 from collwise.validation.openmpi.rules import openmpi_rules
 from collwise.validation.selection.collwise_rules import collwise_rules
 from collwise.validation.selection.consumers import COLLWISE, OPENMPI, RULES_VERSIONS, consumers_of
-from collwise.validation.selection.decision_table import DecisionTable, all_at_once_text, wide_steps_text
+from collwise.validation.selection.decision_table import DecisionTable, all_at_once_text, wide_steps_texts
 from collwise.validation.selection.measured import Measurement, measured_platform, measurement_of
 from collwise.validation.selection.tuning import Gain, Tuning
 
@@ -270,7 +270,7 @@ def _gained(tuning: Tuning, gains: Mapping[str, Sequence[Gain]]) -> str:
 def _doubtful(tuning: Tuning) -> Iterator[str]:
     """Sentences on rules that the times support less than others."""
     tables = list(tuning.rules.values())
-    for text in filter(None, (wide_steps_text(tables), all_at_once_text(tables))):
+    for text in filter(None, (*wide_steps_texts(tables), all_at_once_text(tables))):
         yield f"{text[0].upper()}{text[1:]}."
 
 

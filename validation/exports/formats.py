@@ -15,7 +15,7 @@ from collwise.validation.exports.expressed import CanSay, Expressed, Substitutio
 from collwise.validation.exports.mpich import selection_file
 from collwise.validation.library_defaults.openmpi import FIXED
 from collwise.validation.openmpi.few_elements import divided, least_bytes, needs_elements
-from collwise.validation.openmpi.rules import inexpressible, openmpi_rules
+from collwise.validation.openmpi.rules import inexpressible, openmpi_rules, warnings_of
 from collwise.validation.openmpi.rules_file import OTHER_COMPONENTS
 from collwise.validation.openmpi.untuned import with_untuned
 from collwise.validation.selection.choice import Choice
@@ -89,10 +89,11 @@ def how_to_use(format_name: str, file: Path) -> str:
 
 @dataclass(frozen=True)
 class Exported:
-    """The text of a file, and the choices that its format could not say."""
+    """The text of a file, the choices that its format could not say, and warnings of its use, a line each."""
 
     text: str
     substitutions: tuple[Substitution, ...]
+    warnings: tuple[str, ...] = ()
 
 
 def exported(
@@ -153,7 +154,8 @@ def _for_openmpi(tables: Sequence[DecisionTable], version: str) -> Exported:
     """Rules of Open MPI, classic or, for the version that reads them, in JSON."""
     said, replaced = for_openmpi(tables, version)
     json_wanted = series(version) == openmpi_json.VERSION
-    return Exported(openmpi_json.json_rules(said) if json_wanted else openmpi_rules(said, version), replaced)
+    text = openmpi_json.json_rules(said) if json_wanted else openmpi_rules(said, version)
+    return Exported(text, replaced, tuple(warnings_of(said, version)))
 
 
 def for_openmpi(
@@ -163,7 +165,8 @@ def for_openmpi(
 
     A table is left as it is where they are not. An algorithm that needs a number of elements is not named where large
     elements are fewer (`few_elements`); where no times are known, the choice before it stays, or Open MPI decides. It
-    decides as well where its own decision is known, timed and faster (LIBRARY_DECIDES).
+    decides (LIBRARY_DECIDES) as well for process counts between those with times, and where its own decision is known,
+    timed and faster.
     """
     version = series(openmpi_version)
     kept: list[DecisionTable] = []

@@ -28,7 +28,7 @@ from collwise.simulator.timing import Case, Timing
 from collwise.validation.exports.formats import for_openmpi
 from collwise.validation.openmpi.rules import inexpressible, openmpi_rules
 from collwise.validation.openmpi.rules_check import RulesCheck, check_rules
-from collwise.validation.openmpi.rules_file import OTHER_COMPONENTS
+from collwise.validation.openmpi.rules_file import OTHER_COMPONENTS, RulesFile
 from collwise.validation.selection.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.selection.collwise_rules import collwise_rules
 from collwise.validation.selection.consumers import COLLWISE, sees_sizes, series
@@ -198,7 +198,7 @@ def _refusal(table: DecisionTable, version: str) -> str:
 
 def _rules_text(used: Sequence[DecisionTable], version: str) -> str:
     expressible = [table for table in used if not _refusal(table, version)]
-    return openmpi_rules(expressible, version, skip_inexpressible=True) if expressible else "0 # collectives\n"
+    return openmpi_rules(expressible, version, skip_inexpressible=True) if expressible else RulesFile({}).text
 
 
 def rules_parameters(file: Path) -> dict[str, str]:

@@ -9,7 +9,7 @@ from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.common.errors import UsageError
 from collwise.common.units import format_size
 from collwise.validation.openmpi.few_elements import ELEMENT_BYTES, needs_elements
-from collwise.validation.openmpi.rules_file import OPENMPI_DECIDES, OTHER_COMPONENTS, Rule
+from collwise.validation.openmpi.rules_file import OPENMPI_DECIDES, OTHER_COMPONENTS, Rule, RulesFile
 from collwise.validation.selection.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.selection.consumers import (
     LOCAL_SEND_COUNT_COMPARED,
@@ -24,7 +24,7 @@ from collwise.validation.selection.decision_table import (
     Row,
     check_one_choice,
     spans,
-    wide_steps_text,
+    wide_steps_texts,
 )
 
 _HAS_HAN = ("4.1", "5.0", "6.0")
@@ -64,15 +64,8 @@ def openmpi_rules(
     version = series(openmpi_version)
     by_id = {Catalogue.load().collective(table.collective).openmpi_collective: table for table in tables}
     sections = rules_by_id(tables, version, skip_inexpressible)
-    lines = [*_header([by_id[identity] for identity in sections], version, _by_size(sections))]
-    lines.append(f"{len(sections)} # collectives")
-    for identity, sizes in sections.items():
-        entry = Catalogue.load().collective(by_id[identity].collective)
-        lines += ["", f"{identity} # {entry.name}", f"{len(sizes)} # communicator sizes"]
-        for procs, rules in sizes.items():
-            lines += [f"{procs} # processes and more", f"{len(rules)} # message sizes"]
-            lines += [f"{r.start} {r.algorithm} {r.fanout} {r.segment_bytes} # {r.note}" for r in rules]
-    return "\n".join(lines) + "\n"
+    header = _header([by_id[identity] for identity in sections], version, _by_size(sections))
+    return "".join(f"{line}\n" for line in header) + RulesFile(sections).text
 
 
 def rules_by_id(
@@ -102,6 +95,7 @@ def _header(tables: Sequence[DecisionTable], version: str, by_size: set[str]) ->
     if others:
         yield "# Where han, hcoll, ucc or another component takes a collective over, these rules have no effect on it."
         yield "# Open MPI does not say so, nor that it finds no file of this name. docs/exports.md has a check."
+        yield "# On InfiniBand untuned Open MPI may run hcoll, with which these rules were not compared. Measure both."
     if version == "5.0":
         yield "# With several processes on a node untuned Open MPI 5.0 runs its component han, with which these rules"
         yield "# were not compared: they may be slower than it. Measure both."
@@ -113,31 +107,43 @@ def _header(tables: Sequence[DecisionTable], version: str, by_size: set[str]) ->
         yield "# processes: of each number up to 64, and from there on in steps. Between two steps a rule begins at"
         yield "# up to 3 % less than the size that was decided for."
     yield "# Communicators larger than any that was decided for take the last decision: decide for as many as are used."
-    if text := wide_steps_text(tables):
-        yield from (f"# {line}" for line in textwrap.wrap(f"WARNING: {text}.", 117))
     if any(map(needs_elements, tables)):
         yield "# Where a message has too few elements, Open MPI replaces some algorithms. They are named from the size"
         yield f"# on that holds enough elements of {ELEMENT_BYTES} bytes (complex doubles); larger ones may be too few."
+        yield "# Below it another one is named where it was decided for these processes, and else Open MPI decides."
+    for text in _warnings(tables, by_size):
+        yield from (f"# {line}" for line in textwrap.wrap(f"WARNING: {text}", 117))
+
+
+def warnings_of(tables: Sequence[DecisionTable], openmpi_version: str) -> list[str]:
+    """What must be known before rules of these tables are used, a line each; raises as `openmpi_rules` does."""
+    return list(_warnings(tables, _by_size(rules_by_id(tables, openmpi_version))))
+
+
+def _warnings(tables: Sequence[DecisionTable], by_size: set[str]) -> Iterator[str]:
+    yield from (f"{text}." for text in wide_steps_texts(tables))
     for table in tables:
         if table.collective in LOCAL_SEND_COUNT_COMPARED and table.collective in by_size:
-            yield from _LOCAL_SEND_COUNT_WARNINGS[table.collective]
+            yield _LOCAL_SEND_COUNT_WARNINGS[table.collective]
     disordered = ", ".join(f"MPI_{table.collective.capitalize()}" for table in tables if _reorders(table))
     if disordered:
-        yield f"# WARNING: for {disordered}, Open MPI does not look"
-        yield "# whether the operation commutes: with one that does not, the algorithms below give wrong results. Leave"
-        yield "# these collectives out for programs with such operations."
+        yield (
+            f"for {disordered}, Open MPI does not look whether the operation commutes: with one that does not, "
+            "algorithms of these rules give wrong results. Leave these collectives out for programs with such "
+            "operations."
+        )
 
 
 _LOCAL_SEND_COUNT_WARNINGS = {
     "gather": (
-        "# WARNING: for MPI_Gather, Open MPI looks the rule up by each process's own send count. A program whose",
-        "# root passes MPI_IN_PLACE with another send count than the others (most pass 0) may then run two",
-        "# algorithms at once: it hangs or gathers wrong data. Leave gather out for such programs.",
+        "for MPI_Gather, Open MPI looks the rule up by each process's own send count. A program whose root passes "
+        "MPI_IN_PLACE with another send count than the others (most pass 0) may then run two algorithms at once: it "
+        "hangs or gathers wrong data. Leave gather out for such programs."
     ),
     "scatter": (
-        "# WARNING: for MPI_Scatter, Open MPI looks the rule up by each process's own send count, which means nothing",
-        "# but at the root. A program whose other processes pass another one may then run two algorithms at once: it",
-        "# hangs or scatters wrong data. Leave scatter out for such programs.",
+        "for MPI_Scatter, Open MPI looks the rule up by each process's own send count, which means nothing but at the "
+        "root. A program whose other processes pass another one may then run two algorithms at once: it hangs or "
+        "scatters wrong data. Leave scatter out for such programs."
     ),
 }
 

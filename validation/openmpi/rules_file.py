@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
 
 OPENMPI_DECIDES = 0
@@ -32,6 +33,10 @@ class Rule:
     fanout: int = 0
     segment_bytes: int = 0
     note: str = field(default="", compare=False)
+
+    def __str__(self) -> str:
+        line = f"{self.start} {self.algorithm} {self.fanout} {self.segment_bytes}"
+        return f"{line} # {self.note}" if self.note else line
 
 
 @dataclass(frozen=True)
@@ -55,13 +60,13 @@ class RulesFile:
 
     @property
     def text(self) -> str:
-        """The file, without comments."""
-        lines = [f"{len(self.collectives)}"]
+        """The file; its comments say what the numbers are."""
+        names = {entry.openmpi_collective: name for name, entry in Catalogue.load().collectives.items()}
+        lines = [f"{len(self.collectives)} # collectives"]
         for identity, sizes in self.collectives.items():
-            lines += [f"{identity}", f"{len(sizes)}"]
+            lines += ["", f"{identity} # {names.get(identity, 'unknown')}", f"{len(sizes)} # communicator sizes"]
             for procs, rules in sizes.items():
-                lines += [f"{procs} {len(rules)}"]
-                lines += [f"{rule.start} {rule.algorithm} {rule.fanout} {rule.segment_bytes}" for rule in rules]
+                lines += [f"{procs} # processes and more", f"{len(rules)} # message sizes", *map(str, rules)]
         return "\n".join(lines) + "\n"
 
 

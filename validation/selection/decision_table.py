@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from collwise.common.errors import UsageError
 from collwise.common.files import read_text
+from collwise.common.units import format_size
 from collwise.validation.selection.choice import LIBRARY_DECIDES, Choice
 
 _Held = TypeVar("_Held")
@@ -90,20 +91,29 @@ FASTER = 1.01
 """The least factor by which the library's own decision is faster where it takes the place of a choice."""
 
 WIDE_STEP = 4
-"""Choices for a process count are not expected to suit more than this many times as many processes."""
+"""Choices are not expected to suit more than this many times the processes or the size that they were decided for."""
 
 
-def wide_steps_text(tables: Sequence[DecisionTable]) -> str:
-    """A sentence on the process counts between which the tables' choices are not supported by times; empty if none."""
-    steps = sorted({step for table in tables for step in table.wide_steps()})
-    if not steps:
-        return ""
-    between = " and ".join(f"from P = {low + 1} to {high - 1}" for low, high in steps)
-    added = sorted({low * WIDE_STEP**k for low, high in steps for k in range(1, 32) if low * WIDE_STEP**k < high})
-    return (
-        f"nothing was decided {between}, where the choices for fewer processes hold; --procs with "
-        f"{','.join(map(str, added))} as well decides there, too"
-    )
+def wide_steps_texts(tables: Sequence[DecisionTable]) -> list[str]:
+    """Sentences on the process counts and the sizes between which the tables' choices are not supported by times."""
+    found = []
+    if steps := sorted({step for table in tables for step in table.wide_steps()}):
+        between = " and ".join(f"from P = {low + 1} to {high - 1}" for low, high in steps)
+        added = ",".join(map(str, _added(steps)))
+        found.append(_UNDECIDED.format(between=between, smaller="fewer processes", option=f"--procs with {added}"))
+    if steps := sorted({step for table in tables for step in table.wide_size_steps()}):
+        between = " and ".join(f"between {format_size(low)} and {format_size(high)}" for low, high in steps)
+        added = ",".join(format_size(size).replace(" ", "") for size in _added(steps))
+        found.append(_UNDECIDED.format(between=between, smaller="smaller messages", option=f"--sizes with {added}"))
+    return found
+
+
+_UNDECIDED = "nothing was decided {between}, where the choices for {smaller} hold; {option} as well decides there, too"
+
+
+def _added(steps: Iterable[tuple[int, int]]) -> list[int]:
+    """The values that leave no wide step."""
+    return sorted({low * WIDE_STEP**k for low, high in steps for k in range(1, 32) if low * WIDE_STEP**k < high})
 
 
 _ALL_AT_ONCE = {("alltoall", "linear"), ("alltoallv", "linear")}
@@ -292,9 +302,16 @@ class DecisionTable:
 
         Tables by formulas have none: they can decide for every P.
         """
-        if self.evidence is None or self.made_by.startswith("model "):
+        return [] if self.evidence is None else self._wide(self.evidence.procs)
+
+    def wide_size_steps(self) -> list[tuple[int, int]]:
+        """The same of message sizes, in bytes."""
+        return [] if self.evidence is None else self._wide(size for size in self.evidence.message_bytes if size > 0)
+
+    def _wide(self, decided: Iterable[int]) -> list[tuple[int, int]]:
+        if self.made_by.startswith("model "):
             return []
-        return [(low, high) for low, high in pairwise(sorted(self.evidence.procs)) if high > WIDE_STEP * low]
+        return [(low, high) for low, high in pairwise(sorted(decided)) if high > WIDE_STEP * low]
 
     def rests_on_gaps(self, procs: int, start: int, end: int | None) -> bool:
         """Whether the choice for P from one size up to another has times there that fill gaps."""

@@ -20,7 +20,7 @@ from collwise.validation.selection.decision_table import (
     all_at_once_text,
     decisions_document,
     decisions_from,
-    wide_steps_text,
+    wide_steps_texts,
 )
 
 rows = st.dictionaries(st.integers(0, 10**9), st.builds(Choice, st.text(min_size=1), *[st.integers(0)] * 3), max_size=3)
@@ -119,10 +119,26 @@ def test_wide_steps_are_named_with_the_process_counts_to_add() -> None:
     evidence = Evidence((choice,), (4, 16, 64, 2048), (8,), (((1.0,),) * 4,))
     table = DecisionTable("bcast", "bed", 1, "schedule engine", {4: ((0, choice),)}, evidence)
     assert table.wide_steps() == [(64, 2048)]
-    assert wide_steps_text([table]) == (
+    assert wide_steps_texts([table]) == [
         "nothing was decided from P = 65 to 2047, where the choices for fewer processes hold; --procs with 256,1024 "
         "as well decides there, too"
-    )
-    assert wide_steps_text([replace(table, made_by="model hockney")]) == ""
+    ]
+    assert wide_steps_texts([replace(table, made_by="model hockney")]) == []
     header = " ".join(openmpi_rules([table], "4.1").replace("\n# ", " ").split())
     assert "WARNING: nothing was decided from P = 65 to 2047" in header
+
+
+def test_wide_steps_between_sizes_are_named_with_the_sizes_to_add() -> None:
+    """A step of 4 times is none; an empty message is no size to multiply; tables by formulas have none."""
+    choice, sizes = Choice("linear"), (0, 8, 32, 1000, 16 * 1024, 64 * 1024)
+    evidence = Evidence((choice,), (4,), sizes, (((1.0,) * len(sizes),),))
+    table = DecisionTable("bcast", "bed", 1, "schedule engine", {4: ((0, choice),)}, evidence)
+    assert table.wide_size_steps() == [(32, 1000), (1000, 16 * 1024)]
+    assert wide_steps_texts([table]) == [
+        "nothing was decided between 32 B and 1000 B and between 1000 B and 16 KiB, where the choices for smaller "
+        "messages hold; --sizes with 128B,512B,4000B,16000B as well decides there, too"
+    ]
+    assert wide_steps_texts([replace(table, made_by="model hockney")]) == []
+    assert wide_steps_texts([replace(table, evidence=None)]) == []
+    header = " ".join(openmpi_rules([table], "4.1").replace("\n# ", " ").split())
+    assert "WARNING: nothing was decided between 32 B and 1000 B" in header

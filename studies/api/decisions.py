@@ -305,8 +305,8 @@ def export(
             "replacements are the best of the choices that the table has times of, often few; "
             f"'collwise select ... --for {consumer}' makes a table from all that these rules can express"
         )
-    for line in made.warnings:
-        warn(line)
+    for warning in made.warnings:
+        warn(warning)
     if path is not None:
         write_text(Path(path), made.text)
     return made.text

@@ -213,8 +213,8 @@ def _rules_map(
     if decisions.wide_steps() and decisions.evidence is not None:
         procs = [one for one in decisions.evidence.procs if least <= one <= largest]
         where = f"at P = {', '.join(map(str, procs))}, and, without times for it, from each of them up to the next,"
-    every = "the sizes drawn and, without times for it, from each of them up to the next"
-    messages = every if decisions.wide_size_steps() else "every m"
+    if decisions.wide_size_steps():
+        more += ". Between sizes over 4 times apart no times decided: the choices for the smaller ones hold there"
     if largest < most:
         more += (
             f". No times decided for more than {largest} processes: the rules repeat their choices for {largest} there"
@@ -224,7 +224,7 @@ def _rules_map(
     return Picture.of(
         f"{stem}-map",
         _map(procs, decisions, sizes, f"{title}: what the rules choose"),
-        f"What the rules choose {where} and {messages}, by {decisions.made_by}, among the algorithms that Open MPI and "
+        f"What the rules choose {where} and every m, by {decisions.made_by}, among the algorithms that Open MPI and "
         f"libcollwise can both express{more}.",
     )
 

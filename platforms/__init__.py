@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         Buffers,
         Calibration,
         HeterogeneousPlatform,
+        NodeFault,
         NodeType,
         Platform,
         Ports,
@@ -27,13 +28,14 @@ if TYPE_CHECKING:
     from collwise.platforms.names import interconnect_names, known
     from collwise.platforms.new import Node, new_platform, with_overheads
     from collwise.platforms.placement import PlacedPlatform, placed
-    from collwise.platforms.topology import Dragonfly, FatTree, Topology, Torus
+    from collwise.platforms.topology import CableFault, Dragonfly, FatTree, Topology, Torus
     from collwise.platforms.writer import write_description
     from collwise.platforms.xml import platform_xml
     from collwise.platforms.xml_file import XmlPlatform
 
 __all__ = [
     "Buffers",
+    "CableFault",
     "Calibration",
     "CheckReport",
     "Dragonfly",
@@ -41,6 +43,7 @@ __all__ = [
     "HeterogeneousPlatform",
     "HostPlatform",
     "Node",
+    "NodeFault",
     "NodeType",
     "PlacedPlatform",
     "Platform",
@@ -73,6 +76,7 @@ __getattr__ = names_of(
             "Buffers",
             "Calibration",
             "HeterogeneousPlatform",
+            "NodeFault",
             "NodeType",
             "Platform",
             "Ports",
@@ -85,7 +89,7 @@ __getattr__ = names_of(
         "names": ("interconnect_names", "known"),
         "new": ("Node", "new_platform", "with_overheads"),
         "placement": ("PlacedPlatform", "placed"),
-        "topology": ("Dragonfly", "FatTree", "Topology", "Torus"),
+        "topology": ("CableFault", "Dragonfly", "FatTree", "Topology", "Torus"),
         "writer": ("write_description",),
         "xml": ("platform_xml",),
         "xml_file": ("XmlPlatform",),

@@ -6,18 +6,18 @@ import math
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import tomli_w
 
 from collwise.common.errors import UsageError, check_name
 from collwise.common.units import parse_ratio, parse_size
-from collwise.platforms.description import Calibration, Description, HeterogeneousPlatform, NodeType, Platform, Wire
+from collwise.platforms.description import Calibration, HeterogeneousPlatform, NodeFault, NodeType, Platform
 from collwise.platforms.hosts import HostPlatform
 from collwise.platforms.placement import PlacedPlatform, placed
 from collwise.platforms.reader import read_description
-from collwise.platforms.topology import Dragonfly, FatTree, Topology, Torus
+from collwise.platforms.topology import CableFault, Dragonfly, FatTree, Topology, Torus
 from collwise.platforms.writer import checked, write_description
 
 if TYPE_CHECKING:
@@ -28,10 +28,10 @@ _Item = TypeVar("_Item", bound="DataclassInstance")
 
 _FACTOR = re.compile(r"x([0-9.]+(?:[eE][+-]?[0-9]+)?)")
 _RATE = re.compile(r"([0-9.]+)\s*([KMGT]?)bit(?:/s)?", re.IGNORECASE)
+_SWITCHES = re.compile(r"switch([0-9]+)(?:-([0-9]+))?:(x.+)")
 _TIME = re.compile(r"([0-9.]+)\s*(s|ms|us|ns)")
 _TIME_UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 _RATE_UNITS = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
-_NO_LIMIT = 1e15
 
 
 @dataclass(frozen=True)
@@ -246,11 +246,7 @@ def _overheads(platform: Described, text: str) -> Described:
         return replace(platform, node_types=tuple(_slower(kind, factor) for kind in platform.node_types))
     if not _has_overheads(own):
         raise UsageError(f"platform '{platform.name}' has no overheads (os, or, ois) (valid: a time, overheads=1us)")
-    rows: dict[str, Any] = {
-        name: tuple((start, base * factor, per_byte * factor) for start, base, per_byte in getattr(own, name))
-        for name in ("os", "or_", "ois")
-    }
-    return replace(platform, calibration=replace(own, **rows))
+    return replace(platform, calibration=own.with_overheads_times(factor))
 
 
 def _has_overheads(own: Calibration) -> bool:
@@ -366,27 +362,60 @@ def _oversubscription(platform: Described, text: str) -> Described:
     return replace(single, topology=replace(topology, oversubscription=rate))
 
 
-# --- One node ---------------------------------------------------------------------------------------------------------
+# --- One node or link -------------------------------------------------------------------------------------------------
 
 
 def _slow_node(platform: Described, text: str) -> Described:
     node, factor = _node_and_factor(platform, text)
-    if isinstance(platform, Platform) and not _has_overheads(platform.calibration):
+    if isinstance(platform, HeterogeneousPlatform):
+        return _with_other_node(platform, node, lambda kind: _slower(kind, factor))
+    if not _has_overheads(platform.calibration):
         raise UsageError(
             f"platform '{platform.name}' has no overheads (os, or, ois) that a slow node could have more of (valid: "
             "first a change such as overheads=1us)"
         )
-    return _with_other_node(platform, node, lambda kind: _slower(kind, factor))
+    return _with_node_fault(platform, node, overheads=factor)
 
 
 def _degraded_link(platform: Described, text: str) -> Described:
+    if text.startswith("switch"):
+        return _with_cable_fault(platform, text)
     node, factor = _node_and_factor(platform, text)
-    return _with_other_node(platform, node, lambda kind: _scaled(kind, factor, "link_bytes_per_second"))
+    if isinstance(platform, HeterogeneousPlatform):
+        return _with_other_node(platform, node, lambda kind: _scaled(kind, factor, "link_bytes_per_second"))
+    return _with_node_fault(platform, node, rate=factor)
 
 
-def _with_other_node(platform: Described, node: int, other: Callable[[NodeType], NodeType]) -> HeterogeneousPlatform:
-    """The platform with one node of another type, as a heterogeneous platform."""
-    base = platform if isinstance(platform, HeterogeneousPlatform) else _with_node_types(platform)
+def _with_node_fault(platform: Platform, node: int, overheads: float = 1.0, rate: float = 1.0) -> Platform:
+    """The platform with further factors of a node's overheads and rate."""
+    before, before_rate = platform.factors_of_nodes[node]
+    fault = NodeFault(node, before * overheads, before_rate * rate)
+    others = [one for one in platform.node_faults if one.node != node]
+    found = [*others, fault] if fault.factors != (1.0, 1.0) else others
+    return replace(platform, node_faults=tuple(sorted(found, key=lambda one: one.node)))
+
+
+def _with_cable_fault(platform: Described, text: str) -> Platform:
+    """The platform with a further factor of a switch's cables; `checked` finds whether there are any."""
+    single = _homogeneous(platform, "topology")
+    if single.topology is None:
+        raise UsageError(
+            f"platform '{platform.name}' has one switch only (valid: the link of a node, 3:x0.1, or first a change "
+            "such as topology=fat-tree:nodes_per_switch=16)"
+        )
+    match = _SWITCHES.fullmatch(text)
+    if match is None:
+        raise UsageError(f"'{text}' names no switch and factor (valid: switch2:x0.1, on a torus also switch2-3:x0.1)")
+    *switches, factor = (found for found in match.groups() if found is not None)
+    fault = CableFault(tuple(map(int, switches)), factor_of(factor))
+    further = (fault,) if fault.rate_factor != 1 else ()
+    return replace(single, topology=replace(single.topology, cable_faults=(*single.topology.cable_faults, *further)))
+
+
+def _with_other_node(
+    base: HeterogeneousPlatform, node: int, other: Callable[[NodeType], NodeType]
+) -> HeterogeneousPlatform:
+    """The platform with one node of another type."""
     kinds: list[NodeType] = []
     kind_of: dict[str, str] = {}
     first = 0
@@ -410,51 +439,6 @@ def _with_other_node(platform: Described, node: int, other: Callable[[NodeType],
                 wire = base.wire(types[kind_of[one.name]], types[kind_of[another.name]])
                 wires.append(replace(wire, one=one.name, other=another.name))
     return replace(base, node_types=tuple(kinds), wires=tuple(wires))
-
-
-def _with_node_types(platform: Platform) -> HeterogeneousPlatform:
-    """A homogeneous platform as a heterogeneous one of one node type. Raises UsageError for what these do not have."""
-    names = (
-        *("topology", "ports", "memory_bytes_per_second"),
-        *("between_sockets_bytes_per_second", "between_sockets_latency_seconds"),
-    )
-    lacking = [name for name in names if getattr(platform, name) is not None]
-    own = platform.calibration
-    limit = own.eager_limit_bytes
-    expected = (*own.os, (limit, 0.0, 0.0)) if limit > 0 else ((0, 0.0, 0.0),)
-    varies = len(own.os) > 1 or len(own.or_) > 1 or (_has_overheads(own) and own.ois != expected)
-    if lacking:
-        what = "several switches (topology)" if lacking[0] == "topology" else lacking[0]
-        first = ["topology=one-switch"] if "topology" in lacking else []
-        first += ["memory=none"] if {*lacking} & {*names[2:]} else []
-        first += ["overheads=1us"] if varies else []
-        valid = "a platform without" if "ports" in lacking else f"first --change {' --change '.join(first)}"
-        raise UsageError(f"platform '{platform.name}' has {what}, and cannot have nodes that differ (valid: {valid})")
-    if varies:
-        raise UsageError(
-            "the overheads of a node are described by a base and a time per byte, the same for all eager sizes and "
-            "sends, which those of this platform are not (valid: first a change such as overheads=1us)"
-        )
-    kind = NodeType(
-        name="node",
-        nodes=platform.nodes,
-        cpus_per_node=platform.cpus_per_node,
-        cores_per_node=platform.cores_per_node,
-        core_flops=platform.core_flops,
-        send_base_seconds=own.os[0][1],
-        send_seconds_per_byte=own.os[0][2],
-        receive_base_seconds=own.or_[0][1],
-        receive_seconds_per_byte=own.or_[0][2],
-        link_bytes_per_second=platform.node_bytes_per_second,
-        link_latency_seconds=platform.link_latency_seconds,
-    )
-    wire = Wire("node", "node", platform.backbone_latency_seconds, platform.backbone_bytes_per_second or _NO_LIMIT)
-    free = ((0, 0.0, 0.0),)
-    shared = {one.name: getattr(platform, one.name) for one in fields(Description)} | {
-        "processes_per_node": platform.default_processes_per_node,
-        "calibration": replace(own, os=free, or_=free, ois=free),
-    }
-    return HeterogeneousPlatform(**shared, node_types=(kind,), wires=(wire,) if platform.nodes > 1 else ())
 
 
 def _elsewhere(platform: Described, text: str) -> Described:
@@ -487,7 +471,9 @@ CHANGES: dict[str, ChangeKind] = {
     "oversubscription": ChangeKind("4:1", "of a fat tree's lowest switches (or 4, or x2)", _oversubscription, True),
     "eager_limit": ChangeKind("128KiB", "the message size from which on the rendezvous protocol is used", _eager_limit),
     "slow_node": ChangeKind("3:x4", "the overheads of one node, counted from 0", _slow_node),
-    "degraded_link": ChangeKind("3:x0.1", "the rate of one node's link", _degraded_link),
+    "degraded_link": ChangeKind(
+        "3:x0.1", "the rate of one node's link (or switch2:x0.1, of a switch's cables)", _degraded_link
+    ),
     "background": ChangeKind(
         "0.3", "a steady share of other traffic on the cables between switches, of one switch on all links", _background
     ),

@@ -56,6 +56,14 @@ class Calibration:
     note: str = ""
     sources: tuple[Source, ...] = ()
 
+    def with_overheads_times(self, factor: float) -> Calibration:
+        """The same with all overheads of the processor multiplied."""
+        rows: dict[str, Any] = {
+            name: tuple((start, base * factor, per_byte * factor) for start, base, per_byte in getattr(self, name))
+            for name in ("os", "or_", "ois")
+        }
+        return replace(self, **rows)
+
     def smpi_options(self) -> dict[str, str]:
         """The same parameters as SimGrid options, with names that SimGrid 3.32 to 4.1 understand."""
         options = {
@@ -145,6 +153,20 @@ class Description(HostPlatform):
         return self.calibration.reduce_seconds_per_byte
 
 
+@dataclass(frozen=True)
+class NodeFault:
+    """Factors by which a node differs: of its processors' overheads, and of the rate of its link and port."""
+
+    node: int
+    overhead_factor: float = 1.0
+    rate_factor: float = 1.0
+
+    @property
+    def factors(self) -> tuple[float, float]:
+        """Both factors; (1, 1) if the node is like the others."""
+        return self.overhead_factor, self.rate_factor
+
+
 @dataclass(frozen=True, repr=False, kw_only=True)
 class Platform(Description):
     """A homogeneous cluster.
@@ -158,6 +180,8 @@ class Platform(Description):
     Between sockets, those that leave the same one have `between_sockets_bytes_per_second` together and
     `between_sockets_latency_seconds` for the loopback's; None: as within a socket. SMPI does not know the last two.
     No time depends on `memory_bytes_per_node`, which says what messages the processes of a node can hold.
+
+    All nodes are alike but for `node_faults`. Rates and overheads are those of a node without faults.
     """
 
     nodes: int
@@ -176,6 +200,18 @@ class Platform(Description):
     between_sockets_bytes_per_second: float | None = None
     between_sockets_latency_seconds: float | None = None
     topology: Topology | None = None
+    node_faults: tuple[NodeFault, ...] = ()
+
+    @property
+    def heterogeneous(self) -> bool:
+        """Whether a node differs from the others."""
+        return any(fault.factors != (1.0, 1.0) for fault in self.node_faults)
+
+    @cached_property
+    def factors_of_nodes(self) -> tuple[tuple[float, float], ...]:
+        """The factors of each node's overheads and of its rate."""
+        known = {fault.node: fault.factors for fault in self.node_faults}
+        return tuple(known.get(node, (1.0, 1.0)) for node in range(self.nodes))
 
     @property
     def hosts(self) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -16,6 +16,7 @@ from collwise.platforms.description import (
     Calibration,
     Description,
     HeterogeneousPlatform,
+    NodeFault,
     NodeType,
     Platform,
     Ports,
@@ -24,12 +25,12 @@ from collwise.platforms.description import (
     needed_wires,
 )
 from collwise.platforms.smpi import MOST_ROWS
-from collwise.platforms.topology import TOPOLOGIES, Topology
+from collwise.platforms.topology import TOPOLOGIES, CableFault, Topology
 
 _HEADER = re.compile(r"""\s*(\[\[?)([\w."' -]+)\]\]?\s*(?:#.*)?$""")
 _ASSIGNMENT = re.compile(r"""\s*([\w-]+|"[^"]*"|'[^']*')\s*=""")
 _ROW = re.compile(r"\s*\{")
-_TABLES = ("cluster", "network", "topology", "calibration", "ports", "published", "sources")
+_TABLES = ("cluster", "network", "topology", "node_faults", "calibration", "ports", "published", "sources")
 _TYPES = "node_types"
 _WIRES = "one for every two types, and one within each type of several nodes"
 
@@ -82,13 +83,14 @@ class _Reader:
         values["sources"] = self._sources(document, "")
         if heterogeneous:
             values |= self._types_and_wires(document)
-            for name in ("ports", "topology"):
+            for name in ("ports", "topology", "node_faults"):
                 if name in document:
                     self._add("", name, "is given beside node types (valid: for clusters of equal nodes only)")
         else:
             if "topology" in document:
                 values["topology"] = self._topology(document, values)
             self._check_relations(values)
+            values["node_faults"] = self._node_faults(document, values)
             ports = self._ports(document) if "ports" in document else None
             if ports is not None:
                 values["ports"] = ports
@@ -104,7 +106,9 @@ class _Reader:
             given = "missing" if kind is None else f"unknown topology '{kind}'"
             self._add("topology", "kind", f"{given}{near} (valid: {', '.join(schema.TOPOLOGY)})")
             return None
-        found = self._table(table, schema.TOPOLOGY[kind], "topology", extra=("kind",))
+        extra = ("kind", "cable_faults") if kind in TOPOLOGIES else ("kind",)
+        found = self._table(table, schema.TOPOLOGY[kind], "topology", extra=extra)
+        faults = self._rows(table, "cable_faults", schema.CABLE_FAULT, "topology") or []
         if self.problems or kind not in TOPOLOGIES:
             return None
         if "pod_oversubscription" in found and "switches_per_pod" not in found:
@@ -116,7 +120,32 @@ class _Reader:
         made = TOPOLOGIES[kind](**{"nodes_per_switch": 1} | found)
         if made.capacity is not None and values["nodes"] > made.capacity:
             self._add("cluster", "nodes", f"{values['nodes']} do not fit on the {kind} (valid: up to {made.capacity})")
-        return made
+        self._check_cable_faults(made, values["nodes"], faults)
+        return replace(made, cable_faults=tuple(CableFault(**row) for row in faults))
+
+    def _check_cable_faults(self, topology: Topology, nodes: int, faults: list[dict[str, Any]]) -> None:
+        switches, cables = topology.switches(nodes), topology.sound_cables(nodes, 1.0)
+        for number, row in enumerate(faults, start=1):
+            where = f"topology.cable_faults[{number}]"
+            unknown = [one for one in row["switches"] if one >= switches]
+            if unknown:
+                self._add(where, "switches", f"there is no switch {unknown[0]} (valid: 0 to {switches - 1})")
+            elif not topology.cables_at(row["switches"], cables):
+                what = f"no cable ends at {' and '.join(map(str, row['switches']))} of the {topology.kind}"
+                self._add(where, "switches", f"{what} (valid: one switch; on a torus two neighbours)")
+
+    def _node_faults(self, document: Mapping[str, Any], values: Mapping[str, Any]) -> tuple[NodeFault, ...]:
+        rows = self._rows(document, "node_faults", schema.NODE_FAULT, "")
+        seen: set[int] = set()
+        for number, row in enumerate(rows or (), start=1):
+            nodes = values.get("nodes", row.get("node", 0) + 1)
+            if row["node"] >= nodes:
+                what = f"there is no node {row['node']} (valid: 0 to {nodes - 1})"
+                self._add(f"node_faults[{number}]", "node", what)
+            if row["node"] in seen:
+                self._add(f"node_faults[{number}]", "node", f"{row['node']} is given twice (valid: each node once)")
+            seen.add(row["node"])
+        return tuple(NodeFault(**row) for row in rows or ())
 
     def _ports(self, document: Mapping[str, Any]) -> Ports | None:
         values = self._sub_table(document, "ports", schema.PORTS | schema.BUFFERS)

@@ -128,6 +128,25 @@ TOPOLOGY = {
         nodes_per_switch=_whole(1),
     ),
 }
+NODE_FAULT = _keys(
+    "node overhead_factor? rate_factor?",
+    node=_whole(0, MOST_HOSTS),
+    overhead_factor=_POSITIVE,
+    rate_factor=_POSITIVE,
+)
+CABLE_FAULT = _keys(
+    "switches rate_factor",
+    switches=Key(
+        "a list of one switch, or of two with a cable between them, counted from 0",
+        lambda v: (
+            isinstance(v, list)
+            and 1 <= len({*map(repr, v)}) == len(v) <= 2
+            and all(isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in v)
+        ),
+        tuple,
+    ),
+    rate_factor=_POSITIVE,
+)
 NODE_TYPE = _keys(
     "name nodes cpus_per_node cores_per_node core_flops send_base_seconds send_seconds_per_byte receive_base_seconds "
     "receive_seconds_per_byte link_bytes_per_second link_latency_seconds",

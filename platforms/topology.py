@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -31,15 +31,25 @@ class Cable:
 
 
 @dataclass(frozen=True)
+class CableFault:
+    """A factor of the rates of all cables from a switch to others, or of the one between two switches."""
+
+    switches: tuple[int, ...]
+    rate_factor: float
+
+
+@dataclass(frozen=True)
 class Topology(ABC):
     """A network of switches with `nodes_per_switch` nodes at each.
 
     A message takes `hop_latency_seconds` for each cable from switch to switch, besides the links of its nodes.
-    `vertices` are the switches, numbered from 0, and behind them what else cables end at.
+    `vertices` are the switches, numbered from 0, and behind them what else cables end at. `cable_faults` change no
+    routes, as on networks that route without regard to rates.
     """
 
     nodes_per_switch: int
     hop_latency_seconds: float = 0.0
+    cable_faults: tuple[CableFault, ...] = field(default=(), kw_only=True)
 
     kind = ""
 
@@ -56,9 +66,22 @@ class Topology(ABC):
         """The switch of a node."""
         return node // self.nodes_per_switch
 
-    @abstractmethod
     def cables(self, nodes: int, node_rate: float) -> list[Cable]:
         """All cables, for nodes whose links have `node_rate` bytes per second."""
+        found = self.sound_cables(nodes, node_rate)
+        for fault in self.cable_faults:
+            for number in self.cables_at(fault.switches, found):
+                rate = found[number].bytes_per_second * fault.rate_factor
+                found[number] = replace(found[number], bytes_per_second=rate)
+        return found
+
+    @abstractmethod
+    def sound_cables(self, nodes: int, node_rate: float) -> list[Cable]:
+        """The same without faults."""
+
+    def cables_at(self, switches: tuple[int, ...], cables: Sequence[Cable]) -> list[int]:
+        """The numbers of the cables that end at all of these switches."""
+        return [number for number, cable in enumerate(cables) if {*switches} <= {cable.one, cable.other}]
 
     @abstractmethod
     def route(self, nodes: int, one: int, other: int) -> list[int]:
@@ -97,7 +120,7 @@ class FatTree(Topology):
         """The number of pods; 0 in a tree of two levels."""
         return -(-self.switches(nodes) // self.switches_per_pod) if self.switches_per_pod else 0
 
-    def cables(self, nodes: int, node_rate: float) -> list[Cable]:
+    def sound_cables(self, nodes: int, node_rate: float) -> list[Cable]:
         """A cable up from each switch, then one from each pod."""
         switches, pods = self.switches(nodes), self.pods(nodes)
         rate, hop = self.nodes_per_switch * node_rate / self.oversubscription, self.hop_latency_seconds
@@ -147,7 +170,7 @@ class Dragonfly(Topology):
         """The nodes of all groups."""
         return self.groups * self.switches_per_group * self.nodes_per_switch
 
-    def cables(self, nodes: int, node_rate: float) -> list[Cable]:
+    def sound_cables(self, nodes: int, node_rate: float) -> list[Cable]:
         """A cable from each switch to its group's middle, then one between every two groups."""
         switches, hop = self.groups * self.switches_per_group, self.hop_latency_seconds
         found = [
@@ -224,7 +247,7 @@ class Torus(Topology):
         at = one // stride % length
         return one + ((at + step) % length - at) * stride
 
-    def cables(self, nodes: int, node_rate: float) -> list[Cable]:
+    def sound_cables(self, nodes: int, node_rate: float) -> list[Cable]:
         """The cables in all dimensions of each switch in turn."""
         rate, hop = self.cable_bytes_per_second or node_rate, self.hop_latency_seconds
         return [Cable(one, self.next_switch(one, number), rate, hop) for one, number in self._cable_of]

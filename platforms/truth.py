@@ -91,9 +91,12 @@ def _homogeneous(platform: Platform) -> PointToPoint:
     if len(calibration.os) > 1 or len(calibration.or_) > 1:
         raise _not_linear(platform)
     (_, send, send_per_byte), (_, receive, receive_per_byte) = calibration.os[0], calibration.or_[0]
-    latency, bandwidth = platform.route
+    latency, limit = platform.route[0], platform.backbone_bytes_per_second or np.inf
     between = ~np.eye(n, dtype=bool)
-    overheads = [np.full(n, value) for value in (send, send_per_byte, receive, receive_per_byte)]
+    of_overheads, of_rates = np.array(platform.factors_of_nodes).T
+    rates = platform.node_bytes_per_second * of_rates
+    overheads = [of_overheads * value for value in (send, send_per_byte, receive, receive_per_byte)]
+    bandwidth = np.minimum(np.minimum.outer(rates, rates), limit)
     return _with_factors(platform, overheads, latency * between, between / bandwidth)
 
 

@@ -40,6 +40,10 @@ def write_description(platform: Description) -> str:
         document["topology"] = {"kind": kind, **_values(platform.topology, schema.TOPOLOGY[kind])}
         if "switches_per_pod" not in document["topology"]:
             document["topology"].pop("pod_oversubscription", None)
+        if faults := platform.topology.cable_faults:
+            document["topology"]["cable_faults"] = [_values(fault, schema.CABLE_FAULT) for fault in faults]
+    if isinstance(platform, Platform) and platform.node_faults:
+        document["node_faults"] = [_values(fault, schema.NODE_FAULT) for fault in platform.node_faults]
     if isinstance(platform, Platform) and platform.ports is not None:
         document["ports"] = _values(platform.ports, schema.PORTS)
         if platform.ports.buffers is not None:

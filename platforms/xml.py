@@ -1,9 +1,9 @@
 """Platform XML for SimGrid, generated from descriptions.
 
 A homogeneous cluster at one switch has the shape of Grid'5000's own files: a site zone with a <cluster> of real host
-names. With a topology, or a memory that the processes of a node share, it is a graph of hosts and routers: SimGrid's
-own topologies have one rate and one latency for all links, and loopbacks that are never shared. A heterogeneous cluster
-is a zone of hosts with a route for every two of them.
+names. With a topology, faults, or a memory that the processes of a node share, it is a graph of hosts and routers:
+SimGrid's own clusters and topologies have one rate and one latency for all links, and loopbacks that are never shared.
+A heterogeneous cluster is a zone of hosts with a route for every two of them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collwise.platforms.smpi import CROSS_TRAFFIC, overhead_list
 from collwise.platforms.topology import Torus, vertices
 
 if TYPE_CHECKING:
-    from collwise.platforms.description import HeterogeneousPlatform, NodeType, Platform
+    from collwise.platforms.description import HeterogeneousPlatform, NodeType, OverheadRow, Platform
 
 _HEAD = """<?xml version='1.0'?>
 <!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
@@ -34,7 +34,7 @@ def platform_xml(platform: Platform) -> str:
 
     It contains only what simulated times depend on, so that a new title or source does not change the digest.
     """
-    if platform.topology is None and platform.memory_bytes_per_second is None:
+    if platform.topology is None and platform.memory_bytes_per_second is None and not platform.heterogeneous:
         return _document(platform.site, platform.smpi_options(), _cluster_lines(platform))
     return _document(platform.site, platform.smpi_options(), _graph_lines(platform), "DijkstraCache")
 
@@ -53,13 +53,14 @@ def _graph_lines(platform: Platform) -> list[str]:
         _router(platform, vertex, level) for vertex in range(vertices(cables, switches)) for level in range(levels)
     ]
     lines: list[str] = []
-    for host in hosts:
+    for host, (of_overheads, of_rate) in zip(hosts, platform.factors_of_nodes, strict=True):
+        own = platform.calibration.with_overheads_times(of_overheads)
         lines += _property_lines(
             _tag("host", id=host, speed=f"{platform.core_flops!r}f", core=str(platform.cores_per_node)),
-            _properties(platform),
+            _properties(platform) | (_overheads(own.os, own.or_, own.ois) if of_overheads != 1 else {}),
             "host",
         )
-        lines.append(_link(f"{host}_link", rate, platform.link_latency_seconds, "SPLITDUPLEX"))
+        lines.append(_link(f"{host}_link", rate * of_rate, platform.link_latency_seconds, "SPLITDUPLEX"))
         if platform.memory_bytes_per_second is not None:
             # Within a node acknowledgements use the same memory, and SimGrid charges it for both.
             share = 1 + CROSS_TRAFFIC if platform.calibration.crosstraffic else 1
@@ -136,14 +137,17 @@ def _document(site: str, options: dict[str, str], lines: list[str], routing: str
 
 def _host_lines(platform: HeterogeneousPlatform, host: str, kind: NodeType) -> list[str]:
     calibration = platform.calibration
-    properties = {
-        "smpi/os": overhead_list(kind.send),
-        "smpi/or": overhead_list(kind.receive),
-        "smpi/ois": overhead_list(kind.non_blocking_send(calibration.eager_limit_bytes)),
-        _REDUCE: repr(calibration.reduce_seconds_per_byte),
-    }
+    started = kind.non_blocking_send(calibration.eager_limit_bytes)
+    properties = _overheads(kind.send, kind.receive, started) | {_REDUCE: repr(calibration.reduce_seconds_per_byte)}
     tag = _tag("host", id=host, speed=f"{kind.core_flops!r}f", core=str(kind.cores_per_node))
     return _property_lines(tag, properties, "host")
+
+
+def _overheads(
+    send: Sequence[OverheadRow], receive: Sequence[OverheadRow], start: Sequence[OverheadRow]
+) -> dict[str, str]:
+    """The overheads of a host as properties, which replace SMPI's options."""
+    return {"smpi/os": overhead_list(send), "smpi/or": overhead_list(receive), "smpi/ois": overhead_list(start)}
 
 
 def _property_lines(tag: str, properties: Mapping[str, str], name: str) -> list[str]:

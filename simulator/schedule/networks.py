@@ -44,8 +44,7 @@ def network_tables(
     order, described = _described(platform)
     nodes = [order[position] for position in used]
     calibration = described.calibration
-    classes = _classes_of(described)
-    class_of = np.repeat(np.arange(len(classes)), [kind.nodes for kind in classes])[nodes]
+    classes, class_of = _classes_of(described, nodes)
     m = sizes.astype(np.float64)
     sent = m + ENVELOPE_BYTES if like_smpi else m
     eager = m < calibration.eager_limit_bytes
@@ -93,7 +92,7 @@ def network_tables(
             tables = _with_sockets(tables, described, sockets, latency_factor)
         tables = _with_topology(tables, described, nodes, own_factor, handshake_factor)
     ports = ports_of(platform)
-    return tables if ports is None or like_smpi else _with_ports(tables, ports, m)
+    return tables if ports is None or like_smpi else _with_ports(tables, ports, m, classes)
 
 
 def _with_sockets(
@@ -101,11 +100,12 @@ def _with_sockets(
 ) -> NetworkTables:
     """The tables with the times between the sockets of a node, of which the platform describes one at least."""
     rate, latency = sockets_of(described)
+    local = tables.local_latency_seconds
     longer = 1.0 if rate is None else max(1.0, described.loopback_bytes_per_second / rate)
     return replace(
         tables,
         socket_of=np.array(sockets),
-        cross_latency_seconds=tables.local_latency_seconds if latency is None else (latency * latency_factor)[None],
+        cross_latency_seconds=local if latency is None else np.ones((len(local), 1)) * latency * latency_factor,
         cross_transfer_seconds=tables.local_transfer_seconds * longer,
         cross_rate=rate or 0.0,
     )
@@ -157,26 +157,27 @@ def load_of(m: Doubles, header_bytes: float) -> Doubles:
     return (m + packets * header_bytes) * PACKET_BYTES / (PACKET_BYTES + header_bytes)
 
 
-def _with_ports(tables: NetworkTables, ports: Ports, m: Doubles) -> NetworkTables:
+def _with_ports(tables: NetworkTables, ports: Ports, m: Doubles, classes: Sequence[_NodeClass]) -> NetworkTables:
     load = load_of(m, ports.header_bytes)
-    rates = np.array([ports.bytes_per_second])
+    rates = np.array([ports.bytes_per_second * kind.rate_factor for kind in classes])
+    one, every_pair = np.ones((len(rates), 1)), np.ones((len(rates), len(rates), len(m)))
     if ports.loopback_bytes_per_second > 0:
         tables = replace(
             tables,
-            local_latency_seconds=np.full((1, len(m)), ports.loopback_latency_seconds),
-            local_transfer_seconds=(m / ports.loopback_bytes_per_second)[None],
+            local_latency_seconds=one * np.full(len(m), ports.loopback_latency_seconds),
+            local_transfer_seconds=one * (m / ports.loopback_bytes_per_second),
             without_local_overheads=True,
         )
     return replace(
         tables,
-        latency_seconds=np.full((1, 1, len(m)), ports.latency_seconds),
-        handshake_seconds=np.full((1, 1, len(m)), ports.handshake_seconds),
+        latency_seconds=every_pair * ports.latency_seconds,
+        handshake_seconds=every_pair * ports.handshake_seconds,
         # A handshake is two messages of the library's own.
-        answer_seconds=np.full((1, 1, len(m)), max(ports.latency_seconds, ports.handshake_seconds / 2)),
-        transfer_seconds=(load / ports.bytes_per_second)[None, None],
+        answer_seconds=every_pair * max(ports.latency_seconds, ports.handshake_seconds / 2),
+        transfer_seconds=load / np.minimum.outer(rates, rates)[:, :, None],
         out_rate=rates,
         in_rate=rates,
-        burst_bytes=np.array([ports.burst_bytes]),
+        burst_bytes=np.full(len(rates), ports.burst_bytes),
         load_bytes=load,
         acknowledgement_share=ports.acknowledgement_share,
         latency_factor=np.ones(len(m)),
@@ -188,13 +189,13 @@ def _with_ports(tables: NetworkTables, ports: Ports, m: Doubles) -> NetworkTable
 
 @dataclass(frozen=True)
 class _NodeClass:
-    """Nodes that are alike: their number, their overheads and the rate of their link in bytes per second."""
+    """Nodes that are alike: their overheads, the rate of their link in bytes per second, and a fault's factor of it."""
 
-    nodes: int
     send: Sequence[OverheadRow]
     start: Sequence[OverheadRow]
     receive: Sequence[OverheadRow]
     rate: float
+    rate_factor: float = 1.0
 
 
 def _described(platform: HostPlatform) -> tuple[Sequence[int], Platform | HeterogeneousPlatform]:
@@ -212,23 +213,37 @@ def _described(platform: HostPlatform) -> tuple[Sequence[int], Platform | Hetero
     return order, platform
 
 
-def _classes_of(platform: Platform | HeterogeneousPlatform) -> list[_NodeClass]:
+def _classes_of(
+    platform: Platform | HeterogeneousPlatform, nodes: Sequence[int]
+) -> tuple[list[_NodeClass], npt.NDArray[np.intp]]:
+    """The classes of a platform's nodes, and the class of each of the nodes that are used.
+
+    Of nodes with faults there are only those classes that are used, so that faults elsewhere change nothing.
+    """
     calibration: Calibration = platform.calibration
     if isinstance(platform, Platform):
-        overheads = calibration.os, calibration.ois, calibration.or_
-        return [_NodeClass(platform.nodes, *overheads, platform.node_bytes_per_second)]
+        number_of: dict[tuple[float, float], int] = {}
+        class_of = [number_of.setdefault(platform.factors_of_nodes[node], len(number_of)) for node in nodes]
+        classes = []
+        for of_overheads, of_rate in number_of:
+            own = calibration.with_overheads_times(of_overheads)
+            classes.append(_NodeClass(own.os, own.ois, own.or_, platform.node_bytes_per_second * of_rate, of_rate))
+        return classes, np.array(class_of)
     limit = calibration.eager_limit_bytes
-    return [
-        _NodeClass(kind.nodes, kind.send, kind.non_blocking_send(limit), kind.receive, kind.link_bytes_per_second)
+    classes = [
+        _NodeClass(kind.send, kind.non_blocking_send(limit), kind.receive, kind.link_bytes_per_second)
         for kind in platform.node_types
     ]
+    return classes, np.repeat(np.arange(len(classes)), [kind.nodes for kind in platform.node_types])[nodes]
 
 
 def _paths(platform: Platform | HeterogeneousPlatform, classes: Sequence[_NodeClass]) -> tuple[Doubles, Doubles]:
     """Latencies in seconds, and the rates in bytes per second that a flow can have, by pair of classes."""
     if isinstance(platform, Platform):
-        latency, rate = platform.route
-        return np.array([[latency]]), np.array([[rate]])
+        own = np.array([kind.rate for kind in classes])
+        between = np.minimum.outer(own, own)
+        limit = platform.backbone_bytes_per_second or np.inf
+        return np.full(between.shape, platform.route[0]), np.minimum(between, limit)
     latencies, rates = np.zeros((len(classes), len(classes))), np.ones((len(classes), len(classes)))
     for i, one in enumerate(platform.node_types):
         for j, other in enumerate(platform.node_types):

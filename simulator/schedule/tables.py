@@ -204,22 +204,32 @@ class NetworkTables:
 
         The other sizes tell which messages are eager. A latency has all that a message takes besides its time on the
         sender's port: overheads, the handshake, the mean of all routes, and what a single connection is slower than the
-        port.
+        port. Where most nodes are alike the others, such as a slow node, do not count.
         """
-        between, within = float(self.transfer_seconds[..., 0].mean()), float(self.local_transfer_seconds[:, 0].mean())
-        on_port = float(self.gap_seconds[..., 0].mean())
+        classes, counts = np.unique(self.class_of, return_counts=True)
+        usual = classes[counts > counts.sum() / 2]
+        usual = usual if len(usual) > 0 else np.arange(len(self.send_seconds))
+
+        def of_classes(table: Doubles) -> float:
+            return float(table[usual, 0].mean())
+
+        def of_pairs(table: Doubles) -> float:
+            return float(table[usual][:, usual, 0].mean())
+
+        between, within = of_pairs(self.transfer_seconds), of_classes(self.local_transfer_seconds)
+        on_port = of_pairs(self.gap_seconds)
         if self.out_rate is not None and self.load_bytes is not None:
-            on_port = float(self.load_bytes[0] / self.out_rate.mean())
+            on_port = float(self.load_bytes[0] / self.out_rate[usual].mean())
         if on_port <= 0:
             return None
-        overheads = float(self.start_seconds[:, 0].mean() + self.receive_seconds[:, 0].mean())
+        overheads = of_classes(self.start_seconds) + of_classes(self.receive_seconds)
         waits = self.protocol[0] == RENDEZVOUS
-        latency = overheads + float(self.latency_seconds[..., 0].mean()) + max(0.0, between - on_port)
-        latency += float(self.handshake_seconds[..., 0].mean()) if waits else 0.0
+        latency = overheads + of_pairs(self.latency_seconds) + max(0.0, between - on_port)
+        latency += of_pairs(self.handshake_seconds) if waits else 0.0
         if self.route_seconds is not None and self.latency_factor is not None:
             handshakes = self.handshake_factor[0] if waits and self.handshake_factor is not None else 0.0
             latency += float(self.route_seconds.mean() * (self.latency_factor[0] + handshakes))
-        local_latency = float(self.local_latency_seconds[:, 0].mean())
+        local_latency = of_classes(self.local_latency_seconds)
         local_latency += 0.0 if self.without_local_overheads else overheads
         in_bytes = float(sizes[0]) / on_port
 

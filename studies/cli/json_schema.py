@@ -43,7 +43,7 @@ class Form(NamedTuple):
 _PLATFORM = Form(
     "name title hosts default_processes_per_node digest cpus_per_node? cores_per_node? link_bytes_per_second? "
     "link_latency_seconds? memory_bytes_per_node:integer|null? memory_bytes_per_second? topology:object|null? "
-    "node_types:array? wires:array?"
+    "node_faults:array? node_types:array? wires:array?"
 )
 _BED = Form("name shape:object facts:object processes:integer slurm:object? check:object? *")
 COMMANDS: dict[str, tuple[Form, ...]] = {

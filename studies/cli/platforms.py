@@ -138,6 +138,7 @@ def _facts(platform: HostPlatform) -> dict[str, object]:
             "memory_bytes_per_node": platform.memory_bytes_per_node,
             "memory_bytes_per_second": platform.memory_bytes_per_second,
             "topology": platform.topology and {"kind": platform.topology.kind, **asdict(platform.topology)},
+            "node_faults": [asdict(fault) for fault in platform.node_faults],
         }
     elif isinstance(platform, HeterogeneousPlatform):
         facts |= {
@@ -160,7 +161,7 @@ def _network(platform: HostPlatform) -> tuple[str, str]:
         ]
     else:
         assert isinstance(platform, Platform)
-        speeds = [platform.node_bytes_per_second]
+        speeds = [platform.node_bytes_per_second * of_rate for _, of_rate in set(platform.factors_of_nodes)]
         latencies = [platform.route[0], platform.longest_latency_seconds]
     return f"{_spread(s * 8e-9 for s in speeds)} Gbit/s", f"{_spread(seconds * 1e6 for seconds in latencies)} us"
 
@@ -178,6 +179,11 @@ def _switches(platform: Platform) -> str:
     return f"; {topology.kind} of {switches} switches, up to {longest * 1e6:.4g} us between nodes"
 
 
+def _faults(platform: Platform) -> str:
+    count = len(platform.node_faults) + (len(platform.topology.cable_faults) if platform.topology else 0)
+    return f"; faults of nodes and cables: {count}" if count else ""
+
+
 def _understood(platform: HostPlatform) -> str:
     """A description of the platform as it was read, so that a wrong unit shows."""
     from collwise.platforms import HeterogeneousPlatform, Platform
@@ -191,7 +197,7 @@ def _understood(platform: HostPlatform) -> str:
         latency_us = platform.link_latency_seconds * 1e6
         what = (
             f"link {speed:g} Gbit/s and {latency_us:g} us (two links on the way: {2 * latency_us:g} us); "
-            f"{platform.cpus_per_node} CPUs per node{_switches(platform)}"
+            f"{platform.cpus_per_node} CPUs per node{_switches(platform)}{_faults(platform)}"
         )
     else:
         own = any(name.startswith("smpi/") for name in platform.smpi_options())

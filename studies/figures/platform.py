@@ -121,7 +121,7 @@ def _draw_fat_tree(axes: Axes, platform: Platform, tree: FatTree) -> str:
             _nodes_below(axes, point, at.get(vertex, 0))
         else:
             _box(axes, point, tree.vertex_name(nodes, vertex), width=width if vertex == core else max(1.2, width / 3))
-    side = _rate(cables[0].bytes_per_second)
+    side = _rate(tree.sound_cables(nodes, platform.node_bytes_per_second)[0].bytes_per_second)
     levels = [f"up from a switch {side} ({tree.oversubscription:g}:1)"]
     if pods:
         levels.append(f"up from a pod {_rate(cables[-1].bytes_per_second)} ({tree.pod_oversubscription:g}:1)")
@@ -170,7 +170,7 @@ def _draw_torus(axes: Axes, platform: Platform, torus: Torus) -> str:
             _box(axes, (x, y), f"{number}", width=0.5, height=0.4)
             axes.text(x + 0.1, y - 0.3, f"{at.get(number, 0)} nodes", fontsize=6, va="center")
     _fit(axes, [(0, 0), (columns - 1, rows - 1)])
-    cable = _rate(torus.cables(platform.nodes, platform.node_bytes_per_second)[0].bytes_per_second)
+    cable = _rate(torus.sound_cables(platform.nodes, platform.node_bytes_per_second)[0].bytes_per_second)
     size = " x ".join(map(str, torus.dimensions))
     layers = math.prod(torus.dimensions[2:])
     more = f"; the first of {layers} layers is drawn" if layers > 1 else ""

@@ -270,3 +270,45 @@ def test_broken_xml(tmp_path: Path, old: str, new: str, message: str) -> None:
 def test_xml_without_hosts(tmp_path: Path) -> None:
     message = _message(tmp_path / "bad.xml", "<platform version='4.1'>\n<zone id='z' routing='Full'/></platform>")
     assert message == "1: no host (valid: at least one <host>, <cluster>, <cabinet> or <peer>)"
+
+
+_FAULTS = """
+[[node_faults]]
+node = 3
+rate_factor = 0.5
+
+[[node_faults]]
+node = 4
+overhead_factor = 2.0
+
+[topology]
+kind = "fat-tree"
+nodes_per_switch = 16
+cable_faults = [
+    { switches = [1], rate_factor = 0.5 },
+]
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "message"),
+    [
+        ("node = 4", "node = 51", "node = 51", "node_faults[2].node: there is no node 51 (valid: 0 to 50)"),
+        ("node = 4", "node = 3", "node = 3", "node_faults[2].node: 3 is given twice (valid: each node once)"),
+        ("node = 4", "node = -1", "node = -1", "node_faults[2].node: -1 does not fit (valid: a whole number from 0"),
+        ("rate_factor = 0.5\n\n", "rate_factor = 0\n\n", "rate_factor = 0", "0 does not fit (valid: a number above 0)"),
+        ("[1]", "[4]", "    { switches", "topology.cable_faults[1].switches: there is no switch 4 (valid: 0 to 3)"),
+        ("[1]", "[1, 2]", "    { switches", "no cable ends at 1 and 2 of the fat-tree (valid: one switch; on a torus"),
+        ("[1]", "[]", "    { switches", "(valid: a list of one switch, or of two with a cable between them"),
+        ('"fat-tree"\nnodes_per_switch = 16', '"one-switch"', "cable_faults", "topology.cable_faults: unknown key"),
+    ],
+)
+def test_faults(tmp_path: Path, old: str, new: str, line: str, message: str) -> None:
+    good = _GOOD + _FAULTS
+    (tmp_path / "good.toml").write_text(good)
+    assert load(tmp_path / "good.toml").heterogeneous
+    text = good.replace(old, new)
+    found = _message(tmp_path / "bad.toml", text)
+    number, _, what = found.partition(": ")
+    last = max(i for i, one in enumerate(text.splitlines(), 1) if one.startswith(line))
+    assert (int(number), message in what) == (last, True), found

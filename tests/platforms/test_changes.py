@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from collwise.common.errors import UsageError
 from collwise.platforms import (
     FatTree,
     HeterogeneousPlatform,
+    NodeFault,
     Platform,
     Ports,
     load,
@@ -49,19 +49,51 @@ def test_every_example_can_be_applied(name: str) -> None:
     assert found.platform.hosts
 
 
-def test_what_the_refusal_of_a_slow_node_says_makes_one_possible() -> None:
-    """Of a fat tree with a rate of memory and overheads that depend on the protocol."""
-    free = ((0, 1e-6, 0.0),)
-    described = replace(
-        single(TREE), memory_bytes_per_second=8e10, calibration=replace(GROS.calibration, os=free, or_=free, ois=free)
-    )
-    assert single("memory=x2", platform=described).memory_bytes_per_second == 16e10
-    with pytest.raises(UsageError, match="cannot have nodes that differ") as refused:
-        change(described, "slow_node=3:x4")
-    (valid,) = re.findall(r"valid: first --change (.*)\)", str(refused.value))
-    assert valid == "topology=one-switch --change memory=none --change overheads=1us"
-    found = change(described, *valid.split(" --change "), "slow_node=3:x4")
-    assert isinstance(found, HeterogeneousPlatform)
+def test_a_slow_node_needs_no_other_change() -> None:
+    """On a fat tree with ports, a rate of memory and overheads that depend on the protocol."""
+    rows = ((0, 1e-6, 0.0), (1024, 2e-6, 1e-10))
+    calibration = replace(GROS.calibration, os=rows, or_=rows, ois=rows)
+    described = replace(single(TREE), memory_bytes_per_second=8e10, ports=Ports(3e9, 1e-5), calibration=calibration)
+    found = single("slow_node=3:x4", platform=described)
+    assert found.node_faults == (NodeFault(3, overhead_factor=4.0),)
+    assert replace(found, name=described.name, title=described.title, node_faults=()) == described
+    assert found.digest() != described.digest()
+
+
+def test_faults_of_a_node_multiply_and_vanish_where_they_change_nothing() -> None:
+    found = single("overheads=1us", "degraded_link=7:x0.5", "slow_node=7:x2", "slow_node=7:x3", "degraded_link=2:x0.1")
+    assert found.node_faults == (NodeFault(2, rate_factor=0.1), NodeFault(7, 6.0, 0.5))
+    assert found.heterogeneous
+    undone = single("degraded_link=7:x2", "slow_node=7:x0.5", platform=single("overheads=1us", "slow_node=7:x2"))
+    assert undone.node_faults == (NodeFault(7, rate_factor=2.0),)
+    assert single("degraded_link=7:x0.5", platform=undone).node_faults == ()
+    assert single("bandwidth=x2", "nodes=8", platform=found).node_faults == found.node_faults
+
+
+@pytest.mark.parametrize(
+    ("topology", "link", "cables"),
+    [
+        (TREE, "switch2", 1),
+        (f"{TREE}:switches_per_pod=4", "switch7", 1),
+        ("topology=dragonfly:groups=4:switches_per_group=2:nodes_per_switch=16:local_bytes_per_second=4e9"
+         ":global_bytes_per_second=5e9", "switch5", 1),
+        ("topology=torus:dimensions=[4, 4]:nodes_per_switch=8", "switch5", 4),
+        ("topology=torus:dimensions=[4, 4]:nodes_per_switch=8", "switch1-2", 1),
+    ],
+)  # fmt: skip
+def test_cables_of_a_switch_are_degraded(topology: str, link: str, cables: int, tmp_path: Path) -> None:
+    before, after = single(topology), single(topology, f"degraded_link={link}:x0.5", f"degraded_link={link}:x0.2")
+    rates = []
+    for one in (before, after):
+        assert one.topology is not None
+        rates.append([cable.bytes_per_second for cable in one.topology.cables(124, one.node_bytes_per_second)])
+    ratios = [found / sound for sound, found in zip(*rates, strict=True)]
+    assert sorted(ratios) == pytest.approx([0.1] * cables + [1.0] * (len(ratios) - cables))
+    file = tmp_path / "changed.toml"
+    file.write_text(write_description(after))
+    assert load(file) == after
+    assert after.digest() != before.digest()
+    assert single("topology=one-switch", platform=after).topology is None
 
 
 def test_bandwidth_and_latency() -> None:
@@ -150,16 +182,17 @@ def test_nodes_topologies_and_oversubscription() -> None:
     assert single(TREE, "topology=one-switch").topology is None
 
 
-def test_one_node_that_is_slower_and_one_link() -> None:
-    found = change(GROS, "overheads=1us", "slow_node=0:x4", "degraded_link=5:x0.5")
+def test_a_node_of_a_cluster_of_different_nodes_becomes_a_type_of_its_own() -> None:
+    base = load("hcl16")
+    assert isinstance(base, HeterogeneousPlatform)
+    found = change(base, "slow_node=0:x4", "degraded_link=5:x0.5")
     assert isinstance(found, HeterogeneousPlatform)
-    assert found.hosts == GROS.hosts
-    kinds = found.types_of_hosts
-    base = kinds[1]
-    assert [kind.nodes for kind in found.node_types] == [1, 4, 1, 118]
-    assert kinds[0].send_base_seconds == 4 * base.send_base_seconds == pytest.approx(4e-6)
-    assert kinds[5].link_bytes_per_second == base.link_bytes_per_second / 2
-    assert kinds[6].link_bytes_per_second == kinds[0].link_bytes_per_second == GROS.node_bytes_per_second
+    assert found.hosts == base.hosts
+    before, after = base.types_of_hosts, found.types_of_hosts
+    assert after[0].send_base_seconds == 4 * before[0].send_base_seconds
+    assert after[5].link_bytes_per_second == before[5].link_bytes_per_second / 2
+    assert [kind.send_base_seconds for kind in after[1:]] == [kind.send_base_seconds for kind in before[1:]]
+    assert (after[0].nodes, after[5].nodes) == (1, 1)
 
 
 def test_placement_and_processes_per_node() -> None:
@@ -199,8 +232,13 @@ def test_a_changed_platform_has_another_name_and_can_be_written(tmp_path: Path) 
         (["slow_node=3:x2"], "platform 'gros' has no overheads (os, or, ois) that a slow node could have more of"),
         (["degraded_link=3"], "'3' names no node and factor (valid: 3:x4, nodes count from 0)"),
         (["degraded_link=124:x0.5"], "there is no node 124 (valid: 0 to 123)"),
-        ([TREE, "degraded_link=3:x0.5"], "has several switches (topology), and cannot have nodes that differ"),
-        ([TREE, "degraded_link=3:x0.5"], "(valid: first --change topology=one-switch)"),
+        (["degraded_link=switch1:x0.5"], "platform 'gros' has one switch only (valid: the link of a node, 3:x0.1"),
+        ([TREE, "degraded_link=switch8:x0.5"], "there is no switch 8 (valid: 0 to 7)"),
+        ([TREE, "degraded_link=switch1-2:x0.5"], "no cable ends at 1 and 2 of the fat-tree (valid: one switch; on a"),
+        ([TREE, "degraded_link=switch1-1:x0.5"], "(valid: a list of one switch, or of two with a cable between them"),
+        ([TREE, "degraded_link=switch:x0.5"], "'switch:x0.5' names no switch and factor (valid: switch2:x0.1, on a"),
+        ([TREE, "degraded_link=switch1:0.5"], "'switch1:0.5' names no switch and factor"),
+        (["degraded_link=100:x0.5", "nodes=64"], "node_faults[1].node: there is no node 100 (valid: 0 to 63)"),
         (["memory=x2"], "has no memory_bytes_per_second that could be changed"),
         (["topology=fat-tree:nodes_per_switch"], "malformed 'nodes_per_switch' (valid: fat-tree:nodes_per_switch=16"),
         (["topology=fat-tree:nodes_per_switch=many"], "'many' is neither a number nor a list of numbers"),

@@ -10,7 +10,7 @@ import numpy as np
 from collwise.algorithms.catalogue import Catalogue
 from collwise.models.piecewise import Array
 from collwise.models.switch_points import NOBODY, Indices, fastest
-from collwise.platforms import HostPlatform, Platform
+from collwise.platforms import HostPlatform
 from collwise.platforms.changes import Change, changed
 from collwise.simulator.schedule.live import LiveCases
 from collwise.simulator.schedule.networks import network_tables
@@ -91,7 +91,7 @@ class LiveMap:
         if self._by_node:
             node_of = {procs: new.platform.places(procs, per_node) for procs in self.grid.procs}
         described = getattr(new.platform, "base", new.platform)
-        exact = not isinstance(described, Platform) or described.topology is not None or per_node > 1
+        exact = described.heterogeneous or getattr(described, "topology", None) is not None or per_node > 1
         key = (exact, per_node if self._by_node else 1, *node_of.values())
 
         def tables_for(procs: int, sizes: Sizes) -> NetworkTables:

@@ -167,7 +167,7 @@ def test_errors_say_what_is_valid(arguments: str, says: str, capsys: Capture) ->
 
 def test_the_help_lists_every_change(capsys: Capture) -> None:
     _, shown, _ = run("whatif --help", capsys)
-    assert "degraded_link=3:x0.1: the rate of one node's link" in shown
+    assert "degraded_link=3:x0.1: the rate of one node's link" in " ".join(shown.split())
 
 
 def test_points_by_default_fit_on_both_platforms(capsys: Capture) -> None:

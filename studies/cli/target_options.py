@@ -65,7 +65,9 @@ _REACHING: dict[str, Any] = {
     "remote_shell": option("The command that reaches hosts. Default: ssh, with OAR oarsh.", default=""),
     "transport": option("The transport; tcp: Open MPI over TCP alone.", NamedChoice("transport", TRANSPORTS)),
     "eager_limit": option("The rendezvous threshold. Default: the library's usual one.", SIZE),
-    "mpirun_args": option("Further arguments for mpirun or srun.", default="", metavar="WORDS"),
+    "mpirun_args": option(
+        "Further arguments for mpirun or srun: --bind-to core or --cpu-bind=cores bind.", default="", metavar="WORDS"
+    ),
     "reach": option("The seconds in which hosts must answer.", FiniteRange(1), REACH_SECONDS),
     "any_nodes": flag("Take stored times of other nodes of the cluster for those of these nodes."),
 }

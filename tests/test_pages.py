@@ -62,18 +62,17 @@ SLOW = {"README", "guidelines", "install", "report"}
 # Replacements for parts of a page's text, so that it runs here. The other machine is a test bed with Slurm of 4 nodes
 # with 2 slots each, or this machine under the names of hosts.
 INSTEAD = {
-    r"salloc -N 8": "salloc -N 4",
     r"--nodes (8|64) --ntasks-per-node \d+": "--nodes 4 --ntasks-per-node 1",
+    r"--nodes 16 --ntasks-per-node 1": "--nodes 4 --ntasks-per-node 2",
     r"--nodes 2 --ntasks-per-node 32": "--nodes 2 --ntasks-per-node 2",
     r"--partition batch ": "",
     r"--ppn 32 (.*) --procs 64(,2048)?\b": r"--ppn 2 \1 --procs 4",
     r"--sizes 8:2MiB:x4 --segments 0,16KiB,64KiB (.*)--budget \d+min": r"--sizes 8,1KiB --segments 0 \1--budget 20s",
     r"--budget 10min": "--budget 20s",
-    r"(?m)^(\./collwise gain --launcher srun)": r"salloc -N 4 \1",
     r"--launcher oar --ppn 1 --decisions": "--launcher oar --ppn 2 --decisions",
     r"--ppn 1 (.*) --procs 16 --no-check": r"--ppn 2 \1 --procs 8 --no-check",
     r"gain (--launcher .*)": r"gain --sizes 16KiB --launches 2 \1",
-    r"(?m)^srun ": "on_login srun --mpi=pmix --nodes 2 ",
+    r"(?m)^srun --mpi=pmix --ntasks 64 --ntasks-per-node 32": "on_login srun --mpi=pmix --nodes 2",
     r"(?m)^(\./collwise (?!testbed).*--executor slurm)": r"on_login \1",
     r"slurm:jobs=4,cores=8": "slurm:jobs=2,cores=2",
     r"describe mycluster --slurm live": "describe live --slurm live",

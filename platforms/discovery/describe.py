@@ -97,7 +97,7 @@ def next_steps(described: Described, file: str) -> list[tuple[str, str]]:
         if any(one.what == "hosts" for one in described.facts)
         else ""
     )
-    target = "--launcher srun" if launch else "--hosts HOSTS"
+    target = '--launcher srun --mpirun-args "--cpu-bind=cores"' if launch else "--hosts HOSTS"
     few, more = min(2, platform.nodes), min(8, platform.nodes)
     whole = platform.nodes * platform.default_processes_per_node
     sweep = ",".join(map(str, sorted({min(8, whole), platform.nodes, whole})))

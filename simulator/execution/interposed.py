@@ -7,7 +7,6 @@ marker. A run that succeeds without one did not use the library, and is reported
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 import shutil
@@ -27,6 +26,7 @@ from collwise.simulator.execution.installations import Installation, find_instal
 from collwise.simulator.execution.local_machine import warn_if_crowded
 from collwise.simulator.execution.mpirun import mpirun_command
 from collwise.simulator.execution.processes import run_attached
+from collwise.simulator.execution.profiles import read_profile
 from collwise.simulator.execution.smpirun import SMPI_OPTIONS, smpi_files, smpirun_command, smpirun_environment
 
 LIBRARY = "libcollwise.so"
@@ -272,12 +272,12 @@ def _unused(report: Path) -> str:
     """Why no call of a run used a rule, by the run's report (JSON); empty if one did or there is no report."""
     if not report.exists():
         return ""
-    rows = json.loads(report.read_text(encoding="utf-8"))["rows"]
-    if any("algorithm" in row for row in rows):
+    rows = read_profile(report).rows
+    if any(row.algorithm for row in rows):
         return ""
     reasons: Counter[str] = Counter()
     for row in rows:
-        reasons[row["mpis_own"]] += row["calls"]
+        reasons[row.mpis_own] += row.calls
     return "; ".join(f"{counted(calls, 'call')}: {why}" for why, calls in reasons.most_common()) or "it made none"
 
 

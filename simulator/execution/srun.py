@@ -14,7 +14,9 @@ from collwise.simulator.execution.mpirun import parameter_variables
 from collwise.simulator.execution.processes import LauncherCommand
 from collwise.simulator.execution.targets import LaunchRequest
 
-_PMI = {"openmpi": "pmix", "mpich": "pmi2"}
+PMI: Mapping[str, str] = {"openmpi": "pmix", "mpich": "pmi2"}
+"""What srun's --mpi must be, by the MPI library."""
+
 _PRELOAD = "LD_PRELOAD"
 FENCES: Mapping[str, str] = {"SLURM_PMIX_FENCE": "tree"}
 """The algorithm of all of PMIx's fences under Slurm.
@@ -38,7 +40,7 @@ def slots_of_job(environment: Mapping[str, str]) -> Slots:
     return dict(zip(nodes, tasks, strict=False))
 
 
-def srun_words(procs: int, per_node: int, pmi: str = _PMI["openmpi"]) -> list[str]:
+def srun_words(procs: int, per_node: int, pmi: str = PMI["openmpi"]) -> list[str]:
     """The srun that starts processes by blocks of `per_node` on as many nodes as that takes."""
     words = ["srun", f"--mpi={pmi}", f"--ntasks={procs}", f"--nodes={-(-procs // per_node)}"]
     return [*words, f"--ntasks-per-node={per_node}", "--distribution=block", "--kill-on-bad-exit=1"]
@@ -56,7 +58,7 @@ class Srun(ClusterTarget):
         slots = slots_of_job(os.environ)
         if shutil.which("srun") is None:
             raise UsageError("--launcher srun: srun not found on PATH")
-        self.pmi = pmi or _PMI[options.library]
+        self.pmi = pmi or PMI[options.library]
         super().__init__(slots, options)
         if cluster := os.environ.get("SLURM_CLUSTER_NAME"):
             self.facts = {**self.facts, "cluster": cluster}

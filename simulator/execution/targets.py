@@ -85,7 +85,7 @@ class ExecutionTarget(ABC):
 class ModifiedTarget(ExecutionTarget):
     """Another target with more environment variables and launcher options.
 
-    `facts` distinguish its times from those of the original target; `errors` is the standard error of the last run.
+    `facts` distinguish its times from those of the original target.
     """
 
     def __init__(
@@ -100,7 +100,6 @@ class ModifiedTarget(ExecutionTarget):
         self.name, self.installation = original.name, original.installation
         self.eager_limit_bytes, self.usual_procs = original.eager_limit_bytes, original.usual_procs
         self.facts: Mapping[str, str] = {**original.facts, **facts}
-        self.errors = ""
 
     def processes_per_node(self, procs: int) -> int:
         """As many as on the original target."""
@@ -114,12 +113,10 @@ class ModifiedTarget(ExecutionTarget):
 
     def launch(self, request: LaunchRequest) -> ProgramRun:
         """Runs the request on the original target, with the additional variables and options."""
-        run = self._original.launch(
+        return self._original.launch(
             replace(
                 request,
                 environment={**self._environment, **request.environment},
                 launcher_args=[*self._launcher_args, *request.launcher_args],
             )
         )
-        self.errors = run.error_text
-        return run

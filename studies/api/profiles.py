@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,17 +13,15 @@ from collwise import arguments
 from collwise.arguments import Numbers, PlatformLike
 from collwise.common.errors import UsageError, warn
 from collwise.common.units import counted
+from collwise.simulator.execution.profiles import Profile, differing_calls, profile_of_runs, read_profile
 from collwise.validation.library_defaults.baselines import baseline as baseline_of
 from collwise.validation.selection.decision_table import decisions_from
 from collwise.validation.selection.defaults import SEGMENTS_TEXT
 from collwise.validation.whatif.profile import (
     Expectation,
-    Profile,
     achieved_between,
-    differing_calls,
     expected_of,
     expected_on,
-    read_profile,
     rules_of,
 )
 
@@ -84,7 +83,7 @@ class ProfileResult:
 
 
 def profile(
-    report: str | Path,
+    report: str | Path | Sequence[str | Path],
     platform: PlatformLike | None = None,
     *,
     decisions: str | Path | None = None,
@@ -95,12 +94,12 @@ def profile(
 ) -> ProfileResult:
     """Which collectives of a program matter, and what other algorithms would save.
 
-    Parameters: `report`, the report of libcollwise in JSON (`collwise profile -o`, or COLLWISE_REPORT=FILE.json); where
-    the times of algorithms come from, either `platform`, see `platform`, which is simulated, or `decisions`, a file of
-    `collwise select`, whose own times count; `baseline`, the library whose decisions run untuned, by default the
-    installed Open MPI; `segments`, the segment sizes that tuned choices may have; `ppn`, processes per node on the
-    platform, by default as they were in the run; `context`, see `session`, by default
-    one of the schedule engine.
+    Parameters: `report`, the report of libcollwise in JSON (`collwise profile -o`, or COLLWISE_REPORT=FILE.json), or
+    those of several runs, whose times are then medians; where the times of algorithms come from, either `platform`,
+    see `platform`, which is simulated, or `decisions`, a file of `collwise select`, whose own times count; `baseline`,
+    the library whose decisions run untuned, by default the installed Open MPI; `segments`, the segment sizes that tuned
+    choices may have; `ppn`, processes per node on the platform, by default as they were in the run; `context`, see
+    `session`, by default one of the schedule engine.
 
     Returns a ProfileResult. Raises UsageError for wrong arguments and files.
 
@@ -116,7 +115,7 @@ def profile(
     """
     if platform is not None and decisions is not None:
         raise UsageError("give either a platform or decisions")
-    read = read_profile(Path(report))
+    read = _profile_of(report)
     if ppn is not None:
         read = replace(read, rows=tuple(replace(row, processes_per_node=ppn) for row in read.rows))
     library = baseline_of(baseline)
@@ -129,14 +128,29 @@ def profile(
     return ProfileResult(read, found)
 
 
-def achieved(before: str | Path, after: str | Path) -> pd.DataFrame:
+def _profile_of(report: str | Path | Sequence[str | Path]) -> Profile:
+    reports = [report] if isinstance(report, str | Path) else report
+    profiles = [read_profile(Path(one)) for one in reports]
+    whole = profile_of_runs(profiles)
+    differing, kinds = max(differing_calls(whole, one) for one in profiles)
+    if differing:
+        warn(f"the runs of {_names(report)} differ in the number of {differing} of {counted(kinds, 'kind')} of calls")
+    return whole
+
+
+def _names(report: str | Path | Sequence[str | Path]) -> str:
+    return str(report) if isinstance(report, str | Path) else ", ".join(map(str, report))
+
+
+def achieved(before: str | Path | Sequence[str | Path], after: str | Path | Sequence[str | Path]) -> pd.DataFrame:
     """What a tuned run saved: the calls that two reports of a program have in common.
 
-    Parameters: `before` and `after`, reports of libcollwise in JSON.
+    Parameters: `before` and `after`, reports of libcollwise in JSON, each of one run or of several.
 
     Returns a DataFrame with a row per collective, communicator and size: `ran_before` and `ran`, what ran in the two
     runs, `changed`, whether that is another algorithm, `seconds_before` and `seconds_after` of the mean process, and
-    `saving_seconds`. Warns where the runs made different calls. Raises UsageError for other files.
+    `saving_seconds`; the frame's `attrs` have the numbers of runs. Warns where the runs made different calls.
+    Raises UsageError for other files.
 
     >>> import collwise
     >>> row = '{"collective": "bcast", "communicator": "MPI_COMM_WORLD", "ranks": "0-15", "processes": 16, '
@@ -148,16 +162,16 @@ def achieved(before: str | Path, after: str | Path) -> pd.DataFrame:
     >>> collwise.achieved("before.json", "after.json").saving_seconds.round(3).tolist()
     [0.1]
     """
-    first, second = read_profile(Path(before)), read_profile(Path(after))
+    first, second = _profile_of(before), _profile_of(after)
     rows = achieved_between(first, second)
     differing, kinds = differing_calls(first, second)
     if differing or first.processes != second.processes:
         warn(
-            f"{before} and {after} differ in the number of {differing} of {counted(kinds, 'kind')} of calls "
-            "(collective, communicator, size): they seem to be of different programs, inputs or process counts, and "
-            "what is saved between such runs means nothing"
+            f"{_names(before)} and {_names(after)} differ in the number of {differing} of {counted(kinds, 'kind')} of "
+            "calls (collective, communicator, size): they seem to be of different programs, inputs or process counts, "
+            "and what is saved between such runs means nothing"
         )
-    return pd.DataFrame(
+    frame = pd.DataFrame(
         {
             "collective": one.row.collective,
             "communicator": one.row.where,
@@ -173,3 +187,5 @@ def achieved(before: str | Path, after: str | Path) -> pd.DataFrame:
         }
         for one in rows
     )
+    frame.attrs = {"runs_before": len(first.run_seconds) or 1, "runs_after": len(second.run_seconds) or 1}
+    return frame

@@ -24,11 +24,10 @@ from collwise.validation.selection.decision_table import DecisionTable, decision
 from collwise.validation.selection.defaults import SEGMENTS_TEXT, TOLERANCE_PERCENT, sizes_of
 from collwise.validation.selection.points import asked_points
 from collwise.validation.selection.slowdown import summary_of
-from collwise.validation.whatif.application import Application, read_report, what_if_application
+from collwise.validation.whatif.application import Application, reported_calls, what_if_application
 from collwise.validation.whatif.comparison import Side, WhatIf, what_if
 from collwise.validation.whatif.limits import limits_of, main_limit
 from collwise.validation.whatif.live_map import LiveMap
-from collwise.validation.whatif.profile import profiled_calls
 from collwise.validation.whatif.sweep import Factors, Sweep, parse_factors, sweep_over
 
 if TYPE_CHECKING:
@@ -308,22 +307,25 @@ def whatif_application(
 ) -> Application:
     """What the collectives of a program would take on a changed platform, by default and tuned.
 
-    Parameters: `report`, the file in which libcollwise counted the calls of a run (`collwise run --report-to`, text or
-    JSON, see docs/interposing.md); `baseline`, the library whose decisions are the default, such as 'openmpi-4.1' or
-    'mpich-4', by default the installed Open MPI; the others as for `whatif`.
+    Parameters: `report`, the file in which libcollwise counted the calls of a run (`collwise run --report-to
+    FILE.json`, see docs/interposing.md); `baseline`, the library whose decisions are the default, such as 'openmpi-4.1'
+    or 'mpich-4', by default the installed Open MPI; the others as for `whatif`.
 
     Returns an Application: `lines` with the times of each line of the report, and `total(name)` of 'default_before',
     'tuned_before', 'default_after' or 'tuned_after'. Raises UsageError for wrong arguments and files.
 
     >>> import collwise
-    >>> text = "collwise: collectives of this run of 16 processes, counted once a call\\nhead\\n"
-    >>> _ = open("report.txt", "w").write(text + "bcast  16  MPI's own: no rule  65536 to 131071  100\\n")
-    >>> found = collwise.whatif_application("gros", "bandwidth=x2", "report.txt")
+    >>> row = '{"collective": "bcast", "communicator": "MPI_COMM_WORLD", "ranks": "0-15", "processes": 16, '
+    >>> row += '"processes_per_node": 1, "mpis_own": "no rule", "least_bytes": 65536, "most_bytes": 131071, '
+    >>> row += '"mean_bytes": 98304, "calls": 100, "seconds": 0.4, "shortest_seconds": 0.3, "longest_seconds": 0.5}'
+    >>> text = '{"collwise_report": 1, "processes": 16, "seconds": 2.0, "rows": [' + row + "]}"
+    >>> _ = open("report.json", "w").write(text)
+    >>> found = collwise.whatif_application("gros", "bandwidth=x2", "report.json")
     >>> found.total("tuned_after") < found.total("default_after") < found.total("default_before")
     True
     """
     where = arguments.platform(platform)
-    lines = profiled_calls(Path(report)) if Path(report).suffix == ".json" else read_report(Path(report))
+    lines = reported_calls(Path(report))
     per_node = ppn or where.default_processes_per_node
     library = baseline_of(baseline)
     with arguments.opened(context, SCHEDULE.name) as simulations:

@@ -20,7 +20,7 @@ from collwise.simulator.timing import Case, Timing, named_parameters
 from collwise.validation.selection.cases import LIBRARY, CaseGrid, builtin_cases, candidates, cases, without_repeats
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.defaults import SEGMENTS_TEXT, sizes_of
-from collwise.validation.selection.points import asked_points
+from collwise.validation.selection.points import asked_points, cases_within_memory
 
 if TYPE_CHECKING:
     from collwise.models.lmo import Thresholds
@@ -200,10 +200,10 @@ def measure_adaptively(
     """Measures where the choice is in doubt, within a budget of machine time (docs/adaptive.md).
 
     Parameters: as for `measure`, where `collective` may also be several; `goal`, when to stop
-    (validation.adaptive.goal.Goal); `platform`, on which the context's engine predicts times, and `model`, which
-    predicts some as well: without both, nothing is known beforehand; `method`, how times are taken, and how often the
-    full grid would repeat them; `context`, see `session`; `on_round`, a function that is called before each round with
-    its number, its number of cases and the seconds spent so far.
+    (validation.adaptive.goal.Goal); `platform`, on which the context's engine predicts times and whose memory limits
+    the sizes, and `model`, which predicts some as well: without both, nothing is known beforehand; `method`, how times
+    are taken, and how often the full grid would repeat them; `context`, see `session`; `on_round`, a function that is
+    called before each round with its number, its number of cases and the seconds spent so far.
 
     Returns the choices found, what they are expected to lose, and what was saved. The times are in the store as one
     measurement, by which `select` decides; a search that was stopped resumes from there.
@@ -225,10 +225,13 @@ def measure_adaptively(
     asked = arguments.collectives(collective)
     competing = choices(asked, algorithms, segments, counts or {}, thresholds)
     wanted = [case for one in asked for case in cases_to_measure(one, competing[one], procs, sizes, place)]
+    described = None if platform is None else arguments.platform(platform)
+    if described is not None:
+        wanted = cases_within_memory(described, wanted, max(case.processes_per_node for case in wanted))
     with arguments.opened(context) as opened:
         predictions = []
-        if platform is not None:
-            sweep = opened.simulate(arguments.platform(platform), [*filter(_can_be_simulated, wanted)])
+        if described is not None:
+            sweep = opened.simulate(described, [*filter(_can_be_simulated, wanted)])
             predictions.append({case: one.seconds for case, one in sweep.timings.items() if one.ok})
         if model is not None:
             predictions.append(predicted_times(model_from(model), wanted))

@@ -50,6 +50,9 @@ def gain(
     It runs with Open MPI on this machine, hosts, a batch job's nodes or a test bed. The program calls MPI's own
     collectives; the three ways are launched in turn. The report of libcollwise proves that the chosen algorithms ran,
     and the messages of Open MPI prove that it follows the rules.
+
+    In a Slurm job of salloc --exclusive --nodes 2 --ntasks-per-node 32, 64 processes are bound and measured by
+    --launcher srun --ppn 32 --mpirun-args "--cpu-bind=cores" --procs 64 --no-check.
     """
     from collwise.simulator.store import Store
     from collwise.studies.reports.gain import COLUMNS, cells, check_lines, gains_markdown, records, summary_lines

@@ -116,9 +116,10 @@ COMMANDS: dict[str, tuple[Form, ...]] = {
     "profile": (
         Form(
             "collective communicator ranks processes:integer processes_per_node algorithm mpis_own least_bytes "
-            "mean_bytes:number calls:integer seconds shortest_seconds longest_seconds parameters share:number default? "
-            "tuned? default_seconds? tuned_seconds? saving_seconds? saving_half_width_seconds?",
-            "processes:integer seconds collective_seconds saving_seconds saving_half_width_seconds "
+            "most_bytes mean_bytes:number calls:integer seconds shortest_seconds longest_seconds fastest_run_seconds "
+            "slowest_run_seconds parameters share:number default? tuned? default_seconds? tuned_seconds? "
+            "saving_seconds? saving_half_width_seconds?",
+            "processes:integer seconds collective_seconds run_seconds:array saving_seconds saving_half_width_seconds "
             "made_by:text|null left_out:array",
         ),
         Form(

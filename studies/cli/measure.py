@@ -58,7 +58,11 @@ def measure(
             LOSS * 100,
             metavar="PERCENT",
         ),
-        platform=option("With --budget: a platform on which --engine predicts times.", PLATFORM),
+        platform=option(
+            "The platform that is measured: what the memory of its nodes cannot hold is left out. With --budget, "
+            "--engine predicts times on it.",
+            PLATFORM,
+        ),
         parameters=option("With --budget: a file from 'collwise fit', whose model predicts times.", PATH),
     ),
     raw: Path | None = option("Write every repetition to a CSV file.", NEW_FILE),
@@ -74,7 +78,7 @@ def measure(
     from collwise.simulator.store import Store
     from collwise.simulator.sweeps.mpi_runner import measure_launches, samples_csv
     from collwise.timings import cases_to_measure, choices, own_cases, with_library
-    from collwise.validation.selection.points import remark_on_sizes
+    from collwise.validation.selection.points import cases_within_memory, remark_on_sizes
 
     if adaptive["budget"] is not None:
         declare.refuse_options(_NOT_ADAPTIVE, "measuring without --budget")
@@ -91,6 +95,11 @@ def measure(
     asked = [case for one in collectives for case in cases_to_measure(one, competing[one], procs, sizes, target)]
     if with_own and target is not None:
         asked += [case for one in collectives for case in own_cases(one, procs, sizes, target)]
+    if (platform := adaptive["platform"]) is not None:
+        per_node = (
+            max(map(target.processes_per_node, procs)) if target else where.ppn or platform.default_processes_per_node
+        )
+        asked = cases_within_memory(platform, asked, per_node)
     method = replace(method, keep_samples=raw is not None)
     if target is None:
         declare.refuse_options(("raw", "as_json", "as_csv"), "times that are measured now, not for --script")
@@ -123,7 +132,7 @@ def measure(
     check_failed([row for row in timings if not row.ok])
 
 
-_ADAPTIVE = ("loss", "platform", "parameters", *options.SIMULATING)
+_ADAPTIVE = ("loss", "parameters", *options.SIMULATING)
 _NOT_ADAPTIVE = ("raw", "script", "nrep", "launches")
 
 

@@ -18,6 +18,7 @@ from collwise.common.files import write_text
 from collwise.common.program import program_name
 from collwise.common.units import format_seconds, format_size
 from collwise.simulator.execution.interposed import LIBRARIES
+from collwise.simulator.execution.profiles import profile_of_runs, read_profile
 from collwise.simulator.sweeps.context import SCHEDULE, SMPI
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import argument, command, option, refuse_options
@@ -41,11 +42,23 @@ _MOST_ROWS = 40
 def profile(
     library: str | None = option("The MPI library that runs the program.", NamedChoice("MPI library", LIBRARIES)),
     procs: int | None = option("The number of processes.", click.IntRange(1)),
-    report: Path | None = option(
-        "Instead of running a program, read a report of libcollwise (JSON).", PATH, metavar="FILE"
+    repetitions: int = option(
+        "The number of runs of the program: times are medians, and the runs' range shows a disturbed one. Programs may "
+        "take long, read their input and write files, hence the default.",
+        click.IntRange(1),
+        1,
     ),
-    after: Path | None = option(
-        "The report (JSON) of a later run, with a table: what it saved. Needs --report.", PATH, metavar="FILE"
+    report: Sequence[Path] = option(
+        "Instead of running a program, read a report of libcollwise (JSON); may be given for several runs.",
+        PATH,
+        multiple=True,
+        metavar="FILE",
+    ),
+    after: Sequence[Path] = option(
+        "The report (JSON) of a later run, with a table: what it saved. Needs --report; may be given for several runs.",
+        PATH,
+        multiple=True,
+        metavar="FILE",
     ),
     platform: HostPlatform | None = option(
         "The platform that times algorithms for the expected savings; for smpi also runs the program.", PLATFORM
@@ -80,10 +93,12 @@ def profile(
     """
     from collwise.simulator.execution.interposed import LibraryOptions, run_interposed
 
-    if (program is None) == (report is None):
+    if (program is None) == (not report):
         raise UsageError("give either a program to run, -- PROGRAM [ARGS], or --report FILE")
-    if after is not None and report is None:
+    if after and not report:
         raise UsageError("--after needs --report, the report of the earlier run")
+    if library == "smpi":
+        refuse_options(("repetitions",), "--library openmpi or mpich: simulated runs are all alike")
     if rules is not None and platform is None and decisions is None:
         raise UsageError("--rules needs --platform or --decisions, whose times choose")
     if platform is not None and decisions is not None and library != "smpi":
@@ -100,17 +115,17 @@ def profile(
     timing = simulation if simulation.engine == SMPI.name or library != "smpi" else replace(simulation, simgrid=None)
     timed_on = platform if decisions is None else None
 
-    def profiled(path: Path) -> collwise.ProfileResult:
+    def profiled(paths: Sequence[Path]) -> collwise.ProfileResult:
         with nullcontext() if timed_on is None else timing.context() as context:
             return collwise.profile(
-                path, timed_on, decisions=decisions, baseline=baseline, segments=segments,
+                paths, timed_on, decisions=decisions, baseline=baseline, segments=segments,
                 ppn=None if timed_on is None else ppn, context=context,
             )  # fmt: skip
 
-    if report is not None:
-        refuse_options(("library", "procs"), "a program that is run")
+    if report:
+        refuse_options(("library", "procs", "repetitions"), "a program that is run")
         found = profiled(report)
-        if after is not None:
+        if after:
             _show_achieved(found, collwise.achieved(report, after), as_json)
         else:
             _show(found, as_json)
@@ -120,32 +135,45 @@ def profile(
         raise UsageError("running a program needs --library and --procs")
     assert program is not None
     with tempfile.TemporaryDirectory(prefix="collwise-") as folder:
-        made = Path(folder, "report.json")
-        code = run_interposed(
-            library,
-            program,
-            args,
-            procs=procs,
-            options=LibraryOptions(report=str(made)),
-            platform=platform if library == "smpi" else None,
-            processes_per_node=ppn or platform.default_processes_per_node if platform is not None else 1,
-            simgrid=simulation.simgrid,
-        )
-        if code != 0:
-            return code
+        made = [Path(folder, f"run{number}.json") for number in range(1, repetitions + 1)]
+        for number, file in enumerate(made, 1):
+            code = run_interposed(
+                library,
+                program,
+                args,
+                procs=procs,
+                options=LibraryOptions(report=str(file)),
+                platform=platform if library == "smpi" else None,
+                processes_per_node=ppn or platform.default_processes_per_node if platform is not None else 1,
+                simgrid=simulation.simgrid,
+            )
+            if code != 0:
+                return code
+            if repetitions > 1:
+                note(f"{number} of {repetitions} runs")
         found = profiled(made)
         _show(found, as_json)
+        if repetitions == 1 and library != "smpi" and not as_json:
+            click.echo("By how much runs differ is not known from a single one; --repetitions 3 shows it.")
         _write(found, made, output, rules)
     return code
 
 
-def _write(found: collwise.ProfileResult, report: Path, output: Path | None, rules: Path | None) -> None:
+def _write(found: collwise.ProfileResult, reports: Sequence[Path], output: Path | None, rules: Path | None) -> None:
     if output is not None:
-        write_text(output, report.read_text("utf-8") if output.suffix == ".json" else found.frame().to_csv(index=False))
+        # What was found may have other processes per node, by --ppn.
+        write_text(output, _report_text(reports) if output.suffix == ".json" else found.frame().to_csv(index=False))
         note(f"written: {output}")
     if rules is not None:
         write_text(rules, found.rules())
         note(f"written: {rules}")
+
+
+def _report_text(reports: Sequence[Path]) -> str:
+    """The report of these runs; that of one run stays as it is."""
+    if len(reports) == 1:
+        return reports[0].read_text("utf-8")
+    return profile_of_runs([read_profile(one) for one in reports]).text
 
 
 def _size(row: Any) -> str:
@@ -162,6 +190,7 @@ def _show(found: collwise.ProfileResult, as_json: bool) -> None:
                 "processes": found.profile.processes,
                 "seconds": found.profile.seconds,
                 "collective_seconds": found.profile.collective_seconds,
+                "run_seconds": list(found.profile.run_seconds),
                 "saving_seconds": _known(found.saving_seconds),
                 "saving_half_width_seconds": _known(found.saving_half_width),
                 "made_by": expected.made_by if expected else None,
@@ -169,13 +198,14 @@ def _show(found: collwise.ProfileResult, as_json: bool) -> None:
             },
         )
         return
-    heads = ["collective", "communicator", "P", "m", "ran", "calls", "time", "share"]
+    several = bool(found.profile.run_seconds)
+    heads = ["collective", "communicator", "P", "m", "ran", "calls", "time", *(["runs"] if several else []), "share"]
     heads += ["default", "tuned", "would save"] if expected else []
     shown = [
         [
             row.collective, row.communicator or f"ranks {row.ranks}", row.processes, _size(row),
             row.algorithm or "MPI's own", row.calls,
-            format_seconds(row.seconds), f"{100 * row.share:.1f} %",
+            format_seconds(row.seconds), *([_range(row)] if several else ()), f"{100 * row.share:.1f} %",
             *((row.default, row.tuned, _saving(row)) if expected else ()),
         ]
         for row in frame.head(_MOST_ROWS).itertuples()
@@ -190,6 +220,10 @@ def _show(found: collwise.ProfileResult, as_json: bool) -> None:
         click.echo(f"no saving known: {line}")
     for line in _summary(found):
         click.echo(line)
+
+
+def _range(row: Any) -> str:
+    return f"{format_seconds(row.fastest_run_seconds)} to {format_seconds(row.slowest_run_seconds)}"
 
 
 def _times_of(made_by: str) -> str:
@@ -212,6 +246,9 @@ def _summary(found: collwise.ProfileResult) -> list[str]:
     within, total = found.profile.collective_seconds, found.profile.seconds
     share = f" ({100 * within / total:.1f} %)" if total else ""
     lines = [f"The mean process spent {format_seconds(within)} of {format_seconds(total)} in collectives{share}."]
+    if runs := found.profile.run_seconds:
+        each = ", ".join(map(format_seconds, runs))
+        lines.append(f"Times are medians of {len(runs)} runs, which spent {each} in collectives.")
     if found.expectation is not None:
         saving, width = found.saving_seconds, found.saving_half_width
         off = f" +- {format_seconds(width)}" if width > 0 else ""
@@ -260,6 +297,8 @@ def _show_achieved(found: collwise.ProfileResult, frame: pd.DataFrame, as_json: 
     print_table("Time in collectives by the mean process, before and after", heads, shown, left=2)
     for line in _achieved_summary(rows, found.profile.processes):
         click.echo(line)
+    if min(frame.attrs.values()) < 2:
+        click.echo("A report of a single run has noise that it does not show: compare several runs on both sides.")
 
 
 def _achieved_summary(rows: Sequence[Mapping[str, Any]], processes: int) -> list[str]:
@@ -275,7 +314,7 @@ def _achieved_summary(rows: Sequence[Mapping[str, Any]], processes: int) -> list
         lines = [f"Saved by the mean process in calls whose algorithm changed: {saved(True)}."]
     if False in kinds:
         lines.append(f"In calls that ran as before, which no rule changed: {saved(False)}.")
-    return [*lines, "Each report is of a single run, whose times have noise: compare several runs."]
+    return lines
 
 
 def _signed(seconds: float | None) -> str:

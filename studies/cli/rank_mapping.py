@@ -53,7 +53,7 @@ def rank_mapping(
     \b
       Open MPI:  mpirun --map-by seq --hostfile FILE PROGRAM
       MPICH:     mpiexec -f FILE -ppn 1 PROGRAM
-      Slurm:     SLURM_HOSTFILE=FILE srun --distribution=arbitrary PROGRAM
+      Slurm:     SLURM_HOSTFILE=FILE srun --ntasks=P --distribution=arbitrary --cpu-bind=cores PROGRAM
     """
     from collwise.validation.fitting.models_by_name import model_of
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from collwise.common.errors import UsageError
+from collwise.common.errors import UsageError, note
 from collwise.common.units import counted
 from collwise.simulator.execution.cluster import REACH_SECONDS, TRANSPORTS
 from collwise.simulator.execution.installations import MPI_LIBRARIES
@@ -65,7 +65,9 @@ _REACHING: dict[str, Any] = {
     "remote_shell": option("The command that reaches hosts. Default: ssh, with OAR oarsh.", default=""),
     "transport": option("The transport; tcp: Open MPI over TCP alone.", NamedChoice("transport", TRANSPORTS)),
     "eager_limit": option("The rendezvous threshold. Default: the library's usual one.", SIZE),
-    "mpirun_args": option("Further arguments for mpirun or srun.", default="", metavar="WORDS"),
+    "mpirun_args": option(
+        "Further arguments for mpirun or srun: --bind-to core or --cpu-bind=cores bind.", default="", metavar="WORDS"
+    ),
     "reach": option("The seconds in which hosts must answer.", FiniteRange(1), REACH_SECONDS),
     "any_nodes": flag("Take stored times of other nodes of the cluster for those of these nodes."),
 }
@@ -142,16 +144,22 @@ def refuse_target_details(where: TargetOptions) -> None:
 def print_script(path: Path, cases: Sequence[Case], method: Method, where: TargetOptions) -> None:
     """Writes the script and prints how to run it. Raises UsageError for options that name a target."""
     from collwise.simulator.execution.cluster import split_arguments
-    from collwise.validation.measurement.scripts import launcher_words, write_script
+    from collwise.validation.measurement.scripts import batch_lines, launcher_words, write_script
 
     if where.named and where.launcher not in ("mpirun", "srun"):
         raise UsageError("--script: the variable LAUNCHER says where it runs; valid here: --launcher mpirun or srun")
     _refuse(where, ("remote_shell", "transport", "eager_limit", "any_nodes"), "targets")
     procs = max(case.procs for case in cases)
-    launcher = launcher_words(where.launcher or "mpirun", where.library or MPI_LIBRARIES[0], procs, where.ppn or 0)
-    words = " ".join([*launcher, *split_arguments(where.mpirun_args, "--mpirun-args")])
-    file = write_script(path, cases, method, launcher=words)
-    click.echo(f"{file}: {counted(len(cases), 'case')}; run it there by: bash {shlex.quote(file.name)}")
+    launcher, per_node = where.launcher or "mpirun", where.ppn or 0
+    started = launcher_words(launcher, where.library or MPI_LIBRARIES[0], procs, per_node)
+    words = " ".join([*started, *split_arguments(where.mpirun_args, "--mpirun-args")])
+    batch = batch_lines(launcher, procs, per_node)
+    file = write_script(path, cases, method, launcher=words, batch=batch)
+    name = shlex.quote(file.name)
+    run_by = f"sbatch {name}, or within a job bash {name}" if batch else f"bash {name}"
+    click.echo(f"{file}: {counted(len(cases), 'case')}; run it there by: {run_by}")
+    if launcher == "srun" and not per_node:
+        note("without --ppn the job says how many processes a node gets: salloc --exclusive --ntasks-per-node N")
 
 
 def _testbed(where: TargetOptions) -> ExecutionTarget:

@@ -78,7 +78,8 @@ def whatif(
         "Collectives, by commas, or all (see 'collwise algorithms').", COLLECTIVES, names="--collective"
     ),
     application: Path | None = option(
-        "Instead of a collective, the report of a run ('collwise run --report'): its collectives by default and tuned.",
+        "Instead of a collective, the report of a run ('collwise run --report-to FILE.json'): its collectives by "
+        "default and tuned.",
         PATH,
         metavar="REPORT",
     ),

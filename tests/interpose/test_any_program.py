@@ -241,11 +241,15 @@ def test_a_profile_of_a_program_and_what_its_table_saves(tmp_path: Path) -> None
     where = ["--platform", "gros", "--store", str(tmp_path / "store.sqlite")]
     program = ["--", "latency", "--collectives", "bcast", "--sizes", "1MiB:1MiB", "--iterations", "2", "--warmup", "1"]
     asked = [*arguments_of("openmpi"), "--procs", "4"]
-    words = [*command, "profile", *asked, *where, "--ppn", "1", "--rules", str(rules), "-o", str(report), *program]
+    written = ["--rules", str(rules), "-o", str(report)]
+    words = [*command, "profile", *asked, "--repetitions", "2", *where, "--ppn", "1", *written, *program]
     done = subprocess.run(words, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr
     assert "A tuned table would save " in done.stdout
-    assert all("algorithm" not in row for row in json.loads(report.read_text())["rows"])
+    assert "Times are medians of 2 runs, which spent " in done.stdout
+    runs = json.loads(report.read_text())
+    assert len(runs["run_seconds"]) == 2
+    assert all("algorithm" not in row for row in runs["rows"])
     saved = re.search(r"^bcast 4 \d+ 1048576 (\w+)", rules.read_text(), re.MULTILINE)
     assert saved is not None, rules.read_text()
     words = [*command, "run", *asked, "--table", str(rules), "--report-to", str(tuned), *program]

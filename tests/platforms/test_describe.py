@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -193,7 +194,8 @@ def test_a_folder_with_slurm_conf_defaults_and_includes(tmp_path: Path) -> None:
     assert made.calibration == interconnect("infiniband-hdr").calibration
     assert "2 other nodes left out" in output
     assert "Slurm does not know it" in output
-    assert "salloc --exclusive --nodes 2 --ntasks-per-node 2 collwise calibrate --launcher srun --ppn 2" in output
+    srun = '--launcher srun --mpirun-args "--cpu-bind=cores"'
+    assert f"salloc --exclusive --nodes 2 --ntasks-per-node 2 collwise calibrate {srun} --ppn 2" in output
     main, _ = describe(tmp_path, "--slurm", str(HDR), "--partition", "main", "--force")
     assert main.nodes == 64
 
@@ -215,7 +217,7 @@ def test_what_to_do_next_can_be_run(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     steps = re.findall(r"^- (?:salloc .*? )?collwise (.*)$", output, re.MULTILINE)
     assert [step.split()[0] for step in steps] == ["platforms", "platforms", "calibrate", "validate", "select"]
     for step in steps:
-        read_words(step.split())
+        read_words(shlex.split(step))
         if step.startswith("calibrate"):
             (tmp_path / "mine-calibrated.toml").write_text((tmp_path / "mine.toml").read_text())
 

@@ -19,6 +19,7 @@ from collwise.platforms import load, load_description, write_description
 from collwise.platforms.placement import placed
 from collwise.simulator.execution.host_lists import read_host_file
 from collwise.simulator.execution.interposed import LibraryOptions
+from collwise.simulator.execution.profiles import read_profile
 from collwise.simulator.store import Store
 from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.validation.calibration.points import read_points
@@ -29,20 +30,15 @@ from collwise.validation.measurement.imports.reading import MissingFacts
 from collwise.validation.openmpi.rules_file import parse_rules
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.decision_table import DecisionTable, Evidence, decisions_document, decisions_from
-from collwise.validation.whatif.application import read_report
-from collwise.validation.whatif.profile import read_profile
+from collwise.validation.whatif.application import reported_calls
 from tests.models.parameter_examples import EXAMPLES, fitted
+from tests.run_reports import OF_AN_APPLICATION
 
 ROW: dict[str, Any] = {
     "collective": "bcast", "communicator": "MPI_COMM_WORLD", "ranks": "0-3", "processes": 4, "processes_per_node": 1,
     "mpis_own": "no rule", "least_bytes": 8, "most_bytes": 15, "mean_bytes": 8.5, "calls": 3, "seconds": 0.1,
     "shortest_seconds": 0.1, "longest_seconds": 0.2,
 }  # fmt: skip
-REPORT = """collwise: collectives of this run of 8 processes, counted once a call
-collective            processes  algorithm                  message bytes       calls     seconds  communicator
-bcast                         8  MPI's own: no rule      131072 to 262143           5    0.000100  MPI_COMM_WORLD
-ibarrier                      8  MPI's own: non-blocking                -           5    0.000100  unnamed (2 of them)
-"""
 PRF = """# pgtune profile
 MPI_Allgather
 16 # nb. of processes
@@ -94,7 +90,7 @@ TEXTS: dict[str, tuple[str, Reader]] = {
         "# rules\nbcast 2 1 0 default\nbcast 2 1 8192 k_chain segment_bytes=8192 chains=3\n",
         lambda path: LibraryOptions(path).check(),
     ),
-    "report": (REPORT, read_report),
+    "report": (OF_AN_APPLICATION, reported_calls),
     "profile": (json.dumps({"collwise_report": 1, "processes": 4, "seconds": 1.5, "rows": [ROW]}), read_profile),
     "decisions": (_decisions(), decisions_from),
     "prf": (PRF, lambda path: parse_profile(path.read_text(errors="replace"))),

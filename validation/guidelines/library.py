@@ -222,8 +222,8 @@ class MeasuredLibrary:
         """The medians of all launches without and with libcollwise, whose report is read first."""
         with self.target.shared_directory() as folder:
             following = self._following(rules, folder)
-            reporting = ModifiedTarget(following, {"decided_by": "report"}, environment={"COLLWISE_REPORT": "1"})
-            verify_algorithms(reporting, chosen, self.method.most_seconds(len(chosen)) or _MOST_SECONDS)
+            reporting = ModifiedTarget(following, {"decided_by": "report"})
+            verify_algorithms(reporting, folder, chosen, self.method.most_seconds(len(chosen)) or _MOST_SECONDS)
             # Both run all cases, since those of a longer launch can be faster.
             plain, repaired = self._launched([(tuned, self.target), (tuned, following)], "again, ")
         return {case: plain[case] for case in cases}, repaired

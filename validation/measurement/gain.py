@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import re
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.units import format_size
 from collwise.simulator.execution.interposed import LIBRARY, preloadable
 from collwise.simulator.execution.mpirun import parameter_variables
+from collwise.simulator.execution.profiles import Profile, read_profile
 from collwise.simulator.execution.targets import ExecutionTarget, ModifiedTarget
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.method import Method, Precision, combine
@@ -37,9 +37,6 @@ from collwise.validation.selection.decision_table import DecisionTable, left_whe
 DEFAULT, RULES, LIBCOLLWISE = "default", "rules", "libcollwise"
 WAYS = (DEFAULT, RULES, LIBCOLLWISE)
 NOT_BY_RULES = "not by rules"
-_REPORT_LINE = re.compile(
-    r"([a-z_]+) +(\d+)  (\S.*?)(?: [a-z_]+=\d+)* {2,}(-|\d+(?: to \d+)?) +(\d+)(?: +\d+\.\d+  .+)?"
-)
 _UNREADABLE = "collwise: unreadable on "
 
 
@@ -134,10 +131,9 @@ def measure_gain(
         preloading = _preloading(target, table_file)
         procs = max(case.procs for case in cases)
         _check_readable(target, procs, (rules_file, Path(preloading["LD_PRELOAD"])), timeout_seconds)
-        reporting = deciding(target, "report", "", {**preloading, "COLLWISE_REPORT": "1"})
         replaced = {case: choice for case, choice in choices.items() if choice != LIBRARY_DECIDES}
         if replaced:
-            verify_algorithms(reporting, replaced, timeout_seconds)
+            verify_algorithms(deciding(target, "report", "", preloading), folder, replaced, timeout_seconds)
         targets = {
             DEFAULT: deciding(target, DEFAULT, "none", {}),
             RULES: deciding(target, RULES, digest, rules_parameters(rules_file)),
@@ -217,26 +213,14 @@ def _preloading(target: ExecutionTarget, table: Path) -> dict[str, str]:
     return {"LD_PRELOAD": library, "COLLWISE_TABLE": str(table)}
 
 
-def reported_calls(report: str) -> set[tuple[str, int, str, int, int]]:
-    """The lines of libcollwise's report: collective, P, the algorithm that ran, least and largest message bytes."""
-    found = set()
-    for line in report.splitlines():
-        row = _REPORT_LINE.fullmatch(line.strip())
-        if row is not None and row.group(4) != "-":
-            least, _, largest = row.group(4).partition(" to ")
-            found.add((row.group(1), int(row.group(2)), row.group(3), int(least), int(largest or least)))
-    return found
-
-
-def missing_calls(report: str, choices: Mapping[Case, Choice]) -> list[str]:
-    """The calls that, by the report, did not run the chosen algorithm."""
-    reported = reported_calls(report)
+def missing_calls(report: Profile, choices: Mapping[Case, Choice]) -> list[str]:
+    """The calls that, by libcollwise's report, did not run the chosen algorithm."""
 
     def ran(case: Case, choice: Choice) -> bool:
         return any(
-            (collective, procs, what) == (case.collective, case.procs, choice.algorithm)
-            and least <= case.message_bytes <= largest
-            for collective, procs, what, least, largest in reported
+            (row.collective, row.processes, row.algorithm) == (case.collective, case.procs, choice.algorithm)
+            and row.holds(case.message_bytes)
+            for row in report.rows
         )
 
     return [
@@ -260,15 +244,24 @@ def _check_readable(target: ExecutionTarget, procs: int, files: Sequence[Path], 
             )
 
 
-def verify_algorithms(reporting: ModifiedTarget, choices: Mapping[Case, Choice], timeout_seconds: float) -> None:
-    """Makes one launch, whose times are dropped. Raises CollwiseError where a call does not run its algorithm."""
+def verify_algorithms(
+    following: ExecutionTarget, folder: Path, choices: Mapping[Case, Choice], timeout_seconds: float
+) -> None:
+    """Makes one launch, whose times are dropped. Raises CollwiseError where a call does not run its algorithm.
+
+    `following` preloads libcollwise, whose report goes to a file in `folder`, which the processes can write to.
+    """
     once = Method(precision=Precision(1, 1))
+    file = folder / "report.json"
+    reporting = ModifiedTarget(following, {}, environment={"COLLWISE_REPORT": str(file)})
     with (
         tempfile.TemporaryDirectory(prefix="collwise-") as scratch,
         Store(Path(scratch, "once.sqlite")) as store,
     ):
         measure(reporting, list(choices), store, method=once, timeout_seconds=timeout_seconds)
-    missing = missing_calls(reporting.errors, choices)
+    if not file.exists():
+        raise CollwiseError(f"libcollwise wrote no report to {file}: it was not loaded, or cannot write there")
+    missing = missing_calls(read_profile(file), choices)
     if missing:
         raise CollwiseError(
             f"libcollwise did not run {missing[0]}, by its report ({len(missing)} of {len(choices)} calls)"

@@ -22,6 +22,7 @@ from collwise.algorithms.generate_registry import registry_source
 from collwise.common.errors import UsageError
 from collwise.common.files import write_text
 from collwise.common.folders import SOURCES
+from collwise.simulator.execution.srun import FENCES, PMI, srun_words
 from collwise.simulator.execution.worklist import case_lines
 from collwise.simulator.limits import check_measured_sizes
 from collwise.simulator.sweeps.method import Method
@@ -41,11 +42,12 @@ def write_script(
     method: Method,
     *,
     launcher: str = "mpirun",
+    batch: str = "",
 ) -> Path:
     """Writes the script, in a folder under its usual name, and returns its path.
 
-    `launcher` is a command that takes -n P. Raises UsageError for more than one launch, for sizes that cannot be run,
-    and when the file cannot be written.
+    `launcher` is a command that takes -n P, and `batch` the lines by which the script asks a batch system for nodes.
+    Raises UsageError for more than one launch, for sizes that cannot be run, and when the file cannot be written.
     """
     if method.launches > 1:
         raise UsageError(f"{method.launches} launches; a script makes one")
@@ -64,6 +66,8 @@ def write_script(
         cases=len(ordered),
         options=" ".join(method.options()),
         launcher=launcher,
+        batch=batch,
+        fences="\n".join(f'export {name}="${{{name}:-{value}}}"' for name, value in FENCES.items()),
         marker=_PAYLOAD_MARKER,
         payload=_packed(sources | {"header.json": json.dumps(header) + "\n", "cases.txt": lines}),
     )
@@ -78,13 +82,23 @@ def script_file(path: Path) -> Path:
 
 
 def launcher_words(launcher: str, library: str, procs: int, per_node: int) -> list[str]:
-    """The launcher, and what makes it start `per_node` processes on each node; 0 leaves that to the launcher."""
+    """The launcher, and what makes it start `per_node` processes on each node; 0 leaves that to the launcher.
+
+    srun binds them to cores: by default it does so only where they have all of a node's cores.
+    """
+    if launcher == "srun":
+        words = srun_words(procs, per_node, PMI[library]) if per_node else [launcher, f"--mpi={PMI[library]}"]
+        return [*words, "--cpu-bind=cores"]
     if not per_node:
         return [launcher]
-    if launcher == "srun":
-        nodes = -(-procs // per_node)
-        return [launcher, f"--nodes={nodes}", f"--ntasks-per-node={per_node}", "--distribution=block"]
     return [launcher, *(("-ppn", str(per_node)) if library == "mpich" else ("--map-by", f"ppr:{per_node}:node"))]
+
+
+def batch_lines(launcher: str, procs: int, per_node: int) -> str:
+    """What a script for srun asks of Slurm, so that sbatch takes it: nodes of its own for so many processes."""
+    if launcher != "srun" or not per_node:
+        return ""
+    return f"#SBATCH --exclusive --nodes={-(-procs // per_node)} --ntasks-per-node={per_node}\n"
 
 
 def carried_sources() -> Iterator[tuple[str, str]]:
@@ -135,13 +149,16 @@ def _packed(files: Mapping[str, str]) -> str:
 
 
 _SCRIPT = Template(r"""#!/usr/bin/env bash
-# Measures $cases cases of MPI collectives with $procs processes. Made by collwise; needs bash, tar, base64 and MPI.
+$batch# Made by collwise: measures $cases cases of collectives with $procs processes. Needs bash, tar, base64 and MPI.
 #
 #     bash SCRIPT [RESULTS]        RESULTS: the file written, default collwise-results.jsonl
 #
-# Variables: LAUNCHER, the command that starts programs, default "$launcher" (for example "mpirun --hostfile hosts" or
-# "srun --mpi=pmix"); COMPILER, default mpicc. Take RESULTS home and read it by: collwise import RESULTS
+# Variables: LAUNCHER, the command that starts programs and takes -n PROCESSES (for example "mpirun --hostfile hosts" or
+# "srun --mpi=pmix --ntasks-per-node=32 --cpu-bind=cores"), default "$launcher"; COMPILER, default mpicc.
+# Take RESULTS home and read it by: collwise import RESULTS
 set -euo pipefail
+# PMIx's own choice lets some processes send messages before others are ready, where Open MPI may crash.
+$fences
 launcher=$${LAUNCHER:-$launcher}
 compiler=$${COMPILER:-mpicc}
 results=$${1:-collwise-results.jsonl}

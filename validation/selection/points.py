@@ -10,6 +10,7 @@ from collwise.common.errors import UsageError, note, warn
 from collwise.common.units import counted, format_size
 from collwise.platforms import HostPlatform
 from collwise.simulator.limits import buffers_of_node
+from collwise.simulator.timing import Case
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.defaults import SEGMENTS
 
@@ -63,6 +64,21 @@ def within_memory(platform: HostPlatform, grids: Iterable[CaseGrid]) -> list[Cas
     more = f" and {len(lines) - _MOST_NAMED} more" if len(lines) > _MOST_NAMED else ""
     note(f"left out, as {why}: {'; '.join(lines[:_MOST_NAMED])}{more}")
     return limited
+
+
+def cases_within_memory(platform: HostPlatform, cases: Sequence[Case], processes_per_node: int) -> list[Case]:
+    """The cases of a measurement that a node of the platform can hold with so many processes; a note names the others.
+
+    Raises UsageError for a collective of which nothing is left, and warns as `warn_of_doubtful`.
+    """
+    points: dict[str, tuple[dict[int, None], dict[int, None]]] = {}
+    for case in cases:
+        procs, sizes = points.setdefault(case.collective, ({}, {}))
+        procs[case.procs] = sizes[case.message_bytes] = None
+    grids = [CaseGrid(name, tuple(procs), tuple(sizes), processes_per_node) for name, (procs, sizes) in points.items()]
+    limits = {grid.collective: grid for grid in within_memory(platform, grids)}
+    warn_of_doubtful(platform, grids)
+    return [case for case in cases if limits[case.collective].fits(case.procs, case.message_bytes)]
 
 
 def _left_out(grid: CaseGrid, points: Sequence[tuple[int, int]]) -> str:

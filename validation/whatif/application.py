@@ -1,12 +1,11 @@
 """What-if for an application: the collectives that a run's report counts, on a platform and on a changed one.
 
-The report is that of libcollwise (docs/interposing.md). A line counts calls whose message sizes lie between a power of
-two and the next one; they are timed in the middle, at one and a half times the lower end.
+The report is that of libcollwise in JSON (docs/interposing.md). A row counts calls whose message sizes lie between a
+power of two and the next one; they are timed at their mean size.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +14,10 @@ import numpy as np
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
-from collwise.common.files import read_text
 from collwise.common.units import counted
 from collwise.platforms import HostPlatform
 from collwise.platforms.changes import Change, changed
+from collwise.simulator.execution.profiles import OWN, ProfileRow, read_profile
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.timing import Case, Timing
 from collwise.validation.library_defaults.baselines import Baseline
@@ -26,14 +25,6 @@ from collwise.validation.selection.cases import CaseGrid, case_of
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.defaults import SEGMENTS
 
-PARAMETERS = re.compile(r"(?:[a-z_]+=\d{1,18}(?: (?=\S))?)*")
-"""The parameters that an algorithm ran with, as reports of libcollwise name them: 'segment_bytes=8192 radix=4'."""
-_LINE = re.compile(
-    rf"(\w+)\s+(\d+)\s+(\S+(?: \S+)*?)((?: {PARAMETERS.pattern})?)\s+"
-    r"(-|\d+)(?: to (\d+))?\s+(\d+)(?:\s+\d+\.\d+\s+\S.*)?\s*"
-)
-_OWN = "MPI's own"
-_HEAD = "collwise: collectives of this run"
 _ELEMENT_BYTES = 8
 
 AS_RUN, BEST_BEFORE = "as it ran", "best before"
@@ -45,7 +36,8 @@ before the change, where the library's algorithm is not in the catalogue."""
 class Calls:
     """A line of the report: so many calls of a collective with about this message size, and what ran.
 
-    `message_bytes` is None where the sizes are not known to all processes; `parameters` are those of PARAMETERS.
+    `message_bytes` is None where the sizes are not known to all processes; `parameters` are those of the report, as in
+    'segment_bytes=8192 radix=4'.
     """
 
     collective: str
@@ -63,7 +55,7 @@ class Calls:
     @property
     def obstacle(self) -> str:
         """The reason why libcollwise could not replace the calls, or why their times cannot be asked for; or empty."""
-        why = self.algorithm.removeprefix(f"{_OWN}: ")
+        why = self.algorithm.removeprefix(f"{OWN}: ")
         if self.collective not in Catalogue.load().collectives:
             return f"{why}, which libcollwise passes on"
         if self.procs < 2:
@@ -106,37 +98,20 @@ class Application:
         return float(sum(getattr(line, name) for line in self.lines))
 
 
-def read_report(path: Path) -> list[Calls]:
-    """The lines of a report. Raises UsageError, naming the file and line, for a file that is none."""
-    lines = read_text(path).splitlines()
-    starts = [number for number, line in enumerate(lines) if line.startswith(_HEAD)]
-    if not starts:
-        raise UsageError(f"{path}: no report of libcollwise (make one: collwise run --report, docs/interposing.md)")
-    found: list[Calls] = []
-    for number, line in enumerate(lines[starts[-1] + 2 :], start=starts[-1] + 3):
-        match = _LINE.fullmatch(line)
-        if match is None:
-            if found and not line.strip():
-                break
-            raise UsageError(f"{path}:{number}: no line of a report: '{line}'")
-        collective, procs, algorithm, parameters, low, high, calls = match.groups()
-        message_bytes = None if low == "-" else _middle(int(low), high is not None)
-        found.append(Calls(collective, int(procs), message_bytes, int(calls), algorithm, parameters.strip()))
+def calls_of(row: ProfileRow) -> Calls:
+    """The calls of a row, at their mean size in whole doubles where these are as fine."""
+    message_bytes = None if row.mean_bytes is None else int(row.mean_bytes)
+    if message_bytes is not None and message_bytes >= 2 * _ELEMENT_BYTES:
+        message_bytes -= message_bytes % _ELEMENT_BYTES
+    return Calls(row.collective, row.processes, message_bytes, row.calls, row.ran, row.parameters)
+
+
+def reported_calls(path: Path) -> list[Calls]:
+    """The calls of a report in JSON. Raises UsageError for other files, and for a report that counts none."""
+    found = [calls_of(row) for row in read_profile(path).rows]
     if not found:
         raise UsageError(f"{path}: the report counts no call")
     return found
-
-
-def _middle(low: int, is_range: bool) -> int:
-    """One and a half times the lower end, in whole doubles where these are as fine."""
-    middle = low * 3 // 2 if is_range else low
-    return rounded_bytes(middle)
-
-
-def rounded_bytes(message_bytes: float) -> int:
-    """A number of bytes in whole doubles where these are as fine."""
-    whole = int(message_bytes)
-    return whole // _ELEMENT_BYTES * _ELEMENT_BYTES if whole >= 2 * _ELEMENT_BYTES else whole
 
 
 def what_if_application(
@@ -213,7 +188,7 @@ def _candidates(
 
 def untuned(line: Calls, baseline: Baseline) -> tuple[Choice, str] | None:
     """What runs untuned, and why; None where the catalogue does not have the library's algorithm."""
-    if not line.algorithm.startswith(_OWN):
+    if not line.algorithm.startswith(OWN):
         return _as_run(line), AS_RUN
     if line.collective not in baseline.collectives:
         return None

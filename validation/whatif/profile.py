@@ -1,20 +1,18 @@
 """Profiles of programs: the time within collectives, and what other algorithms would save of it.
 
-A profile is the JSON report of libcollwise (docs/interposing.md). The saving of a line is its measured time multiplied
+The saving of a line is its measured time multiplied
 by the part of the time of MPI's own algorithm that the best one saves, both times from a platform or a decision table.
 """
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 from collwise.common.errors import UsageError
 from collwise.platforms import HostPlatform
+from collwise.simulator.execution.profiles import OWN, Profile, ProfileRow, rows_by_key
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.validation.library_defaults.baselines import Baseline
 from collwise.validation.selection.choice import Choice
@@ -22,72 +20,7 @@ from collwise.validation.selection.collwise_rules import words_of
 from collwise.validation.selection.consumers import COLLWISE, sees_sizes
 from collwise.validation.selection.decision_table import DecisionTable
 from collwise.validation.selection.defaults import SEGMENTS
-from collwise.validation.whatif.application import (
-    AS_RUN,
-    PARAMETERS,
-    Calls,
-    rounded_bytes,
-    untuned,
-    what_if_application,
-)
-
-_VERSION = 1
-_MAKE_ONE = "make one with: collwise profile -o FILE.json -- PROGRAM"
-_OWN = "MPI's own"
-
-
-@dataclass(frozen=True)
-class ProfileRow:
-    """The calls of a collective on one communicator whose sizes lie between a power of two and the next one.
-
-    `seconds` is the time within all of them by the mean process; `algorithm` is empty where `mpis_own` says why MPI's
-    own ran, and `parameters` are those that it ran with. `mean_bytes` is None where the sizes are not known to all
-    processes.
-    """
-
-    collective: str
-    communicator: str
-    ranks: str
-    processes: int
-    processes_per_node: int
-    algorithm: str
-    mpis_own: str
-    least_bytes: int | None
-    mean_bytes: float | None
-    calls: int
-    seconds: float
-    shortest_seconds: float
-    longest_seconds: float
-    parameters: str = ""
-
-    @property
-    def key(self) -> tuple[str, str, str, int, int | None]:
-        """What the same calls of another run have in common with these, whatever algorithm ran."""
-        return self.collective, self.communicator, self.ranks, self.processes, self.least_bytes
-
-    @property
-    def ran(self) -> str:
-        """The algorithm that ran, or that MPI's own did."""
-        return self.algorithm or f"{_OWN}: {self.mpis_own}"
-
-    @property
-    def where(self) -> str:
-        """The communicator, by its name or its ranks in MPI_COMM_WORLD."""
-        return self.communicator or f"ranks {self.ranks}"
-
-
-@dataclass(frozen=True)
-class Profile:
-    """The collectives of one run: rows, and the seconds between MPI_Init and MPI_Finalize by the mean process."""
-
-    processes: int
-    seconds: float
-    rows: tuple[ProfileRow, ...]
-
-    @property
-    def collective_seconds(self) -> float:
-        """The seconds within collectives by the mean process."""
-        return sum(row.seconds * row.processes for row in self.rows) / self.processes
+from collwise.validation.whatif.application import AS_RUN, calls_of, untuned, what_if_application
 
 
 @dataclass(frozen=True)
@@ -164,96 +97,7 @@ class Achieved:
     @property
     def changed(self) -> bool:
         """Whether another algorithm ran than before; MPI's own is the same, whatever the reason is that it ran."""
-        return self.row.ran != self.ran and not all(ran.startswith(_OWN) for ran in (self.row.ran, self.ran))
-
-
-def read_profile(path: Path) -> Profile:
-    """Reads a report that libcollwise wrote as JSON. Raises UsageError naming the file, and the row, for others."""
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as problem:
-        raise UsageError(f"cannot read {path}: {problem.strerror}") from None
-    except (ValueError, RecursionError):
-        raise UsageError(f"{path}: no JSON; {_MAKE_ONE}") from None
-    if not isinstance(document, dict) or document.get("collwise_report") != _VERSION:
-        raise UsageError(f"{path}: no report of libcollwise in JSON; {_MAKE_ONE}")
-    try:
-        processes, seconds = _whole(document, "processes", 1), _seconds(document, "seconds")
-        if not isinstance(document["rows"], list):
-            raise ValueError("rows is not a list")
-    except (KeyError, ValueError) as problem:
-        raise UsageError(f"{path}: {_said(problem)}") from None
-    rows = []
-    for number, entry in enumerate(document["rows"], start=1):
-        try:
-            rows.append(_row(entry))
-        except (KeyError, ValueError) as problem:
-            raise UsageError(f"{path}: row {number}: {_said(problem)}") from None
-    return Profile(processes, seconds, tuple(rows))
-
-
-def _said(problem: Exception) -> str:
-    return f"no {problem}" if isinstance(problem, KeyError) else str(problem)
-
-
-def _row(entry: Any) -> ProfileRow:
-    if not isinstance(entry, dict):
-        raise ValueError("it is not an object")
-    unsized = entry["mean_bytes"] is None
-    return ProfileRow(
-        _text(entry, "collective"),
-        _text(entry, "communicator"),
-        _text(entry, "ranks"),
-        _whole(entry, "processes", 0),
-        _whole(entry, "processes_per_node", 0),
-        _text(entry, "algorithm") if "algorithm" in entry else "",
-        _text(entry, "mpis_own") if "mpis_own" in entry else "",
-        None if unsized else _whole(entry, "least_bytes", 0),
-        None if unsized else _seconds(entry, "mean_bytes"),
-        _whole(entry, "calls", 0),
-        _seconds(entry, "seconds"),
-        _seconds(entry, "shortest_seconds"),
-        _seconds(entry, "longest_seconds"),
-        _parameters(entry) if "parameters" in entry else "",
-    )
-
-
-def _parameters(entry: Mapping[str, Any]) -> str:
-    text = _text(entry, "parameters")
-    if PARAMETERS.fullmatch(text) is None:
-        raise ValueError(f"parameters is {text[:40]!r}; valid: names with numbers, as in 'segment_bytes=8192 radix=4'")
-    return text
-
-
-def _text(entry: Mapping[str, Any], name: str) -> str:
-    if not isinstance(entry[name], str):
-        raise ValueError(f"{name} is not text")
-    return str(entry[name])
-
-
-def _whole(entry: Mapping[str, Any], name: str, least: int) -> int:
-    value = entry[name]
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value < 2**63:
-        raise ValueError(f"{name} is {str(value)[:40]!r}; it is a whole number from {least} on")
-    return value
-
-
-def _seconds(entry: Mapping[str, Any], name: str) -> float:
-    value = entry[name]
-    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < 1e30:
-        raise ValueError(f"{name} is {str(value)[:40]!r}; it is a number from 0 on")
-    return float(value)
-
-
-def calls_of(row: ProfileRow) -> Calls:
-    """The row in the form of a line of the text report."""
-    message_bytes = None if row.mean_bytes is None else rounded_bytes(row.mean_bytes)
-    return Calls(row.collective, row.processes, message_bytes, row.calls, row.ran, row.parameters)
-
-
-def profiled_calls(path: Path) -> list[Calls]:
-    """The calls of a JSON report. Raises UsageError for other files."""
-    return [calls_of(row) for row in read_profile(path).rows]
+        return self.row.ran != self.ran and not all(ran.startswith(OWN) for ran in (self.row.ran, self.ran))
 
 
 def _replaceable(rows: Iterable[ProfileRow]) -> tuple[list[ProfileRow], list[str]]:
@@ -318,7 +162,7 @@ def expected_of(tables: Sequence[DecisionTable], profile: Profile, baseline: Bas
         own, around = table.evidence.own_at(row.processes, size)
         default, default_is = untuned(line, baseline) or (None, "")
         if not math.isnan(own):
-            default, default_is = Choice(_OWN), "as measured"
+            default, default_is = Choice(OWN), "as measured"
             seconds = {**seconds, default: own}
         if default_is == AS_RUN and default not in seconds:
             default = next((one for one in seconds if one.algorithm == row.algorithm), None)
@@ -330,14 +174,14 @@ def expected_of(tables: Sequence[DecisionTable], profile: Profile, baseline: Bas
             left_out.append(f"{line.title} and {size} bytes: the decisions have no time of what runs untuned")
             continue
         width = table.evidence.half_width(tuned, row.processes, size)
-        around = around if default.algorithm == _OWN else table.evidence.half_width(default, row.processes, size)
+        around = around if default.algorithm == OWN else table.evidence.half_width(default, row.processes, size)
         found.append(Expected(row, default, default_is, tuned, seconds[default], seconds[tuned], around, width))
     return Expectation(tuple(found), tuple(left_out), tables[0].made_by)
 
 
 def achieved_between(before: Profile, after: Profile) -> tuple[Achieved, ...]:
     """The calls that both runs have, whatever ran: the time within them, and what the later run saves."""
-    first, second = _by_key(before.rows), _by_key(after.rows)
+    first, second = rows_by_key(before.rows), rows_by_key(after.rows)
     found = []
     for key, rows in first.items():
         if key in second:
@@ -346,24 +190,6 @@ def achieved_between(before: Profile, after: Profile) -> tuple[Achieved, ...]:
     if not found:
         raise UsageError("the two reports have no calls in common")
     return tuple(found)
-
-
-def differing_calls(before: Profile, after: Profile) -> tuple[int, int]:
-    """The number of kinds of calls of which two runs made different numbers (one program: 0), and that of all kinds."""
-    first, second = _by_key(before.rows), _by_key(after.rows)
-    kinds = dict.fromkeys((*first, *second))
-
-    def number(rows: Sequence[ProfileRow]) -> int:
-        return sum(row.calls for row in rows)
-
-    return sum(number(first.get(kind, ())) != number(second.get(kind, ())) for kind in kinds), len(kinds)
-
-
-def _by_key(rows: Iterable[ProfileRow]) -> dict[tuple[str, str, str, int, int | None], list[ProfileRow]]:
-    found: dict[tuple[str, str, str, int, int | None], list[ProfileRow]] = {}
-    for row in rows:
-        found.setdefault(row.key, []).append(row)
-    return found
 
 
 def rules_of(expectation: Expectation) -> str:

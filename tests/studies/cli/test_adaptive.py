@@ -59,7 +59,7 @@ def test_two_collectives_are_measured_within_a_budget_and_chosen_from(
         (["--budget", "0"], "malformed duration '0'"),
         (["--budget", "5s", "--nrep", "0.1"], "--nrep is for measuring without --budget"),
         (["--budget", "5s", "--launches", "2"], "--launches is for measuring without --budget"),
-        (["--platform", "gros"], "--platform is for --budget"),
+        (["--engine", "smpi"], "--engine is for --budget"),
         (["--loss", "1"], "--loss is for --budget"),
         (["--budget", "5s", "--loss", "0"], "--loss"),
     ],

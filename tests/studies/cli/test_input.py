@@ -241,12 +241,47 @@ def test_a_script_goes_into_a_folder_and_starts_as_many_processes_on_a_node(told
         2,
         "collwise: collwise-measure.sh exists already; name another file, or overwrite it with --force\n",
     )
-    assert told([*asked, "--force", "--ppn", "32", "--launcher", "srun", "--mpirun-args", "--mpi=pmix"])[0] == 0
-    wanted = "srun --nodes=2 --ntasks-per-node=32 --distribution=block --mpi=pmix}"
-    assert f"launcher=${{LAUNCHER:-{wanted}" in script.read_text()
+    assert told([*asked, "--force", "--ppn", "32", "--launcher", "srun", "--mpirun-args", "--mpi=pmi2"])[0] == 0
+    wanted = "--ntasks=64 --nodes=2 --ntasks-per-node=32 --distribution=block --kill-on-bad-exit=1 --cpu-bind=cores"
+    assert f"launcher=${{LAUNCHER:-srun --mpi=pmix {wanted} --mpi=pmi2}}" in script.read_text()
+    assert script.read_text().splitlines()[1] == "#SBATCH --exclusive --nodes=2 --ntasks-per-node=32"
+    _, out, err = told([*asked, "--force", "--launcher", "srun", "--library", "mpich"])
+    assert "launcher=${LAUNCHER:-srun --mpi=pmi2 --cpu-bind=cores}" in script.read_text()
+    assert "#SBATCH" not in script.read_text()
+    assert out.endswith("run it there by: bash collwise-measure.sh\n")
+    assert "without --ppn the job says how many processes a node gets" in err
     for library, words in (("openmpi", "mpirun --map-by ppr:32:node}"), ("mpich", "mpirun -ppn 32}")):
         assert told([*asked, "--force", "--ppn", "32", "--launcher", "mpirun", "--library", library])[0] == 0
         assert words in script.read_text()
+
+
+def test_a_script_leaves_out_what_the_memory_of_a_node_cannot_hold(told: Told) -> None:
+    """The buffers of 32 processes in an alltoall of 64: 32 * (64 + 64) messages."""
+    assert (
+        told(["platforms", "new", "small", "--nodes", "2", "--gbits", "1", "--latency-us", "9", "--memory", "1GiB"])[0]
+        == 0
+    )
+    asked = [
+        "measure",
+        "--collective",
+        "alltoall",
+        "--procs",
+        "64",
+        "--ppn",
+        "32",
+        "--script",
+        ".",
+        "--launcher",
+        "srun",
+    ]
+    code, out, err = told([*asked, "--sizes", "256KiB,512KiB", "--platform", "small.toml"])
+    assert code == 0
+    assert "the buffers of a node's 32 processes take more than the 1 GiB that 'small' has: alltoall at 1 of 2" in err
+    whole = told([*asked, "--sizes", "256KiB", "--force"])[1]
+    assert out == whole
+    code, _, err = told([*asked, "--sizes", "512KiB", "--platform", "small.toml", "--force"])
+    assert (code, err.count("\n")) == (2, 1)
+    assert "no point of alltoall fits" in err
 
 
 def test_force_overwrites_wherever_it_stands(told: Told) -> None:

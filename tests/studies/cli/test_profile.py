@@ -11,6 +11,7 @@ import pytest
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.decision_table import DecisionTable, Evidence, decisions_document
 from tests.command_line import printed
+from tests.run_reports import report
 from tests.studies.cli.model_commands import Capture, run
 
 CALL = {
@@ -145,6 +146,39 @@ def test_what_a_later_run_saved(capsys: Capture) -> None:
     assert "No algorithm of these calls changed." in run(asked, capsys)[1]
 
 
+def test_several_runs_have_medians_and_their_range(capsys: Capture) -> None:
+    """One disturbed run neither bends the times nor hides."""
+    for name, factor in (("one", 1.0), ("two", 9.0), ("three", 1.1)):
+        write(f"{name}.json", *(row | {"seconds": factor * row["seconds"]} for row in (CALL, PART)))
+    asked = "profile --report one.json --report two.json --report three.json"
+    code, shown, said = run(f"{asked} -o all.json", capsys)
+    assert code == 0, said
+    assert "Times are medians of 3 runs, which spent 425 ms, 3.83 s, 468 ms in collectives." in shown
+    assert "400 ms to 3.60 s" in shown
+    found = printed(run(f"{asked} --json", capsys)[1])
+    assert [row["seconds"] for row in found.rows] == pytest.approx([0.44, 0.11])
+    assert found.rows[0]["slowest_run_seconds"] == pytest.approx(3.6)
+    again = printed(run("profile --report all.json --json", capsys)[1])
+    assert (again.rows, again.facts) == (found.rows, found.facts)
+    shown = run(f"{asked} --after one.json --after three.json", capsys)[1]
+    assert "single run" not in shown
+
+
+def test_runs_that_are_not_alike(capsys: Capture) -> None:
+    write("after.json", CALL | {"calls": 7}, PART, STARTED)
+    asked = "profile --report before.json --report after.json"
+    code, _, said = run(f"{asked} -o both.json", capsys)
+    assert code == 0
+    assert "warning: the runs of before.json, after.json differ in the number of 1 of 3 kinds of calls" in said
+    code, _, said = run("profile --report before.json --report both.json", capsys)
+    assert (code, said.count("\n")) == (2, 1)
+    assert "a report is of several runs already; valid: several reports of one run each" in said
+    Path("small.json").write_text(report(4, CALL | {"processes": 4}))
+    code, _, said = run("profile --report before.json --report small.json", capsys)
+    assert (code, said.count("\n")) == (2, 1)
+    assert "runs of 4 and 16 processes" in said
+
+
 def test_a_json_report_is_an_application(capsys: Capture) -> None:
     asked = "whatif --platform gros --application before.json --change bandwidth=x2 --baseline openmpi-4.1 --json"
     lines = printed(run(asked, capsys)[1]).rows
@@ -162,6 +196,8 @@ def test_a_json_report_is_an_application(capsys: Capture) -> None:
         ("--report before.json --procs 4", "--procs is for a program that is run"),
         ("--report before.json -o out.txt", "out.txt is neither .json nor .csv"),
         ("--after before.json -- ls", "--after needs --report"),
+        ("--report before.json --repetitions 2", "--repetitions is for a program that is run"),
+        ("--library smpi --procs 4 --repetitions 2 -- ls", "--repetitions is for --library openmpi or mpich"),
     ],
 )
 def test_wrong_usage_is_one_line(words: str, said: str, capsys: Capture) -> None:
@@ -173,7 +209,7 @@ def test_wrong_usage_is_one_line(words: str, said: str, capsys: Capture) -> None
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("no json", "no JSON; make one with: collwise profile -o"),
+        ("no json", "no JSON; make one with: collwise run --report-to FILE.json, or collwise profile -o"),
         ("[]", "no report of libcollwise in JSON"),
         ('{"collwise_report": 1, "seconds": 1, "rows": []}', "no 'processes'"),
         ('{"collwise_report": 1, "processes": 1, "seconds": -1, "rows": []}', "seconds is '-1'"),

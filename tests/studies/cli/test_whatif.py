@@ -13,14 +13,10 @@ from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.decision_table import DecisionTable, decisions_document
 from tests.command_line import printed
 from tests.needs import needs
+from tests.run_reports import OF_AN_APPLICATION
 from tests.studies.cli.model_commands import Capture, run
 
 ASKED = "whatif --platform gros --collective allreduce --procs 31,32 --sizes 1KiB,1MiB --segments 8KiB"
-REPORT = """collwise: collectives of this run of 8 processes, counted once a call
-collective            processes  algorithm                                    message bytes       calls
-bcast                         8  MPI's own: no rule                        131072 to 262143           5
-gatherv                       8  MPI's own: no rule                                       0           1
-"""
 
 
 @pytest.fixture(autouse=True)
@@ -84,8 +80,8 @@ def test_a_sweep_and_its_figures(capsys: Capture) -> None:
 
 
 def test_an_application(capsys: Capture) -> None:
-    Path("report.txt").write_text(REPORT)
-    asked = "whatif --platform gros --application report.txt --change bandwidth=x4 --baseline openmpi-3.1"
+    Path("report.json").write_text(OF_AN_APPLICATION)
+    asked = "whatif --platform gros --application report.json --change bandwidth=x4 --baseline openmpi-3.1"
     code, shown, _ = run(asked, capsys)
     assert code == 0
     assert "(Open MPI 3.1)" in shown

@@ -12,6 +12,7 @@ from collwise.common.errors import CollwiseError, UsageError
 from collwise.simulator.execution.cluster import LaunchOptions
 from collwise.simulator.execution.local_machine import LocalMachine
 from collwise.simulator.execution.mpirun import Mpirun
+from collwise.simulator.execution.profiles import read_profile
 from collwise.simulator.store import Store
 from collwise.simulator.timing import Case
 from collwise.studies.reports.gain import cells, gains_markdown, summary_lines
@@ -24,7 +25,6 @@ from collwise.validation.measurement.gain import (
     choice_for,
     measure_gain,
     missing_calls,
-    reported_calls,
     rules_parameters,
 )
 from collwise.validation.openmpi.rules import openmpi_rules
@@ -35,16 +35,15 @@ from collwise.validation.selection.decision_table import DecisionTable
 from collwise.validation.testbed.bed import Shape, down, up
 from collwise.validation.testbed.target import TestBed
 from tests.needs import need, needs
+from tests.run_reports import calls_of, report
 from tests.simulator.execution.stand_ins import OARSH, stand_in
 
-REPORT = """noise of mpirun
-collwise: collectives of this run of 4 processes, reported_calls once a call
-collective            processes  algorithm                                    message bytes       calls
-bcast                         4  MPI's own: the rule says default                   8 to 15           2
-bcast                         4  two_tree segment_bytes=8192                65536 to 131071           4
-scatterv                      4  knomial segment_bytes=8192 radix=4            8192 to 16383           1
-barrier                       4  bruck                                                    0           1
-"""
+REPORT = report(
+    4,
+    calls_of("bcast", 4, "MPI's own: the rule says default", (8, 15), 2),
+    calls_of("bcast", 4, "two_tree segment_bytes=8192", (65536, 131071), 4),
+    calls_of("barrier", 4, "bruck", (0, 0), 1),
+)
 
 
 def decided(collective: str, *row: tuple[int, Choice]) -> DecisionTable:
@@ -64,21 +63,15 @@ def row(default: float, rules: float | None, ours: float, width: float = 0.1) ->
     return GainRow("bcast", 4, 65536, choice, MeanTime(default, width), by_rules, MeanTime(ours, width), note)
 
 
-def test_the_report_of_the_library_is_read() -> None:
-    assert reported_calls(REPORT) == {
-        ("bcast", 4, "MPI's own: the rule says default", 8, 15),
-        ("bcast", 4, "two_tree", 65536, 131071),
-        ("scatterv", 4, "knomial", 8192, 16383),
-        ("barrier", 4, "bruck", 0, 0),
-    }
-
-
-def test_what_the_library_did_not_run_is_found() -> None:
+def test_what_the_library_did_not_run_is_found(tmp_path: Path) -> None:
+    file = tmp_path / "report.json"
+    file.write_text(REPORT)
+    read = read_profile(file)
     large, small = (Case("bcast", "-", 4, size, experiment="builtin") for size in (65536, 8))
-    assert missing_calls(REPORT, {large: Choice("two_tree")}) == []
-    missing = missing_calls(REPORT, {large: Choice("chain"), small: Choice("two_tree")})
+    assert missing_calls(read, {large: Choice("two_tree")}) == []
+    missing = missing_calls(read, {large: Choice("chain"), small: Choice("two_tree")})
     assert missing == ["chain for bcast of 64 KiB on 4 processes", "two_tree for bcast of 8 B on 4 processes"]
-    assert missing_calls("", {large: Choice("two_tree")})
+    assert missing_calls(replace(read, rows=()), {large: Choice("two_tree")})
 
 
 def test_gains_count_where_intervals_lie_apart() -> None:

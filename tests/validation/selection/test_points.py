@@ -20,7 +20,13 @@ from collwise.platforms import Platform, load
 from collwise.simulator.limits import buffers_of_node
 from collwise.studies.cli.simulate import simulate
 from collwise.validation.selection.cases import CaseGrid
-from collwise.validation.selection.points import asked_points, remark_on_sizes, warn_of_doubtful, within_memory
+from collwise.validation.selection.points import (
+    asked_points,
+    cases_within_memory,
+    remark_on_sizes,
+    warn_of_doubtful,
+    within_memory,
+)
 from collwise.validation.selection.predictions import predicted_seconds, without_prediction
 
 MIB = 2**20
@@ -70,6 +76,16 @@ def test_points_that_do_not_fit_have_no_cases_and_no_predictions(capsys: pytest.
     assert not np.isnan(seconds).all(axis=0)[[0, 0, 1], [0, 1, 0]].any()
     few = replace(grid, algorithms=("linear", "pairwise"))
     assert without_prediction(MODEL, few) == ""
+
+
+def test_cases_that_do_not_fit_are_not_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = [*CaseGrid("alltoall", (2, 8), (1024, MIB)).cases(), *CaseGrid("bcast", (8,), (MIB,)).cases()]
+    kept = cases_within_memory(platform(16 * MIB), asked, 2)
+    assert "a node's 2 processes take more than the 16 MiB" in capsys.readouterr().err
+    assert [case for case in asked if case not in kept] == [
+        case for case in asked if (case.collective, case.procs, case.message_bytes) == ("alltoall", 8, MIB)
+    ]
+    assert cases_within_memory(platform(None), asked, 2) == asked
 
 
 def test_nothing_is_left_out_where_everything_fits(capsys: pytest.CaptureFixture[str]) -> None:

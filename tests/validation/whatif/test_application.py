@@ -19,23 +19,14 @@ from collwise.validation.whatif.application import (
     AS_RUN,
     BEST_BEFORE,
     Calls,
-    read_report,
+    reported_calls,
     what_if_application,
 )
+from tests.run_reports import OF_AN_APPLICATION as REPORT
+from tests.run_reports import calls_of, report
 
 GROS = load_description("gros")
 OPENMPI, OLD = baseline("openmpi-4.1"), baseline("openmpi-3.1")
-REPORT = """the program's own output
-collwise: collectives of this run of 8 processes, counted once a call
-collective            processes  algorithm                                    message bytes       calls
-bcast                         8  MPI's own: no rule                        131072 to 262143           5
-allreduce                     8  MPI's own: the rule says default              512 to 1023          30
-barrier                       4  bruck                                                    0           2
-reduce                        8  binomial                                         8 to 15          18
-gatherv                       8  MPI's own: no rule                                       0           1
-bcast                         1  MPI's own: one process                       512 to 1023           5
-iallreduce                    8  MPI's own: non-blocking                                  -           4
-"""
 
 
 @pytest.fixture
@@ -45,24 +36,24 @@ def context(tmp_path: Path) -> Iterator[SimulationContext]:
 
 
 def write(tmp_path: Path, text: str) -> Path:
-    file = tmp_path / "report.txt"
+    file = tmp_path / "report.json"
     file.write_text(text)
     return file
 
 
 def test_lines_of_a_report(tmp_path: Path) -> None:
-    found = read_report(write(tmp_path, REPORT + "\nmore output\n"))
+    found = reported_calls(write(tmp_path, REPORT))
     assert len(found) == 7
     assert found[0] == Calls("bcast", 8, 196608, 5, "MPI's own: no rule")
     assert found[1].message_bytes == 768
     assert found[2] == Calls("barrier", 4, 0, 2, "bruck")
     assert found[3].message_bytes == 12
+    assert found[6].message_bytes is None
 
 
 def test_parameters_of_what_ran_are_those_that_are_timed(tmp_path: Path, context: SimulationContext) -> None:
-    names = "scatterv                      8  knomial segment_bytes=4096 radix=8            8192 to 16383           3"
-    default = names.replace("radix=8", "radix=4")
-    lines = read_report(write(tmp_path, "\n".join([*REPORT.splitlines()[:3], names, default]) + "\n"))
+    ran = [calls_of("scatterv", 8, f"knomial segment_bytes=4096 radix={radix}", (8192, 16383), 3) for radix in (8, 4)]
+    lines = reported_calls(write(tmp_path, report(8, *ran)))
     assert [(line.algorithm, line.parameters) for line in lines] == [
         ("knomial", "segment_bytes=4096 radix=8"),
         ("knomial", "segment_bytes=4096 radix=4"),
@@ -76,19 +67,19 @@ def test_parameters_of_what_ran_are_those_that_are_timed(tmp_path: Path, context
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("no report\n", "no report of libcollwise"),
-        (REPORT.replace("8 to 15", "8 bis 15"), "report.txt:7: no line of a report"),
-        ("\n".join(REPORT.splitlines()[:3]), "the report counts no call"),
+        ("no report\n", "no JSON; make one with: collwise run --report-to FILE.json"),
+        (REPORT.replace(" 15,", ' "15",'), "report.json: row 4: most_bytes is '15'; it is a whole number"),
+        (report(8), "the report counts no call"),
     ],
 )
 def test_files_that_are_no_report(text: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError) as raised:
-        read_report(write(tmp_path, text))
+        reported_calls(write(tmp_path, text))
     assert message in str(raised.value)
 
 
 def test_calls_by_default_and_tuned(tmp_path: Path, context: SimulationContext) -> None:
-    lines = read_report(write(tmp_path, REPORT))
+    lines = reported_calls(write(tmp_path, REPORT))
     found = what_if_application(GROS, [Change("bandwidth", "x4")], lines, 1, context, OPENMPI)
     assert [line.default_is for line in found.lines] == ["Open MPI 4.1", "Open MPI 4.1", AS_RUN, AS_RUN]
     assert found.lines[0].default == OPENMPI.choice("bcast", 8, 196608)

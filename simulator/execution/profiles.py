@@ -1,0 +1,244 @@
+"""Profiles of programs: the JSON reports of libcollwise (docs/interposing.md), and those of several runs as one.
+
+Every command that wants to know what ran, how often and how long reads the report here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from collwise.common.errors import UsageError
+
+_VERSION = 1
+_MAKE_ONE = "make one with: collwise run --report-to FILE.json, or collwise profile -o FILE.json"
+_PARAMETERS = re.compile(r"(?:[a-z_]+=\d{1,18}(?: (?=\S))?)*")
+OWN = "MPI's own"
+"""What ran where no algorithm of ours did; a report says why."""
+
+
+@dataclass(frozen=True)
+class ProfileRow:
+    """The calls of a collective on one communicator whose sizes lie between a power of two and the next one.
+
+    `seconds` is the time within all of them by the mean process; `algorithm` is empty where `mpis_own` says why MPI's
+    own ran, and `parameters` are those that it ran with. The bytes are None where the sizes are not known to all
+    processes. Of several runs, `seconds` is the median, between those of the fastest and of the slowest run.
+    """
+
+    collective: str
+    communicator: str
+    ranks: str
+    processes: int
+    processes_per_node: int
+    algorithm: str
+    mpis_own: str
+    least_bytes: int | None
+    most_bytes: int | None
+    mean_bytes: float | None
+    calls: int
+    seconds: float
+    shortest_seconds: float
+    longest_seconds: float
+    fastest_run_seconds: float
+    slowest_run_seconds: float
+    parameters: str = ""
+
+    @property
+    def key(self) -> tuple[str, str, str, int, int | None]:
+        """What the same calls of another run have in common with these, whatever algorithm ran."""
+        return self.collective, self.communicator, self.ranks, self.processes, self.least_bytes
+
+    @property
+    def ran(self) -> str:
+        """The algorithm that ran, or that MPI's own did."""
+        return self.algorithm or f"{OWN}: {self.mpis_own}"
+
+    @property
+    def where(self) -> str:
+        """The communicator, by its name or its ranks in MPI_COMM_WORLD."""
+        return self.communicator or f"ranks {self.ranks}"
+
+    def holds(self, message_bytes: int) -> bool:
+        """Whether calls of this size are counted here."""
+        return self.least_bytes is not None and self.least_bytes <= message_bytes <= (self.most_bytes or 0)
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The row as libcollwise writes it."""
+        absent = ("mpis_own",) if self.algorithm else ("algorithm", "parameters")
+        return {name: value for name, value in asdict(self).items() if name not in absent}
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The collectives of a program: rows, and the seconds between MPI_Init and MPI_Finalize by the mean process.
+
+    Of several runs, all seconds are medians, and `run_seconds` has those within collectives of each run.
+    """
+
+    processes: int
+    seconds: float
+    rows: tuple[ProfileRow, ...]
+    run_seconds: tuple[float, ...] = ()
+
+    @property
+    def collective_seconds(self) -> float:
+        """The seconds within collectives by the mean process."""
+        return sum(row.seconds * row.processes for row in self.rows) / self.processes
+
+    @property
+    def text(self) -> str:
+        """The report in JSON, which `read_profile` reads."""
+        head: dict[str, Any] = {"collwise_report": _VERSION, "processes": self.processes, "seconds": self.seconds}
+        if self.run_seconds:
+            head["run_seconds"] = list(self.run_seconds)
+        rows = ",\n".join(json.dumps(row.document) for row in self.rows)
+        return f'{json.dumps(head)[:-1]}, "rows": [\n{rows}\n]}}\n'
+
+
+def read_profile(path: Path) -> Profile:
+    """Reads a report that libcollwise wrote as JSON. Raises UsageError naming the file, and the row, for others."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as problem:
+        raise UsageError(f"cannot read {path}: {problem.strerror}") from None
+    except (ValueError, RecursionError):
+        raise UsageError(f"{path}: no JSON; {_MAKE_ONE}") from None
+    if not isinstance(document, dict) or document.get("collwise_report") != _VERSION:
+        raise UsageError(f"{path}: no report of libcollwise in JSON; {_MAKE_ONE}")
+    try:
+        processes, seconds = _whole(document, "processes", 1), _seconds(document, "seconds")
+        if not isinstance(document["rows"], list):
+            raise ValueError("rows is not a list")
+        run_seconds = _runs(document)
+    except (KeyError, ValueError) as problem:
+        raise UsageError(f"{path}: {_said(problem)}") from None
+    rows = []
+    for number, entry in enumerate(document["rows"], start=1):
+        try:
+            rows.append(_row(entry))
+        except (KeyError, ValueError) as problem:
+            raise UsageError(f"{path}: row {number}: {_said(problem)}") from None
+    return Profile(processes, seconds, tuple(rows), run_seconds)
+
+
+def _runs(document: Mapping[str, Any]) -> tuple[float, ...]:
+    entries = document.get("run_seconds", [])
+    if not isinstance(entries, list):
+        raise ValueError("run_seconds is not a list")
+    return tuple(_seconds({"an entry of run_seconds": one}, "an entry of run_seconds") for one in entries)
+
+
+def _said(problem: Exception) -> str:
+    return f"no {problem}" if isinstance(problem, KeyError) else str(problem)
+
+
+def _row(entry: Any) -> ProfileRow:
+    if not isinstance(entry, dict):
+        raise ValueError("it is not an object")
+    unsized = entry["mean_bytes"] is None
+    return ProfileRow(
+        _text(entry, "collective"),
+        _text(entry, "communicator"),
+        _text(entry, "ranks"),
+        _whole(entry, "processes", 0),
+        _whole(entry, "processes_per_node", 0),
+        _text(entry, "algorithm") if "algorithm" in entry else "",
+        _text(entry, "mpis_own") if "mpis_own" in entry else "",
+        None if unsized else _whole(entry, "least_bytes", 0),
+        None if unsized else _whole(entry, "most_bytes", 0),
+        None if unsized else _seconds(entry, "mean_bytes"),
+        _whole(entry, "calls", 0),
+        _seconds(entry, "seconds"),
+        _seconds(entry, "shortest_seconds"),
+        _seconds(entry, "longest_seconds"),
+        _seconds(entry, "fastest_run_seconds" if "fastest_run_seconds" in entry else "seconds"),
+        _seconds(entry, "slowest_run_seconds" if "slowest_run_seconds" in entry else "seconds"),
+        _parameters(entry) if "parameters" in entry else "",
+    )
+
+
+def _parameters(entry: Mapping[str, Any]) -> str:
+    text = _text(entry, "parameters")
+    if _PARAMETERS.fullmatch(text) is None:
+        raise ValueError(f"parameters is {text[:40]!r}; valid: names with numbers, as in 'segment_bytes=8192 radix=4'")
+    return text
+
+
+def _text(entry: Mapping[str, Any], name: str) -> str:
+    if not isinstance(entry[name], str):
+        raise ValueError(f"{name} is not text")
+    return str(entry[name])
+
+
+def _whole(entry: Mapping[str, Any], name: str, least: int) -> int:
+    value = entry[name]
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value < 2**63:
+        raise ValueError(f"{name} is {str(value)[:40]!r}; it is a whole number from {least} on")
+    return value
+
+
+def _seconds(entry: Mapping[str, Any], name: str) -> float:
+    value = entry[name]
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < 1e30:
+        raise ValueError(f"{name} is {str(value)[:40]!r}; it is a number from 0 on")
+    return float(value)
+
+
+def differing_calls(before: Profile, after: Profile) -> tuple[int, int]:
+    """The number of kinds of calls of which two runs made different numbers (one program: 0), and that of all kinds."""
+    first, second = rows_by_key(before.rows), rows_by_key(after.rows)
+    kinds = dict.fromkeys((*first, *second))
+
+    def number(rows: Sequence[ProfileRow]) -> int:
+        return sum(row.calls for row in rows)
+
+    return sum(number(first.get(kind, ())) != number(second.get(kind, ())) for kind in kinds), len(kinds)
+
+
+def rows_by_key(rows: Iterable[ProfileRow]) -> dict[tuple[str, str, str, int, int | None], list[ProfileRow]]:
+    """The rows by their keys, in order."""
+    found: dict[tuple[str, str, str, int, int | None], list[ProfileRow]] = {}
+    for row in rows:
+        found.setdefault(row.key, []).append(row)
+    return found
+
+
+def profile_of_runs(profiles: Sequence[Profile]) -> Profile:
+    """Several runs of one program as one profile: the rows of the run with the median time, with all runs' seconds.
+
+    Raises UsageError for different numbers of processes, and for a profile that is of several runs itself.
+    """
+    if len(profiles) == 1:
+        return profiles[0]
+    if len(sizes := sorted({one.processes for one in profiles})) > 1:
+        raise UsageError(f"the reports are of runs of {' and '.join(map(str, sizes))} processes; valid: of equal runs")
+    if any(one.run_seconds for one in profiles):
+        raise UsageError("a report is of several runs already; valid: several reports of one run each")
+    typical = sorted(profiles, key=lambda one: one.collective_seconds)[(len(profiles) - 1) // 2]
+    found: dict[tuple[object, ...], list[ProfileRow]] = {}
+    for one in profiles:
+        for place, row in _placed(one):
+            found.setdefault(place, []).append(row)
+    rows = tuple(_median_row(row, [same.seconds for same in found[place]]) for place, row in _placed(typical))
+    total = median(one.seconds for one in profiles)
+    return Profile(typical.processes, total, rows, tuple(one.collective_seconds for one in profiles))
+
+
+def _placed(profile: Profile) -> Iterable[tuple[tuple[object, ...], ProfileRow]]:
+    """Each row with what it has in common with that of another run; communicators may share names and ranks."""
+    times: dict[tuple[object, ...], int] = {}
+    for row in profile.rows:
+        alike = (row.key, row.ran, row.parameters, row.processes_per_node)
+        times[alike] = times.get(alike, 0) + 1
+        yield (alike, times[alike]), row
+
+
+def _median_row(row: ProfileRow, seconds: Sequence[float]) -> ProfileRow:
+    return replace(row, seconds=median(seconds), fastest_run_seconds=min(seconds), slowest_run_seconds=max(seconds))

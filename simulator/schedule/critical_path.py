@@ -47,8 +47,8 @@ def path_parts(schedule: Schedule, network: NetworkTables, every: bool = True) -
     these messages and operations altogether, and `seconds` the time they take. The whole would take that much longer if
     the part were twice as slow, as long as the path stays the same. `share` is the part's share of the whole time. A
     message that takes longer than its own latency and transfer waits for what other messages use: ports of nodes, the
-    memory of a node, the path between its sockets, or links between switches; or for what switches lost of it. Unless `every` process is wanted, some of those that do the same may stand for the others in
-    the trace.
+    memory of a node, the path between its sockets, or links between switches; or for what switches lost of it. Unless
+    `every` process is wanted, some of those that do the same may stand for the others in the trace.
     """
     import pandas as pd
 

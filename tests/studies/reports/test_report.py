@@ -232,7 +232,12 @@ def test_the_page_says_which_short_messages_the_rules_leave_out(without_model: T
     assert "library's own decision: the rules decide allreduce from 1 KiB on; a report with smaller --sizes" in line
     (other,) = said(replace(without_model, platform=load("gros")))
     assert other.endswith("without overheads in the description these cannot be decided.")
-    assert not said(replace(without_model, decided_sizes={"allreduce": (8, 65536)}))
+    with Store(tmp_path / "timings.sqlite") as store:
+        sizes = {"allreduce": (8, 65536)}
+        context = SimulationContext(store, ENGINES["schedule"])
+        baseline = BASELINES["openmpi-4.1"]
+        found = tune(load("exact"), ("allreduce",), (4,), context, baseline, segments=(0,), sizes=sizes, model=None)
+    assert not said(decided(found, "simulated", sizes))
 
 
 def test_rules_are_drawn_up_to_the_largest_count_that_was_timed(without_model: Tuning, tmp_path: Path) -> None:

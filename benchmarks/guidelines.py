@@ -47,7 +47,7 @@ RECORDED_PROCS = (16, 32, 124)
 RECORDED = ("openmpi-4.1", "mpich-4")
 # A platform of one process on each node, and one of 32 cores in each, with its measured overheads.
 OWN = {"own-gros": (PLATFORM, 16, 1), "own-dahu": (load("dahu"), 128, 32)}
-OWN_SIZES = "8:1MiB:x8"
+OWN_SIZES = "8:256KiB:x8"
 MEASURED_SIZES = "8:32KiB:x16"
 MEASURED = {"openmpi-2": ("openmpi", 2), "openmpi-4": ("openmpi", 4), "mpich-2": ("mpich", 2)}
 METHOD = Method(precision=Precision(10, 10), limit_seconds=0.1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from collwise.common.errors import UsageError
+from collwise.common.errors import UsageError, warn
 
 _UNITS = {"": 1, "B": 1, "K": 2**10, "KIB": 2**10, "M": 2**20, "MIB": 2**20, "G": 2**30, "GIB": 2**30}
 _UNITS |= {"KB": 10**3, "MB": 10**6, "GB": 10**9}
@@ -49,12 +49,18 @@ def parse_ratio(text: str) -> float:
 
 
 def parse_sizes(text: str) -> list[int]:
-    """Ascending bytes from a list ('8KiB,64KiB') or a range ('8KiB:4MiB:x2', '8KiB:32KiB:+8KiB')."""
+    """Ascending bytes from a list ('8KiB,64KiB') or a range ('8KiB:4MiB:x2', '8KiB:32KiB:+8KiB').
+
+    Warns of a range whose steps miss its end, which is then left out.
+    """
     return _parse_series(text, "size")
 
 
 def parse_counts(text: str) -> list[int]:
-    """Ascending positive whole numbers (process counts) from '50,80,90', '2:128:x2' or '10:90:+10'."""
+    """Ascending positive whole numbers (process counts) from '50,80,90', '2:128:x2' or '10:90:+10'.
+
+    Warns of a range as parse_sizes does.
+    """
     counts = _parse_series(text, "process count")
     if counts[0] < 1:
         raise UsageError(f"malformed process count '{text}': the least is 1")
@@ -94,12 +100,20 @@ def _parse_value(text: str, kind: str) -> int:
 
 def _parse_series(text: str, kind: str) -> list[int]:
     values: set[int] = set()
+    last_of: dict[str, int] = {}
     for part in text.split(","):
         bounds = part.split(":")
         if len(bounds) == 1:
             values.add(_parse_value(part, kind))
         else:
-            values.update(_expand_range(part, bounds, kind))
+            steps = _expand_range(part, bounds, kind)
+            values.update(steps)
+            last_of[part] = steps[-1]
+    for part, last in last_of.items():
+        first, end, step = map(str.strip, part.split(":"))
+        if _parse_value(end, kind) not in values:
+            shown = format_size(last) if kind == "size" else last
+            warn(f"{kind} range '{first}:{end}:{step}' ends at {shown}: no step meets {end}; {text},{end} has it, too")
     return sorted(values)
 
 

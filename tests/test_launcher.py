@@ -395,10 +395,12 @@ def test_programs_of_mpi_libraries_are_built_when_a_command_needs_them(clone: Pa
         return re.findall(r"building the C programs in build/(\S+), once", done.stderr)
 
     assert built("init") == built("algorithms") == []
-    assert built("platforms", "describe", "mine") == ["schedule"]
-    assert built("simulate") == ["smpi-system"]
+    assert built("platforms", "describe", "mine") == built("platforms", "new", "mine") == []
+    assert built("platforms", "check", "mine.toml") == ["smpi-system"]
+    assert built("simulate") == ["schedule"]
     # What was made is kept up to date, whatever the command needs.
     (clone / "CMakeLists.txt").write_text("# changed\n")
+    assert built("platforms", "describe", "mine") == []
     assert built("predict") == ["schedule", "smpi-system"]
     assert built("simulate") == []
 

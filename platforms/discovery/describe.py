@@ -119,7 +119,7 @@ def next_steps(described: Described, file: str) -> list[tuple[str, str]]:
             ),
             (
                 f"{program_name()} select --platform {file} --collective bcast,allreduce --procs {sweep} "
-                "--sizes 8:1MiB:x4 --by simulated "
+                "--sizes 8:2MiB:x4 --by simulated "
                 f"--engine schedule --for openmpi-4.1 -o {platform.name}.json",
                 "chooses algorithms",
             ),

@@ -19,7 +19,6 @@ INFINIBAND, OMNI_PATH, SLINGSHOT, ARIES, ROCE, ETHERNET = (
 )
 _PREFERRED = (SLINGSHOT, OMNI_PATH, INFINIBAND, ARIES, ROCE, ETHERNET)
 _PRESETS = {
-    INFINIBAND: "infiniband-hdr",
     ROCE: "infiniband-hdr",
     OMNI_PATH: "omni-path",
     SLINGSHOT: "slingshot",
@@ -28,6 +27,7 @@ _PRESETS = {
 _BY_ETHERNET_GBITS = {1: "tcp-1g", 10: "tcp-10g", 25: "tcp-25g"}
 NOMINAL_GBITS = {
     "infiniband-edr": 100.0,
+    "infiniband-hdr100": 100.0,
     "infiniband-hdr": 200.0,
     "infiniband-ndr": 400.0,
     "omni-path": 100.0,
@@ -40,6 +40,7 @@ NOMINAL_GBITS = {
 UNKNOWN_NETWORK = "tcp-10g"
 """The interconnect that is assumed where nothing is known."""
 _NAMED_RATES = {"qdr": 40.0, "fdr": 56.0, "edr": 100.0, "hdr100": 100.0, "hdr": 200.0, "hdr200": 200.0, "ndr": 400.0}
+_BY_INFINIBAND_GBITS = {100: "infiniband-edr", 200: "infiniband-hdr", 400: "infiniband-ndr"}
 _NAMED_KINDS = {
     **dict.fromkeys(("ib", "infiniband", *_NAMED_RATES), INFINIBAND),
     **dict.fromkeys(("opa", "opa100", "omnipath", "omni-path"), OMNI_PATH),
@@ -51,11 +52,15 @@ _ETHERNET_WORD = re.compile(r"(\d+)(?:gbe|gige|geth)")
 
 @dataclass(frozen=True)
 class Port:
-    """A port of a node that is up: its kind, its rate if that is known, and where this was read."""
+    """A port of a node that is up: its kind, its rate if that is known, and where this was read.
+
+    `generation` is what was read of InfiniBand's besides: a word or text such as hdr100, 2X HDR.
+    """
 
     kind: str
     gbits: float | None
     where: str
+    generation: str = ""
 
 
 def port_of_word(word: str, where: str) -> Port | None:
@@ -64,7 +69,7 @@ def port_of_word(word: str, where: str) -> Port | None:
     if match := _ETHERNET_WORD.fullmatch(word):
         return Port(ETHERNET, float(match[1]), where)
     kind = _NAMED_KINDS.get(word)
-    return Port(kind, _NAMED_RATES.get(word), where) if kind else None
+    return Port(kind, _NAMED_RATES.get(word), where, word) if kind else None
 
 
 def link_facts(ports: Sequence[Port]) -> Facts:
@@ -79,7 +84,10 @@ def link_facts(ports: Sequence[Port]) -> Facts:
     rate = max((port.gbits for port in of_kind if port.gbits is not None), default=None)
     fastest = [port for port in of_kind if port.gbits == rate]
     where = fastest[0].where
-    preset = _PRESETS.get(kind) or _ethernet_preset(rate)
+    if kind == INFINIBAND:
+        preset = _infiniband_preset(rate, fastest[0].generation)
+    else:
+        preset = _PRESETS.get(kind) or _ethernet_preset(rate)
     why = f"{kind}: {where}"
     if kind == ROCE:
         why += "; if MPI uses TCP there, give --interconnect tcp-25g"
@@ -93,6 +101,13 @@ def link_facts(ports: Sequence[Port]) -> Facts:
     if links > 1:
         found.append(read("links", links, ", ".join(port.where for port in fastest)))
     return facts(*found)
+
+
+def _infiniband_preset(gbits: float | None, generation: str) -> str:
+    """The description of the generation that has this rate; of HDR, which was measured, where that is not known."""
+    if gbits == NOMINAL_GBITS["infiniband-hdr100"] and "hdr" in generation.lower():
+        return "infiniband-hdr100"
+    return _BY_INFINIBAND_GBITS.get(round(gbits or 0), "infiniband-hdr")
 
 
 def _ethernet_preset(gbits: float | None) -> str:

@@ -153,7 +153,7 @@ def _ports(sys: Path) -> Iterator[Port]:
             kind = OMNI_PATH if device.name.startswith("hfi1") else INFINIBAND
             if _text(port / "link_layer") == "Ethernet":
                 kind = ROCE
-            yield Port(kind, float(rate[1]) if rate else None, str(port / "rate"))
+            yield Port(kind, float(rate[1]) if rate else None, str(port / "rate"), _text(port / "rate"))
     cxi = sorted((sys / "class/cxi").glob("cxi*"))
     interfaces = sorted((sys / "class/net").glob("*"))
     for interface in interfaces:

@@ -12,10 +12,14 @@ from collwise.simulator.schedule.library import (
     COPYING,
     IN_GAP,
     LEAVING,
+    LINK,
+    MEMORY,
     ON_WAY,
+    PORT,
     RECEIVING,
     REDUCING,
     SENDING,
+    SOCKETS,
     TAKING_IN,
     Schedule,
     Trace,
@@ -27,6 +31,13 @@ if TYPE_CHECKING:
 
 _MESSAGES = (ON_WAY, LEAVING)
 _GAPS = (IN_GAP, TAKING_IN)
+_WAITING = {
+    PORT: "waiting for ports",
+    MEMORY: "waiting for memory",
+    SOCKETS: "waiting between sockets",
+    LINK: "waiting for uplinks",
+}
+"""The parts that waiting is divided into, by what a message waited for last."""
 
 
 def path_parts(schedule: Schedule, network: NetworkTables, every: bool = True) -> tuple[Trace, pd.DataFrame]:
@@ -35,9 +46,9 @@ def path_parts(schedule: Schedule, network: NetworkTables, every: bool = True) -
     The rows are the parts of the time. `count` is the number of times the part is on the path, `bytes` the size of
     these messages and operations altogether, and `seconds` the time they take. The whole would take that much longer if
     the part were twice as slow, as long as the path stays the same. `share` is the part's share of the whole time. A
-    message that takes longer than its own latency and transfer waits for ports that other messages use, and for what
-    switches lost of it. Unless `every` process is wanted, some of those that do the same may stand for the others in
-    the trace.
+    message that takes longer than its own latency and transfer waits for what other messages use: ports of nodes, the
+    memory of a node, the path between its sockets, or links between switches; or for what switches lost of it. Unless
+    `every` process is wanted, some of those that do the same may stand for the others in the trace.
     """
     import pandas as pd
 
@@ -52,14 +63,17 @@ def path_parts(schedule: Schedule, network: NetworkTables, every: bool = True) -
     transfer = np.where(is_gap, seconds, on_ports)
     handshake = np.where(is_message, np.minimum(alone["handshake"], seconds - latency - transfer), 0.0)
     waiting = np.where(is_message, seconds - latency - transfer - handshake, 0.0)
-    waits_for = "waiting for ports" if network.buffers is None else "waiting for ports and time-outs"
+    waiting = np.where(waiting > 1e-9 * seconds, waiting, 0.0)
+    waits = dict(_WAITING)
+    if network.buffers is not None:
+        waits[PORT] += " and time-outs"
     columns = {
         "send overhead": np.where(spent == SENDING, seconds, 0.0),
         "latency": latency,
         "handshake": handshake,
         "answers": np.where(spent == ANSWERING, seconds, 0.0),
         "transfer": transfer,
-        waits_for: np.where(waiting > 1e-9 * seconds, waiting, 0.0),
+        **{name: np.where(path["waits_for"] == what, waiting, 0.0) for what, name in waits.items()},
         "receive overhead": np.where(spent == RECEIVING, seconds, 0.0),
         "reduction": np.where(spent == REDUCING, seconds, 0.0),
         "copies": np.where(spent == COPYING, seconds, 0.0),

@@ -64,16 +64,18 @@ static int32_t note(play *all, schedule_spent spent, int rank, int peer, uint32_
         return before;
     }
     trace->spans = play_grown(all, trace->spans, trace->count, &trace->room, sizeof *trace->spans);
-    trace->spans[trace->count] = (schedule_span){begin, end, before, rank, peer, size, (uint32_t)spent, 0};
+    trace->spans[trace->count] =
+        (schedule_span){begin, end, before, rank, peer, size, (uint32_t)spent, 0, SCHEDULE_PORT};
     return (int32_t)trace->count++;
 }
 
 /* The same for a message. */
-static int32_t note_message(play *all, schedule_spent spent, const message *one, double begin, double end,
-                            int32_t before) {
-    int32_t span = note(all, spent, one->source, one->destination, one->size, begin, end, before);
+static int32_t note_message(play *all, schedule_spent spent, int32_t index, double end, int32_t before) {
+    const message *one = &all->messages[index];
+    int32_t span = note(all, spent, one->source, one->destination, one->size, one->start_seconds, end, before);
     if (span != before) {
         all->trace->spans[span].is_local = one->is_local;
+        all->trace->spans[span].waits_for = (uint16_t)ports_waited_for(all, index);
     }
     return span;
 }
@@ -105,8 +107,7 @@ static void complete(play *all, int rank, uint32_t slot, double seconds, int32_t
 void play_message_left(play *all, int32_t index, double seconds) {
     const message *one = &all->messages[index];
     if (one->protocol == SCHEDULE_RENDEZVOUS) {
-        int32_t after =
-            note_message(all, SCHEDULE_SPENT_LEAVING, one, one->start_seconds, seconds, spans_of(all, index)->started);
+        int32_t after = note_message(all, SCHEDULE_SPENT_LEAVING, index, seconds, spans_of(all, index)->started);
         complete(all, one->source, one->send_slot, seconds, after);
     }
 }
@@ -146,7 +147,7 @@ void play_message_arrived(play *all, int32_t index, double seconds) {
     message *one = &all->messages[index];
     one->arrival_seconds = seconds;
     message_spans *spans = spans_of(all, index);
-    spans->arrived = note_message(all, SCHEDULE_SPENT_ON_WAY, one, one->start_seconds, seconds, spans->started);
+    spans->arrived = note_message(all, SCHEDULE_SPENT_ON_WAY, index, seconds, spans->started);
     finish_if_done(all, index);
 }
 

@@ -95,14 +95,23 @@ typedef enum {
     SCHEDULE_SPENT_ANSWERING /* the receiver's answer to a synchronous send, on its way to the sender */
 } schedule_spent;
 
+/* What messages share and wait for. */
+typedef enum {
+    SCHEDULE_PORT,    /* of a node */
+    SCHEDULE_MEMORY,  /* of a node, or the path of two of its processes */
+    SCHEDULE_SOCKETS, /* the path from a socket to others of its node */
+    SCHEDULE_LINK     /* between switches */
+} schedule_resource;
+
 /* A span of time of one process, and the span before it without whose end it could not have begun. */
 typedef struct {
     double begin_seconds, end_seconds;
     int32_t before; /* NONE: it begins with the schedule */
     int32_t process, peer;
     uint32_t size;
-    uint32_t spent;    /* a schedule_spent */
-    uint32_t is_local; /* a message that is on its way, or leaving, within a node */
+    uint32_t spent;     /* a schedule_spent */
+    uint16_t is_local;  /* a message that is on its way, or leaving, within a node */
+    uint16_t waits_for; /* then: the schedule_resource that it had to wait for last; of packets always the port */
 } schedule_span;
 
 /* All spans of a schedule, as they were found. Those that end with the last process and lead to its end are the

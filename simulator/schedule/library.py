@@ -112,13 +112,17 @@ SPANS = np.dtype(
         ("peer", np.int32),
         ("size", np.uint32),
         ("spent", np.uint32),
-        ("is_local", np.uint32),
+        ("is_local", np.uint16),
+        ("waits_for", np.uint16),
     ]
 )
 """A span of time of a process (`schedule_span` in simulator/schedule/engine.h)."""
 
 SENDING, ON_WAY, LEAVING, IN_GAP, TAKING_IN, RECEIVING, REDUCING, COPYING, ANSWERING = range(9)
 """The activities that a span can be spent on (`schedule_spent` in simulator/schedule/engine.h)."""
+
+PORT, MEMORY, SOCKETS, LINK = range(4)
+"""What messages wait for (`schedule_resource` in simulator/schedule/engine.h)."""
 
 
 @dataclass(frozen=True)

@@ -229,5 +229,7 @@ void ports_run(play *all);
 /* Finds the numbers of the ports and links on a message's way, at most MOST_STAGES, and its latency; returns how many
  * they are. */
 int ports_find_way(play *all, const message *one, int32_t *way, double *latency_seconds);
+/* What a message that is on its way, or has just passed it, had to wait for last. */
+schedule_resource ports_waited_for(const play *all, int32_t index);
 
 #endif

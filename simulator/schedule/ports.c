@@ -35,6 +35,7 @@ struct transit {
     uint8_t stages;         /* how many there are on its way */
     uint8_t reached;        /* how many of them its first byte has reached, */
     uint8_t behind;         /* and how many it has passed */
+    uint8_t slowest;        /* of these, the last that served it later than the one before had let it come */
 };
 _Static_assert(sizeof(transit) <= LINE_BYTES, "a message on its way takes more than a line");
 
@@ -282,6 +283,9 @@ static void serve(play *all, int32_t index, int place, double seconds) {
     settle(all->ports, number);
 }
 
+/* Times that differ by less than this share are the same but for rounding. */
+#define SAME_SHARE 1e-12
+
 /* Every stage that has served the message, and that comes next, has been passed. */
 static void pass(play *all, int32_t index, double seconds) {
     transit *way = &all->transits[index];
@@ -289,6 +293,9 @@ static void pass(play *all, int32_t index, double seconds) {
     while (way->behind < way->stages && (way->served >> way->behind & 1)) {
         double after_previous = way->behind > 0 ? way->passed_seconds + latency : 0;
         play_compare(all, COMPARED_PASSED, turn_of(all, index, way->behind), 0, seconds, after_previous);
+        if (way->behind > 0 && seconds - after_previous > SAME_SHARE * seconds) {
+            way->slowest = way->behind;
+        }
         way->passed_seconds = play_later(seconds, after_previous);
         way->behind++;
         int left = way->behind == 1 && !is_buffered(all, &all->messages[index]);
@@ -440,6 +447,27 @@ int ports_find_way(play *all, const message *one, int32_t *way, double *latency_
     return over.stages;
 }
 
+/* Whether the messages of these processes, on one node, have a path of their own. */
+static int has_own_path(const play *all, const message *one) {
+    return one->is_local && !(all->network->memory_rate > 0) && !crosses_shared_port(all, one);
+}
+
+schedule_resource ports_waited_for(const play *all, int32_t index) {
+    const message *one = &all->messages[index];
+    if (all->ports == NULL || has_own_path(all, one) || (all->ports->packets != NULL && !one->is_local)) {
+        return one->is_local ? SCHEDULE_MEMORY : SCHEDULE_PORT;
+    }
+    const transit *way = &all->transits[index];
+    int32_t stage = stage_at(all, way, way->slowest);
+    if (stage < memory(all, 0)) {
+        return SCHEDULE_PORT;
+    }
+    if (stage < socket_port(all, 0, 0)) {
+        return SCHEDULE_MEMORY;
+    }
+    return stage < socket_port(all, all->network->nodes, 0) ? SCHEDULE_SOCKETS : SCHEDULE_LINK;
+}
+
 /* A path within a node that no other process uses: one message after the other. */
 static void start_on_own_path(play *all, int32_t index, double seconds) {
     message *one = &all->messages[index];
@@ -470,7 +498,7 @@ static void set_out(play *all, int32_t index, double seconds) {
 
 void ports_start(play *all, int32_t index, double seconds) {
     const message *one = &all->messages[index];
-    if (one->is_local && !(all->network->memory_rate > 0) && !crosses_shared_port(all, one)) {
+    if (has_own_path(all, one)) {
         start_on_own_path(all, index, seconds);
         return;
     }

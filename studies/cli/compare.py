@@ -16,7 +16,7 @@ from collwise.simulator.sweeps.context import SCHEDULE
 from collwise.studies.cli import declare, options, types
 from collwise.studies.cli.declare import command, option
 from collwise.studies.cli.output import check_failed, print_json, print_table
-from collwise.studies.cli.sources import PREDICTED, SIMULATED, Asked, compare_sources, parse_sources
+from collwise.studies.cli.sources import MEASURED, PREDICTED, SIMULATED, Asked, compare_sources, parse_sources
 from collwise.studies.cli.types import COUNTS, FOLDER, PATH
 from collwise.validation.library_defaults.baselines import Baseline
 from collwise.validation.selection.cases import CaseGrid
@@ -84,6 +84,8 @@ def compare(
             declare.refuse_options(("model", "parameters"), f"--sources with {PREDICTED}")
         if SIMULATED not in sources and PREDICTED not in sources:
             declare.refuse_options(("engine",), f"--sources with {SIMULATED} or {PREDICTED}")
+        if MEASURED in sources:
+            simulation.check_store()
         cut = segments if declare.was_given("segments") else ()
         asked = Asked(
             *(collective, procs, sizes, arguments.algorithms(collective, algorithms), cut, ppn),

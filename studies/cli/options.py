@@ -141,6 +141,11 @@ class SimulationOptions:
             self.store, self.engine, self.simgrid, self.jobs, sweep_progress, library, self.executor
         )
 
+    def check_store(self) -> None:
+        """Raises UsageError where there is no store that measured times could be in; none is made for them."""
+        if not self.store.exists():
+            raise UsageError(f"there is no store {self.store}; fill one with 'collwise measure' or 'collwise import'")
+
 
 def simulation(engine: str = "smpi", about: str = "The program that simulates.") -> Any:
     """--store, --engine, --simgrid, --jobs and --executor, as SimulationOptions.

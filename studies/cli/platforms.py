@@ -184,6 +184,16 @@ def _faults(platform: Platform) -> str:
     return f"; faults of nodes and cables: {count}" if count else ""
 
 
+def _short_message(platform: Platform) -> str:
+    """The time of a short message over the longest way, as benchmarks show it: latencies are without overheads."""
+    made = platform.calibration
+    overheads = made.os[0][1] + made.or_[0][1]
+    if not overheads:
+        return ""
+    seconds = platform.longest_latency_seconds * made.latency_factor[0][1] + overheads
+    return f"; with the overheads of both processes a short message takes up to {seconds * 1e6:.4g} us"
+
+
 def _understood(platform: HostPlatform) -> str:
     """A description of the platform as it was read, so that a wrong unit shows."""
     from collwise.platforms import HeterogeneousPlatform, Platform
@@ -197,7 +207,8 @@ def _understood(platform: HostPlatform) -> str:
         latency_us = platform.link_latency_seconds * 1e6
         what = (
             f"link {speed:g} Gbit/s and {latency_us:g} us (two links on the way: {2 * latency_us:g} us); "
-            f"{platform.cpus_per_node} CPUs per node{_switches(platform)}{_faults(platform)}"
+            f"{platform.cpus_per_node} CPUs per node{_switches(platform)}{_short_message(platform)}"
+            f"{_faults(platform)}"
         )
     else:
         own = any(name.startswith("smpi/") for name in platform.smpi_options())

@@ -52,7 +52,7 @@ def report(
     how: dict[str, Any] = group(
         dict,
         sizes=option(
-            "Message sizes to compare and decide: 8:1MiB:x4. Default: by doubling from 8 KiB (gather: 64 KiB), and "
+            "Message sizes to compare and decide: 8:2MiB:x4. Default: by doubling from 8 KiB (gather: 64 KiB), and "
             "shorter ones (allreduce: from 2 KiB) where the platform has overheads.",
             SIZES,
         ),

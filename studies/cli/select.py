@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import collwise
-from collwise.common.errors import UsageError
 from collwise.common.program import program_name
 from collwise.common.units import counted, format_size
 from collwise.studies.cli import declare, options, types
@@ -46,7 +45,7 @@ def select(
     how: dict[str, Any] = group(
         dict,
         sizes=option(
-            "Message sizes: 8:1MiB:x4. Default: by doubling from 8 KiB (gather: 64 KiB), or those measured; for --by "
+            "Message sizes: 8:2MiB:x4. Default: by doubling from 8 KiB (gather: 64 KiB), or those measured; for --by "
             "simulated also shorter ones (allreduce: from 2 KiB) where the platform has overheads.",
             SIZES,
         ),
@@ -136,8 +135,8 @@ def select(
         raise click.UsageError("--fill predicted needs --parameters FILE (make one: collwise fit)")
     if isinstance(platform, types.Unknown) and (by != "measured" or how["fill"] == "simulated"):
         raise platform.problem
-    if by == "measured" and not simulation.store.exists():
-        raise UsageError(f"there is no store {simulation.store}; fill one with 'collwise measure' or 'collwise import'")
+    if by == "measured":
+        simulation.check_store()
     # Predicted times need the progress only.
     with (options.SimulationOptions(Path(":memory:")) if by == "predicted" else simulation).context() as context:
         decisions = collwise.select(

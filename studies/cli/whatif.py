@@ -35,9 +35,9 @@ _CHANGES = "\n".join(f"  {name}={kind.example}: {kind.meaning}" for name, kind i
 _HELP = f"""Shows which choices and times change if a platform does, and why.
 
 Times both platforms: which choices change, by how much times change, what kept rules would now cost, and what
-limits each choice: latency, overhead, gap (waiting for ports), bandwidth or reduction, from its critical path in the
-schedule engine. With --sweep, finds the factors from which on another choice is the best. docs/whatif.md says how each
-change is expressed.
+limits each choice: latency, overhead, gap (waiting for what other messages use: node ports, memory, the path between
+sockets, or uplinks of switches), bandwidth or reduction, from its critical path in the schedule engine. With --sweep,
+finds the factors from which on another choice is the best. docs/whatif.md says how each change is expressed.
 
 \b
 Changes, made in the order given:
@@ -226,9 +226,9 @@ def _show(answer: collwise.WhatIfResult, limits: bool, has_rules: bool) -> None:
     what = ", ".join(change.label for change in found.changes)
     title = f"{found.before.grid.collective} on {found.before.platform.title}, {what}, {found.made_by}"
     heads = [
-        "P", "m", "best before", "best after", "time before", "after", "ratio",
-        *(("rules before", "after") if has_rules else ("rules kept",)),
-        *(("limited before", "after") if limits else ()),
+        "P", "m", "best before", "best after", "time before", "time after", "ratio",
+        *(("rules before", "rules after") if has_rules else ("rules kept",)),
+        *(("limited before", "limited after") if limits else ()),
     ]  # fmt: skip
     print_table(title, heads, rows[:_MOST_ROWS], left=0, keys=2)
     if len(rows) > _MOST_ROWS:
@@ -319,7 +319,7 @@ def _show_application(found: Application, platform: HostPlatform, changes: Seque
         for line in found.lines
     ]  # fmt: skip
     what = ", ".join(change.label for change in changes)
-    names = ("default", "tuned after", "default before", "tuned", "default after", "tuned")
+    names = ("default choice", "tuned choice", "default before", "tuned before", "default after", "tuned after")
     heads = ("collective", "P", "m", "calls", *names)
     print_table(f"The run's collectives on {platform.title}, {what}, {found.made_by}", heads, rows)
     for line in found.left_out:

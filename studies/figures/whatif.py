@@ -28,7 +28,8 @@ from collwise.validation.whatif.comparison import WhatIf
 from collwise.validation.whatif.limits import LIMITS
 from collwise.validation.whatif.sweep import Sweep
 
-_LIMIT_COLOURS = dict(zip(LIMITS, ("#56B4E9", "#E69F00", "#999999", "#0072B2", "#CC79A7"), strict=True))
+_GREYS = ("#999999", "#555555", "#C8C8C8", "#222222")
+_LIMIT_COLOURS = dict(zip(LIMITS, ("#56B4E9", "#E69F00", *_GREYS, "#0072B2", "#CC79A7"), strict=True))
 _LIGHTEST = 0.55
 """The share of white in the colour of an algorithm's smallest segments."""
 
@@ -102,9 +103,10 @@ def sweep_figure(
     above.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     above.set_ylabel("time / that of the best choice")
     known = sorted(limits)
+    shown = [name for name in LIMITS if any(limits[factor][name] for factor in known)]
     below.stackplot(
-        known, [[100 * limits[factor][name] for factor in known] for name in LIMITS], labels=list(LIMITS),
-        colors=list(_LIMIT_COLOURS.values()),
+        known, [[100 * limits[factor][name] for factor in known] for name in shown], labels=shown,
+        colors=[_LIMIT_COLOURS[name] for name in shown],
     )  # fmt: skip
     below.set_ylabel("critical path of\nthe best choice, %")
     below.set_ylim(0, 100)

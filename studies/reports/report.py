@@ -22,7 +22,7 @@ from collwise.platforms.smpi import charges_overheads
 from collwise.simulator.store import Store
 from collwise.studies.figures.maps import collective_maps
 from collwise.studies.reports.parameters import fitted_pairs
-from collwise.studies.reports.sections import Picture, Section, TextTable, write_sections
+from collwise.studies.reports.sections import Notes, Picture, Section, Step, TextTable, write_sections
 from collwise.studies.reports.tuning_sections import (
     CLOSE,
     close_points,
@@ -30,7 +30,7 @@ from collwise.studies.reports.tuning_sections import (
     engine_section,
     largest_decided,
 )
-from collwise.validation.exports.formats import for_openmpi, how_to_use
+from collwise.validation.exports.formats import for_openmpi, how_to_use, ways_to_use_openmpi_rules
 from collwise.validation.openmpi.few_elements import ELEMENT_BYTES
 from collwise.validation.openmpi.rules import openmpi_rules
 from collwise.validation.selection.collwise_rules import collwise_rules
@@ -40,25 +40,29 @@ from collwise.validation.selection.measured import Measurement, measured_platfor
 from collwise.validation.selection.tuning import Gain, Tuning
 
 _INTRO = (
-    "Times are simulated ({engine}). A choice is an algorithm and, if it cuts messages into segments, their size. A "
-    "slowdown is how much slower than the fastest choice it is, in percent; in tables it is in brackets, and shaded "
-    "from 10 % on. '{baseline}' is what that library decides untuned, with the parameters that it ships."
+    "Times are simulated ({engine}). A choice is an algorithm and, if it cuts messages into segments, their size. In "
+    "brackets is its slowdown: by how many percent it is slower than the fastest choice, shaded from 10 % on. "
+    "'{baseline}' is that library untuned, with the parameters that it ships."
 )
-_USE = (
-    "Run your program with the first command that fits your MPI library: with the rules for Open MPI 4.1 or 5.0, or, "
-    "with any MPI library, through libcollwise. P and PROGRAM stand for yours; if you copy the files to a cluster, "
-    "name them as they are called there."
-)
+_TAKE = "Copy the file for your MPI library to the cluster:"
+_USE = "Run your program with it, in one of these ways. P, PROGRAM and the paths stand for yours."
+_OWN_FILE = " The commands name the file for Open MPI {}; {} takes its own."
+_MEASURE = "Measure the gain on the cluster ('collwise gain'), or times of the algorithms ('collwise measure')."
 _LOST = (
     "Leave {} out of the rules: there untuned {} is faster on average, by algorithms that some consumer of these "
     "rules does not have. 'collwise select --for' decides for one consumer, among all algorithms that it has."
 )
 _HAN = (
-    "With several processes on a node untuned Open MPI 5.0 runs its component han, which neither these gains nor the "
-    "rules for 5.0 take into account: with the command above, which leaves han out, 5.0 may be slower than untuned. "
-    "Measure both (collwise gain)."
+    "With several processes on a node untuned Open MPI 5.0 runs its component han, which neither the gains nor the "
+    "rules for 5.0 take into account: with these it may be slower than untuned. Measure both."
+)
+_DIFFERS = (
+    "Where messages may have too few elements, the rules for Open MPI name other algorithms than the table of "
+    "libcollwise: see below."
 )
 _MOST_SUBSTITUTIONS = 12
+_SHORTEST = 8
+"""Bytes of the shortest messages that are worth a decision: one number."""
 _GAIN_COLUMNS = (
     "collective", "points", "gain, mean", "gain, largest", "slower than the default at", "close choices at",
     "largest gain at",
@@ -151,30 +155,62 @@ def _first(tuning: Tuning, folder: Path, measured: Mapping[str, Measurement]) ->
     rows = [_gain_row(tuning, name, found) for name, found in gains.items() if found]
     bad = {(i, 4) for i, row in enumerate(rows) if not row[4].startswith("0 of")}
     lost = [name for name, found in gains.items() if (known := _known(found)) and geometric_mean(known) < 0.99]
-    files = [rules_path(folder, tuning, one) for one in RULES_VERSIONS if _with_rules(tuning, one)]
-    table = table_path(folder, tuning)
-    commands = [*(how_to_use(OPENMPI, path) for path in files), how_to_use(COLLWISE, table)]
-    without = [name for name in tuning.decisions if not any(one.startswith(OPENMPI) for one in consumers_of(name))]
-    lines = [
-        *([f"Open MPI has no rules for {', '.join(without)}; the table of libcollwise has them."] if without else []),
-        _gained(tuning, gains),
-        *_few_elements(tuning),
-        *([_HAN] if tuning.processes_per_node > 1 and len(files) > 1 else []),
-        *_doubtful(tuning),
+    few = _few(tuning)
+    several = tuning.processes_per_node > 1 and _with_rules(tuning, "5.0")
+    limits = [
+        *_short_messages(tuning),
         *_beyond(tuning),
+        *_doubtful(tuning),
         *([_LOST.format(", ".join(lost), tuning.baseline.title)] if lost else []),
-        _sure(tuning, measured),
-        *_guessed(tuning),
+        *([_HAN] if several else []),
+        *([_DIFFERS] if few else []),
         *([] if charges_overheads(tuning.platform.smpi_options()) else [_free(tuning)]),
     ]
     return Section(
         f"What to do first on {tuning.platform.title}",
-        [_USE],
-        [TextTable(_GAIN_COLUMNS, rows, 1, f"What the rules gain over {tuning.baseline.title}", bad=bad)],
-        files=[path.name for path in (*files, table)],
-        commands=commands,
-        after=lines,
+        steps=_steps(tuning, folder, measured),
+        after=[_gained(tuning, gains)],
+        tables=[TextTable(_GAIN_COLUMNS, rows, 1, f"What the rules gain over {tuning.baseline.title}", bad=bad)],
+        notes=[
+            Notes("What the rules do not cover", limits),
+            Notes("How gains are counted", _counted(tuning, gains), folded=True),
+            Notes("Where the rules for Open MPI differ from the table of libcollwise", few, folded=True),
+            Notes("Figures of this description that are estimates, not measured", _guessed(tuning), folded=True),
+        ],
     )
+
+
+def _steps(tuning: Tuning, folder: Path, measured: Mapping[str, Measurement]) -> list[Step]:
+    """What a cluster's owner does with the rules, one after the other."""
+    rules = {one: rules_path(folder, tuning, one) for one in RULES_VERSIONS if _with_rules(tuning, one)}
+    table = table_path(folder, tuning)
+    files = {path.name: f"rules for Open MPI {one}" for one, path in rules.items()}
+    without = [name for name in tuning.decisions if not any(one.startswith(OPENMPI) for one in consumers_of(name))]
+    only = f", also for {', '.join(without)}, of which Open MPI has no rules" if without and rules else ""
+    files[table.name] = f"a table for libcollwise, under any MPI library{only}"
+    (shown, path), *others = rules.items() or [("", None)]
+    use = _USE + (_OWN_FILE.format(shown, " and ".join(one for one, _ in others)) if others else "")
+    ways = {} if path is None else ways_to_use_openmpi_rules(path)
+    ways["With libcollwise, which runs our algorithms"] = how_to_use(COLLWISE, table)
+    return [Step(_TAKE, files), Step(use, commands=ways), Step(f"{_MEASURE} {_sure(tuning, measured)}")]
+
+
+def _short_messages(tuning: Tuning) -> list[str]:
+    """A sentence on the messages that are shorter than those decided, if there are any."""
+    least = {name: min(tuning.decided_sizes[name]) for name in tuning.decisions if name != "barrier"}
+    missing = {name: size for name, size in least.items() if size > _SHORTEST}
+    if not missing:
+        return []
+    by_size: dict[int, list[str]] = {}
+    for name, size in missing.items():
+        by_size.setdefault(size, []).append(name)
+    since = "; ".join(f"{', '.join(names)} from {format_size(size)} on" for size, names in sorted(by_size.items()))
+    how = (
+        f"a report with smaller --sizes, such as {_SHORTEST}:1MiB:x2, decides them, too."
+        if charges_overheads(tuning.platform.smpi_options())
+        else "without overheads in the description these cannot be decided."
+    )
+    return [f"Shorter messages are left to the MPI library's own decision: the rules decide {since}; {how}"]
 
 
 def _free(tuning: Tuning) -> str:
@@ -213,17 +249,17 @@ def few_elements_line(tuning: Tuning) -> str:
     )
 
 
-def _few_elements(tuning: Tuning) -> list[str]:
+def _few(tuning: Tuning) -> list[str]:
     """The differences of the rules for Open MPI from the table of libcollwise, since messages may have few elements."""
-    few = [one for one in tuning.substituted if one.too_few]
+    few = [str(one) for one in tuning.substituted if one.too_few]
     if not few:
         return []
-    shown = "; ".join(map(str, few[:_MOST_SUBSTITUTIONS]))
-    more = f"; and {len(few) - _MOST_SUBSTITUTIONS} more" if len(few) > _MOST_SUBSTITUTIONS else ""
-    return [
-        "Open MPI replaces some algorithms where a message has too few elements. Its rules therefore differ from the "
-        f"table of libcollwise for messages that may have too few of {ELEMENT_BYTES} bytes: {shown}{more}."
-    ]
+    why = (
+        "Open MPI replaces some algorithms where a message has too few elements, so that its rules name others for "
+        f"messages that may have too few of {ELEMENT_BYTES} bytes."
+    )
+    more = [f"And {len(few) - _MOST_SUBSTITUTIONS} more."] if len(few) > _MOST_SUBSTITUTIONS else []
+    return [why, *few[:_MOST_SUBSTITUTIONS], *more]
 
 
 def _known(gains: Sequence[Gain]) -> list[float]:
@@ -253,18 +289,31 @@ def _gain_row(tuning: Tuning, name: str, gains: Sequence[Gain]) -> tuple[str, ..
 
 
 def _gained(tuning: Tuning, gains: Mapping[str, Sequence[Gain]]) -> str:
-    ratios = [ratio for found in gains.values() for ratio in _known(found)]
+    ratios = _ratios(gains)
     if not ratios:
         return f"What is gained over {tuning.baseline.title} is not known: none of its choices was timed."
     return (
         f"By simulated times, a call takes {geometric_mean(ratios):.2f} times as long under untuned "
-        f"{tuning.baseline.title} as with the rules for Open MPI (geometric mean of the {len(ratios)} points that have "
-        "both times; "
-        "a point is a collective, a process count and a message size). The default is over 10 % slower than the rules "
-        f"at {sum(one > 1.1 for one in ratios) or 'none'} of these points, and over 1 % faster at "
-        f"{sum(one < 0.99 for one in ratios) or 'none'}. A gain of x 2 halves the time. A choice is close where the "
-        f"best other algorithm is less than {CLOSE * 100:.0f} % slower."
+        f"{tuning.baseline.title} as with the rules for Open MPI, on the geometric mean of {len(ratios)} points."
     )
+
+
+def _ratios(gains: Mapping[str, Sequence[Gain]]) -> list[float]:
+    return [ratio for found in gains.values() for ratio in _known(found)]
+
+
+def _counted(tuning: Tuning, gains: Mapping[str, Sequence[Gain]]) -> list[str]:
+    """How the table of gains is to be read."""
+    ratios = _ratios(gains)
+    if not ratios:
+        return []
+    return [
+        "A point is a collective, a process count and a message size; counted are those at which both the rules' and "
+        "the library's choice have times. A gain of x 2 halves the time.",
+        f"The default is over 10 % slower than the rules at {sum(one > 1.1 for one in ratios) or 'none'} of the "
+        f"{len(ratios)} points, and over 1 % faster at {sum(one < 0.99 for one in ratios) or 'none'}.",
+        f"A choice is close where the best other algorithm is less than {CLOSE * 100:.0f} % slower.",
+    ]
 
 
 def _doubtful(tuning: Tuning) -> Iterator[str]:
@@ -278,10 +327,7 @@ def _guessed(tuning: Tuning) -> list[str]:
     """The figures of the description that were not measured, as its sources say."""
     if not isinstance(tuning.platform, Description):
         return []
-    found = [one.what for one in tuning.platform.sources if "estimated" in one.what or "not measured" in one.what]
-    if not found:
-        return []
-    return [f"Figures of this description that are estimates, not measured: {'; '.join(found)}."]
+    return [one.what for one in tuning.platform.sources if "estimated" in one.what or "not measured" in one.what]
 
 
 def _sure(tuning: Tuning, measured: Mapping[str, Measurement]) -> str:
@@ -294,14 +340,12 @@ def _sure(tuning: Tuning, measured: Mapping[str, Measurement]) -> str:
     ]
     if errors:
         return (
-            f"How sure that is: simulated times of {len(errors)} cases of {', '.join(measured)} differ from measured "
-            f"ones by {np.median(errors) * 100:.1f} % in the median. Gains that are smaller than that are uncertain."
+            f"So far, simulated times of {len(errors)} cases of {', '.join(measured)} differ from measured ones by "
+            f"{np.median(errors) * 100:.1f} % in the median: smaller gains are uncertain."
         )
     return (
-        "How sure that is: nothing was measured on this platform, so the gains are only as accurate as the "
-        "simulation. Small gains, below 10 % say, are uncertain. To be sure, measure the gain on the cluster "
-        "(collwise gain), or times of the algorithms (collwise measure): a new report then has them beside the "
-        "simulated ones."
+        "So far nothing was measured on this platform: gains are as accurate as the simulation, and those below 10 %, "
+        "say, uncertain. A new report has measured times beside the simulated ones."
     )
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
+from textwrap import indent
 
 import jinja2
 from matplotlib import pyplot as plt
@@ -64,9 +65,27 @@ class Picture:
 
 
 @dataclass(frozen=True)
+class Step:
+    """A numbered step: what to do, links to files beside the report with what each is for, and commands likewise."""
+
+    text: str
+    files: Mapping[str, str] = field(default_factory=dict)
+    commands: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Notes:
+    """Notes under a title, one a bullet; in HTML `folded` ones are hidden behind it."""
+
+    title: str
+    lines: Sequence[str]
+    folded: bool = False
+
+
+@dataclass(frozen=True)
 class Section:
-    """A part of a report: paragraphs, commands, links to files beside the report, what is said after these, tables, and
-    figures, in this order.
+    """A part of a report: paragraphs, commands, steps, what is said after these, tables, notes, and figures, in this
+    order.
 
     `level` is that of its heading: 2, or 3 for a part of the section before it.
     """
@@ -75,9 +94,10 @@ class Section:
     paragraphs: Sequence[str] = ()
     tables: Sequence[TextTable] = ()
     pictures: Sequence[Picture] = ()
-    files: Sequence[str] = ()
     commands: Sequence[str] = ()
+    steps: Sequence[Step] = ()
     after: Sequence[str] = ()
+    notes: Sequence[Notes] = ()
     level: int = 2
 
 
@@ -116,8 +136,18 @@ def _markdown(sections: Sequence[Section], stem: str) -> Iterator[str]:
         yield f"\n{'#' * section.level} {section.title}\n"
         yield from (f"\n{paragraph}\n" for paragraph in section.paragraphs)
         yield from (f"\n    {command}\n" for command in section.commands)
-        if section.files:
-            yield "\nBeside this page: " + ", ".join(f"[{name}]({name})" for name in section.files) + ".\n"
+        yield from (line for number, step in enumerate(section.steps, 1) for line in _markdown_step(number, step))
         yield from (f"\n{paragraph}\n" for paragraph in section.after)
         yield from (f"\n{table.markdown()}" for table in section.tables if table.rows)
+        for notes in section.notes:
+            if notes.lines:
+                yield f"\n{notes.title}:\n\n" + "".join(f"- {line}\n" for line in notes.lines)
         yield from (f"\n![{one.caption}]({stem}-{one.name}.svg)\n" for one in section.pictures)
+
+
+def _markdown_step(number: int, step: Step) -> Iterator[str]:
+    yield f"\n{number}. {step.text}\n"
+    if step.files:
+        yield "\n" + "".join(f"   - [{name}]({name}): {purpose}\n" for name, purpose in step.files.items())
+    for purpose, command in step.commands.items():
+        yield f"\n   {purpose}:\n\n{indent(command, ' ' * 7)}\n"

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collwise.common.errors import UsageError
+from collwise.common.errors import UsageError, warn
 from collwise.common.units import format_seconds, format_size, parse_counts, parse_ratio, parse_size, parse_sizes
 
 
@@ -95,6 +96,26 @@ def test_sizes_are_written_without_loss() -> None:
 )
 def test_lists_and_ranges_of_sizes(text: str, sizes: list[int]) -> None:
     assert parse_sizes(text) == sizes
+
+
+@pytest.mark.parametrize(
+    ("parse", "text", "warning"),
+    [
+        (parse_sizes, "8:1MiB:x8", "size range '8:1MiB:x8' ends at 256 KiB: no step meets 1MiB; 8:1MiB:x8,1MiB has it"),
+        (parse_sizes, "0:10:+4", "size range '0:10:+4' ends at 8 B: no step meets 10"),
+        (parse_counts, "64, 2:30:x2", "process count range '2:30:x2' ends at 16: no step meets 30; 64, 2:30:x2,30 has"),
+        (parse_sizes, "8:1MiB:x8,1MiB", ""),
+        (parse_sizes, "8:8KiB:x4,8:16KiB:x2", ""),
+        (parse_counts, "2:32:x2", ""),
+    ],
+)
+def test_a_range_that_misses_its_end_is_warned_of(
+    parse: Callable[[str], list[int]], text: str, warning: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    warn.cache_clear()  # each warning is printed once
+    parse(text)
+    said = capsys.readouterr().err
+    assert said.startswith(f"collwise: warning: {warning}") if warning else not said
 
 
 @given(st.integers(1, 10**6), st.integers(0, 10**6), st.integers(2, 9))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from collwise import platforms as package
-from collwise.platforms import known, load
+from collwise.platforms import known, load, write_description
+from collwise.platforms.interconnects import interconnect
 from collwise.platforms.reader import read_description
 from collwise.studies.cli.platforms import platforms
 from tests import command_line
@@ -74,6 +76,18 @@ def test_check_says_what_it_understood(name: str, understood: str) -> None:
     first, second = printed("check", str(file)).splitlines()
     assert first.startswith(f"{file}: sound, {len(load(name).hosts)} hosts, simulated by SimGrid ")
     assert second.startswith(understood)
+
+
+@needs("smpi")
+def test_check_adds_the_overheads_of_both_processes_to_the_latency(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(write_description(replace(interconnect("infiniband-hdr"), name="mine")))
+    said = printed("check", str(file))
+    assert (
+        "up to 0.64 us between nodes; with the overheads of both processes a short message takes up to 1.16 us" in said
+    )
+    without = printed("check", str(Path(package.__file__).parent / "gros.toml"))
+    assert "with the overheads" not in without
 
 
 @needs("smpi")

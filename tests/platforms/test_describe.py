@@ -145,7 +145,10 @@ def test_processors_of_sys(tmp_path: Path, sockets: int, cores: int, threads: in
     ("files", "preset", "gbits", "links"),
     [
         (port("hfi1_0", "100 Gb/sec (4X EDR)"), "omni-path", 100, None),
-        (port("mlx5_0", "100 Gb/sec (4X EDR)"), "infiniband-hdr", 100, None),
+        (port("mlx5_0", "100 Gb/sec (4X EDR)"), "infiniband-edr", 100, None),
+        (port("mlx5_0", "100 Gb/sec (2X HDR)"), "infiniband-hdr100", 100, None),
+        (port("mlx5_0", "400 Gb/sec (4X NDR)"), "infiniband-ndr", 400, None),
+        (port("mlx5_0", "56 Gb/sec (4X FDR)"), "infiniband-hdr", 56, None),
         (port("mlx5_0", "200 Gb/sec (4X HDR)") | port("mlx5_1", "200 Gb/sec (4X HDR)"), "infiniband-hdr", 200, 2),
         (port("mlx5_0", "100 Gb/sec (4X EDR)", layer="Ethernet"), "infiniband-hdr", 100, None),
         ({"class/cxi/cxi0/": ""} | interface("hsn0", "200000") | interface("eth0", "1000"), "slingshot", 200, None),
@@ -280,7 +283,9 @@ def test_trees_of_switches(tmp_path: Path, text: str, expected: dict[str, object
         ("SlurmdParameters=l3cache_as_socket\nNodeName=n Sockets=8 CoresPerSocket=8", {"nodes": 1, "cores": 64}),
         ("SwitchType=switch/hpe_slingshot\nNodeName=n CPUs=4", {"nodes": 1, "interconnect": "slingshot"}),
         ("NodeName=n CPUs=4 Feature=ib,big", {"nodes": 1, "interconnect": "infiniband-hdr"}),
-        ("NodeName=n CPUs=4 Feature=hdr100", {"nodes": 1, "interconnect": "infiniband-hdr", "Gbit/s": 100}),
+        ("NodeName=n CPUs=4 Feature=hdr100", {"nodes": 1, "interconnect": "infiniband-hdr100", "Gbit/s": 100}),
+        ("NodeName=n CPUs=4 Feature=edr", {"nodes": 1, "interconnect": "infiniband-edr", "Gbit/s": 100}),
+        ("NodeName=n CPUs=4 Feature=ib,hdr100", {"nodes": 1, "interconnect": "infiniband-hdr100", "Gbit/s": 100}),
         ("NodeName=n CPUs=4 Feature=25gbe", {"nodes": 1, "interconnect": "tcp-25g", "Gbit/s": 25}),
         (
             "NodeName=n[1-2] CPUs=4 Feature=hdr\nNodeName=n3 CPUs=4",
@@ -320,7 +325,7 @@ def test_nodes_are_those_of_the_default_partition(
 ) -> None:
     found = slurm(tmp_path, SITE + more + "\n")
     assert (found["nodes"], found["nodes per switch"]) == (nodes, per_switch)
-    assert (found["interconnect"], found["Gbit/s"]) == ("infiniband-hdr", rate)
+    assert (found["interconnect"], found["Gbit/s"]) == ("infiniband-hdr100", rate)
 
 
 def test_an_unknown_network_is_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -44,7 +44,9 @@ NODE = (
 )
 
 
-@pytest.mark.parametrize(("name", "gbits"), [("infiniband-edr", 100), ("infiniband-ndr", 400)])
+@pytest.mark.parametrize(
+    ("name", "gbits"), [("infiniband-edr", 100), ("infiniband-hdr100", 100), ("infiniband-ndr", 400)]
+)
 def test_generations_of_infiniband_are_hdr_at_their_line_rate(name: str, gbits: float) -> None:
     hdr, made = interconnect("infiniband-hdr"), interconnect(name)
     assert made.link_bytes_per_second == gbits * 1e9 / 8 == NOMINAL_GBITS[name] * 1e9 / 8

@@ -51,10 +51,14 @@ class Format:
     one_procs: bool = False
 
 
-_MPIRUN = (
-    "mpirun --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_dynamic_rules_filename {file} "
-    f"--mca coll {OTHER_COMPONENTS} -n P PROGRAM"
-)
+_SETTINGS = {
+    "coll_tuned_use_dynamic_rules": "1",
+    "coll_tuned_dynamic_rules_filename": "{file}",
+    "coll": OTHER_COMPONENTS,
+}
+_MPIRUN = f"mpirun {' '.join(f'--mca {name} {value}' for name, value in _SETTINGS.items())} -n P PROGRAM"
+_EXPORTED = "\n".join(f"export OMPI_MCA_{name}={value}" for name, value in _SETTINGS.items())
+_PARAMETERS = "\n".join(f"{name} = {value}" for name, value in _SETTINGS.items())
 _COLLWISE = "{collwise} run --library openmpi --procs P --table {file} -- PROGRAM"
 _SMPIRUN = "smpirun $(cat {file}) -platform PLATFORM -np P PROGRAM"
 _PRF = "PGMPI_PARAMS=--ppath=$(dirname {file}) mpirun -n P PROGRAM"
@@ -85,6 +89,17 @@ FORMATS = {
 def how_to_use(format_name: str, file: Path) -> str:
     """The command that uses a file in the format from any folder; P and PROGRAM stand for the user's own."""
     return FORMATS[format_name].use.format(file=shlex.quote(str(file.resolve())), collwise=program_name())
+
+
+def ways_to_use_openmpi_rules(file: Path) -> dict[str, str]:
+    """The ways to use a rules file: when each is the right one, and its commands, or lines of a file."""
+    path = file.resolve()
+    return {
+        "With mpirun": how_to_use(OPENMPI, file),
+        "With srun, or any other launcher that passes environment variables on":
+            f"{_EXPORTED.format(file=shlex.quote(str(path)))}\nsrun --mpi=pmix -n P PROGRAM",
+        "For all your runs, as lines of $HOME/.openmpi/mca-params.conf": _PARAMETERS.format(file=path),
+    }  # fmt: skip
 
 
 @dataclass(frozen=True)

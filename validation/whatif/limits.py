@@ -15,13 +15,17 @@ from collwise.simulator.timing import Case
 LIMITS: Mapping[str, tuple[str, ...]] = {
     "latency": ("latency", "handshake", "answers"),
     "overhead": ("send overhead", "receive overhead", "copies"),
-    "gap": ("waiting for ports", "waiting for ports and time-outs"),
+    "gap at node ports": ("waiting for ports", "waiting for ports and time-outs"),
+    "gap in memory": ("waiting for memory",),
+    "gap between sockets": ("waiting between sockets",),
+    "gap on uplinks": ("waiting for uplinks",),
     "bandwidth": ("transfer",),
     "reduction": ("reduction",),
 }
 """The limits, and the parts of the critical path (simulator/schedule/critical_path.py) that each consists of.
 
-A message that takes longer than alone waits for ports that other messages use: that is the gap between messages.
+A message that takes longer than alone waits for what other messages use: that is the gap between messages, at the ports
+of nodes, in the memory of a node, on the path between its sockets, or on links between switches.
 """
 
 

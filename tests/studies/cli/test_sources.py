@@ -105,6 +105,14 @@ def test_bad_input_is_one_line(
     assert (code, err.count("\n"), said in err) == (2, 1, True), err
 
 
+def test_no_store_is_made_for_measured_times(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    missing = tmp_path / "folder" / "times.sqlite"
+    code, _, err = run(capsys, missing, "--platform", "gros", "--sources", "measured,schedule")
+    assert (code, err) == (2, f"collwise: there is no store {missing}; fill one with 'collwise measure' or "
+                              "'collwise import'\n")  # fmt: skip
+    assert not missing.parent.exists()
+
+
 @pytest.mark.parametrize("baseline", ["openmpi-4.1", "openmpi-3.1"])
 def test_times_of_the_schedule_engine_take_no_fit(
     baseline: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

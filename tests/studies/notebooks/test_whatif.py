@@ -35,7 +35,7 @@ def test_the_notebook_answers_its_question(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def explorer() -> Explorer:
-    return Explorer(collwise.live_map("gros", "allreduce", procs="4:40:+4", sizes="8:1MiB:x8"))
+    return Explorer(collwise.live_map("gros", "allreduce", procs="4:40:+4", sizes="8:256KiB:x8"))
 
 
 def test_a_slider_draws_the_map_again(explorer: Explorer) -> None:

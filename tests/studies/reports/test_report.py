@@ -145,6 +145,10 @@ def test_what_to_do_first_comes_first(page: Path, tuning: Tuning) -> None:
         f"coll_tuned_dynamic_rules_filename {page.parent / 'exact-openmpi-4.1.rules'} --mca coll ^han,hcoll,ucc -n P ",
         f"collwise run --library openmpi --procs P --table {page.parent / 'exact-collwise.table'} -- PROGRAM",
         "collwise report --platform exact",
+        f"export OMPI_MCA_coll_tuned_dynamic_rules_filename={page.parent / 'exact-openmpi-4.1.rules'}\n",
+        "export OMPI_MCA_coll=^han,hcoll,ucc\n",
+        "srun --mpi=pmix -n P PROGRAM",
+        f"coll_tuned_dynamic_rules_filename = {page.parent / 'exact-openmpi-4.1.rules'}\n",
         "differ from measured ones by 9.1 % in the median",
         tuning.comparisons["gather"].sweep.configuration.key[:12],
     ):
@@ -219,6 +223,23 @@ def test_the_page_says_what_free_messages_make_look_good(tmp_path: Path) -> None
     assert "### Barrier on " in text
 
 
+def test_the_page_says_which_short_messages_the_rules_leave_out(without_model: Tuning, tmp_path: Path) -> None:
+    def said(tuning: Tuning) -> list[str]:
+        notes = sections_of(tuning, tmp_path)[0].notes
+        return [line for line in notes[0].lines if line.startswith("Shorter messages")]
+
+    (line,) = said(without_model)
+    assert "library's own decision: the rules decide allreduce from 1 KiB on; a report with smaller --sizes" in line
+    (other,) = said(replace(without_model, platform=load("gros")))
+    assert other.endswith("without overheads in the description these cannot be decided.")
+    with Store(tmp_path / "timings.sqlite") as store:
+        sizes = {"allreduce": (8, 65536)}
+        context = SimulationContext(store, ENGINES["schedule"])
+        baseline = BASELINES["openmpi-4.1"]
+        found = tune(load("exact"), ("allreduce",), (4,), context, baseline, segments=(0,), sizes=sizes, model=None)
+    assert not said(decided(found, "simulated", sizes))
+
+
 def test_rules_are_drawn_up_to_the_largest_count_that_was_timed(without_model: Tuning, tmp_path: Path) -> None:
     platform, decisions = without_model.platform, without_model.decisions["allreduce"]
     assert largest_decided(platform, decisions) == 4 < platform.max_procs(1)
@@ -270,7 +291,8 @@ def test_gains_are_those_of_the_rules_file(tmp_path: Path) -> None:
     assert "0 of 6" in text
     guessed = Source("os and or: estimated: as on another interconnect", "no measurement")
     doubtful = replace(tuning, platform=replace(tuning.platform, sources=(guessed,)))
-    assert "estimates, not measured: os and or" in " ".join(sections_of(doubtful, tmp_path)[0].after)
+    notes = {one.title: one.lines for one in sections_of(doubtful, tmp_path)[0].notes}
+    assert notes["Figures of this description that are estimates, not measured"] == [guessed.what]
 
 
 @needs("smpi")

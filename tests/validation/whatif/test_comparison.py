@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ import collwise
 from collwise.common.errors import UsageError
 from collwise.platforms import load, load_description, write_description
 from collwise.platforms.changes import Change, changed, parse_change
+from collwise.platforms.topology import FatTree
 from collwise.simulator.schedule.critical_path import path_parts
 from collwise.simulator.schedule.library import Schedule
 from collwise.simulator.schedule.networks import network_tables
@@ -183,4 +185,26 @@ def test_limits_of_a_short_and_a_long_message() -> None:
     slow = changed(GROS, [Change("overheads", "500us")]).platform
     assert main_limit(limits_of(slow, GRID.case(Choice("recursive_doubling"), 8, 8))) == "overhead"
     several = CaseGrid("gather", (8,), (2**14,)).case(Choice("linear"), 8, 2**14)
-    assert main_limit(limits_of(GROS, several)) == "gap"
+    assert main_limit(limits_of(GROS, several)) == "gap at node ports"
+
+
+@pytest.mark.parametrize(
+    ("case", "changes", "limit"),
+    [
+        # All messages are for the root, on another node, or on its own.
+        (("gather", "linear", 8, 1), {}, "gap at node ports"),
+        (("gather", "linear", 4, 4), {"memory_bytes_per_second": 1e9}, "gap in memory"),
+        (("gather", "linear", 4, 4), {"between_sockets_bytes_per_second": 1e9}, "gap between sockets"),
+        # Each process of a switch sends to the other one, over one cable that is slower than a port.
+        (("alltoall", "linear", 8, 1), {"topology": FatTree(4, 1e-7, 16.0)}, "gap on uplinks"),
+        (("alltoall", "linear", 8, 1), {"topology": FatTree(4, 1e-7, 1.0)}, "gap at node ports"),
+    ],
+)
+def test_what_messages_wait_for(case: tuple[str, str, int, int], changes: dict[str, Any], limit: str) -> None:
+    collective, algorithm, procs, per_node = case
+    platform = replace(GROS, cpus_per_node=2, cores_per_node=4, nodes=8, **changes)
+    grid = CaseGrid(collective, (procs,), (2**14,), per_node)
+    found = limits_of(platform, grid.case(Choice(algorithm), procs, 2**14))
+    assert main_limit(found) == limit, found
+    gaps = [share for name, share in found.items() if name.startswith("gap ")]
+    assert sum(gaps) == pytest.approx(found[limit], rel=0.2)

@@ -58,7 +58,7 @@ from collwise.validation.selection.measured import (
     measurement_of,
     with_own_times,
 )
-from collwise.validation.selection.points import asked_points
+from collwise.validation.selection.points import asked_points, warn_of_doubtful
 from collwise.validation.selection.predictions import covered_by_model, without_prediction
 
 if TYPE_CHECKING:
@@ -231,6 +231,7 @@ def select(
         asked = grids(chosen, *_process_counts(fitted, Path(str(model)), where, counts, ppn))
         if described is not None:
             asked = asked_points(described, asked)
+            warn_of_doubtful(described, asked)
         for grid in asked:
             covered, left_out = covered_by_model(fitted, grid)
             for line in filter(None, (left_out, without_prediction(fitted, covered))):

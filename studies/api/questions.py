@@ -22,7 +22,7 @@ from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.decision_table import DecisionTable, decisions_from
 from collwise.validation.selection.defaults import SEGMENTS_TEXT, TOLERANCE_PERCENT, sizes_of
-from collwise.validation.selection.points import asked_points
+from collwise.validation.selection.points import asked_points, warn_of_doubtful
 from collwise.validation.selection.slowdown import summary_of
 from collwise.validation.whatif.application import Application, reported_calls, what_if_application
 from collwise.validation.whatif.comparison import Side, WhatIf, what_if
@@ -398,7 +398,9 @@ def _grid(
         counts = arguments.counts(procs)
     asked = None if sizes is None else arguments.sizes(sizes)
     grid = CaseGrid(collective, counts, sizes_of(collective, asked), per_node, arguments.sizes(segments), names)
-    return asked_points(platform, [grid])[0]
+    (limited,) = asked_points(platform, [grid])
+    warn_of_doubtful(platform, [limited])
+    return limited
 
 
 def _table(rules: DecisionTable | str | Path | None, collective: str) -> DecisionTable | None:

@@ -20,7 +20,7 @@ from collwise.simulator.timing import Case, Timing, named_parameters
 from collwise.validation.selection.cases import LIBRARY, CaseGrid, builtin_cases, candidates, cases, without_repeats
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.defaults import SEGMENTS_TEXT, sizes_of
-from collwise.validation.selection.points import asked_points, cases_within_memory
+from collwise.validation.selection.points import asked_points, cases_within_memory, warn_of_doubtful
 
 if TYPE_CHECKING:
     from collwise.models.lmo import Thresholds
@@ -100,6 +100,7 @@ def simulate(
     with arguments.opened(context) as simulations:
         result = simulations.simulate(where, wanted, f"{where.name} {arguments.several(asked)}")
     warn_of_free_messages(where)
+    warn_of_doubtful(where, grids)
     frame = _frame(result.timings.values(), _CASE, ("seconds", "error"))
     frame.attrs = {
         "platform": where.name,

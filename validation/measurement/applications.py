@@ -251,7 +251,6 @@ def _tuned_tables(
     """The fastest algorithm by simulated time for each call, also among those by node if `by_node`."""
     from collwise.validation.selection.consumers import COLLWISE, algorithms_for, sees_sizes
     from collwise.validation.selection.decisions import simulate_and_select
-    from collwise.validation.selection.points import warn_of_doubtful
 
     catalogue = Catalogue.load()
     grids = []
@@ -259,7 +258,6 @@ def _tuned_tables(
         offered = algorithms_for(one, COLLWISE, by_node=by_node)
         names = tuple(name for name in offered if not catalogue.algorithm(one, name).real_mpi_only)
         grids.append(CaseGrid(one, (procs,), sizes, per_node, tuple(segments), names))
-    warn_of_doubtful(platform, grids)
     tables, sweep = simulate_and_select(platform, grids, context, lambda one: not sees_sizes(COLLWISE, one), 0.0)
     if sweep.failed and not all(table.rules for table in tables):
         raise CollwiseError(f"{len(sweep.failed)} cases failed; first: {sweep.failed[0].error}")

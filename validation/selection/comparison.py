@@ -18,6 +18,7 @@ from collwise.validation.library_defaults.baselines import PAPERS, Baseline, rem
 from collwise.validation.openmpi.builtin_decisions import decide_as_listed
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.choice import Choice
+from collwise.validation.selection.points import warn_of_doubtful
 from collwise.validation.selection.predictions import (
     covered_by_model,
     predicted_seconds,
@@ -115,6 +116,7 @@ def compare(
     cases = list(dict.fromkeys([*grid.cases(), *grid.cases_of(shipped)]))
     sweep = context.simulate(platform, cases, f"{platform.name}: simulating {grid.collective}")
     warn_of_free_messages(platform)
+    warn_of_doubtful(platform, [grid])
     simulated = simulated_seconds(grid, sweep)
     predicted = None if model is None else predicted_seconds(model, grid, context.progress)
     labels, choices = list(grid.candidates), list(grid.candidates.values())

@@ -24,6 +24,7 @@ from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.decision_table import DecisionTable, Evidence, Loss, Row
 from collwise.validation.selection.defaults import TIE_LIMIT
 from collwise.validation.selection.fewest_rows import fewest_rows
+from collwise.validation.selection.points import warn_of_doubtful
 from collwise.validation.selection.predictions import (
     contested_seconds,
     covered_by_model,
@@ -245,6 +246,7 @@ def simulate_and_select(
     free = {grid.collective: tolerance for grid in grids if not one_choice(grid.collective)}
     sweep = replace(context, tolerances=free).simulate(platform, cases, f"{platform.name}: simulating {names}")
     warn_of_free_messages(platform)
+    warn_of_doubtful(platform, grids)
     shipped = [case for grid in grids if grid.for_openmpi for case in grid.cases_of(_untuned(grid.collective))]
     untuned = context.simulate(platform, shipped, f"{platform.name}: simulating untuned {names}") if shipped else None
     tables = [

@@ -22,6 +22,7 @@ from collwise.simulator.timing import Case
 from collwise.validation.library_defaults.baselines import Baseline, remarks_on
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.choice import Choice
+from collwise.validation.selection.points import warn_of_doubtful
 from collwise.validation.selection.predictions import (
     covered_by_model,
     predicted_seconds,
@@ -123,6 +124,7 @@ def decision_maps(
     cases = list(dict.fromkeys([*grid.cases(), *cases_shipped(baseline, grid)]))
     sweep = context.simulate(platform, cases, f"{platform.name}: simulating {grid.collective}")
     warn_of_free_messages(platform)
+    warn_of_doubtful(platform, [grid])
     seconds = simulated_seconds(grid, sweep)
     best = fastest(seconds)
     made = {}

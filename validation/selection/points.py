@@ -20,10 +20,9 @@ _MOST_NAMED = 4
 
 
 def asked_points(platform: HostPlatform, grids: Iterable[CaseGrid]) -> list[CaseGrid]:
-    """The grids `within_memory`, with remarks on sizes and memory on stderr. Raises the errors of `within_memory`."""
+    """The grids `within_memory`, with remarks on their sizes on stderr. Raises the errors of `within_memory`."""
     limited = within_memory(platform, grids)
     remark_on_sizes(limited)
-    warn_of_doubtful(platform, limited)
     return limited
 
 

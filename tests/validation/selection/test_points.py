@@ -21,7 +21,6 @@ from collwise.simulator.limits import buffers_of_node
 from collwise.studies.cli.simulate import simulate
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.points import (
-    asked_points,
     cases_within_memory,
     remark_on_sizes,
     warn_of_doubtful,
@@ -104,7 +103,8 @@ def test_a_grid_of_which_nothing_is_left_is_an_error() -> None:
 def test_long_messages_on_nodes_of_unknown_memory_are_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
     warn.cache_clear()
     asked = [CaseGrid("alltoall", (8, 2048), (1024, 16 * MIB)), CaseGrid("bcast", (2048,), (MIB,))]
-    assert asked_points(platform(None), asked) == asked
+    assert within_memory(platform(None), asked) == asked
+    warn_of_doubtful(platform(None), asked)
     assert "one process take up to 64 GiB (alltoall of 16 MiB with P = 2048)" in capsys.readouterr().err
     warn_of_doubtful(platform(None), [CaseGrid("alltoall", (8,), (16 * MIB,))])
     warn_of_doubtful(platform(2**40), asked)

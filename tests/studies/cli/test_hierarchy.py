@@ -109,7 +109,9 @@ def test_tune_and_what_it_writes(in_folder: Path, capsys: pytest.CaptureFixture[
     assert [one["message_bytes"] for one in best] == [16384, 131072, 1048576]
     assert {"fs", "imod", "smod", "ibalg", "iralg", "ibs", "irs"} <= set(best[0])
     lines = (in_folder / "bcast.table").read_text().splitlines()
-    assert lines[3].startswith("# bcast on stampede2, chosen by hierarchy tune, search tasks, schedule")
+    assert any(
+        line.startswith("# bcast on stampede2, chosen by hierarchy tune, search tasks, schedule") for line in lines
+    )
     assert "bcast 8 2 0 default" in lines
     assert any(line.startswith("bcast 8 2 16384 tasks_") for line in lines)
     assert "coll_han_bcast_segsize = " in (in_folder / "han.rules.conf").read_text()

@@ -19,7 +19,7 @@ _VERSION = 1
 _MAKE_ONE = "make one with: collwise run --report-to FILE.json, or collwise profile -o FILE.json"
 _PARAMETERS = re.compile(r"(?:[a-z_]+=\d{1,18}(?: (?=\S))?)*")
 OWN = "MPI's own"
-"""What ran where no algorithm of ours did; a report says why."""
+"""The outcome of calls for which no algorithm of ours ran; a report says why."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class ProfileRow:
 
     @property
     def key(self) -> tuple[str, str, str, int, int | None]:
-        """What the same calls of another run have in common with these, whatever algorithm ran."""
+        """The fields that the same calls of another run share with these, whatever algorithm ran."""
         return self.collective, self.communicator, self.ranks, self.processes, self.least_bytes
 
     @property

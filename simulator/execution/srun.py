@@ -15,7 +15,7 @@ from collwise.simulator.execution.processes import LauncherCommand
 from collwise.simulator.execution.targets import LaunchRequest
 
 PMI: Mapping[str, str] = {"openmpi": "pmix", "mpich": "pmi2"}
-"""What srun's --mpi must be, by the MPI library."""
+"""The value of srun's --mpi for each MPI library."""
 
 _PRELOAD = "LD_PRELOAD"
 FENCES: Mapping[str, str] = {"SLURM_PMIX_FENCE": "tree"}

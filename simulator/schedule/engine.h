@@ -95,7 +95,7 @@ typedef enum {
     SCHEDULE_SPENT_ANSWERING /* the receiver's answer to a synchronous send, on its way to the sender */
 } schedule_spent;
 
-/* What messages share and wait for. */
+/* The kinds of resources that messages share and wait for. */
 typedef enum {
     SCHEDULE_PORT,    /* of a node */
     SCHEDULE_MEMORY,  /* of a node, or the path of two of its processes */

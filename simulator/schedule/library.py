@@ -122,7 +122,7 @@ SENDING, ON_WAY, LEAVING, IN_GAP, TAKING_IN, RECEIVING, REDUCING, COPYING, ANSWE
 """The activities that a span can be spent on (`schedule_spent` in simulator/schedule/engine.h)."""
 
 PORT, MEMORY, SOCKETS, LINK = range(4)
-"""What messages wait for (`schedule_resource` in simulator/schedule/engine.h)."""
+"""The resources that messages wait for (`schedule_resource` in simulator/schedule/engine.h)."""
 
 
 @dataclass(frozen=True)

@@ -160,7 +160,7 @@ static inline int play_waits_for_receive(uint8_t protocol) {
     return protocol == SCHEDULE_RENDEZVOUS || protocol == SCHEDULE_DEFERRED;
 }
 
-/* Whether messages of any of the schedule's sizes do. */
+/* Returns whether messages of any of the schedule's sizes wait for their receives. */
 int play_some_wait_for_receives(const schedule *played, const schedule_network *network);
 
 /* Notes a comparison of the entity with that number among those that have such comparisons. */
@@ -229,7 +229,7 @@ void ports_run(play *all);
 /* Finds the numbers of the ports and links on a message's way, at most MOST_STAGES, and its latency; returns how many
  * they are. */
 int ports_find_way(play *all, const message *one, int32_t *way, double *latency_seconds);
-/* What a message that is on its way, or has just passed it, had to wait for last. */
+/* Returns the resource that a message on its way, or just arrived, waited for last. */
 schedule_resource ports_waited_for(const play *all, int32_t index);
 
 #endif

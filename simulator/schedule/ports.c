@@ -447,7 +447,7 @@ int ports_find_way(play *all, const message *one, int32_t *way, double *latency_
     return over.stages;
 }
 
-/* Whether the messages of these processes, on one node, have a path of their own. */
+/* Returns whether a message within a node has a path that it shares only with its own two processes' messages. */
 static int has_own_path(const play *all, const message *one) {
     return one->is_local && !(all->network->memory_rate > 0) && !crosses_shared_port(all, one);
 }

@@ -161,7 +161,7 @@ def profile(
 
 def _write(found: collwise.ProfileResult, reports: Sequence[Path], output: Path | None, rules: Path | None) -> None:
     if output is not None:
-        # What was found may have other processes per node, by --ppn.
+        # --ppn may have changed the processes per node in `found`; the JSON file has those of the runs.
         write_text(output, _report_text(reports) if output.suffix == ".json" else found.frame().to_csv(index=False))
         note(f"written: {output}")
     if rules is not None:

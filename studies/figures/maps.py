@@ -39,7 +39,7 @@ from collwise.studies.figures.cells import (
     percent_texts,
     percent_values,
 )
-from collwise.studies.figures.style import choice_patches, choice_style
+from collwise.studies.figures.style import choice_patches, choice_style, choices_shown
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.maps import DecisionMaps
 
@@ -78,9 +78,7 @@ def method_map(
     In the panel `timed`, of the best by its times, a point without a method was not timed; in others the source
     chooses nothing there.
     """
-    found = {int(index) for winners in panels.values() for index in np.unique(winners)} - {NOBODY}
-    names = list(dict.fromkeys(method.algorithm for method in methods))
-    used = sorted(found, key=lambda index: (names.index(methods[index].algorithm), methods[index].segment_bytes))
+    used = choices_shown(methods, panels.values())
     figure, axes = _panels(list(panels), procs, sizes)
     across, upwards = borders(sizes), borders(procs)
     blanks = []

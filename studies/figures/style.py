@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -30,6 +30,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLoca
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
 from collwise.common.units import format_size
+from collwise.models.switch_points import NOBODY, Indices
 from collwise.validation.selection.choice import LIBRARY_DECIDES, Choice
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999", "#882255", "#F0E442")
@@ -134,6 +135,13 @@ def choice_patches(choices: Sequence[Choice]) -> list[Patch]:
         Patch(facecolor=colour, hatch=hatch, edgecolor=ink, linewidth=0, label=choice.label)
         for choice, (colour, hatch, ink) in zip(choices, styles, strict=True)
     ]
+
+
+def choices_shown(choices: Sequence[Choice], maps: Iterable[Indices]) -> list[int]:
+    """The indices of the choices that occur in maps of indices, in the order of a legend: by name and segment size."""
+    found = {int(index) for winners in maps for index in np.unique(winners)} - {NOBODY}
+    names = list(dict.fromkeys(choice.algorithm for choice in choices))
+    return sorted(found, key=lambda index: (names.index(choices[index].algorithm), choices[index].segment_bytes))
 
 
 def ink(colour: str) -> str:

@@ -22,7 +22,7 @@ from collwise.common.units import format_size
 from collwise.models.piecewise import Array
 from collwise.models.switch_points import NOBODY, Indices
 from collwise.studies.figures.cells import DIGITS_SIZE, NOT_TIMED, fill, fill_blank
-from collwise.studies.figures.style import algorithm_style, choice_patches, choice_style, ink
+from collwise.studies.figures.style import algorithm_style, choice_patches, choice_style, choices_shown, ink
 from collwise.validation.selection.choice import Choice
 from collwise.validation.whatif.comparison import WhatIf
 from collwise.validation.whatif.limits import LIMITS
@@ -52,7 +52,7 @@ def whatif_figure(found: WhatIf, title: str) -> Figure:
     before, after, ratio, kept = axes.ravel()
     grid = found.before.grid
     choices = list(grid.candidates.values())
-    used = _used(choices, found.before.best, found.after.best)
+    used = choices_shown(choices, (found.before.best, found.after.best))
     for axis, best in ((before, found.before.best), (after, found.after.best)):
         _choice_cells(axis, best, used, choices)
     for i, j in np.argwhere(found.changes_choice):
@@ -121,7 +121,7 @@ def sweep_map(sweep: Sweep, message_bytes: int, unit: str, title: str) -> Figure
     """The best choice over the factor and P, for one message size."""
     best = sweep.best[:, :, sweep.grid.message_bytes.index(message_bytes)].T
     crossed = np.array([[sweep.choices.index(one.above) for one in sweep.crossovers]], dtype=np.int64)
-    used = _used(sweep.choices, best, crossed)
+    used = choices_shown(sweep.choices, (best, crossed))
     rows = len(sweep.grid.procs)
     figure, axis = plt.subplots(figsize=(8.4, 1.9 + 0.28 * rows))
     low, high = sweep.factors.values[0], sweep.factors.values[-1]
@@ -205,13 +205,6 @@ class LiveFigure:
 
 
 # --- Cells ------------------------------------------------------------------------------------------------------------
-
-
-def _used(choices: Sequence[Choice], *maps: Indices) -> list[int]:
-    """The choices that occur in maps, by their names and segment sizes."""
-    found = {int(index) for best in maps for index in np.unique(best)} - {NOBODY}
-    names = list(dict.fromkeys(choice.algorithm for choice in choices))
-    return sorted(found, key=lambda index: (names.index(choices[index].algorithm), choices[index].segment_bytes))
 
 
 def _colours(choices: Sequence[Choice]) -> list[str]:

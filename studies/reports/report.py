@@ -181,7 +181,7 @@ def _first(tuning: Tuning, folder: Path, measured: Mapping[str, Measurement]) ->
 
 
 def _steps(tuning: Tuning, folder: Path, measured: Mapping[str, Measurement]) -> list[Step]:
-    """What a cluster's owner does with the rules, one after the other."""
+    """The steps by which a cluster's owner puts the rules to use, in order."""
     rules = {one: rules_path(folder, tuning, one) for one in RULES_VERSIONS if _with_rules(tuning, one)}
     table = table_path(folder, tuning)
     files = {path.name: f"rules for Open MPI {one}" for one, path in rules.items()}
@@ -303,7 +303,7 @@ def _ratios(gains: Mapping[str, Sequence[Gain]]) -> list[float]:
 
 
 def _counted(tuning: Tuning, gains: Mapping[str, Sequence[Gain]]) -> list[str]:
-    """How the table of gains is to be read."""
+    """Notes on reading the table of gains."""
     ratios = _ratios(gains)
     if not ratios:
         return []

@@ -39,9 +39,9 @@ def fit_ports(
     A message without the processors' overheads takes latency + max(0, m' - burst) / rate, where m' are its bytes and
     its packets' headers (`load_of`), and a handshake more if it waits for its receiver. The roundtrip takes at least
     m' / rate, since a token bucket passes no more than its rate over that time, so half of it takes at least half of
-    that. The rate is that of the largest messages, at most the
-    nominal one of the link. Latency and burst are fitted to eager messages; the handshake is the additional time of
-    rendezvous messages. The fits minimise Huber's loss of relative errors over the standard errors of the times.
+    that. The rate is that of the largest messages, at most the nominal one of the link. Latency and burst are fitted to
+    eager messages; the handshake is the additional time of rendezvous messages. The fits minimise Huber's loss of
+    relative errors over the standard errors of the times.
 
     `sends` are the times of MPI_Send. A send of a rendezvous message ends when what is left of it fits into the
     connection's send buffer. `exchange_ratios` are times of both directions at once over those of one.

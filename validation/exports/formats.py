@@ -10,13 +10,14 @@ from pathlib import Path
 
 from collwise.common.errors import UsageError
 from collwise.common.program import program_name
+from collwise.simulator.execution.mpirun import parameter_variables
 from collwise.validation.exports import mpich, openmpi_json, pgmpi, variables
 from collwise.validation.exports.expressed import CanSay, Expressed, Substitution, expressed
 from collwise.validation.exports.mpich import selection_file
 from collwise.validation.library_defaults.openmpi import FIXED
 from collwise.validation.openmpi.few_elements import divided, least_bytes, needs_elements
 from collwise.validation.openmpi.rules import inexpressible, openmpi_rules, warnings_of
-from collwise.validation.openmpi.rules_file import OTHER_COMPONENTS
+from collwise.validation.openmpi.rules_file import settings_of_rules
 from collwise.validation.openmpi.untuned import with_untuned
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.collwise_rules import collwise_rules
@@ -51,13 +52,9 @@ class Format:
     one_procs: bool = False
 
 
-_SETTINGS = {
-    "coll_tuned_use_dynamic_rules": "1",
-    "coll_tuned_dynamic_rules_filename": "{file}",
-    "coll": OTHER_COMPONENTS,
-}
+_SETTINGS = settings_of_rules("{file}")
 _MPIRUN = f"mpirun {' '.join(f'--mca {name} {value}' for name, value in _SETTINGS.items())} -n P PROGRAM"
-_EXPORTED = "\n".join(f"export OMPI_MCA_{name}={value}" for name, value in _SETTINGS.items())
+_EXPORTED = "\n".join(f"export {name}={value}" for name, value in parameter_variables(_SETTINGS).items())
 _PARAMETERS = "\n".join(f"{name} = {value}" for name, value in _SETTINGS.items())
 _COLLWISE = "{collwise} run --library openmpi --procs P --table {file} -- PROGRAM"
 _SMPIRUN = "smpirun $(cat {file}) -platform PLATFORM -np P PROGRAM"

@@ -28,7 +28,7 @@ from collwise.simulator.timing import Case, Timing
 from collwise.validation.exports.formats import for_openmpi
 from collwise.validation.openmpi.rules import inexpressible, openmpi_rules
 from collwise.validation.openmpi.rules_check import RulesCheck, check_rules
-from collwise.validation.openmpi.rules_file import OTHER_COMPONENTS, RulesFile
+from collwise.validation.openmpi.rules_file import RulesFile, settings_of_rules
 from collwise.validation.selection.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.selection.collwise_rules import collwise_rules
 from collwise.validation.selection.consumers import COLLWISE, sees_sizes, series
@@ -199,12 +199,7 @@ def _rules_text(used: Sequence[DecisionTable], version: str) -> str:
 
 def rules_parameters(file: Path) -> dict[str, str]:
     """Open MPI's parameters for a rules file, as variables, which every launcher passes to the processes."""
-    settings = {
-        "coll": OTHER_COMPONENTS,
-        "coll_tuned_use_dynamic_rules": "1",
-        "coll_tuned_dynamic_rules_filename": str(file),
-    }
-    return parameter_variables(settings)
+    return parameter_variables(settings_of_rules(str(file)))
 
 
 def _preloading(target: ExecutionTarget, table: Path) -> dict[str, str]:

@@ -95,7 +95,7 @@ def launcher_words(launcher: str, library: str, procs: int, per_node: int) -> li
 
 
 def batch_lines(launcher: str, procs: int, per_node: int) -> str:
-    """What a script for srun asks of Slurm, so that sbatch takes it: nodes of its own for so many processes."""
+    """The lines with which a script for srun asks sbatch for nodes of its own for so many processes; else nothing."""
     if launcher != "srun" or not per_node:
         return ""
     return f"#SBATCH --exclusive --nodes={-(-procs // per_node)} --ntasks-per-node={per_node}\n"

@@ -116,7 +116,7 @@ def _header(tables: Sequence[DecisionTable], version: str, by_size: set[str]) ->
 
 
 def warnings_of(tables: Sequence[DecisionTable], openmpi_version: str) -> list[str]:
-    """What must be known before rules of these tables are used, a line each; raises as `openmpi_rules` does."""
+    """Warnings to read before rules of these tables are used, a line each; raises as `openmpi_rules` does."""
     return list(_warnings(tables, _by_size(rules_by_id(tables, openmpi_version))))
 
 

@@ -18,7 +18,7 @@ from collwise.common.files import read_text
 from collwise.common.units import format_size
 from collwise.simulator.execution.installations import find_installation
 from collwise.validation.openmpi.monitoring import Traffic, forcing, monitored
-from collwise.validation.openmpi.rules_file import Rule, parse_rules
+from collwise.validation.openmpi.rules_file import Rule, parse_rules, settings_of_rules
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.consumers import rule_message, series
 
@@ -116,10 +116,7 @@ def observe(
 
     `element_bytes`: of doubles (8) or complex ones (16) instead of what the program takes by default.
     """
-    settings = {}
-    if rules is not None:
-        settings["coll_tuned_use_dynamic_rules"] = "1"
-        settings["coll_tuned_dynamic_rules_filename"] = str(rules.resolve())
+    settings = {} if rules is None else settings_of_rules(str(rules.resolve()))
     if forced is not None:
         fanouts = dict.fromkeys(_FANOUTS, forced.fanout) if forced.fanout else {}
         settings |= forcing(collective, forced.algorithm, segmentsize=forced.segment_bytes, **fanouts)

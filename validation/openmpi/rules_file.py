@@ -39,6 +39,15 @@ class Rule:
         return f"{line} # {self.note}" if self.note else line
 
 
+def settings_of_rules(file: str) -> dict[str, str]:
+    """Open MPI's parameters under which it reads a rules file and other components leave collectives to its rules."""
+    return {
+        "coll_tuned_use_dynamic_rules": "1",
+        "coll_tuned_dynamic_rules_filename": file,
+        "coll": OTHER_COMPONENTS,
+    }
+
+
 @dataclass(frozen=True)
 class RulesFile:
     """The rules by collective id and communicator size, ascending."""

@@ -112,34 +112,44 @@ void play_message_left(play *all, int32_t index, double seconds) {
     }
 }
 
-/* The answer to a synchronous send sets out when the message is there and its receive posted, after that span. */
-static void answer(play *all, const message *one, double seconds, int32_t before) {
-    double latency = one->is_local ? play_local_latency(all, one)
-                                   : between_nodes(all, one, all->network->answer_seconds, all->network->answer_factor);
-    double answered = seconds + latency;
-    int32_t after =
-        note(all, SCHEDULE_SPENT_ANSWERING, one->destination, one->source, one->size, seconds, answered, before);
-    complete(all, one->source, one->send_slot, answered, after);
+/* When a message is there and its receive posted, and after which span. */
+static double received_seconds(const message *one) { return play_later(one->arrival_seconds, one->receive_seconds); }
+static int32_t received_after(const play *all, int32_t index) {
+    const message *one = &all->messages[index];
+    const message_spans *spans = spans_of(all, index);
+    return one->arrival_seconds >= one->receive_seconds ? spans->arrived : spans->posted;
 }
 
-/* The receive completes when the message is there and the receive is posted. */
+void play_answer(play *all, int32_t index, double queued_seconds) {
+    const message *one = &all->messages[index];
+    double latency = one->is_local ? play_local_latency(all, one)
+                                   : between_nodes(all, one, all->network->answer_seconds, all->network->answer_factor);
+    double received = received_seconds(one), answered = received + queued_seconds + latency;
+    int32_t after = note(all, SCHEDULE_SPENT_ANSWERING, one->destination, one->source, one->size, received, answered,
+                         received_after(all, index));
+    complete(all, one->source, one->send_slot, answered, after);
+    free_message(all, index);
+}
+
+/* The receive completes when the message is there and the receive is posted; an answer then sets out. */
 static void finish_if_done(play *all, int32_t index) {
     message *one = &all->messages[index];
     if (one->is_posted && one->arrival_seconds < INFINITY) {
         play_compare(all, COMPARED_RECEIVE, (size_t)one->connection, one->size, one->arrival_seconds,
                      one->receive_seconds);
-        int is_late = one->arrival_seconds >= one->receive_seconds;
-        double seconds = is_late ? one->arrival_seconds : one->receive_seconds;
-        int32_t after = is_late ? spans_of(all, index)->arrived : spans_of(all, index)->posted;
-        if (one->protocol == SCHEDULE_CONFIRMED) {
-            answer(all, one, seconds, after);
-        }
+        double seconds = received_seconds(one);
         request *received = &all->processes[one->destination].requests[one->receive_slot];
         received->is_free =
             (one->is_local && all->network->without_local_overheads) ||
             (one->protocol == SCHEDULE_RENDEZVOUS && all->network->protocol[one->size] == SCHEDULE_DEFERRED);
-        complete(all, one->destination, one->receive_slot, seconds, after);
-        free_message(all, index);
+        complete(all, one->destination, one->receive_slot, seconds, received_after(all, index));
+        if (one->protocol != SCHEDULE_CONFIRMED) {
+            free_message(all, index);
+        } else if (all->ports == NULL) {
+            play_answer(all, index, 0);
+        } else {
+            ports_start_answer(all, index, seconds);
+        }
     }
 }
 

@@ -17,6 +17,9 @@ from collwise.platforms.smpi import CROSS_TRAFFIC, ENVELOPE_BYTES
 from collwise.platforms.topology import routes_among
 from collwise.simulator.schedule.tables import DEFERRED, EAGER, RENDEZVOUS, Doubles, NetworkTables
 
+_QUEUED_PACKETS = 2
+"""The packets of a connection that Linux lets wait in a node's own queue at least (TCP small queues)."""
+
 
 def network_tables(
     platform: HostPlatform,
@@ -183,6 +186,7 @@ def _with_ports(tables: NetworkTables, ports: Ports, m: Doubles, classes: Sequen
         latency_factor=np.ones(len(m)),
         answer_factor=np.ones(len(m)),
         send_buffer_bytes=ports.send_buffer_bytes,
+        queue_bytes=_QUEUED_PACKETS * PACKET_BYTES if ports.header_bytes > 0 else 0.0,
         buffers=ports.buffers,
     )
 

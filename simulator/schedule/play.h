@@ -93,7 +93,8 @@ typedef enum {
     COMPARED_TURN,    /* of a connection at a stage: when the message before ends, and when the next one comes */
     COMPARED_PASSED,  /* of a connection at a stage: when a message is served, and when the latency is over */
     COMPARED_EVENT,   /* of a stage: the event before, and an event */
-    COMPARED_TOKENS   /* of a stage: what is in its token bucket, and what that has room for or a message takes */
+    COMPARED_TOKENS,  /* of a stage: what is in its token bucket, and what that has room for or a message takes */
+    COMPARED_QUEUE    /* of a stage: what is left of its next message, and what of each is in its queue */
 } compared;
 
 typedef struct {
@@ -211,6 +212,8 @@ static inline double between_nodes_latency(const play *all, const message *one) 
 /* The sender's request is complete, or the message is at the receiver; both may lie in the future. */
 void play_message_left(play *all, int32_t index, double seconds);
 void play_message_arrived(play *all, int32_t index, double seconds);
+/* The answer to a synchronous message leaves the receiver's node, so long after this had the message. */
+void play_answer(play *all, int32_t index, double queued_seconds);
 /* Lets all processes go on that can. */
 void play_processes(play *all);
 
@@ -220,6 +223,8 @@ ports *ports_make(play *all);
 void ports_free(ports *to);
 /* A message starts at that time, which is not in the past. */
 void ports_start(play *all, int32_t index, double seconds);
+/* The same for the answer to a message, which takes no room on ports. */
+void ports_start_answer(play *all, int32_t index, double seconds);
 /* From now on messages that come to other nodes stay there until these begin. */
 void ports_use_inboxes(play *all);
 /* Goes back to the start, where only that node's processes are played, whose messages are there. */

@@ -11,6 +11,9 @@
  * messages, and a message ends when the clock has advanced by the message's size. A change of the number of messages
  * thus changes one rate and no message, so that the work for a message grows with the logarithm of their number.
  *
+ * An answer to a synchronous message takes no room at a port, but leaves its node after what the port's queue has: of
+ * each connection that sends there as much as TCP keeps there.
+ *
  * Events are handled in the order of time. At the same instant, stages that end messages come first, by number, then
  * arrivals at stages, in the order in which they were scheduled. A message sent at that instant sets out at once. */
 #include "events.h"
@@ -91,6 +94,9 @@ struct ports {
 /* --- Stages ------------------------------------------------------------------------------------------------------- */
 
 enum { OUT, IN, PORTS };
+
+/* The kind of event besides those of stages, and of packets. */
+enum { ANSWER_LEAVES = UINT8_MAX };
 
 static int32_t port(int node, int direction) { return node * PORTS + direction; }
 
@@ -520,6 +526,32 @@ void ports_start(play *all, int32_t index, double seconds) {
     }
 }
 
+/* Until a port has sent what is in its queue. */
+static double queue_seconds(play *all, const stage *at, double seconds) {
+    double left = key_time(served_next(&at->served)) - at->virtual_seconds - (seconds - at->seconds) * at->speed;
+    double queue = all->network->queue_bytes;
+    play_compare(all, COMPARED_QUEUE, number_of(all, at), 0, left / at->rate, queue / at->rate);
+    return play_later(play_earlier(left, queue), 0) / at->speed;
+}
+
+static void send_answer(play *all, int32_t index, double seconds) {
+    const message *answered = &all->messages[index];
+    int32_t number = port(all->processes[answered->destination].node, OUT);
+    const stage *at = use(all, number);
+    compare_event(all, at, answered, 0, seconds);
+    play_answer(all, index, at->count > 0 ? queue_seconds(all, at, seconds) : 0);
+}
+
+void ports_start_answer(play *all, int32_t index, double seconds) {
+    if (all->messages[index].is_local || all->ports->packets != NULL || !(all->network->queue_bytes > 0)) {
+        play_answer(all, index, 0);
+    } else if (seconds > all->now) {
+        schedule_event(all, seconds, index, ANSWER_LEAVES);
+    } else {
+        send_answer(all, index, seconds);
+    }
+}
+
 void ports_run(play *all) {
     ports *to = all->ports;
     /* Every message is received before the last process ends. Of packets, a time-out may come that no longer matters.
@@ -542,6 +574,8 @@ void ports_run(play *all) {
             all->now = next.seconds;
             if (next.stage == 0) {
                 set_out(all, next.message, next.seconds);
+            } else if (next.stage == ANSWER_LEAVES) {
+                send_answer(all, next.message, next.seconds);
             } else if (next.stage >= PACKETS_START) {
                 packets_handle(all, to->packets, next);
             } else {

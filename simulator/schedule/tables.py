@@ -106,6 +106,7 @@ class Network(ctypes.Structure):
         *_pointers("out_rate", "load_bytes"),
         ("acknowledgement_share", c_double),
         ("send_buffer_bytes", c_double),
+        ("queue_bytes", c_double),
         ("memory_rate", c_double),
         ("without_local_overheads", c_int),
         ("switches", c_int),
@@ -148,6 +149,7 @@ class NetworkTables:
     senders_wait_for_arrival: bool = False
     acknowledgement_share: float = 0.0
     send_buffer_bytes: float = 0.0
+    queue_bytes: float = 0.0
     memory_rate: float = 0.0
     socket_of: npt.NDArray[np.integer] | None = None
     cross_latency_seconds: Doubles | None = None
@@ -259,7 +261,8 @@ class NetworkTables:
         made.nodes, made.classes = len(self.class_of), len(self.send_seconds)
         made.senders_wait_for_arrival = self.senders_wait_for_arrival
         made.acknowledgement_share, made.memory_rate = self.acknowledgement_share, self.memory_rate
-        made.send_buffer_bytes, made.without_local_overheads = self.send_buffer_bytes, self.without_local_overheads
+        made.send_buffer_bytes, made.queue_bytes = self.send_buffer_bytes, self.queue_bytes
+        made.without_local_overheads = self.without_local_overheads
         if self.socket_of is not None:
             made.sockets, made.cross_rate = int(self.socket_of.max()) + 1, self.cross_rate
         if self.route_first is not None and self.link_rate is not None:

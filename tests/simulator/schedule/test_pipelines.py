@@ -33,6 +33,7 @@ def network(
     overhead: float,
     latency: float,
     burst: float = 0.0,
+    queue: float = 0.0,
 ) -> NetworkTables:
     """Two processes on each node, and reductions that take time."""
     tables = NetworkTables.of_model(procs, sizes, latency, 1 / RATE, overhead, protocol)
@@ -57,6 +58,7 @@ def network(
         load_bytes=sizes.astype(np.float64),
         acknowledgement_share=0.05,
         send_buffer_bytes=300.0,
+        queue_bytes=queue,
     )
 
 
@@ -84,6 +86,7 @@ def steps_bytes(algorithm: Algorithm, procs: int) -> int:
     st.sampled_from((0.0, 1e-7, 2.5e-6)),
     st.sampled_from((1e-6, 2e-5)),
     st.sampled_from((0.0, 4e4)),
+    st.sampled_from((0.0, 500.0)),
     st.randoms(use_true_random=False),
 )
 def test_extrapolated_times_are_those_of_the_whole_schedule(
@@ -96,14 +99,16 @@ def test_extrapolated_times_are_those_of_the_whole_schedule(
     overhead: float,
     latency: float,
     burst: float,
+    queue: float,
     chance: object,
 ) -> None:
     procs = min(procs, 5) if algorithm.name == "segmented_ring" else procs
     root = chance.randrange(procs) if algorithm.collective in ("bcast", "reduce") else 0  # type: ignore[attr-defined]
     message_bytes = segments * steps_bytes(algorithm, procs) + remainder
     case = Case(algorithm.collective, algorithm.name, procs, message_bytes, SEGMENT_BYTES, root=root)
-    kind = {"over_ports": over_ports, "protocol": protocol, "overhead": overhead, "latency": latency, "burst": burst}
-    found = play_case(case, lambda sizes: network(procs, sizes, **kind))  # type: ignore[arg-type]
+    kind: dict[str, Any] = {"over_ports": over_ports, "protocol": protocol, "overhead": overhead, "latency": latency}
+    kind |= {"burst": burst, "queue": queue}
+    found = play_case(case, lambda sizes: network(procs, sizes, **kind))
     expected = whole(case, **kind)
     assert found.ends == pytest.approx(expected, rel=1e-9)
     assert (found.seconds, found.root_seconds) == (found.ends.max(), found.ends[root])

@@ -31,7 +31,7 @@ from collwise.validation.selection.consumers import (
     sees_sizes,
     series,
 )
-from collwise.validation.selection.decision_table import DecisionTable, left_where_faster, without_repeated_rows
+from collwise.validation.selection.decision_table import DecisionTable, left_to_library, without_repeated_rows
 
 OPENMPI_JSON, MPICH_VARIABLES = "openmpi-json", "mpich-variables"
 
@@ -177,15 +177,15 @@ def for_openmpi(
 
     A table is left as it is where they are not. An algorithm that needs a number of elements is not named where large
     elements are fewer (`few_elements`); where no times are known, the choice before it stays, or Open MPI decides. It
-    decides (LIBRARY_DECIDES) as well for process counts between those with times, and where its own decision is known,
-    timed and faster.
+    decides (LIBRARY_DECIDES) as well for process counts between those with times, where the choices are for less than a
+    quarter of the processes (`left_to_library`), and where its own decision is known, timed and faster.
     """
     version = series(openmpi_version)
     kept: list[DecisionTable] = []
     replaced: list[Substitution] = []
     for table in tables:
         said, substitutions = _sayable(with_untuned(table, FIXED.get(version)), version)
-        kept.append(left_where_faster(said, not needs_one_choice(table.collective, f"openmpi-{version}")))
+        kept.append(left_to_library(said, not needs_one_choice(table.collective, f"openmpi-{version}"), table))
         replaced += substitutions
     return kept, tuple(replaced)
 

@@ -32,7 +32,7 @@ from collwise.validation.openmpi.rules_file import RulesFile, settings_of_rules
 from collwise.validation.selection.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.selection.collwise_rules import collwise_rules
 from collwise.validation.selection.consumers import COLLWISE, sees_sizes, series
-from collwise.validation.selection.decision_table import DecisionTable, left_where_faster
+from collwise.validation.selection.decision_table import DecisionTable, left_to_library
 
 DEFAULT, RULES, LIBCOLLWISE = "default", "rules", "libcollwise"
 WAYS = (DEFAULT, RULES, LIBCOLLWISE)
@@ -101,7 +101,7 @@ def measure_gain(
 ) -> MeasuredGain:
     """Times of `cases` (see `builtin_cases`) on a target with Open MPI: by default, by rules, and with libcollwise.
 
-    The rules and the table are those that `export` writes: calls may be left to the library (`left_where_faster`).
+    The rules and the table are those that `export` writes: calls may be left to the library (`left_to_library`).
     `on_launch` gets the number of finished launches and that of all. With `check` one call for each choice shows, with
     processes on this machine, whether Open MPI follows the rules. Finished launches stay in the store. Raises
     UsageError if a case has no decision or the library is not Open MPI, and CollwiseError when a launch fails or
@@ -111,7 +111,7 @@ def measure_gain(
         raise UsageError(f"{target.installation.label}: rules files are Open MPI's; valid library: openmpi")
     if launches < 2:
         raise UsageError(f"{launches} launches; an interval takes 2 at least")
-    left = {name: left_where_faster(table, sees_sizes(COLLWISE, name)) for name, table in decisions.items()}
+    left = {name: left_to_library(table, sees_sizes(COLLWISE, name)) for name, table in decisions.items()}
     choices = {case: choice_for(left, case) for case in cases}
     version = series(target.installation.version)
     used = [decisions[name] for name in dict.fromkeys(case.collective for case in cases)]

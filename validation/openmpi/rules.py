@@ -121,7 +121,7 @@ def warnings_of(tables: Sequence[DecisionTable], openmpi_version: str) -> list[s
 
 
 def _warnings(tables: Sequence[DecisionTable], by_size: set[str]) -> Iterator[str]:
-    yield from (f"{text}." for text in wide_steps_texts(tables))
+    yield from (f"{text}." for text in wide_steps_texts(tables, are_left=True))
     for table in tables:
         if table.collective in LOCAL_SEND_COUNT_COMPARED and table.collective in by_size:
             yield _LOCAL_SEND_COUNT_WARNINGS[table.collective]

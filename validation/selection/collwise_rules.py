@@ -9,7 +9,7 @@ from collwise.common.errors import UsageError
 from collwise.simulator.execution.interposed import decided_line
 from collwise.validation.selection.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.selection.consumers import COLLWISE, sees_sizes
-from collwise.validation.selection.decision_table import DecisionTable, check_one_choice, left_where_faster
+from collwise.validation.selection.decision_table import DecisionTable, check_one_choice, left_to_library
 
 
 def collwise_rules(tables: Sequence[DecisionTable]) -> str:
@@ -23,12 +23,15 @@ def collwise_rules(tables: Sequence[DecisionTable]) -> str:
     """
     if not tables:
         raise UsageError("no decision table to write rules from")
-    tables = [left_where_faster(table, sees_sizes(COLLWISE, table.collective)) for table in tables]
+    tables = [left_to_library(table, sees_sizes(COLLWISE, table.collective)) for table in tables]
     by_key = {(table.collective, table.processes_per_node): table for table in tables}
     if len(by_key) < len(tables):
         raise UsageError("two decision tables of one collective for the same number of processes per node")
     lines = ["# Rules for collwise run:", "# collective procs processes_per_node message_bytes algorithm [parameters]"]
-    lines.append("# Between the process counts that were decided the rows of the next smaller one hold.")
+    lines.append(
+        "# Between the process counts that were decided the rows of the next smaller one hold, for up to 4 times as"
+    )
+    lines.append("# many processes, and for more if those of the next larger one are the same.")
     for name in sorted({table.collective for table in tables}):
         mine = [by_key[key] for key in sorted(by_key) if key[0] == name]
         lines.append("")

@@ -94,13 +94,17 @@ WIDE_STEP = 4
 """Choices are not expected to suit more than this many times the processes or the size that they were decided for."""
 
 
-def wide_steps_texts(tables: Sequence[DecisionTable]) -> list[str]:
-    """Sentences on the process counts and the sizes between which the tables' choices are not supported by times."""
+def wide_steps_texts(tables: Sequence[DecisionTable], are_left: bool = False) -> list[str]:
+    """Sentences on the process counts and the sizes between which the tables' choices are not supported by times.
+
+    `are_left`: the tables' rules leave process counts in wide steps to the library (`left_to_library`).
+    """
     found = []
     if steps := sorted({step for table in tables for step in table.wide_steps()}):
         between = " and ".join(f"from P = {low + 1} to {high - 1}" for low, high in steps)
         added = ",".join(map(str, _added(steps)))
-        found.append(_UNDECIDED.format(between=between, smaller="fewer processes", option=f"--procs with {added}"))
+        text = _LEFT if are_left else _UNDECIDED
+        found.append(text.format(between=between, smaller="fewer processes", option=f"--procs with {added}"))
     if steps := sorted({step for table in tables for step in table.wide_size_steps()}):
         between = " and ".join(f"between {format_size(low)} and {format_size(high)}" for low, high in steps)
         added = ",".join(format_size(size).replace(" ", "") for size in _added(steps))
@@ -109,6 +113,11 @@ def wide_steps_texts(tables: Sequence[DecisionTable]) -> list[str]:
 
 
 _UNDECIDED = "nothing was decided {between}, where the choices for {smaller} hold; {option} as well decides there, too"
+
+_LEFT = (
+    "nothing was decided {between}: the choices for {smaller} hold for up to 4 times as many, and for more if the next "
+    "larger number has the same; otherwise the library decides. {option} as well decides there, too"
+)
 
 
 def _added(steps: Iterable[tuple[int, int]]) -> list[int]:
@@ -189,8 +198,17 @@ def without_repeated_rows(rows: Iterable[tuple[int, Row]], kept: Container[int])
     return found
 
 
-def left_where_faster(table: DecisionTable, by_size: bool) -> DecisionTable:
-    """The table that leaves calls to the MPI library (LIBRARY_DECIDES) where that is known to be no slower.
+def left_to_library(table: DecisionTable, by_size: bool, decided: DecisionTable | None = None) -> DecisionTable:
+    """The table that leaves calls to the MPI library (LIBRARY_DECIDES) where its choices may be slower.
+
+    That is where the library's own decision is known to be no slower, and where the choices are for too few processes.
+    Without `by_size` a row has one choice. `decided` is the table as it was before others took the place of choices.
+    """
+    return _left_in_wide_steps(_left_where_faster(table, by_size), by_size, decided or table)
+
+
+def _left_where_faster(table: DecisionTable, by_size: bool) -> DecisionTable:
+    """The table that leaves calls to the MPI library where that is known to be no slower.
 
     With measured times of MPI's own collective (`Evidence.own`) these are all that a choice does not beat beyond both
     intervals; with exact times of LIBRARY_DECIDES among those of the choices, all at which it is over 1 % faster.
@@ -204,6 +222,26 @@ def left_where_faster(table: DecisionTable, by_size: bool) -> DecisionTable:
     kept = _kept_by_size if by_size else _kept_whole
     rows = ((procs, kept(known, procs, table.row(procs))) for procs in counts)
     return replace(table, rules=without_repeated_rows(rows, table.rules))
+
+
+def _left_in_wide_steps(table: DecisionTable, by_size: bool, decided: DecisionTable) -> DecisionTable:
+    """The table that leaves calls to the MPI library where choices would be for less than a quarter of the processes.
+
+    That is in wide steps, up to the next process count that was decided for. A choice stays there if it is also that
+    for the latter.
+    """
+    rows = dict(table.rules)
+    for low, high in table.wide_steps():
+        ends = decided.row(low), decided.row(high)
+        starts = [start for row in ends for start, _ in row] if by_size else []
+
+        def kept(start: int, chosen: Choice, ends: tuple[Row, Row] = ends) -> Choice:
+            return chosen if choice_in(ends[0], start) == choice_in(ends[1], start) else LIBRARY_DECIDES
+
+        begin = WIDE_STEP * low + 1
+        between = {begin, *(procs for procs in table.rules if begin < procs < high)}
+        rows |= {high: table.row(high)} | {procs: refined(table.row(procs), starts, kept) for procs in between}
+    return replace(table, rules=without_repeated_rows(sorted(rows.items()), table.rules))
 
 
 def _kept_by_size(known: Evidence, procs: int, row: Row) -> Row:

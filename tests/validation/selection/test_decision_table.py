@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 
 from collwise.common.errors import UsageError
 from collwise.validation.openmpi.rules import openmpi_rules
-from collwise.validation.selection.choice import Choice
+from collwise.validation.selection.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.selection.decision_table import (
     DecisionTable,
     Evidence,
     all_at_once_text,
     decisions_document,
     decisions_from,
+    left_to_library,
     wide_steps_texts,
 )
 
@@ -125,7 +126,30 @@ def test_wide_steps_are_named_with_the_process_counts_to_add() -> None:
     ]
     assert wide_steps_texts([replace(table, made_by="model hockney")]) == []
     header = " ".join(openmpi_rules([table], "4.1").replace("\n# ", " ").split())
-    assert "WARNING: nothing was decided from P = 65 to 2047" in header
+    assert (
+        "WARNING: nothing was decided from P = 65 to 2047: the choices for fewer processes hold for up to 4" in header
+    )
+
+
+def test_calls_of_wide_steps_are_left_to_the_library_where_both_ends_do_not_agree() -> None:
+    """From P = 257 on, above four times 64, up to 2048: both have the ring from 4096 B on."""
+    chain, ring, linear = Choice("chain", 8192), Choice("ring"), Choice("linear")
+    rules = {16: ((0, linear),), 64: ((0, chain), (4096, ring)), 2048: ((0, linear), (1024, ring))}
+    evidence = Evidence((chain, ring, linear), (16, 64, 2048), (8,), (((1.0,),) * 3,) * 3)
+    table = DecisionTable("bcast", "bed", 1, "schedule engine", rules, evidence)
+    left = left_to_library(table, by_size=True)
+    assert left.rules == {**rules, 257: ((0, LIBRARY_DECIDES), (4096, ring))}
+    near = replace(table, evidence=replace(evidence, procs=(16, 64, 256)))
+    for other in (near, replace(table, made_by="model hockney"), replace(table, evidence=None)):
+        assert left_to_library(other, by_size=True).rules == rules
+
+
+def test_a_row_of_one_choice_stays_one_where_it_is_left_to_the_library() -> None:
+    chain, ring = Choice("chain", 8192), Choice("ring")
+    evidence = Evidence((chain, ring), (8, 64, 1024), (8,), (((1.0,),) * 3,) * 2)
+    table = DecisionTable("bcast", "bed", 1, "schedule engine", {8: ((0, chain),), 1024: ((0, ring),)}, evidence)
+    left = left_to_library(table, by_size=False)
+    assert left.rules == {8: ((0, chain),), 257: ((0, LIBRARY_DECIDES),), 1024: ((0, ring),)}
 
 
 def test_wide_steps_between_sizes_are_named_with_the_sizes_to_add() -> None:

@@ -39,12 +39,15 @@ from collwise.validation.three_way.disagreements import Diagnosis, Disagreement,
 from collwise.validation.three_way.kinds import COMPONENTS, can_be_simulated, with_component
 from collwise.validation.three_way.plan import Scenario, ThreeWayPlan
 from collwise.validation.three_way.table import POINT, SCHEDULED, SIMULATED, ours, table_of
+from collwise.validation.three_way.verdict import LARGE_BYTES
 
 METHOD = Method(precision=Precision(5, 15, 0.95, 0.05), warmup=2)
 USUAL_NAME = "validate"
 """The name of the test beds."""
 MAIN_METHOD = Method(precision=Precision(3, 8, 0.95, 0.05), warmup=2, launches=3)
 """The method of the main scenario. Times differ more between launches than within one."""
+SHORT_METHOD = Method(precision=Precision(8, 25, 0.95, 0.05), warmup=2, launches=9)
+"""Its method for messages and blocks below LARGE_BYTES, whose times differ most between launches."""
 _TIMEOUT_SECONDS = 900.0
 TASK_COLLECTIVES, TASK_ALGORITHMS, TASK_BYTES = ("bcast", "allreduce"), ("chain", "binary", "binomial"), 65536
 """Tasks that are measured on nodes of several processes: their collectives, trees between nodes, and segments."""
@@ -245,9 +248,9 @@ class ThreeWayComparison:
     ) -> pd.DataFrame:
         cases = scenario.cases()
         with self._stage(f"{bed.name}: {len(cases)} cases measured"):
-            measured = self._measured(bed, cases, self._method(scenario))
+            measured = self._measured_by_size(bed, cases, scenario)
         with self._stage(f"{bed.name}: MPI's own collectives measured"):
-            builtin = self._measured(bed, scenario.builtin_cases(), self._method(scenario))
+            builtin = self._measured_by_size(bed, scenario.builtin_cases(), scenario)
         cases = [case for case in cases if can_be_simulated(case)]
         with self._stage(f"{bed.name}: simulated and predicted"):
             simulated = {
@@ -261,6 +264,17 @@ class ThreeWayComparison:
     def _method(self, scenario: Scenario) -> Method:
         return MAIN_METHOD if scenario is self.plan.main else METHOD
 
+    def _measured_by_size(
+        self, bed: ExecutionTarget, cases: Sequence[Case], scenario: Scenario, run: str = ""
+    ) -> list[Timing]:
+        if scenario is not self.plan.main:
+            return self._measured(bed, cases, METHOD, run)
+        short = [case for case in cases if case.message_bytes < LARGE_BYTES]
+        long = [case for case in cases if case.message_bytes >= LARGE_BYTES]
+        timings = self._measured(bed, short, SHORT_METHOD, run) + self._measured(bed, long, MAIN_METHOD, run)
+        by_case = dict(zip([*short, *long], timings, strict=True))
+        return [by_case[case] for case in cases]
+
     def _measured(self, bed: ExecutionTarget, cases: Sequence[Case], method: Method, run: str = "") -> list[Timing]:
         timings = measure(bed, cases, self.store, method=method, run=run, timeout_seconds=_TIMEOUT_SECONDS)
         self._failed += [timing for timing in timings if not timing.ok]
@@ -273,7 +287,5 @@ class ThreeWayComparison:
         cases = scenario.cases()
         sample = cases[:: max(1, -(-len(cases) // self.plan.repeated))]
         with self._stage(f"{bed.name}: {len(sample)} cases measured again"):
-            pairs = zip(
-                self._measured(bed, sample, MAIN_METHOD), self._measured(bed, sample, MAIN_METHOD, "again"), strict=True
-            )
-            return repeatability(pairs)
+            first, second = (self._measured_by_size(bed, sample, scenario, run) for run in ("", "again"))
+            return repeatability(zip(first, second, strict=True))

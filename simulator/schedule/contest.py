@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
+from collwise.algorithms.catalogue import Catalogue
 from collwise.simulator.timing import Case
 
 PlayWithin = Callable[[Case, float], float | None]
@@ -27,8 +28,9 @@ def hold_contests(
     """The seconds of cases that differ in their choice and message size, those of each size in a contest.
 
     Those are found that take no longer than the fastest one of their size by more than the tolerance (0.01: 1 %), and
-    some others. The order of playing is that of the size before, so that the fastest ones, which limit the others, come
-    first. `known` has seconds that were found before, by contest.
+    some others. Algorithms that run on every P have a contest of their own as well, since they are chosen between the
+    process counts of the others. The order of playing is that of the size before, so that the fastest ones, which limit
+    the others, come first. `known` has seconds that were found before, by contest.
     """
     sizes = collections.defaultdict(list)
     for case in cases:
@@ -37,10 +39,19 @@ def hold_contests(
     before: dict[Case, float] = {}
     for _, here in sorted(sizes.items()):
         now = dict(known.get(contest_of(here[0]), {}))
+        best = min(now.values(), default=math.inf)
+        best_of_all_procs = min((seconds for case, seconds in now.items() if _runs_on_every_p(case)), default=math.inf)
         for case in sorted(here, key=lambda case: before.get(replace(case, message_bytes=0), math.inf)):
-            seconds = play(case, min(now.values(), default=math.inf) * (1 + tolerance + _MARGIN))
+            on_every_p = _runs_on_every_p(case)
+            seconds = play(case, (best_of_all_procs if on_every_p else best) * (1 + tolerance + _MARGIN))
             if seconds is not None:
                 now[case] = seconds
+                best = min(best, seconds)
+                best_of_all_procs = min(best_of_all_procs, seconds if on_every_p else math.inf)
         found |= now
         before = {replace(case, message_bytes=0): seconds for case, seconds in now.items()}
     return found
+
+
+def _runs_on_every_p(case: Case) -> bool:
+    return not Catalogue.load().algorithm(case.collective, case.algorithm).bound_to_procs

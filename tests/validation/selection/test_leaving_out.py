@@ -91,6 +91,19 @@ def test_no_case_is_shorter_than_its_bound() -> None:
     assert by_node > 20
 
 
+def test_between_process_counts_the_best_algorithm_that_always_runs_is_known(tmp_path: Path) -> None:
+    """The fastest allgather of 32 KiB blocks among 32 needs an even P; from P = 33 on one for every P follows."""
+    grid = CaseGrid("allgather", (32,), tuple(8 << bits for bits in range(14)), 16)
+    with Store(tmp_path / "all.sqlite") as store, Store(tmp_path / "some.sqlite") as other:
+        whole = SimulationContext(store, SCHEDULE).simulate(PLATFORM, grid.cases()).complete()
+        expected = select_by_simulation(PLATFORM, grid, whole, False, 0.01).rules
+        assert list(expected) == [32, 33]
+        context = SimulationContext(other, SCHEDULE)
+        (table,), sweep = simulate_and_select(PLATFORM, [grid], context, lambda name: False, 0.01)
+        assert table.rules == expected
+        assert len(sweep.timings) < len(whole.timings)
+
+
 @pytest.mark.parametrize(("collective", "processes_per_node"), [("bcast", 1), ("gather", 1), ("bcast", 4)])
 def test_what_passes_the_port_of_the_root_is_a_bound(collective: str, processes_per_node: int) -> None:
     platform = replace(load("gros"), nodes=32)  # without overheads

@@ -78,6 +78,11 @@ class WhatIfResult:
                 rows.append(row)
         return pd.DataFrame(rows)
 
+    def _unmoved(self) -> list[int]:
+        """The process counts at which every best time is exactly as it was."""
+        ratios = zip(self.result.before.grid.procs, self.result.time_ratio, strict=True)
+        return [procs for procs, row in ratios if (known := row[np.isfinite(row)]).size and (known == 1).all()]
+
     def summary(self) -> list[str]:
         """Sentences: how many choices change, by how much times change, and what the kept rules cost."""
         found = self.result
@@ -89,6 +94,11 @@ class WhatIfResult:
             lines.append(
                 f"The best times are multiplied by {ratio.min():.3g} to {ratio.max():.3g}, by {np.median(ratio):.3g} "
                 "in the median."
+            )
+        if unmoved := self._unmoved():
+            lines.append(
+                f"At P = {', '.join(map(str, unmoved))} no best time changes at all: the messages of so many "
+                "processes, on the first nodes, may not pass what was changed."
             )
         kept = summary_of(found.kept_slowdown, TOLERANCE_PERCENT / 100)
         if not kept.points:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from collwise.common.errors import UsageError
-from collwise.common.units import parse_ratio, parse_size
+from collwise.common.units import format_size, parse_ratio, parse_size
 from collwise.platforms.names import interconnect_names
 from collwise.platforms.schema import TOPOLOGY as TOPOLOGIES
 from collwise.studies.cli import types
@@ -25,6 +25,7 @@ def _dimensions(text: str) -> tuple[int, ...]:
 
 
 _MOST_GBITS = 100_000
+_LEAST_MEMORY_BYTES = 2**20
 
 
 class _Ratio(types.FiniteRange):
@@ -47,8 +48,8 @@ GBITS, _GBYTES, US = types.Scaled(1e9 / 8, most=_MOST_GBITS), types.Scaled(1e9),
 
 def _memory(text: str) -> int:
     size = parse_size(text)
-    if not size:
-        raise UsageError("a node has some memory: write for example 256GiB")
+    if size < _LEAST_MEMORY_BYTES:
+        raise UsageError(f"a node has more memory than '{text}' ({format_size(size)}): write for example 256GiB")
     return size
 
 

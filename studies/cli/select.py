@@ -189,8 +189,10 @@ def _print_decisions(decisions: DecisionTable, tolerance: float, version: str | 
     loss = loss_of(said)
     if loss.points:
         mean, worst = f"{loss.mean * 100:.2f} %", f"{loss.worst * 100:.1f} %"
-        what = "choices" if version is None else f"rules for Open MPI {version}"
-        click.echo(f"by these times the {what} are {mean} slower than the best on average, at most {worst}")
+        what, best = "choices", "the best"
+        if version is not None:
+            what, best = f"rules for Open MPI {version}", "the best that they can name"
+        click.echo(f"by these times the {what} are {mean} slower than {best} on average, at most {worst}")
     if version is not None and (line := summary_over_untuned(said, version)):
         click.echo(line)
     undecided, points = undecided_points(decisions)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import platform as python_platform
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -35,7 +37,12 @@ from collwise.validation.openmpi.few_elements import ELEMENT_BYTES
 from collwise.validation.openmpi.rules import openmpi_rules
 from collwise.validation.selection.collwise_rules import collwise_rules
 from collwise.validation.selection.consumers import COLLWISE, OPENMPI, RULES_VERSIONS, consumers_of
-from collwise.validation.selection.decision_table import DecisionTable, all_at_once_text, wide_steps_texts
+from collwise.validation.selection.decision_table import (
+    DecisionTable,
+    all_at_once_text,
+    decisions_document,
+    wide_steps_texts,
+)
 from collwise.validation.selection.measured import Measurement, measured_platform, measurement_of
 from collwise.validation.selection.tuning import Gain, Tuning
 
@@ -51,6 +58,11 @@ _MEASURE = "Measure the gain on the cluster ('collwise gain'), or times of the a
 _LOST = (
     "Leave {} out of the rules: there untuned {} is faster on average, by algorithms that some consumer of these "
     "rules does not have. 'collwise select --for' decides for one consumer, among all algorithms that it has."
+)
+_EXPRESSIBLE = "; it has the algorithms that all of these files can name ('collwise select --for collwise' takes all)"
+_HCOLL = (
+    "On InfiniBand untuned Open MPI may run its component hcoll, with which the rules were not compared: with them it "
+    "may be slower than untuned. Measure both."
 )
 _HAN = (
     "With several processes on a node untuned Open MPI 5.0 runs its component han, which neither the gains nor the "
@@ -78,7 +90,9 @@ def write_rules(tunings: Sequence[Tuning], folder: Path) -> None:
             if tables:
                 said = for_openmpi(tables, openmpi_version)[0]
                 write_text(rules_path(folder, tuning, openmpi_version), openmpi_rules(said, openmpi_version))
-        write_text(table_path(folder, tuning), collwise_rules(list(tuning.decisions.values())))
+        tables = list(tuning.decisions.values())
+        write_text(table_path(folder, tuning), collwise_rules(tables))
+        write_text(decisions_path(folder, tuning), json.dumps(decisions_document(tables), indent=2) + "\n")
 
 
 def _with_rules(tuning: Tuning, openmpi_version: str) -> list[DecisionTable]:
@@ -111,6 +125,11 @@ def rules_path(folder: Path, tuning: Tuning, openmpi_version: str) -> Path:
 def table_path(folder: Path, tuning: Tuning) -> Path:
     """The path of a platform's table for libcollwise in a report's folder."""
     return folder / f"{tuning.platform.name}-collwise.table"
+
+
+def decisions_path(folder: Path, tuning: Tuning) -> Path:
+    """The path of a platform's decisions in a report's folder, for commands that take `--decisions`."""
+    return folder / f"{tuning.platform.name}-decisions.json"
 
 
 def measurements(store: Store, tuning: Tuning) -> dict[str, Measurement]:
@@ -163,6 +182,7 @@ def _first(tuning: Tuning, folder: Path, measured: Mapping[str, Measurement]) ->
         *_doubtful(tuning),
         *([_LOST.format(", ".join(lost), tuning.baseline.title)] if lost else []),
         *([_HAN] if several else []),
+        *([_HCOLL] if _with_rules(tuning, "4.1") else []),
         *([_DIFFERS] if few else []),
         *([] if charges_overheads(tuning.platform.smpi_options()) else [_free(tuning)]),
     ]
@@ -187,12 +207,42 @@ def _steps(tuning: Tuning, folder: Path, measured: Mapping[str, Measurement]) ->
     files = {path.name: f"rules for Open MPI {one}" for one, path in rules.items()}
     without = [name for name in tuning.decisions if not any(one.startswith(OPENMPI) for one in consumers_of(name))]
     only = f", also for {', '.join(without)}, of which Open MPI has no rules" if without and rules else ""
-    files[table.name] = f"a table for libcollwise, under any MPI library{only}"
+    files[table.name] = f"a table for libcollwise, under any MPI library{only}{_EXPRESSIBLE if rules else ''}"
     (shown, path), *others = rules.items() or [("", None)]
-    use = _USE + (_OWN_FILE.format(shown, " and ".join(one for one, _ in others)) if others else "")
+    use = (
+        _USE
+        + _placed(tuning.processes_per_node)
+        + (_OWN_FILE.format(shown, " and ".join(one for one, _ in others)) if others else "")
+    )
     ways = {} if path is None else ways_to_use_openmpi_rules(path)
     ways["With libcollwise, which runs our algorithms"] = how_to_use(COLLWISE, table)
-    return [Step(_TAKE, files), Step(use, commands=ways), Step(f"{_MEASURE} {_sure(tuning, measured)}")]
+    how = {"In an allocation under Slurm": _measuring(tuning, decisions_path(folder, tuning))}
+    return [
+        Step(_TAKE, files),
+        Step(use, commands=ways),
+        Step(f"{_MEASURE} {_sure(tuning, measured)}", commands=how if rules else {}),
+    ]
+
+
+def _measuring(tuning: Tuning, decisions: Path) -> str:
+    """The command that measures the gain on as few nodes as were decided for, two at least where there are some."""
+    per_node = tuning.processes_per_node
+    decided = sorted({procs for table in tuning.decisions.values() for procs in table.decided_procs})
+    procs = next((procs for procs in decided if procs > per_node), decided[-1])
+    place = f"--nodes {-(-procs // per_node)} --ntasks-per-node {per_node}"
+    how = f'--launcher srun --ppn {per_node} --mpirun-args "--cpu-bind=cores"'
+    what = f"--decisions {shlex.quote(str(decisions))} --procs {procs} --no-check"
+    return f"salloc --exclusive {place} collwise gain {how} {what}"
+
+
+def _placed(processes_per_node: int) -> str:
+    if processes_per_node == 1:
+        return " The files are for one process on each node."
+    return (
+        f" The files are for {processes_per_node} processes on each node, bound to cores, ranks in blocks: give mpirun "
+        f"--map-by ppr:{processes_per_node}:node --bind-to core, srun --ntasks-per-node={processes_per_node} "
+        "--cpu-bind=cores."
+    )
 
 
 def _short_messages(tuning: Tuning) -> list[str]:
@@ -319,7 +369,7 @@ def _counted(tuning: Tuning, gains: Mapping[str, Sequence[Gain]]) -> list[str]:
 def _doubtful(tuning: Tuning) -> Iterator[str]:
     """Sentences on rules that the times support less than others."""
     tables = list(tuning.rules.values())
-    for text in filter(None, (*wide_steps_texts(tables), all_at_once_text(tables))):
+    for text in filter(None, (*wide_steps_texts(tables, are_left=True), all_at_once_text(tables))):
         yield f"{text[0].upper()}{text[1:]}."
 
 

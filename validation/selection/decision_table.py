@@ -131,18 +131,19 @@ _MANY_PROCS = 64
 
 def all_at_once_text(tables: Sequence[DecisionTable]) -> str:
     """A sentence on choices in which very many messages are under way at once, which no engine limits; or nothing."""
-    found = {
-        f"{table.collective} {choice.algorithm} at P = {procs}"
-        for table in tables
-        if not table.made_by.startswith("times measured")
-        for procs in {*table.rules, *(table.evidence.procs if table.evidence is not None else ())}
-        for _, choice in table.row(procs)
-        if procs >= _MANY_PROCS and (table.collective, choice.algorithm) in _ALL_AT_ONCE
-    }
+    found: dict[str, set[int]] = {}
+    for table in tables:
+        if table.made_by.startswith("times measured"):
+            continue
+        for procs in {*table.rules, *(table.evidence.procs if table.evidence is not None else ())}:
+            for _, choice in table.row(procs):
+                if procs >= _MANY_PROCS and (table.collective, choice.algorithm) in _ALL_AT_ONCE:
+                    found.setdefault(f"{table.collective} {choice.algorithm}", set()).add(procs)
     if not found:
         return ""
+    names = ", ".join(f"{name} at P = {_listed(sorted(counts))}" for name, counts in sorted(found.items()))
     return (
-        f"{', '.join(sorted(found))}: every process has P - 1 messages under way at once, for which real networks and "
+        f"{names}: every process has P - 1 messages under way at once, for which real networks and "
         "libraries need buffers that are not simulated; measure these choices before you use them"
     )
 
@@ -275,6 +276,11 @@ _MOST_LISTED = 12
 """Process counts that are listed in full."""
 
 
+def _listed(procs: Sequence[int]) -> str:
+    shown = procs if len(procs) <= _MOST_LISTED else [*procs[:2], "...", procs[-1]]
+    return ", ".join(map(str, shown))
+
+
 @dataclass(frozen=True)
 class DecisionTable:
     """The choices to run: for each process count, ascending, its row. `made_by` is a model or what simulated.
@@ -309,9 +315,10 @@ class DecisionTable:
     def between_procs(self) -> str:
         """A sentence on the process counts that were decided; others take the choices of the next smaller one."""
         known = sorted(self.decided_procs)
-        listed = known if len(known) <= _MOST_LISTED else [*known[:2], "...", known[-1]]
         others = "others take the row of the next smaller one"
-        return f"{self.collective}: decided for P = {', '.join(map(str, listed))}; {others}"
+        if any(procs - 1 in known and procs not in known for procs in self.rules):
+            others += ", or one after it where the choices do not run on every P"
+        return f"{self.collective}: decided for P = {_listed(known)}; {others}"
 
     @cached_property
     def _starts(self) -> list[int]:

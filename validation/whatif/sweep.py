@@ -111,7 +111,10 @@ def parse_factors(text: str) -> Factors:
     low_text, colon, high_text = span.partition(":")
     if not equals or not colon:
         raise UsageError(f"malformed sweep '{text}' (valid: {name}=x0.25:x8)")
-    low, high = factor_of(low_text), factor_of(high_text)
+    try:
+        low, high = factor_of(low_text), factor_of(high_text)
+    except UsageError as problem:
+        raise UsageError(f"sweep '{text}': {problem}; a sweep goes from factor to factor, as {name}=x0.25:x8") from None
     first, last = math.log2(low) * STEPS_A_DOUBLING, math.log2(high) * STEPS_A_DOUBLING
     if not first < last < first + _MOST_FACTORS:
         raise UsageError(f"sweep '{text}' has no factors, or more than {_MOST_FACTORS} (valid: {name}=x0.25:x8)")

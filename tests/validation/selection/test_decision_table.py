@@ -104,12 +104,17 @@ def test_a_table_says_for_which_process_counts_it_was_decided() -> None:
     assert table.between_procs == "bcast: decided for P = 16, 64; others take the row of the next smaller one"
     many = DecisionTable("bcast", "gros", 1, "x", {procs: row for procs in range(2, 31)})
     assert "P = 2, 3, ..., 30;" in many.between_procs
+    evidence = Evidence((Choice("chain"),), (16,), (8,), (((1.0,),),))
+    followed = replace(table, rules={16: row, 17: ((0, Choice("ring")),)}, evidence=evidence)
+    assert followed.between_procs.endswith("or one after it where the choices do not run on every P")
 
 
 def test_choices_with_very_many_messages_at_once_are_named() -> None:
     rules = {8: ((0, Choice("linear")),), 2048: ((0, Choice("bruck")), (64, Choice("linear")))}
     table = DecisionTable("alltoall", "bed", 1, "schedule engine", rules)
     assert all_at_once_text([table]).startswith("alltoall linear at P = 2048: every process has P - 1 messages")
+    two = replace(table, rules={p: ((0, Choice("linear")),) for p in (1024, 128)})
+    assert all_at_once_text([table, two]).startswith("alltoall linear at P = 128, 1024, 2048: every")
     assert all_at_once_text([replace(table, made_by="times measured under Open MPI 4.1.4")]) == ""
     assert all_at_once_text([replace(table, collective="bcast")]) == ""
 

@@ -62,6 +62,13 @@ def test_a_link_that_is_degraded_by_nothing_changes_no_time(context: SimulationC
     assert not found.changes_choice.any()
 
 
+def test_the_summary_says_for_which_process_counts_nothing_changes(context: SimulationContext) -> None:
+    """Eight processes are on nodes 0 to 7, and of 12 one is on node 9."""
+    lines = collwise.WhatIfResult(ask(context, "degraded_link=9:x0.1")).summary()
+    assert any(line.startswith("At P = 8 no best time changes at all") for line in lines)
+    assert not any("no best time" in line for line in collwise.WhatIfResult(ask(context, "bandwidth=x2")).summary())
+
+
 @pytest.mark.parametrize(
     "texts",
     [

@@ -48,6 +48,7 @@ def test_factors() -> None:
         ("bandwidth=x8:x0.25", "has no factors"),
         ("bandwidth=x1e-30:x1e30", "more than 200"),
         ("bandwidth=1:2", "'1' is no factor (valid: x0.5, x2)"),
+        ("bandwidth=25Gbit:x2", "'25Gbit' is no factor (valid: x0.5, x2); a sweep goes from factor to factor"),
     ],
 )
 def test_bad_sweeps(text: str, message: str) -> None:

@@ -23,6 +23,7 @@ _NOISE = (
     "help_aggregate",
     "Primary job  terminated normally",
     "a non-zero exit code. Per user-direction",
+    "error message you will receive",
 )
 # Open MPI's words for a process that a signal ended, and the exit code of a shell for it less the signal.
 _SIGNALLED = "exited on signal"

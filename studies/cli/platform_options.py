@@ -57,7 +57,7 @@ _MEMORY = types.Parsed("size", _memory)
 
 _NODE = dict(
     cpus=option("CPUs (sockets) per node, by default with one process each. Default: 1.", click.IntRange(1)),
-    cores=option("Cores per node. Default: one for each CPU.", click.IntRange(1)),
+    cores=option("Cores per node, those of all its CPUs. Default: one for each CPU.", click.IntRange(1)),
     memory_domains=option("Memory domains (NUMA nodes) per node. Default: one for each CPU.", click.IntRange(1)),
     memory_bytes=option(
         "The memory of a node, for example 256GiB: longer messages are not decided. Default: unknown.",

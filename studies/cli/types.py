@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -168,6 +169,9 @@ class FiniteRange(click.FloatRange):
         return number
 
 
+_WITH_UNIT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*[A-DF-Za-df-z/][A-Za-z/]*\s*")
+
+
 class Scaled(FiniteRange):
     """A number above 0, or from `least` on, that is multiplied by `scale`: an option's unit in that of the code."""
 
@@ -177,6 +181,8 @@ class Scaled(FiniteRange):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Returns the number in the code's unit."""
+        if with_unit := _WITH_UNIT.fullmatch(str(value)):
+            self.fail(f"'{value}' has a unit; valid: the number alone, {with_unit[1]} in the option's unit", param, ctx)
         return float(f"{super().convert(value, param, ctx) * self._scale:.12g}")
 
 

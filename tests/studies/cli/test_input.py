@@ -94,6 +94,12 @@ Told = Callable[[list[str]], tuple[int, str, str]]
         ([*SIMULATE, "--collective", "bcast", "--procs", "10:4:+2"], "adds (10:90:+10)"),
         ([*SIMULATE, "--collective", "bcast", "--procs", "4", "--sizes", "9:8:x2"], "multiplies (8KiB:4MiB:x2)"),
         ([*NEW[:5], "--gbits", "nan", "--latency-us", "10"], "nan is not a finite number"),
+        (
+            [*NEW[:5], "--gbits", "100Gbit", "--latency-us", "10"],
+            "'100Gbit' has a unit; valid: the number alone, 100 in",
+        ),
+        ([*NEW, "--memory-gbytes", "192GiB"], "'192GiB' has a unit"),
+        ([*NEW, "--memory", "192"], "a node has more memory than '192' (192 B): write for example 256GiB"),
         ([*NEW[:5], "--gbits", "inf", "--latency-us", "10"], "inf is not in the range 0<x<=100000"),
         ([*NEW[:5], "--gbits", "1", "--latency-us", "inf"], "inf is not a finite number"),
         ([*NEW[:4], "100000000", *NEW[5:]], "--nodes': 100000000 is not in the range 1<=x<=1000000"),

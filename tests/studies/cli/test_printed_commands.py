@@ -49,7 +49,7 @@ def test_what_report_and_export_print_is_read(here: Path, capsys: pytest.Capture
     run("report", *options, "--collective", "allreduce", "--sizes", "1KiB,64KiB", "-o", "page")
     text = (here / "page" / "report.md").read_text(encoding="utf-8")
     assert "fitted" not in capsys.readouterr().err  # no model is
-    assert read_all(text.partition("## How it was made")[0]) == 1
+    assert read_all(text.partition("## How it was made")[0]) == 2  # gain and run
     assert "What the rules choose at P = 4" in text
     assert "1 KiB" in text
     run("select", *options, "--collective", "allreduce", "--sizes", "1KiB", "--by", "simulated", "-o", "a.json")

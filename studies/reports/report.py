@@ -14,6 +14,7 @@ import numpy as np
 
 from collwise.common.errors import UsageError
 from collwise.common.files import writable_folder, write_text
+from collwise.common.program import program_name
 from collwise.common.units import counted, format_seconds, format_size
 from collwise.models.critical_path import PathParameters
 from collwise.models.hockney import Hockney
@@ -225,14 +226,15 @@ def _steps(tuning: Tuning, folder: Path, measured: Mapping[str, Measurement]) ->
 
 
 def _measuring(tuning: Tuning, decisions: Path) -> str:
-    """The command that measures the gain on as few nodes as were decided for, two at least where there are some."""
+    """The command that measures the gain on two nodes, or more if the rules were not decided for as few."""
     per_node = tuning.processes_per_node
     decided = sorted({procs for table in tuning.decisions.values() for procs in table.decided_procs})
-    procs = next((procs for procs in decided if procs > per_node), decided[-1])
+    whole = [procs for procs in decided if procs % per_node == 0 and procs >= 2 * per_node]
+    procs = (whole or decided[-1:])[0]
     place = f"--nodes {-(-procs // per_node)} --ntasks-per-node {per_node}"
     how = f'--launcher srun --ppn {per_node} --mpirun-args "--cpu-bind=cores"'
-    what = f"--decisions {shlex.quote(str(decisions))} --procs {procs} --no-check"
-    return f"salloc --exclusive {place} collwise gain {how} {what}"
+    what = f"--decisions {shlex.quote(str(decisions.resolve()))} --procs {procs} --no-check"
+    return f"salloc --exclusive {place} {program_name()} gain {how} {what}"
 
 
 def _placed(processes_per_node: int) -> str:

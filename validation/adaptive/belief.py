@@ -46,8 +46,11 @@ FROM_LINES = Spread(level=0.7, shape=0.5, algorithm=0.2, course=0.8, alone=0.05)
 """Of lines through what was measured, which miss pipelines and changes of protocol between and beyond their points."""
 _UNKNOWN = 10.0
 """The factor of a case's spread where nothing predicts its time and others are predicted."""
-_SCALES, _SCALES_OF_LINES = (0.125, 0.25, 0.5, 1.0, 2.0), (1.0, 2.0)
-# Lines pass through what they are judged by, so that small scales would look plausible.
+_SCALES = 1.0, 2.0
+"""The factors of the spread that measured times decide between.
+
+None is below 1: where the times that are measured first agree with the predictions, or with the lines through them, they
+do not tell yet how far these are off for longer messages."""
 # How far apart cases are alike: in doublings of the size, of the process count and of the segment size.
 _FAR = (8.0, 4.0, 8.0)
 _GUESSED_NOISE, _GUESSES = 0.03, 4
@@ -108,7 +111,7 @@ class Belief:
         if not self.predicted:
             self._prior = self._from_lines()
         if self._measured:
-            self.scale = max(_SCALES if self.predicted else _SCALES_OF_LINES, key=self._plausibility)
+            self.scale = max(_SCALES, key=self._plausibility)
         self.mean, self.covariance = self._posterior()
 
     def _noise_of(self, spread: Mapping[int, tuple[float, int]]) -> Array:

@@ -118,28 +118,27 @@ def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "store.sqlite")
 
 
-def test_wrong_predictions_still_lead_to_good_choices_for_little_time(tmp_path: Path) -> None:
-    """On average over machines; on one of these, 157, choices lose 3.8 %."""
-    losses: list[float] = []
-    for seed in (157, *range(6)):
-        truth = biased(seed)
-        with Store(tmp_path / f"{seed}.sqlite") as store:
-            found, runner = searched(store, truth, [PREDICTED], seed=seed)
-        assert len(loss(found, truth)) == len(found.points) == 12
-        losses.extend(loss(found, truth))
-        assert runner.now < 0.35 * full_seconds(truth)
+# Where few measured times were taken as proof that predictions are good, choices for long messages lost 4 to 11 % on
+# average on the last four of these machines.
+MACHINES = (*range(6), 157, 216, 1203, 1562)
+
+
+@pytest.mark.parametrize("seed", MACHINES)
+def test_wrong_predictions_still_lead_to_good_choices_for_little_time(seed: int, store: Store) -> None:
+    truth = biased(seed)
+    found, runner = searched(store, truth, [PREDICTED], seed=seed)
+    losses = loss(found, truth)
+    assert len(losses) == len(found.points) == 12
     assert np.mean(losses) < 0.02
+    assert runner.now < 0.35 * full_seconds(truth)
 
 
-def test_from_nothing_choices_are_good_as_well(tmp_path: Path) -> None:
-    losses: list[float] = []
-    for seed in range(6):
-        truth = biased(seed)
-        with Store(tmp_path / f"{seed}.sqlite") as store:
-            found, runner = searched(store, truth, seed=seed)
-        losses.extend(loss(found, truth))
-        assert runner.now < 0.7 * full_seconds(truth)
-    assert np.mean(losses) < 0.03
+@pytest.mark.parametrize("seed", MACHINES)
+def test_from_nothing_choices_are_good_as_well(seed: int, store: Store) -> None:
+    truth = biased(seed)
+    found, runner = searched(store, truth, seed=seed)
+    assert np.mean(loss(found, truth)) < 0.03
+    assert runner.now < 0.7 * full_seconds(truth)
 
 
 def test_right_predictions_leave_little_to_measure(store: Store) -> None:

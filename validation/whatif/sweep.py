@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -46,7 +47,7 @@ class Factors:
 
 @dataclass(frozen=True)
 class CrossOver:
-    """The factor from which on another choice is the fastest for P processes and m bytes, up to 0.2 %."""
+    """The factor, up to 0.2 %, from which on the choice `above` is faster than `below` for P processes and m bytes."""
 
     procs: int
     message_bytes: int
@@ -59,7 +60,9 @@ class CrossOver:
 class Sweep:
     """A grid timed at each factor: `seconds` of shape (factors, candidates, P, m), and the cross-over points.
 
-    The schedule engine leaves out candidates that are slower than the best one (`leaves_out`): their seconds are nan.
+    With a `tolerance` of 0.01 a choice stays until it is 1 % slower than the fastest one: choices that are nearly as
+    fast as each other at many factors do not take turns. The schedule engine leaves out candidates that are slower than
+    the best one (`leaves_out`): their seconds are nan.
     """
 
     platform: HostPlatform
@@ -69,6 +72,7 @@ class Sweep:
     seconds: Array
     crossovers: tuple[CrossOver, ...]
     made_by: str
+    tolerance: float = 0.0
     failed: tuple[Timing, ...] = ()
     leaves_out: bool = False
 
@@ -123,18 +127,24 @@ def parse_factors(text: str) -> Factors:
 
 
 def sweep_over(
-    platform: HostPlatform, others: Sequence[Change], factors: Factors, grid: CaseGrid, context: SimulationContext
+    platform: HostPlatform,
+    others: Sequence[Change],
+    factors: Factors,
+    grid: CaseGrid,
+    context: SimulationContext,
+    tolerance: float = 0.0,
 ) -> Sweep:
     """Times a grid at each factor with the context's engine, and finds where the fastest candidate changes.
 
-    `others` are changes that hold at all factors. Raises UsageError for changes that cannot be made.
+    `others` are changes that hold at all factors; `tolerance`, see `Sweep`. Raises UsageError for changes that cannot
+    be made.
     """
     failed: list[Timing] = []
     maker = ""
-    # Candidates that cannot be the best are not timed to their end.
-    context = replace(context, tolerances={grid.collective: 0.0})
+    # Candidates that are slower than the tolerance allows are not timed to their end.
+    context = replace(context, tolerances={grid.collective: tolerance})
 
-    def seconds_at(factor: float, points: CaseGrid) -> Array:
+    def seconds_at(points: CaseGrid, factor: float) -> Array:
         nonlocal maker
         new = changed(platform, [*others, factors.change(factor)]).platform
         sweep = context.simulate(new, points.cases(), f"{new.name}: timing")
@@ -142,39 +152,84 @@ def sweep_over(
         maker = sweep.configuration.maker
         return simulated_seconds(points, sweep)
 
-    def winner_at(point: CaseGrid) -> Callable[[float], int]:
-        return lambda factor: int(fastest(seconds_at(factor, point))[0, 0])
-
     per_node = changed(platform, others).processes_per_node
     if per_node is not None:
         grid = replace(grid, processes_per_node=per_node)
     for procs in grid.procs:
         changed(platform, [*others, factors.change(1.0)]).platform.hosts_for(procs, grid.processes_per_node)
-    seconds = np.array([seconds_at(factor, grid) for factor in factors.values])
-    best = np.array([fastest(one) for one in seconds])
+    seconds = np.array([seconds_at(grid, factor) for factor in factors.values])
     choices = list(grid.candidates.values())
     found = []
     for i, procs in enumerate(grid.procs):
         for j, size in enumerate(grid.message_bytes):
             point = replace(grid, procs=(procs,), message_bytes=(size,))
-            for k in range(len(factors.values) - 1):
-                low, high = factors.values[k : k + 2]
-                below, last = int(best[k, i, j]), int(best[k + 1, i, j])
-                while NOBODY not in (below, last) and below != last:
-                    low, above = _crossing(low, high, below, last, winner_at(point))
-                    found.append(CrossOver(procs, size, low, choices[below], choices[above]))
-                    below = above
-    leaves_out = context.engine is SCHEDULE
-    return Sweep(platform, tuple(others), grid, factors, seconds, tuple(found), maker, tuple(failed), leaves_out)
+            swept = dict(zip(factors.values, seconds[:, :, i, j], strict=True))
+            for factor, below, above in _cross_overs(swept, partial(seconds_at, point), tolerance):
+                found.append(CrossOver(procs, size, factor, choices[below], choices[above]))
+    return Sweep(
+        platform,
+        tuple(others),
+        grid,
+        factors,
+        seconds,
+        tuple(found),
+        maker,
+        tolerance,
+        tuple(failed),
+        leaves_out=context.engine is SCHEDULE,
+    )
 
 
-def _crossing(low: float, high: float, below: int, last: int, winner: Callable[[float], int]) -> tuple[float, int]:
-    """The first factor at which the winner is no longer `below`, nearly, and who wins there; `last` wins at `high`."""
+def _cross_overs(
+    swept: Mapping[float, Array], seconds_at: Callable[[float], Array], tolerance: float
+) -> Iterator[tuple[float, int, int]]:
+    """The factors at which the choice of a point changes, with the candidates below and above.
+
+    `swept` has the seconds of all candidates at ascending factors; `seconds_at` gives them at any other one, in the
+    shape of a grid of a single point.
+    """
+    now = NOBODY
+    # The largest factors so far: at which the choice was looked for, and at which it was also the fastest.
+    last, led = math.nan, math.nan
+    for factor, seconds in swept.items():
+        best = int(fastest(seconds))
+        if NOBODY in (now, best):
+            now, led = best, factor
+        while now != (after := _chosen(now, tolerance, seconds)):
+            left, after = _first(last, factor, after, now, seconds_at, partial(_chosen, now, tolerance))
+            crossed, _ = _first(led, left, after, now, seconds_at, partial(_faster, now, after))
+            yield crossed, now, after
+            now, last, led = after, left, left
+        if now == best:
+            led = factor
+        last = factor
+
+
+def _chosen(now: int, tolerance: float, seconds: Array) -> int:
+    """The candidate to choose at the next larger factor if `now` is chosen."""
+    best = int(fastest(seconds))
+    return now if best != NOBODY and seconds[now] <= (1 + tolerance) * seconds[best] else best
+
+
+def _faster(one: int, other: int, seconds: Array) -> int:
+    """Which of two candidates is the faster one; candidates that were left out are slower than others."""
+    return other if fastest(seconds[[one, other]]) == 1 else one
+
+
+def _first(
+    low: float,
+    high: float,
+    at_high: int,
+    at_low: int,
+    seconds_at: Callable[[float], Array],
+    rule: Callable[[Array], int],
+) -> tuple[float, int]:
+    """The first factor, nearly, at which a rule no longer names `at_low`, and what it names; `at_high` at `high`."""
     while high / low > _EXACTLY:
         middle = math.sqrt(low * high)
-        found = winner(middle)
-        if found == below:
+        found = rule(seconds_at(middle)[:, 0, 0])
+        if found == at_low:
             low = middle
         else:
-            high, last = middle, found
-    return high, last
+            high, at_high = middle, found
+    return high, at_high

@@ -11,6 +11,7 @@ import pytest
 from numpy.testing import assert_equal
 
 from collwise.common.errors import UsageError
+from collwise.models.piecewise import Array
 from collwise.models.switch_points import fastest
 from collwise.platforms import load_description
 from collwise.platforms.changes import Change, changed
@@ -19,7 +20,7 @@ from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.predictions import simulated_seconds
-from collwise.validation.whatif.sweep import parse_factors, sweep_over
+from collwise.validation.whatif.sweep import _cross_overs, parse_factors, sweep_over
 
 GROS = load_description("gros")
 GRID = CaseGrid("allreduce", (31, 32), (1024, 2**20), 1, (8192,))
@@ -80,6 +81,35 @@ def test_the_winner_of_each_factor_follows_from_the_cross_over_points(context: S
                     if one.factor <= factor:
                         winner = one.above
                 assert sweep.choices[best] == winner
+
+
+def test_choices_that_are_nearly_as_fast_do_not_take_turns() -> None:
+    """The candidates' times over the factor f are 1, 1 + 0.1 log2(f) from 4 on, and waves of 0.5 % about 1."""
+
+    def seconds_at(factor: float) -> Array:
+        octaves = np.log2(factor)
+        times = [1 + 0.1 * max(octaves - 2, 0), 1 + 0.005 * np.sin(10 * octaves), 1.2 - 0.05 * octaves]
+        return np.array(times)[:, None, None]
+
+    swept = {2 ** (step / 4): seconds_at(2 ** (step / 4))[:, 0, 0] for step in range(25)}
+    assert len(list(_cross_overs(swept, seconds_at, 0.0))) > 5
+    first, second = _cross_overs(swept, seconds_at, 0.01)
+    # The wave is above 1 for the last time before 2**2.2, where the first candidate's times begin to grow.
+    assert first[1:] == (0, 1)
+    assert 4 < first[0] < 4.6
+    assert second[1:] == (1, 2)
+    assert second[0] == pytest.approx(16, rel=0.08)
+
+
+def test_a_cross_over_point_lies_where_times_cross_although_the_tolerance_ends_later(
+    context: SimulationContext,
+) -> None:
+    grid = replace(GRID, procs=(31,), message_bytes=(2**20,))
+    exact, tolerant = (sweep_over(GROS, [], parse_factors("bandwidth=x0.5:x2"), grid, context, t) for t in (0.0, 0.02))
+    assert tolerant.tolerance == 0.02
+    [one], [other] = exact.crossovers, tolerant.crossovers
+    assert (one.below, one.above) == (other.below, other.above)
+    assert one.factor == pytest.approx(other.factor, rel=0.003)
 
 
 def test_what_was_left_out_is_slower_and_timed_on_demand(context: SimulationContext) -> None:

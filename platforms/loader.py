@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from collwise.common.errors import UsageError, check_name
-from collwise.platforms.check import read_text, read_xml
+from collwise.platforms.check import read_text
 from collwise.platforms.description import HeterogeneousPlatform, Platform
 from collwise.platforms.hosts import HostPlatform
 from collwise.platforms.names import FOLDER, known
 from collwise.platforms.reader import Problem, read_description
-from collwise.platforms.xml_file import XmlPlatform, config_options
+from collwise.platforms.xml_file import XmlPlatform, read_xml
 
 _SEE_ALL = "see 'collwise platforms list'"
 
@@ -52,12 +52,10 @@ def _find(name_or_path: str | Path) -> Path:
 
 def _from_xml(path: Path) -> XmlPlatform:
     text = read_text(path)
-    problems, hosts, elements = read_xml(text)
+    problems, hosts, options = read_xml(text)
     if problems:
         raise _refusal(path, problems)
-    options = {option.attributes["id"]: option.attributes["value"] for option in config_options(elements)}
-    smpi_options = tuple((name, value) for name, value in options.items() if name.startswith(("smpi/", "network/")))
-    return XmlPlatform(path.stem, f"platform XML {path.name}", text, tuple(hosts), smpi_options)
+    return XmlPlatform(path.stem, f"platform XML {path.name}", text, tuple(hosts), tuple(options.items()))
 
 
 def _refusal(path: Path, problems: list[Problem]) -> UsageError:

@@ -130,11 +130,16 @@ def _factor(text: str) -> float | None:
     return None if match is None else _positive(match.group(1), text)
 
 
-def _positive(number: str, text: str) -> float:
+def _number(text: str) -> float:
+    """A number; nan for other text."""
     try:
-        found = float(number)
+        return float(text)
     except ValueError:
-        found = math.nan
+        return math.nan
+
+
+def _positive(number: str, text: str) -> float:
+    found = _number(number)
     if not (math.isfinite(found) and found > 0):
         raise UsageError(f"'{text}' is not above 0 (valid: a number above 0)")
     return found
@@ -290,10 +295,7 @@ def _eager_limit(platform: Described, text: str) -> Described:
 
 
 def _background(platform: Described, text: str) -> Described:
-    try:
-        share = float(text)
-    except ValueError:
-        share = math.nan
+    share = _number(text)
     if not 0 <= share < 1:
         raise UsageError(f"'{text}' is not a share (valid: a number from 0 to below 1)")
     if isinstance(platform, Platform) and platform.topology is not None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -91,10 +90,6 @@ def culler_loggp(
         return _PairTimes(roundtrip, sends, receives, gap, per_byte)
 
     return _loggp(lab, procedure, pairs, heterogeneous)
-
-
-culler_logp = partial(culler_loggp, large_messages=False)
-"""LogP, which is LogGP with G = 0."""
 
 
 def hoefler_loggp(lab: Laboratory, pairs: Sequence[Pair] | None = None, heterogeneous: bool = False) -> LogGP:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,11 +59,28 @@ def _check_toml(text: str) -> tuple[list[Problem], list[str]]:
     platform, problems = read_description(text)
     if platform is None:
         return problems, []
-    links, routes = _links_and_routes(platform)
-    problems = [problem for link in links for problem in _slow_link_problems(*link, text)]
-    if platform.calibration.tcp_window:
-        problems += [problem for route in routes for problem in _window_problems(*route, text)]
+    problems = [Problem(line_of(text, key), f"{key}: {what}") for key, what in _unlikely_figures(platform)]
     return sorted(problems), list(platform.hosts)
+
+
+def _unlikely_figures(platform: Description) -> Iterator[tuple[str, str]]:
+    """The keys of figures that are valid, but hardly meant, each with what is wrong.
+
+    The bandwidth of a link below 1 MB/s was probably given in Gbit/s instead of bytes per second.
+    """
+    links, routes = _links_and_routes(platform)
+    for key, rate in links:
+        if rate < _LEAST_LINK_BYTES_PER_SECOND:
+            what = f"{rate:g} bytes per second is too slow for a link of a cluster"
+            yield key, f"{what} (valid: bytes per second, 3.125e9 for 25 Gbit/s)"
+    for key, latency, rate in routes:
+        if platform.calibration.tcp_window and 2 * latency * rate > DEFAULT_TCP_GAMMA_BYTES:
+            most = DEFAULT_TCP_GAMMA_BYTES / (2 * rate)
+            what = f"a route of {latency:g} s makes SimGrid's TCP window the bottleneck"
+            yield (
+                key,
+                f"{what} (valid: routes of up to {most:.3g} s at {rate:g} B/s, or calibration.tcp_window = false)",
+            )
 
 
 def _links_and_routes(platform: Description) -> tuple[list[tuple[str, float]], list[tuple[str, float, float]]]:
@@ -81,20 +99,3 @@ def _links_and_routes(platform: Description) -> tuple[list[tuple[str, float]], l
         links.append((f"{key}.bytes_per_second", wire.bytes_per_second))
         routes.append((f"{key}.latency_seconds", *platform.route(kinds[wire.one], kinds[wire.other])))
     return links, routes
-
-
-def _slow_link_problems(key: str, bytes_per_second: float, text: str) -> list[Problem]:
-    """Reports links below 1 MB/s, whose bandwidth was probably given in Gbit/s instead of bytes per second."""
-    if bytes_per_second >= _LEAST_LINK_BYTES_PER_SECOND:
-        return []
-    what = f"{key}: {bytes_per_second:g} bytes per second is too slow for a link of a cluster"
-    return [Problem(line_of(text, key), f"{what} (valid: bytes per second, 3.125e9 for 25 Gbit/s)")]
-
-
-def _window_problems(key: str, latency: float, bandwidth: float, text: str) -> list[Problem]:
-    if 2 * latency * bandwidth <= DEFAULT_TCP_GAMMA_BYTES:
-        return []
-    most = DEFAULT_TCP_GAMMA_BYTES / (2 * bandwidth)
-    what = f"{key}: a route of {latency:g} s makes SimGrid's TCP window the bottleneck"
-    valid = f"routes of up to {most:.3g} s at {bandwidth:g} B/s, or calibration.tcp_window = false"
-    return [Problem(line_of(text, key), f"{what} (valid: {valid})")]

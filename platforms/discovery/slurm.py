@@ -15,10 +15,9 @@ import hostlist
 from collwise.common.errors import UsageError, check_name
 from collwise.common.files import read_text
 from collwise.common.units import counted
-from collwise.platforms.discovery.facts import MISSING, Fact, Facts, facts, read
+from collwise.platforms.discovery.facts import LIVE, MISSING, Fact, Facts, facts, read
 from collwise.platforms.discovery.links import ARIES, SLINGSHOT, Port, link_facts, port_of_word
 
-LIVE = "live"
 _SHOWN = ("config", "nodes", "topology", "partitions")
 _SECONDS = 60
 _PAIR = re.compile(r'([A-Za-z_]\w*)\s*=\s*("[^"]*"|\S*)')

@@ -21,8 +21,8 @@ from collwise.models.piecewise import Array
 class Thresholds:
     """Message bytes; None where none was found.
 
-    `scatter_leap_bytes` S, `gather_irregular_from_bytes` M1, `gather_regular_from_bytes` M2, which
-    counts as large here, since a protocol that changes at M2 does so from M2 on; the thesis counts it as medium.
+    `scatter_leap_bytes` is S, `gather_irregular_from_bytes` M1, and `gather_regular_from_bytes` M2, which counts as
+    large here, since a protocol that changes at M2 does so from M2 on; the thesis counts it as medium.
     """
 
     scatter_leap_bytes: int | None = None

@@ -13,7 +13,14 @@ import tomli_w
 
 from collwise.common.errors import UsageError, check_name
 from collwise.common.units import parse_ratio, parse_size
-from collwise.platforms.description import Calibration, HeterogeneousPlatform, NodeFault, NodeType, Platform
+from collwise.platforms.description import (
+    Calibration,
+    HeterogeneousPlatform,
+    NodeFault,
+    NodeType,
+    Platform,
+    needed_wires,
+)
 from collwise.platforms.hosts import HostPlatform
 from collwise.platforms.placement import PlacedPlatform, placed
 from collwise.platforms.reader import read_description
@@ -435,11 +442,9 @@ def _with_other_node(
                 kind_of[part.name] = kind.name
     types = {kind.name: kind for kind in base.node_types}
     wires = []
-    for i, one in enumerate(kinds):
-        for another in kinds[i:]:
-            if one is not another or one.nodes > 1:
-                wire = base.wire(types[kind_of[one.name]], types[kind_of[another.name]])
-                wires.append(replace(wire, one=one.name, other=another.name))
+    for one, another in needed_wires({kind.name: kind.nodes for kind in kinds}):
+        wire = base.wire(types[kind_of[one]], types[kind_of[another]])
+        wires.append(replace(wire, one=one, other=another))
     return replace(base, node_types=tuple(kinds), wires=tuple(wires))
 
 

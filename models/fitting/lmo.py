@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from collwise.common.errors import UsageError
 from collwise.common.experiments import ONE_TO_TWO, ROUNDTRIP, Experiment, Laboratory
+from collwise.models.fitting.rounds import by_processor
 from collwise.models.lmo import LMO, Thresholds
 from collwise.models.piecewise import Array
 
@@ -70,8 +71,8 @@ def lmo_by_triplets(lab: Laboratory, thresholds: Thresholds = NO_THRESHOLDS) -> 
     per_byte = (large_trips - empty_trips) / (2 * (large - least))
     alone = empty_trips / 2 - least * per_byte
     return LMO(
-        _processor_means(chosen, constants, procs),
-        _processor_means(chosen, rates, procs),
+        by_processor(procs, chosen, constants),
+        by_processor(procs, chosen, rates),
         _network(alone, chosen, constants),
         _network(per_byte, chosen, rates),
         thresholds,
@@ -139,12 +140,6 @@ def _one_to_two_excess(lab: Laboratory, chosen: NDArray[np.intp], trips: dict[in
     return dict(zip(trips, excess, strict=True))
 
 
-def _processor_means(chosen: NDArray[np.intp], values: Array, procs: int) -> Array:
-    """(n,) means of the values (triplets, 3) that belong to each processor."""
-    of = chosen.ravel()
-    return np.asarray(np.bincount(of, values.ravel(), procs) / np.bincount(of, minlength=procs))
-
-
 def _network(between: Array, chosen: NDArray[np.intp], values: Array) -> Array:
     """(n, n): `between` less the two processors' share, averaged over the triplets that a pair is in."""
     procs = len(between)
@@ -154,7 +149,7 @@ def _network(between: Array, chosen: NDArray[np.intp], values: Array) -> Array:
         np.add.at(sums, pair, values[:, first] + values[:, second])
         np.add.at(times, pair, 1)
     sums, times = sums + sums.T, times + times.T
-    means = _processor_means(chosen, values, procs)
+    means = by_processor(procs, chosen, values)
     both = np.where(times > 0, sums / np.maximum(times, 1), means[:, None] + means[None, :])
     network = between - both
     np.fill_diagonal(network, 0.0)

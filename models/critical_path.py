@@ -29,7 +29,7 @@ from collwise.models.implementation_aware.parameters import (
     read_hockneys,
     read_observations,
 )
-from collwise.models.parameter_reading import Keys, ParameterFile
+from collwise.models.parameter_reading import Keys, ParameterFile, knots
 from collwise.models.piecewise import Array, PiecewiseLinear
 from collwise.models.registry import CRITICAL_PATH
 
@@ -101,10 +101,7 @@ class PathParameters(ParameterFile):
             "format": FORMAT,
             "model": CRITICAL_PATH,
             **{name: getattr(self, name) for name in _NUMBERS_AND_TEXTS},
-            "overheads": {
-                name: {"message_bytes": list(one.message_bytes), "seconds": list(one.seconds)}
-                for name, one in vars(self.overheads).items()
-            },
+            "overheads": {name: knots(one) for name, one in vars(self.overheads).items()},
             "messages": pairs_document(self.messages),
             "fits": {
                 collective: {

@@ -58,40 +58,18 @@ _AS_PRINTED: Formulas = {"bcast": bcast_parts.AS_PRINTED, "gather": gather_parts
 _TRADITIONAL: Formulas = {"bcast": bcast_parts.TRADITIONAL}
 
 
-def _as_printed(*formulas: Callable[[Points, Any], Array]) -> Formulas:
-    """The formulas, named COLLECTIVE_ALGORITHM_FAMILY, by collective and algorithm; and the alltoall of all papers."""
-    found: dict[str, dict[str, Callable[..., Any]]] = {
-        "alltoall": {"linear": partial(_with_steps, alltoall.linear_in_turn)}
-    }
-    for formula in formulas:
-        collective, _, rest = formula.__name__.partition("_")
-        found.setdefault(collective, {})[rest.rpartition("_")[0]] = formula
+def _as_printed(family: str) -> Formulas:
+    """The formulas over steps, with those of papers as printed in place of them.
+
+    They are the functions of `printed` that are named COLLECTIVE_ALGORITHM_FAMILY, and the alltoall of all papers.
+    """
+    found = {collective: dict(formulas) for collective, formulas in _STEPS.items()}
+    found["alltoall"]["linear"] = partial(_with_steps, alltoall.linear_in_turn)
+    for name, formula in vars(printed).items():
+        if name.endswith(f"_{family}"):
+            collective, _, algorithm = name.removesuffix(f"_{family}").partition("_")
+            found[collective][algorithm] = formula
     return found
-
-
-_PRINTED_HOCKNEY = _as_printed(
-    printed.barrier_linear_hockney, printed.bcast_binary_hockney, printed.bcast_split_binary_hockney
-)
-_PRINTED_LOGGP = _as_printed(
-    printed.bcast_binary_loggp,
-    printed.bcast_split_binary_loggp,
-    printed.reduce_linear_loggp,
-    printed.reduce_pipeline_loggp,
-    printed.reduce_binary_loggp,
-    printed.reduce_binomial_loggp,
-)
-_PRINTED_PLOGP = _as_printed(
-    printed.bcast_split_binary_plogp,
-    printed.reduce_linear_plogp,
-    printed.reduce_pipeline_plogp,
-    printed.reduce_binary_plogp,
-    printed.reduce_binomial_plogp,
-)
-
-
-def _printed(own: Formulas, printed: Formulas) -> Formulas:
-    """A model's formulas, with those of papers as printed in place of its own."""
-    return {collective: {**formulas, **printed.get(collective, {})} for collective, formulas in own.items()}
 
 
 FORMULAS: Mapping[str, Formulas] = {
@@ -106,10 +84,10 @@ FORMULAS: Mapping[str, Formulas] = {
     "lmo": _LMO,
     "hockney_heterogeneous": _PAIRS,
     "lmo_heterogeneous": _LMO,
-    "hockney_as_printed": _printed(_STEPS, _PRINTED_HOCKNEY),
-    "hockney_by_size_as_printed": _printed(_STEPS, _PRINTED_HOCKNEY),
-    "logp_as_printed": _printed(_STEPS, _PRINTED_LOGGP),
-    "loggp_as_printed": _printed(_STEPS, _PRINTED_LOGGP),
-    "plogp_as_printed": _printed(_STEPS, _PRINTED_PLOGP),
+    "hockney_as_printed": _as_printed("hockney"),
+    "hockney_by_size_as_printed": _as_printed("hockney"),
+    "logp_as_printed": _as_printed("loggp"),
+    "loggp_as_printed": _as_printed("loggp"),
+    "plogp_as_printed": _as_printed("plogp"),
 }
 """Formulas by the name of their model; heterogeneous LogP, LogGP and PLogP have none (O'Flynn 2009, section 5.2)."""

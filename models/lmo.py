@@ -21,8 +21,8 @@ from collwise.models.piecewise import Array
 class Thresholds:
     """Message bytes; None where none was found.
 
-    `scatter_leap_bytes` S, `gather_irregular_from_bytes` M1, `gather_regular_from_bytes` M2, which
-    counts as large here, since a protocol that changes at M2 does so from M2 on; the thesis counts it as medium.
+    `scatter_leap_bytes` is S, `gather_irregular_from_bytes` M1, and `gather_regular_from_bytes` M2, which counts as
+    large here, since a protocol that changes at M2 does so from M2 on; the thesis counts it as medium.
     """
 
     scatter_leap_bytes: int | None = None
@@ -31,18 +31,15 @@ class Thresholds:
 
     def irregular(self, message_bytes: ArrayLike) -> np.ndarray:
         """Whether the time of linear gather is not deterministic, which it is not from M1 on and below M2."""
-        m = np.asarray(message_bytes, dtype=float)
-        if self.gather_irregular_from_bytes is None:
-            return np.zeros(m.shape, dtype=bool)
-        last = np.inf if self.gather_regular_from_bytes is None else self.gather_regular_from_bytes
-        return (m >= self.gather_irregular_from_bytes) & (m < last)
+        return _from(self.gather_irregular_from_bytes, message_bytes) & ~self.large(message_bytes)
 
     def large(self, message_bytes: ArrayLike) -> np.ndarray:
         """Whether linear gather follows formula (4.3), which it does from M2 on."""
-        m = np.asarray(message_bytes, dtype=float)
-        if self.gather_regular_from_bytes is None:
-            return np.zeros(m.shape, dtype=bool)
-        return m >= self.gather_regular_from_bytes
+        return _from(self.gather_regular_from_bytes, message_bytes)
+
+
+def _from(threshold: int | None, message_bytes: ArrayLike) -> np.ndarray:
+    return np.asarray(message_bytes, dtype=float) >= (np.inf if threshold is None else threshold)
 
 
 @dataclass(frozen=True)

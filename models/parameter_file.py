@@ -15,8 +15,7 @@ from collwise.common.errors import UsageError, unknown_name
 from collwise.models.hockney import Hockney, HockneyBySize
 from collwise.models.lmo import LMO, Thresholds
 from collwise.models.loggp import LogGP
-from collwise.models.parameter_reading import Keys, ParameterFile, read_document
-from collwise.models.piecewise import PiecewiseLinear
+from collwise.models.parameter_reading import Keys, ParameterFile, knots, read_document
 from collwise.models.plogp import HeterogeneousPLogP, PLogP
 
 FORMAT = 2
@@ -104,7 +103,7 @@ class FittedParameters(ParameterFile):
 
 def _parameters_document(parameters: Parameters) -> dict[str, Any]:
     if isinstance(parameters, HockneyBySize):
-        return {"time": _knots(parameters.time)}
+        return {"time": knots(parameters.time)}
     if isinstance(parameters, PLogP):
         return _plogp_document(parameters)
     if isinstance(parameters, HeterogeneousPLogP):
@@ -117,12 +116,8 @@ def _parameters_document(parameters: Parameters) -> dict[str, Any]:
 def _plogp_document(pair: PLogP) -> dict[str, Any]:
     return {
         "latency_seconds": pair.latency_seconds,
-        **{name: _knots(getattr(pair, name)) for name in _PLOGP_FUNCTIONS},
+        **{name: knots(getattr(pair, name)) for name in _PLOGP_FUNCTIONS},
     }
-
-
-def _knots(function: PiecewiseLinear) -> dict[str, list[float]]:
-    return {"message_bytes": list(function.message_bytes), "seconds": list(function.seconds)}
 
 
 def _parameters_from(keys: Keys, family: str, procs: int) -> Parameters:

@@ -158,6 +158,11 @@ class Keys:
         return f"{self._name}.{key}" if self._name else key
 
 
+def knots(function: PiecewiseLinear) -> dict[str, list[float]]:
+    """A function as the table that `Keys.function` reads."""
+    return {name: list(values) for name, values in vars(function).items()}
+
+
 def _is_number(value: Any) -> bool:
     return type(value) in (int, float) and math.isfinite(value)
 

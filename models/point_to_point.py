@@ -47,7 +47,7 @@ class PointToPointModel(RegisteredModel):
     ) -> Array:
         """Seconds at every (P, m); 0 for one process.
 
-        Segments count where the catalogue's algorithm has them; `fanout` 0 is the catalogue's default.
+        Segments count where the catalogue's algorithm has them; `fanout` 0 is the catalogue's default. The result is
         nan where linear gather's time is not deterministic (LMO), and beyond the processors of a heterogeneous model.
         Raises UsageError for an algorithm without a formula.
         """

@@ -96,19 +96,12 @@ _OFLYNN = "O'Flynn 2009"
 
 
 def _kinds() -> Iterable[ModelKind]:
-    yield ModelKind(
-        IMPLEMENTATION_AWARE,
-        "one alpha and beta per part of each algorithm and protocol",
-        f"{_NURIYEV}, taken apart",
-        BY_PARTS,
-    )
-    yield ModelKind(IMPLEMENTATION_AWARE, "one alpha and beta per algorithm", _NURIYEV, AS_PRINTED)
-    yield ModelKind(
-        IMPLEMENTATION_AWARE,
-        "binary and binomial broadcast from roundtrips",
-        f"{_NURIYEV}, section III-C",
-        TRADITIONAL,
-    )
+    for variant, title, paper in (
+        (BY_PARTS, "one alpha and beta per part of each algorithm and protocol", f"{_NURIYEV}, taken apart"),
+        (AS_PRINTED, "one alpha and beta per algorithm", _NURIYEV),
+        (TRADITIONAL, "binary and binomial broadcast from roundtrips", f"{_NURIYEV}, section III-C"),
+    ):
+        yield ModelKind(IMPLEMENTATION_AWARE, title, paper, variant)
     own = "one alpha and beta per algorithm, counted along the critical path of its schedule"
     yield ModelKind(CRITICAL_PATH, own, f"{_NURIYEV}, with schedules for formulas", by_schedule=True)
     homogeneous = [

@@ -11,7 +11,6 @@ missed. Candidates that are far behind all over a sixteenth of a doubling are no
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -176,10 +175,10 @@ def _settled(
             seconds = _at_probes(candidates, procs, probes, here)
             winners = fastest(seconds)
             winner = _one_of(len(candidates), winners[:, 0])
-            found = _compared(seconds, here & ~winner, winners[:, 0], probes, tolerance)
-            one = _along_probes(np.logical_and, winners == winners[:, :1]) & ~np.any(found.rivals, axis=0)
-            sure = sure | (found.good & one)
-            done = one & ~np.any(found.unclear, axis=0)
+            rivals, fast, unclear = _compared(seconds, here & ~winner, winners[:, 0], probes, tolerance)
+            one = _along_probes(np.logical_and, winners == winners[:, :1]) & ~np.any(rivals, axis=0)
+            sure = sure | (fast & one)
+            done = one & ~np.any(unclear, axis=0)
             yield procs[done], starts[done], np.packbits((sure | winner)[:, done], axis=0)
             short = ~done & (ends - starts < len(_PROBES))
             each = good_enough(seconds[:, short], tolerance) | sure[:, short, None]
@@ -189,7 +188,7 @@ def _settled(
             procs, starts, ends = part[:, again]
             middle = (starts + ends) // 2
             halves += [np.stack([procs, starts, middle]), np.stack([procs, middle + 1, ends])]
-            left += [(winner | found.rivals | found.unclear | (found.good & ~one))[:, again]] * 2
+            left += [(winner | rivals | unclear | (fast & ~one))[:, again]] * 2
             known += [sure[:, again]] * 2
         ranges = np.concatenate(halves, axis=1)
         wanted, good = np.concatenate(left, axis=1), np.concatenate(known, axis=1)
@@ -204,25 +203,14 @@ def _probes(starts: Indices, ends: Indices) -> Indices:
     return np.where(width < len(_PROBES), every, spread)
 
 
-@dataclass(frozen=True)
-class _Compared:
-    """Candidates of ranges beside the winner, each of shape (candidates, ranges).
-
-    `rivals` may be faster than it somewhere; `good` are good enough all over, if none is, and `unclear` may be so in
-    a part of the range.
-    """
-
-    rivals: NDArray[np.bool_]
-    good: NDArray[np.bool_]
-    unclear: NDArray[np.bool_]
-
-
 def _compared(
     seconds: Array, others: NDArray[np.bool_], winner: Indices, probes: Indices, tolerance: float
-) -> _Compared:
-    """Compares other candidates with a range's winner at its first probe.
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
+    """Compares other candidates with a range's winner at its first probe: marks rivals, good and unclear ones.
 
-    Seconds have the shape (candidates, ranges, probes), `others` (candidates, ranges).
+    Rivals may be faster than the winner somewhere. The others are good if they are good enough all over, and unclear
+    if they may be so in a part of the range. Seconds have the shape (candidates, ranges, probes), `others` and the
+    results (candidates, ranges).
     """
     rivals, good = others.copy(), np.zeros_like(others)
     unclear = others.copy() if tolerance else rivals
@@ -241,7 +229,7 @@ def _compared(
                 beyond = ahead - _allowed(least, tolerance)
                 good[index, which] = _clear(-beyond, place)
                 unclear[index, which] = ~(good[index, which] | _clear(beyond, place) | never)
-    return _Compared(rivals, good, unclear)
+    return rivals, good, unclear
 
 
 def _clear(difference: Array, along: Array) -> NDArray[np.bool_]:

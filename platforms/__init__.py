@@ -23,8 +23,7 @@ if TYPE_CHECKING:
         Wire,
     )
     from collwise.platforms.hosts import HostPlatform, ReorderedPlatform, parse_radical
-    from collwise.platforms.interconnects import interconnect
-    from collwise.platforms.loader import load, load_description
+    from collwise.platforms.loader import interconnect, load, load_description
     from collwise.platforms.names import interconnect_names, known
     from collwise.platforms.new import Node, new_platform, with_overheads
     from collwise.platforms.placement import PlacedPlatform, placed
@@ -84,8 +83,7 @@ __getattr__ = names_of(
             "Wire",
         ),
         "hosts": ("HostPlatform", "ReorderedPlatform", "parse_radical"),
-        "interconnects": ("interconnect",),
-        "loader": ("load", "load_description"),
+        "loader": ("interconnect", "load", "load_description"),
         "names": ("interconnect_names", "known"),
         "new": ("Node", "new_platform", "with_overheads"),
         "placement": ("PlacedPlatform", "placed"),

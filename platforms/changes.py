@@ -13,7 +13,14 @@ import tomli_w
 
 from collwise.common.errors import UsageError, check_name
 from collwise.common.units import parse_ratio, parse_size
-from collwise.platforms.description import Calibration, HeterogeneousPlatform, NodeFault, NodeType, Platform
+from collwise.platforms.description import (
+    Calibration,
+    HeterogeneousPlatform,
+    NodeFault,
+    NodeType,
+    Platform,
+    needed_wires,
+)
 from collwise.platforms.hosts import HostPlatform
 from collwise.platforms.placement import PlacedPlatform, placed
 from collwise.platforms.reader import read_description
@@ -130,11 +137,16 @@ def _factor(text: str) -> float | None:
     return None if match is None else _positive(match.group(1), text)
 
 
-def _positive(number: str, text: str) -> float:
+def _number(text: str) -> float:
+    """A number; nan for other text."""
     try:
-        found = float(number)
+        return float(text)
     except ValueError:
-        found = math.nan
+        return math.nan
+
+
+def _positive(number: str, text: str) -> float:
+    found = _number(number)
     if not (math.isfinite(found) and found > 0):
         raise UsageError(f"'{text}' is not above 0 (valid: a number above 0)")
     return found
@@ -290,10 +302,7 @@ def _eager_limit(platform: Described, text: str) -> Described:
 
 
 def _background(platform: Described, text: str) -> Described:
-    try:
-        share = float(text)
-    except ValueError:
-        share = math.nan
+    share = _number(text)
     if not 0 <= share < 1:
         raise UsageError(f"'{text}' is not a share (valid: a number from 0 to below 1)")
     if isinstance(platform, Platform) and platform.topology is not None:
@@ -433,11 +442,9 @@ def _with_other_node(
                 kind_of[part.name] = kind.name
     types = {kind.name: kind for kind in base.node_types}
     wires = []
-    for i, one in enumerate(kinds):
-        for another in kinds[i:]:
-            if one is not another or one.nodes > 1:
-                wire = base.wire(types[kind_of[one.name]], types[kind_of[another.name]])
-                wires.append(replace(wire, one=one.name, other=another.name))
+    for one, another in needed_wires({kind.name: kind.nodes for kind in kinds}):
+        wire = base.wire(types[kind_of[one]], types[kind_of[another]])
+        wires.append(replace(wire, one=one, other=another))
     return replace(base, node_types=tuple(kinds), wires=tuple(wires))
 
 

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from collwise.common.errors import UsageError
 
@@ -143,45 +144,26 @@ class HostPlatform(ABC):
         return ReorderedPlatform(self, tuple(order))
 
 
+def _of_base(name: str) -> Any:
+    return property(lambda derived: getattr(derived.base, name))
+
+
 @dataclass(frozen=True, repr=False)
 class DerivedPlatform(HostPlatform):
     """A platform that is `base` with its ranks on other hosts; everything else is that of the base platform."""
 
     base: HostPlatform
 
+    hosts = _of_base("hosts")
+    default_processes_per_node = _of_base("default_processes_per_node")
+    sockets_per_node = _of_base("sockets_per_node")
+    heterogeneous = _of_base("heterogeneous")
+    reduce_seconds_per_byte = _of_base("reduce_seconds_per_byte")
+    memory_bytes_per_node = _of_base("memory_bytes_per_node")
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", self.base.name)
         object.__setattr__(self, "title", self.base.title)
-
-    @property
-    def hosts(self) -> tuple[str, ...]:
-        """The same as for the base platform."""
-        return self.base.hosts
-
-    @property
-    def default_processes_per_node(self) -> int:
-        """The same as for the base platform."""
-        return self.base.default_processes_per_node
-
-    @property
-    def sockets_per_node(self) -> int:
-        """The same as for the base platform."""
-        return self.base.sockets_per_node
-
-    @property
-    def heterogeneous(self) -> bool:
-        """Whether the nodes of the base platform differ."""
-        return self.base.heterogeneous
-
-    @property
-    def reduce_seconds_per_byte(self) -> float:
-        """The same as for the base platform."""
-        return self.base.reduce_seconds_per_byte
-
-    @property
-    def memory_bytes_per_node(self) -> int | None:
-        """The same as for the base platform."""
-        return self.base.memory_bytes_per_node
 
     def smpi_options(self) -> dict[str, str]:
         """The same as for the base platform."""

@@ -1,18 +1,16 @@
-"""Loading of platforms by name or from a file."""
+"""Loading of platforms and interconnects by name or from a file."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from collwise.common.errors import UsageError, check_name
-from collwise.platforms.check import read_text, read_xml
+from collwise.platforms.check import read_text
 from collwise.platforms.description import HeterogeneousPlatform, Platform
 from collwise.platforms.hosts import HostPlatform
-from collwise.platforms.names import FOLDER, known
+from collwise.platforms.names import FOLDER, INTERCONNECTS, interconnect_names, known
 from collwise.platforms.reader import Problem, read_description
-from collwise.platforms.xml_file import XmlPlatform, config_options
-
-_SEE_ALL = "see 'collwise platforms list'"
+from collwise.platforms.xml_file import XmlPlatform, read_xml
 
 
 def load(name_or_path: str | Path) -> HostPlatform:
@@ -39,6 +37,18 @@ def load_description(name_or_path: str | Path) -> Platform:
     return platform
 
 
+def interconnect(name: str) -> Platform:
+    """Two nodes at two switches, whose links and calibration new descriptions take over.
+
+    Raises UsageError for an unknown name.
+    """
+    check_name("interconnect", name, interconnect_names())
+    found = load_description(INTERCONNECTS / f"{name}.toml")
+    if found.topology is None:
+        raise UsageError(f"interconnect '{name}' has no topology (valid: one with hop_latency_seconds)")
+    return found
+
+
 def _find(name_or_path: str | Path) -> Path:
     path = Path(name_or_path)
     if isinstance(name_or_path, Path) or path.suffix or len(path.parts) > 1:
@@ -46,18 +56,16 @@ def _find(name_or_path: str | Path) -> Path:
     files = [f"{name_or_path}{ending}" for ending in (".toml", ".xml") if Path(f"{name_or_path}{ending}").is_file()]
     if files and name_or_path not in known():
         raise UsageError(f"unknown platform '{name_or_path}'; did you mean the file {' or '.join(files)}?")
-    check_name("platform", name_or_path, known(), _SEE_ALL)
+    check_name("platform", name_or_path, known(), "see 'collwise platforms list'")
     return FOLDER / f"{name_or_path}.toml"
 
 
 def _from_xml(path: Path) -> XmlPlatform:
     text = read_text(path)
-    problems, hosts, elements = read_xml(text)
+    problems, hosts, options = read_xml(text)
     if problems:
         raise _refusal(path, problems)
-    options = {option.attributes["id"]: option.attributes["value"] for option in config_options(elements)}
-    smpi_options = tuple((name, value) for name, value in options.items() if name.startswith(("smpi/", "network/")))
-    return XmlPlatform(path.stem, f"platform XML {path.name}", text, tuple(hosts), smpi_options)
+    return XmlPlatform(path.stem, f"platform XML {path.name}", text, tuple(hosts), tuple(options.items()))
 
 
 def _refusal(path: Path, problems: list[Problem]) -> UsageError:

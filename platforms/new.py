@@ -9,7 +9,7 @@ from typing import Any
 from collwise.common.errors import UsageError
 from collwise.platforms import schema
 from collwise.platforms.description import Calibration, Platform, Source
-from collwise.platforms.interconnects import interconnect
+from collwise.platforms.loader import interconnect
 from collwise.platforms.smpi import charges_overheads
 from collwise.platforms.topology import TOPOLOGIES, Topology
 from collwise.platforms.writer import checked

@@ -91,9 +91,7 @@ class _Reader:
                 values["topology"] = self._topology(document, values)
             self._check_relations(values)
             values["node_faults"] = self._node_faults(document, values)
-            ports = self._ports(document) if "ports" in document else None
-            if ports is not None:
-                values["ports"] = ports
+            values["ports"] = self._ports(document) if "ports" in document else None
         if self.problems:
             return None
         return HeterogeneousPlatform(**values) if heterogeneous else Platform(**values)
@@ -183,10 +181,8 @@ class _Reader:
             self._add("", _TYPES, f"{nodes} nodes in all (valid: up to {most} in a heterogeneous cluster)")
         seen: set[str] = set()
         for number, row in enumerate(types, start=1):
-            where, cpus = f"{_TYPES}[{number}]", row["cpus_per_node"]
-            if row["cores_per_node"] < cpus:
-                what = f"{row['cores_per_node']} is fewer than the CPUs (valid: at least {cpus})"
-                self._add(where, "cores_per_node", what)
+            where = f"{_TYPES}[{number}]"
+            self._check_cores(where, row)
             if row["name"] in seen:
                 self._add(where, "name", f"'{row['name']}' is given twice (valid: each name once)")
             seen.add(row["name"])
@@ -226,10 +222,14 @@ class _Reader:
                 values["or_" if name == "or" else name] = self._ascending(table, name, columns)
         return values | {"sources": self._sources(table, "calibration")}
 
-    def _check_relations(self, values: Mapping[str, Any]) -> None:
+    def _check_cores(self, where: str, values: Mapping[str, Any]) -> None:
         cpus, cores = values.get("cpus_per_node", 0), values.get("cores_per_node")
         if cores is not None and cores < cpus:
-            self._add("cluster", "cores_per_node", f"{cores} is fewer than the CPUs (valid: at least {cpus})")
+            self._add(where, "cores_per_node", f"{cores} is fewer than the CPUs (valid: at least {cpus})")
+
+    def _check_relations(self, values: Mapping[str, Any]) -> None:
+        cpus, cores = values.get("cpus_per_node", 0), values.get("cores_per_node")
+        self._check_cores("cluster", values)
         if "backbone_latency_seconds" in values and "backbone_bytes_per_second" not in values:
             what = "is given without backbone_bytes_per_second (valid: both, or the bandwidth alone, or neither)"
             self._add("network", "backbone_latency_seconds", what)

@@ -27,13 +27,13 @@ def is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
+def _is_whole(value: object, least: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
 def _whole(least: int, most: int | None = None) -> Key:
     valid = f"a whole number of at least {least}" if most is None else f"a whole number from {least} to {most}"
-    return Key(
-        valid,
-        lambda v: isinstance(v, int) and not isinstance(v, bool) and v >= least and (most is None or v <= most),
-        int,
-    )
+    return Key(valid, lambda v: _is_whole(v, least) and (most is None or v <= most), int)
 
 
 def _text(pattern: str, valid: str) -> Key:
@@ -120,7 +120,7 @@ TOPOLOGY = {
             lambda v: (
                 isinstance(v, list)
                 and 1 <= len(v) <= 6
-                and all(isinstance(n, int) and not isinstance(n, bool) and n >= 1 for n in v)
+                and all(_is_whole(n, 1) for n in v)
                 and sum(n // 2 for n in v) <= MOST_HOPS
             ),
             tuple,
@@ -138,11 +138,7 @@ CABLE_FAULT = _keys(
     "switches rate_factor",
     switches=Key(
         "a list of one switch, or of two with a cable between them, counted from 0",
-        lambda v: (
-            isinstance(v, list)
-            and 1 <= len({*map(repr, v)}) == len(v) <= 2
-            and all(isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in v)
-        ),
+        lambda v: isinstance(v, list) and 1 <= len({*map(repr, v)}) == len(v) <= 2 and all(_is_whole(n, 0) for n in v),
         tuple,
     ),
     rate_factor=_POSITIVE,

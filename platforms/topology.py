@@ -204,8 +204,7 @@ class Torus(Topology):
     """Switches on a grid, each with a cable to the next one in every dimension, in rings.
 
     Cables have `cable_bytes_per_second`, by default the rate of a node's links. Switches are numbered along the first
-    dimension first. Messages go the shorter way around in the first dimension, then in the
-    second, and so on.
+    dimension first. Messages go the shorter way around in the first dimension, then in the second, and so on.
     """
 
     dimensions: tuple[int, ...] = ()

@@ -5,6 +5,7 @@ Estimation procedures are tested against them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -88,8 +89,7 @@ def _homogeneous(platform: Platform) -> PointToPoint:
             f"platform '{platform.name}' is a {platform.topology.kind}, whose pairs of nodes differ by their switches "
             "(valid: nodes at one switch, where parameters are to be exact)"
         )
-    if len(calibration.os) > 1 or len(calibration.or_) > 1:
-        raise _not_linear(platform)
+    _check_linear(platform, calibration.os, calibration.or_)
     (_, send, send_per_byte), (_, receive, receive_per_byte) = calibration.os[0], calibration.or_[0]
     latency, limit = platform.route[0], platform.backbone_bytes_per_second or np.inf
     between = ~np.eye(n, dtype=bool)
@@ -118,8 +118,7 @@ def _heterogeneous(platform: HeterogeneousPlatform) -> PointToPoint:
 
 def _with_factors(platform: Description, overheads: list[Array], latency: Array, rate: Array) -> PointToPoint:
     calibration = platform.calibration
-    if len(calibration.latency_factor) > 1 or len(calibration.bandwidth_factor) > 1:
-        raise _not_linear(platform)
+    _check_linear(platform, calibration.latency_factor, calibration.bandwidth_factor)
     rate = rate / calibration.bandwidth_factor[0][1]
     latency = latency * calibration.latency_factor[0][1] + ENVELOPE_BYTES * rate
     send, send_per_byte, receive, receive_per_byte = overheads
@@ -134,8 +133,9 @@ def _reordered(truth: PointToPoint, order: NDArray[np.intp]) -> PointToPoint:
     return replace(truth, **changed)
 
 
-def _not_linear(platform: HostPlatform) -> UsageError:
-    return UsageError(
-        f"platform '{platform.name}': factors or overheads that change with the message size"
-        " (valid: one row each, where parameters are to be exact)"
-    )
+def _check_linear(platform: HostPlatform, *lists: Sequence[object]) -> None:
+    if any(len(rows) > 1 for rows in lists):
+        raise UsageError(
+            f"platform '{platform.name}': factors or overheads that change with the message size"
+            " (valid: one row each, where parameters are to be exact)"
+        )

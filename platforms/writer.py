@@ -9,7 +9,7 @@ import tomli_w
 
 from collwise.common.errors import UsageError
 from collwise.platforms import schema
-from collwise.platforms.description import Calibration, Description, HeterogeneousPlatform, Platform, Source
+from collwise.platforms.description import Calibration, Description, HeterogeneousPlatform, Platform
 from collwise.platforms.reader import read_description
 
 _Described = TypeVar("_Described", bound=Description)
@@ -55,7 +55,7 @@ def write_description(platform: Description) -> str:
         del document["network"]["backbone_latency_seconds"]
     if platform.published:
         document["published"] = platform.published
-    document["sources"] = _sources(platform.sources)
+    document["sources"] = list(map(vars, platform.sources)) or None
     return tomli_w.dumps(_given(document))
 
 
@@ -72,17 +72,13 @@ def _calibration(calibration: Calibration) -> dict[str, Any]:
             "os": _rows(schema.OVERHEAD_COLUMNS, calibration.os),
             "or": _rows(schema.OVERHEAD_COLUMNS, calibration.or_),
             "ois": _rows(schema.OVERHEAD_COLUMNS, calibration.ois),
-            "sources": _sources(calibration.sources),
+            "sources": list(map(vars, calibration.sources)) or None,
         }
     )
 
 
 def _rows(columns: dict[str, Any], rows: Sequence[tuple[float, ...]]) -> list[dict[str, float]]:
     return [dict(zip(columns, row, strict=True)) for row in rows]
-
-
-def _sources(sources: Sequence[Source]) -> list[dict[str, str]] | None:
-    return [{"what": source.what, "where": source.where} for source in sources] or None
 
 
 def _values(described: object, keys: Mapping[str, schema.Key]) -> dict[str, Any]:

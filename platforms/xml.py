@@ -55,11 +55,8 @@ def _graph_lines(platform: Platform) -> list[str]:
     lines: list[str] = []
     for host, (of_overheads, of_rate) in zip(hosts, platform.factors_of_nodes, strict=True):
         own = platform.calibration.with_overheads_times(of_overheads)
-        lines += _property_lines(
-            _tag("host", id=host, speed=f"{platform.core_flops!r}f", core=str(platform.cores_per_node)),
-            _properties(platform) | (_overheads(own.os, own.or_, own.ois) if of_overheads != 1 else {}),
-            "host",
-        )
+        different = _overheads(own.os, own.or_, own.ois) if of_overheads != 1 else {}
+        lines += _host_lines(host, platform, _properties(platform) | different)
         lines.append(_link(f"{host}_link", rate * of_rate, platform.link_latency_seconds, "SPLITDUPLEX"))
         if platform.memory_bytes_per_second is not None:
             # Within a node acknowledgements use the same memory, and SimGrid charges it for both.
@@ -111,7 +108,8 @@ def heterogeneous_xml(platform: HeterogeneousPlatform) -> str:
     hosts, kinds = platform.hosts, platform.types_of_hosts
     lines: list[str] = []
     for host, kind in zip(hosts, kinds, strict=True):
-        lines += _host_lines(platform, host, kind)
+        properties = _overheads(kind.send, kind.receive, kind.non_blocking_send(platform.calibration.eager_limit_bytes))
+        lines += _host_lines(host, kind, properties | {_REDUCE: repr(platform.reduce_seconds_per_byte)})
         lines.append(_link(f"{host}_link", kind.link_bytes_per_second, kind.link_latency_seconds, "SPLITDUPLEX"))
     lines.append(_link("loopback", platform.loopback_bytes_per_second, platform.loopback_latency_seconds, "FATPIPE"))
     for one, other in combinations_with_replacement(platform.node_types, 2):
@@ -135,10 +133,7 @@ def _document(site: str, options: dict[str, str], lines: list[str], routing: str
     return "\n".join(written) + "\n"
 
 
-def _host_lines(platform: HeterogeneousPlatform, host: str, kind: NodeType) -> list[str]:
-    calibration = platform.calibration
-    started = kind.non_blocking_send(calibration.eager_limit_bytes)
-    properties = _overheads(kind.send, kind.receive, started) | {_REDUCE: repr(calibration.reduce_seconds_per_byte)}
+def _host_lines(host: str, kind: Platform | NodeType, properties: Mapping[str, str]) -> list[str]:
     tag = _tag("host", id=host, speed=f"{kind.core_flops!r}f", core=str(kind.cores_per_node))
     return _property_lines(tag, properties, "host")
 

@@ -51,7 +51,7 @@ class Steps:
         """The time between two segments at a process that receives each and sends it to two others."""
         return 2 * self.gap(message_bytes)
 
-    def inflow(self, message_bytes: ArrayLike, per_byte: float, sends: ArrayLike = 0) -> Array:
+    def inflow(self, message_bytes: ArrayLike, per_byte: float, sends: Array) -> Array:
         """The time between two messages at a process that receives one after another and combines each, at `per_byte`.
 
         `sends` is 1 where it sends a message of that size after each, else 0. alpha + m beta + m gamma: it sends
@@ -81,9 +81,9 @@ class LogGPSteps(Steps):
         """L + o + g + (m - 1) G: the paper lets the gap stand for the receiver's overhead, in tables 1 and 4."""
         return np.asarray(self.model.latency_seconds + self.model.overhead_seconds + self.gap(message_bytes))
 
-    def inflow(self, message_bytes: ArrayLike, per_byte: float, sends: ArrayLike = 0) -> Array:
+    def inflow(self, message_bytes: ArrayLike, per_byte: float, sends: Array) -> Array:
         """(m - 1) G + max{g, (1 + s) o + m gamma}: as in table 3, work overlaps with the gap only."""
-        busy = (1 + np.asarray(sends)) * self.model.overhead_seconds + per_byte * np.asarray(message_bytes, dtype=float)
+        busy = (1 + sends) * self.model.overhead_seconds + per_byte * np.asarray(message_bytes, dtype=float)
         return np.asarray(self._transmission(message_bytes) + np.maximum(self.model.gap_seconds, busy))
 
 
@@ -104,10 +104,10 @@ class PLogPSteps(Steps):
         busy = self.receiving(message_bytes) + self.model.send_overhead(message_bytes)
         return np.asarray(self.gap(message_bytes) + np.maximum(self.gap(message_bytes), busy))
 
-    def inflow(self, message_bytes: ArrayLike, per_byte: float, sends: ArrayLike = 0) -> Array:
+    def inflow(self, message_bytes: ArrayLike, per_byte: float, sends: Array) -> Array:
         """max{g, o_r + m gamma + s o_s}."""
         busy = self.receiving(message_bytes) + per_byte * np.asarray(message_bytes, dtype=float)
-        busy = busy + np.asarray(sends) * self.model.send_overhead(message_bytes)
+        busy = busy + sends * self.model.send_overhead(message_bytes)
         return np.asarray(np.maximum(self.gap(message_bytes), busy))
 
 

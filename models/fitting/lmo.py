@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from collwise.common.errors import UsageError
 from collwise.common.experiments import ONE_TO_TWO, ROUNDTRIP, Experiment, Laboratory
+from collwise.models.fitting.rounds import by_processor
 from collwise.models.lmo import LMO, Thresholds
 from collwise.models.piecewise import Array
 
@@ -25,13 +26,10 @@ BELOW_THRESHOLD = 15 / 16
 LARGEST_MESSAGE_BYTES = 65536
 
 
-def lmo_by_triplets(lab: Laboratory, thresholds: Thresholds = NO_THRESHOLDS, triplets_each: int | None = None) -> LMO:
+def lmo_by_triplets(lab: Laboratory, thresholds: Thresholds = NO_THRESHOLDS) -> LMO:
     """Heterogeneous LMO by formulas (4.4) to (4.10), with `thresholds` passed on.
 
-    `triplets_each`: the least number of triplets that every processor is in; None for all up to PROCS_WITH_ALL_TRIPLETS
-    processes and TRIPLETS_EACH beyond. The large message has M = `message_size` bytes.
-
-    An empty message is one of `lab.least_bytes` here, e. It is taken into account: with
+    An empty message is one of `lab.least_bytes` here, e. The large one has M = `message_size` bytes. With
     D(m) = T_ijk(m) - max_x (T_ix(e) + T_ix(m)) / 2 = 2 C_i + (m + e) t_i, (4.8) gives t_i = (D(M) - D(e)) / (M - e) and
     C_i = D(e) / 2 - e t_i; with e = 0 these are (4.6) and (4.9).
 
@@ -60,11 +58,9 @@ def lmo_by_triplets(lab: Laboratory, thresholds: Thresholds = NO_THRESHOLDS, tri
         raise UsageError(f"LMO is estimated on triplets of processes: there are {procs}, at least 3 are needed")
     if large <= least:
         raise UsageError(f"LMO's message of {large} bytes must be larger than the empty one of {least}")
-    if triplets_each is None:
-        triplets_each = comb(procs - 1, 2) if procs <= PROCS_WITH_ALL_TRIPLETS else TRIPLETS_EACH
 
     empty_trips, large_trips = _roundtrips(lab, (least, large))
-    chosen = triplets(procs, triplets_each)
+    chosen = triplets(procs, comb(procs - 1, 2) if procs <= PROCS_WITH_ALL_TRIPLETS else TRIPLETS_EACH)
     # A large message with an empty reply takes half of each roundtrip, (4.8).
     trips = {least: empty_trips, large: (empty_trips + large_trips) / 2}
     excess = _one_to_two_excess(lab, chosen, trips)
@@ -75,15 +71,15 @@ def lmo_by_triplets(lab: Laboratory, thresholds: Thresholds = NO_THRESHOLDS, tri
     per_byte = (large_trips - empty_trips) / (2 * (large - least))
     alone = empty_trips / 2 - least * per_byte
     return LMO(
-        _processor_means(chosen, constants, procs),
-        _processor_means(chosen, rates, procs),
+        by_processor(procs, chosen, constants),
+        by_processor(procs, chosen, rates),
         _network(alone, chosen, constants),
         _network(per_byte, chosen, rates),
         thresholds,
     )
 
 
-def message_size(lab: Laboratory, thresholds: Thresholds = NO_THRESHOLDS) -> int:
+def message_size(lab: Laboratory, thresholds: Thresholds) -> int:
     """M, bytes: slightly below the leap S and the eager limit, so that it is sent as an empty message is."""
     limits = [LARGEST_MESSAGE_BYTES, lab.eager_limit_bytes]
     if thresholds.scatter_leap_bytes is not None:
@@ -144,12 +140,6 @@ def _one_to_two_excess(lab: Laboratory, chosen: NDArray[np.intp], trips: dict[in
     return dict(zip(trips, excess, strict=True))
 
 
-def _processor_means(chosen: NDArray[np.intp], values: Array, procs: int) -> Array:
-    """(n,) means of the values (triplets, 3) that belong to each processor."""
-    of = chosen.ravel()
-    return np.asarray(np.bincount(of, values.ravel(), procs) / np.bincount(of, minlength=procs))
-
-
 def _network(between: Array, chosen: NDArray[np.intp], values: Array) -> Array:
     """(n, n): `between` less the two processors' share, averaged over the triplets that a pair is in."""
     procs = len(between)
@@ -159,7 +149,7 @@ def _network(between: Array, chosen: NDArray[np.intp], values: Array) -> Array:
         np.add.at(sums, pair, values[:, first] + values[:, second])
         np.add.at(times, pair, 1)
     sums, times = sums + sums.T, times + times.T
-    means = _processor_means(chosen, values, procs)
+    means = by_processor(procs, chosen, values)
     both = np.where(times > 0, sums / np.maximum(times, 1), means[:, None] + means[None, :])
     network = between - both
     np.fill_diagonal(network, 0.0)

@@ -6,9 +6,8 @@ every pair. All raise UsageError for what does not fit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -93,10 +92,6 @@ def culler_loggp(
     return _loggp(lab, procedure, pairs, heterogeneous)
 
 
-culler_logp = partial(culler_loggp, large_messages=False)
-"""LogP, which is LogGP with G = 0."""
-
-
 def hoefler_loggp(lab: Laboratory, pairs: Sequence[Pair] | None = None, heterogeneous: bool = False) -> LogGP:
     """LogGP without saturation, from messages in a row, of the least size and up to the largest eager one.
 
@@ -153,7 +148,8 @@ def _loggp(
 ) -> LogGP:
     """The means over the pairs; or one value per pair, and overheads averaged over the pairs that a processor is in.
 
-    L = RTT / 2 - o_s - o_r; between unlike processors, RTT = 2 L + the four overheads.
+    L = RTT / 2 - o_s - o_r; between unlike processors, RTT = 2 L + the four overheads. Averages are those of O'Flynn
+    2009, section 5.2.
     """
     times = of_pairs(lab, procedure, pairs, heterogeneous)
     if not heterogeneous:
@@ -164,12 +160,8 @@ def _loggp(
         ]
         return LogGP(*(float(np.mean(values)) for values in zip(*rows, strict=True)))
 
-    def of_processors(overheads: Mapping[Pair, Sequence[float]]) -> np.ndarray:
-        each = (one for pair, values in overheads.items() for one in zip(pair, values, strict=True))
-        return by_processor(lab.procs, each)
-
-    send = of_processors({pair: of.send_overheads for pair, of in times.items()})
-    receive = of_processors({pair: of.receive_overheads for pair, of in times.items()})
+    send = by_processor(lab.procs, list(times), [of.send_overheads for of in times.values()])
+    receive = by_processor(lab.procs, list(times), [of.receive_overheads for of in times.values()])
     busy = send + receive
     return LogGP(
         symmetric(lab.procs, {(i, j): (of.roundtrip_seconds - busy[i] - busy[j]) / 2 for (i, j), of in times.items()}),

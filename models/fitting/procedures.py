@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from collwise.common.errors import UsageError, check_name, unknown_name
+from collwise.common.errors import UsageError, check_name
 from collwise.common.experiments import Laboratory
 from collwise.models.fitting.hockney import (
     REGRESSION_SIZES,
@@ -17,14 +17,14 @@ from collwise.models.fitting.hockney import (
     hockney_by_two_sizes,
 )
 from collwise.models.fitting.lmo import lmo_by_triplets
-from collwise.models.fitting.loggp import DOUBLING, LARGE_BYTES, Doubling, culler_loggp, culler_logp, hoefler_loggp
+from collwise.models.fitting.loggp import DOUBLING, LARGE_BYTES, Doubling, culler_loggp, hoefler_loggp
 from collwise.models.fitting.plogp import fitted_plogp, kielmann_heterogeneous_plogp, kielmann_plogp
 from collwise.models.fitting.regression import SIZES, Sizes
 from collwise.models.fitting.rounds import Pair, with_effort
 from collwise.models.fitting.thresholds import STRIDE_BYTES, fit_thresholds
 from collwise.models.lmo import LMO
 from collwise.models.loggp import LogGP
-from collwise.models.parameter_file import FAMILIES, FittedParameters, Parameters
+from collwise.models.parameter_file import FittedParameters, Parameters
 from collwise.models.plogp import PLogP
 
 # Homogeneous models are averages over this many processes; more would change nothing where all are alike.
@@ -143,7 +143,7 @@ PROCEDURES: Mapping[str, Mapping[str, FitProcedure]] = {
     "logp": {
         "culler": FitProcedure(
             "send time, delayed receive, saturation",
-            lambda lab, detail, **pairs: culler_logp(lab, doubling=detail.doubling, **pairs),
+            lambda lab, detail, **pairs: culler_loggp(lab, doubling=detail.doubling, large_messages=False, **pairs),
         )
     },
     "loggp": {
@@ -179,20 +179,13 @@ PROCEDURES: Mapping[str, Mapping[str, FitProcedure]] = {
 """The procedures by family and name; the first of a family is its default."""
 
 
-def default_procedure(family: str) -> str:
-    """The name of the family's default. Raises UsageError for an unknown family."""
-    if family not in PROCEDURES:
-        raise unknown_name("model", family, FAMILIES)
-    return next(iter(PROCEDURES[family]))
-
-
 def request(family: str, procedure: str | None = None, heterogeneous: bool | None = False) -> FitRequest:
     """A request with the default procedure filled in; `heterogeneous` None asks for that form where there is one.
 
     Raises UsageError for what does not exist.
     """
-    default = default_procedure(family)
-    name = procedure or default
+    check_name("model", family, PROCEDURES)
+    name = procedure or next(iter(PROCEDURES[family]))
     check_name(f"procedure for {family}", name, PROCEDURES[family])
     can = not PROCEDURES[family][name].means_only
     if heterogeneous and not can:

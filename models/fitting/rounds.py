@@ -6,11 +6,12 @@ result. The next experiments of all of them are one call of the laboratory, whic
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from itertools import combinations
 from typing import TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from collwise.common.errors import UsageError
 from collwise.common.experiments import Effort, Experiment, Laboratory
@@ -92,10 +93,10 @@ def symmetric(procs: int, values: Mapping[Pair, float]) -> Array:
     return matrix
 
 
-def by_processor(procs: int, values: Iterable[tuple[int, float]]) -> Array:
-    """The array (n,) of means over the pairs that a processor is in (O'Flynn 2009, section 5.2)."""
-    sums, counts = np.zeros(procs), np.zeros(procs)
-    for processor, value in values:
-        sums[processor] += value
-        counts[processor] += 1
-    return np.asarray(sums / counts)
+def by_processor(procs: int, processors: ArrayLike, values: ArrayLike) -> Array:
+    """The array (n,) of each processor's mean over the pairs or triplets that it is in.
+
+    `processors`, such as a row for each pair, says which processor each of the `values` belongs to.
+    """
+    of = np.ravel(processors)
+    return np.asarray(np.bincount(of, np.ravel(values), procs) / np.bincount(of, minlength=procs))

@@ -99,7 +99,7 @@ def scatter_leap(message_bytes: Sequence[int], seconds: Sequence[float]) -> int 
     A leap is at least LEAST_LEAP of the time before it; a change of slope alone is none. Lines are as `lines` finds
     them, of LEAST_POINTS sizes or more: a leap nearer to either end is not seen.
     """
-    return _greatest_leap(message_bytes, seconds, lines(message_bytes, seconds))
+    return _greatest_leap(np.column_stack([message_bytes, seconds]), lines(message_bytes, seconds))
 
 
 def gather_regular_from(message_bytes: Sequence[int], seconds: Sequence[float]) -> int | None:
@@ -112,7 +112,7 @@ def gather_regular_from(message_bytes: Sequence[int], seconds: Sequence[float]) 
     points = np.column_stack([message_bytes, seconds])
     irregular = [index for index, ends in enumerate(found) if _line(points, *ends)[1] > IRREGULAR]
     if not irregular:
-        return _greatest_leap(message_bytes, seconds, found)
+        return _greatest_leap(points, found)
     after = irregular[-1] + 1
     return int(message_bytes[found[after][0]]) if after < len(found) else None
 
@@ -167,13 +167,10 @@ def fit_thresholds(lab: Laboratory, stride_bytes: int = STRIDE_BYTES, finest_str
     )
 
 
-def _greatest_leap(
-    message_bytes: Sequence[int], seconds: Sequence[float], found: Sequence[tuple[int, int]]
-) -> int | None:
-    points = np.column_stack([message_bytes, seconds])
+def _greatest_leap(points: Array, found: Sequence[tuple[int, int]]) -> int | None:
     best, greatest = None, 0.0
     for before, after in pairwise(found):
-        size = message_bytes[after[0]]
+        size = points[after[0], 0]
         low, high = _line(points, *before)[0], _line(points, *after)[0]
         expected = float(low @ (1, size))
         leap = float(high @ (1, size)) / expected - 1

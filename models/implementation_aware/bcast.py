@@ -187,9 +187,8 @@ def scatter_allgather(points: Points, gamma: Gamma) -> Sequence[Part]:
     """Scatter, then recursive doubling: its i-th step exchanges 2^(i-1) blocks of m / P.
 
     Where a group of w = 2^(i-1) processes meets a smaller one, of r, those without a partner get its blocks from the
-    others, whose number doubles: ceil(log2(w / r)) messages of r blocks. Only the longest of
-    these rows of messages is waited for, and the processes that begin it are not the last that the scatter reached, so
-    latencies count
+    others, whose number doubles: ceil(log2(w / r)) messages of r blocks. Only the longest of these rows of messages is
+    waited for, and the processes that begin it are not the last that the scatter reached, so latencies count
     floor(log2(w / r)) times, once at least; bytes count in full. A step of the scatter and one of the allgather are
     taken to cost the same: over P their numbers hardly differ, so that no fit could tell them apart.
     """

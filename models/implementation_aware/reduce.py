@@ -1,8 +1,7 @@
 """Cost formulas of the reduce algorithms, taken apart in the manner of the broadcasts.
 
-The papers on implementation-aware models have none. A process combines what it receives, and beta includes the
-time per byte of that.
-`fill` messages wait for one another on the slowest way up; `inflow` ones wait at one process, where
+The papers on implementation-aware models have none. A process combines what it receives, and beta includes the time
+per byte of that. `fill` messages wait for one another on the slowest way up; `inflow` ones wait at one process, where
 the next message is under way while one is combined; `steady` ones follow when segments flow.
 """
 

@@ -13,7 +13,7 @@ from collwise.common.program import program_name
 from collwise.platforms.description import Platform, Source
 from collwise.platforms.discovery.facts import ESTIMATED, GIVEN, MISSING, READ, Fact, Facts, estimated
 from collwise.platforms.discovery.links import NOMINAL_GBITS, UNKNOWN_NETWORK
-from collwise.platforms.interconnects import interconnect
+from collwise.platforms.loader import interconnect
 from collwise.platforms.new import Node, new_platform
 
 _UNKNOWN = "nothing says it"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+LIVE = "live"
+"""The source of facts that is Slurm itself, on a machine of the cluster."""
 READ, GIVEN, ESTIMATED, MISSING = "read", "given", "estimated", "missing"
 
 

@@ -9,15 +9,15 @@ from math import log
 
 from collwise.platforms.discovery.facts import Facts, estimated, facts, read
 
-INFINIBAND, OMNI_PATH, SLINGSHOT, ARIES, ROCE, ETHERNET = (
-    "InfiniBand",
-    "Omni-Path",
+# In the order in which they are preferred.
+SLINGSHOT, OMNI_PATH, INFINIBAND, ARIES, ROCE, ETHERNET = _PREFERRED = (
     "Slingshot",
+    "Omni-Path",
+    "InfiniBand",
     "Aries",
     "RoCE",
     "Ethernet",
 )
-_PREFERRED = (SLINGSHOT, OMNI_PATH, INFINIBAND, ARIES, ROCE, ETHERNET)
 _PRESETS = {
     ROCE: "infiniband-hdr",
     OMNI_PATH: "omni-path",

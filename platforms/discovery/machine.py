@@ -39,12 +39,11 @@ def machine_facts(saved: Path | None = None, sys: Path | None = None) -> Facts:
 
     Raises UsageError for a file that is neither, and for a folder that is no copy of /sys.
     """
+    of_file: Facts = {}
     if saved is not None:
         of_file = saved_facts(saved)
-    else:
-        text = _output("lstopo-no-graphics", "--of", "xml", "--disallowed", "-") if sys is None else ""
-        of_file = lstopo_facts(text, "lstopo")
-    if saved is None and sys is None:
+    elif sys is None:
+        of_file = lstopo_facts(_output("lstopo-no-graphics", "--of", "xml", "--disallowed", "-"), "lstopo")
         sys = SYS
     of_sys = sys_facts(sys) if sys is not None else {}
     # hwloc knows nodes best, and /sys the rates of links.

@@ -15,10 +15,9 @@ import hostlist
 from collwise.common.errors import UsageError, check_name
 from collwise.common.files import read_text
 from collwise.common.units import counted
-from collwise.platforms.discovery.facts import MISSING, Fact, Facts, facts, read
+from collwise.platforms.discovery.facts import LIVE, MISSING, Fact, Facts, facts, read
 from collwise.platforms.discovery.links import ARIES, SLINGSHOT, Port, link_facts, port_of_word
 
-LIVE = "live"
 _SHOWN = ("config", "nodes", "topology", "partitions")
 _SECONDS = 60
 _PAIR = re.compile(r'([A-Za-z_]\w*)\s*=\s*("[^"]*"|\S*)')
@@ -222,29 +221,25 @@ def _names(text: str, key: str) -> list[str]:
 
 
 def _selected(found: Configuration, nodes: list[_Nodes], partition: str | None) -> tuple[list[_Nodes], str]:
-    """The nodes of a partition, by default of the default one, else of any, and words that say which these are."""
+    """The nodes of a partition, by default of the default one, else of any, and words that say which these are.
+
+    Raises UsageError, with the near names, for an unknown partition, and for one without nodes.
+    """
     partitions = {record[_PARTITION]: record for record in found.records[_PARTITION]}
     defaults = partitions.pop("DEFAULT", {})
     if partition is not None:
-        return _of_partition(found, nodes, partition, partitions), f"; partition {partition}"
+        if not partitions:
+            raise UsageError(f"--partition {partition}: no PartitionName in {found.where} (valid: with such a file)")
+        check_name("partition", partition, partitions)
+        picked = _in_partitions(nodes, [partitions[partition]])
+        if not picked:
+            raise UsageError(f"--partition {partition}: none of its nodes is in {found.where}")
+        return picked, f"; partition {partition}"
     for name, record in partitions.items():
         if record.get("default", "").upper() == "YES" and (picked := _in_partitions(nodes, [defaults | record])):
             return picked, f"; partition {name}, the default one"
     # The nodes of no partition run no jobs, such as login nodes.
     return _in_partitions(nodes, [defaults | record for record in partitions.values()]) or nodes, ""
-
-
-def _of_partition(
-    found: Configuration, nodes: Sequence[_Nodes], partition: str, partitions: dict[str, Record]
-) -> list[_Nodes]:
-    """The nodes of a partition. Raises UsageError, with the near names, for an unknown one, or one without nodes."""
-    if not partitions:
-        raise UsageError(f"--partition {partition}: no PartitionName in {found.where} (valid: with such a file)")
-    check_name("partition", partition, partitions)
-    picked = _in_partitions(nodes, [partitions[partition]])
-    if not picked:
-        raise UsageError(f"--partition {partition}: none of its nodes is in {found.where}")
-    return picked
 
 
 def _in_partitions(nodes: Sequence[_Nodes], partitions: Sequence[Record]) -> list[_Nodes]:

@@ -10,7 +10,7 @@ import click
 
 from collwise.common.errors import UsageError, warn
 from collwise.common.files import write_text
-from collwise.platforms.discovery import LIVE
+from collwise.platforms.discovery.facts import LIVE
 from collwise.platforms.hosts import MOST_HOSTS
 from collwise.platforms.schema import TOPOLOGY as TOPOLOGIES
 from collwise.studies.cli import options, types
@@ -28,14 +28,17 @@ from collwise.studies.cli.platform_options import (
 from collwise.studies.cli.types import NEW_FILE, PATH
 
 if TYPE_CHECKING:
-    from collwise.platforms.discovery import Described, Facts
+    from collwise.platforms.discovery.describe import Described
+    from collwise.platforms.discovery.facts import Facts
 
 
 def _known(
     machine: bool, hardware: Path | None, sys: Path | None, slurm: str | None, partition: str | None, ask: bool
 ) -> Facts:
     """The facts of the sources that were named; without any, those of this machine, unless questions are asked."""
-    from collwise.platforms.discovery import machine_facts, merged, slurm_facts
+    from collwise.platforms.discovery.facts import merged
+    from collwise.platforms.discovery.machine import machine_facts
+    from collwise.platforms.discovery.slurm import slurm_facts
 
     if partition is not None and slurm is None:
         raise UsageError("--partition is for --slurm")
@@ -82,7 +85,8 @@ def describe(
     read. The command says which figures are read, estimated and missing, and what to measure next.
     """
     from collwise.platforms import write_description
-    from collwise.platforms.discovery import ESTIMATED, described
+    from collwise.platforms.discovery.describe import described
+    from collwise.platforms.discovery.facts import ESTIMATED
     from collwise.platforms.names import interconnect_names
 
     new_name(name)
@@ -111,7 +115,8 @@ def describe(
 
 
 def _print(made: Described, path: Path) -> None:
-    from collwise.platforms.discovery import MISSING, next_steps, shown
+    from collwise.platforms.discovery.describe import next_steps, shown
+    from collwise.platforms.discovery.facts import MISSING
 
     rows = [(fact.what, shown(fact.value), fact.how, fact.where) for fact in made.facts if fact.how != MISSING]
     print_table(f"{path}: what it rests on", ["figure", "value", "how", "where from"], rows, left=4, wrap=True, keys=1)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from collwise.common.experiments import ROUNDTRIP, Experiment
-from collwise.models.fitting.procedures import PROCEDURES, FitProcedure, default_procedure
+from collwise.models.fitting.procedures import PROCEDURES, FitProcedure, request
 from collwise.platforms import load
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
@@ -21,7 +21,7 @@ SIZES = (1, 1000, 50_000)
 
 
 def default(family: str) -> FitProcedure:
-    return PROCEDURES[family][default_procedure(family)]
+    return PROCEDURES[family][request(family).procedure]
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from collwise import platforms as package
 from collwise.platforms import known, load, write_description
-from collwise.platforms.interconnects import interconnect
+from collwise.platforms.loader import interconnect
 from collwise.platforms.reader import read_description
 from collwise.studies.cli.platforms import platforms
 from tests import command_line

@@ -127,10 +127,12 @@ def test_many_processors_need_not_all_triplets() -> None:
     assert firsts.min() >= lmo.TRIPLETS_EACH
 
 
-def test_a_pair_in_no_triplet_takes_its_processors_averages() -> None:
+def test_a_pair_in_no_triplet_takes_its_processors_averages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lmo, "PROCS_WITH_ALL_TRIPLETS", 3)
+    monkeypatch.setattr(lmo, "TRIPLETS_EACH", 1)
     machine = random_machine(12, 4)
     lab = LMOLaboratory(machine)
-    assert max(worst_error(lmo.lmo_by_triplets(lab, triplets_each=1), machine).values()) < 1e-9
+    assert max(worst_error(lmo.lmo_by_triplets(lab), machine).values()) < 1e-9
     assert len(lab.asked) < 2 * comb(12, 2) + 2 * 3 * 20
 
 

@@ -12,7 +12,6 @@ from collwise.models.fitting.procedures import (
     HOMOGENEOUS_PROCS,
     PROCEDURES,
     FitRequest,
-    default_procedure,
     fit,
     most_useful_procs,
     request,
@@ -28,7 +27,7 @@ from tests.models.fitting.loggp_laboratory import LogGPLaboratory, eager_machine
 
 def test_every_family_has_procedures() -> None:
     assert tuple(PROCEDURES) == tuple(FAMILIES)
-    assert {family: default_procedure(family) for family in FAMILIES} == {
+    assert {family: request(family).procedure for family in FAMILIES} == {
         "hockney": "regression",
         "hockney_by_size": "roundtrips",
         "logp": "culler",

@@ -30,7 +30,7 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
 from collwise.simulator.schedule.library import Played, Schedule
 from collwise.simulator.schedule.shared import NodeOf, Sizes, TablesOf, proportions_for, recorded, segmented_bytes
-from collwise.simulator.schedule.tables import Doubles, Proportions
+from collwise.simulator.schedule.tables import Doubles
 from collwise.simulator.timing import Case
 
 KnownPlay = tuple[Schedule, Sizes, float, Played | None]
@@ -145,27 +145,6 @@ def begins_longer(
             paces[kind] = reached / (share * words)
         share *= min(_FURTHER * most_seconds / reached, _FACTOR) if reached > 0 else _FACTOR
     return False
-
-
-def play_case_on_many(case: Case, networks: Sequence[TablesOf], node_of: NodeOf = None) -> list[Played]:
-    """The times of a case on several networks, such as a platform and changes of it, or sets of parameters.
-
-    They are those that `play_case` finds on each network. The case is recorded once, or once for each proportions if
-    its recording depends on these, and its schedule played on all networks by one call of `Schedule.play_many`, but for
-    a long pipeline, which is extrapolated on each. The processes must be on the same nodes in all networks. Raises the
-    errors of `play_case`.
-    """
-    found = [_by_periods(case, tables_of, node_of) for tables_of in networks]
-    others: dict[Proportions | None, list[int]] = {}
-    for position, played in enumerate(found):
-        if played is None:
-            others.setdefault(proportions_for(case, networks[position]), []).append(position)
-    for proportions, positions in others.items():
-        schedule, sizes = recorded(case, node_of, proportions)
-        tables = [networks[at](sizes) for at in positions]
-        for position, one in zip(positions, schedule.play_many(tables), strict=True):
-            found[position] = one
-    return [played for played in found if played is not None]
 
 
 def _by_periods(case: Case, tables_of: TablesOf, node_of: NodeOf) -> Played | None:

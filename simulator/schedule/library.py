@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Sequence
-from ctypes import c_char_p, c_double, c_int, c_int32, c_size_t, c_uint32, c_uint64
+from collections.abc import Mapping, Sequence
+from ctypes import POINTER, c_char_p, c_double, c_int, c_int32, c_size_t, c_uint32, c_uint64, c_void_p
 from dataclasses import astuple, dataclass
 from functools import cache
 from pathlib import Path
@@ -21,16 +21,17 @@ from collwise.simulator.schedule.library_calls import FUNCTION, Asked, LibraryDe
 from collwise.simulator.schedule.tables import EAGER, RENDEZVOUS, Doubles, Network, NetworkTables, Proportions, address
 from collwise.simulator.timing import Case
 
-_PROBLEM_BYTES = 200
+PROBLEM_BYTES = 200
+"""The room for what the library says of a problem."""
 
 
 class _Schedule(ctypes.Structure):
     _fields_ = (
         ("procs", c_int),
-        ("program_of", ctypes.POINTER(c_uint32)),
-        ("programs", ctypes.c_void_p),
+        ("program_of", POINTER(c_uint32)),
+        ("programs", c_void_p),
         ("program_count", c_size_t),
-        ("sizes", ctypes.POINTER(c_uint64)),
+        ("sizes", POINTER(c_uint64)),
         ("size_count", c_size_t),
         ("messages", c_uint64),
         ("bytes", c_uint64),
@@ -39,7 +40,7 @@ class _Schedule(ctypes.Structure):
         ("is_begin", c_int),
         ("has_synchronous", c_int),
         ("is_mirrored", c_int),
-        ("blocks", ctypes.c_void_p),
+        ("blocks", c_void_p),
     )
 
 
@@ -66,10 +67,10 @@ class _Case(ctypes.Structure):
         ("gather_bytes", c_uint64),
         ("limit_bytes", c_uint64),
         ("count", c_int),
-        ("node_of", ctypes.c_void_p),
-        ("socket_of", ctypes.c_void_p),
+        ("node_of", c_void_p),
+        ("socket_of", c_void_p),
         ("library", FUNCTION),
-        ("proportions", ctypes.POINTER(_Proportions)),
+        ("proportions", POINTER(_Proportions)),
     )
 
 
@@ -88,7 +89,7 @@ class _Result(ctypes.Structure):
 
 class _Trace(ctypes.Structure):
     _fields_ = (
-        ("spans", ctypes.c_void_p),
+        ("spans", c_void_p),
         ("count", c_size_t),
         ("room", c_size_t),
         ("last", c_int32),
@@ -97,7 +98,7 @@ class _Trace(ctypes.Structure):
 
 
 class _Log(ctypes.Structure):
-    _fields_ = (("items", ctypes.c_void_p), ("count", c_size_t), ("room", c_size_t))
+    _fields_ = (("items", c_void_p), ("count", c_size_t), ("room", c_size_t))
 
 
 COMPARISONS = np.dtype([("one", np.float64), ("other", np.float64), ("entity", np.uint32), ("kind", np.uint32)])
@@ -204,13 +205,12 @@ class Schedule:
             library=asked.function,
             proportions=None if proportions is None else ctypes.pointer(_Proportions(*astuple(proportions))),
         )
-        problem = ctypes.create_string_buffer(_PROBLEM_BYTES)
+        problem = ctypes.create_string_buffer(PROBLEM_BYTES)
         if most_words > 0:
-            made = self._library.schedule_record_begin(ctypes.byref(wanted), most_words, problem, _PROBLEM_BYTES)
+            self._made = self._library.schedule_record_begin(wanted, most_words, problem, PROBLEM_BYTES)
         else:
             record = self._library.schedule_record_root if root_alone else self._library.schedule_record
-            made = record(ctypes.byref(wanted), problem, _PROBLEM_BYTES)
-        self._made = made
+            self._made = record(wanted, problem, PROBLEM_BYTES)
         if not self._made:
             raise asked.problem or UsageError(problem.value.decode())
         self.root, self.procs = case.root, case.procs
@@ -265,10 +265,8 @@ class Schedule:
 
         It is what one of them spends on overheads and local work, or what its messages take at its node's ports.
         """
-        structure, _ = network.structure
         ranks = (self.root, (self.root + 1) % self.procs)
-        seconds = [self._library.schedule_own_seconds(self._made, ctypes.byref(structure), rank) for rank in ranks]
-        return max(seconds)
+        return max(self._library.schedule_own_seconds(self._made, network.structure, rank) for rank in ranks)
 
     def play(self, network: NetworkTables) -> Played:
         """The times on a network. Raises CollwiseError if processes wait for ever or messages do not match."""
@@ -280,11 +278,9 @@ class Schedule:
         Only over ports with unlimited buffers that is clear before the end; elsewhere the times may be longer. Raises
         the errors of `play`, unless they would come later.
         """
-        structure, _ = network.structure
         ends = np.zeros(self.procs)
-        result = self._library.schedule_play_within(
-            self._made, ctypes.byref(structure), self.root, address(ends), most_seconds
-        )
+        play = self._library.schedule_play_within
+        result = play(self._made, network.structure, self.root, address(ends), most_seconds)
         return None if result.is_longer else _played(result, ends)
 
     def begins_longer(self, network: NetworkTables, most_seconds: float) -> float:
@@ -292,8 +288,7 @@ class Schedule:
 
         Otherwise the time at which the first process has no more operations, 0 if that is not known.
         """
-        structure, _ = network.structure
-        result = self._library.schedule_play_within(self._made, ctypes.byref(structure), self.root, None, most_seconds)
+        result = self._library.schedule_play_within(self._made, network.structure, self.root, None, most_seconds)
         if result.is_longer:
             return math.inf
         return float(result.seconds) if result.is_open else 0.0
@@ -303,9 +298,8 @@ class Schedule:
 
         Point-to-point models in succession whose nodes and protocols are the same are played in one pass.
         """
-        made = [network.structure for network in networks]
-        count = len(made)
-        pointers = (ctypes.POINTER(Network) * count)(*(ctypes.pointer(structure) for structure, _ in made))
+        count = len(networks)
+        pointers = (POINTER(Network) * count)(*(ctypes.pointer(network.structure) for network in networks))
         ends, results = np.zeros((count, self.procs)), (_Result * count)()
         self._library.schedule_play_many(self._made, pointers, count, self.root, address(ends), results)
         return [_played(result, row) for result, row in zip(results, ends, strict=True)]
@@ -317,7 +311,7 @@ class Schedule:
             played = self._play(network, log=log)
             text = ctypes.string_at(log.items, log.count * COMPARISONS.itemsize) if log.count else b""
         finally:
-            self._library.schedule_log_free(ctypes.byref(log))
+            self._library.schedule_log_free(log)
         return played, np.frombuffer(text, dtype=COMPARISONS)
 
     def rounds(self, every_send_waits: bool = False) -> int:
@@ -340,7 +334,7 @@ class Schedule:
             at = int(trace.last)
             text = ctypes.string_at(trace.spans, trace.count * SPANS.itemsize) if trace.count else b""
         finally:
-            self._library.schedule_trace_free(ctypes.byref(trace))
+            self._library.schedule_trace_free(trace)
         spans = np.frombuffer(text, dtype=SPANS)
         path = []
         while at >= 0:
@@ -350,16 +344,8 @@ class Schedule:
         return Trace(spans, critical, self.sizes, played.seconds, played.lost_packets, played.time_outs)
 
     def _play(self, network: NetworkTables, trace: _Trace | None = None, log: _Log | None = None) -> Played:
-        structure, _ = network.structure
         ends = np.zeros(self.procs)
-        result = self._library.schedule_play(
-            self._made,
-            ctypes.byref(structure),
-            self.root,
-            address(ends),
-            None if trace is None else ctypes.byref(trace),
-            None if log is None else ctypes.byref(log),
-        )
+        result = self._library.schedule_play(self._made, network.structure, self.root, address(ends), trace, log)
         return _played(result, ends)
 
 
@@ -389,50 +375,42 @@ def library_file() -> Path:
     return Build(builds_folder() / "schedule", "none", Path("gcc"), "the schedule engine").file("libschedule.so")
 
 
+_FUNCTIONS: Mapping[str, tuple[type | None, Sequence[type]]] = {
+    "schedule_record": (POINTER(_Schedule), (POINTER(_Case), c_char_p, c_size_t)),
+    "schedule_record_root": (POINTER(_Schedule), (POINTER(_Case), c_char_p, c_size_t)),
+    "schedule_record_begin": (POINTER(_Schedule), (POINTER(_Case), c_uint64, c_char_p, c_size_t)),
+    "schedule_free": (None, (POINTER(_Schedule),)),
+    "schedule_memory": (c_uint64, (POINTER(_Schedule),)),
+    "schedule_equal": (c_int, (POINTER(_Schedule), POINTER(_Schedule))),
+    "schedule_count": (None, (c_void_p, c_void_p)),
+    "schedule_own_seconds": (c_double, (POINTER(_Schedule), POINTER(Network), c_int)),
+    "schedule_play": (
+        _Result,
+        (POINTER(_Schedule), POINTER(Network), c_int, c_void_p, POINTER(_Trace), POINTER(_Log)),
+    ),
+    "schedule_play_within": (_Result, (POINTER(_Schedule), POINTER(Network), c_int, c_void_p, c_double)),
+    "schedule_play_many": (
+        None,
+        (POINTER(_Schedule), POINTER(POINTER(Network)), c_size_t, c_int, c_void_p, POINTER(_Result)),
+    ),
+    "schedule_play_batch": (
+        None,
+        (
+            *(c_size_t, POINTER(c_void_p), POINTER(c_void_p), POINTER(Network), c_size_t),
+            *(c_void_p, c_void_p, c_char_p, c_size_t),
+        ),
+    ),
+    "schedule_trace_free": (None, (POINTER(_Trace),)),
+    "schedule_log_free": (None, (POINTER(_Log),)),
+}
+"""The functions of the C library: what each returns, and the types of its arguments."""
+
+
 @cache
 def load_library() -> ctypes.CDLL:
     """The C library. Raises CollwiseError and UsageError as `Build.file` does."""
     library = ctypes.CDLL(str(library_file()))
-    for record in (library.schedule_record, library.schedule_record_root):
-        record.restype = ctypes.POINTER(_Schedule)
-        record.argtypes = [ctypes.POINTER(_Case), c_char_p, c_size_t]
-    library.schedule_record_begin.restype = ctypes.POINTER(_Schedule)
-    library.schedule_record_begin.argtypes = [ctypes.POINTER(_Case), c_uint64, c_char_p, c_size_t]
-    library.schedule_free.argtypes = [ctypes.POINTER(_Schedule)]
-    library.schedule_free.restype = None
-    library.schedule_memory.argtypes = [ctypes.POINTER(_Schedule)]
-    library.schedule_memory.restype = c_uint64
-    library.schedule_equal.argtypes = [ctypes.POINTER(_Schedule), ctypes.POINTER(_Schedule)]
-    library.schedule_own_seconds.restype = c_double
-    library.schedule_own_seconds.argtypes = [ctypes.POINTER(_Schedule), ctypes.POINTER(Network), c_int]
-    library.schedule_play.restype = _Result
-    library.schedule_play.argtypes = [
-        ctypes.POINTER(_Schedule),
-        ctypes.POINTER(Network),
-        c_int,
-        ctypes.c_void_p,
-        ctypes.POINTER(_Trace),
-        ctypes.POINTER(_Log),
-    ]
-    library.schedule_play_within.restype = _Result
-    library.schedule_play_within.argtypes = [
-        ctypes.POINTER(_Schedule),
-        ctypes.POINTER(Network),
-        c_int,
-        ctypes.c_void_p,
-        c_double,
-    ]
-    library.schedule_play_many.argtypes = [
-        ctypes.POINTER(_Schedule),
-        ctypes.POINTER(ctypes.POINTER(Network)),
-        c_size_t,
-        c_int,
-        ctypes.c_void_p,
-        ctypes.POINTER(_Result),
-    ]
-    library.schedule_play_many.restype = None
-    library.schedule_trace_free.argtypes = [ctypes.POINTER(_Trace)]
-    library.schedule_trace_free.restype = None
-    library.schedule_log_free.argtypes = [ctypes.POINTER(_Log)]
-    library.schedule_log_free.restype = None
+    for name, (result, arguments) in _FUNCTIONS.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
     return library

@@ -68,14 +68,9 @@ _EXACT = 1e-12
 """Relative to the whole time: differences by rounding."""
 
 
-def play_case(case: Case, tables_of: TablesOf, known: list[KnownPlay] | None = None, node_of: NodeOf = None) -> Played:
-    """The times of a case on a network, with the tables for given sizes; those of a long pipeline by extrapolation.
-
-    A schedule that equals one in `known`, all played on the same network, is not played again; others are added.
-    `node_of` is the node of each process, by default placed by blocks.
-    Raises UsageError if the algorithm cannot run on the case, and the errors of `Schedule.play`.
-    """
-    played = play_case_within(case, tables_of, math.inf, known, node_of)
+def play_case(case: Case, tables_of: TablesOf) -> Played:
+    """The times of a case on a network whose processes are placed by blocks, as `play_case_within` finds them."""
+    played = play_case_within(case, tables_of)
     assert played is not None
     return played
 
@@ -83,13 +78,16 @@ def play_case(case: Case, tables_of: TablesOf, known: list[KnownPlay] | None = N
 def play_case_within(
     case: Case,
     tables_of: TablesOf,
-    most_seconds: float,
+    most_seconds: float = math.inf,
     known: list[KnownPlay] | None = None,
     node_of: NodeOf = None,
 ) -> Played | None:
-    """The same, or None for a case that takes longer than `most_seconds`, which is not played to its end.
+    """The times of a case on a network, with the tables for given sizes; those of a long pipeline by extrapolation.
 
-    Where that is not noticed before the end the times are longer.
+    Returns None for a case that takes longer than `most_seconds`, which is not played to its end; where that is not
+    noticed before the end the times are longer. A schedule that equals one in `known`, all played on the same network,
+    is not played again; others are added. `node_of` is the node of each process, by default placed by blocks. Raises
+    UsageError if the algorithm cannot run on the case, and the errors of `Schedule.play`.
     """
     extrapolated = _by_periods(case, tables_of, node_of)
     if extrapolated is not None:
@@ -99,8 +97,7 @@ def play_case_within(
         answers = played is not None or most_seconds <= most
         if answers and np.array_equal(sizes, other_sizes) and (schedule is other or schedule.equals(other)):
             return played
-    tables = tables_of(sizes)
-    played = schedule.play(tables) if most_seconds == math.inf else schedule.play_within(tables, most_seconds)
+    played = schedule.play_within(tables_of(sizes), most_seconds)
     if known is not None:
         known.append((schedule, sizes, most_seconds, played))
     return played

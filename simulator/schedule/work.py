@@ -7,15 +7,13 @@ port takes as long for each further segment, so that the pipeline cannot come at
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
-from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 
 from collwise.simulator.schedule.library import Schedule, load_library
-from collwise.simulator.schedule.tables import DEFERRED, Doubles, NetworkTables
+from collwise.simulator.schedule.tables import DEFERRED, Doubles, NetworkTables, address
 
 _Columns = npt.NDArray[np.uint32]
 
@@ -103,7 +101,7 @@ def _counts(schedule: Schedule) -> npt.NDArray[np.int64] | None:
     if np.prod(shape) > _MOST_COUNTS:
         return None
     counts = np.zeros(shape, np.uint32)
-    _library().schedule_count(schedule.address, counts.ctypes.data)
+    load_library().schedule_count(schedule.address, address(counts))
     return counts.astype(np.int64)
 
 
@@ -121,11 +119,3 @@ def _costs(tables: NetworkTables) -> Doubles:
             if rates is not None and np.min(rates) > 0:
                 costs[kind] = tables.load_bytes / np.max(rates)
     return costs
-
-
-@cache
-def _library() -> ctypes.CDLL:
-    library = load_library()
-    library.schedule_count.restype = None
-    library.schedule_count.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
-    return library

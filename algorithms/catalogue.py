@@ -157,10 +157,10 @@ class Algorithm:
             if whole + procs * ELEMENT_BYTES >= _TOO_LONG:
                 reasons.append("needs messages of less than 2 GiB in all")
             needed, given = self.extra_memory(procs, message_bytes), buffers()
-            if needed.message_bytes > given.message_bytes:
-                reasons.append(_too_small("message", needed.message_bytes, given.message_bytes))
-            if needed.integer_bytes > given.integer_bytes:
-                reasons.append(_too_small("integer", needed.integer_bytes, given.integer_bytes))
+            for which in ("message", "integer"):
+                most, has = getattr(needed, f"{which}_bytes"), getattr(given, f"{which}_bytes")
+                if most > has:
+                    reasons.append(f"needs {format_size(most)} of its {which} buffer, which has {format_size(has)}")
         return next(iter(reasons), "")
 
     @property
@@ -235,6 +235,11 @@ class Catalogue:
             raise unknown_name("collective", name, self.collectives)
         return self.collectives[name]
 
+    def find(self, collective: str, name: str) -> Algorithm | None:
+        """The algorithm of that name; None if the catalogue does not have it."""
+        known = self.collectives.get(collective)
+        return None if known is None else known.algorithms.get(name)
+
     def algorithms(self, collective: str | None = None) -> list[Algorithm]:
         """All algorithms of a collective, or of all. Raises UsageError for an unknown collective."""
         entries = self.collectives.values() if collective is None else [self.collective(collective)]
@@ -252,10 +257,6 @@ class Catalogue:
 def _value(formula: str, terms: Mapping[str, int]) -> int:
     """The value of a formula of the catalogue: sums, products and quotients of terms."""
     return int(eval(formula, {"__builtins__": {}}, dict(terms)))
-
-
-def _too_small(which: str, needed: int, given: int) -> str:
-    return f"needs {format_size(needed)} of its {which} buffer, which has {format_size(given)}"
 
 
 def _collective(name: str, entry: dict[str, Any]) -> Collective:

@@ -217,7 +217,12 @@ def run_interposed(
             note(line)
         code = run_attached([*words, *args], environment, _GRACE_SECONDS)
         if code == 0 and not plain and not marker.exists():
-            raise CollwiseError(_not_called(mpi, binary))
+            built = f"is it built by the smpicc of {mpi.label}?"
+            linked = "is MPI linked statically, or is it another MPI's program?"
+            raise CollwiseError(
+                f"libcollwise was asked for, but {binary} ended without calling it: "
+                f"{built if library == 'smpi' else linked}"
+            )
         if watched is not None and code == 0:
             per_node = processes_per_node if library == "smpi" else procs
             if why := no_rule_for(watched, procs, per_node) or _unused(counted_calls):
@@ -294,12 +299,3 @@ def preloadable(path: Path, directory: Path) -> str:
 
 def _joined(first: str, others: str) -> str:
     return f"{first}:{others}" if others else first
-
-
-def _not_called(mpi: Installation, program: Path) -> str:
-    advice = {
-        "smpi": f"is it built by the smpicc of {mpi.label}?",
-        "openmpi": "is MPI linked statically, or is it another MPI's program?",
-        "mpich": "is MPI linked statically, or is it another MPI's program?",
-    }
-    return f"libcollwise was asked for, but {program} ended without calling it: {advice[mpi.library]}"

@@ -149,8 +149,8 @@ def _row(entry: Any) -> ProfileRow:
         _text(entry, "ranks"),
         _whole(entry, "processes", 0),
         _whole(entry, "processes_per_node", 0),
-        _text(entry, "algorithm") if "algorithm" in entry else "",
-        _text(entry, "mpis_own") if "mpis_own" in entry else "",
+        _text(entry, "algorithm", ""),
+        _text(entry, "mpis_own", ""),
         None if unsized else _whole(entry, "least_bytes", 0),
         None if unsized else _whole(entry, "most_bytes", 0),
         None if unsized else _seconds(entry, "mean_bytes"),
@@ -160,21 +160,22 @@ def _row(entry: Any) -> ProfileRow:
         _seconds(entry, "longest_seconds"),
         _seconds(entry, "fastest_run_seconds" if "fastest_run_seconds" in entry else "seconds"),
         _seconds(entry, "slowest_run_seconds" if "slowest_run_seconds" in entry else "seconds"),
-        _parameters(entry) if "parameters" in entry else "",
+        _parameters(entry),
     )
 
 
 def _parameters(entry: Mapping[str, Any]) -> str:
-    text = _text(entry, "parameters")
+    text = _text(entry, "parameters", "")
     if _PARAMETERS.fullmatch(text) is None:
         raise ValueError(f"parameters is {text[:40]!r}; valid: names with numbers, as in 'segment_bytes=8192 radix=4'")
     return text
 
 
-def _text(entry: Mapping[str, Any], name: str) -> str:
-    if not isinstance(entry[name], str):
+def _text(entry: Mapping[str, Any], name: str, otherwise: str | None = None) -> str:
+    value = entry[name] if otherwise is None else entry.get(name, otherwise)
+    if not isinstance(value, str):
         raise ValueError(f"{name} is not text")
-    return str(entry[name])
+    return value
 
 
 def _whole(entry: Mapping[str, Any], name: str, least: int) -> int:
@@ -226,9 +227,13 @@ def profile_of_runs(profiles: Sequence[Profile]) -> Profile:
     for one in profiles:
         for place, row in _placed(one):
             found.setdefault(place, []).append(row)
-    rows = tuple(_median_row(row, [same.seconds for same in found[place]]) for place, row in _placed(typical))
+    rows = []
+    for place, row in _placed(typical):
+        seconds = [same.seconds for same in found[place]]
+        fastest, slowest = min(seconds), max(seconds)
+        rows.append(replace(row, seconds=median(seconds), fastest_run_seconds=fastest, slowest_run_seconds=slowest))
     total = median(one.seconds for one in profiles)
-    return Profile(typical.processes, total, rows, tuple(one.collective_seconds for one in profiles))
+    return Profile(typical.processes, total, tuple(rows), tuple(one.collective_seconds for one in profiles))
 
 
 def _placed(profile: Profile) -> Iterable[tuple[tuple[object, ...], ProfileRow]]:
@@ -238,7 +243,3 @@ def _placed(profile: Profile) -> Iterable[tuple[tuple[object, ...], ProfileRow]]
         alike = (row.key, row.ran, row.parameters, row.processes_per_node)
         times[alike] = times.get(alike, 0) + 1
         yield (alike, times[alike]), row
-
-
-def _median_row(row: ProfileRow, seconds: Sequence[float]) -> ProfileRow:
-    return replace(row, seconds=median(seconds), fastest_run_seconds=min(seconds), slowest_run_seconds=max(seconds))

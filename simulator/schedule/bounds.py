@@ -146,11 +146,7 @@ def _has(tables: NetworkTables, kind: int) -> bool:
 
 def _tables_of(tables: NetworkTables, kind: int) -> tuple[str, ...]:
     """The tables of a kind that count: those within nodes do where processes share one."""
-    return () if kind == WITHIN_NODES and not _has_shared_nodes(tables) else _KINDS[kind]
-
-
-def _has_shared_nodes(tables: NetworkTables) -> bool:
-    return len(np.unique(tables.node_of)) < len(tables.node_of)
+    return () if kind == WITHIN_NODES and not tables.shares_nodes else _KINDS[kind]
 
 
 def _costs(tables: NetworkTables, kind: int) -> dict[str, Doubles]:
@@ -180,7 +176,7 @@ def _factor(before: NetworkTables, after: NetworkTables, kind: int) -> Doubles:
 def _slower(before: NetworkTables, after: NetworkTables) -> float:
     """The least factor by which rates are lower; a rate of 0 is no limit."""
     least = np.inf
-    for name in _RATES + (_RATES_WITHIN_NODES if _has_shared_nodes(before) else ()):
+    for name in _RATES + (_RATES_WITHIN_NODES if before.shares_nodes else ()):
         if getattr(before, name) is not None:
             one, other = (np.atleast_1d(getattr(tables, name)) for tables in (before, after))
             grown = np.divide(one, other, out=np.zeros(len(one)), where=other > 0)

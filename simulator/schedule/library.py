@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Mapping, Sequence
-from ctypes import POINTER, c_char_p, c_double, c_int, c_int32, c_size_t, c_uint32, c_uint64, c_void_p
+from collections.abc import Callable, Mapping, Sequence
+from ctypes import POINTER, c_char, c_char_p, c_double, c_int, c_int32, c_size_t, c_uint32, c_uint64, c_void_p
 from dataclasses import astuple, dataclass
 from functools import cache
 from pathlib import Path
@@ -17,7 +17,6 @@ from collwise.algorithms.catalogue import Memory
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.folders import builds_folder
 from collwise.simulator.execution.builds import Build
-from collwise.simulator.schedule.library_calls import FUNCTION, Asked, LibraryDecisions
 from collwise.simulator.schedule.tables import EAGER, RENDEZVOUS, Doubles, Network, NetworkTables, Proportions, address
 from collwise.simulator.timing import Case
 
@@ -55,6 +54,55 @@ class _Proportions(ctypes.Structure):
     )
 
 
+@dataclass(frozen=True)
+class LibraryDecisions:
+    """An MPI library's decisions: its name, a digest of them, and the case that does what it runs for a call.
+
+    `decide` takes a collective, P and the message bytes. It raises UsageError where what the library runs is not known.
+    """
+
+    name: str
+    digest: str
+    decide: Callable[[str, int, int], Case]
+
+    @property
+    def details(self) -> dict[str, str]:
+        """What the configuration of times of mock-ups has in addition."""
+        return {"library_decisions": f"{self.name} {self.digest}"}
+
+
+class _Choice(ctypes.Structure):
+    _fields_ = (
+        ("algorithm", c_char * 64),
+        ("part_bytes", c_uint64),
+        ("limit_bytes", c_uint64),
+        ("count", c_int),
+    )
+
+
+_ASK = ctypes.CFUNCTYPE(c_int, c_char_p, c_int, c_uint64, POINTER(_Choice))
+"""The type schedule_library (simulator/schedule/recorder.h)."""
+
+
+class _Asked:
+    """The decisions as a C function; `problem` is what they raised."""
+
+    def __init__(self, decisions: LibraryDecisions | None) -> None:
+        self.problem: CollwiseError | None = None
+        self._decisions = decisions
+        self.function = _ASK() if decisions is None else _ASK(self._decide)
+
+    def _decide(self, collective: bytes, procs: int, message_bytes: int, chosen: ctypes._Pointer[_Choice]) -> int:
+        assert self._decisions is not None
+        try:
+            case = self._decisions.decide(collective.decode(), procs, message_bytes)
+        except CollwiseError as problem:
+            self.problem = problem
+            return 0
+        chosen[0] = _Choice(case.algorithm.encode(), case.segment_bytes, case.limit_bytes, case.fanout)
+        return 1
+
+
 class _Case(ctypes.Structure):
     _fields_ = (
         ("experiment", c_char_p),
@@ -69,7 +117,7 @@ class _Case(ctypes.Structure):
         ("count", c_int),
         ("node_of", c_void_p),
         ("socket_of", c_void_p),
-        ("library", FUNCTION),
+        ("library", _ASK),
         ("proportions", POINTER(_Proportions)),
     )
 
@@ -83,7 +131,7 @@ class _Result(ctypes.Structure):
         ("is_longer", c_int),
         ("is_open", c_int),
         ("failed", c_int),
-        ("problem", ctypes.c_char * 160),
+        ("problem", c_char * 160),
     )
 
 
@@ -188,7 +236,7 @@ class Schedule:
         """
         self._library = load_library()
         nodes, sockets = _placed(case, node_of)
-        asked = Asked(library)
+        asked = _Asked(library)
         wanted = _Case(
             experiment=case.experiment.encode(),
             collective=case.collective.encode(),

@@ -21,6 +21,7 @@ each, and over links between switches, where processes are rarely alike, and pip
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -29,7 +30,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from collwise.algorithms.catalogue import Catalogue
+from collwise.algorithms.catalogue import ELEMENT_BYTES, Catalogue
 from collwise.simulator.schedule.library import Schedule
 from collwise.simulator.schedule.live_groups import Group, LiveTimes, Terms
 from collwise.simulator.schedule.pipelines import bytes_a_step, sizes_after
@@ -64,8 +65,6 @@ _FEW_MESSAGES = 500
 _UNEVEN, _PIPELINE = 0.002, 0.01
 """The least error of a time that is not exact, relative to the time: of uneven blocks, and of long pipelines."""
 
-_ELEMENT_BYTES = 8
-
 
 class LiveCases:
     """Recorded cases, whose times on any network follow in one call of `times`."""
@@ -85,7 +84,7 @@ class LiveCases:
         algorithm does not run on its case.
         """
         self._jobs = jobs or os.cpu_count() or 1
-        self._groups: dict[int, Group] = {}
+        self._groups: defaultdict[int, Group] = defaultdict(Group)
         self._node_of, self._exact, self._recorded_on = node_of, exact, recorded_on
         self._count = len(cases)
         names, catalogue = {(case.collective, case.algorithm) for case in cases}, Catalogue.load()
@@ -102,27 +101,12 @@ class LiveCases:
                 uneven.setdefault(every_size, {})[units] = self._play_units(case, units)
                 rounded.append((number, every_size, units))
             else:
-                self._groups.setdefault(case.procs, Group()).add(number, case, self._terms(case))
+                self._groups[case.procs].add(number, case, self._terms(case))
         for number, every_size, units in rounded:
             case = cases[number]
             self._groups[case.procs].add(number, case, self._rounded_terms(case, units, uneven[every_size]))
         for group in self._groups.values():
             group.finish()
-
-    @property
-    def plays(self) -> int:
-        """The number of schedules that are played for each network."""
-        return sum(len(group.schedules) for group in self._groups.values())
-
-    @property
-    def messages(self) -> int:
-        """The number of messages of these schedules."""
-        return sum(schedule.messages for group in self._groups.values() for schedule in group.schedules)
-
-    @property
-    def memory_bytes(self) -> int:
-        """The memory that their recordings take."""
-        return sum(one.memory_bytes for group in self._groups.values() for one in {*group.schedules})
 
     def times(self, tables_for: TablesFor, every: bool = False) -> LiveTimes:
         """The times on a network of all cases that take about as long as the fastest one of their size and P.
@@ -150,7 +134,7 @@ class LiveCases:
 
     def _terms(self, case: Case) -> Terms:
         """The terms of a case whose blocks are played as they are."""
-        group, node_of = self._groups.setdefault(case.procs, Group()), self._node_of(case.procs)
+        group, node_of = self._groups[case.procs], self._node_of(case.procs)
         found = None if self._exact else self._short_pipelines(case, group, node_of)
         if found is not None:
             return found
@@ -160,13 +144,12 @@ class LiveCases:
 
     def _play_units(self, case: Case, units: int) -> int:
         """The position of the play of the case with so many times P doubles."""
-        even = replace(case, message_bytes=units * _ELEMENT_BYTES * case.procs)
-        group = self._groups.setdefault(case.procs, Group())
-        return group.position(*recorded(even, self._node_of(case.procs)))
+        even = replace(case, message_bytes=units * ELEMENT_BYTES * case.procs)
+        return self._groups[case.procs].position(*recorded(even, self._node_of(case.procs)))
 
     def _rounded_units(self, case: Case) -> int:
         """The multiple of P doubles that stands for a case with uneven blocks; 0 if it is played as it is."""
-        unit_bytes = _ELEMENT_BYTES * case.procs
+        unit_bytes = ELEMENT_BYTES * case.procs
         if self._exact or case.message_bytes % unit_bytes == 0 or _short_lengths(case):
             return 0
         node_of = self._node_of(case.procs)

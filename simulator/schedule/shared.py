@@ -9,13 +9,12 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from collwise.algorithms.catalogue import Catalogue
+from collwise.algorithms.catalogue import ELEMENT_BYTES, Catalogue
 from collwise.platforms.hosts import Places
 from collwise.simulator.schedule.library import Schedule
 from collwise.simulator.schedule.tables import NetworkTables, Proportions
 from collwise.simulator.timing import Case
 
-_ELEMENT_BYTES = 8
 _MOST_MESSAGE_BYTES = 2**30
 """Longer messages are sent in pieces."""
 
@@ -37,9 +36,7 @@ NodeOf = tuple[int, ...] | Places | None
 """The node of each process, and its socket there, if these count; None: by blocks."""
 
 
-def recorded(
-    case: Case, node_of: NodeOf = None, proportions: Proportions | None = None
-) -> tuple[Schedule, npt.NDArray[np.uint64]]:
+def recorded(case: Case, node_of: NodeOf = None, proportions: Proportions | None = None) -> tuple[Schedule, Sizes]:
     """The schedule of a case, and its sizes.
 
     Algorithms cut messages into P equal parts at most. Of messages that are multiples of P doubles, the sizes of a
@@ -50,8 +47,8 @@ def recorded(
     if _takes_what_comes_first(case):
         schedule = Schedule(case, node_of, proportions=proportions)
         return schedule, schedule.sizes
-    unit_bytes = _unit_bytes(case)
-    if unit_bytes > 0 and case.message_bytes > 0 and case.message_bytes % unit_bytes == 0:
+    unit_bytes = ELEMENT_BYTES * case.procs
+    if case.message_bytes > 0 and case.message_bytes % unit_bytes == 0 and uncut(case) is not None:
         unit = replace(case, message_bytes=unit_bytes, segment_bytes=0)
         by_node = Catalogue.load().algorithm(case.collective, case.algorithm).by_node
         found = _KEPT.get(unit, node_of) if by_node else _KEPT.get(replace(unit, processes_per_node=1), None)
@@ -76,11 +73,6 @@ def proportions_for(case: Case, tables_of: TablesOf) -> Proportions | None:
 
 def _takes_what_comes_first(case: Case) -> bool:
     return bool(case.algorithm) and Catalogue.load().algorithm(case.collective, case.algorithm).takes_what_comes_first
-
-
-def _unit_bytes(case: Case) -> int:
-    """P doubles; 0 if the algorithm cuts messages in another way."""
-    return 0 if uncut(case) is None else _ELEMENT_BYTES * case.procs
 
 
 def uncut(case: Case) -> Case | None:

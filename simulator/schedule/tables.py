@@ -141,6 +141,11 @@ class NetworkTables:
             local_transfer_seconds=nothing,
         )
 
+    @property
+    def shares_nodes(self) -> bool:
+        """Whether several processes are on one node."""
+        return len(np.unique(self.node_of)) < len(self.node_of)
+
     def proportions(self, sizes: npt.NDArray[np.uint64]) -> Proportions | None:
         """The proportions for messages of the first of the tables' sizes; None if their bytes take no time.
 
@@ -192,7 +197,7 @@ class NetworkTables:
         """The C structure, with the arrays that it points to."""
         made = Network()
         made.arrays = []
-        for name, kind in Network._fields_:
+        for name, kind, *_ in Network._fields_:
             value = getattr(self, name, None)
             if kind is ctypes.c_void_p and value is not None:
                 made.arrays.append(np.ascontiguousarray(value, dtype=_INTEGER_ARRAYS.get(name, np.float64)))

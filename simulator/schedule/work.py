@@ -109,7 +109,7 @@ def _costs(tables: NetworkTables) -> Doubles:
     """The seconds of each kind of work by size, the least of those of different nodes."""
     costs = np.zeros((_COSTS, len(tables.protocol)))
     costs[_REDUCING], costs[_COPYING] = tables.reduce_seconds, tables.copy_seconds
-    if len(np.unique(tables.node_of)) < len(tables.node_of):
+    if tables.shares_nodes:
         return costs  # messages within nodes may have no overheads, and pass no ports
     costs[_SENDING], costs[_STARTING] = tables.send_seconds.min(axis=0), tables.start_seconds.min(axis=0)
     # Receives of synchronous messages may have no overhead then.

@@ -25,7 +25,7 @@ from collwise.simulator.timing import Case, is_mock_up
 
 if TYPE_CHECKING:
     from collwise.platforms import HostPlatform
-    from collwise.simulator.schedule.library_calls import LibraryDecisions
+    from collwise.simulator.schedule.library import LibraryDecisions
     from collwise.simulator.store import Store
     from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
 

@@ -24,9 +24,7 @@ _LOST_SECONDS = 5
 
 def pool_at(place: Place) -> ExecutorPool:
     """The pool of a place that is not local. Dask is reached, or jobs are submitted, when a case is to be simulated."""
-    if place.kind == DASK:
-        return ExecutorPool(partial(_connect, place.address))
-    return ExecutorPool(partial(_start_jobs, place))
+    return ExecutorPool(partial(_connect, place.address) if place.kind == DASK else partial(_start_jobs, place))
 
 
 def pool_on(executor: Any, slots: int | None = None) -> ExecutorPool:
@@ -168,7 +166,7 @@ def _silence() -> None:
 def _reason(problem: Exception) -> str:
     """The line in which a batch system says why: the last one of its error output."""
     lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
-    said = [line for line in lines[lines.index("stderr:") + 1 :]] if "stderr:" in lines else lines
+    said = lines[lines.index("stderr:") + 1 :] if "stderr:" in lines else lines
     return (said or lines or [type(problem).__name__])[-1]
 
 

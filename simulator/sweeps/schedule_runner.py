@@ -15,8 +15,7 @@ from collwise.platforms import HostPlatform
 from collwise.simulator.execution.installations import file_digest
 from collwise.simulator.limits import check_message_sizes
 from collwise.simulator.schedule.contest import contest_of, hold_contests
-from collwise.simulator.schedule.library import Schedule, library_file
-from collwise.simulator.schedule.library_calls import LibraryDecisions
+from collwise.simulator.schedule.library import LibraryDecisions, Schedule, library_file
 from collwise.simulator.schedule.networks import network_tables, ports_of, sockets_of
 from collwise.simulator.schedule.pipelines import KnownPlay, begins_longer, least_seconds, play_case_within
 from collwise.simulator.schedule.shared import uncut

@@ -255,14 +255,12 @@ def cost_of(case: Case) -> float:
 @cache
 def topologies_of(collective: str, algorithm: str) -> frozenset[str]:
     """The topologies that the catalogue names for an algorithm."""
-    known = Catalogue.load().collectives.get(collective)
-    named = known.algorithms[algorithm].topology if known is not None and algorithm in known.algorithms else "unknown"
-    return frozenset(named.split(", "))
+    entry = Catalogue.load().find(collective, algorithm)
+    return frozenset((entry.topology if entry is not None else "unknown").split(", "))
 
 
 @cache
 def _cuts_segments(collective: str, algorithm: str) -> bool:
     """Whether the limit of an algorithm is the size of the pieces of its segments."""
-    known = Catalogue.load().collectives.get(collective)
-    entry = known.algorithms.get(algorithm) if known is not None else None
+    entry = Catalogue.load().find(collective, algorithm)
     return entry is not None and entry.limit_parameter == "between_segment_bytes"

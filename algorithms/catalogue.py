@@ -32,7 +32,7 @@ REDUCTIONS = {"reduce", "allreduce", "reduce_scatter", "reduce_scatter_block", "
 """The collectives that combine elements: doubles, or bytes where a message is no whole number of these."""
 
 GUIDELINES = "guidelines"
-"""In place of the names of algorithms: all mock-ups of a collective."""
+"""This name stands for all mock-ups of a collective, in place of the names of algorithms."""
 
 _INTEGER_BYTES = 4
 _CHUNK_BYTES = 64
@@ -183,7 +183,9 @@ class Algorithm:
             "c": -n % (procs * element),
             "C": max(1, _CHUNK_BYTES // element) * element,
         }
-        return Memory(*(_value(formula, terms) for formula in (self.message_memory, self.integer_memory)))
+        # Formulas are sums, products and quotients of terms: the check of the catalogue lets nothing else pass.
+        formulas = (self.message_memory, self.integer_memory)
+        return Memory(*(int(eval(formula, {"__builtins__": {}}, terms)) for formula in formulas))
 
 
 @dataclass(frozen=True)
@@ -254,16 +256,10 @@ class Catalogue:
         return known[name]
 
 
-def _value(formula: str, terms: Mapping[str, int]) -> int:
-    """The value of a formula of the catalogue: sums, products and quotients of terms."""
-    return int(eval(formula, {"__builtins__": {}}, dict(terms)))
-
-
-def _collective(name: str, entry: dict[str, Any]) -> Collective:
+def _collective(name: str, entry: Mapping[str, Any]) -> Collective:
     algorithms = {}
     for item in entry["algorithm"]:
         lists = {key: tuple(item.get(key, ())) for key in ("parameters", "requires", "calls")}
-        fields = {**item, **lists}
-        algorithms[item["name"]] = Algorithm(collective=name, **fields)
+        algorithms[item["name"]] = Algorithm(collective=name, **{**item, **lists})
     described = {field: entry[field] for field in ("title", "message_bytes", "openmpi_collective", "openmpi_message")}
     return Collective(name=name, algorithms=algorithms, **described)

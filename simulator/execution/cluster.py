@@ -97,7 +97,7 @@ class ClusterTarget(ExecutionTarget):
         """The command line up to the program. `host_file` may be written and is removed after the run."""
 
     def processes_per_node(self, procs: int) -> int:
-        """Equally many on every host. Raises UsageError when the hosts have no room for `procs` processes."""
+        """Every host takes equally many. Raises UsageError when the hosts have no room for `procs` processes."""
         if not 1 <= procs <= self.usual_procs:
             room = f"{len(self.slots)} hosts with {self._per_node} each" if len(self.slots) > 1 else "one host"
             raise UsageError(f"{procs} processes on {room}; valid: 1 to {self.usual_procs} (more: --ppn)")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from collwise.common.errors import UsageError
 _VERSION = 1
 _MAKE_ONE = "make one with: collwise run --report-to FILE.json, or collwise profile -o FILE.json"
 _PARAMETERS = re.compile(r"(?:[a-z_]+=\d{1,18}(?: (?=\S))?)*")
+Key = tuple[str, str, str, int, int | None]
 OWN = "MPI's own"
 """The outcome of calls for which no algorithm of ours ran; a report says why."""
 
@@ -50,7 +52,7 @@ class ProfileRow:
     parameters: str = ""
 
     @property
-    def key(self) -> tuple[str, str, str, int, int | None]:
+    def key(self) -> Key:
         """The fields that the same calls of another run share with these, whatever algorithm ran."""
         return self.collective, self.communicator, self.ranks, self.processes, self.least_bytes
 
@@ -195,17 +197,14 @@ def _seconds(entry: Mapping[str, Any], name: str) -> float:
 def differing_calls(before: Profile, after: Profile) -> tuple[int, int]:
     """The number of kinds of calls of which two runs made different numbers (one program: 0), and that of all kinds."""
     first, second = rows_by_key(before.rows), rows_by_key(after.rows)
-    kinds = dict.fromkeys((*first, *second))
-
-    def number(rows: Sequence[ProfileRow]) -> int:
-        return sum(row.calls for row in rows)
-
-    return sum(number(first.get(kind, ())) != number(second.get(kind, ())) for kind in kinds), len(kinds)
+    kinds = first.keys() | second.keys()
+    numbers = ([sum(row.calls for row in rows.get(kind, ())) for kind in kinds] for rows in (first, second))
+    return sum(one != other for one, other in zip(*numbers, strict=True)), len(kinds)
 
 
-def rows_by_key(rows: Iterable[ProfileRow]) -> dict[tuple[str, str, str, int, int | None], list[ProfileRow]]:
+def rows_by_key(rows: Iterable[ProfileRow]) -> dict[Key, list[ProfileRow]]:
     """The rows by their keys, in order."""
-    found: dict[tuple[str, str, str, int, int | None], list[ProfileRow]] = {}
+    found: dict[Key, list[ProfileRow]] = {}
     for row in rows:
         found.setdefault(row.key, []).append(row)
     return found
@@ -238,8 +237,8 @@ def profile_of_runs(profiles: Sequence[Profile]) -> Profile:
 
 def _placed(profile: Profile) -> Iterable[tuple[tuple[object, ...], ProfileRow]]:
     """Each row with what it has in common with that of another run; communicators may share names and ranks."""
-    times: dict[tuple[object, ...], int] = {}
+    times: Counter[tuple[object, ...]] = Counter()
     for row in profile.rows:
         alike = (row.key, row.ran, row.parameters, row.processes_per_node)
-        times[alike] = times.get(alike, 0) + 1
+        times[alike] += 1
         yield (alike, times[alike]), row

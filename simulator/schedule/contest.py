@@ -13,7 +13,7 @@ from collwise.simulator.timing import Case
 PlayWithin = Callable[[Case, float], float | None]
 """The seconds of a case; None if it takes longer than the given seconds or cannot be played."""
 
-# Beside the tolerance, for rounding.
+# This is added to the tolerance, for rounding.
 _MARGIN = 1e-9
 
 

@@ -213,7 +213,12 @@ NodeOf = Sequence[int] | Sequence[tuple[int, int]] | npt.NDArray[np.integer] | N
 
 
 class Schedule:
-    """The operations of every process of a case: sends, receives, waits and computation, recorded from the C code."""
+    """The operations of every process of a case: sends, receives, waits and computation, recorded from the C code.
+
+    Attributes: `messages` and `message_bytes` are the number of messages that all processes send together, and of their
+    bytes; `programs` is the number of distinct programs among the processes; `sizes` has the sizes of messages and
+    local work in bytes: the tables of a network have one entry for each.
+    """
 
     def __init__(
         self,
@@ -261,7 +266,11 @@ class Schedule:
             self._made = record(wanted, problem, PROBLEM_BYTES)
         if not self._made:
             raise asked.problem or UsageError(problem.value.decode())
+        made = self._made.contents
         self.root, self.procs = case.root, case.procs
+        self.messages, self.message_bytes, self.programs = made.messages, made.bytes, made.program_count
+        count = made.size_count
+        self.sizes = np.ctypeslib.as_array(made.sizes, (count,)).copy() if count else np.zeros(0, np.uint64)
 
     def __del__(self) -> None:
         if getattr(self, "_made", None):
@@ -273,31 +282,10 @@ class Schedule:
         return ctypes.addressof(self._made.contents)
 
     @property
-    def sizes(self) -> npt.NDArray[np.uint64]:
-        """The sizes of messages and local work, in bytes; the tables of a network have one entry for each."""
-        count = self._made.contents.size_count
-        return np.ctypeslib.as_array(self._made.contents.sizes, (count,)).copy() if count else np.zeros(0, np.uint64)
-
-    @property
-    def messages(self) -> int:
-        """The number of messages that all processes send together."""
-        return int(self._made.contents.messages)
-
-    @property
-    def message_bytes(self) -> int:
-        """The number of bytes that all processes send together."""
-        return int(self._made.contents.bytes)
-
-    @property
     def extra_memory(self) -> Memory:
         """The most memory that a process of a mock-up takes besides the program's buffers."""
         made = self._made.contents
-        return Memory(int(made.extra_message_bytes), int(made.extra_integer_bytes))
-
-    @property
-    def programs(self) -> int:
-        """The number of distinct programs among the processes."""
-        return int(self._made.contents.program_count)
+        return Memory(made.extra_message_bytes, made.extra_integer_bytes)
 
     @property
     def memory_bytes(self) -> int:
@@ -323,8 +311,8 @@ class Schedule:
     def play_within(self, network: NetworkTables, most_seconds: float) -> Played | None:
         """The times on a network; None as soon as it is clear that they are more than `most_seconds`.
 
-        Only over ports with unlimited buffers that is clear before the end; elsewhere the times may be longer. Raises
-        the errors of `play`, unless they would come later.
+        That is clear before the end only over ports with unlimited buffers; elsewhere the times may be longer. Raises
+        those errors of `play` that come before.
         """
         ends = np.zeros(self.procs)
         play = self._library.schedule_play_within
@@ -372,9 +360,9 @@ class Schedule:
         return round(self.play(one_second_each).seconds)
 
     def trace(self, network: NetworkTables, of_period: bool = False) -> Trace:
-        """The trace on a network; `of_period`: of the processes that are played without a trace. Others do the same.
+        """The trace on a network, with `of_period` of those processes only that are played without a trace.
 
-        Where these are fewer than all, peers are numbered modulo their count. Raises the errors of `play`.
+        The others do the same as these; peers are then numbered modulo their count. Raises the errors of `play`.
         """
         trace = _Trace(of_period=of_period)
         try:

@@ -36,7 +36,7 @@ _MOST_ANCHORS = 4
 """The networks from which bounds follow: the first one, and the latest on which the others gave none."""
 
 LITTLE_WORK = 10_000
-"""Messages, of processes that differ, that are played in less time than it takes to find out which ones are needed."""
+"""So few messages, of processes that differ, are played in less time than it takes to find out which are needed."""
 
 _MOST_TERMS = 3
 
@@ -44,7 +44,7 @@ _MOST_ERROR = 0.0101
 """A case that can be played whole is, where its terms may be wrong by more than this share."""
 
 _SURELY_LONGER = 1.05
-"""Cases whose work takes longer than this many times the fastest time are no longer than that by NEAR, with errors."""
+"""A case whose work takes longer than this many times the fastest time is slower by more than NEAR, for all errors."""
 
 _NONE = -1
 

@@ -49,13 +49,13 @@ _LONGER = 90
 comparisons then take a third of its time or less."""
 
 _MOST_MESSAGES = 300_000
-"""Of the longest of the three plays, whose comparisons are in memory."""
+"""The longest of the three plays has no more messages, since all of its comparisons are in memory."""
 
 _KIND_BITS, _EVENT = 28, 9
-"""The kind of a comparison is in its upper bits (`compared` in simulator/schedule/play.h); that of an event."""
+"""The number of bits below the kind of a comparison (`compared` in simulator/schedule/play.h), and an event's kind."""
 
 _WORDS, _LEAST_WORDS = 2, 24
-"""Operations for each message, its send and its receive; and what is recorded of a process at least."""
+"""The operations for each message (its send and its receive), and the least number that is recorded of a process."""
 
 _FIRST_SHARE, _MOST_SHARE = 1 / 64, 0.4
 """The share of a case that is recorded first to see whether it takes too long, and the largest such share."""
@@ -65,7 +65,7 @@ _FURTHER, _FACTOR = 1.2, 4.0
 the one before: a pipeline begins slowly."""
 
 _EXACT = 1e-12
-"""Relative to the whole time: differences by rounding."""
+"""Differences by rounding are no larger than this, relative to the whole time."""
 
 
 def play_case(case: Case, tables_of: TablesOf) -> Played:

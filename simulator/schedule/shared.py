@@ -19,7 +19,7 @@ _MOST_MESSAGE_BYTES = 2**30
 """Longer messages are sent in pieces."""
 
 _UNITS = 3
-"""Multiples from here on have no sizes in common by chance, as that of a part and of an algorithm's own data."""
+"""From this multiple on no sizes are equal by chance, such as that of a part and that of an algorithm's own data."""
 
 _MOST_KEPT, _MOST_KEPT_BYTES = 32, 64 << 20
 """The number of recordings that are kept for other sizes, and their memory, which only a single one may exceed."""

@@ -66,7 +66,7 @@ class Work:
 def _rows(schedule: Schedule, shorter: Schedule | None) -> list[_Row]:
     """The operations of the processes, then of their outgoing and their incoming ports: costs, sizes, how often each.
 
-    Of those that do the same one stands for all.
+    One process or port stands for all that do the same.
     """
     counts, others = _counts(schedule), None if shorter is None else _counts(shorter)
     if counts is None:

@@ -25,7 +25,7 @@ from collwise.simulator.sweeps.smpi_runner import cost_of, topologies_of
 from collwise.simulator.timing import Case, Configuration, Timing, is_mock_up
 
 _FEW_MESSAGES = 10_000
-"""So many are played as soon as a bound of their time is found."""
+"""A case with so few messages is played in about the time that finding a bound of its time takes."""
 
 _MOST_MESSAGES = 20_000_000
 """The most messages of one contest that are played at a time, for memory, unless its longest case alone has more."""

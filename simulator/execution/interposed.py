@@ -63,7 +63,12 @@ class LibraryOptions:
             _check_table(self.table)
         for number, entry in enumerate(self.algorithms.split(";"), start=1):
             if entry.strip():
-                _check_entry(entry, f"entry {number}")
+                with _located(f"--algorithms: entry {number}"):
+                    collective, equals, choice = entry.partition("=")
+                    if not equals:
+                        raise UsageError(f"'{entry.strip()}' is not COLLECTIVE=ALGORITHM")
+                    algorithm, *parameters = (word.strip() for word in choice.split(","))
+                    _check_choice(collective.strip(), algorithm, parameters)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -86,24 +91,13 @@ def _check_table(path: Path) -> None:
         words = line.split("#")[0].split()
         if not words:
             continue
-        line_name = f"{path}:{number}"
-        if len(words) < 5:
-            raise UsageError(f"--table: {line_name}: {len(words)} of 5 columns; a rule is: {_COLUMNS}")
-        with _located(f"--table: {line_name}"):
-            for name, word, least in zip(
-                ("procs", "processes_per_node", "message_bytes"), words[1:4], (1, 1, 0), strict=True
-            ):
-                _check_number(name, word, least)
+        with _located(f"--table: {path}:{number}"):
+            if len(words) < 5:
+                raise UsageError(f"{len(words)} of 5 columns; a rule is: {_COLUMNS}")
+            _check_number("procs", words[1], 1)
+            _check_number("processes_per_node", words[2], 1)
+            _check_number("message_bytes", words[3], 0)
             _check_choice(words[0], words[4], words[5:])
-
-
-def _check_entry(entry: str, position: str) -> None:
-    collective, equals, choice = entry.partition("=")
-    with _located(f"--algorithms: {position}"):
-        if not equals:
-            raise UsageError(f"'{entry.strip()}' is not COLLECTIVE=ALGORITHM")
-        algorithm, *parameters = (word.strip() for word in choice.split(","))
-        _check_choice(collective.strip(), algorithm, parameters)
 
 
 @contextlib.contextmanager

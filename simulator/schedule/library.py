@@ -304,9 +304,14 @@ class Schedule:
         ranks = (self.root, (self.root + 1) % self.procs)
         return max(self._library.schedule_own_seconds(self._made, network.structure, rank) for rank in ranks)
 
-    def play(self, network: NetworkTables) -> Played:
-        """The times on a network. Raises CollwiseError if processes wait for ever or messages do not match."""
-        return self._play(network)
+    def play(self, network: NetworkTables, trace: _Trace | None = None, log: _Log | None = None) -> Played:
+        """The times on a network, with the trace and the log of C filled if they are given.
+
+        Raises CollwiseError if processes wait for ever or messages do not match.
+        """
+        ends = np.zeros(self.procs)
+        result = self._library.schedule_play(self._made, network.structure, self.root, address(ends), trace, log)
+        return _played(result, ends)
 
     def play_within(self, network: NetworkTables, most_seconds: float) -> Played | None:
         """The times on a network; None as soon as it is clear that they are more than `most_seconds`.
@@ -344,7 +349,7 @@ class Schedule:
         """The times on a network, and all comparisons that decided them. Raises the errors of `play`."""
         log = _Log()
         try:
-            played = self._play(network, log=log)
+            played = self.play(network, log=log)
             text = ctypes.string_at(log.items, log.count * COMPARISONS.itemsize) if log.count else b""
         finally:
             self._library.schedule_log_free(log)
@@ -366,7 +371,7 @@ class Schedule:
         """
         trace = _Trace(of_period=of_period)
         try:
-            played = self._play(network, trace)
+            played = self.play(network, trace)
             at = int(trace.last)
             text = ctypes.string_at(trace.spans, trace.count * SPANS.itemsize) if trace.count else b""
         finally:
@@ -378,11 +383,6 @@ class Schedule:
             at = int(spans["before"][at])
         critical = np.array(path[::-1], dtype=np.int64)
         return Trace(spans, critical, self.sizes, played.seconds, played.lost_packets, played.time_outs)
-
-    def _play(self, network: NetworkTables, trace: _Trace | None = None, log: _Log | None = None) -> Played:
-        ends = np.zeros(self.procs)
-        result = self._library.schedule_play(self._made, network.structure, self.root, address(ends), trace, log)
-        return _played(result, ends)
 
 
 def _placed(case: Case, node_of: NodeOf) -> tuple[npt.NDArray[np.int32] | None, npt.NDArray[np.int32] | None]:

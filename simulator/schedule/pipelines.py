@@ -89,9 +89,11 @@ def play_case_within(
     is not played again; others are added. `node_of` is the node of each process, by default placed by blocks. Raises
     UsageError if the algorithm cannot run on the case, and the errors of `Schedule.play`.
     """
-    extrapolated = _by_periods(case, tables_of, node_of)
-    if extrapolated is not None:
-        return extrapolated
+    for period_bytes in (period * bytes_a_step(case) for period in PERIODS):
+        if 0 < _LONGER * period_bytes <= case.message_bytes:
+            extrapolated = _extrapolated(case, period_bytes, tables_of, node_of)
+            if extrapolated is not None:
+                return extrapolated
     schedule, sizes = recorded(case, node_of, proportions_for(case, tables_of))
     for other, other_sizes, most, played in known or ():
         answers = played is not None or most_seconds <= most
@@ -144,16 +146,6 @@ def begins_longer(
     return False
 
 
-def _by_periods(case: Case, tables_of: TablesOf, node_of: NodeOf) -> Played | None:
-    """The times of a long pipeline from short ones; None if the case is none, or no repetition is found."""
-    for period_bytes in (period * bytes_a_step(case) for period in PERIODS):
-        if 0 < _LONGER * period_bytes <= case.message_bytes:
-            found = _extrapolated(case, period_bytes, tables_of, node_of)
-            if found is not None:
-                return found
-    return None
-
-
 def bytes_a_step(case: Case) -> int:
     """The bytes by which a message is longer that has one more segment, or one more in every block; 0: unsegmented."""
     if case.segment_bytes == 0 or case.limit_bytes > 0 or not case.algorithm:
@@ -166,7 +158,7 @@ def bytes_a_step(case: Case) -> int:
 
 
 def _extrapolated(case: Case, period_bytes: int, tables_of: TablesOf, node_of: NodeOf) -> Played | None:
-    """The times if three short pipelines show that they grow evenly."""
+    """The times of a long pipeline if three short ones show that they grow evenly, else None."""
     periods = case.message_bytes // period_bytes - PERIODS_BEFORE
     shortest = case.message_bytes - periods * period_bytes
     proportions = proportions_for(case, tables_of)

@@ -145,11 +145,9 @@ class SmpiRunner(DividedRunner):
             started += 1
             has_run = has_run or bool(done)
             left = [case for case in left if case not in done]
-            if stop.is_set() or len(done) == len(tried):
-                is_suspect = False
-                continue
-            is_suspect = len(tried) > 1
-            if is_suspect:
+            has_failed = len(done) < len(tried) and not stop.is_set()
+            is_suspect = has_failed and len(tried) > 1
+            if not has_failed or is_suspect:
                 continue
             abandoned = left[:1]
             if not has_run:  # if not even a barrier runs, the reason has nothing to do with the cases

@@ -431,10 +431,7 @@ _FUNCTIONS: Mapping[str, tuple[type | None, Sequence[type]]] = {
     ),
     "schedule_play_batch": (
         None,
-        (
-            *(c_size_t, POINTER(c_void_p), POINTER(c_void_p), POINTER(Network), c_size_t),
-            *(c_void_p, c_void_p, c_char_p, c_size_t),
-        ),
+        (c_size_t, c_void_p, c_void_p, POINTER(Network), c_size_t, c_void_p, c_void_p, c_char_p, c_size_t),
     ),
     "schedule_trace_free": (None, (POINTER(_Trace),)),
     "schedule_log_free": (None, (POINTER(_Log),)),

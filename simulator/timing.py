@@ -7,7 +7,7 @@ import json
 import math
 from dataclasses import asdict, dataclass
 
-from collwise.algorithms.catalogue import Catalogue
+from collwise.algorithms.catalogue import Algorithm, Catalogue
 
 
 @dataclass(frozen=True, order=True)
@@ -43,6 +43,11 @@ class Case:
     def nodes(self) -> int:
         """Number of nodes under block mapping (rank r on node r // processes_per_node)."""
         return -(-self.procs // self.processes_per_node)
+
+    @property
+    def entry(self) -> Algorithm:
+        """The catalogue's entry of the algorithm. Raises UsageError if there is none."""
+        return Catalogue.load().algorithm(self.collective, self.algorithm)
 
 
 def is_mock_up(case: Case) -> bool:

@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from collwise.algorithms.catalogue import Catalogue
 from collwise.simulator.timing import Case
 
 PlayWithin = Callable[[Case, float], float | None]
@@ -54,4 +53,4 @@ def hold_contests(
 
 
 def _runs_on_every_p(case: Case) -> bool:
-    return not Catalogue.load().algorithm(case.collective, case.algorithm).bound_to_procs
+    return not case.entry.bound_to_procs

@@ -30,7 +30,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from collwise.algorithms.catalogue import ELEMENT_BYTES, Catalogue
+from collwise.algorithms.catalogue import ELEMENT_BYTES
 from collwise.simulator.schedule.library import Schedule
 from collwise.simulator.schedule.live_groups import Group, LiveTimes, Terms
 from collwise.simulator.schedule.pipelines import bytes_a_step, sizes_after
@@ -87,8 +87,7 @@ class LiveCases:
         self._groups: defaultdict[int, Group] = defaultdict(Group)
         self._node_of, self._exact, self._recorded_on = node_of, exact, recorded_on
         self._count = len(cases)
-        names, catalogue = {(case.collective, case.algorithm) for case in cases}, Catalogue.load()
-        self._with_reductions = any(catalogue.algorithm(*name).reduces for name in names)
+        self._with_reductions = any(case.entry.reduces for case in cases)
         # Cases of one algorithm and process count share recordings, of which few are kept.
         order = sorted(range(len(cases)), key=lambda number: (cases[number].procs, cases[number].algorithm))
         uneven: dict[Case, dict[int, int]] = {}
@@ -192,20 +191,19 @@ class LiveCases:
 def _periods(case: Case) -> int:
     """The number of periods of a pipeline that has whole ones; 0 for other cases."""
     period_bytes = _PERIOD * bytes_a_step(case)
-    by_node = Catalogue.load().algorithm(case.collective, case.algorithm).by_node
-    return 0 if period_bytes == 0 or by_node else case.message_bytes // period_bytes
+    return 0 if period_bytes == 0 or case.entry.by_node else case.message_bytes // period_bytes
 
 
 def _short_lengths(case: Case) -> tuple[int, int, int] | None:
     """The lengths, in periods, of three short pipelines that stand for a long one; None for other cases."""
-    periods, algorithm = _periods(case), Catalogue.load().algorithm(case.collective, case.algorithm)
-    if case.collective != "reduce" or algorithm.topology == "chain":
+    periods, topology = _periods(case), case.entry.topology
+    if case.collective != "reduce" or topology == "chain":
         lengths = (_PERIODS_BEFORE, _PERIODS_BEFORE + 1, _PERIODS_BEFORE + 2)
         return lengths if periods >= _LONGER * _PERIODS_BEFORE else None
     # In two trees senders wait for answers: their rate may change late, whatever is busy.
     shortest = _PERIODS_OF_REDUCTIONS
     if periods >= _LONG:
         shortest = _PERIODS_OF_LONG_REDUCTIONS
-    elif algorithm.topology == "two_tree" or periods < _LONGER * 4 * shortest:
+    elif topology == "two_tree" or periods < _LONGER * 4 * shortest:
         return None
     return shortest, 2 * shortest, 4 * shortest

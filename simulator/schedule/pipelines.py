@@ -26,7 +26,6 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
 from collwise.simulator.schedule.library import Played, Schedule
 from collwise.simulator.schedule.shared import NodeOf, Sizes, TablesOf, proportions_for, recorded, segmented_bytes
@@ -150,7 +149,7 @@ def bytes_a_step(case: Case) -> int:
     """The bytes by which a message is longer that has one more segment, or one more in every block; 0: unsegmented."""
     if case.segment_bytes == 0 or case.limit_bytes > 0 or not case.algorithm:
         return 0
-    if not Catalogue.load().algorithm(case.collective, case.algorithm).pipelined:
+    if not case.entry.pipelined:
         return 0
     if case.collective != "bcast" and case.message_bytes % 8 == 0:
         case = replace(case, segment_bytes=max(case.segment_bytes // 8, 1) * 8)  # doubles are reduced

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from collwise.algorithms.catalogue import ELEMENT_BYTES, Catalogue
+from collwise.algorithms.catalogue import ELEMENT_BYTES
 from collwise.platforms.hosts import Places
 from collwise.simulator.schedule.library import Schedule
 from collwise.simulator.schedule.tables import NetworkTables, Proportions
@@ -50,8 +50,8 @@ def recorded(case: Case, node_of: NodeOf = None, proportions: Proportions | None
     unit_bytes = ELEMENT_BYTES * case.procs
     if case.message_bytes > 0 and case.message_bytes % unit_bytes == 0 and uncut(case) is not None:
         unit = replace(case, message_bytes=unit_bytes, segment_bytes=0)
-        by_node = Catalogue.load().algorithm(case.collective, case.algorithm).by_node
-        found = _KEPT.get(unit, node_of) if by_node else _KEPT.get(replace(unit, processes_per_node=1), None)
+        alone = replace(unit, processes_per_node=1)
+        found = _KEPT.get(unit, node_of) if case.entry.by_node else _KEPT.get(alone, None)
         if found is not None:
             schedule, fewer, more = found
             sizes = fewer + (case.message_bytes // unit_bytes - _UNITS) * (more - fewer)
@@ -72,14 +72,14 @@ def proportions_for(case: Case, tables_of: TablesOf) -> Proportions | None:
 
 
 def _takes_what_comes_first(case: Case) -> bool:
-    return bool(case.algorithm) and Catalogue.load().algorithm(case.collective, case.algorithm).takes_what_comes_first
+    return bool(case.algorithm) and case.entry.takes_what_comes_first
 
 
 def uncut(case: Case) -> Case | None:
     """The case without its segment size, which does the same, if the message has one segment only; else None."""
     if case.experiment != "collective" or case.limit_bytes > 0:
         return None
-    algorithm = Catalogue.load().algorithm(case.collective, case.algorithm)
+    algorithm = case.entry
     if algorithm.guideline:
         return None
     is_cut = case.segment_bytes > 0 and case.message_bytes > segmented_bytes(case)

@@ -32,7 +32,7 @@ REDUCTIONS = {"reduce", "allreduce", "reduce_scatter", "reduce_scatter_block", "
 """The collectives that combine elements: doubles, or bytes where a message is no whole number of these."""
 
 GUIDELINES = "guidelines"
-"""In place of the names of algorithms: all mock-ups of a collective."""
+"""This name stands for all mock-ups of a collective, in place of the names of algorithms."""
 
 _INTEGER_BYTES = 4
 _CHUNK_BYTES = 64
@@ -157,10 +157,10 @@ class Algorithm:
             if whole + procs * ELEMENT_BYTES >= _TOO_LONG:
                 reasons.append("needs messages of less than 2 GiB in all")
             needed, given = self.extra_memory(procs, message_bytes), buffers()
-            if needed.message_bytes > given.message_bytes:
-                reasons.append(_too_small("message", needed.message_bytes, given.message_bytes))
-            if needed.integer_bytes > given.integer_bytes:
-                reasons.append(_too_small("integer", needed.integer_bytes, given.integer_bytes))
+            for which in ("message", "integer"):
+                most, has = getattr(needed, f"{which}_bytes"), getattr(given, f"{which}_bytes")
+                if most > has:
+                    reasons.append(f"needs {format_size(most)} of its {which} buffer, which has {format_size(has)}")
         return next(iter(reasons), "")
 
     @property
@@ -183,7 +183,9 @@ class Algorithm:
             "c": -n % (procs * element),
             "C": max(1, _CHUNK_BYTES // element) * element,
         }
-        return Memory(*(_value(formula, terms) for formula in (self.message_memory, self.integer_memory)))
+        # Formulas are sums, products and quotients of terms: the check of the catalogue lets nothing else pass.
+        formulas = (self.message_memory, self.integer_memory)
+        return Memory(*(int(eval(formula, {"__builtins__": {}}, terms)) for formula in formulas))
 
 
 @dataclass(frozen=True)
@@ -235,6 +237,11 @@ class Catalogue:
             raise unknown_name("collective", name, self.collectives)
         return self.collectives[name]
 
+    def find(self, collective: str, name: str) -> Algorithm | None:
+        """The algorithm of that name; None if the catalogue does not have it."""
+        known = self.collectives.get(collective)
+        return None if known is None else known.algorithms.get(name)
+
     def algorithms(self, collective: str | None = None) -> list[Algorithm]:
         """All algorithms of a collective, or of all. Raises UsageError for an unknown collective."""
         entries = self.collectives.values() if collective is None else [self.collective(collective)]
@@ -249,20 +256,10 @@ class Catalogue:
         return known[name]
 
 
-def _value(formula: str, terms: Mapping[str, int]) -> int:
-    """The value of a formula of the catalogue: sums, products and quotients of terms."""
-    return int(eval(formula, {"__builtins__": {}}, dict(terms)))
-
-
-def _too_small(which: str, needed: int, given: int) -> str:
-    return f"needs {format_size(needed)} of its {which} buffer, which has {format_size(given)}"
-
-
-def _collective(name: str, entry: dict[str, Any]) -> Collective:
+def _collective(name: str, entry: Mapping[str, Any]) -> Collective:
     algorithms = {}
     for item in entry["algorithm"]:
         lists = {key: tuple(item.get(key, ())) for key in ("parameters", "requires", "calls")}
-        fields = {**item, **lists}
-        algorithms[item["name"]] = Algorithm(collective=name, **fields)
+        algorithms[item["name"]] = Algorithm(collective=name, **{**item, **lists})
     described = {field: entry[field] for field in ("title", "message_bytes", "openmpi_collective", "openmpi_message")}
     return Collective(name=name, algorithms=algorithms, **described)

@@ -43,31 +43,19 @@ _Known = Mapping[str, Mapping[str, Any]]
 _Taken = dict[tuple[str, Any], tuple[str, str]]
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and bool(value.strip())
-
-
 def _is_whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _is_texts(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)
 
 
 def _is_wholes(value: object) -> bool:
     return isinstance(value, dict) and all(_is_whole(one) for one in value.values())
 
 
-def _is_truth(value: object) -> bool:
-    return isinstance(value, bool)
-
-
 _Form = tuple[Callable[[object], bool], str]
-_TEXT: _Form = (_is_text, "text that is not empty")
+_TEXT: _Form = (lambda v: isinstance(v, str) and bool(v.strip()), "text that is not empty")
 _WHOLE: _Form = (_is_whole, "a whole number")
-_TEXTS: _Form = (_is_texts, "a list of names")
-_TRUTH: _Form = (_is_truth, "true or false")
+_TEXTS: _Form = (lambda v: isinstance(v, list) and all(isinstance(one, str) for one in v), "a list of names")
+_TRUTH: _Form = (lambda v: isinstance(v, bool), "true or false")
 _FORMULA: _Form = (
     lambda v: isinstance(v, str) and bool(re.fullmatch(r"[nPIcC0-9+*/() -]+", v)),
     "a formula of n, P, I, c, C",

@@ -192,18 +192,8 @@ _ALLTOALLW = (
 
 _COUNTED = string.Template("""\
 ${head}
-    interpose_pending pending;
+${small}    interpose_pending pending;
     interpose_begin(${number}, ${kind}, &(collwise_call){${fields}}, &pending);
-${forward}
-    interpose_finish(&pending);
-    return status;
-}
-""")
-_LARGE_COUNTED = string.Template("""\
-${head}
-${small}
-    interpose_pending pending;
-    interpose_begin(${number}, ${no_kind}, &(collwise_call){.comm = comm}, &pending);
 ${forward}
     interpose_finish(&pending);
     return status;
@@ -257,17 +247,9 @@ def counted(catalogue: Mapping[str, dict]) -> list[Function]:
     return [alltoallw, *nonblocking, *persistent]
 
 
-def _has_large(function: Function) -> bool:
-    return any(name in function.arguments for name in _LARGE)
-
-
-def _fields(function: Function) -> str:
-    known = [name for name in function.arguments if name in PARAMETERS]
-    return ", ".join(f".{name} = {name}" for name in (["comm"] if function.kind == _NO_KIND else known))
-
-
-def _call(start: str, function: Function) -> str:
-    return filled(start, function.arguments, ");")
+def _known_fields(function: Function) -> list[str]:
+    """The fields of collwise_call that a function which is only counted sets."""
+    return ["comm"] if function.kind == _NO_KIND else [name for name in function.arguments if name in PARAMETERS]
 
 
 def counted_source(function: Function, number: int, prefix: str = "MPI_") -> str:
@@ -275,10 +257,11 @@ def counted_source(function: Function, number: int, prefix: str = "MPI_") -> str
     name = f"{prefix}{function.name}"
     return _COUNTED.substitute(
         head=filled(f"int {name}(", [_PARAMETERS[argument] for argument in function.arguments], ") {"),
+        small="",
         number=number,
         kind=function.kind,
-        fields=_fields(function),
-        forward=_call(f"    int status = P{name}(", function),
+        fields=", ".join(f".{field} = {field}" for field in _known_fields(function)),
+        forward=filled(f"    int status = P{name}(", function.arguments, ");"),
     )
 
 
@@ -292,19 +275,20 @@ def large_source(function: Function, number: int) -> str:
         fits = " && ".join(f"{count} <= INT_MAX" for count in counts)
         arguments = [f"(int){name}" if name in counts else name for name in function.arguments]
         small = f"    if ({fits}) {{\n{filled(f'        return {name}(', arguments, ');')}\n    }}"
-    return _LARGE_COUNTED.substitute(
+    return _COUNTED.substitute(
         head=filled(f"int {name}_c(", [parameters[argument] for argument in function.arguments], ") {"),
-        small=small,
+        small=f"{small}\n",
         number=number,
-        no_kind=_NO_KIND,
-        forward=_call(f"    int status = P{name}_c(", function),
+        kind=_NO_KIND,
+        fields=".comm = comm",
+        forward=filled(f"    int status = P{name}_c(", function.arguments, ");"),
     )
 
 
 def c_source(catalogue: Mapping[str, dict]) -> str:
     """C source of the table of functions and of all that are counted."""
     replaced, others = blocking(catalogue), counted(catalogue)
-    large = [function for function in [*replaced, *others] if _has_large(function)]
+    large = [function for function in [*replaced, *others] if not _LARGE.keys().isdisjoint(function.arguments)]
     first_large = len(replaced) + len(others)
     names = [(function.title, function.why) for function in [*replaced, *others]]
     names += [(f"{function.title}_c", "a large count") for function in large]
@@ -333,10 +317,6 @@ def c_source(catalogue: Mapping[str, dict]) -> str:
 # --- Fortran ----------------------------------------------------------------------------------------------------------
 
 
-def _fortran_parameter(argument: str) -> str:
-    return f"void *{argument}" if argument in ("send", "receive") else f"MPI_Fint *{argument}"
-
-
 _FROM_FORTRAN = {
     "send": "fortran_buffer({})",
     "receive": "fortran_buffer({})",
@@ -349,17 +329,12 @@ _FROM_FORTRAN = {
 }
 
 
-def _fortran_names(name: str) -> list[str]:
-    """The names by which compilers of Fortran call a function, and that by which Open MPI's own modules do."""
-    lower = f"mpi_{name.lower()}"
-    return [lower, f"{lower}__", lower.upper(), f"ompi_{name.lower()}_f"]
-
-
 def _fortran_function(function: Function, body: str, prefix: str = "mpi") -> str:
+    """A Fortran function, by the names that compilers of Fortran use, and the one that Open MPI's own modules do."""
     name = f"{prefix}_{function.name.lower()}"
-    parameters = [*(_fortran_parameter(argument) for argument in function.arguments), "MPI_Fint *error"]
-    names = [other.replace("mpi_", f"{prefix}_", 1) for other in _fortran_names(function.name)[:2]]
-    names += [f"{prefix.upper()}_{function.name.upper()}", f"o{prefix}_{function.name.lower()}_f"]
+    types = {"send": "void", "receive": "void"}
+    parameters = [f"{types.get(argument, 'MPI_Fint')} *{argument}" for argument in (*function.arguments, "error")]
+    names = (name, f"{name}__", name.upper(), f"o{name}_f")
     return _FORTRAN.substitute(
         head=filled(f"void {name}_(", parameters, ") {"),
         body=body,
@@ -376,9 +351,7 @@ def fortran_replaced(function: Function) -> str:
 
 def fortran_counted(function: Function, number: int, prefix: str = "mpi") -> str:
     """The Fortran function of a collective that is only counted: it calls Open MPI's."""
-    known = [argument for argument in function.arguments if argument in PARAMETERS]
-    used = ["comm"] if function.kind == _NO_KIND else known
-    fields = ", ".join(f".{argument} = {_FROM_FORTRAN[argument].format(argument)}" for argument in used)
+    fields = ", ".join(f".{name} = {_FROM_FORTRAN[name].format(name)}" for name in _known_fields(function))
     arguments = ", ".join([*function.arguments, "error"])
     pointers = ", ".join(["void *"] * (len(function.arguments) + 1))
     body = f"""\

@@ -38,15 +38,8 @@ def builds_folder() -> Path:
 def _digest_of_c_sources(root: Path) -> str:
     """SHA-256, hex, of what the C programs are built from: names and contents."""
     every = sorted(path for part in _C_SOURCES for path in ((root / part), *(root / part).rglob("*")))
-    return digest_of(
-        root,
-        (
-            file
-            for file in every
-            if file.is_file()
-            and (file.suffix in _C_SUFFIXES or (file.name.startswith("generate_") and file.suffix == ".py"))
-        ),
-    )
+    read = (file for file in every if file.suffix in _C_SUFFIXES or file.match("generate_*.py"))
+    return digest_of(root, filter(Path.is_file, read))
 
 
 def digest_of(root: Path, files: Iterable[Path]) -> str:

@@ -30,7 +30,7 @@ def check_simulated_sizes(cases: Iterable[Case]) -> None:
     check_message_sizes(cases)
     for case in cases:
         _check_displacements(case)
-        largest, everything = _buffers(case)
+        largest, everything = _buffers(case.collective, case.procs, case.procs)
         if everything * case.message_bytes // _FOLDED_BLOCK > mappings:
             most = mappings * _FOLDED_BLOCK
             why = f"buffers of {format_size(most)} in all, a mapping a MiB, of which vm.max_map_count allows {mappings}"
@@ -54,7 +54,7 @@ def check_measured_sizes(cases: Iterable[Case], on_this_machine: bool) -> None:
     check_message_sizes(cases)
     for case in cases:
         _check_displacements(case)
-        everything = _buffers(case)[1]
+        everything = buffers_of_node(case.collective, case.procs, case.procs)
         if on_this_machine and everything * case.message_bytes > memory:
             why = f"the buffers of all processes take {everything} messages, and this machine has {_gib(memory)}"
             raise _too_large(case, memory // everything, why)
@@ -74,34 +74,25 @@ def _too_large(case: Case, most: int, why: str) -> UsageError:
     )
 
 
-def _buffers(case: Case) -> tuple[int, int]:
-    """The messages in the largest buffer of one process, and in those of all, as programs/workload.c makes them."""
-    procs, name = case.procs, case.collective
-    if name == "barrier":
-        return 1, 1
-    if name in ("bcast", "-"):
-        return 1, procs
-    if name in _ROOT_HOLDS_ALL:
-        return procs, 2 * procs
-    sent, received = _sent_and_received(name, procs)
-    return max(sent, received), procs * (sent + received)
+def _buffers(collective: str, procs: int, here: int) -> tuple[int, int]:
+    """The messages in the largest buffer of a process, and in all buffers of `here` processes, the root among them.
 
-
-def _sent_and_received(collective: str, procs: int) -> tuple[int, int]:
-    """The messages in the two buffers of each process, of a collective without a root that holds all."""
-    return procs if collective in _SENDS_ONE_EACH else 1, procs if collective in _RECEIVES_ONE_EACH else 1
+    The buffers are those that programs/workload.c makes. The largest one is the root's, where that holds all messages.
+    """
+    if collective == "barrier":
+        return 1, 0
+    if collective in ("bcast", "-"):
+        return 1, here
+    if collective in _ROOT_HOLDS_ALL:
+        return procs, here + procs
+    sent = procs if collective in _SENDS_ONE_EACH else 1
+    received = procs if collective in _RECEIVES_ONE_EACH else 1
+    return max(sent, received), here * (sent + received)
 
 
 def buffers_of_node(collective: str, procs: int, processes_per_node: int) -> int:
     """The messages in the buffers of all processes on one node, that of the root where the root holds all."""
-    here = min(procs, processes_per_node)
-    if collective == "barrier":
-        return 0
-    if collective == "bcast":
-        return here
-    if collective in _ROOT_HOLDS_ALL:
-        return here + procs
-    return here * sum(_sent_and_received(collective, procs))
+    return _buffers(collective, procs, min(procs, processes_per_node))[1]
 
 
 def _kernel_number(name: str, otherwise: int) -> int:

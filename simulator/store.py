@@ -256,8 +256,8 @@ class Store:
 
 def _look_into(path: Path, mode: str) -> tuple[bool, int, int, set[str]]:
     """Returns whether an SQLite file is sound, its number of pages, layout version and the names of its tables."""
-    connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode={mode}", uri=True, timeout=_LOCK_SECONDS)
-    try:
+    address = f"{path.resolve().as_uri()}?mode={mode}"
+    with contextlib.closing(sqlite3.connect(address, uri=True, timeout=_LOCK_SECONDS)) as connection:
         healthy = connection.execute("pragma quick_check(1)").fetchone()[0] == "ok"
         pages, page_bytes, layout = (
             connection.execute(f"pragma {what}").fetchone()[0] for what in ("page_count", "page_size", "user_version")
@@ -265,8 +265,6 @@ def _look_into(path: Path, mode: str) -> tuple[bool, int, int, set[str]]:
         # SQLite reads the missing rest of a truncated page as zeros.
         healthy = healthy and path.stat().st_size >= pages * page_bytes
         tables = {row[0] for row in connection.execute("select name from sqlite_master where type = 'table'")}
-    finally:
-        connection.close()
     return healthy, pages, layout, tables
 
 

@@ -7,7 +7,7 @@ import json
 import math
 from dataclasses import asdict, dataclass
 
-from collwise.algorithms.catalogue import Catalogue
+from collwise.algorithms.catalogue import Algorithm, Catalogue
 
 
 @dataclass(frozen=True, order=True)
@@ -44,18 +44,21 @@ class Case:
         """Number of nodes under block mapping (rank r on node r // processes_per_node)."""
         return -(-self.procs // self.processes_per_node)
 
+    @property
+    def entry(self) -> Algorithm:
+        """The catalogue's entry of the algorithm. Raises UsageError if there is none."""
+        return Catalogue.load().algorithm(self.collective, self.algorithm)
+
 
 def is_mock_up(case: Case) -> bool:
     """Whether the case's algorithm calls the MPI library's own collectives."""
-    entry = Catalogue.load().collectives.get(case.collective)
-    algorithm = entry.algorithms.get(case.algorithm) if entry is not None else None
+    algorithm = Catalogue.load().find(case.collective, case.algorithm)
     return algorithm is not None and bool(algorithm.guideline)
 
 
 def named_parameters(case: Case) -> str:
     """'segment_bytes=8192 radix=4', as in tables of libcollwise: the case's parameters by name, with their defaults."""
-    collective = Catalogue.load().collectives.get(case.collective)
-    entry = collective.algorithms.get(case.algorithm) if collective is not None else None
+    entry = Catalogue.load().find(case.collective, case.algorithm)
     if entry is None:
         return ""
     named = entry.named_parameters(case.segment_bytes, case.fanout or entry.default_count, case.limit_bytes)

@@ -47,10 +47,10 @@ class Build:
 
     def make(self) -> None:
         """Configures the build if that was not done, and builds what has changed. Raises CollwiseError on failure."""
-        configure = ["cmake", "-S", str(folders.SOURCES), "-B", str(self.folder), "-G", "Ninja"]
-        configure += [f"-DCOLLWISE_MPI={self.mpi}"]
-        configure += [f"-DCMAKE_C_COMPILER={self.compiler}", f"-DPython3_EXECUTABLE={sys.executable}"]
         if not (self.folder / "build.ninja").exists():
+            configure = ["cmake", "-S", str(folders.SOURCES), "-B", str(self.folder), "-G", "Ninja"]
+            configure += [f"-DCOLLWISE_MPI={self.mpi}", f"-DCMAKE_C_COMPILER={self.compiler}"]
+            configure += [f"-DPython3_EXECUTABLE={sys.executable}"]
             # CMake's checks need the variable; a program that is built with it would not run in the simulator.
             self._run(configure, {"SMPI_PRETEND_CC": "1"})
         self._run(["cmake", "--build", str(self.folder)], {})

@@ -97,7 +97,7 @@ class ClusterTarget(ExecutionTarget):
         """The command line up to the program. `host_file` may be written and is removed after the run."""
 
     def processes_per_node(self, procs: int) -> int:
-        """Equally many on every host. Raises UsageError when the hosts have no room for `procs` processes."""
+        """Every host takes equally many. Raises UsageError when the hosts have no room for `procs` processes."""
         if not 1 <= procs <= self.usual_procs:
             room = f"{len(self.slots)} hosts with {self._per_node} each" if len(self.slots) > 1 else "one host"
             raise UsageError(f"{procs} processes on {room}; valid: 1 to {self.usual_procs} (more: --ppn)")
@@ -131,7 +131,8 @@ class ClusterTarget(ExecutionTarget):
         records = [line[line.index('{"rank"') :] for line in run.output_lines if '{"rank"' in line]
         found = [json.loads(record) for record in records]
         names = f"{self.launcher} on {', '.join(self.slots)}"
-        complaint = _complaint(run)
+        # The launcher's own words about hosts that it could not use.
+        complaint = next((line for line in run.telling_lines if _COMPLAINT.search(line)), "")
         if run.returncode is None:
             reason = f": {complaint}" if complaint else ""
             raise CollwiseError(f"{names}: no answer within {self.options.reach_seconds:g} s{reason}")
@@ -155,11 +156,6 @@ def _equal_slots(slots: Slots, processes_per_node: int) -> Slots:
         least, most = min(slots.values()), max(slots.values())
         raise UsageError(f"hosts take from {least} to {most} processes; say how many each shall have: --ppn {least}")
     return slots
-
-
-def _complaint(run: ProgramRun) -> str:
-    """The launcher's own words about hosts that it could not use, if any."""
-    return next((line for line in run.telling_lines if _COMPLAINT.search(line)), "")
 
 
 def mapped_by_blocks(hosts: Sequence[str], per_node: int) -> bool:

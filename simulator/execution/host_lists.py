@@ -21,17 +21,17 @@ Slots = Mapping[str, int]
 """Processes that each host takes, in the order of the hosts."""
 
 
-def read_hosts(text: str, option: str = "--hosts") -> Slots:
+def read_hosts(text: str) -> Slots:
     """Hosts from names separated by commas, or from a host file.
 
-    A host that is named several times takes as many processes. Raises UsageError naming file and line, or the option.
+    A host that is named several times takes as many processes. Raises UsageError naming file and line, or --hosts.
     """
     path = Path(text)
     if "," not in text and path.is_file():
         return read_host_file(path)
     if "/" in text:
-        raise UsageError(f"{option}: no file {text}; name a host file, or hosts by commas")
-    return _parse_entries((entry.strip(), f"{option}: '{entry.strip()}'") for entry in text.split(","))
+        raise UsageError(f"--hosts: no file {text}; name a host file, or hosts by commas")
+    return _parse_entries((entry.strip(), f"--hosts: '{entry.strip()}'") for entry in text.split(","))
 
 
 def read_host_file(path: Path) -> Slots:

@@ -68,12 +68,12 @@ def _system_smpi() -> Installation | None:
 
 
 def _built_smpi() -> dict[str, Installation]:
-    prefixes = [marker.parent for marker in sorted(cache_folder().glob("simgrid-*/.complete"))]
-    versions = {prefix.name.removeprefix("simgrid-"): prefix / "bin" / "smpirun" for prefix in prefixes}
-    return {
-        version: Installation("smpi", version, launcher, builds_folder() / f"smpi-{version}")
-        for version, launcher in versions.items()
-    }
+    built = {}
+    for marker in sorted(cache_folder().glob("simgrid-*/.complete")):
+        version = marker.parent.name.removeprefix("simgrid-")
+        launcher = marker.parent / "bin" / "smpirun"
+        built[version] = Installation("smpi", version, launcher, builds_folder() / f"smpi-{version}")
+    return built
 
 
 def smpi_installation(version: str | None = None, procs: int = 1) -> Installation:

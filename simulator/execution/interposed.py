@@ -63,7 +63,12 @@ class LibraryOptions:
             _check_table(self.table)
         for number, entry in enumerate(self.algorithms.split(";"), start=1):
             if entry.strip():
-                _check_entry(entry, f"entry {number}")
+                with _located(f"--algorithms: entry {number}"):
+                    collective, equals, choice = entry.partition("=")
+                    if not equals:
+                        raise UsageError(f"'{entry.strip()}' is not COLLECTIVE=ALGORITHM")
+                    algorithm, *parameters = (word.strip() for word in choice.split(","))
+                    _check_choice(collective.strip(), algorithm, parameters)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -86,24 +91,13 @@ def _check_table(path: Path) -> None:
         words = line.split("#")[0].split()
         if not words:
             continue
-        line_name = f"{path}:{number}"
-        if len(words) < 5:
-            raise UsageError(f"--table: {line_name}: {len(words)} of 5 columns; a rule is: {_COLUMNS}")
-        with _located(f"--table: {line_name}"):
-            for name, word, least in zip(
-                ("procs", "processes_per_node", "message_bytes"), words[1:4], (1, 1, 0), strict=True
-            ):
-                _check_number(name, word, least)
+        with _located(f"--table: {path}:{number}"):
+            if len(words) < 5:
+                raise UsageError(f"{len(words)} of 5 columns; a rule is: {_COLUMNS}")
+            _check_number("procs", words[1], 1)
+            _check_number("processes_per_node", words[2], 1)
+            _check_number("message_bytes", words[3], 0)
             _check_choice(words[0], words[4], words[5:])
-
-
-def _check_entry(entry: str, position: str) -> None:
-    collective, equals, choice = entry.partition("=")
-    with _located(f"--algorithms: {position}"):
-        if not equals:
-            raise UsageError(f"'{entry.strip()}' is not COLLECTIVE=ALGORITHM")
-        algorithm, *parameters = (word.strip() for word in choice.split(","))
-        _check_choice(collective.strip(), algorithm, parameters)
 
 
 @contextlib.contextmanager
@@ -217,7 +211,12 @@ def run_interposed(
             note(line)
         code = run_attached([*words, *args], environment, _GRACE_SECONDS)
         if code == 0 and not plain and not marker.exists():
-            raise CollwiseError(_not_called(mpi, binary))
+            built = f"is it built by the smpicc of {mpi.label}?"
+            linked = "is MPI linked statically, or is it another MPI's program?"
+            raise CollwiseError(
+                f"libcollwise was asked for, but {binary} ended without calling it: "
+                f"{built if library == 'smpi' else linked}"
+            )
         if watched is not None and code == 0:
             per_node = processes_per_node if library == "smpi" else procs
             if why := no_rule_for(watched, procs, per_node) or _unused(counted_calls):
@@ -294,12 +293,3 @@ def preloadable(path: Path, directory: Path) -> str:
 
 def _joined(first: str, others: str) -> str:
     return f"{first}:{others}" if others else first
-
-
-def _not_called(mpi: Installation, program: Path) -> str:
-    advice = {
-        "smpi": f"is it built by the smpicc of {mpi.label}?",
-        "openmpi": "is MPI linked statically, or is it another MPI's program?",
-        "mpich": "is MPI linked statically, or is it another MPI's program?",
-    }
-    return f"libcollwise was asked for, but {program} ended without calling it: {advice[mpi.library]}"

@@ -37,7 +37,7 @@ class LocalMachine(ExecutionTarget):
         self.facts: Mapping[str, str] = {"hosts": machine.node(), "transport": "shared memory"}
 
     def processes_per_node(self, procs: int) -> int:
-        """All of them."""
+        """All processes are on this one node."""
         return procs
 
     def launch(self, request: LaunchRequest) -> ProgramRun:

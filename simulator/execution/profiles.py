@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from collwise.common.errors import UsageError
 _VERSION = 1
 _MAKE_ONE = "make one with: collwise run --report-to FILE.json, or collwise profile -o FILE.json"
 _PARAMETERS = re.compile(r"(?:[a-z_]+=\d{1,18}(?: (?=\S))?)*")
+Key = tuple[str, str, str, int, int | None]
 OWN = "MPI's own"
 """The outcome of calls for which no algorithm of ours ran; a report says why."""
 
@@ -50,7 +52,7 @@ class ProfileRow:
     parameters: str = ""
 
     @property
-    def key(self) -> tuple[str, str, str, int, int | None]:
+    def key(self) -> Key:
         """The fields that the same calls of another run share with these, whatever algorithm ran."""
         return self.collective, self.communicator, self.ranks, self.processes, self.least_bytes
 
@@ -149,8 +151,8 @@ def _row(entry: Any) -> ProfileRow:
         _text(entry, "ranks"),
         _whole(entry, "processes", 0),
         _whole(entry, "processes_per_node", 0),
-        _text(entry, "algorithm") if "algorithm" in entry else "",
-        _text(entry, "mpis_own") if "mpis_own" in entry else "",
+        _text(entry, "algorithm", ""),
+        _text(entry, "mpis_own", ""),
         None if unsized else _whole(entry, "least_bytes", 0),
         None if unsized else _whole(entry, "most_bytes", 0),
         None if unsized else _seconds(entry, "mean_bytes"),
@@ -160,21 +162,22 @@ def _row(entry: Any) -> ProfileRow:
         _seconds(entry, "longest_seconds"),
         _seconds(entry, "fastest_run_seconds" if "fastest_run_seconds" in entry else "seconds"),
         _seconds(entry, "slowest_run_seconds" if "slowest_run_seconds" in entry else "seconds"),
-        _parameters(entry) if "parameters" in entry else "",
+        _parameters(entry),
     )
 
 
 def _parameters(entry: Mapping[str, Any]) -> str:
-    text = _text(entry, "parameters")
+    text = _text(entry, "parameters", "")
     if _PARAMETERS.fullmatch(text) is None:
         raise ValueError(f"parameters is {text[:40]!r}; valid: names with numbers, as in 'segment_bytes=8192 radix=4'")
     return text
 
 
-def _text(entry: Mapping[str, Any], name: str) -> str:
-    if not isinstance(entry[name], str):
+def _text(entry: Mapping[str, Any], name: str, otherwise: str | None = None) -> str:
+    value = entry[name] if otherwise is None else entry.get(name, otherwise)
+    if not isinstance(value, str):
         raise ValueError(f"{name} is not text")
-    return str(entry[name])
+    return value
 
 
 def _whole(entry: Mapping[str, Any], name: str, least: int) -> int:
@@ -194,17 +197,14 @@ def _seconds(entry: Mapping[str, Any], name: str) -> float:
 def differing_calls(before: Profile, after: Profile) -> tuple[int, int]:
     """The number of kinds of calls of which two runs made different numbers (one program: 0), and that of all kinds."""
     first, second = rows_by_key(before.rows), rows_by_key(after.rows)
-    kinds = dict.fromkeys((*first, *second))
-
-    def number(rows: Sequence[ProfileRow]) -> int:
-        return sum(row.calls for row in rows)
-
-    return sum(number(first.get(kind, ())) != number(second.get(kind, ())) for kind in kinds), len(kinds)
+    kinds = first.keys() | second.keys()
+    numbers = ([sum(row.calls for row in rows.get(kind, ())) for kind in kinds] for rows in (first, second))
+    return sum(one != other for one, other in zip(*numbers, strict=True)), len(kinds)
 
 
-def rows_by_key(rows: Iterable[ProfileRow]) -> dict[tuple[str, str, str, int, int | None], list[ProfileRow]]:
+def rows_by_key(rows: Iterable[ProfileRow]) -> dict[Key, list[ProfileRow]]:
     """The rows by their keys, in order."""
-    found: dict[tuple[str, str, str, int, int | None], list[ProfileRow]] = {}
+    found: dict[Key, list[ProfileRow]] = {}
     for row in rows:
         found.setdefault(row.key, []).append(row)
     return found
@@ -226,19 +226,19 @@ def profile_of_runs(profiles: Sequence[Profile]) -> Profile:
     for one in profiles:
         for place, row in _placed(one):
             found.setdefault(place, []).append(row)
-    rows = tuple(_median_row(row, [same.seconds for same in found[place]]) for place, row in _placed(typical))
+    rows = []
+    for place, row in _placed(typical):
+        seconds = [same.seconds for same in found[place]]
+        fastest, slowest = min(seconds), max(seconds)
+        rows.append(replace(row, seconds=median(seconds), fastest_run_seconds=fastest, slowest_run_seconds=slowest))
     total = median(one.seconds for one in profiles)
-    return Profile(typical.processes, total, rows, tuple(one.collective_seconds for one in profiles))
+    return Profile(typical.processes, total, tuple(rows), tuple(one.collective_seconds for one in profiles))
 
 
 def _placed(profile: Profile) -> Iterable[tuple[tuple[object, ...], ProfileRow]]:
     """Each row with what it has in common with that of another run; communicators may share names and ranks."""
-    times: dict[tuple[object, ...], int] = {}
+    times: Counter[tuple[object, ...]] = Counter()
     for row in profile.rows:
         alike = (row.key, row.ran, row.parameters, row.processes_per_node)
-        times[alike] = times.get(alike, 0) + 1
+        times[alike] += 1
         yield (alike, times[alike]), row
-
-
-def _median_row(row: ProfileRow, seconds: Sequence[float]) -> ProfileRow:
-    return replace(row, seconds=median(seconds), fastest_run_seconds=min(seconds), slowest_run_seconds=max(seconds))

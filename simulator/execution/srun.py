@@ -17,7 +17,6 @@ from collwise.simulator.execution.targets import LaunchRequest
 PMI: Mapping[str, str] = {"openmpi": "pmix", "mpich": "pmi2"}
 """The value of srun's --mpi for each MPI library."""
 
-_PRELOAD = "LD_PRELOAD"
 FENCES: Mapping[str, str] = {"SLURM_PMIX_FENCE": "tree"}
 """The algorithm of all of PMIx's fences under Slurm.
 
@@ -47,18 +46,17 @@ def srun_words(procs: int, per_node: int, pmi: str = PMI["openmpi"]) -> list[str
 
 
 class Srun(ClusterTarget):
-    """The nodes of the SLURM job that this runs in. `pmi` is srun's --mpi; the library's usual one if empty.
+    """The nodes of the SLURM job that this runs in.
 
     Raises as ClusterTarget does, and UsageError outside of an allocation or without srun.
     """
 
     launcher = "srun"
 
-    def __init__(self, options: LaunchOptions, pmi: str = "") -> None:
+    def __init__(self, options: LaunchOptions) -> None:
         slots = slots_of_job(os.environ)
         if shutil.which("srun") is None:
             raise UsageError("--launcher srun: srun not found on PATH")
-        self.pmi = pmi or PMI[options.library]
         super().__init__(slots, options)
         if cluster := os.environ.get("SLURM_CLUSTER_NAME"):
             self.facts = {**self.facts, "cluster": cluster}
@@ -67,9 +65,9 @@ class Srun(ClusterTarget):
         """srun, which knows the hosts and exports its own environment to the processes."""
         per_node, environment = self.processes_per_node(request.procs), dict(request.environment)
         # srun itself must not load a library that is meant for the processes.
-        preload = environment.pop(_PRELOAD, None)
-        words = srun_words(request.procs, per_node, self.pmi)
-        words.append("--export=ALL" + ("" if preload is None else f",{_PRELOAD}={preload}"))
+        preload = environment.pop("LD_PRELOAD", None)
+        words = srun_words(request.procs, per_node, PMI[self.options.library])
+        words.append("--export=ALL" + ("" if preload is None else f",LD_PRELOAD={preload}"))
         if self.options.transport == "tcp":
             environment = parameter_variables(TCP_PARAMETERS) | environment
         environment = {name: os.environ.get(name, value) for name, value in FENCES.items()} | environment

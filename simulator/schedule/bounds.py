@@ -61,7 +61,7 @@ class Columns:
 
     @classmethod
     def of(cls, cases: Iterable[npt.NDArray[np.uint32]], sizes: int) -> Columns:
-        """Those of some cases. Each has one more, after all sizes, which belongs to none."""
+        """The columns of some cases; each case also has the one after all sizes, which holds no size's value."""
         ended = [np.append(columns, sizes).astype(np.intp) for columns in cases]
         lengths = [len(columns) for columns in ended]
         return cls(np.concatenate(ended), np.cumsum([0, *lengths[:-1]]))
@@ -85,7 +85,7 @@ class Anchor:
 
     @classmethod
     def without_parts(cls, tables: NetworkTables, seconds: Doubles) -> Anchor:
-        """One whose parts are unknown."""
+        """An anchor whose parts are unknown."""
         return cls(tables, seconds, np.full((len(KINDS), len(seconds)), np.nan))
 
     def has(self, kind: int) -> bool:
@@ -125,38 +125,30 @@ class Anchor:
         # A message that no longer waits for its receive may make anything faster.
         waits = _waits(self.tables) & ~_waits(tables)
         still = columns.least(np.where(waits, 0.0, 1.0)) > 0
-        margin = MARGIN if _has_same_order(self.tables, tables) else _MARGIN_OF_OTHERS
+        decisive = (*_OVERHEAD, "protocol")  # nothing else changes when messages begin but how long others take
+        has_same_order = all(np.array_equal(getattr(self.tables, one), getattr(tables, one)) for one in decisive)
+        margin = MARGIN if has_same_order else _MARGIN_OF_OTHERS
         return np.where(still, np.nan_to_num(np.fmax(together, by_parts)) / (1 + margin), 0.0)
-
-
-def _has_same_order(one: NetworkTables, other: NetworkTables) -> bool:
-    """Whether nothing changes when messages begin but how long others take."""
-    return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in (*_OVERHEAD, "protocol"))
 
 
 def _waits(tables: NetworkTables) -> npt.NDArray[np.bool_]:
     return np.isin(tables.protocol, (RENDEZVOUS, DEFERRED))
 
 
+def _tables_of(tables: NetworkTables, kind: int) -> dict[str, Doubles]:
+    """The tables of a kind that a network has; those within nodes count where processes share one."""
+    names = () if kind == WITHIN_NODES and not tables.shares_nodes else _KINDS[kind]
+    return {name: table for name in names if (table := getattr(tables, name)) is not None}
+
+
 def _has(tables: NetworkTables, kind: int) -> bool:
     """Whether the network has costs of a kind."""
-    found = (getattr(tables, name) for name in _tables_of(tables, kind))
-    return any(table is not None and bool(np.any(table)) for table in found)
-
-
-def _tables_of(tables: NetworkTables, kind: int) -> tuple[str, ...]:
-    """The tables of a kind that count: those within nodes do where processes share one."""
-    return () if kind == WITHIN_NODES and not _has_shared_nodes(tables) else _KINDS[kind]
-
-
-def _has_shared_nodes(tables: NetworkTables) -> bool:
-    return len(np.unique(tables.node_of)) < len(tables.node_of)
+    return any(bool(np.any(table)) for table in _tables_of(tables, kind).values())
 
 
 def _costs(tables: NetworkTables, kind: int) -> dict[str, Doubles]:
     """The tables of a kind; of overheads that a network does not have, those that stand for them."""
-    found = {name: getattr(tables, name) for name in _tables_of(tables, kind)}
-    found = {name: table for name, table in found.items() if table is not None}
+    found = _tables_of(tables, kind)
     if kind == OVERHEAD and not _has(tables, kind):
         eager = tables.protocol == EAGER
         return {name: np.ones_like(table) * eager * _OVERHEAD_SECONDS for name, table in found.items()}
@@ -168,7 +160,9 @@ def _factor(before: NetworkTables, after: NetworkTables, kind: int) -> Doubles:
     sizes = len(before.protocol)
     least = np.full(sizes, np.inf)
     for name, table in _costs(before, kind).items():
-        grown = _ratio(getattr(after, name), table)
+        grown = np.divide(
+            getattr(after, name), table, out=np.full(np.shape(table), np.inf), where=np.asarray(table) > 0
+        )
         if name == "route_seconds":
             grown = np.full(sizes, grown.min(initial=np.inf))
         elif name == "load_bytes":
@@ -180,17 +174,12 @@ def _factor(before: NetworkTables, after: NetworkTables, kind: int) -> Doubles:
 def _slower(before: NetworkTables, after: NetworkTables) -> float:
     """The least factor by which rates are lower; a rate of 0 is no limit."""
     least = np.inf
-    for name in _RATES + (_RATES_WITHIN_NODES if _has_shared_nodes(before) else ()):
+    for name in _RATES + (_RATES_WITHIN_NODES if before.shares_nodes else ()):
         if getattr(before, name) is not None:
             one, other = (np.atleast_1d(getattr(tables, name)) for tables in (before, after))
             grown = np.divide(one, other, out=np.zeros(len(one)), where=other > 0)
             least = min(least, float(grown[one > 0].min(initial=np.inf)))
     return least
-
-
-def _ratio(one: Doubles, other: Doubles) -> Doubles:
-    """One table divided by the other; infinite where the other is 0."""
-    return np.divide(one, other, out=np.full(np.shape(other), np.inf), where=np.asarray(other) > 0)
 
 
 def _is_comparable(one: NetworkTables, other: NetworkTables) -> bool:

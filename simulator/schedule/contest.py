@@ -7,13 +7,12 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from collwise.algorithms.catalogue import Catalogue
 from collwise.simulator.timing import Case
 
 PlayWithin = Callable[[Case, float], float | None]
 """The seconds of a case; None if it takes longer than the given seconds or cannot be played."""
 
-# Beside the tolerance, for rounding.
+# This is added to the tolerance, for rounding.
 _MARGIN = 1e-9
 
 
@@ -54,4 +53,4 @@ def hold_contests(
 
 
 def _runs_on_every_p(case: Case) -> bool:
-    return not Catalogue.load().algorithm(case.collective, case.algorithm).bound_to_procs
+    return not case.entry.bound_to_procs

@@ -52,7 +52,9 @@ def path_parts(schedule: Schedule, network: NetworkTables, every: bool = True) -
     """
     import pandas as pd
 
-    trace = schedule.trace(network, of_period=not every and _has_equal_nodes(network))
+    # A message's times alone are those of any other then, but for those within nodes.
+    is_even = len(np.unique(network.class_of)) == 1 and network.switch_of is None and network.socket_of is None
+    trace = schedule.trace(network, of_period=is_even and not every)
     path = trace.path
     spent, sizes = path["spent"], trace.sizes[path["size"]].astype(np.float64)
     seconds = path["end_seconds"] - path["begin_seconds"]
@@ -82,11 +84,6 @@ def path_parts(schedule: Schedule, network: NetworkTables, every: bool = True) -
     parts = pd.DataFrame(rows, index=pd.Index(columns, name="part"), columns=["count", "bytes", "seconds"])
     parts["share"] = parts.seconds / max(float(seconds.sum()), 1e-300)
     return trace, parts
-
-
-def _has_equal_nodes(network: NetworkTables) -> bool:
-    """Whether a message's times alone are those of any other, but for those within nodes."""
-    return len(np.unique(network.class_of)) == 1 and network.switch_of is None and network.socket_of is None
 
 
 def _alone(network: NetworkTables, path: np.ndarray) -> dict[str, np.ndarray]:

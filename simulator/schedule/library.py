@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Sequence
-from ctypes import c_char_p, c_double, c_int, c_int32, c_size_t, c_uint32, c_uint64
+from collections.abc import Callable, Mapping, Sequence
+from ctypes import POINTER, c_char, c_char_p, c_double, c_int, c_int32, c_size_t, c_uint32, c_uint64, c_void_p
 from dataclasses import astuple, dataclass
 from functools import cache
 from pathlib import Path
@@ -17,20 +17,20 @@ from collwise.algorithms.catalogue import Memory
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.folders import builds_folder
 from collwise.simulator.execution.builds import Build
-from collwise.simulator.schedule.library_calls import FUNCTION, Asked, LibraryDecisions
 from collwise.simulator.schedule.tables import EAGER, RENDEZVOUS, Doubles, Network, NetworkTables, Proportions, address
 from collwise.simulator.timing import Case
 
-_PROBLEM_BYTES = 200
+PROBLEM_BYTES = 200
+"""The room for what the library says of a problem."""
 
 
 class _Schedule(ctypes.Structure):
     _fields_ = (
         ("procs", c_int),
-        ("program_of", ctypes.POINTER(c_uint32)),
-        ("programs", ctypes.c_void_p),
+        ("program_of", POINTER(c_uint32)),
+        ("programs", c_void_p),
         ("program_count", c_size_t),
-        ("sizes", ctypes.POINTER(c_uint64)),
+        ("sizes", POINTER(c_uint64)),
         ("size_count", c_size_t),
         ("messages", c_uint64),
         ("bytes", c_uint64),
@@ -39,7 +39,7 @@ class _Schedule(ctypes.Structure):
         ("is_begin", c_int),
         ("has_synchronous", c_int),
         ("is_mirrored", c_int),
-        ("blocks", ctypes.c_void_p),
+        ("blocks", c_void_p),
     )
 
 
@@ -54,6 +54,55 @@ class _Proportions(ctypes.Structure):
     )
 
 
+@dataclass(frozen=True)
+class LibraryDecisions:
+    """An MPI library's decisions: its name, a digest of them, and the case that does what it runs for a call.
+
+    `decide` takes a collective, P and the message bytes. It raises UsageError where what the library runs is not known.
+    """
+
+    name: str
+    digest: str
+    decide: Callable[[str, int, int], Case]
+
+    @property
+    def details(self) -> dict[str, str]:
+        """What the configuration of times of mock-ups has in addition."""
+        return {"library_decisions": f"{self.name} {self.digest}"}
+
+
+class _Choice(ctypes.Structure):
+    _fields_ = (
+        ("algorithm", c_char * 64),
+        ("part_bytes", c_uint64),
+        ("limit_bytes", c_uint64),
+        ("count", c_int),
+    )
+
+
+_ASK = ctypes.CFUNCTYPE(c_int, c_char_p, c_int, c_uint64, POINTER(_Choice))
+"""The type schedule_library (simulator/schedule/recorder.h)."""
+
+
+class _Asked:
+    """The decisions as a C function; `problem` is what they raised."""
+
+    def __init__(self, decisions: LibraryDecisions | None) -> None:
+        self.problem: CollwiseError | None = None
+        self._decisions = decisions
+        self.function = _ASK() if decisions is None else _ASK(self._decide)
+
+    def _decide(self, collective: bytes, procs: int, message_bytes: int, chosen: ctypes._Pointer[_Choice]) -> int:
+        assert self._decisions is not None
+        try:
+            case = self._decisions.decide(collective.decode(), procs, message_bytes)
+        except CollwiseError as problem:
+            self.problem = problem
+            return 0
+        chosen[0] = _Choice(case.algorithm.encode(), case.segment_bytes, case.limit_bytes, case.fanout)
+        return 1
+
+
 class _Case(ctypes.Structure):
     _fields_ = (
         ("experiment", c_char_p),
@@ -66,10 +115,10 @@ class _Case(ctypes.Structure):
         ("gather_bytes", c_uint64),
         ("limit_bytes", c_uint64),
         ("count", c_int),
-        ("node_of", ctypes.c_void_p),
-        ("socket_of", ctypes.c_void_p),
-        ("library", FUNCTION),
-        ("proportions", ctypes.POINTER(_Proportions)),
+        ("node_of", c_void_p),
+        ("socket_of", c_void_p),
+        ("library", _ASK),
+        ("proportions", POINTER(_Proportions)),
     )
 
 
@@ -82,13 +131,13 @@ class _Result(ctypes.Structure):
         ("is_longer", c_int),
         ("is_open", c_int),
         ("failed", c_int),
-        ("problem", ctypes.c_char * 160),
+        ("problem", c_char * 160),
     )
 
 
 class _Trace(ctypes.Structure):
     _fields_ = (
-        ("spans", ctypes.c_void_p),
+        ("spans", c_void_p),
         ("count", c_size_t),
         ("room", c_size_t),
         ("last", c_int32),
@@ -97,7 +146,7 @@ class _Trace(ctypes.Structure):
 
 
 class _Log(ctypes.Structure):
-    _fields_ = (("items", ctypes.c_void_p), ("count", c_size_t), ("room", c_size_t))
+    _fields_ = (("items", c_void_p), ("count", c_size_t), ("room", c_size_t))
 
 
 COMPARISONS = np.dtype([("one", np.float64), ("other", np.float64), ("entity", np.uint32), ("kind", np.uint32)])
@@ -164,7 +213,12 @@ NodeOf = Sequence[int] | Sequence[tuple[int, int]] | npt.NDArray[np.integer] | N
 
 
 class Schedule:
-    """The operations of every process of a case: sends, receives, waits and computation, recorded from the C code."""
+    """The operations of every process of a case: sends, receives, waits and computation, recorded from the C code.
+
+    Attributes: `messages` and `message_bytes` are the number of messages that all processes send together, and of their
+    bytes; `programs` is the number of distinct programs among the processes; `sizes` has the sizes of messages and
+    local work in bytes: the tables of a network have one entry for each.
+    """
 
     def __init__(
         self,
@@ -187,7 +241,7 @@ class Schedule:
         """
         self._library = load_library()
         nodes, sockets = _placed(case, node_of)
-        asked = Asked(library)
+        asked = _Asked(library)
         wanted = _Case(
             experiment=case.experiment.encode(),
             collective=case.collective.encode(),
@@ -204,16 +258,19 @@ class Schedule:
             library=asked.function,
             proportions=None if proportions is None else ctypes.pointer(_Proportions(*astuple(proportions))),
         )
-        problem = ctypes.create_string_buffer(_PROBLEM_BYTES)
+        problem = ctypes.create_string_buffer(PROBLEM_BYTES)
         if most_words > 0:
-            made = self._library.schedule_record_begin(ctypes.byref(wanted), most_words, problem, _PROBLEM_BYTES)
+            self._made = self._library.schedule_record_begin(wanted, most_words, problem, PROBLEM_BYTES)
         else:
             record = self._library.schedule_record_root if root_alone else self._library.schedule_record
-            made = record(ctypes.byref(wanted), problem, _PROBLEM_BYTES)
-        self._made = made
+            self._made = record(wanted, problem, PROBLEM_BYTES)
         if not self._made:
             raise asked.problem or UsageError(problem.value.decode())
+        made = self._made.contents
         self.root, self.procs = case.root, case.procs
+        self.messages, self.message_bytes, self.programs = made.messages, made.bytes, made.program_count
+        count = made.size_count
+        self.sizes = np.ctypeslib.as_array(made.sizes, (count,)).copy() if count else np.zeros(0, np.uint64)
 
     def __del__(self) -> None:
         if getattr(self, "_made", None):
@@ -225,31 +282,10 @@ class Schedule:
         return ctypes.addressof(self._made.contents)
 
     @property
-    def sizes(self) -> npt.NDArray[np.uint64]:
-        """The sizes of messages and local work, in bytes; the tables of a network have one entry for each."""
-        count = self._made.contents.size_count
-        return np.ctypeslib.as_array(self._made.contents.sizes, (count,)).copy() if count else np.zeros(0, np.uint64)
-
-    @property
-    def messages(self) -> int:
-        """The number of messages that all processes send together."""
-        return int(self._made.contents.messages)
-
-    @property
-    def message_bytes(self) -> int:
-        """The number of bytes that all processes send together."""
-        return int(self._made.contents.bytes)
-
-    @property
     def extra_memory(self) -> Memory:
         """The most memory that a process of a mock-up takes besides the program's buffers."""
         made = self._made.contents
-        return Memory(int(made.extra_message_bytes), int(made.extra_integer_bytes))
-
-    @property
-    def programs(self) -> int:
-        """The number of distinct programs among the processes."""
-        return int(self._made.contents.program_count)
+        return Memory(made.extra_message_bytes, made.extra_integer_bytes)
 
     @property
     def memory_bytes(self) -> int:
@@ -265,26 +301,27 @@ class Schedule:
 
         It is what one of them spends on overheads and local work, or what its messages take at its node's ports.
         """
-        structure, _ = network.structure
         ranks = (self.root, (self.root + 1) % self.procs)
-        seconds = [self._library.schedule_own_seconds(self._made, ctypes.byref(structure), rank) for rank in ranks]
-        return max(seconds)
+        return max(self._library.schedule_own_seconds(self._made, network.structure, rank) for rank in ranks)
 
-    def play(self, network: NetworkTables) -> Played:
-        """The times on a network. Raises CollwiseError if processes wait for ever or messages do not match."""
-        return self._play(network)
+    def play(self, network: NetworkTables, trace: _Trace | None = None, log: _Log | None = None) -> Played:
+        """The times on a network, with the trace and the log of C filled if they are given.
+
+        Raises CollwiseError if processes wait for ever or messages do not match.
+        """
+        ends = np.zeros(self.procs)
+        result = self._library.schedule_play(self._made, network.structure, self.root, address(ends), trace, log)
+        return _played(result, ends)
 
     def play_within(self, network: NetworkTables, most_seconds: float) -> Played | None:
         """The times on a network; None as soon as it is clear that they are more than `most_seconds`.
 
-        Only over ports with unlimited buffers that is clear before the end; elsewhere the times may be longer. Raises
-        the errors of `play`, unless they would come later.
+        That is clear before the end only over ports with unlimited buffers; elsewhere the times may be longer. Raises
+        those errors of `play` that come before.
         """
-        structure, _ = network.structure
         ends = np.zeros(self.procs)
-        result = self._library.schedule_play_within(
-            self._made, ctypes.byref(structure), self.root, address(ends), most_seconds
-        )
+        play = self._library.schedule_play_within
+        result = play(self._made, network.structure, self.root, address(ends), most_seconds)
         return None if result.is_longer else _played(result, ends)
 
     def begins_longer(self, network: NetworkTables, most_seconds: float) -> float:
@@ -292,8 +329,7 @@ class Schedule:
 
         Otherwise the time at which the first process has no more operations, 0 if that is not known.
         """
-        structure, _ = network.structure
-        result = self._library.schedule_play_within(self._made, ctypes.byref(structure), self.root, None, most_seconds)
+        result = self._library.schedule_play_within(self._made, network.structure, self.root, None, most_seconds)
         if result.is_longer:
             return math.inf
         return float(result.seconds) if result.is_open else 0.0
@@ -303,9 +339,8 @@ class Schedule:
 
         Point-to-point models in succession whose nodes and protocols are the same are played in one pass.
         """
-        made = [network.structure for network in networks]
-        count = len(made)
-        pointers = (ctypes.POINTER(Network) * count)(*(ctypes.pointer(structure) for structure, _ in made))
+        count = len(networks)
+        pointers = (POINTER(Network) * count)(*(ctypes.pointer(network.structure) for network in networks))
         ends, results = np.zeros((count, self.procs)), (_Result * count)()
         self._library.schedule_play_many(self._made, pointers, count, self.root, address(ends), results)
         return [_played(result, row) for result, row in zip(results, ends, strict=True)]
@@ -314,10 +349,10 @@ class Schedule:
         """The times on a network, and all comparisons that decided them. Raises the errors of `play`."""
         log = _Log()
         try:
-            played = self._play(network, log=log)
+            played = self.play(network, log=log)
             text = ctypes.string_at(log.items, log.count * COMPARISONS.itemsize) if log.count else b""
         finally:
-            self._library.schedule_log_free(ctypes.byref(log))
+            self._library.schedule_log_free(log)
         return played, np.frombuffer(text, dtype=COMPARISONS)
 
     def rounds(self, every_send_waits: bool = False) -> int:
@@ -330,17 +365,17 @@ class Schedule:
         return round(self.play(one_second_each).seconds)
 
     def trace(self, network: NetworkTables, of_period: bool = False) -> Trace:
-        """The trace on a network; `of_period`: of the processes that are played without a trace. Others do the same.
+        """The trace on a network, with `of_period` of those processes only that are played without a trace.
 
-        Where these are fewer than all, peers are numbered modulo their count. Raises the errors of `play`.
+        The others do the same as these; peers are then numbered modulo their count. Raises the errors of `play`.
         """
         trace = _Trace(of_period=of_period)
         try:
-            played = self._play(network, trace)
+            played = self.play(network, trace)
             at = int(trace.last)
             text = ctypes.string_at(trace.spans, trace.count * SPANS.itemsize) if trace.count else b""
         finally:
-            self._library.schedule_trace_free(ctypes.byref(trace))
+            self._library.schedule_trace_free(trace)
         spans = np.frombuffer(text, dtype=SPANS)
         path = []
         while at >= 0:
@@ -348,19 +383,6 @@ class Schedule:
             at = int(spans["before"][at])
         critical = np.array(path[::-1], dtype=np.int64)
         return Trace(spans, critical, self.sizes, played.seconds, played.lost_packets, played.time_outs)
-
-    def _play(self, network: NetworkTables, trace: _Trace | None = None, log: _Log | None = None) -> Played:
-        structure, _ = network.structure
-        ends = np.zeros(self.procs)
-        result = self._library.schedule_play(
-            self._made,
-            ctypes.byref(structure),
-            self.root,
-            address(ends),
-            None if trace is None else ctypes.byref(trace),
-            None if log is None else ctypes.byref(log),
-        )
-        return _played(result, ends)
 
 
 def _placed(case: Case, node_of: NodeOf) -> tuple[npt.NDArray[np.int32] | None, npt.NDArray[np.int32] | None]:
@@ -389,50 +411,39 @@ def library_file() -> Path:
     return Build(builds_folder() / "schedule", "none", Path("gcc"), "the schedule engine").file("libschedule.so")
 
 
+_FUNCTIONS: Mapping[str, tuple[type | None, Sequence[type]]] = {
+    "schedule_record": (POINTER(_Schedule), (POINTER(_Case), c_char_p, c_size_t)),
+    "schedule_record_root": (POINTER(_Schedule), (POINTER(_Case), c_char_p, c_size_t)),
+    "schedule_record_begin": (POINTER(_Schedule), (POINTER(_Case), c_uint64, c_char_p, c_size_t)),
+    "schedule_free": (None, (POINTER(_Schedule),)),
+    "schedule_memory": (c_uint64, (POINTER(_Schedule),)),
+    "schedule_equal": (c_int, (POINTER(_Schedule), POINTER(_Schedule))),
+    "schedule_count": (None, (c_void_p, c_void_p)),
+    "schedule_own_seconds": (c_double, (POINTER(_Schedule), POINTER(Network), c_int)),
+    "schedule_play": (
+        _Result,
+        (POINTER(_Schedule), POINTER(Network), c_int, c_void_p, POINTER(_Trace), POINTER(_Log)),
+    ),
+    "schedule_play_within": (_Result, (POINTER(_Schedule), POINTER(Network), c_int, c_void_p, c_double)),
+    "schedule_play_many": (
+        None,
+        (POINTER(_Schedule), POINTER(POINTER(Network)), c_size_t, c_int, c_void_p, POINTER(_Result)),
+    ),
+    "schedule_play_batch": (
+        None,
+        (c_size_t, c_void_p, c_void_p, POINTER(Network), c_size_t, c_void_p, c_void_p, c_char_p, c_size_t),
+    ),
+    "schedule_trace_free": (None, (POINTER(_Trace),)),
+    "schedule_log_free": (None, (POINTER(_Log),)),
+}
+"""The functions of the C library: what each returns, and the types of its arguments."""
+
+
 @cache
 def load_library() -> ctypes.CDLL:
     """The C library. Raises CollwiseError and UsageError as `Build.file` does."""
     library = ctypes.CDLL(str(library_file()))
-    for record in (library.schedule_record, library.schedule_record_root):
-        record.restype = ctypes.POINTER(_Schedule)
-        record.argtypes = [ctypes.POINTER(_Case), c_char_p, c_size_t]
-    library.schedule_record_begin.restype = ctypes.POINTER(_Schedule)
-    library.schedule_record_begin.argtypes = [ctypes.POINTER(_Case), c_uint64, c_char_p, c_size_t]
-    library.schedule_free.argtypes = [ctypes.POINTER(_Schedule)]
-    library.schedule_free.restype = None
-    library.schedule_memory.argtypes = [ctypes.POINTER(_Schedule)]
-    library.schedule_memory.restype = c_uint64
-    library.schedule_equal.argtypes = [ctypes.POINTER(_Schedule), ctypes.POINTER(_Schedule)]
-    library.schedule_own_seconds.restype = c_double
-    library.schedule_own_seconds.argtypes = [ctypes.POINTER(_Schedule), ctypes.POINTER(Network), c_int]
-    library.schedule_play.restype = _Result
-    library.schedule_play.argtypes = [
-        ctypes.POINTER(_Schedule),
-        ctypes.POINTER(Network),
-        c_int,
-        ctypes.c_void_p,
-        ctypes.POINTER(_Trace),
-        ctypes.POINTER(_Log),
-    ]
-    library.schedule_play_within.restype = _Result
-    library.schedule_play_within.argtypes = [
-        ctypes.POINTER(_Schedule),
-        ctypes.POINTER(Network),
-        c_int,
-        ctypes.c_void_p,
-        c_double,
-    ]
-    library.schedule_play_many.argtypes = [
-        ctypes.POINTER(_Schedule),
-        ctypes.POINTER(ctypes.POINTER(Network)),
-        c_size_t,
-        c_int,
-        ctypes.c_void_p,
-        ctypes.POINTER(_Result),
-    ]
-    library.schedule_play_many.restype = None
-    library.schedule_trace_free.argtypes = [ctypes.POINTER(_Trace)]
-    library.schedule_trace_free.restype = None
-    library.schedule_log_free.argtypes = [ctypes.POINTER(_Log)]
-    library.schedule_log_free.restype = None
+    for name, (result, arguments) in _FUNCTIONS.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
     return library

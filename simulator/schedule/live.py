@@ -21,6 +21,7 @@ each, and over links between switches, where processes are rarely alike, and pip
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -29,7 +30,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from collwise.algorithms.catalogue import Catalogue
+from collwise.algorithms.catalogue import ELEMENT_BYTES
 from collwise.simulator.schedule.library import Schedule
 from collwise.simulator.schedule.live_groups import Group, LiveTimes, Terms
 from collwise.simulator.schedule.pipelines import bytes_a_step, sizes_after
@@ -64,8 +65,6 @@ _FEW_MESSAGES = 500
 _UNEVEN, _PIPELINE = 0.002, 0.01
 """The least error of a time that is not exact, relative to the time: of uneven blocks, and of long pipelines."""
 
-_ELEMENT_BYTES = 8
-
 
 class LiveCases:
     """Recorded cases, whose times on any network follow in one call of `times`."""
@@ -85,11 +84,10 @@ class LiveCases:
         algorithm does not run on its case.
         """
         self._jobs = jobs or os.cpu_count() or 1
-        self._groups: dict[int, Group] = {}
+        self._groups: defaultdict[int, Group] = defaultdict(Group)
         self._node_of, self._exact, self._recorded_on = node_of, exact, recorded_on
         self._count = len(cases)
-        names, catalogue = {(case.collective, case.algorithm) for case in cases}, Catalogue.load()
-        self._with_reductions = any(catalogue.algorithm(*name).reduces for name in names)
+        self._with_reductions = any(case.entry.reduces for case in cases)
         # Cases of one algorithm and process count share recordings, of which few are kept.
         order = sorted(range(len(cases)), key=lambda number: (cases[number].procs, cases[number].algorithm))
         uneven: dict[Case, dict[int, int]] = {}
@@ -102,27 +100,12 @@ class LiveCases:
                 uneven.setdefault(every_size, {})[units] = self._play_units(case, units)
                 rounded.append((number, every_size, units))
             else:
-                self._groups.setdefault(case.procs, Group()).add(number, case, self._terms(case))
+                self._groups[case.procs].add(number, case, self._terms(case))
         for number, every_size, units in rounded:
             case = cases[number]
             self._groups[case.procs].add(number, case, self._rounded_terms(case, units, uneven[every_size]))
         for group in self._groups.values():
             group.finish()
-
-    @property
-    def plays(self) -> int:
-        """The number of schedules that are played for each network."""
-        return sum(len(group.schedules) for group in self._groups.values())
-
-    @property
-    def messages(self) -> int:
-        """The number of messages of these schedules."""
-        return sum(schedule.messages for group in self._groups.values() for schedule in group.schedules)
-
-    @property
-    def memory_bytes(self) -> int:
-        """The memory that their recordings take."""
-        return sum(one.memory_bytes for group in self._groups.values() for one in {*group.schedules})
 
     def times(self, tables_for: TablesFor, every: bool = False) -> LiveTimes:
         """The times on a network of all cases that take about as long as the fastest one of their size and P.
@@ -150,7 +133,7 @@ class LiveCases:
 
     def _terms(self, case: Case) -> Terms:
         """The terms of a case whose blocks are played as they are."""
-        group, node_of = self._groups.setdefault(case.procs, Group()), self._node_of(case.procs)
+        group, node_of = self._groups[case.procs], self._node_of(case.procs)
         found = None if self._exact else self._short_pipelines(case, group, node_of)
         if found is not None:
             return found
@@ -160,13 +143,12 @@ class LiveCases:
 
     def _play_units(self, case: Case, units: int) -> int:
         """The position of the play of the case with so many times P doubles."""
-        even = replace(case, message_bytes=units * _ELEMENT_BYTES * case.procs)
-        group = self._groups.setdefault(case.procs, Group())
-        return group.position(*recorded(even, self._node_of(case.procs)))
+        even = replace(case, message_bytes=units * ELEMENT_BYTES * case.procs)
+        return self._groups[case.procs].position(*recorded(even, self._node_of(case.procs)))
 
     def _rounded_units(self, case: Case) -> int:
         """The multiple of P doubles that stands for a case with uneven blocks; 0 if it is played as it is."""
-        unit_bytes = _ELEMENT_BYTES * case.procs
+        unit_bytes = ELEMENT_BYTES * case.procs
         if self._exact or case.message_bytes % unit_bytes == 0 or _short_lengths(case):
             return 0
         node_of = self._node_of(case.procs)
@@ -209,20 +191,19 @@ class LiveCases:
 def _periods(case: Case) -> int:
     """The number of periods of a pipeline that has whole ones; 0 for other cases."""
     period_bytes = _PERIOD * bytes_a_step(case)
-    by_node = Catalogue.load().algorithm(case.collective, case.algorithm).by_node
-    return 0 if period_bytes == 0 or by_node else case.message_bytes // period_bytes
+    return 0 if period_bytes == 0 or case.entry.by_node else case.message_bytes // period_bytes
 
 
 def _short_lengths(case: Case) -> tuple[int, int, int] | None:
     """The lengths, in periods, of three short pipelines that stand for a long one; None for other cases."""
-    periods, algorithm = _periods(case), Catalogue.load().algorithm(case.collective, case.algorithm)
-    if case.collective != "reduce" or algorithm.topology == "chain":
+    periods, topology = _periods(case), case.entry.topology
+    if case.collective != "reduce" or topology == "chain":
         lengths = (_PERIODS_BEFORE, _PERIODS_BEFORE + 1, _PERIODS_BEFORE + 2)
         return lengths if periods >= _LONGER * _PERIODS_BEFORE else None
     # In two trees senders wait for answers: their rate may change late, whatever is busy.
     shortest = _PERIODS_OF_REDUCTIONS
     if periods >= _LONG:
         shortest = _PERIODS_OF_LONG_REDUCTIONS
-    elif algorithm.topology == "two_tree" or periods < _LONGER * 4 * shortest:
+    elif topology == "two_tree" or periods < _LONGER * 4 * shortest:
         return None
     return shortest, 2 * shortest, 4 * shortest

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from ctypes import POINTER, c_char_p, c_double, c_size_t, c_void_p
+from ctypes import c_void_p
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -20,9 +20,9 @@ import numpy.typing as npt
 from collwise.common.errors import CollwiseError
 from collwise.simulator.schedule.bounds import BYTES, LOCAL_WORK, MARGIN, Anchor, Columns
 from collwise.simulator.schedule.contest import contest_of
-from collwise.simulator.schedule.library import Schedule, load_library
+from collwise.simulator.schedule.library import PROBLEM_BYTES, Schedule, load_library
 from collwise.simulator.schedule.shared import Sizes
-from collwise.simulator.schedule.tables import Doubles, NetworkTables
+from collwise.simulator.schedule.tables import Doubles, NetworkTables, address
 from collwise.simulator.schedule.work import Work
 from collwise.simulator.timing import Case
 
@@ -36,7 +36,7 @@ _MOST_ANCHORS = 4
 """The networks from which bounds follow: the first one, and the latest on which the others gave none."""
 
 LITTLE_WORK = 10_000
-"""Messages, of processes that differ, that are played in less time than it takes to find out which ones are needed."""
+"""So few messages, of processes that differ, are played in less time than it takes to find out which are needed."""
 
 _MOST_TERMS = 3
 
@@ -44,11 +44,9 @@ _MOST_ERROR = 0.0101
 """A case that can be played whole is, where its terms may be wrong by more than this share."""
 
 _SURELY_LONGER = 1.05
-"""Cases whose work takes longer than this many times the fastest time are no longer than that by NEAR, with errors."""
+"""A case whose work takes longer than this many times the fastest time is slower by more than NEAR, for all errors."""
 
 _NONE = -1
-
-_PROBLEM_BYTES = 200
 
 
 @dataclass(frozen=True)
@@ -267,40 +265,20 @@ class _Plays:
         self.seconds[missing] = np.where(np.isfinite(found), found, np.nan)
 
     def _played(self, plays: npt.NDArray[np.intp], most_seconds: Doubles) -> Doubles:
-        structure, alive = self._tables.structure
         count, group = len(plays), self._group
         found = np.zeros(count)
-        problem = ctypes.create_string_buffer(_PROBLEM_BYTES)
-        _library().schedule_play_batch(
+        problem = ctypes.create_string_buffer(PROBLEM_BYTES)
+        load_library().schedule_play_batch(
             count,
             (c_void_p * count)(*(group.schedules[play].address for play in plays)),
-            (c_void_p * count)(*(group.columns[play].ctypes.data for play in plays)),
-            ctypes.byref(structure),
+            (c_void_p * count)(*(address(group.columns[play]) for play in plays)),
+            self._tables.structure,
             len(group.every_size),
-            most_seconds.ctypes.data_as(POINTER(c_double)),
-            found.ctypes.data_as(POINTER(c_double)),
+            address(most_seconds),
+            address(found),
             problem,
-            _PROBLEM_BYTES,
+            PROBLEM_BYTES,
         )
-        del alive
         if problem.value:
             raise CollwiseError(problem.value.decode())
         return found
-
-
-@cache
-def _library() -> ctypes.CDLL:
-    library = load_library()
-    library.schedule_play_batch.restype = None
-    library.schedule_play_batch.argtypes = [
-        c_size_t,
-        POINTER(c_void_p),
-        POINTER(c_void_p),
-        c_void_p,
-        c_size_t,
-        POINTER(c_double),
-        POINTER(c_double),
-        c_char_p,
-        c_size_t,
-    ]
-    return library

@@ -256,15 +256,16 @@ def _paths(platform: Platform | HeterogeneousPlatform, classes: Sequence[_NodeCl
     return latencies, rates
 
 
-def _rows(starts: Sequence[int], m: Doubles) -> npt.NDArray[np.intp]:
-    """The position of the row that applies to each size."""
-    return np.searchsorted(np.array(starts, dtype=np.float64), m, side="right") - 1
+def _rows(rows: Sequence[FactorRow] | Sequence[OverheadRow], m: Doubles) -> Doubles:
+    """The rows that apply to each size, shape (values of a row, sizes)."""
+    table = np.array(rows, dtype=np.float64)
+    return table[np.searchsorted(table[:, 0], m, side="right") - 1].T
 
 
 def _factors(rows: Sequence[FactorRow], m: Doubles) -> Doubles:
-    return np.array([row[1] for row in rows])[_rows([row[0] for row in rows], m)]
+    return _rows(rows, m)[1]
 
 
 def _overheads(rows: Sequence[OverheadRow], m: Doubles) -> Doubles:
-    at = _rows([row[0] for row in rows], m)
-    return np.array([row[1] for row in rows])[at] + np.array([row[2] for row in rows])[at] * m
+    _, fixed, per_byte = _rows(rows, m)
+    return fixed + per_byte * m

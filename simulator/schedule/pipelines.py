@@ -26,11 +26,10 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
 from collwise.simulator.schedule.library import Played, Schedule
 from collwise.simulator.schedule.shared import NodeOf, Sizes, TablesOf, proportions_for, recorded, segmented_bytes
-from collwise.simulator.schedule.tables import Doubles, Proportions
+from collwise.simulator.schedule.tables import Doubles
 from collwise.simulator.timing import Case
 
 KnownPlay = tuple[Schedule, Sizes, float, Played | None]
@@ -49,13 +48,13 @@ _LONGER = 90
 comparisons then take a third of its time or less."""
 
 _MOST_MESSAGES = 300_000
-"""Of the longest of the three plays, whose comparisons are in memory."""
+"""The longest of the three plays has no more messages, since all of its comparisons are in memory."""
 
 _KIND_BITS, _EVENT = 28, 9
-"""The kind of a comparison is in its upper bits (`compared` in simulator/schedule/play.h); that of an event."""
+"""The number of bits below the kind of a comparison (`compared` in simulator/schedule/play.h), and an event's kind."""
 
 _WORDS, _LEAST_WORDS = 2, 24
-"""Operations for each message, its send and its receive; and what is recorded of a process at least."""
+"""The operations for each message (its send and its receive), and the least number that is recorded of a process."""
 
 _FIRST_SHARE, _MOST_SHARE = 1 / 64, 0.4
 """The share of a case that is recorded first to see whether it takes too long, and the largest such share."""
@@ -65,17 +64,12 @@ _FURTHER, _FACTOR = 1.2, 4.0
 the one before: a pipeline begins slowly."""
 
 _EXACT = 1e-12
-"""Relative to the whole time: differences by rounding."""
+"""Differences by rounding are no larger than this, relative to the whole time."""
 
 
-def play_case(case: Case, tables_of: TablesOf, known: list[KnownPlay] | None = None, node_of: NodeOf = None) -> Played:
-    """The times of a case on a network, with the tables for given sizes; those of a long pipeline by extrapolation.
-
-    A schedule that equals one in `known`, all played on the same network, is not played again; others are added.
-    `node_of` is the node of each process, by default placed by blocks.
-    Raises UsageError if the algorithm cannot run on the case, and the errors of `Schedule.play`.
-    """
-    played = play_case_within(case, tables_of, math.inf, known, node_of)
+def play_case(case: Case, tables_of: TablesOf) -> Played:
+    """The times of a case on a network whose processes are placed by blocks, as `play_case_within` finds them."""
+    played = play_case_within(case, tables_of)
     assert played is not None
     return played
 
@@ -83,24 +77,28 @@ def play_case(case: Case, tables_of: TablesOf, known: list[KnownPlay] | None = N
 def play_case_within(
     case: Case,
     tables_of: TablesOf,
-    most_seconds: float,
+    most_seconds: float = math.inf,
     known: list[KnownPlay] | None = None,
     node_of: NodeOf = None,
 ) -> Played | None:
-    """The same, or None for a case that takes longer than `most_seconds`, which is not played to its end.
+    """The times of a case on a network, with the tables for given sizes; those of a long pipeline by extrapolation.
 
-    Where that is not noticed before the end the times are longer.
+    Returns None for a case that takes longer than `most_seconds`, which is not played to its end; where that is not
+    noticed before the end the times are longer. A schedule that equals one in `known`, all played on the same network,
+    is not played again; others are added. `node_of` is the node of each process, by default placed by blocks. Raises
+    UsageError if the algorithm cannot run on the case, and the errors of `Schedule.play`.
     """
-    extrapolated = _by_periods(case, tables_of, node_of)
-    if extrapolated is not None:
-        return extrapolated
+    for period_bytes in (period * bytes_a_step(case) for period in PERIODS):
+        if 0 < _LONGER * period_bytes <= case.message_bytes:
+            extrapolated = _extrapolated(case, period_bytes, tables_of, node_of)
+            if extrapolated is not None:
+                return extrapolated
     schedule, sizes = recorded(case, node_of, proportions_for(case, tables_of))
     for other, other_sizes, most, played in known or ():
         answers = played is not None or most_seconds <= most
         if answers and np.array_equal(sizes, other_sizes) and (schedule is other or schedule.equals(other)):
             return played
-    tables = tables_of(sizes)
-    played = schedule.play(tables) if most_seconds == math.inf else schedule.play_within(tables, most_seconds)
+    played = schedule.play_within(tables_of(sizes), most_seconds)
     if known is not None:
         known.append((schedule, sizes, most_seconds, played))
     return played
@@ -147,42 +145,11 @@ def begins_longer(
     return False
 
 
-def play_case_on_many(case: Case, networks: Sequence[TablesOf], node_of: NodeOf = None) -> list[Played]:
-    """The times of a case on several networks, such as a platform and changes of it, or sets of parameters.
-
-    They are those that `play_case` finds on each network. The case is recorded once, or once for each proportions if
-    its recording depends on these, and its schedule played on all networks by one call of `Schedule.play_many`, but for
-    a long pipeline, which is extrapolated on each. The processes must be on the same nodes in all networks. Raises the
-    errors of `play_case`.
-    """
-    found = [_by_periods(case, tables_of, node_of) for tables_of in networks]
-    others: dict[Proportions | None, list[int]] = {}
-    for position, played in enumerate(found):
-        if played is None:
-            others.setdefault(proportions_for(case, networks[position]), []).append(position)
-    for proportions, positions in others.items():
-        schedule, sizes = recorded(case, node_of, proportions)
-        tables = [networks[at](sizes) for at in positions]
-        for position, one in zip(positions, schedule.play_many(tables), strict=True):
-            found[position] = one
-    return [played for played in found if played is not None]
-
-
-def _by_periods(case: Case, tables_of: TablesOf, node_of: NodeOf) -> Played | None:
-    """The times of a long pipeline from short ones; None if the case is none, or no repetition is found."""
-    for period_bytes in (period * bytes_a_step(case) for period in PERIODS):
-        if 0 < _LONGER * period_bytes <= case.message_bytes:
-            found = _extrapolated(case, period_bytes, tables_of, node_of)
-            if found is not None:
-                return found
-    return None
-
-
 def bytes_a_step(case: Case) -> int:
     """The bytes by which a message is longer that has one more segment, or one more in every block; 0: unsegmented."""
     if case.segment_bytes == 0 or case.limit_bytes > 0 or not case.algorithm:
         return 0
-    if not Catalogue.load().algorithm(case.collective, case.algorithm).pipelined:
+    if not case.entry.pipelined:
         return 0
     if case.collective != "bcast" and case.message_bytes % 8 == 0:
         case = replace(case, segment_bytes=max(case.segment_bytes // 8, 1) * 8)  # doubles are reduced
@@ -190,7 +157,7 @@ def bytes_a_step(case: Case) -> int:
 
 
 def _extrapolated(case: Case, period_bytes: int, tables_of: TablesOf, node_of: NodeOf) -> Played | None:
-    """The times if three short pipelines show that they grow evenly."""
+    """The times of a long pipeline if three short ones show that they grow evenly, else None."""
     periods = case.message_bytes // period_bytes - PERIODS_BEFORE
     shortest = case.message_bytes - periods * period_bytes
     proportions = proportions_for(case, tables_of)

@@ -9,18 +9,17 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from collwise.algorithms.catalogue import Catalogue
+from collwise.algorithms.catalogue import ELEMENT_BYTES
 from collwise.platforms.hosts import Places
 from collwise.simulator.schedule.library import Schedule
 from collwise.simulator.schedule.tables import NetworkTables, Proportions
 from collwise.simulator.timing import Case
 
-_ELEMENT_BYTES = 8
 _MOST_MESSAGE_BYTES = 2**30
 """Longer messages are sent in pieces."""
 
 _UNITS = 3
-"""Multiples from here on have no sizes in common by chance, as that of a part and of an algorithm's own data."""
+"""From this multiple on no sizes are equal by chance, such as that of a part and that of an algorithm's own data."""
 
 _MOST_KEPT, _MOST_KEPT_BYTES = 32, 64 << 20
 """The number of recordings that are kept for other sizes, and their memory, which only a single one may exceed."""
@@ -37,9 +36,7 @@ NodeOf = tuple[int, ...] | Places | None
 """The node of each process, and its socket there, if these count; None: by blocks."""
 
 
-def recorded(
-    case: Case, node_of: NodeOf = None, proportions: Proportions | None = None
-) -> tuple[Schedule, npt.NDArray[np.uint64]]:
+def recorded(case: Case, node_of: NodeOf = None, proportions: Proportions | None = None) -> tuple[Schedule, Sizes]:
     """The schedule of a case, and its sizes.
 
     Algorithms cut messages into P equal parts at most. Of messages that are multiples of P doubles, the sizes of a
@@ -50,11 +47,11 @@ def recorded(
     if _takes_what_comes_first(case):
         schedule = Schedule(case, node_of, proportions=proportions)
         return schedule, schedule.sizes
-    unit_bytes = _unit_bytes(case)
-    if unit_bytes > 0 and case.message_bytes > 0 and case.message_bytes % unit_bytes == 0:
+    unit_bytes = ELEMENT_BYTES * case.procs
+    if case.message_bytes > 0 and case.message_bytes % unit_bytes == 0 and uncut(case) is not None:
         unit = replace(case, message_bytes=unit_bytes, segment_bytes=0)
-        by_node = Catalogue.load().algorithm(case.collective, case.algorithm).by_node
-        found = _KEPT.get(unit, node_of) if by_node else _KEPT.get(replace(unit, processes_per_node=1), None)
+        alone = replace(unit, processes_per_node=1)
+        found = _KEPT.get(unit, node_of) if case.entry.by_node else _KEPT.get(alone, None)
         if found is not None:
             schedule, fewer, more = found
             sizes = fewer + (case.message_bytes // unit_bytes - _UNITS) * (more - fewer)
@@ -75,19 +72,14 @@ def proportions_for(case: Case, tables_of: TablesOf) -> Proportions | None:
 
 
 def _takes_what_comes_first(case: Case) -> bool:
-    return bool(case.algorithm) and Catalogue.load().algorithm(case.collective, case.algorithm).takes_what_comes_first
-
-
-def _unit_bytes(case: Case) -> int:
-    """P doubles; 0 if the algorithm cuts messages in another way."""
-    return 0 if uncut(case) is None else _ELEMENT_BYTES * case.procs
+    return bool(case.algorithm) and case.entry.takes_what_comes_first
 
 
 def uncut(case: Case) -> Case | None:
     """The case without its segment size, which does the same, if the message has one segment only; else None."""
     if case.experiment != "collective" or case.limit_bytes > 0:
         return None
-    algorithm = Catalogue.load().algorithm(case.collective, case.algorithm)
+    algorithm = case.entry
     if algorithm.guideline:
         return None
     is_cut = case.segment_bytes > 0 and case.message_bytes > segmented_bytes(case)

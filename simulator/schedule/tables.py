@@ -6,7 +6,7 @@ import ctypes
 import math
 from collections.abc import Mapping
 from ctypes import c_double, c_int
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -20,39 +20,16 @@ Doubles = npt.NDArray[np.float64]
 EAGER, RENDEZVOUS, DEFERRED = range(3)
 """The protocols of simulator/schedule/engine.h."""
 
-_ARRAY_FIELDS: Mapping[str, type] = {
+_INTEGER_ARRAYS: Mapping[str, type] = {
     "node_of": np.int32,
     "class_of": np.int32,
-    "send_seconds": np.float64,
-    "start_seconds": np.float64,
-    "receive_seconds": np.float64,
-    "reduce_seconds": np.float64,
-    "copy_seconds": np.float64,
     "protocol": np.uint8,
-    "handshake_seconds": np.float64,
-    "answer_seconds": np.float64,
-    "latency_seconds": np.float64,
-    "transfer_seconds": np.float64,
-    "gap_seconds": np.float64,
-    "receive_gap_seconds": np.float64,
-    "local_latency_seconds": np.float64,
-    "local_transfer_seconds": np.float64,
     "socket_of": np.int32,
-    "cross_latency_seconds": np.float64,
-    "cross_transfer_seconds": np.float64,
-    "out_rate": np.float64,
-    "in_rate": np.float64,
-    "burst_bytes": np.float64,
-    "load_bytes": np.float64,
     "switch_of": np.int32,
-    "link_rate": np.float64,
     "route_first": np.int64,
     "route_links": np.int32,
-    "route_seconds": np.float64,
-    "latency_factor": np.float64,
-    "handshake_factor": np.float64,
-    "answer_factor": np.float64,
 }
+"""The types of the arrays that do not hold doubles."""
 
 
 @dataclass(frozen=True)
@@ -75,44 +52,7 @@ class Proportions:
 _MOST_LATENCY_BYTES = 2**40
 _DIGITS = 3
 
-_PACKET_FIELDS = (
-    "buffer_bytes",
-    "retransmission_seconds",
-    "packet_bytes",
-    "initial_window_packets",
-)
-
-
-def _pointers(first: str, last: str) -> list[tuple[str, type]]:
-    """The fields of the C structure from one array to another."""
-    names = list(_ARRAY_FIELDS)
-    chosen = names[names.index(first) : names.index(last) + 1]
-    return [(name, ctypes.c_void_p) for name in chosen]
-
-
-class Network(ctypes.Structure):
-    """The structure schedule_network of simulator/schedule/engine.h."""
-
-    _fields_ = (
-        ("nodes", c_int),
-        ("classes", c_int),
-        *_pointers("node_of", "answer_seconds"),
-        ("senders_wait_for_arrival", c_int),
-        *_pointers("latency_seconds", "local_transfer_seconds"),
-        ("sockets", c_int),
-        *_pointers("socket_of", "cross_transfer_seconds"),
-        ("cross_rate", c_double),
-        *((name, c_double) for name in _PACKET_FIELDS),
-        *_pointers("out_rate", "load_bytes"),
-        ("acknowledgement_share", c_double),
-        ("send_buffer_bytes", c_double),
-        ("queue_bytes", c_double),
-        ("memory_rate", c_double),
-        ("without_local_overheads", c_int),
-        ("switches", c_int),
-        ("links", c_int),
-        *_pointers("switch_of", "answer_factor"),
-    )
+_PACKET_FIELDS = ("buffer_bytes", "retransmission_seconds", "packet_bytes", "initial_window_packets")
 
 
 @dataclass(frozen=True)
@@ -201,6 +141,11 @@ class NetworkTables:
             local_transfer_seconds=nothing,
         )
 
+    @property
+    def shares_nodes(self) -> bool:
+        """Whether several processes are on one node."""
+        return len(np.unique(self.node_of)) < len(self.node_of)
+
     def proportions(self, sizes: npt.NDArray[np.uint64]) -> Proportions | None:
         """The proportions for messages of the first of the tables' sizes; None if their bytes take no time.
 
@@ -248,29 +193,58 @@ class NetworkTables:
         return Proportions(bytes_in(latency), bytes_in(local_latency), *shares, eager_bytes, leaves_at_once)
 
     @cached_property
-    def structure(self) -> tuple[Network, list[object]]:
-        """The C structure, and the arrays that must live as long as it is used."""
+    def structure(self) -> Network:
+        """The C structure, with the arrays that it points to."""
         made = Network()
-        alive: list[object] = []
-        for name, kind in _ARRAY_FIELDS.items():
-            value = getattr(self, name)
+        made.arrays = []
+        for name, kind, *_ in Network._fields_:
+            value = getattr(self, name, None)
+            if kind is ctypes.c_void_p and value is not None:
+                made.arrays.append(np.ascontiguousarray(value, dtype=_INTEGER_ARRAYS.get(name, np.float64)))
+                value = address(made.arrays[-1])
             if value is not None:
-                array: npt.NDArray[Any] = np.ascontiguousarray(value, dtype=kind)
-                alive.append(array)
-                setattr(made, name, address(array))
+                setattr(made, name, value)
         made.nodes, made.classes = len(self.class_of), len(self.send_seconds)
-        made.senders_wait_for_arrival = self.senders_wait_for_arrival
-        made.acknowledgement_share, made.memory_rate = self.acknowledgement_share, self.memory_rate
-        made.send_buffer_bytes, made.queue_bytes = self.send_buffer_bytes, self.queue_bytes
-        made.without_local_overheads = self.without_local_overheads
         if self.socket_of is not None:
-            made.sockets, made.cross_rate = int(self.socket_of.max()) + 1, self.cross_rate
+            made.sockets = int(self.socket_of.max()) + 1
         if self.route_first is not None and self.link_rate is not None:
             made.switches, made.links = math.isqrt(len(self.route_first) - 1), len(self.link_rate)
         if self.buffers is not None:
             for name in _PACKET_FIELDS:
                 setattr(made, name, getattr(self.buffers, name))
-        return made, alive
+        return made
+
+
+def _pointers(first: str, last: str) -> list[tuple[str, type]]:
+    """The fields of the C structure from one array of the tables to another."""
+    names = [field.name for field in fields(NetworkTables)]
+    return [(name, ctypes.c_void_p) for name in names[names.index(first) : names.index(last) + 1]]
+
+
+class Network(ctypes.Structure):
+    """The structure schedule_network of simulator/schedule/engine.h, and the arrays that it points to."""
+
+    arrays: list[npt.NDArray[Any]]
+    _fields_ = (
+        ("nodes", c_int),
+        ("classes", c_int),
+        *_pointers("node_of", "answer_seconds"),
+        ("senders_wait_for_arrival", c_int),
+        *_pointers("latency_seconds", "local_transfer_seconds"),
+        ("sockets", c_int),
+        *_pointers("socket_of", "cross_transfer_seconds"),
+        ("cross_rate", c_double),
+        *((name, c_double) for name in _PACKET_FIELDS),
+        *_pointers("out_rate", "load_bytes"),
+        ("acknowledgement_share", c_double),
+        ("send_buffer_bytes", c_double),
+        ("queue_bytes", c_double),
+        ("memory_rate", c_double),
+        ("without_local_overheads", c_int),
+        ("switches", c_int),
+        ("links", c_int),
+        *_pointers("switch_of", "answer_factor"),
+    )
 
 
 def address(array: npt.NDArray[Any]) -> int:

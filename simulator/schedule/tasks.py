@@ -7,7 +7,7 @@ that of the whole, nothing is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -20,9 +20,7 @@ from collwise.simulator.timing import Case, Timing
 if TYPE_CHECKING:
     import numpy as np
 
-    from collwise.simulator.schedule.library import Played
-    from collwise.simulator.schedule.shared import Sizes
-    from collwise.simulator.schedule.tables import NetworkTables
+    from collwise.simulator.schedule.shared import TablesOf
 
 EXPERIMENT = "tasks"
 """The experiment in which a collective runs and each leader notes when it is done with each task."""
@@ -53,7 +51,7 @@ def is_of_tasks(case: Case) -> bool:
     return case.experiment.partition(":")[0] == EXPERIMENT
 
 
-def time_tasks(case: Case, tables_of: Callable[[Sizes], NetworkTables], places: Places) -> Timing:
+def time_tasks(case: Case, tables_of: TablesOf, places: Places) -> Timing:
     """The timing of a case: seconds of the whole, and the ends of its tasks on each leader.
 
     Raises UsageError if it cannot be recorded, and the errors of `Schedule.play`.
@@ -61,13 +59,18 @@ def time_tasks(case: Case, tables_of: Callable[[Sizes], NetworkTables], places: 
     import numpy as np
 
     from collwise.simulator.schedule.library import Schedule
+    from collwise.simulator.schedule.shared import proportions_for
 
     Schedule(case, places)  # names an experiment that is not one
+    proportions = proportions_for(case, tables_of)
     _, first, end, steps = [*case.experiment.split(":"), "", "", ""][:4]
     begin, last = int(first or 0), task_count(case)
     leaders = _leaders(np.array(places)[:, 0], case.root)
-    windows = [f"{EXPERIMENT}:{begin}:{task}:{steps}" for task in range(begin + 1, min(int(end or last), last) + 1)]
-    plays = [_play(replace(case, experiment=window), tables_of, places) for window in windows]
+    plays = []
+    for task in range(begin + 1, min(int(end or last), last) + 1):
+        window = replace(case, experiment=f"{EXPERIMENT}:{begin}:{task}:{steps}")
+        schedule = Schedule(window, places, proportions=proportions)
+        plays.append(schedule.play(tables_of(schedule.sizes)))
     ends = np.array([played.ends[leaders] for played in plays])
     return Timing(case, plays[-1].seconds, plays[-1].root_seconds, samples=tuple(ends.T.ravel().tolist()))
 
@@ -77,14 +80,6 @@ def task_count(case: Case) -> int:
     parts = parts_of(case.collective, case.fanout)
     segments = max(1, -(-case.message_bytes // (case.segment_bytes or case.message_bytes)))
     return segments + len(parts) - 1
-
-
-def _play(case: Case, tables_of: Callable[[Sizes], NetworkTables], places: Places) -> Played:
-    from collwise.simulator.schedule.library import Schedule
-    from collwise.simulator.schedule.shared import proportions_for
-
-    schedule = Schedule(case, places, proportions=proportions_for(case, tables_of))
-    return schedule.play(tables_of(schedule.sizes))
 
 
 def _leaders(node_of: npt.NDArray[np.int64], root: int) -> list[int]:

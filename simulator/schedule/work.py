@@ -7,15 +7,13 @@ port takes as long for each further segment, so that the pipeline cannot come at
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
-from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 
 from collwise.simulator.schedule.library import Schedule, load_library
-from collwise.simulator.schedule.tables import DEFERRED, Doubles, NetworkTables
+from collwise.simulator.schedule.tables import DEFERRED, Doubles, NetworkTables, address
 
 _Columns = npt.NDArray[np.uint32]
 
@@ -68,7 +66,7 @@ class Work:
 def _rows(schedule: Schedule, shorter: Schedule | None) -> list[_Row]:
     """The operations of the processes, then of their outgoing and their incoming ports: costs, sizes, how often each.
 
-    Of those that do the same one stands for all.
+    One process or port stands for all that do the same.
     """
     counts, others = _counts(schedule), None if shorter is None else _counts(shorter)
     if counts is None:
@@ -103,7 +101,7 @@ def _counts(schedule: Schedule) -> npt.NDArray[np.int64] | None:
     if np.prod(shape) > _MOST_COUNTS:
         return None
     counts = np.zeros(shape, np.uint32)
-    _library().schedule_count(schedule.address, counts.ctypes.data)
+    load_library().schedule_count(schedule.address, address(counts))
     return counts.astype(np.int64)
 
 
@@ -111,7 +109,7 @@ def _costs(tables: NetworkTables) -> Doubles:
     """The seconds of each kind of work by size, the least of those of different nodes."""
     costs = np.zeros((_COSTS, len(tables.protocol)))
     costs[_REDUCING], costs[_COPYING] = tables.reduce_seconds, tables.copy_seconds
-    if len(np.unique(tables.node_of)) < len(tables.node_of):
+    if tables.shares_nodes:
         return costs  # messages within nodes may have no overheads, and pass no ports
     costs[_SENDING], costs[_STARTING] = tables.send_seconds.min(axis=0), tables.start_seconds.min(axis=0)
     # Receives of synchronous messages may have no overhead then.
@@ -121,11 +119,3 @@ def _costs(tables: NetworkTables) -> Doubles:
             if rates is not None and np.min(rates) > 0:
                 costs[kind] = tables.load_bytes / np.max(rates)
     return costs
-
-
-@cache
-def _library() -> ctypes.CDLL:
-    library = load_library()
-    library.schedule_count.restype = None
-    library.schedule_count.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
-    return library

@@ -129,11 +129,9 @@ class ApplicationRunner(Runner):
         ):
             wrapper = ""
             if self._collectives.rules:
-                table = Path(directory, "rules")
+                table, marker = Path(directory, "rules"), Path(directory, "load_marker")
                 table.write_text(self._collectives.rules, encoding="utf-8")
-                environment["COLLWISE_TABLE"] = str(table)
-                marker = Path(directory, "load_marker")
-                environment["COLLWISE_LOAD_MARKER"] = str(marker)
+                environment |= {"COLLWISE_TABLE": str(table), "COLLWISE_LOAD_MARKER": str(marker)}
                 library = preloadable(self.installation.program(_FOLDED_LIBRARY), Path(directory))
                 wrapper = "env LD_PRELOAD=" + ":".join(filter(None, [library, environment.get("LD_PRELOAD", "")]))
             options = _OPTIONS | {"smpi/coll-selector": self._collectives.selector}

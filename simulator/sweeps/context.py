@@ -5,7 +5,7 @@ Runners load when they are made, so that naming an engine does not wait for them
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -25,7 +25,7 @@ from collwise.simulator.timing import Case, is_mock_up
 
 if TYPE_CHECKING:
     from collwise.platforms import HostPlatform
-    from collwise.simulator.schedule.library_calls import LibraryDecisions
+    from collwise.simulator.schedule.library import LibraryDecisions
     from collwise.simulator.store import Store
     from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
 
@@ -122,14 +122,12 @@ ENGINES: Mapping[str, Engine] = {engine.name: engine for engine in (SMPI, SCHEDU
 """The engines, by the names that --engine takes."""
 
 
-def smpi_selecting(collectives: str | Iterable[str], selector: str) -> Engine:
-    """SMPI whose own collectives of these names choose their algorithms by one of SMPI_SELECTORS.
+def smpi_selecting(collective: str, selector: str) -> Engine:
+    """SMPI whose own collective of that name chooses its algorithm by one of SMPI_SELECTORS.
 
-    The option for all collectives at once is not used: some of them fail at some process counts. Mock-ups need it for
-    the collectives that they call.
+    The option for all collectives at once is not used: some of them fail at some process counts.
     """
-    names = [collectives] if isinstance(collectives, str) else sorted(SMPI_SELECTED.intersection(collectives))
-    return _smpi("benchmark", "experiments", dict.fromkeys(names, selector))
+    return _smpi("benchmark", "experiments", {collective: selector})
 
 
 def smpi_as_library(selector: str, rules: str = "") -> Engine:

@@ -24,9 +24,7 @@ _LOST_SECONDS = 5
 
 def pool_at(place: Place) -> ExecutorPool:
     """The pool of a place that is not local. Dask is reached, or jobs are submitted, when a case is to be simulated."""
-    if place.kind == DASK:
-        return ExecutorPool(partial(_connect, place.address))
-    return ExecutorPool(partial(_start_jobs, place))
+    return ExecutorPool(partial(_connect, place.address) if place.kind == DASK else partial(_start_jobs, place))
 
 
 def pool_on(executor: Any, slots: int | None = None) -> ExecutorPool:
@@ -68,7 +66,7 @@ def _connect(address: str, ends: ExitStack) -> Started:
             f"--executor dask:{address}: no Dask scheduler answers there within {_REACH_SECONDS} s "
             f"({str(problem).splitlines()[0]}); start one by: dask scheduler"
         ) from None
-    tell = _Teller(client, f"the Dask scheduler at {address} has no worker")
+    tell = _teller(client, f"the Dask scheduler at {address} has no worker")
     tell()
     return _client(client, tend=tell)
 
@@ -110,7 +108,7 @@ def _start_jobs(place: Place, ends: ExitStack) -> Started:
         raise UsageError(f"--executor {place.kind}: no Dask scheduler starts here: {_reason(problem)}") from None
     client = ends.enter_context(Client(cluster, set_as_default=False))
     jobs = place.keys.get("jobs", 1)
-    tell = _Teller(client, f"no worker in a job of {name} has reported yet, or any longer")
+    tell = _teller(client, f"no worker in a job of {name} has reported yet, or any longer")
 
     def tend() -> None:
         if refusals and not client.nthreads():
@@ -168,22 +166,22 @@ def _silence() -> None:
 def _reason(problem: Exception) -> str:
     """The line in which a batch system says why: the last one of its error output."""
     lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
-    said = [line for line in lines[lines.index("stderr:") + 1 :]] if "stderr:" in lines else lines
+    said = lines[lines.index("stderr:") + 1 :] if "stderr:" in lines else lines
     return (said or lines or [type(problem).__name__])[-1]
 
 
-class _Teller:
-    """Says once, until there is one, that a sweep waits for a worker."""
+def _teller(client: Any, text: str) -> Callable[[], None]:
+    """A function that says once, until there is one, that a sweep waits for a worker."""
+    told = False
 
-    def __init__(self, client: Any, text: str) -> None:
-        self._client, self._text = client, text
-        self._told = False
+    def tell() -> None:
+        nonlocal told
+        lacks = not client.nthreads()
+        if lacks and not told:
+            note(f"{text}; waiting for one (Ctrl-C keeps what is finished)")
+        told = lacks
 
-    def __call__(self) -> None:
-        lacks = not self._client.nthreads()
-        if lacks and not self._told:
-            note(f"{self._text}; waiting for one (Ctrl-C keeps what is finished)")
-        self._told = lacks
+    return tell
 
 
 def cancelled_here() -> Cancelled | None:

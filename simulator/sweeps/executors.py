@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import cast
@@ -135,7 +135,7 @@ def _keep_all(finished: collections.deque[Timing], keep: Keep) -> None:
 class Made:
     """The timings of a part, and how many processes were started for them."""
 
-    timings: Sequence[Timing] = field(default_factory=tuple)
+    timings: Sequence[Timing]
     processes_started: int = 0
 
 

@@ -148,36 +148,26 @@ def measure_launches(
     store: Store,
     method: Method = USUAL_METHOD,
     *,
-    run: str = "",
-    timeout_seconds: float | None = None,
     on_progress: Progress | None = None,
-    in_random_order: bool = False,
+    **options: Any,
 ) -> list[list[Timing]]:
     """Times of all cases, in their order, for each launch of the method; measures those that the store does not have.
 
-    Each is stored at once. `timeout_seconds` is the limit of one launch; `in_random_order` is as in MpiRunner. Raises
-    CollwiseError when a launch ends before all cases are done.
+    Each is stored at once. `options` are those of MpiRunner other than `launch`. Raises CollwiseError when a launch
+    ends before all cases are done.
     """
     check_measured_sizes(cases, isinstance(target, LocalMachine))
-    runners = [
-        MpiRunner(
-            target,
-            method,
-            run=run,
-            launch=launch,
-            timeout_seconds=timeout_seconds,
-            in_random_order=in_random_order,
-        )
-        for launch in range(1, method.launches + 1)
-    ]
+    launches = []
+    for launch in range(method.launches):
 
-    def progress_of(launch: int) -> Progress | None:
-        if on_progress is None:
-            return None
-        return lambda timing, fraction: on_progress(timing, (launch + fraction) / len(runners))
+        def advance(timing: Timing | None, fraction: float, before: int = launch) -> None:
+            if on_progress is not None:
+                on_progress(timing, (before + fraction) / method.launches)
 
-    results = [run_cases(runner, cases, store, progress_of(launch)) for launch, runner in enumerate(runners)]
-    return [[result.timings[case] for case in cases] for result in results]
+        runner = MpiRunner(target, method, launch=launch + 1, **options)
+        timings = run_cases(runner, cases, store, advance).timings
+        launches.append([timings[case] for case in cases])
+    return launches
 
 
 def timing_from_record(case: Case, record: Mapping[str, Any]) -> Timing:

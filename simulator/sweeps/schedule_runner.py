@@ -15,8 +15,7 @@ from collwise.platforms import HostPlatform
 from collwise.simulator.execution.installations import file_digest
 from collwise.simulator.limits import check_message_sizes
 from collwise.simulator.schedule.contest import contest_of, hold_contests
-from collwise.simulator.schedule.library import Schedule, library_file
-from collwise.simulator.schedule.library_calls import LibraryDecisions
+from collwise.simulator.schedule.library import LibraryDecisions, Schedule, library_file
 from collwise.simulator.schedule.networks import network_tables, ports_of, sockets_of
 from collwise.simulator.schedule.pipelines import KnownPlay, begins_longer, least_seconds, play_case_within
 from collwise.simulator.schedule.shared import uncut
@@ -26,7 +25,7 @@ from collwise.simulator.sweeps.smpi_runner import cost_of, topologies_of
 from collwise.simulator.timing import Case, Configuration, Timing, is_mock_up
 
 _FEW_MESSAGES = 10_000
-"""So many are played as soon as a bound of their time is found."""
+"""A case with so few messages is played in about the time that finding a bound of its time takes."""
 
 _MOST_MESSAGES = 20_000_000
 """The most messages of one contest that are played at a time, for memory, unless its longest case alone has more."""

@@ -26,18 +26,18 @@ from collwise.simulator.limits import check_simulated_sizes
 from collwise.simulator.sweeps.runner import DividedRunner, Keep, Part, Pool
 from collwise.simulator.timing import Case, Configuration, Timing
 
-# A batch worth starting a process of its own for, in messages: a few times as long as the start takes, and short enough
-# that the cores finish together.
+# The messages of a batch that is worth a process of its own: they take a few times as long as its start, but not so
+# long that the cores do not finish together.
 _BATCH_MESSAGES = 40_000
 # The cost of a case besides its messages (agreeing on its start), in messages per process.
 _FIXED_MESSAGES_PER_PROCESS = 8
 
-# The processor time for one case of SimGrid's own algorithms, some of which never end: for the start of a process, and
-# for each message at ten times the slowest rate that was seen.
+# The limit of processor time for one case of SimGrid's own algorithms, some of which never end. It has seconds for the
+# start of a process, and for each message ten times the most that was seen.
 _LIMIT_SECONDS = 10
 _LIMIT_SECONDS_PER_MESSAGE = 2e-3
 
-# Collectives that take two turns on trees: up and down. On other topologies only an allreduce does.
+# On trees these collectives take two turns, up and down. On other topologies only an allreduce does.
 _UP_AND_DOWN = {"allreduce", "allgather", "allgatherv", "barrier", "reduce_scatter", "reduce_scatter_block"}
 
 
@@ -145,11 +145,9 @@ class SmpiRunner(DividedRunner):
             started += 1
             has_run = has_run or bool(done)
             left = [case for case in left if case not in done]
-            if stop.is_set() or len(done) == len(tried):
-                is_suspect = False
-                continue
-            is_suspect = len(tried) > 1
-            if is_suspect:
+            has_failed = len(done) < len(tried) and not stop.is_set()
+            is_suspect = has_failed and len(tried) > 1
+            if not has_failed or is_suspect:
                 continue
             abandoned = left[:1]
             if not has_run:  # if not even a barrier runs, the reason has nothing to do with the cases
@@ -170,7 +168,9 @@ class SmpiRunner(DividedRunner):
     def _run_process(self, cases: Sequence[Case], keep: Keep, stop: threading.Event) -> tuple[set[Case], str]:
         """Runs one smpirun over the cases. Returns those that are done, and the reason in case that it ended early."""
         procs = max(case.procs for case in cases)
-        limit = self._limit_seconds(cases)
+        limit = None
+        if self._own_algorithms:
+            limit = _LIMIT_SECONDS + round(_LIMIT_SECONDS_PER_MESSAGE * max(map(cost_of, cases)))
         done: set[Case] = set()
 
         def take(record: dict[str, Any]) -> None:
@@ -197,12 +197,6 @@ class SmpiRunner(DividedRunner):
         else:
             problem = run.problem
         return done, f"{self.installation.label}: {problem}"
-
-    def _limit_seconds(self, cases: Sequence[Case]) -> int | None:
-        """The processor time that suffices for each of the cases; None without algorithms of SimGrid's own."""
-        if not self._own_algorithms:
-            return None
-        return _LIMIT_SECONDS + round(_LIMIT_SECONDS_PER_MESSAGE * max(map(cost_of, cases)))
 
     def _options(self) -> dict[str, str]:
         """SMPI's options that choose the algorithms of its own collectives."""
@@ -255,14 +249,12 @@ def cost_of(case: Case) -> float:
 @cache
 def topologies_of(collective: str, algorithm: str) -> frozenset[str]:
     """The topologies that the catalogue names for an algorithm."""
-    known = Catalogue.load().collectives.get(collective)
-    named = known.algorithms[algorithm].topology if known is not None and algorithm in known.algorithms else "unknown"
-    return frozenset(named.split(", "))
+    entry = Catalogue.load().find(collective, algorithm)
+    return frozenset((entry.topology if entry is not None else "unknown").split(", "))
 
 
 @cache
 def _cuts_segments(collective: str, algorithm: str) -> bool:
     """Whether the limit of an algorithm is the size of the pieces of its segments."""
-    known = Catalogue.load().collectives.get(collective)
-    entry = known.algorithms.get(algorithm) if known is not None else None
+    entry = Catalogue.load().find(collective, algorithm)
     return entry is not None and entry.limit_parameter == "between_segment_bytes"

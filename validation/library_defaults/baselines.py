@@ -20,7 +20,7 @@ from collwise.validation.selection.cases import CaseGrid, case_of
 from collwise.validation.selection.choice import Choice
 
 if TYPE_CHECKING:
-    from collwise.simulator.schedule.library_calls import LibraryDecisions
+    from collwise.simulator.schedule.library import LibraryDecisions
     from collwise.simulator.timing import Case
 
 
@@ -104,7 +104,7 @@ def _installed() -> Baseline:
 
 def library_decisions(baseline: Baseline = BASELINES["openmpi-4.1"]) -> LibraryDecisions:
     """What the library runs for its own collectives, for the recorder of mock-ups; the digest is that of the code."""
-    from collwise.simulator.schedule.library_calls import LibraryDecisions
+    from collwise.simulator.schedule.library import LibraryDecisions
 
     module = inspect.getsourcefile(baseline.decision)
     sources = [Path(file) for file in (module, inspect.getsourcefile(Decision), openmpi.TABLE_PATH) if file]

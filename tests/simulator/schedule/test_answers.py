@@ -17,7 +17,7 @@ PROCS = 8
 RATE = 5.96e6
 LATENCY = 3e-5
 PACKETS = 2 * 1448
-"""What waits in a node's queue of each connection, in bytes."""
+"""The bytes of a connection that wait in its node's queue."""
 
 
 def tables_of(schedule: Schedule, burst_bytes: float = 0.0, header_bytes: float = 66.0) -> NetworkTables:

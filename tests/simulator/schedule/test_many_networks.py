@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collwise.algorithms.catalogue import Algorithm
 from collwise.simulator.schedule.library import Played, Schedule
-from collwise.simulator.schedule.pipelines import play_case, play_case_on_many
 from collwise.simulator.schedule.tables import DEFERRED, EAGER, RENDEZVOUS, NetworkTables
 from collwise.simulator.timing import Case
 from tests.simulator.schedule.test_recording import ALGORITHMS, case_of
@@ -86,25 +84,3 @@ def test_models_and_ports_can_be_mixed() -> None:
     networks = [network(schedule, seed, EAGER, over_ports=seed % 2 > 0) for seed in range(5)]
     expected = [schedule.play(tables) for tables in networks]
     assert all(map(same, schedule.play_many(networks), expected))
-
-
-@pytest.mark.parametrize(
-    "case",
-    [
-        Case("bcast", "chain", 8, 2**21, 1024),
-        Case("allgather", "hierarchical", 8, 1024),
-        Case("allreduce", "tasks_binary", 8, 2**16, 2**12),
-    ],
-)
-def test_a_case_on_many_networks(case: Case) -> None:
-    """A long pipeline, extrapolated on each network, an algorithm by node, and one that is recorded for each."""
-    node_of = tuple(rank // 2 for rank in range(case.procs))
-    latencies = (1e-6, 3e-6, 1e-5)
-
-    def tables_of(latency: float, sizes: np.ndarray) -> NetworkTables:
-        return NetworkTables.of_model(case.procs, sizes, latency, 1e-9, 3e-7)
-
-    networks = [lambda sizes, latency=latency: tables_of(latency, sizes) for latency in latencies]
-    found = play_case_on_many(case, networks, node_of)
-    assert all(map(same, found, [play_case(case, one, node_of=node_of) for one in networks]))
-    assert len({played.seconds for played in found}) == len(latencies)

@@ -145,7 +145,7 @@ def test_the_algorithm_has_a_repetition_under_a_model(monkeypatch: pytest.Monkey
     gathers and scatters from tasks are those of blocks, and several leaders have unequal shares of the last one.
     """
     played = []
-    monkeypatch.setattr(Schedule, "play", lambda self, network: played.append(network) or played)
+    monkeypatch.setattr(Schedule, "play_within", lambda self, network, most: played.append(network) or played)
     procs = 6
     message_bytes = 1000 * steps_bytes(algorithm, procs) + 504
     case = Case(algorithm.collective, algorithm.name, procs, message_bytes, SEGMENT_BYTES)

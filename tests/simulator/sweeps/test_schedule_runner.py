@@ -41,13 +41,13 @@ def test_cases_in_which_the_same_is_sent_are_played_once(
         schedule = Schedule(case)
         alone[case] = schedule.play(network_tables(platform, procs, 1, schedule.sizes)).seconds
     played = []
-    play = Schedule.play
+    play_within = Schedule.play_within
 
-    def counted(self: Schedule, network: NetworkTables) -> Played:
+    def counted(self: Schedule, network: NetworkTables, most_seconds: float) -> Played | None:
         played.append(self)
-        return play(self, network)
+        return play_within(self, network, most_seconds)
 
-    monkeypatch.setattr(Schedule, "play", counted)
+    monkeypatch.setattr(Schedule, "play_within", counted)
     with Store(tmp_path / "timings.sqlite") as store:
         timings = SimulationContext(store, engine=SCHEDULE).simulate(platform, cases).complete().timings
     assert {case: timing.seconds for case, timing in timings.items()} == alone

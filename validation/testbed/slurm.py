@@ -24,7 +24,6 @@ from collwise.simulator.execution.mpirun import parameter_variables
 from collwise.simulator.execution.processes import ProgramRun, run_command
 from collwise.simulator.execution.srun import FENCES, srun_words
 from collwise.validation.testbed.namespaces import AGENT, command, found_command
-from collwise.validation.testbed.transport import openmpi_parameters
 
 if TYPE_CHECKING:
     from collwise.validation.testbed.bed import Bed
@@ -117,7 +116,7 @@ def start(bed: Bed) -> None:
     )
     write_text(folder / "slurm.conf", configuration)
     write_text(folder / "cgroup.conf", _CONTROL_GROUPS)
-    settings = {**parameter_variables(openmpi_parameters(bed.shape)), **FENCES}
+    settings = {**parameter_variables(bed.shape.openmpi_parameters), **FENCES}
     lines = [f"export {name}=${{{name}-{shlex.quote(value)}}}" for name, value in settings.items()]
     write_text(bed.directory / "environment", "\n".join([f"export SLURM_CONF={folder}/slurm.conf", *lines, ""]))
     key = os.open(folder / "munge.key", os.O_WRONLY | os.O_CREAT, 0o600)

@@ -14,8 +14,8 @@ from collwise.simulator.execution.processes import LauncherCommand, ProgramRun, 
 from collwise.simulator.execution.targets import TCP_EAGER_LIMIT_BYTES, ExecutionTarget, LaunchRequest
 from collwise.validation.testbed.bed import Bed, busy, names
 from collwise.validation.testbed.namespaces import AGENT, command, end_processes
+from collwise.validation.testbed.shape import TRANSPORT_PARAMETERS
 from collwise.validation.testbed.slurm import jobs
-from collwise.validation.testbed.transport import TRANSPORT_PARAMETERS, openmpi_parameters
 
 _WAIT_SECONDS = 1.0
 # Nothing listens on that port: a node that is reached refuses the connection, one that is not does not answer.
@@ -107,7 +107,7 @@ class TestBed(ExecutionTarget):
             request.procs,
             hosts=RemoteHosts(slots, self.bed.directory / "hosts", f"{agent} {self.bed.name}"),
             environment=request.environment,
-            parameters=openmpi_parameters(self.bed.shape),
+            parameters=self.bed.shape.openmpi_parameters,
             launcher_args=request.launcher_args,
         )
 

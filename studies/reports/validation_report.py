@@ -23,8 +23,15 @@ from collwise.validation.measurement.repeatability import WANTED
 from collwise.validation.three_way.conditions import CONDITIONS
 from collwise.validation.three_way.disagreements import LIMIT, Disagreement, Pair
 from collwise.validation.three_way.pipeline import Validation
-from collwise.validation.three_way.scores import Errors, RankAgreement, errors_by, errors_of, rank_agreement
-from collwise.validation.three_way.slowdowns import slowdowns_of_builtin, slowdowns_of_picks
+from collwise.validation.three_way.scores import (
+    Errors,
+    RankAgreement,
+    errors_by,
+    errors_of,
+    rank_agreement,
+    slowdowns_of_builtin,
+    slowdowns_of_picks,
+)
 from collwise.validation.three_way.table import SCHEDULED, SIMULATED, ours, own, records, sources, with_points
 from collwise.validation.three_way.verdict import ALL, LARGE, LARGE_BYTES, verdicts
 

@@ -15,7 +15,7 @@ from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.method import Method
 from collwise.simulator.sweeps.mpi_runner import measure
-from collwise.simulator.timing import Case, Timing
+from collwise.simulator.timing import Case
 from collwise.validation.testbed.shape import Shape
 from collwise.validation.testbed.target import TestBed
 from collwise.validation.testbed.tcp_counters import TcpCounts, tcp_counts
@@ -71,12 +71,12 @@ class Diagnoser:
         measured = measure(target, changed, self.store, method=self.method, timeout_seconds=_TIMEOUT_SECONDS)
         platform = condition.platform(self.isolated if condition.isolated else self.platform)
         simulated = SimulationContext(self.store).simulate(platform, changed).timings
-        by_case = dict(zip(changed, measured, strict=True))
-        return {
-            case: _pair(simulated[other], by_case[other])
-            for case, other in applicable.items()
-            if simulated[other].ok and by_case[other].ok
+        pairs = {
+            other: Pair(simulated[other].seconds, timing.seconds, timing.half_width_seconds)
+            for other, timing in zip(changed, measured, strict=True)
+            if simulated[other].ok and timing.ok
         }
+        return {case: pairs[other] for case, other in applicable.items() if other in pairs}
 
     def _counted(self, bed: TestBed, cases: Sequence[Case]) -> dict[Case, TcpCounts]:
         """The counts of TCP and the switch by case, while the MPI program ran only that case."""
@@ -94,10 +94,6 @@ class Diagnoser:
         unchanged = pairs[UNCHANGED.cause].get(case)
         under = {name: found[case] for name, found in pairs.items() if name and case in found}
         return Diagnosis(one, cause_of(one.worst, unchanged, under), unchanged, under, counted)
-
-
-def _pair(simulated: Timing, measured: Timing) -> Pair:
-    return Pair(simulated.seconds, measured.seconds, measured.half_width_seconds)
 
 
 def case_of(row: pd.Series, cases: Sequence[Case]) -> Case:

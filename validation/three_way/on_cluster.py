@@ -90,7 +90,7 @@ class ClusterComparison(ThreeWayComparison):
         for scenario in self.plan.scenarios:
             table = self._compared(target, scenario, platform, models)
             tables.append(table.assign(target=f"{target.name}, P = {scenario.procs}"))
-        repeated = self._repeated(target, main)
+        repeated = self._repeated(target)
         return self._result(
             tables, {platform.name: platform}, models, repeated,
             checked=None, disagreements=disagreements(ours(tables[0])), diagnoses=[], on_testbed=False,

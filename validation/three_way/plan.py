@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
@@ -12,10 +11,7 @@ from collwise.simulator.timing import Case
 from collwise.validation.selection.cases import builtin_cases, candidates, cases
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.defaults import SEGMENT_BYTES
-from collwise.validation.testbed.shape import TRANSPORTS
-
-if TYPE_CHECKING:
-    from collwise.validation.testbed.shape import Shape
+from collwise.validation.testbed.shape import TRANSPORTS, Shape
 
 COLLECTIVES = ("bcast", "gather", "scatter", "reduce", "allreduce", "allgather", "alltoall")
 
@@ -71,8 +67,6 @@ class Scenario:
     @property
     def shape(self) -> Shape:
         """The shape of the test bed."""
-        from collwise.validation.testbed.shape import Shape
-
         return Shape(self.nodes, self.bits_per_second, ranks_per_node=self.ranks_per_node, transport=self.transport)
 
     @property

@@ -1,4 +1,4 @@
-"""Scores of a source against measured times: relative errors, and agreement in the order of algorithms."""
+"""Scores of a source against measured times: relative errors, the order of algorithms, and slowdowns of its picks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 
 from collwise.models.switch_points import TIE
-from collwise.validation.three_way.table import POINT, distinguishable, predicted_by
+from collwise.validation.selection.slowdown import slowdown
+from collwise.validation.three_way.table import POINT, distinguishable, ours, own, predicted_by
 
 
 @dataclass(frozen=True)
@@ -99,3 +100,32 @@ def _sign(ascending: bool, first: float, second: float) -> float:
 def _mean(values: list[float]) -> float:
     found = [value for value in values if not np.isnan(value)]
     return float(np.mean(found)) if found else float("nan")
+
+
+def slowdowns_of_picks(rows: pd.DataFrame, source: str) -> pd.DataFrame:
+    """At every point where the source predicts anything it picks its fastest, the first of equal ones."""
+    known = predicted_by(source, rows)
+    points = known.groupby(POINT, sort=False)
+    picks = known.loc[points[source].idxmin()] if len(known) else known
+    return _slowdowns(picks.assign(candidates=points.seconds.transform("size")), rows)
+
+
+def slowdowns_of_builtin(table: pd.DataFrame) -> pd.DataFrame:
+    """The MPI library's own collectives against the best of ours, where both were measured."""
+    return _slowdowns(own(table).assign(candidates=0), ours(table))
+
+
+def _slowdowns(picks: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
+    """A row for each pick, with the `best` of all `measured` algorithms at its point and the slowdown against it.
+
+    The source had `candidates` of these to pick from. `certain` says that the two means differ by more than their
+    intervals. For the MPI library's own collectives `pick` is empty, and the slowdown may be negative.
+    """
+    points = rows.groupby(POINT, sort=False)
+    best = rows.assign(measured=points.seconds.transform("size")).loc[points.seconds.idxmin()]
+    best = best.rename(columns={"algorithm": "best"})[[*POINT, "best", "seconds", "half_width_seconds", "measured"]]
+    both = picks.rename(columns={"algorithm": "pick"}).merge(best, on=POINT, suffixes=("", "_of_best"))
+    of_best = both[["seconds_of_best", "half_width_seconds_of_best"]]
+    of_best.columns = ["seconds", "half_width_seconds"]
+    both = both.assign(slowdown=slowdown(both.seconds, of_best.seconds), certain=distinguishable(both, of_best))
+    return both[[*POINT, "pick", "best", "slowdown", "certain", "candidates", "measured"]]

@@ -120,12 +120,15 @@ def measure_gain(
         case: said[case.collective].choice_at(case.procs, case.message_bytes) or choice
         for case, choice in choices.items()
     }
-    notes = _notes(list(said.values()), by_rules, version)
+    refusals = {name: _refusal(table, version) for name, table in said.items()}
+    notes = {case: refusals[case.collective] or _why_not(case, choice, version) for case, choice in by_rules.items()}
+    expressible = [table for name, table in said.items() if not refusals[name]]
+    rules = openmpi_rules(expressible, version, skip_inexpressible=True) if expressible else RulesFile({}).text
     method = Method(precision=Precision(repetitions, repetitions))
     found: dict[str, list[list[Timing]]] = {way: [] for way in WAYS}
     with target.shared_directory() as folder:
         rules_file, table_file = Path(folder, "rules"), Path(folder, "table")
-        rules_file.write_text(_rules_text(list(said.values()), version), encoding="utf-8")
+        rules_file.write_text(rules, encoding="utf-8")
         table_file.write_text(collwise_rules(used), encoding="utf-8")
         digest = hashlib.sha256(rules_file.read_bytes() + table_file.read_bytes()).hexdigest()
         preloading = _preloading(target, table_file)
@@ -171,30 +174,19 @@ def choice_for(decisions: Mapping[str, DecisionTable], case: Case) -> Choice:
         raise UsageError(f"{case.collective} on {case.procs} processes: {problem}") from None
 
 
-def _notes(used: Sequence[DecisionTable], choices: Mapping[Case, Choice], version: str) -> dict[Case, str]:
-    """For each case the reason why rules cannot express its choice; empty if they can."""
-    whole = {table.collective: _refusal(table, version) for table in used}
-
-    def note(case: Case, choice: Choice) -> str:
-        if whole[case.collective]:
-            return whole[case.collective]
-        reason = inexpressible(case.collective, choice, version).split(";")[0]
-        return f"{NOT_BY_RULES}: {reason}" if reason else ""
-
-    return {case: note(case, choice) for case, choice in choices.items()}
+def _why_not(case: Case, choice: Choice, version: str) -> str:
+    """The reason why rules cannot express the choice for a case; empty if they can."""
+    reason = inexpressible(case.collective, choice, version).split(";")[0]
+    return f"{NOT_BY_RULES}: {reason}" if reason else ""
 
 
 def _refusal(table: DecisionTable, version: str) -> str:
+    """The reason why rules cannot express any of a table; empty if they can."""
     try:
         openmpi_rules([table], version, skip_inexpressible=True)
     except UsageError as problem:
         return f"{NOT_BY_RULES}: {str(problem).split(';')[0]}"
     return ""
-
-
-def _rules_text(used: Sequence[DecisionTable], version: str) -> str:
-    expressible = [table for table in used if not _refusal(table, version)]
-    return openmpi_rules(expressible, version, skip_inexpressible=True) if expressible else RulesFile({}).text
 
 
 def rules_parameters(file: Path) -> dict[str, str]:
@@ -212,11 +204,9 @@ def missing_calls(report: Profile, choices: Mapping[Case, Choice]) -> list[str]:
     """The calls that, by libcollwise's report, did not run the chosen algorithm."""
 
     def ran(case: Case, choice: Choice) -> bool:
-        return any(
-            (row.collective, row.processes, row.algorithm) == (case.collective, case.procs, choice.algorithm)
-            and row.holds(case.message_bytes)
-            for row in report.rows
-        )
+        call = (case.collective, case.procs, choice.algorithm)
+        rows = [row for row in report.rows if (row.collective, row.processes, row.algorithm) == call]
+        return any(row.holds(case.message_bytes) for row in rows)
 
     return [
         f"{choice.algorithm} for {case.collective} of {format_size(case.message_bytes)} on {case.procs} processes"
@@ -249,10 +239,7 @@ def verify_algorithms(
     once = Method(precision=Precision(1, 1))
     file = folder / "report.json"
     reporting = ModifiedTarget(following, {}, environment={"COLLWISE_REPORT": str(file)})
-    with (
-        tempfile.TemporaryDirectory(prefix="collwise-") as scratch,
-        Store(Path(scratch, "once.sqlite")) as store,
-    ):
+    with tempfile.TemporaryDirectory(prefix="collwise-") as scratch, Store(Path(scratch, "once.sqlite")) as store:
         measure(reporting, list(choices), store, method=once, timeout_seconds=timeout_seconds)
     if not file.exists():
         raise CollwiseError(f"libcollwise wrote no report to {file}: it was not loaded, or cannot write there")

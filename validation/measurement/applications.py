@@ -39,7 +39,6 @@ class Application:
     """A program of ours: its options with their defaults, and the operations per second of its computation."""
 
     name: str
-    about: str
     options: Mapping[str, int]
     rate: float
     operation: str
@@ -49,22 +48,19 @@ APPLICATIONS: Mapping[str, Application] = {
     one.name: one
     for one in (
         Application(
-            "asp",
-            "all pairs' shortest paths: rows broadcast by turns",
+            "asp",  # All pairs' shortest paths: rows are broadcast by turns.
             {"size": 1048576, "rows": 0, "iterations": 24},
             1e9,
             "updates of a distance",
         ),
         Application(
-            "matmul",
-            "master-worker matrix multiplication: scatterv, bcast, gatherv",
+            "matmul",  # Master-worker matrix multiplication: scatterv, bcast, gatherv.
             {"size": 4096, "repetitions": 1, "fastest": 1},
             2e10,
             "additions and multiplications",
         ),
         Application(
-            "training",
-            "data-parallel training of AlexNet: allreduce of gradients",
+            "training",  # Data-parallel training of AlexNet: allreduce of gradients.
             {"steps": 1, "batch": 8, "fusion-bytes": 2**26, "overlap": 1},
             2e10,
             "additions and multiplications",
@@ -144,24 +140,24 @@ def compare_collectives(
     for count in procs:
         platform.hosts_for(count, processes_per_node)
     rows: list[ApplicationRow] = []
+
+    def runner(in_use: CollectivesInUse, count: int) -> ApplicationRunner:
+        return ApplicationRunner(platform, application.name, arguments, in_use, count, context.simgrid)
+
     for count in procs:
         first = math.nan
         calls: list[Call] = []
         for name in names:
             if name in NAMES and name not in SELECTORS and not calls:
-                plain = ApplicationRunner(
-                    platform, application.name, arguments, CollectivesInUse("ompi"), count, context.simgrid
-                )
-                calls = plain.calls(count, processes_per_node)
+                calls = runner(CollectivesInUse("ompi"), count).calls(count, processes_per_node)
             tables = _tables(platform, name, calls, count, processes_per_node, segments, context)
             in_use = _in_use(name, tables)
             for table in tables:
                 if count not in table.decided_procs:
                     warn(f"{name}: P = {count} was not decided; {table.between_procs}")
-            runner = ApplicationRunner(platform, application.name, arguments, in_use, count, context.simgrid)
             cases = application_cases(application.name, name, count, processes_per_node)
             with context.progress(f"{application.name} with {name}, P = {count}") as advance:
-                found = run_cases(runner, cases, context.store, advance).timings
+                found = run_cases(runner(in_use, count), cases, context.store, advance).timings
             total, within = (found[case] for case in cases)
             first = total.seconds if name == names[0] else first
             rows.append(

@@ -11,7 +11,7 @@ import pandas as pd
 
 from collwise.models.switch_points import TIE
 from collwise.validation.selection.slowdown import slowdown
-from collwise.validation.three_way.table import POINT, distinguishable, ours, own, predicted_by
+from collwise.validation.three_way.table import POINT, distinguishable, fastest, ours, own, predicted_by
 
 
 @dataclass(frozen=True)
@@ -105,9 +105,8 @@ def _mean(values: list[float]) -> float:
 def slowdowns_of_picks(rows: pd.DataFrame, source: str) -> pd.DataFrame:
     """At every point where the source predicts anything it picks its fastest, the first of equal ones."""
     known = predicted_by(source, rows)
-    points = known.groupby(POINT, sort=False)
-    picks = known.loc[points[source].idxmin()] if len(known) else known
-    return _slowdowns(picks.assign(candidates=points.seconds.transform("size")), rows)
+    candidates = known.groupby(POINT, sort=False).seconds.transform("size")
+    return _slowdowns(fastest(known, source).assign(candidates=candidates), rows)
 
 
 def slowdowns_of_builtin(table: pd.DataFrame) -> pd.DataFrame:
@@ -121,8 +120,8 @@ def _slowdowns(picks: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
     The source had `candidates` of these to pick from. `certain` says that the two means differ by more than their
     intervals. For the MPI library's own collectives `pick` is empty, and the slowdown may be negative.
     """
-    points = rows.groupby(POINT, sort=False)
-    best = rows.assign(measured=points.seconds.transform("size")).loc[points.seconds.idxmin()]
+    measured = rows.groupby(POINT, sort=False).seconds.transform("size")
+    best = fastest(rows, "seconds").assign(measured=measured)
     best = best.rename(columns={"algorithm": "best"})[[*POINT, "best", "seconds", "half_width_seconds", "measured"]]
     both = picks.rename(columns={"algorithm": "pick"}).merge(best, on=POINT, suffixes=("", "_of_best"))
     of_best = both[["seconds_of_best", "half_width_seconds_of_best"]]

@@ -31,15 +31,12 @@ from collwise.simulator.schedule.library import Schedule
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
-from collwise.simulator.sweeps.method import PRECISION_OF_FITS, Method, Precision
-from collwise.simulator.sweeps.mpi_runner import measure
+from collwise.simulator.sweeps.method import PRECISION_OF_FITS, Precision
 from collwise.simulator.timing import Case, Timing
 from collwise.validation.fitting.critical_path import fit_path, path_tables
-from collwise.validation.fitting.implementation_aware import default_procs
+from collwise.validation.fitting.implementation_aware import MOST_SEGMENTS, default_procs, measured_timings
 from collwise.validation.selection.defaults import SIZES
 
-# More segments take time and say nothing more.
-_MOST_SEGMENTS = 512
 # A line through times of messages has at least this share of the least time as alpha, of the slope as beta: overheads
 # may be all that a message takes.
 _LEAST_SHARE = 0.01
@@ -109,14 +106,13 @@ def fit_measured(
     """Fits the model to times measured on an execution target. Raises the errors of `fit`."""
     _check(plan, -(-max(plan.procs) // plan.processes_per_node))
     cases = [*plan_cases(plan), chain_case(plan)]
-    method = Method(timing="maximum", precision=precision)
-    timings = measure(target, cases, store, method=method, timeout_seconds=limit_seconds)
+    timings = measured_timings(target, cases, store, precision, limit_seconds)
     count = min(_processes_of_singles(plan), max(plan.procs))
     lab = ExperimentLaboratory.measured(target, count, store, precision=precision, limit_seconds=limit_seconds)
     (reduction,) = lab.run([Experiment(REDUCE, (0, 1), _REDUCED_BYTES)])
     known = single_messages(lab, plan, reduction.seconds / _REDUCED_BYTES)
     known = replace(known, platform=target.name, made_by=f"measured, {target.installation.label}")
-    return fit_algorithms(known, plan, {timing.case: timing for timing in timings})
+    return fit_algorithms(known, plan, timings)
 
 
 def _check(plan: PathPlan, nodes: int) -> None:
@@ -138,7 +134,7 @@ def plan_cases(plan: PathPlan) -> list[Case]:
                     Case(collective, entry.name, procs, size, segment, 0, plan.processes_per_node)
                     for segment in (plan.segment_bytes if entry.pipelined else (0,))
                     for size in sizes
-                    if segment == 0 or segment < size <= _MOST_SEGMENTS * segment
+                    if segment == 0 or segment < size <= MOST_SEGMENTS * segment
                 ]
     return found
 

@@ -28,7 +28,6 @@ from collwise.validation.correctness.verification import VerificationResult, ver
 from collwise.validation.fitting.models_by_name import measured_models
 from collwise.validation.hierarchy.overlap import TaskStudy, study_tasks
 from collwise.validation.hierarchy.space import Space
-from collwise.validation.measurement.repeatability import Repeatability, repeatability
 from collwise.validation.testbed.bed import temporarily_up
 from collwise.validation.testbed.check import Check, check
 from collwise.validation.testbed.platform import simulated_platform
@@ -38,6 +37,7 @@ from collwise.validation.three_way.diagnosing import Diagnoser, case_of
 from collwise.validation.three_way.disagreements import Diagnosis, Disagreement, disagreements, spread
 from collwise.validation.three_way.kinds import COMPONENTS, can_be_simulated, with_component
 from collwise.validation.three_way.plan import Scenario, ThreeWayPlan
+from collwise.validation.three_way.scores import Repeatability, repeatability
 from collwise.validation.three_way.table import POINT, SCHEDULED, SIMULATED, ours, table_of
 from collwise.validation.three_way.verdict import LARGE_BYTES
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -127,13 +126,14 @@ def measure_gain(
     method = Method(precision=Precision(repetitions, repetitions))
     found: dict[str, list[list[Timing]]] = {way: [] for way in WAYS}
     with target.shared_directory() as folder:
-        rules_file, table_file = Path(folder, "rules"), Path(folder, "table")
+        rules_file, table_file = folder / "rules", folder / "table"
         rules_file.write_text(rules, encoding="utf-8")
         table_file.write_text(collwise_rules(used), encoding="utf-8")
         digest = hashlib.sha256(rules_file.read_bytes() + table_file.read_bytes()).hexdigest()
-        preloading = _preloading(target, table_file)
+        library = preloadable(target.installation.program(LIBRARY), folder)
+        preloading = {"LD_PRELOAD": library, "COLLWISE_TABLE": str(table_file)}
         procs = max(case.procs for case in cases)
-        _check_readable(target, procs, (rules_file, Path(preloading["LD_PRELOAD"])), timeout_seconds)
+        _check_readable(target, procs, (rules_file, Path(library)), timeout_seconds)
         replaced = {case: choice for case, choice in choices.items() if choice != LIBRARY_DECIDES}
         if replaced:
             verify_algorithms(deciding(target, "report", "", preloading), folder, replaced, timeout_seconds)
@@ -194,12 +194,6 @@ def rules_parameters(file: Path) -> dict[str, str]:
     return parameter_variables(settings_of_rules(str(file)))
 
 
-def _preloading(target: ExecutionTarget, table: Path) -> dict[str, str]:
-    """Variables that preload libcollwise with a table; a link to the library is made beside it where needed."""
-    library = preloadable(target.installation.program(LIBRARY), table.parent)
-    return {"LD_PRELOAD": library, "COLLWISE_TABLE": str(table)}
-
-
 def missing_calls(report: Profile, choices: Mapping[Case, Choice]) -> list[str]:
     """The calls that, by libcollwise's report, did not run the chosen algorithm."""
 
@@ -239,7 +233,7 @@ def verify_algorithms(
     once = Method(precision=Precision(1, 1))
     file = folder / "report.json"
     reporting = ModifiedTarget(following, {}, environment={"COLLWISE_REPORT": str(file)})
-    with tempfile.TemporaryDirectory(prefix="collwise-") as scratch, Store(Path(scratch, "once.sqlite")) as store:
+    with Store(":memory:") as store:
         measure(reporting, list(choices), store, method=once, timeout_seconds=timeout_seconds)
     if not file.exists():
         raise CollwiseError(f"libcollwise wrote no report to {file}: it was not loaded, or cannot write there")

@@ -5,7 +5,7 @@ A flat algorithm treats all processes alike, a hierarchical one those of a node 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import pandas as pd
 
@@ -84,11 +84,12 @@ def component_table(rows: pd.DataFrame, components: pd.DataFrame, source: str) -
     return table.merge(picked, on=POINT)
 
 
-def ways_within(rows: pd.DataFrame, ways: Sequence[str] = WITHIN[1:]) -> pd.DataFrame:
+def ways_within(rows: pd.DataFrame) -> pd.DataFrame:
     """The ratio of the measured time of each algorithm whose processes share or read memory to that with messages."""
     parts = rows.algorithm.str.partition(LABEL_SEPARATOR)
     named = rows.assign(algorithm=parts[0], way=parts[2])
     by_messages = named[named.way == ""][[*POINT, "algorithm", "seconds"]]
-    others = named[named.way.isin(ways)].merge(by_messages, on=[*POINT, "algorithm"], suffixes=("", "_by_messages"))
+    others = named[named.way.isin(WITHIN[1:])]
+    others = others.merge(by_messages, on=[*POINT, "algorithm"], suffixes=("", "_by_messages"))
     others = others.assign(ratio=others.seconds / others.seconds_by_messages)
     return others[["collective", "algorithm", "way", "message_bytes", "ratio"]]

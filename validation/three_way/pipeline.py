@@ -145,10 +145,10 @@ class ThreeWayComparison:
             chosen = spread(found, self.plan.diagnosed)
             cases = main.cases()
             diagnoses = diagnoser.diagnose([(one, case_of(one.worst, cases)) for one in chosen])
-        parts = {"components": components, "verified": verified, "tasks": tasks}
         return self._result(
-            tables, platforms, models, repeated, checked=checked, disagreements=found, diagnoses=diagnoses, **parts
-        )
+            tables, platforms, models, repeated, checked=checked, disagreements=found, diagnoses=diagnoses,
+            components=components, verified=verified, tasks=tasks,
+        )  # fmt: skip
 
     def _result(
         self,

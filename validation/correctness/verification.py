@@ -85,13 +85,11 @@ def verify(
         entries = [one for one in Catalogue.load().algorithms(collective) if algorithm in (None, one.name)]
         called = SMPI_SELECTED.intersection(name for one in entries for name in one.calls)
         selected = [f"--cfg=smpi/{name}:{selector}" for name in sorted(called)]
-    return [
-        result
-        for library in engines
-        for result in _verify_under(
-            library, options, quick, on_progress, *((smpi_version, selected) if library == "smpi" else (None, []))
-        )
-    ]
+    results = []
+    for library in engines:
+        only_smpi = (smpi_version, selected) if library == "smpi" else (None, [])
+        results += _verify_under(library, options, quick, on_progress, *only_smpi)
+    return results
 
 
 def verify_hierarchical(
@@ -165,7 +163,7 @@ def _result(library: str, version: str, procs: tuple[int, ...], record: Mapping[
 
 
 def _no_result(error: CollwiseError) -> dict[str, Any]:
-    """The record of a run that could not be made."""
+    """The record of a run that an error ended."""
     return {"failures": 1, "first_failure": " ".join(str(error).split())}
 
 

@@ -43,7 +43,7 @@ def cluster_plan(
     per_node = {count: target.processes_per_node(count) for count in counts}
     many = usual_plan(collectives=collectives, sizes=sizes, quick=quick).main.sizes
     few = usual_plan(collectives=collectives, sizes=sizes, quick=True)
-    scenarios = []
+    scenarios: list[Scenario] = []
     for count in counts:
         here, asked = per_node[count], few.main.sizes if scenarios else many
         scenarios.append(ClusterScenario(-(-count // here), 0.0, asked, procs=count, processes_per_node=here))

@@ -60,7 +60,13 @@ class Diagnoser:
                     pairs[condition.cause] = self._under(condition, bed, cases)
                     if condition is UNCHANGED:
                         counted = self._counted(bed, cases)
-        return [self._diagnosis(one, case, pairs, counted.get(case)) for one, case in found]
+        diagnoses = []
+        for one, case in found:
+            unchanged = pairs[UNCHANGED.cause].get(case)
+            under = {name: of_cases[case] for name, of_cases in pairs.items() if name and case in of_cases}
+            cause = cause_of(one.worst, unchanged, under)
+            diagnoses.append(Diagnosis(one, cause, unchanged, under, counted.get(case)))
+        return diagnoses
 
     def _under(self, condition: Condition, bed: TestBed, cases: Sequence[Case]) -> dict[Case, Pair]:
         applicable = {case: condition.case(case) for case in cases if condition.applies(case)}
@@ -87,13 +93,6 @@ class Diagnoser:
             measure(target, [case], self.store, method=self.method, timeout_seconds=_TIMEOUT_SECONDS)
             found[case] = tcp_counts(bed.bed) - before
         return found
-
-    def _diagnosis(
-        self, one: Disagreement, case: Case, pairs: dict[str, dict[Case, Pair]], counted: TcpCounts | None
-    ) -> Diagnosis:
-        unchanged = pairs[UNCHANGED.cause].get(case)
-        under = {name: found[case] for name, found in pairs.items() if name and case in found}
-        return Diagnosis(one, cause_of(one.worst, unchanged, under), unchanged, under, counted)
 
 
 def case_of(row: pd.Series, cases: Sequence[Case]) -> Case:

@@ -19,12 +19,19 @@ from collwise.studies.reports.markdown import percent
 from collwise.studies.reports.sections import Picture, Section, TextTable, write_sections
 from collwise.studies.reports.shared_nodes import shared_node_document, shared_node_sections
 from collwise.studies.reports.testbed_check import COLUMNS, check_rows, check_words
-from collwise.validation.measurement.repeatability import WANTED
 from collwise.validation.three_way.conditions import CONDITIONS
 from collwise.validation.three_way.disagreements import LIMIT, Disagreement, Pair
 from collwise.validation.three_way.pipeline import Validation
-from collwise.validation.three_way.scores import Errors, RankAgreement, errors_by, errors_of, rank_agreement
-from collwise.validation.three_way.slowdowns import slowdowns_of_builtin, slowdowns_of_picks
+from collwise.validation.three_way.scores import (
+    WANTED_REPEATABILITY,
+    Errors,
+    RankAgreement,
+    errors_by,
+    errors_of,
+    rank_agreement,
+    slowdowns_of_builtin,
+    slowdowns_of_picks,
+)
 from collwise.validation.three_way.table import SCHEDULED, SIMULATED, ours, own, records, sources, with_points
 from collwise.validation.three_way.verdict import ALL, LARGE, LARGE_BYTES, verdicts
 
@@ -222,7 +229,7 @@ def _repeated(result: Validation) -> Section:
         ("means that differ by at most sqrt(h1^2 + h2^2)", _share(found.within, found.cases)),
         ("intervals that overlap", _share(found.overlapping, found.cases)),
         ("second means in the first interval", _share(found.inside, found.cases)),
-        ("wanted share", f"{WANTED * 100:.0f} %"),
+        ("wanted share", f"{WANTED_REPEATABILITY * 100:.0f} %"),
         ("median difference of the means", percent(found.median_difference)),
         ("worst difference", percent(found.worst_difference)),
         ("median half-width of an interval", percent(found.median_half_width)),

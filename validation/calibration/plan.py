@@ -101,7 +101,7 @@ def size_plan(
     made = []
     for kind, sizes, largest, count, messages in wanted:
         for size in _sizes(chance, grid.least_bytes, largest, sizes):
-            one_way = _expected_seconds(nominal, size)
+            one_way = 2 * nominal.link_latency_seconds + size / nominal.node_bytes_per_second
             delay = 2 * one_way + _SLACK_SECONDS if kind == Kind.RECEIVE else 0.0
             case = case_of_kind(kind, processes, processes_per_node, size, count, delay)
             made.append((case, _repetitions(grid, messages * one_way)))
@@ -126,11 +126,6 @@ def _sizes(chance: random.Random, least: int, most: int, count: int) -> list[int
             break
         found[round(math.exp(chance.uniform(math.log(least), math.log(most))))] = None
     return list(found)
-
-
-def _expected_seconds(nominal: Platform, message_bytes: int) -> float:
-    speed = nominal.node_bytes_per_second
-    return 2 * nominal.link_latency_seconds + message_bytes / speed
 
 
 def _repetitions(grid: CalibrationGrid, seconds: float) -> int:

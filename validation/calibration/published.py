@@ -11,9 +11,7 @@ simulated to published values are minimised, with equal weights of gamma and gat
 from __future__ import annotations
 
 import dataclasses
-import tempfile
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -101,7 +99,7 @@ def simulated_targets(platform: Platform, procs: int, processes_per_node: int) -
         name: Case("gather", algorithm, procs, size, processes_per_node=processes_per_node)
         for name, (algorithm, size) in _GATHERS.items()
     }
-    with tempfile.TemporaryDirectory() as directory, Store(Path(directory, "calibration.sqlite")) as store:
+    with Store(":memory:") as store:
         timings = SimulationContext(store).simulate(platform, [*flat.values(), *gathers.values()]).complete().timings
     pair = timings[flat[2]].seconds
     found = {f"gamma({p})": timings[case].seconds / pair for p, case in flat.items() if p > 2}

@@ -216,17 +216,10 @@ def _with_loopback(platform: Platform, inside: Sequence[MessageTime], overheads:
     if len(inside) < _LEAST_POINTS:
         return platform
     factors = platform.calibration
-    sizes = np.array([one.message_bytes for one in inside], float)
-    seconds = np.array([one.seconds for one in inside])
-    columns = np.array(
-        [
-            [
-                _factor_at(factors.latency_factor, size),
-                (size + ENVELOPE_BYTES) / _factor_at(factors.bandwidth_factor, size),
-            ]
-            for size in sizes
-        ]
-    )
+    sizes, seconds = [one.message_bytes for one in inside], np.array([one.seconds for one in inside])
+    latencies = [_factor_at(factors.latency_factor, size) for size in sizes]
+    loads = [(size + ENVELOPE_BYTES) / _factor_at(factors.bandwidth_factor, size) for size in sizes]
+    columns = np.column_stack([latencies, loads])
     rest = seconds - np.array([overheads.blocking(size) for size in sizes])
     found, _ = nnls(columns / seconds[:, None], rest / seconds)
     return replace(

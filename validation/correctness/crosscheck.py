@@ -108,6 +108,7 @@ _BLOCKS = (
     "Open MPI cuts the message into blocks of ceil(m / P) bytes, the last ones being shorter or empty, and sends no "
     "empty ones; the lengths of ours differ by a byte at most."
 )
+_NO_EMPTY_MESSAGES = Explanation("Open MPI leaves out empty messages; ours sends them.")
 _FEW = "Of fewer elements than processes Open MPI makes"
 
 OPENMPI: Explanations = {
@@ -136,8 +137,8 @@ OPENMPI: Explanations = {
         "long again as asked for; ours are never longer."
     ),
     ("allreduce", "rabenseifner"): Explanation(f"{_FEW} a linear reduction and broadcast."),
-    ("reduce_scatter", "recursive_halving"): Explanation("Open MPI leaves out empty messages; ours sends them."),
-    ("reduce_scatter", "non_overlapping"): Explanation("Open MPI leaves out empty messages; ours sends them."),
+    ("reduce_scatter", "recursive_halving"): _NO_EMPTY_MESSAGES,
+    ("reduce_scatter", "non_overlapping"): _NO_EMPTY_MESSAGES,
     ("reduce_scatter_block", "butterfly"): Explanation(
         "Where P is a power of two Open MPI halves in an order that leaves each process with its own block; ours makes "
         "one exchange more at the end, as both do for other P."
@@ -150,9 +151,10 @@ def findings(rows: Sequence[CrosscheckRow], explanations: Explanations, complete
 
     `complete` says that the rows cover every algorithm; only then is an explanation without a difference out of date.
     """
-    lines = [f"{_call(row)}: {row.problem}" for row in rows if row.problem]
-    lines += [f"{_call(row)}: results differ" for row in rows if not row.problem and not row.results_agree]
-    lines += [f"{_call(row)}: differs for no known reason" for row in rows if unexplained(row, explanations)]
+    said = [(row, row.problem) for row in rows if row.problem]
+    said += [(row, "results differ") for row in rows if not row.problem and not row.results_agree]
+    said += [(row, "differs for no known reason") for row in rows if _unexplained(row, explanations)]
+    lines = [f"{row.collective} {row.algorithm} on {row.procs} processes: {what}" for row, what in said]
     if complete:
         differing = {_key(row) for row in rows if row.differs}
         unneeded = [key for key, why in explanations.items() if why.by_default and key not in differing]
@@ -160,7 +162,7 @@ def findings(rows: Sequence[CrosscheckRow], explanations: Explanations, complete
     return lines
 
 
-def unexplained(row: CrosscheckRow, explanations: Explanations) -> bool:
+def _unexplained(row: CrosscheckRow, explanations: Explanations) -> bool:
     """Whether a row differs for no known reason, or by more than the reason explains."""
     if row.problem or not row.differs:
         return False
@@ -176,7 +178,3 @@ def explained(rows: Iterable[CrosscheckRow], explanations: Explanations) -> list
 
 def _key(row: CrosscheckRow) -> tuple[str, str]:
     return row.collective, row.algorithm
-
-
-def _call(row: CrosscheckRow) -> str:
-    return f"{row.collective} {row.algorithm} on {row.procs} processes"

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.platforms import HeterogeneousPlatform, HostPlatform, Platform
@@ -43,17 +43,15 @@ class SmpiRow:
     theirs_seconds: float
     problem: str = ""
 
+    results_agree: ClassVar[bool] = True
+    """The data has no values in these simulations."""
+
     @property
     def ratio(self) -> float:
         """The ratio of ours to theirs; 1 if both are 0."""
         if self.ours_seconds == self.theirs_seconds:
             return 1.0
         return self.ours_seconds / self.theirs_seconds if self.theirs_seconds > 0 else float("nan")
-
-    @property
-    def results_agree(self) -> bool:
-        """Always true: the data has no values in these simulations."""
-        return True
 
     @property
     def differs(self) -> bool:

@@ -85,13 +85,11 @@ def verify(
         entries = [one for one in Catalogue.load().algorithms(collective) if algorithm in (None, one.name)]
         called = SMPI_SELECTED.intersection(name for one in entries for name in one.calls)
         selected = [f"--cfg=smpi/{name}:{selector}" for name in sorted(called)]
-    return [
-        result
-        for library in engines
-        for result in _verify_under(
-            library, options, quick, on_progress, *((smpi_version, selected) if library == "smpi" else (None, []))
-        )
-    ]
+    results = []
+    for library in engines:
+        only_smpi = (smpi_version, selected) if library == "smpi" else (None, [])
+        results += _verify_under(library, options, quick, on_progress, *only_smpi)
+    return results
 
 
 def verify_hierarchical(
@@ -138,7 +136,7 @@ def _verify_under(
     try:
         version = find_installation(library, simgrid).version
     except CollwiseError as error:
-        return [_result(library, "", procs, {"failures": 1, "first_failure": " ".join(str(error).split())})]
+        return [_result(library, "", procs, _no_result(error))]
 
     def run(args: list[str], on_line: Callable[[str], None]) -> ProgramRun:
         return run_program(
@@ -156,18 +154,17 @@ def _verify_under(
     return _verify(library, version, procs, options, run, on_progress)
 
 
+_NOTHING = {"collective": "", "algorithm": "", "cases": 0, "skipped": 0, "failures": 0, "first_failure": None}
+
+
 def _result(library: str, version: str, procs: tuple[int, ...], record: Mapping[str, Any]) -> VerificationResult:
-    return VerificationResult(
-        engine=library,
-        version=version,
-        collective=record.get("collective", ""),
-        algorithm=record.get("algorithm", ""),
-        cases=record.get("cases", 0),
-        skipped=record.get("skipped", 0),
-        failures=record.get("failures", 0),
-        first_failure=record.get("first_failure"),
-        procs=procs,
-    )
+    found = {name: record.get(name, missing) for name, missing in _NOTHING.items()}
+    return VerificationResult(library, version, procs=procs, **found)
+
+
+def _no_result(error: CollwiseError) -> dict[str, Any]:
+    """The record of a run that an error ended."""
+    return {"failures": 1, "first_failure": " ".join(str(error).split())}
 
 
 def _verify(
@@ -192,22 +189,19 @@ def _verify(
                 call = f"{record['collective']} {record['algorithm']}, {record['started']}"
                 on_progress(f"{library} {version}: {call}")
 
-    def result(record: Mapping[str, Any]) -> VerificationResult:
-        return _result(library, version, procs, record)
-
     results: list[VerificationResult] = []
     while True:
         records.clear()
         try:
             ended = run(["--procs", ",".join(map(str, procs)), "--skip", str(len(results)), *options], follow)
         except CollwiseError as error:
-            return [*results, result({"failures": 1, "first_failure": " ".join(str(error).split())})]
-        results += [result(record) for record in records if "cases" in record]
+            return [*results, _result(library, version, procs, _no_result(error))]
+        results += [_result(library, version, procs, record) for record in records if "cases" in record]
         if any("finished" in record for record in records):
             return results
         culprit = records[-1] if records and "started" in records[-1] else {}
         problem = f"{culprit['started']}: {ended.problem}" if culprit else ended.problem
-        results.append(result({**culprit, "failures": 1, "first_failure": problem}))
+        results.append(_result(library, version, procs, {**culprit, "failures": 1, "first_failure": problem}))
         # The tests of isolation run all algorithms: one that breaks a run would break each of them.
         if culprit.get("collective") in (None, "isolation"):
             return results

@@ -85,9 +85,9 @@ def path_tables(
         NetworkTables.of_model(procs, sizes),
         node_of=np.arange(procs) // known.processes_per_node,
         class_of=np.zeros(nodes, dtype=np.int32),
-        send_seconds=np.where(eager, _not_negative(known.overheads.send(m)), 0.0)[None],
-        start_seconds=_not_negative(known.overheads.start(m))[None],
-        receive_seconds=np.where(eager, _not_negative(known.overheads.receive(m)), 0.0)[None],
+        send_seconds=np.where(eager, np.maximum(known.overheads.send(m), 0.0), 0.0)[None],
+        start_seconds=np.maximum(known.overheads.start(m), 0.0)[None],
+        receive_seconds=np.where(eager, np.maximum(known.overheads.receive(m), 0.0), 0.0)[None],
         reduce_seconds=m * known.reduce_seconds_per_byte,
         protocol=np.where(eager, DEFERRED if known.receives_first else LEAVES_WHEN_SENT, WAITS_FOR_RECEIVER),
         answer_seconds=alpha[None, None],
@@ -101,10 +101,6 @@ def path_tables(
         load_bytes=on_port,
         senders_wait_for_arrival=known.receives_first,
     )
-
-
-def _not_negative(seconds: Array) -> Array:
-    return np.maximum(seconds, 0.0)
 
 
 def path_counts(known: PathParameters, pairs: Pairs, tokens: bool, schedule: Schedule) -> PathCounts:
@@ -126,14 +122,6 @@ def path_counts(known: PathParameters, pairs: Pairs, tokens: bool, schedule: Sch
     return PathCounts(np.array(counts), float(np.sum(seconds[~is_message])), trace.seconds)
 
 
-def case_of(observation: Observation, collective: str, algorithm: str, processes_per_node: int) -> Case:
-    """The case that an observation is of."""
-    return Case(
-        collective, algorithm, observation.procs, observation.message_bytes, observation.segment_bytes,
-        observation.fanout, processes_per_node,
-    )  # fmt: skip
-
-
 def fit_path(known: PathParameters, collective: str, algorithm: str, observations: Sequence[Observation]) -> PathFit:
     """alpha and beta of an algorithm from times of its own, by turns of counting the critical paths and fitting.
 
@@ -142,7 +130,11 @@ def fit_path(known: PathParameters, collective: str, algorithm: str, observation
     """
     if not observations:
         raise CollwiseError(f"no experiments to fit {collective} {algorithm} from")
-    schedules = [Schedule(case_of(one, collective, algorithm, known.processes_per_node)) for one in observations]
+    per_node = known.processes_per_node
+    schedules = [
+        Schedule(Case(collective, algorithm, one.procs, one.message_bytes, one.segment_bytes, one.fanout, per_node))
+        for one in observations
+    ]
     seconds = np.array([one.seconds for one in observations])
     usual = _vector(known.messages)
     parameters, before = usual, np.zeros_like(seconds)
@@ -226,33 +218,29 @@ class CriticalPath(RegisteredModel):
         Of many sizes for one P not all are played: see `_between`.
         """
         entry = Catalogue.load().algorithm(collective, algorithm)
-        points = [np.ravel(one).astype(int) for one in np.broadcast_arrays(procs, message_bytes, segment_bytes)]
-        shape = np.broadcast_shapes(*map(np.shape, (procs, message_bytes, segment_bytes)))
+        shaped = np.broadcast_arrays(procs, message_bytes, segment_bytes)
+        points = [
+            (p, m, cut if entry.part_parameter else 0)
+            for p, m, cut in zip(*(np.ravel(one).astype(int).tolist() for one in shaped), strict=True)
+        ]
         rows: dict[tuple[int, int], set[int]] = {}
-        for p, m, cut in zip(*map(np.ndarray.tolist, points), strict=True):
-            rows.setdefault((p, cut if entry.part_parameter else 0), set()).add(m)
+        for p, m, cut in points:
+            rows.setdefault((p, cut), set()).add(m)
+        per_node = self.parameters.processes_per_node
         runnable = {row: sizes for row, sizes in rows.items() if not entry.objection(row[0])}
 
         def at_sizes(row: tuple[int, int], stop: threading.Event) -> dict[int, float]:
             def seconds(m: int) -> float:
                 if stop.is_set():
                     raise KeyboardInterrupt
-                return self.seconds_of(Case(collective, algorithm, row[0], m, row[1], fanout, self._per_node))
+                return self.seconds_of(Case(collective, algorithm, row[0], m, row[1], fanout, per_node))
 
             return _between(seconds, sorted(runnable[row]))
 
         found = dict(zip(runnable, _each(at_sizes, list(runnable)), strict=True))
         missing: dict[int, float] = {}
-        return np.array(
-            [
-                found.get((p, cut if entry.part_parameter else 0), missing).get(m, np.nan)
-                for p, m, cut in zip(*map(np.ndarray.tolist, points), strict=True)
-            ]
-        ).reshape(shape)
-
-    @property
-    def _per_node(self) -> int:
-        return self.parameters.processes_per_node
+        seconds = [found.get((p, cut), missing).get(m, np.nan) for p, m, cut in points]
+        return np.array(seconds).reshape(shaped[0].shape)
 
     def seconds_of(self, case: Case) -> float:
         """The seconds of a case that its algorithm can run."""

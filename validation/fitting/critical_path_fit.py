@@ -10,8 +10,9 @@ times, and measured ones by the slowest process, do, so that the collective is a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import repeat
 
 import numpy as np
 
@@ -30,15 +31,12 @@ from collwise.simulator.schedule.library import Schedule
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
-from collwise.simulator.sweeps.method import PRECISION_OF_FITS, Method, Precision
-from collwise.simulator.sweeps.mpi_runner import measure
+from collwise.simulator.sweeps.method import PRECISION_OF_FITS, Precision
 from collwise.simulator.timing import Case, Timing
 from collwise.validation.fitting.critical_path import fit_path, path_tables
-from collwise.validation.fitting.implementation_aware import default_procs
+from collwise.validation.fitting.implementation_aware import MOST_SEGMENTS, default_procs, measured_timings
 from collwise.validation.selection.defaults import SIZES
 
-# More segments take time and say nothing more.
-_MOST_SEGMENTS = 512
 # A line through times of messages has at least this share of the least time as alpha, of the slope as beta: overheads
 # may be all that a message takes.
 _LEAST_SHARE = 0.01
@@ -65,24 +63,20 @@ class PathPlan:
     single_bytes: tuple[int, ...] = tuple(2**k for k in range(23))
 
 
-MEASURED_SEGMENTS = (0, 8192)
-MEASURED_BYTES = (64, 1024, 8192, 32768, 131072, 262144)
-MEASURED_SINGLE = (64, 512, 4096, 16384, 65536, 262144)
-"""The sizes for measured fits, few since a real network is slow."""
-
-
 def simulated_plan(platform: HostPlatform, processes_per_node: int) -> PathPlan:
     """The plan of a simulated fit, with the process counts of the implementation-aware models."""
     return PathPlan(default_procs(platform, processes_per_node), processes_per_node)
 
 
 def measured_plan(target: ExecutionTarget, procs: Sequence[int]) -> PathPlan:
-    """A small plan. Raises UsageError for more processes than fit."""
-    per_node = target.processes_per_node(max(procs))
+    """A plan with few sizes, since a real network is slow. Raises UsageError for more processes than fit."""
     return PathPlan(
-        tuple(procs), per_node, segment_bytes=MEASURED_SEGMENTS, message_bytes=MEASURED_BYTES,
-        single_bytes=MEASURED_SINGLE,
-    )  # fmt: skip
+        tuple(procs),
+        target.processes_per_node(max(procs)),
+        segment_bytes=(0, 8192),
+        message_bytes=(64, 1024, 8192, 32768, 131072, 262144),
+        single_bytes=(64, 512, 4096, 16384, 65536, 262144),
+    )
 
 
 def fit(platform: HostPlatform, plan: PathPlan, context: SimulationContext) -> PathParameters:
@@ -112,14 +106,13 @@ def fit_measured(
     """Fits the model to times measured on an execution target. Raises the errors of `fit`."""
     _check(plan, -(-max(plan.procs) // plan.processes_per_node))
     cases = [*plan_cases(plan), chain_case(plan)]
-    method = Method(timing="maximum", precision=precision)
-    timings = measure(target, cases, store, method=method, timeout_seconds=limit_seconds)
+    timings = measured_timings(target, cases, store, precision, limit_seconds)
     count = min(_processes_of_singles(plan), max(plan.procs))
     lab = ExperimentLaboratory.measured(target, count, store, precision=precision, limit_seconds=limit_seconds)
     (reduction,) = lab.run([Experiment(REDUCE, (0, 1), _REDUCED_BYTES)])
     known = single_messages(lab, plan, reduction.seconds / _REDUCED_BYTES)
     known = replace(known, platform=target.name, made_by=f"measured, {target.installation.label}")
-    return fit_algorithms(known, plan, {timing.case: timing for timing in timings})
+    return fit_algorithms(known, plan, timings)
 
 
 def _check(plan: PathPlan, nodes: int) -> None:
@@ -141,7 +134,7 @@ def plan_cases(plan: PathPlan) -> list[Case]:
                     Case(collective, entry.name, procs, size, segment, 0, plan.processes_per_node)
                     for segment in (plan.segment_bytes if entry.pipelined else (0,))
                     for size in sizes
-                    if segment == 0 or segment < size <= _MOST_SEGMENTS * segment
+                    if segment == 0 or segment < size <= MOST_SEGMENTS * segment
                 ]
     return found
 
@@ -178,26 +171,23 @@ def single_messages(lab: Laboratory, plan: PathPlan, reduce_seconds_per_byte: fl
     eager = sorted({size for size in (*plan.single_bytes, limit - 1) if least <= size < limit and size <= largest})
     long = sorted({size for size in (*plan.single_bytes, limit, 4 * limit) if limit <= size <= 4 * largest})
 
-    def run(kind: str, sizes: Sequence[int], pair: str = "far", reply: bool = False) -> list[float]:
+    def run(
+        kind: str, sizes: Sequence[int], pair: str = "far", reply: bool = False, delays: Iterable[float] = repeat(0.0)
+    ) -> list[float]:
         """Seconds of an experiment at each size, with a reply of the same or the least size."""
-        return [
-            one.seconds
-            for one in lab.run([Experiment(kind, pairs[pair], size, size if reply else least) for size in sizes])
+        asked = [
+            Experiment(kind, pairs[pair], size, size if reply else least, delay_seconds=delay)
+            for size, delay in zip(sizes, delays, strict=False)
         ]
+        return [one.seconds for one in lab.run(asked)]
 
     roundtrips = {pair: run(ROUNDTRIP, [*eager, *long], pair, reply=True) for pair in pairs}
     # An empty message may have no overheads.
     short, every = [0, *eager], [0, *eager, *long]
     delays = [DELAY_ROUNDTRIPS * seconds for seconds in (roundtrips["far"][0], *roundtrips["far"])]
-    receives = lab.run(
-        [
-            Experiment(RECEIVE, pairs["far"], size, least, delay_seconds=delay)
-            for size, delay in zip(short, delays, strict=False)
-        ]
-    )
+    takes = np.array(run(RECEIVE, short, delays=delays))
     one_way = {pair: np.array(seconds) / 2 for pair, seconds in roundtrips.items()}
     sends, starts = np.array(run(SEND, short)), np.array(run(ISEND, every))
-    takes = np.array([one.seconds for one in receives])
     # Alone, as here, overheads may be longer than within a roundtrip; there they are no longer than a message.
     whole = np.minimum(one_way["far"], one_way["near"])[[0, *range(len(eager))]] if eager else takes[:1]
     share = np.minimum(1.0, (1 - _LEAST_SHARE) * whole / np.maximum(sends + takes, 1e-12))

@@ -29,7 +29,7 @@ from collwise.validation.selection.defaults import BCAST_SIZES, GATHER_SIZES, SE
 # More than 128 processes take time and change nothing: section IV-C of the paper found so, too.
 _MOST_FIT_PROCS = 128
 # More segments take time and say nothing more.
-_MOST_SEGMENTS = 512
+MOST_SEGMENTS = 512
 _BESIDES_BCAST = ("gather", "scatter", "reduce")
 
 
@@ -147,17 +147,20 @@ def fit_measured(
         )
     experiments = _Experiments(replace(plan, processes_per_node=per_node), most, target.eager_limit_bytes, per_node)
     cases = list(dict.fromkeys(experiments.all_cases()))
-    timings = measure(
-        target,
-        cases,
-        store,
-        method=Method(timing="maximum", precision=precision),
-        timeout_seconds=limit_seconds,
-    )
-    by_case = {timing.case: replace(timing, root_seconds=timing.seconds) for timing in timings}
+    timings = measured_timings(target, cases, store, precision, limit_seconds)
+    by_case = {case: replace(timing, root_seconds=timing.seconds) for case, timing in timings.items()}
     lab = ExperimentLaboratory.measured(target, most, store, precision=precision, limit_seconds=limit_seconds)
     one_way = one_way_seconds(lab, plan.sizes.broadcasts)
     return experiments.evaluate(by_case, one_way, target.name, f"measured, {target.installation.label}")
+
+
+def measured_timings(
+    target: ExecutionTarget, cases: Sequence[Case], store: Store, precision: Precision, limit_seconds: float
+) -> dict[Case, Timing]:
+    """The slowest process's times of a fit's experiments."""
+    method = Method(timing="maximum", precision=precision)
+    timings = measure(target, cases, store, method=method, timeout_seconds=limit_seconds)
+    return {timing.case: timing for timing in timings}
 
 
 def one_way_seconds(lab: Laboratory, sizes: Sequence[int]) -> list[float]:
@@ -218,7 +221,7 @@ class _Experiments:
                 (size, segment)
                 for segment in dict.fromkeys(segments)
                 for size in (*sizes.short, *sizes.broadcasts)
-                if segment == 0 or size <= _MOST_SEGMENTS * segment
+                if segment == 0 or size <= MOST_SEGMENTS * segment
             ]
         segment = plan.segment_bytes if pipelined else 0
         closing = itertools.cycle([size for size in sizes.closing if size != plan.segment_bytes])
@@ -233,7 +236,7 @@ class _Experiments:
                 (size, other)
                 for other in plan.more_segments
                 for size in sizes.broadcasts
-                if other != segment and (other == 0 or other < size <= _MOST_SEGMENTS * other)
+                if other != segment and (other == 0 or other < size <= MOST_SEGMENTS * other)
             ]
         if name == "split_binary":
             points += [(size, 0, "exchange", 0) for size in sizes.broadcasts]

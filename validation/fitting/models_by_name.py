@@ -113,14 +113,13 @@ def measured_models(
     until = time.monotonic() + budget_seconds
     found: dict[str, CollectiveModel] = {}
 
-    def of_algorithms(left: float) -> dict[str, CollectiveModel]:
-        plan = by_algorithm.measured_plan(target, by_algorithm.measured_procs(procs))
-        return models_of(by_algorithm.fit_measured(target, plan, store, limit_seconds=left))
-
-    def of_messages(family: str, left: float) -> dict[str, CollectiveModel]:
+    def fitted(family: str, left: float) -> ModelParameters | FittedParameters:
+        if family == IMPLEMENTATION_AWARE:
+            plan = by_algorithm.measured_plan(target, by_algorithm.measured_procs(procs))
+            return by_algorithm.fit_measured(target, plan, store, limit_seconds=left)
         wanted = request(family)
         count = procs if family == "lmo" else most_useful_procs(wanted, procs)
-        return models_of(measured_parameters(target, wanted, store, count, limit_seconds=left))
+        return measured_parameters(target, wanted, store, count, limit_seconds=left)
 
     for family in (IMPLEMENTATION_AWARE, *FAMILIES):
         left = until - time.monotonic()
@@ -128,7 +127,7 @@ def measured_models(
             on_note(f"{family}: not fitted, {budget_seconds:g} s were over")
             continue
         try:
-            found |= of_algorithms(left) if family == IMPLEMENTATION_AWARE else of_messages(family, left)
+            found |= models_of(fitted(family, left))
         except CollwiseError as problem:
             on_note(f"{family}: not fitted: {problem}")
     return list(found.values())

@@ -74,9 +74,9 @@ def objection(wanted: FitRequest, truth: PointToPoint) -> str:
 
 
 def _grows_in_one_place(truth: PointToPoint) -> bool:
-    shares = [np.max(truth.send_seconds_per_byte), np.max(truth.receive_seconds_per_byte)]
-    shares.append(np.max(truth.network_seconds_per_byte))
-    return bool(sorted(shares)[-2] <= _NEGLIGIBLE * max(shares))
+    parts = (truth.send_seconds_per_byte, truth.receive_seconds_per_byte, truth.network_seconds_per_byte)
+    *_, second, largest = sorted(map(np.max, parts))
+    return bool(second <= _NEGLIGIBLE * largest)
 
 
 def _gap_bends(truth: PointToPoint) -> bool:

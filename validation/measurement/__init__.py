@@ -1,1 +1,1 @@
-"""Measurements on real machines: portable scripts, imported results, repeatability, gains."""
+"""Measurements on real machines: portable scripts, imported results, gains."""

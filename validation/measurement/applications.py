@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ from collwise.validation.selection.choice import Choice
 
 if TYPE_CHECKING:
     from collwise.platforms import HostPlatform
-    from collwise.simulator.sweeps.application_runner import Call, CollectivesInUse
+    from collwise.simulator.sweeps.application_runner import ApplicationRunner, CollectivesInUse
     from collwise.validation.selection.decision_table import DecisionTable
 
 SELECTORS = ("ompi", "mpich", "mvapich2", "impi")
@@ -39,7 +40,6 @@ class Application:
     """A program of ours: its options with their defaults, and the operations per second of its computation."""
 
     name: str
-    about: str
     options: Mapping[str, int]
     rate: float
     operation: str
@@ -49,22 +49,19 @@ APPLICATIONS: Mapping[str, Application] = {
     one.name: one
     for one in (
         Application(
-            "asp",
-            "all pairs' shortest paths: rows broadcast by turns",
+            "asp",  # All pairs' shortest paths: rows are broadcast by turns.
             {"size": 1048576, "rows": 0, "iterations": 24},
             1e9,
             "updates of a distance",
         ),
         Application(
-            "matmul",
-            "master-worker matrix multiplication: scatterv, bcast, gatherv",
+            "matmul",  # Master-worker matrix multiplication: scatterv, bcast, gatherv.
             {"size": 4096, "repetitions": 1, "fastest": 1},
             2e10,
             "additions and multiplications",
         ),
         Application(
-            "training",
-            "data-parallel training of AlexNet: allreduce of gradients",
+            "training",  # Data-parallel training of AlexNet: allreduce of gradients.
             {"steps": 1, "batch": 8, "fusion-bytes": 2**26, "overlap": 1},
             2e10,
             "additions and multiplications",
@@ -144,24 +141,23 @@ def compare_collectives(
     for count in procs:
         platform.hosts_for(count, processes_per_node)
     rows: list[ApplicationRow] = []
+
+    def runner(in_use: CollectivesInUse, count: int) -> ApplicationRunner:
+        return ApplicationRunner(platform, application.name, arguments, in_use, count, context.simgrid)
+
     for count in procs:
         first = math.nan
-        calls: list[Call] = []
+        own = runner(CollectivesInUse("ompi"), count)
+        tuning = _Tuning(platform, own, count, processes_per_node, tuple(segments), context)
         for name in names:
-            if name in NAMES and name not in SELECTORS and not calls:
-                plain = ApplicationRunner(
-                    platform, application.name, arguments, CollectivesInUse("ompi"), count, context.simgrid
-                )
-                calls = plain.calls(count, processes_per_node)
-            tables = _tables(platform, name, calls, count, processes_per_node, segments, context)
+            tables = tuning.tables(name)
             in_use = _in_use(name, tables)
             for table in tables:
                 if count not in table.decided_procs:
                     warn(f"{name}: P = {count} was not decided; {table.between_procs}")
-            runner = ApplicationRunner(platform, application.name, arguments, in_use, count, context.simgrid)
             cases = application_cases(application.name, name, count, processes_per_node)
             with context.progress(f"{application.name} with {name}, P = {count}") as advance:
-                found = run_cases(runner, cases, context.store, advance).timings
+                found = run_cases(runner(in_use, count), cases, context.store, advance).timings
             total, within = (found[case] for case in cases)
             first = total.seconds if name == names[0] else first
             rows.append(
@@ -188,80 +184,75 @@ def _in_use(name: str, tables: Sequence[DecisionTable]) -> CollectivesInUse:
     return CollectivesInUse(name, rules=path.read_text(encoding="utf-8"))
 
 
-def _tables(
-    platform: HostPlatform,
-    name: str,
-    calls: Sequence[Call],
-    procs: int,
-    per_node: int,
-    segments: Sequence[int],
-    context: SimulationContext,
-) -> list[DecisionTable]:
-    """The decision tables of a choice of collectives; none for a selector and for a file of rules."""
-    from collwise.validation.selection.decision_table import decisions_from
+@dataclass(frozen=True)
+class _Tuning:
+    """Makes decision tables for an application's calls on one process count, which `own` lists."""
 
-    if name in SELECTORS:
-        return []
-    if name in BASELINES:
-        return _tables_of(BASELINES[name], platform, calls, procs, per_node)
-    if name in NAMES:
-        return _tuned_tables(platform, calls, procs, per_node, segments, name == HIERARCHICAL, context)
-    return decisions_from(Path(name)) if Path(name).suffix == ".json" else []
+    platform: HostPlatform
+    own: ApplicationRunner
+    procs: int
+    per_node: int
+    segments: tuple[int, ...]
+    context: SimulationContext
 
+    def tables(self, name: str) -> list[DecisionTable]:
+        """The decision tables of a choice of collectives; none for a selector and for a file of rules."""
+        from collwise.validation.selection.decision_table import decisions_from
 
-def _sizes(calls: Sequence[Call]) -> dict[str, tuple[int, ...]]:
-    """The message sizes of the calls, ascending, by collective."""
-    names = dict.fromkeys(call.collective for call in calls)
-    return {name: tuple(sorted({call.message_bytes for call in calls if call.collective == name})) for name in names}
+        if name in SELECTORS:
+            return []
+        if name in BASELINES:
+            return self._untuned(BASELINES[name])
+        if name in NAMES:
+            return self._tuned(by_node=name == HIERARCHICAL)
+        return decisions_from(Path(name)) if Path(name).suffix == ".json" else []
 
+    @cached_property
+    def _sizes(self) -> dict[str, tuple[int, ...]]:
+        """The message sizes of the calls, ascending, by collective."""
+        sizes: dict[str, set[int]] = {}
+        for call in self.own.calls(self.procs, self.per_node):
+            sizes.setdefault(call.collective, set()).add(call.message_bytes)
+        return {collective: tuple(sorted(found)) for collective, found in sizes.items()}
 
-def _tables_of(
-    baseline: Baseline, platform: HostPlatform, calls: Sequence[Call], procs: int, per_node: int
-) -> list[DecisionTable]:
-    """What a library decides untuned for the calls; those for which none of our algorithms is the same are left out.
+    def _untuned(self, baseline: Baseline) -> list[DecisionTable]:
+        """What a library decides untuned; calls for which none of our algorithms is the same are left out.
 
-    Raises UsageError if that is all of them.
-    """
-    from collwise.validation.selection.consumers import COLLWISE, sees_sizes
-    from collwise.validation.selection.decision_table import DecisionTable
+        Raises UsageError if that is all of them.
+        """
+        from collwise.validation.selection.consumers import COLLWISE, sees_sizes
+        from collwise.validation.selection.decision_table import DecisionTable
 
-    tables = []
-    for one, sizes in _sizes(calls).items():
-        asked = sizes if sees_sizes(COLLWISE, one) else sizes[:1]
-        found = [(size, baseline.choice(one, procs, size)) for size in asked if one in baseline.collectives]
-        row = tuple((size, choice) for size, choice in found if choice is not None)
-        if row:
-            rules = {procs: _from_the_start(row)}
-            tables.append(DecisionTable(one, platform.name, per_node, baseline.title, rules))
-    if not tables:
-        known = f"decision of {baseline.title} for {', '.join(_sizes(calls))} that our algorithms follow"
-        raise UsageError(f"{baseline.name}: no {known}; valid: {', '.join(SELECTORS)}")
-    return tables
+        tables = []
+        for one, sizes in self._sizes.items():
+            asked = sizes if sees_sizes(COLLWISE, one) else sizes[:1]
+            found = [(size, baseline.choice(one, self.procs, size)) for size in asked if one in baseline.collectives]
+            row = tuple((size, choice) for size, choice in found if choice is not None)
+            if row:
+                rules = {self.procs: _from_the_start(row)}
+                tables.append(DecisionTable(one, self.platform.name, self.per_node, baseline.title, rules))
+        if not tables:
+            known = f"decision of {baseline.title} for {', '.join(self._sizes)} that our algorithms follow"
+            raise UsageError(f"{baseline.name}: no {known}; valid: {', '.join(SELECTORS)}")
+        return tables
 
+    def _tuned(self, by_node: bool) -> list[DecisionTable]:
+        """The fastest algorithm by simulated time for each call, also among those by node if `by_node`."""
+        from collwise.validation.selection.consumers import COLLWISE, algorithms_for, sees_sizes
+        from collwise.validation.selection.decisions import simulate_and_select
 
-def _tuned_tables(
-    platform: HostPlatform,
-    calls: Sequence[Call],
-    procs: int,
-    per_node: int,
-    segments: Sequence[int],
-    by_node: bool,
-    context: SimulationContext,
-) -> list[DecisionTable]:
-    """The fastest algorithm by simulated time for each call, also among those by node if `by_node`."""
-    from collwise.validation.selection.consumers import COLLWISE, algorithms_for, sees_sizes
-    from collwise.validation.selection.decisions import simulate_and_select
-
-    catalogue = Catalogue.load()
-    grids = []
-    for one, sizes in _sizes(calls).items():
-        offered = algorithms_for(one, COLLWISE, by_node=by_node)
-        names = tuple(name for name in offered if not catalogue.algorithm(one, name).real_mpi_only)
-        grids.append(CaseGrid(one, (procs,), sizes, per_node, tuple(segments), names))
-    tables, sweep = simulate_and_select(platform, grids, context, lambda one: not sees_sizes(COLLWISE, one), 0.0)
-    if sweep.failed and not all(table.rules for table in tables):
-        raise CollwiseError(f"{len(sweep.failed)} cases failed; first: {sweep.failed[0].error}")
-    return [replace(one, rules={p: _from_the_start(row) for p, row in one.rules.items()}) for one in tables]
+        catalogue = Catalogue.load()
+        grids = []
+        for one, sizes in self._sizes.items():
+            offered = algorithms_for(one, COLLWISE, by_node=by_node)
+            names = tuple(name for name in offered if not catalogue.algorithm(one, name).real_mpi_only)
+            grids.append(CaseGrid(one, (self.procs,), sizes, self.per_node, self.segments, names))
+        tables, sweep = simulate_and_select(
+            self.platform, grids, self.context, lambda one: not sees_sizes(COLLWISE, one), 0.0
+        )
+        if sweep.failed and not all(table.rules for table in tables):
+            raise CollwiseError(f"{len(sweep.failed)} cases failed; first: {sweep.failed[0].error}")
+        return [replace(one, rules={p: _from_the_start(row) for p, row in one.rules.items()}) for one in tables]
 
 
 def _from_the_start(row: tuple[tuple[int, Choice], ...]) -> tuple[tuple[int, Choice], ...]:

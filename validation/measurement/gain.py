@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -120,17 +119,21 @@ def measure_gain(
         case: said[case.collective].choice_at(case.procs, case.message_bytes) or choice
         for case, choice in choices.items()
     }
-    notes = _notes(list(said.values()), by_rules, version)
+    refusals = {name: _refusal(table, version) for name, table in said.items()}
+    notes = {case: refusals[case.collective] or _why_not(case, choice, version) for case, choice in by_rules.items()}
+    expressible = [table for name, table in said.items() if not refusals[name]]
+    rules = openmpi_rules(expressible, version, skip_inexpressible=True) if expressible else RulesFile({}).text
     method = Method(precision=Precision(repetitions, repetitions))
     found: dict[str, list[list[Timing]]] = {way: [] for way in WAYS}
     with target.shared_directory() as folder:
-        rules_file, table_file = Path(folder, "rules"), Path(folder, "table")
-        rules_file.write_text(_rules_text(list(said.values()), version), encoding="utf-8")
+        rules_file, table_file = folder / "rules", folder / "table"
+        rules_file.write_text(rules, encoding="utf-8")
         table_file.write_text(collwise_rules(used), encoding="utf-8")
         digest = hashlib.sha256(rules_file.read_bytes() + table_file.read_bytes()).hexdigest()
-        preloading = _preloading(target, table_file)
+        library = preloadable(target.installation.program(LIBRARY), folder)
+        preloading = {"LD_PRELOAD": library, "COLLWISE_TABLE": str(table_file)}
         procs = max(case.procs for case in cases)
-        _check_readable(target, procs, (rules_file, Path(preloading["LD_PRELOAD"])), timeout_seconds)
+        _check_readable(target, procs, (rules_file, Path(library)), timeout_seconds)
         replaced = {case: choice for case, choice in choices.items() if choice != LIBRARY_DECIDES}
         if replaced:
             verify_algorithms(deciding(target, "report", "", preloading), folder, replaced, timeout_seconds)
@@ -171,20 +174,14 @@ def choice_for(decisions: Mapping[str, DecisionTable], case: Case) -> Choice:
         raise UsageError(f"{case.collective} on {case.procs} processes: {problem}") from None
 
 
-def _notes(used: Sequence[DecisionTable], choices: Mapping[Case, Choice], version: str) -> dict[Case, str]:
-    """For each case the reason why rules cannot express its choice; empty if they can."""
-    whole = {table.collective: _refusal(table, version) for table in used}
-
-    def note(case: Case, choice: Choice) -> str:
-        if whole[case.collective]:
-            return whole[case.collective]
-        reason = inexpressible(case.collective, choice, version).split(";")[0]
-        return f"{NOT_BY_RULES}: {reason}" if reason else ""
-
-    return {case: note(case, choice) for case, choice in choices.items()}
+def _why_not(case: Case, choice: Choice, version: str) -> str:
+    """The reason why rules cannot express the choice for a case; empty if they can."""
+    reason = inexpressible(case.collective, choice, version).split(";")[0]
+    return f"{NOT_BY_RULES}: {reason}" if reason else ""
 
 
 def _refusal(table: DecisionTable, version: str) -> str:
+    """The reason why rules cannot express any of a table; empty if they can."""
     try:
         openmpi_rules([table], version, skip_inexpressible=True)
     except UsageError as problem:
@@ -192,31 +189,18 @@ def _refusal(table: DecisionTable, version: str) -> str:
     return ""
 
 
-def _rules_text(used: Sequence[DecisionTable], version: str) -> str:
-    expressible = [table for table in used if not _refusal(table, version)]
-    return openmpi_rules(expressible, version, skip_inexpressible=True) if expressible else RulesFile({}).text
-
-
 def rules_parameters(file: Path) -> dict[str, str]:
     """Open MPI's parameters for a rules file, as variables, which every launcher passes to the processes."""
     return parameter_variables(settings_of_rules(str(file)))
-
-
-def _preloading(target: ExecutionTarget, table: Path) -> dict[str, str]:
-    """Variables that preload libcollwise with a table; a link to the library is made beside it where needed."""
-    library = preloadable(target.installation.program(LIBRARY), table.parent)
-    return {"LD_PRELOAD": library, "COLLWISE_TABLE": str(table)}
 
 
 def missing_calls(report: Profile, choices: Mapping[Case, Choice]) -> list[str]:
     """The calls that, by libcollwise's report, did not run the chosen algorithm."""
 
     def ran(case: Case, choice: Choice) -> bool:
-        return any(
-            (row.collective, row.processes, row.algorithm) == (case.collective, case.procs, choice.algorithm)
-            and row.holds(case.message_bytes)
-            for row in report.rows
-        )
+        call = (case.collective, case.procs, choice.algorithm)
+        rows = [row for row in report.rows if (row.collective, row.processes, row.algorithm) == call]
+        return any(row.holds(case.message_bytes) for row in rows)
 
     return [
         f"{choice.algorithm} for {case.collective} of {format_size(case.message_bytes)} on {case.procs} processes"
@@ -249,10 +233,7 @@ def verify_algorithms(
     once = Method(precision=Precision(1, 1))
     file = folder / "report.json"
     reporting = ModifiedTarget(following, {}, environment={"COLLWISE_REPORT": str(file)})
-    with (
-        tempfile.TemporaryDirectory(prefix="collwise-") as scratch,
-        Store(Path(scratch, "once.sqlite")) as store,
-    ):
+    with Store(":memory:") as store:
         measure(reporting, list(choices), store, method=once, timeout_seconds=timeout_seconds)
     if not file.exists():
         raise CollwiseError(f"libcollwise wrote no report to {file}: it was not loaded, or cannot write there")

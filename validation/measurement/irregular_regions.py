@@ -229,11 +229,9 @@ class _Measurements:
 
     def _rounds(self, cases: Sequence[Case], run: str) -> Array:
         """Times of shape (rounds, cases), each round an execution of MPI and each time after one untimed call."""
-        rounds = []
+        rounds, limit = [], self.plan.timeout_seconds
         for number in range(1, self.plan.rounds + 1):
-            runner = MpiRunner(
-                self.target, _ONCE, run=f"{run}, round {number}", timeout_seconds=self.plan.timeout_seconds
-            )
+            runner = MpiRunner(self.target, _ONCE, run=f"{run}, round {number}", timeout_seconds=limit)
             timings = run_cases(runner, cases, self.store).complete().timings
             rounds.append([timings[case].seconds for case in cases])
         return np.array(rounds)

@@ -61,9 +61,21 @@ class Bed:
         return range(1, self.shape.nodes + 1)
 
     @property
-    def mark(self) -> str:
-        """'NAME=VALUE' in the environment of all processes that collwise starts there."""
-        return f"COLLWISE_TESTBED={self.name}"
+    def mark(self) -> dict[str, str]:
+        """The variable in the environment of all processes that collwise starts there."""
+        return {"COLLWISE_TESTBED": self.name}
+
+    @contextlib.contextmanager
+    def ended_after(self) -> Iterator[None]:
+        """Ends the processes that collwise started there when the context ends."""
+        try:
+            yield
+        finally:
+            self.end_processes()
+
+    def end_processes(self) -> None:
+        """Ends all processes that collwise started there."""
+        end_processes(self.namespaces, self.mark)
 
     def namespace(self, what: str) -> str:
         """The network namespace of 'n1', 'n2', ... or 'switch'."""

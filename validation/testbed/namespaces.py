@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from collwise.common.errors import CollwiseError, UsageError
@@ -72,17 +72,16 @@ def existing(names: Iterable[str]) -> list[str]:
     return [name for name in names if (_MOUNTS / name).exists()]
 
 
-def processes(names: Iterable[str], mark: str = "") -> list[int]:
-    """Process ids in these network namespaces; with `mark`, 'NAME=VALUE', those that have it in their environment."""
+def processes(names: Iterable[str], mark: Mapping[str, str] | None = None) -> list[int]:
+    """Process ids in these network namespaces; with `mark` those that have these variables in their environment."""
     import psutil  # which a command's help does without
 
     wanted = {_identity(_MOUNTS / name) for name in names} - {None}
-    variable, _, value = mark.partition("=")
     found = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
             inside = _identity(Path(f"/proc/{process.pid}/ns/net")) in wanted
-            if inside and (not mark or process.environ().get(variable) == value):
+            if inside and (not mark or mark.items() <= process.environ().items()):
                 found.append(process.pid)
     return found
 
@@ -96,7 +95,7 @@ def _identity(file: Path) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def end_processes(names: Iterable[str], mark: str = "") -> int:
+def end_processes(names: Iterable[str], mark: Mapping[str, str] | None = None) -> int:
     """Kills the processes that `processes` finds and waits until they are gone; returns how many there were."""
     ended: set[int] = set()
     names = list(names)

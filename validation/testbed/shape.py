@@ -1,8 +1,9 @@
-"""The shape of a test bed: number of nodes, rates, and buffers of its switches."""
+"""The shape of a test bed: number of nodes, rates, buffers of its switches, and Open MPI's parameters on it."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from collwise.common.errors import UsageError, check_name
@@ -14,7 +15,28 @@ FRAME_BYTES = MTU_BYTES + 14
 """Bytes that a token bucket counts for a full packet."""
 
 MOST_NODES = 200
-TRANSPORTS = ("steady", "default")
+_ALWAYS_PARAMETERS = {
+    # TCP between nodes, shared memory within a node, as on real hosts.
+    "btl": "tcp,vader,self",
+    "pml": "ob1",
+    "btl_tcp_if_include": "10.77.0.0/16",
+    "oob_tcp_if_include": "10.77.0.0/16",
+    # A node does not know that others share its cores.
+    "mpi_yield_when_idle": "1",
+}
+TRANSPORT_PARAMETERS: Mapping[str, Mapping[str, str]] = {
+    "steady": {
+        # 1: sends only, no puts. By default the receiver's permission for a large message queues behind its own data
+        # in the one connection between two processes: the two directions of an exchange then follow one another, or
+        # overlap, by chance.
+        "btl_tcp_flags": "1",
+        # By default Linux lets the buffer grow with use: earlier messages then decide how many sends overlap.
+        "btl_tcp_sndbuf": "16384",
+    },
+    "default": {},
+}
+"""Open MPI's parameters (MCA) for each value of Shape.transport."""
+TRANSPORTS = tuple(TRANSPORT_PARAMETERS)
 _RATE = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*([kmg]?)bit(?:/s)?", re.IGNORECASE)
 _RATE_UNITS = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
 _LEAST_RATE, _MOST_RATE = 1e5, 1e11
@@ -73,6 +95,11 @@ class Shape:
         transport = "" if self.transport == TRANSPORTS[0] else f"-{self.transport}"
         ranks = f"-{self.ranks_per_node}ppn" if self.ranks_per_node > 1 else ""
         return f"{self.nodes}x{self.bits_per_second / 1e6:g}M{uplink}{ranks}{transport}"
+
+    @property
+    def openmpi_parameters(self) -> dict[str, str]:
+        """All parameters (MCA) with which Open MPI runs on a bed of that shape."""
+        return {**_ALWAYS_PARAMETERS, **TRANSPORT_PARAMETERS[self.transport]}
 
 
 def _check(what: str, value: float, least: float, most: float) -> None:

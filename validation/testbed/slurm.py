@@ -24,7 +24,6 @@ from collwise.simulator.execution.mpirun import parameter_variables
 from collwise.simulator.execution.processes import ProgramRun, run_command
 from collwise.simulator.execution.srun import FENCES, srun_words
 from collwise.validation.testbed.namespaces import AGENT, command, found_command
-from collwise.validation.testbed.transport import openmpi_parameters
 
 if TYPE_CHECKING:
     from collwise.validation.testbed.bed import Bed
@@ -117,32 +116,32 @@ def start(bed: Bed) -> None:
     )
     write_text(folder / "slurm.conf", configuration)
     write_text(folder / "cgroup.conf", _CONTROL_GROUPS)
-    settings = {**parameter_variables(openmpi_parameters(bed.shape)), **FENCES}
+    settings = {**parameter_variables(bed.shape.openmpi_parameters), **FENCES}
     lines = [f"export {name}=${{{name}-{shlex.quote(value)}}}" for name, value in settings.items()]
     write_text(bed.directory / "environment", "\n".join([f"export SLURM_CONF={folder}/slurm.conf", *lines, ""]))
     key = os.open(folder / "munge.key", os.O_WRONLY | os.O_CREAT, 0o600)
     with os.fdopen(key, "wb") as file:
         file.write(secrets.token_bytes(128))
     command("ip", "-n", bed.namespace("switch"), "addr", "add", f"{_LOGIN_ADDRESS}/16", "dev", "br1")
-    files = {"key": "key", "socket": "socket", "pid": "pid", "log": "log", "seed": "seed"}
-    own = [f"--{what}{'' if what == 'socket' else '-file'}={folder}/munge.{end}" for what, end in files.items()]
-    _on(bed, LOGIN, "munged", "--force", *own)
-    _on(bed, LOGIN, "slurmctld")
+    options = {"key-file": "key", "socket": "socket", "pid-file": "pid", "log-file": "log", "seed-file": "seed"}
+    own = [f"--{option}={folder}/munge.{end}" for option, end in options.items()]
+    command(*_on(bed, LOGIN, "munged", "--force", *own))
+    command(*_on(bed, LOGIN, "slurmctld"))
     for node in bed.nodes:
-        _on(bed, f"n{node}", "slurmd", "-N", f"n{node}")
+        command(*_on(bed, f"n{node}", "slurmd", "-N", f"n{node}"))
     _wait(bed, lambda states: len(states) == bed.shape.nodes and set(states.values()) == {"idle"})
 
 
 def start_node(bed: Bed, node: int) -> None:
     """Starts the slurmd of a node that was off, and waits until Slurm uses it. Raises as `start` does."""
     name = f"n{node}"
-    _on(bed, name, "slurmd", "-N", name)
+    command(*_on(bed, name, "slurmd", "-N", name))
     _wait(bed, lambda states: states[name] in ("idle", "allocated", "completing", "mixed"))
 
 
 def on_login(bed: Bed, words: Sequence[str]) -> list[str]:
     """The command line that runs a command on the login node."""
-    return ["env", "COLLWISE_TESTBED=", str(AGENT), bed.name, LOGIN, shlex.join(words)]
+    return _on(bed, LOGIN, *words)
 
 
 def node_states(bed: Bed) -> dict[str, str]:
@@ -172,8 +171,9 @@ def run(bed: Bed, procs: int, words: Sequence[str], **options: Any) -> ProgramRu
     return run_command(on_login(bed, command), grace_seconds=_GRACE_SECONDS, **options)
 
 
-def _on(bed: Bed, node: str, *words: str) -> None:
-    command("env", "COLLWISE_TESTBED=", str(AGENT), bed.name, node, shlex.join(words))
+def _on(bed: Bed, host: str, *words: str) -> list[str]:
+    """The command line that runs a command on a host; what it starts stays there until the bed is removed."""
+    return ["env", "COLLWISE_TESTBED=", str(AGENT), bed.name, host, shlex.join(words)]
 
 
 def _wait(bed: Bed, ready: Callable[[dict[str, str]], bool]) -> None:

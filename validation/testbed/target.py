@@ -13,9 +13,9 @@ from collwise.simulator.execution.mpirun import RemoteHosts, agent_link, mpirun_
 from collwise.simulator.execution.processes import LauncherCommand, ProgramRun, run_command
 from collwise.simulator.execution.targets import TCP_EAGER_LIMIT_BYTES, ExecutionTarget, LaunchRequest
 from collwise.validation.testbed.bed import Bed, busy, names
-from collwise.validation.testbed.namespaces import AGENT, command, end_processes
+from collwise.validation.testbed.namespaces import AGENT, command
+from collwise.validation.testbed.shape import TRANSPORT_PARAMETERS
 from collwise.validation.testbed.slurm import jobs
-from collwise.validation.testbed.transport import TRANSPORT_PARAMETERS, openmpi_parameters
 
 _WAIT_SECONDS = 1.0
 # Nothing listens on that port: a node that is reached refuses the connection, one that is not does not answer.
@@ -71,29 +71,26 @@ class TestBed(ExecutionTarget):
         """Runs the program from the first node. Raises UsageError when something else runs on the bed."""
         bed = self.bed
         nodes = range(1, -(-request.procs // self.processes_per_node(request.procs)) + 1)
-        mark, _, value = bed.mark.partition("=")
         with busy(bed):
             if bed.slurm and (waiting := jobs(bed)):
                 raise UsageError(
                     f"the test bed '{bed.name}' has {counted(len(waiting), 'job')} of Slurm; wait for them"
                 )
             # A run that was killed may have left processes behind.
-            self._end_processes()
-            if silent := unreachable_nodes(bed, nodes):
+            bed.end_processes()
+            if silent := _unreachable_nodes(bed, nodes):
                 return ProgramRun(returncode=1, reason=_no_answer(bed, silent))
             launcher = self._mpirun(request, nodes)
             program = [str(self.installation.program(request.program)), *request.args]
-            try:
+            with bed.ended_after():
                 run = run_command(
                     [str(AGENT), bed.name, "n1", shlex.join([*launcher.words, *program])],
                     timeout_seconds=request.timeout_seconds,
                     on_line=request.on_line,
-                    environment={**launcher.environment, mark: value},
-                    end_others=self._end_processes,
+                    environment={**launcher.environment, **bed.mark},
+                    end_others=bed.end_processes,
                 )
-            finally:
-                self._end_processes()
-            if run.returncode != 0 and (silent := unreachable_nodes(bed, nodes)):
+            if run.returncode != 0 and (silent := _unreachable_nodes(bed, nodes)):
                 run.reason = _no_answer(bed, silent)
             elif run.returncode is None:
                 run.reason = f"not done within {request.timeout_seconds:g} s"
@@ -107,12 +104,9 @@ class TestBed(ExecutionTarget):
             request.procs,
             hosts=RemoteHosts(slots, self.bed.directory / "hosts", f"{agent} {self.bed.name}"),
             environment=request.environment,
-            parameters=openmpi_parameters(self.bed.shape),
+            parameters=self.bed.shape.openmpi_parameters,
             launcher_args=request.launcher_args,
         )
-
-    def _end_processes(self) -> None:
-        end_processes(self.bed.namespaces, self.bed.mark)
 
 
 def _no_answer(bed: Bed, nodes: Sequence[int]) -> str:
@@ -120,7 +114,7 @@ def _no_answer(bed: Bed, nodes: Sequence[int]) -> str:
     return f"test bed '{bed.name}': no answer from {listed}"
 
 
-def unreachable_nodes(bed: Bed, nodes: Iterable[int]) -> list[int]:
+def _unreachable_nodes(bed: Bed, nodes: Iterable[int]) -> list[int]:
     """The nodes that do not answer the first one within a second; the first node alone if its own link is down.
 
     Raises CollwiseError when the bed was taken down.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import astuple, dataclass
+from operator import add, sub
 from typing import Any
 
 from collwise.validation.testbed.bed import Bed
@@ -28,10 +29,10 @@ class TcpCounts:
     drops: int = 0
 
     def __add__(self, other: TcpCounts) -> TcpCounts:
-        return TcpCounts(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(self)))
+        return TcpCounts(*map(add, astuple(self), astuple(other)))
 
     def __sub__(self, other: TcpCounts) -> TcpCounts:
-        return TcpCounts(*(getattr(self, one.name) - getattr(other, one.name) for one in fields(self)))
+        return TcpCounts(*map(sub, astuple(self), astuple(other)))
 
 
 def tcp_counts(bed: Bed) -> TcpCounts:

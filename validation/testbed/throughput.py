@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +14,6 @@ import psutil
 
 from collwise.common.errors import CollwiseError
 from collwise.validation.testbed.bed import Bed
-from collwise.validation.testbed.namespaces import end_processes
 
 _PROGRAM = Path(__file__).with_name("stream.py")
 _PORT = 5001
@@ -40,7 +38,7 @@ def stream_rates(bed: Bed, pairs: Sequence[tuple[int, int]], seconds: float) -> 
     begin = time.monotonic() + _START_SECONDS + _START_SECONDS_PER_STREAM * len(pairs)
     end = begin + seconds
     window = [repr(begin), repr(end)]
-    with _ended_after(bed):
+    with bed.ended_after():
         ports = [_PORT + number for number in range(len(pairs))]
         receivers = [_start(bed, to, "receive", str(port), *window) for (_, to), port in zip(pairs, ports, strict=True)]
         for (one, to), port in zip(pairs, ports, strict=True):
@@ -54,28 +52,19 @@ def stream_rates(bed: Bed, pairs: Sequence[tuple[int, int]], seconds: float) -> 
 
 def latency_seconds(bed: Bed, one: int, other: int) -> float:
     """One-way latency of a byte by TCP: half the median roundtrip. Raises as `stream_rates` does."""
-    with _ended_after(bed):
+    with bed.ended_after():
         _start(bed, other, "answer", str(_PORT), str(_ROUND_TRIPS))
         return float(_output(_start(bed, one, "ask", bed.address(other), str(_PORT), str(_ROUND_TRIPS)))) / 2
 
 
-@contextlib.contextmanager
-def _ended_after(bed: Bed) -> Iterator[None]:
-    try:
-        yield
-    finally:
-        end_processes(bed.namespaces, bed.mark)
-
-
 def _start(bed: Bed, node: int, *words: str) -> subprocess.Popen[str]:
-    name, _, value = bed.mark.partition("=")
     return subprocess.Popen(
         ["ip", "netns", "exec", bed.namespace(f"n{node}"), sys.executable, "-I", "-S", str(_PROGRAM), *words],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=os.environ | {name: value},
+        env=os.environ | bed.mark,
     )
 
 

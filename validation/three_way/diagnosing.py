@@ -15,7 +15,7 @@ from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.method import Method
 from collwise.simulator.sweeps.mpi_runner import measure
-from collwise.simulator.timing import Case, Timing
+from collwise.simulator.timing import Case
 from collwise.validation.testbed.shape import Shape
 from collwise.validation.testbed.target import TestBed
 from collwise.validation.testbed.tcp_counters import TcpCounts, tcp_counts
@@ -60,7 +60,13 @@ class Diagnoser:
                     pairs[condition.cause] = self._under(condition, bed, cases)
                     if condition is UNCHANGED:
                         counted = self._counted(bed, cases)
-        return [self._diagnosis(one, case, pairs, counted.get(case)) for one, case in found]
+        diagnoses = []
+        for one, case in found:
+            unchanged = pairs[UNCHANGED.cause].get(case)
+            under = {name: of_cases[case] for name, of_cases in pairs.items() if name and case in of_cases}
+            cause = cause_of(one.worst, unchanged, under)
+            diagnoses.append(Diagnosis(one, cause, unchanged, under, counted.get(case)))
+        return diagnoses
 
     def _under(self, condition: Condition, bed: TestBed, cases: Sequence[Case]) -> dict[Case, Pair]:
         applicable = {case: condition.case(case) for case in cases if condition.applies(case)}
@@ -71,12 +77,12 @@ class Diagnoser:
         measured = measure(target, changed, self.store, method=self.method, timeout_seconds=_TIMEOUT_SECONDS)
         platform = condition.platform(self.isolated if condition.isolated else self.platform)
         simulated = SimulationContext(self.store).simulate(platform, changed).timings
-        by_case = dict(zip(changed, measured, strict=True))
-        return {
-            case: _pair(simulated[other], by_case[other])
-            for case, other in applicable.items()
-            if simulated[other].ok and by_case[other].ok
+        pairs = {
+            other: Pair(simulated[other].seconds, timing.seconds, timing.half_width_seconds)
+            for other, timing in zip(changed, measured, strict=True)
+            if simulated[other].ok and timing.ok
         }
+        return {case: pairs[other] for case, other in applicable.items() if other in pairs}
 
     def _counted(self, bed: TestBed, cases: Sequence[Case]) -> dict[Case, TcpCounts]:
         """The counts of TCP and the switch by case, while the MPI program ran only that case."""
@@ -87,17 +93,6 @@ class Diagnoser:
             measure(target, [case], self.store, method=self.method, timeout_seconds=_TIMEOUT_SECONDS)
             found[case] = tcp_counts(bed.bed) - before
         return found
-
-    def _diagnosis(
-        self, one: Disagreement, case: Case, pairs: dict[str, dict[Case, Pair]], counted: TcpCounts | None
-    ) -> Diagnosis:
-        unchanged = pairs[UNCHANGED.cause].get(case)
-        under = {name: found[case] for name, found in pairs.items() if name and case in found}
-        return Diagnosis(one, cause_of(one.worst, unchanged, under), unchanged, under, counted)
-
-
-def _pair(simulated: Timing, measured: Timing) -> Pair:
-    return Pair(simulated.seconds, measured.seconds, measured.half_width_seconds)
 
 
 def case_of(row: pd.Series, cases: Sequence[Case]) -> Case:

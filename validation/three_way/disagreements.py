@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -109,6 +110,5 @@ def spread(found: Sequence[Disagreement], most: int) -> list[Disagreement]:
     by_collective: dict[str, list[Disagreement]] = {}
     for one in found:
         by_collective.setdefault(one.worst.collective, []).append(one)
-    ranks = max(map(len, by_collective.values()), default=0)
-    in_turn = [line[rank] for rank in range(ranks) for line in by_collective.values() if rank < len(line)]
+    in_turn = [one for rank in zip_longest(*by_collective.values()) for one in rank if one is not None]
     return in_turn[:most]

@@ -5,7 +5,7 @@ A flat algorithm treats all processes alike, a hierarchical one those of a node 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import pandas as pd
 
@@ -15,10 +15,11 @@ from collwise.simulator.execution.targets import ExecutionTarget, ModifiedTarget
 from collwise.simulator.timing import Case
 from collwise.validation.hierarchy.space import SIMULATED, WITHIN
 from collwise.validation.selection.slowdown import slowdown
-from collwise.validation.three_way.table import LABEL_SEPARATOR, POINT, distinguishable, predicted_by
+from collwise.validation.three_way.table import LABEL_SEPARATOR, POINT, distinguishable, fastest, predicted_by
 
 FLAT, HIERARCHICAL = "flat", "hierarchical"
 KINDS = (FLAT, HIERARCHICAL)
+_KIND_AT_POINT = [*POINT, "kind"]
 COMPONENTS: Mapping[str, Mapping[str, str]] = {"tuned": {"coll": "^han"}, "han": {"coll_han_priority": "100"}}
 """Open MPI's components that are compared on nodes of several processes, with the parameters that choose each."""
 
@@ -52,24 +53,19 @@ def choices_of_kind(rows: pd.DataFrame, source: str) -> pd.DataFrame:
     algorithm of a kind the source picks. It is `certain` if it exceeds their intervals.
     """
     rows = with_kind(rows)
-    fastest = _fastest(rows, "seconds").set_index([*POINT, "kind"])
-    predicted = _fastest(predicted_by(source, rows), source) if source in rows else rows[:0]
+    fastest_measured = fastest(rows, "seconds", _KIND_AT_POINT).set_index(_KIND_AT_POINT)
+    predicted = fastest(predicted_by(source, rows), source, _KIND_AT_POINT)
     found = []
     for point, both in predicted.groupby(POINT, sort=False):
         if set(both.kind) != set(KINDS):
             continue
         chosen = both.loc[both[source].idxmin()].kind
-        measured = {kind: fastest.loc[(*point, kind)] for kind in KINDS}
+        measured = {kind: fastest_measured.loc[(*point, kind)] for kind in KINDS}
         best = min(KINDS, key=lambda kind: measured[kind].seconds)
         pair = measured[chosen], measured[best]
         cost = float(slowdown(*(one.seconds for one in pair)))
         found.append((*point, chosen, best, cost, bool(cost > 0 and distinguishable(*pair))))
     return pd.DataFrame(found, columns=[*POINT, "chosen", "best", "slowdown", "certain"])
-
-
-def _fastest(rows: pd.DataFrame, column: str) -> pd.DataFrame:
-    """The fastest row of each kind at each point, by the times in a column."""
-    return rows.loc[rows.groupby([*POINT, "kind"], sort=False)[column].idxmin()]
 
 
 def component_table(rows: pd.DataFrame, components: pd.DataFrame, source: str) -> pd.DataFrame:
@@ -80,20 +76,20 @@ def component_table(rows: pd.DataFrame, components: pd.DataFrame, source: str) -
     """
     rows = with_kind(rows)
     table = components
-    for kind, mine in _fastest(rows, "seconds").groupby("kind", sort=False):
+    for kind, mine in fastest(rows, "seconds", _KIND_AT_POINT).groupby("kind", sort=False):
         best = mine[[*POINT, "algorithm", "seconds"]]
         table = table.merge(best.rename(columns={"algorithm": f"{kind} algorithm", "seconds": kind}), on=POINT)
-    known = predicted_by(source, rows)
-    picks = known.loc[known.groupby(POINT, sort=False)[source].idxmin()] if len(known) else known
+    picks = fastest(predicted_by(source, rows), source)
     picked = picks[[*POINT, "algorithm", "seconds"]].rename(columns={"algorithm": "pick algorithm", "seconds": "pick"})
     return table.merge(picked, on=POINT)
 
 
-def ways_within(rows: pd.DataFrame, ways: Sequence[str] = WITHIN[1:]) -> pd.DataFrame:
+def ways_within(rows: pd.DataFrame) -> pd.DataFrame:
     """The ratio of the measured time of each algorithm whose processes share or read memory to that with messages."""
     parts = rows.algorithm.str.partition(LABEL_SEPARATOR)
     named = rows.assign(algorithm=parts[0], way=parts[2])
     by_messages = named[named.way == ""][[*POINT, "algorithm", "seconds"]]
-    others = named[named.way.isin(ways)].merge(by_messages, on=[*POINT, "algorithm"], suffixes=("", "_by_messages"))
+    others = named[named.way.isin(WITHIN[1:])]
+    others = others.merge(by_messages, on=[*POINT, "algorithm"], suffixes=("", "_by_messages"))
     others = others.assign(ratio=others.seconds / others.seconds_by_messages)
     return others[["collective", "algorithm", "way", "message_bytes", "ratio"]]

@@ -17,20 +17,10 @@ from collwise.validation.three_way.table import ours
 
 @dataclass(frozen=True)
 class ClusterScenario(Scenario):
-    """A number of processes on a cluster, `per_node` on each of its nodes, and the sizes by collective."""
+    """A number of processes on a cluster, some on each of its nodes, and the sizes by collective."""
 
-    count: int = 2
-    per_node: int = 1
-
-    @property
-    def procs(self) -> int:
-        """The number of processes."""
-        return self.count
-
-    @property
-    def processes_per_node(self) -> int:
-        """The number of processes on each node."""
-        return self.per_node
+    procs: int = 2
+    processes_per_node: int = 1
 
 
 def cluster_plan(
@@ -53,16 +43,10 @@ def cluster_plan(
     per_node = {count: target.processes_per_node(count) for count in counts}
     many = usual_plan(collectives=collectives, sizes=sizes, quick=quick).main.sizes
     few = usual_plan(collectives=collectives, sizes=sizes, quick=True)
-    scenarios = [
-        ClusterScenario(
-            -(-count // per_node[count]),
-            0.0,
-            many if place == 0 else few.main.sizes,
-            count=count,
-            per_node=per_node[count],
-        )
-        for place, count in enumerate(counts)
-    ]
+    scenarios: list[Scenario] = []
+    for count in counts:
+        here, asked = per_node[count], few.main.sizes if scenarios else many
+        scenarios.append(ClusterScenario(-(-count // here), 0.0, asked, procs=count, processes_per_node=here))
     repeated = few.repeated if quick else ThreeWayPlan.repeated
     one_each = per_node[counts[0]] == 1
     return ThreeWayPlan(tuple(scenarios), quick, models and one_each, repeated=repeated, diagnosed=0)
@@ -90,7 +74,7 @@ class ClusterComparison(ThreeWayComparison):
         for scenario in self.plan.scenarios:
             table = self._compared(target, scenario, platform, models)
             tables.append(table.assign(target=f"{target.name}, P = {scenario.procs}"))
-        repeated = self._repeated(target, main)
+        repeated = self._repeated(target)
         return self._result(
             tables, {platform.name: platform}, models, repeated,
             checked=None, disagreements=disagreements(ours(tables[0])), diagnoses=[], on_testbed=False,

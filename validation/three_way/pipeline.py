@@ -28,7 +28,6 @@ from collwise.validation.correctness.verification import VerificationResult, ver
 from collwise.validation.fitting.models_by_name import measured_models
 from collwise.validation.hierarchy.overlap import TaskStudy, study_tasks
 from collwise.validation.hierarchy.space import Space
-from collwise.validation.measurement.repeatability import Repeatability, repeatability
 from collwise.validation.testbed.bed import temporarily_up
 from collwise.validation.testbed.check import Check, check
 from collwise.validation.testbed.platform import simulated_platform
@@ -38,6 +37,7 @@ from collwise.validation.three_way.diagnosing import Diagnoser, case_of
 from collwise.validation.three_way.disagreements import Diagnosis, Disagreement, disagreements, spread
 from collwise.validation.three_way.kinds import COMPONENTS, can_be_simulated, with_component
 from collwise.validation.three_way.plan import Scenario, ThreeWayPlan
+from collwise.validation.three_way.scores import Repeatability, repeatability
 from collwise.validation.three_way.table import POINT, SCHEDULED, SIMULATED, ours, table_of
 from collwise.validation.three_way.verdict import LARGE_BYTES
 
@@ -129,8 +129,8 @@ class ThreeWayComparison:
             isolated = alone_platform(self._points(bed, nominal), nominal)
             models = self._fitted(bed, shape.nodes)
             tables = [self._compared(bed, main, platforms[bed.name], models)]
-            components, tasks = self._components(bed, main), self._tasks(bed)
-            repeated = self._repeated(bed, main)
+            components, tasks = self._components(bed), self._tasks(bed)
+            repeated = self._repeated(bed)
             checked, verified = self._checked(bed), self._verified(bed)
         for scenario in self.plan.scenarios[1:]:
             alike = (scenario.bits_per_second, scenario.transport) == (main.bits_per_second, main.transport)
@@ -145,10 +145,10 @@ class ThreeWayComparison:
             chosen = spread(found, self.plan.diagnosed)
             cases = main.cases()
             diagnoses = diagnoser.diagnose([(one, case_of(one.worst, cases)) for one in chosen])
-        parts = {"components": components, "verified": verified, "tasks": tasks}
         return self._result(
-            tables, platforms, models, repeated, checked=checked, disagreements=found, diagnoses=diagnoses, **parts
-        )
+            tables, platforms, models, repeated, checked=checked, disagreements=found, diagnoses=diagnoses,
+            components=components, verified=verified, tasks=tasks,
+        )  # fmt: skip
 
     def _result(
         self,
@@ -210,14 +210,15 @@ class ThreeWayComparison:
             collectives = (*self.plan.main.sizes, "barrier")
             return [result for name in collectives for result in verify_hierarchical(bed, name)]
 
-    def _components(self, bed: TestBed, scenario: Scenario) -> pd.DataFrame:
+    def _components(self, bed: TestBed) -> pd.DataFrame:
         """The times of Open MPI's own collectives by its component tuned, and by HAN."""
         found = pd.DataFrame(columns=POINT)
-        if scenario.ranks_per_node == 1:
+        if bed.bed.shape.ranks_per_node == 1:
             return found
+        cases = self.plan.main.builtin_cases()
         for name in COMPONENTS:
             with self._stage(f"{bed.name}: Open MPI's component {name} measured"):
-                timings = self._measured(with_component(bed, name), scenario.builtin_cases(), self._method(scenario))
+                timings = self._measured(with_component(bed, name), cases, MAIN_METHOD)
             rows = table_of(bed.name, timings, {})[[*POINT, "seconds"]].rename(columns={"seconds": name})
             found = rows if found.empty else found.merge(rows, on=POINT, how="outer")
         return found
@@ -234,14 +235,11 @@ class ThreeWayComparison:
             if collective in TASK_COLLECTIVES
         ]
         with self._stage(f"{bed.name}: tasks measured"):
-            return [
-                study
-                for space in spaces
-                for study in study_tasks(
-                    list(space.points()),
-                    lambda cases: dict(zip(cases, self._measured(bed, cases, METHOD), strict=True)),
-                )
-            ]
+
+            def timed(cases: Sequence[Case]) -> dict[Case, Timing]:
+                return dict(zip(cases, self._measured(bed, cases, METHOD), strict=True))
+
+            return [study for space in spaces for study in study_tasks(list(space.points()), timed)]
 
     def _compared(
         self, bed: ExecutionTarget, scenario: Scenario, platform: HostPlatform, models: Sequence[CollectiveModel]
@@ -261,18 +259,15 @@ class ThreeWayComparison:
             timings = {source: swept.timings for source, swept in simulated.items()}
             return table_of(bed.name, measured, timings, models, builtin)
 
-    def _method(self, scenario: Scenario) -> Method:
-        return MAIN_METHOD if scenario is self.plan.main else METHOD
-
     def _measured_by_size(
         self, bed: ExecutionTarget, cases: Sequence[Case], scenario: Scenario, run: str = ""
     ) -> list[Timing]:
         if scenario is not self.plan.main:
             return self._measured(bed, cases, METHOD, run)
-        short = [case for case in cases if case.message_bytes < LARGE_BYTES]
-        long = [case for case in cases if case.message_bytes >= LARGE_BYTES]
-        timings = self._measured(bed, short, SHORT_METHOD, run) + self._measured(bed, long, MAIN_METHOD, run)
-        by_case = dict(zip([*short, *long], timings, strict=True))
+        by_case: dict[Case, Timing] = {}
+        for method, short in ((SHORT_METHOD, True), (MAIN_METHOD, False)):
+            chosen = [case for case in cases if (case.message_bytes < LARGE_BYTES) == short]
+            by_case |= zip(chosen, self._measured(bed, chosen, method, run), strict=True)
         return [by_case[case] for case in cases]
 
     def _measured(self, bed: ExecutionTarget, cases: Sequence[Case], method: Method, run: str = "") -> list[Timing]:
@@ -283,9 +278,10 @@ class ThreeWayComparison:
             raise CollwiseError(f"{bed.name}: no case could be measured; first: {timings[0].error}")
         return timings
 
-    def _repeated(self, bed: ExecutionTarget, scenario: Scenario) -> Repeatability:
-        cases = scenario.cases()
+    def _repeated(self, bed: ExecutionTarget) -> Repeatability:
+        main = self.plan.main
+        cases = main.cases()
         sample = cases[:: max(1, -(-len(cases) // self.plan.repeated))]
         with self._stage(f"{bed.name}: {len(sample)} cases measured again"):
-            first, second = (self._measured_by_size(bed, sample, scenario, run) for run in ("", "again"))
+            first, second = (self._measured_by_size(bed, sample, main, run) for run in ("", "again"))
             return repeatability(zip(first, second, strict=True))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
@@ -12,10 +11,7 @@ from collwise.simulator.timing import Case
 from collwise.validation.selection.cases import builtin_cases, candidates, cases
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.defaults import SEGMENT_BYTES
-from collwise.validation.testbed.shape import TRANSPORTS
-
-if TYPE_CHECKING:
-    from collwise.validation.testbed.shape import Shape
+from collwise.validation.testbed.shape import TRANSPORTS, Shape
 
 COLLECTIVES = ("bcast", "gather", "scatter", "reduce", "allreduce", "allgather", "alltoall")
 
@@ -27,13 +23,12 @@ _OTHER_RATE = 0.5
 _OTHER_NODES = (4, 16)
 
 # For broadcast and reductions m is the whole message, for the others the block of each of the P processes.
-_MESSAGES = tuple(1024 * size for size in (1, 4, 8, 16, 32, 64, 128, 256, 512, 1024))
-_BLOCKS = tuple(1024 * size for size in (1, 2, 4, 8, 16, 32, 64, 128))
 _WHOLE = ("bcast", "reduce", "allreduce")
-_FEW_MESSAGES, _FEW_BLOCKS = (8192, 65536, 524288), (2048, 16384, 65536)
+_SIZES = tuple(1024 * 2**k for k in (0, *range(2, 11))), tuple(1024 * 2**k for k in range(8))
+_FEW_SIZES = (8192, 65536, 524288), (2048, 16384, 65536)
 # With several processes on each node there are three times as many algorithms.
-_SHARED_NODES_MESSAGES, _SHARED_NODES_BLOCKS = (4096, 16384, 65536, 262144), (1024, 4096, 16384)
-_FEW_SHARED_NODES_MESSAGES, _FEW_SHARED_NODES_BLOCKS = (8192, 32768), (2048, 8192)
+_SHARED_NODES_SIZES = (4096, 16384, 65536, 262144), (1024, 4096, 16384)
+_FEW_SHARED_NODES_SIZES = (8192, 32768), (2048, 8192)
 
 
 def hierarchical_choices(collective: str, segment_bytes: int) -> list[Choice]:
@@ -71,8 +66,6 @@ class Scenario:
     @property
     def shape(self) -> Shape:
         """The shape of the test bed."""
-        from collwise.validation.testbed.shape import Shape
-
         return Shape(self.nodes, self.bits_per_second, ranks_per_node=self.ranks_per_node, transport=self.transport)
 
     @property
@@ -158,21 +151,17 @@ def usual_plan(
     def sizes_by_name(whole: tuple[int, ...], blocks: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
         return {name: tuple(sizes or ()) or (whole if name in _WHOLE else blocks) for name in collectives}
 
-    if ranks_per_node > 1:
-        mine = sizes_by_name(
-            *((_FEW_SHARED_NODES_MESSAGES, _FEW_SHARED_NODES_BLOCKS) if quick
-              else (_SHARED_NODES_MESSAGES, _SHARED_NODES_BLOCKS))
-        )  # fmt: skip
-        shared = Scenario(nodes, bits_per_second, mine, transport, ranks_per_node)
-        return ThreeWayPlan((shared,), quick, False, repeated=20, diagnosed=4)
-    few = sizes_by_name(_FEW_MESSAGES, _FEW_BLOCKS)
-    if quick:
-        return ThreeWayPlan((Scenario(nodes, bits_per_second, few, transport),), True, models, repeated=20, diagnosed=4)
-    many = sizes_by_name(_MESSAGES, _BLOCKS)
+    shared = ranks_per_node > 1
+    few_sizes = _FEW_SHARED_NODES_SIZES if shared else _FEW_SIZES
+    many_sizes = _SHARED_NODES_SIZES if shared else _SIZES
+    mine = sizes_by_name(*(few_sizes if quick else many_sizes))
+    main = Scenario(nodes, bits_per_second, mine, transport, ranks_per_node)
+    if shared or quick:
+        return ThreeWayPlan((main,), quick, models and not shared, repeated=20, diagnosed=4)
+    if one_bed:
+        return ThreeWayPlan((main,), False, models)
+    few = sizes_by_name(*few_sizes)
     others = [Scenario(count, bits_per_second, few) for count in _OTHER_NODES if count != nodes]
     slower = Scenario(nodes, bits_per_second * _OTHER_RATE, few)
     another = Scenario(nodes, bits_per_second, few, next(name for name in TRANSPORTS[::-1] if name != transport))
-    main = Scenario(nodes, bits_per_second, many, transport)
-    if one_bed:
-        return ThreeWayPlan((main,), False, models)
     return ThreeWayPlan((main, *others, slower, another), False, models)

@@ -1,8 +1,11 @@
-"""Scores of a source against measured times: relative errors, and agreement in the order of algorithms."""
+"""Scores of a source against measured times, which are errors, rank agreement and slowdowns, and of measured times."""
 
 from __future__ import annotations
 
 import itertools
+import math
+import statistics
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +13,12 @@ import numpy as np
 import pandas as pd
 
 from collwise.models.switch_points import TIE
-from collwise.validation.three_way.table import POINT, distinguishable, predicted_by
+from collwise.simulator.timing import Timing
+from collwise.validation.selection.slowdown import slowdown
+from collwise.validation.three_way.table import POINT, distinguishable, fastest, ours, own, predicted_by
+
+WANTED_REPEATABILITY = 0.9
+"""The share of the cases measured twice whose means should agree."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +50,25 @@ class RankAgreement:
     tau: float
     tau_distinguishable: float
     distinguishable: float
+
+
+@dataclass(frozen=True)
+class Repeatability:
+    """The number of cases measured by two runs of the MPI program, and of those in which the two agree.
+
+    `within` counts differences of the means of at most sqrt(h_1^2 + h_2^2), the interval of a difference of independent
+    means; `overlapping` counts intervals that have a point in common, |difference| <= h_1 + h_2; `inside` counts second
+    means that lie in the first interval, which happens less often. `median_difference` and `worst_difference` are those
+    of |second / first - 1|, and `median_half_width` is that of h / mean over all means.
+    """
+
+    cases: int
+    within: int
+    overlapping: int
+    inside: int
+    median_difference: float
+    worst_difference: float
+    median_half_width: float
 
 
 def relative_errors(rows: pd.DataFrame, source: str) -> pd.Series:
@@ -99,3 +126,47 @@ def _sign(ascending: bool, first: float, second: float) -> float:
 def _mean(values: list[float]) -> float:
     found = [value for value in values if not np.isnan(value)]
     return float(np.mean(found)) if found else float("nan")
+
+
+def slowdowns_of_picks(rows: pd.DataFrame, source: str) -> pd.DataFrame:
+    """At every point where the source predicts anything it picks its fastest, the first of equal ones."""
+    known = predicted_by(source, rows)
+    candidates = known.groupby(POINT, sort=False).seconds.transform("size")
+    return _slowdowns(fastest(known, source).assign(candidates=candidates), rows)
+
+
+def slowdowns_of_builtin(table: pd.DataFrame) -> pd.DataFrame:
+    """The MPI library's own collectives against the best of ours, where both were measured."""
+    return _slowdowns(own(table).assign(candidates=0), ours(table))
+
+
+def _slowdowns(picks: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
+    """A row for each pick, with the `best` of all `measured` algorithms at its point and the slowdown against it.
+
+    The source had `candidates` of these to pick from. `certain` says that the two means differ by more than their
+    intervals. For the MPI library's own collectives `pick` is empty, and the slowdown may be negative.
+    """
+    measured = rows.groupby(POINT, sort=False).seconds.transform("size")
+    best = fastest(rows, "seconds").assign(measured=measured)
+    best = best.rename(columns={"algorithm": "best"})[[*POINT, "best", "seconds", "half_width_seconds", "measured"]]
+    both = picks.rename(columns={"algorithm": "pick"}).merge(best, on=POINT, suffixes=("", "_of_best"))
+    of_best = both[["seconds_of_best", "half_width_seconds_of_best"]]
+    of_best.columns = ["seconds", "half_width_seconds"]
+    both = both.assign(slowdown=slowdown(both.seconds, of_best.seconds), certain=distinguishable(both, of_best))
+    return both[[*POINT, "pick", "best", "slowdown", "certain", "candidates", "measured"]]
+
+
+def repeatability(pairs: Iterable[tuple[Timing, Timing]]) -> Repeatability:
+    """Compares pairs of timings, each of one case; pairs with a failed one are left out."""
+    found = [(first, second) for first, second in pairs if first.ok and second.ok]
+    differences = [abs(second.seconds / first.seconds - 1) for first, second in found]
+    widths = [timing.half_width_seconds / timing.seconds for pair in found for timing in pair]
+    return Repeatability(
+        cases=len(found),
+        within=sum(not distinguishable(first, second) for first, second in found),
+        overlapping=sum(abs(a.seconds - b.seconds) <= a.half_width_seconds + b.half_width_seconds for a, b in found),
+        inside=sum(abs(a.seconds - b.seconds) <= a.half_width_seconds for a, b in found),
+        median_difference=statistics.median(differences) if differences else math.nan,
+        worst_difference=max(differences) if differences else math.nan,
+        median_half_width=statistics.median(widths) if widths else math.nan,
+    )

@@ -99,6 +99,11 @@ def predicted_by(source: str, rows: pd.DataFrame) -> pd.DataFrame:
     return rows.dropna(subset=[source]) if source in rows else rows[:0]
 
 
+def fastest(rows: pd.DataFrame, column: str, by: Sequence[str] = POINT) -> pd.DataFrame:
+    """The row with the least time in a column, the first of equal ones, at each point, or in other groups of rows."""
+    return rows.loc[rows.groupby([*by], sort=False)[column].idxmin()] if len(rows) else rows
+
+
 def distinguishable(a: Any, b: Any) -> Any:
     """Whether the means of two rows, or tables, differ by more than their intervals: |a - b| > sqrt(h_a^2 + h_b^2)."""
     return abs(a.seconds - b.seconds) > np.hypot(a.half_width_seconds, b.half_width_seconds)

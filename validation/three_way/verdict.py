@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from collwise.validation.three_way.scores import errors_of
-from collwise.validation.three_way.slowdowns import slowdowns_of_picks
+from collwise.validation.three_way.scores import errors_of, slowdowns_of_picks
 from collwise.validation.three_way.table import SIMULATED, ours
 
 ALL = "all"

@@ -13,9 +13,9 @@ from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
 from collwise.studies.reports.shared_nodes import shared_node_document, shared_node_sections
 from collwise.validation.correctness.verification import VerificationResult
-from collwise.validation.measurement.repeatability import Repeatability
 from collwise.validation.three_way.pipeline import Validation
 from collwise.validation.three_way.plan import usual_plan
+from collwise.validation.three_way.scores import Repeatability
 from collwise.validation.three_way.table import POINT, SCHEDULED, SIMULATED
 
 POINTS = [("bed", "bcast", 16, size) for size in (1024, 8192)]

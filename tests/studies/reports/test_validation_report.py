@@ -10,7 +10,6 @@ import pytest
 
 from collwise.simulator.timing import Case, Timing
 from collwise.studies.reports.validation_report import document, write_validation
-from collwise.validation.measurement.repeatability import Repeatability
 from collwise.validation.testbed.check import Check, Exchange
 from collwise.validation.testbed.platform import simulated_platform
 from collwise.validation.testbed.shape import Shape
@@ -18,6 +17,7 @@ from collwise.validation.testbed.tcp_counters import TcpCounts
 from collwise.validation.three_way.disagreements import NOT_FOUND, Diagnosis, Pair, disagreements
 from collwise.validation.three_way.pipeline import Stage, Validation
 from collwise.validation.three_way.plan import usual_plan
+from collwise.validation.three_way.scores import Repeatability
 from collwise.validation.three_way.table import POINT, SIMULATED, ours
 
 PLACES = ("testbed-8x100M", "testbed-4x100M")

@@ -6,7 +6,6 @@ import pandas as pd
 import pytest
 
 from collwise.simulator.timing import Case, Timing
-from collwise.validation.measurement.repeatability import repeatability
 from collwise.validation.three_way.disagreements import (
     NOT_FOUND,
     NOT_SEEN_AGAIN,
@@ -16,6 +15,7 @@ from collwise.validation.three_way.disagreements import (
     disagreements,
     spread,
 )
+from collwise.validation.three_way.scores import repeatability
 from collwise.validation.three_way.table import SIMULATED
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collwise.validation.three_way.slowdowns import slowdowns_of_builtin, slowdowns_of_picks
+from collwise.validation.three_way.scores import slowdowns_of_builtin, slowdowns_of_picks
 from collwise.validation.three_way.table import POINT, SIMULATED
 from collwise.validation.three_way.verdict import ALL, MEAN_SLOWDOWN, MEDIAN_ERROR, WORST_SLOWDOWN, verdicts
 

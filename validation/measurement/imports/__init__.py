@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING
 
 from collwise.common.errors import UsageError
 from collwise.simulator.timing import Timing
-from collwise.validation.measurement.imports import imb, osu, repro
+from collwise.validation.measurement.imports.programs import READERS
 
 if TYPE_CHECKING:
     from collwise.simulator.store import Store
     from collwise.validation.measurement.imports.reading import MissingFacts
 
 FORMATS = "results of a collwise script, OSU micro-benchmarks, Intel MPI Benchmarks (IMB-MPI1), ReproMPI"
-
-_READERS = (osu, imb, repro)
 
 
 @dataclass(frozen=True)
@@ -40,10 +38,10 @@ def import_file(path: Path, store: Store, missing: MissingFacts) -> Imported:
     if results.recognised(lines):
         found, asked = results.read(lines)
     else:
-        reader = next((one for one in _READERS if any(map(one.TITLE.match, lines.lines))), None)
-        if reader is None:
+        read = next((read for title, read in READERS.items() if any(map(title.match, lines.lines))), None)
+        if read is None:
             raise UsageError(f"{path}: in no format that is known; valid: {FORMATS}")
-        found, asked = reader.read(lines), 0
+        found, asked = read(lines), 0
     timings: list[Timing] = []
     for configuration, recorded in found:
         store.add(configuration, recorded)

@@ -1,0 +1,182 @@
+"""Readers of other programs' output; each raises UsageError naming the line for what it does not know."""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections.abc import Callable, Mapping
+
+from collwise.simulator.sweeps.method import half_width
+from collwise.simulator.timing import Case, Configuration, Timing
+from collwise.validation.measurement.imports.reading import Lines, collective_of
+
+Found = list[tuple[Configuration, list[Timing]]]
+
+_OSU_TITLE = re.compile(r"^\s*#\s*OSU MPI (?P<what>.+?) (?:Latency )?Test(?:\s+v?(?P<version>[\d.]+))?\s*$")
+_OSU_COLUMNS = re.compile(r"^\s*#\s*(?P<size>Size\s+)?(?P<rest>(?:Avg )?Latency ?\(us\).*)$", re.IGNORECASE)
+_OSU_NAMES = re.compile(r"(Avg|Min|Max|P50|P90|P99)?\s*(?:Tail )?(?:Lat|Latency) ?\(us\)|(Iterations)", re.IGNORECASE)
+# The collectives by their names in titles.
+_OSU_COLLECTIVES = {
+    "allgather": "allgather",
+    "allgatherv": "allgatherv",
+    "allreduce": "allreduce",
+    "all-to-all personalized exchange": "alltoall",
+    "all-to-allv personalized exchange": "alltoallv",
+    "barrier": "barrier",
+    "broadcast": "bcast",
+    "gather": "gather",
+    "gatherv": "gatherv",
+    "reduce": "reduce",
+    "reduce_scatter": "reduce_scatter",
+    "scatter": "scatter",
+    "scatterv": "scatterv",
+}
+
+
+def _read_osu(lines: Lines) -> Found:
+    """Output of the OSU micro-benchmarks: collectives, with and without -f, and osu_latency. Times in microseconds.
+
+    Each table has a configuration. Its times are those of the slowest process, or else means over processes.
+    """
+    found: Found = []
+    columns: list[str] = []
+    what, version = "", ""
+    for number, line in enumerate(lines.lines, 1):
+        if title := _OSU_TITLE.match(line):
+            what, version, columns = _osu_benchmark(lines, number, title["what"]), title["version"] or "-", []
+        elif what and (heading := _OSU_COLUMNS.match(line)):
+            names = [(match[1] or match[2] or "avg").lower() for match in _OSU_NAMES.finditer(heading["rest"])]
+            columns = (["size"] if heading["size"] else []) + names
+            timing = "root" if what == "-" else "maximum" if "max" in columns else "mean over processes"
+            found.append((lines.configuration(f"OSU micro-benchmarks {version}", {"timing": timing}), []))
+        elif what and line.strip() and not line.lstrip().startswith("#"):
+            if not columns:
+                raise lines.objection(number, "the line '# Size  Avg Latency(us)' before the numbers")
+            found[-1][1].append(_osu_timing(lines, number, columns, what))
+    if not any(timings for _, timings in found):
+        raise lines.objection(len(lines.lines) + 1, "a row of numbers")
+    return found
+
+
+def _osu_benchmark(lines: Lines, number: int, what: str) -> str:
+    """The collective of a title; '-' for osu_latency."""
+    name = what.lower().strip()
+    if name == "latency" or (name == "" and "Latency" in lines.lines[number - 1]):
+        return "-"
+    if name not in _OSU_COLLECTIVES:
+        raise lines.objection(number, f"a test that is known ({', '.join(_OSU_COLLECTIVES)}, latency)")
+    return _OSU_COLLECTIVES[name]
+
+
+def _osu_timing(lines: Lines, number: int, columns: list[str], what: str) -> Timing:
+    row = lines.numbers(number, lines.lines[number - 1].split(), columns)
+    size = lines.whole(number, row.get("size", 0.0), "a size")
+    repetitions = lines.whole(number, row.get("iterations", 1.0), "a number of iterations", 1)
+    case = lines.case(what, lines.procs(2 if what == "-" else 0), size)
+    return lines.mean(case, row.get("max", row["avg"]) * 1e-6, repetitions)
+
+
+_IMB_TITLE = re.compile(r"^\s*#\s*Benchmarking\s+(\S+)")
+_IMB_PROCS = re.compile(r"^\s*#\s*#processes\s*=\s*(\d+)")
+_IMB_COLUMNS = re.compile(r"^\s*(#bytes\s+)?#repetitions\s")
+_IMB_VERSION = re.compile(r"^\s*#\s*Intel\(R\) MPI Benchmarks\s+(.+?)(?:,|\s*$)")
+_IMB_PINGPONG = "PingPong"
+
+
+def _read_imb(lines: Lines) -> Found:
+    """Output of the Intel MPI Benchmarks, IMB-MPI1. Times in microseconds.
+
+    Tables of known collectives (the slowest process's mean) and of PingPong (half of a roundtrip) are read.
+    """
+    version = next((match[1] for line in lines.lines if (match := _IMB_VERSION.match(line))), "-")
+    maker = lines.configuration(f"IMB-MPI1 {version}", {"timing": "maximum"})
+    timings: list[Timing] = []
+    columns: list[str] = []
+    what, procs = "", 0
+    for number, line in enumerate(lines.lines, 1):
+        if title := _IMB_TITLE.match(line):
+            what, procs, columns = title[1], 0, []
+        elif stated := _IMB_PROCS.match(line):
+            procs = int(stated[1])
+        elif _IMB_COLUMNS.match(line):
+            columns = line.split()
+        elif not line.strip() or line.lstrip().startswith("#"):
+            columns = columns if line.strip() else []
+        elif columns and (what == _IMB_PINGPONG or collective_of(what) is not None):
+            if procs < 1:
+                raise lines.objection(number, "the line '# #processes = P' before the numbers")
+            timings.append(_imb_timing(lines, number, columns, what, procs))
+    if not timings:
+        raise lines.objection(len(lines.lines) + 1, "a table of a collective, or of PingPong")
+    return [(maker, timings)]
+
+
+def _imb_timing(lines: Lines, number: int, columns: list[str], what: str, procs: int) -> Timing:
+    row = lines.numbers(number, lines.lines[number - 1].split(), columns)
+    size = lines.whole(number, row.get("#bytes", 0.0), "a size")
+    repetitions = lines.whole(number, row["#repetitions"], "a number of repetitions", 1)
+    column = "t[usec]" if what == _IMB_PINGPONG else "t_max[usec]"
+    if column not in row:
+        raise lines.objection(number, f"a table with the column {column}")
+    return lines.mean(lines.case(collective_of(what) or "-", procs, size), row[column] * 1e-6, repetitions)
+
+
+_REPRO_TITLE = re.compile(r"^\s*test(?=.*\smsize(\s|$)).*\s(mean_)?runtime_sec(\s|$)")
+_REPRO_FACT = re.compile(r"^#@(\w+)=(.*)$")
+_REPRO_RUN_TIME, _REPRO_MEAN = "runtime_sec", "mean_runtime_sec"
+_REPRO_COUNTS = ("valid_nrep", "nrep", "total_nrep")
+_REPRO_DETAILS = ("clocktype", "clock", "sync", "datatype", "operation")
+
+
+def _read_repro(lines: Lines) -> Found:
+    """Output of ReproMPI, as in Hunold & Carpen-Amarie 2018, listing 2, and its summary. Times in seconds.
+
+    The times are the mean of the runs of every collective and size, or the mean that a summary gives.
+    """
+    facts: dict[str, str] = {}
+    samples: dict[Case, list[float]] = {}
+    means: dict[Case, Timing] = {}
+    columns: list[str] = []
+    for number, line in enumerate(lines.lines, 1):
+        if match := _REPRO_FACT.match(line.strip()):
+            facts[match[1]] = match[2].strip()
+        elif _REPRO_TITLE.match(line):
+            columns = line.split()
+        elif line.strip() and not line.lstrip().startswith("#"):
+            if not columns:
+                raise lines.objection(number, "the line 'test nrep msize runtime_sec' before the numbers")
+            case, row = _repro_row(lines, number, columns, facts)
+            if _REPRO_RUN_TIME in row:
+                samples.setdefault(case, []).append(row[_REPRO_RUN_TIME])
+            else:
+                count = next((int(row[name]) for name in _REPRO_COUNTS if name in row), 1)
+                means[case] = lines.mean(case, row[_REPRO_MEAN], count)
+    timings = list(means.values())
+    for case, all_ in samples.items():
+        mean = statistics.fmean(all_)
+        timings.append(Timing(case, mean, half_width_seconds=half_width(all_), repetitions=len(all_)))
+    if not timings:
+        raise lines.objection(len(lines.lines) + 1, "a row of numbers")
+    details = {name: facts[name] for name in _REPRO_DETAILS if name in facts}
+    return [(lines.configuration("ReproMPI", details), timings)]
+
+
+def _repro_row(lines: Lines, number: int, columns: list[str], facts: dict[str, str]) -> tuple[Case, dict[str, float]]:
+    name, *words = lines.lines[number - 1].split()
+    collective = collective_of(name)
+    if collective is None:
+        raise lines.objection(number, "an MPI collective that is known here, such as MPI_Bcast")
+    row = lines.numbers(number, words, columns[1:])
+    stated = facts.get("nprocs", "0")
+    if not stated.isdecimal():
+        raise lines.objection(number, f"a number after #@nprocs= further up, where '{stated}' stands,")
+    procs = lines.procs(int(stated))
+    return lines.case(collective, procs, lines.whole(number, row["msize"], "a size")), row
+
+
+READERS: Mapping[re.Pattern[str], Callable[[Lines], Found]] = {
+    _OSU_TITLE: _read_osu,
+    _IMB_TITLE: _read_imb,
+    _REPRO_TITLE: _read_repro,
+}
+"""Each program's reader by the line that its output has."""

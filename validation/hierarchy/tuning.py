@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from collwise.validation.hierarchy.machine import Predictor, Timer
-from collwise.validation.hierarchy.searches import BUDGET, EXHAUSTIVE, PREDICT, SEARCHES, Found
+from collwise.validation.hierarchy.searches import BUDGET, EXHAUSTIVE, PREDICT, Found, search
 from collwise.validation.hierarchy.space import Input, Point, Space
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.decision_table import DecisionTable, Row
@@ -114,13 +114,10 @@ def tune(
     Choices are judged by the true times where these are known beside the timer's, else by those of the exhaustive
     search. Raises CollwiseError if a benchmark fails.
     """
-    found = {}
-    for name in searches:
-        options = {"budget": budget} if name == PREDICT else {}
-        found[name] = SEARCHES[name](space, timer, predict, **options)
+    found = {name: search(name, space, timer, predict, budget) for name in searches}
     made = found.get(EXHAUSTIVE)
     seconds = made.bill.seconds if made is not None else _estimate(space, list(found.values()))
-    truth = made if true is None else SEARCHES[EXHAUSTIVE](space, true)
+    truth = made if true is None else search(EXHAUSTIVE, space, true)
     scores = tuple(score(one, truth, seconds) for one in found.values())
     return Tuning(space, found, scores, seconds, made is None)
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from collwise.common.errors import UsageError
 from collwise.models.piecewise import Array
-from collwise.models.switch_points import NOBODY, Indices, fastest
+from collwise.models.switch_points import NOBODY, Indices, fastest, picked_seconds
 from collwise.platforms import HostPlatform
 from collwise.platforms.changes import Change, changed
 from collwise.simulator.sweeps.context import SimulationContext
@@ -47,8 +47,7 @@ class Side:
     @cached_property
     def best_seconds(self) -> Array:
         """The time of the fastest candidate at each point."""
-        found = np.take_along_axis(self.seconds, np.maximum(self.best, 0)[None], axis=0)[0]
-        return np.where(self.best == NOBODY, np.nan, found)
+        return picked_seconds(self.seconds, self.best)
 
     def choice(self, i: int, j: int) -> Choice | None:
         """The fastest choice at the i-th P and the j-th m."""
@@ -90,9 +89,8 @@ class WhatIf:
     @property
     def changes_choice(self) -> npt.NDArray[np.bool_]:
         """Where the best choice is another one than before, and not only as good, shape (P, m)."""
-        seconds = self.after.seconds
         known = (self.before.best != NOBODY) & (self.after.best != NOBODY)
-        same = np.take_along_axis(seconds, np.maximum(self.before.best, 0)[None], axis=0)[0]
+        same = picked_seconds(self.after.seconds, self.before.best)
         return known & ~(slowdown(same, self.after.best_seconds) <= _SAME)
 
 

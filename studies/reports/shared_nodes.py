@@ -88,13 +88,10 @@ def _kinds(rows: pd.DataFrame) -> Section:
     errors: list[tuple[object, ...]] = []
     chosen: list[tuple[object, ...]] = []
     for source in _SOURCES:
-        for kind, mine in with_kind(rows).groupby("kind", sort=False):
+        for kind, mine in [*with_kind(rows).groupby("kind", sort=False), (ALL, rows)]:
             found = errors_of(mine, source)
             if found is not None:
                 errors.append((source, kind, found.count, *map(percent, (found.median, found.mean, found.ninetieth))))
-        whole = errors_of(rows, source)
-        if whole is not None:
-            errors.append((source, ALL, whole.count, *map(percent, (whole.median, whole.mean, whole.ninetieth))))
         chosen += _choice_rows(source, choices_of_kind(rows, source))
     text = [
         "A flat algorithm treats all processes alike, a hierarchical one those of a node differently from others. A "

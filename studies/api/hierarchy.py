@@ -118,6 +118,7 @@ def space_of(
 ) -> Space:
     """The space of configurations. Raises UsageError for what the machine cannot hold."""
     target, platform = machine.target, machine.platform
+    per_node: tuple[int, ...]
     if target is not None:
         per_node = (target.processes_per_node(target.usual_procs),)
         if ppn is not None and arguments.counts(ppn) != per_node:

@@ -82,11 +82,9 @@ class TaskStudy:
 
 def study_tasks(points: Sequence[Point], timer: Timer, segments: int = SEGMENTS) -> list[TaskStudy]:
     """Times the tasks of configurations. Raises CollwiseError if one fails."""
-    cases: dict[Case, None] = {}
-    for point in points:
-        cases[task_case(point, segments)] = None
-        cases.update(dict.fromkeys(_probe_cases(point).values()))
-    timings = timer(list(cases))
+    probes = {point: _probe_cases(point) for point in points}
+    cases = [case for point in points for case in (task_case(point, segments), *probes[point].values())]
+    timings = timer(list(dict.fromkeys(cases)))
     if failed := [one for one in timings.values() if not one.ok]:
         raise CollwiseError(f"{len(failed)} runs of tasks failed; first: {failed[0].case}: {failed[0].error}")
     return [
@@ -94,7 +92,7 @@ def study_tasks(points: Sequence[Point], timer: Timer, segments: int = SEGMENTS)
             point,
             {
                 probe.title: leader_seconds(timings[case], len(probe.tasks))[:, -1]
-                for probe, case in _probe_cases(point).items()
+                for probe, case in probes[point].items()
             },
             task_times(timings[task_case(point, segments)]),
         )

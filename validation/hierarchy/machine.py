@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from collwise.common.errors import CollwiseError
 from collwise.simulator.timing import Case, Timing
-from collwise.validation.hierarchy.cost_model import costs_from, runs_needed
+from collwise.validation.hierarchy.cost_model import cost_seconds, runs_needed
 from collwise.validation.hierarchy.space import Point
 from collwise.validation.hierarchy.tasks import SEGMENTS, task_case, task_times
 
@@ -66,8 +66,8 @@ class Machine:
         found = self._timed([case for cases in runs.values() for case in cases])
         seconds: dict[Point, float] = {}
         for key, group in alike.items():
-            costs = costs_from(task_times(found[case]) for case in runs[key])
-            seconds |= {point: costs.seconds(point.segments) for point in group}
+            times = [task_times(found[case]) for case in runs[key]]
+            seconds |= {point: cost_seconds(times, point.segments) for point in group}
         return {point: seconds[point] for point in points}
 
     def _timed(self, cases: Sequence[Case]) -> Mapping[Case, Timing]:

@@ -101,7 +101,7 @@ def simulate(
         result = simulations.simulate(where, wanted, f"{where.name} {arguments.several(asked)}")
     warn_of_free_messages(where)
     warn_of_doubtful(where, grids)
-    frame = _frame(result.timings.values(), _CASE, ("seconds", "error"))
+    frame = _frame(result.timings.values(), ("seconds", "error"))
     frame.attrs = {
         "platform": where.name,
         "maker": result.configuration.maker,
@@ -156,7 +156,7 @@ def measure(
     with Store(arguments.store_path(store)) as opened:
         launches = measure_launches(place, wanted, opened, method=how)
     timings = [combine(each, how.precision.confidence) for each in zip(*launches, strict=True)]
-    frame = _frame(timings, _CASE, ("seconds", *_MEASURED, "error"))
+    frame = _frame(timings, ("seconds", *_MEASURED, "error"))
     frame.attrs = {"platform": place.name, "maker": place.installation.label}
     return frame
 
@@ -297,13 +297,13 @@ def nothing_runs(
     return UsageError(f"no case of {what} can run on P = {', '.join(map(str, procs))}: {'; '.join(reasons)}")
 
 
-def _frame(timings: Iterable[Timing], case: Sequence[str], values: Sequence[str]) -> pd.DataFrame:
+def _frame(timings: Iterable[Timing], values: Sequence[str]) -> pd.DataFrame:
     rows = [
         [
-            *(getattr(one.case, name) for name in case),
+            *(getattr(one.case, name) for name in _CASE),
             named_parameters(one.case),
             *(getattr(one, name) for name in values),
         ]
         for one in timings
     ]
-    return pd.DataFrame(rows, columns=[*case, "parameters", *values])
+    return pd.DataFrame(rows, columns=[*_CASE, "parameters", *values])

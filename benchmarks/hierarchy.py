@@ -76,12 +76,12 @@ def main() -> None:
     parser.add_argument("--drawn", type=int, default=10, metavar="N")
     given = parser.parse_args()
     with collwise.session(given.store, progress=sweep_progress) as context:
-        by_smpi = tunings_of(context, SIZES, tuple(SEARCHES))
+        by_smpi = tunings_of(context, SIZES, SEARCHES)
         sections = [*tasks_sections(context, given.markdown), *model_sections(context, given.markdown)]
         sections += [*search_sections(by_smpi, given.markdown), *elsewhere_sections(context)]
     with collwise.session(given.store, engine="schedule", progress=sweep_progress) as context:
         by_engine = tunings_of(context, ENGINE_SIZES, BY_ENGINE)
-        drawn = [tunings_of(context, ENGINE_SIZES, tuple(SEARCHES), drawn=seed) for seed in range(1, given.drawn + 1)]
+        drawn = [tunings_of(context, ENGINE_SIZES, SEARCHES, drawn=seed) for seed in range(1, given.drawn + 1)]
     sections = [summary(by_engine, drawn, by_smpi), *sections, *engine_sections(by_engine), drawn_section(drawn)]
     if given.markdown is not None:
         given.markdown.write_text(page(sections), encoding="utf-8")
@@ -240,7 +240,7 @@ def elsewhere_sections(context: SimulationContext) -> list[str]:
     ]
     for collective in SIZES:
         tuning = collwise.tune_hierarchy(
-            collective, platform=ELSEWHERE, searches=tuple(SEARCHES), context=context,
+            collective, platform=ELSEWHERE, searches=SEARCHES, context=context,
             **ELSEWHERE_PLACE,  # type: ignore[arg-type]
         )  # fmt: skip
         sections.append(scores_of(collective, tuning))

@@ -52,6 +52,12 @@ def fastest(seconds: Array) -> Indices:
     return np.where(np.isfinite(least), first, NOBODY)
 
 
+def picked_seconds(seconds: Array, picks: Indices) -> Array:
+    """The seconds of the candidate (first axis) that is picked at every point, nan where that is NOBODY."""
+    found = np.take_along_axis(seconds, np.maximum(picks, 0)[None], axis=0)[0]
+    return np.where(picks == NOBODY, np.nan, found)
+
+
 def good_enough(seconds: Array, tolerance: float) -> NDArray[np.bool_]:
     """Whether each candidate (first axis) takes at most (1 + tolerance) times as long as the fastest, at every point.
 

@@ -194,29 +194,25 @@ def select(
         names: dict[str, tuple[str, ...]], counts: tuple[int, ...], per_node: int, short: bool = False
     ) -> list[CaseGrid]:
         pieces = cut or segments_for(consumer, SEGMENTS)
-        sizes_by_name = {one: sizes_of(one, asked_sizes, decided=not short) for one in names}
         return [
-            CaseGrid(one, counts, sizes_by_name[one], per_node, pieces, algorithms, for_openmpi)
+            CaseGrid(
+                one, counts, sizes_of(one, asked_sizes, decided=not short), per_node, pieces, algorithms, for_openmpi
+            )
             for one, algorithms in names.items()
         ]
 
     if by == "measured":
-        asked_grid = _AskedGrid(counts, asked_sizes, (0,) if consumer in LIBRARIES else cut, ppn)
+        asked_grid = (counts, asked_sizes, (0,) if consumer in LIBRARIES else cut)
         filler = None if fill is None else _Filler(fill, platform, model, name, agreement / 100)
         with arguments.opened(context) as opened:
             where_measured = _measured_platform(opened.store, platform)
             wanted = () if configuration is None else chosen_configurations(opened.store, configuration)
             keys = [one.key for one in wanted]
-            measured = _measured(opened.store, where_measured, chosen, ppn, keys)
-            return Decisions(
-                tuple(
-                    _by_measured(
-                        *(opened, one, chosen[one.collective], asked_grid, filler),
-                        (single(one.collective), tolerance / 100, tie_limit / 100),
-                    )
-                    for one in measured
-                )
-            )
+            tables = []
+            for one in _measured(opened.store, where_measured, chosen, ppn, keys):
+                how = (single(one.collective), tolerance / 100, tie_limit / 100)
+                tables.append(_by_measured(opened, one, chosen[one.collective], asked_grid, filler, how))
+            return Decisions(tuple(tables))
     where = None if platform is None else arguments.platform(platform)
     if where is not None and ppn is not None:
         where.check_processes_per_node(ppn)
@@ -316,16 +312,6 @@ _MOST_SUBSTITUTIONS = 20
 
 
 @dataclass(frozen=True)
-class _AskedGrid:
-    """What the caller asked for of measured times; None: what is measured."""
-
-    procs: tuple[int, ...] | None
-    sizes: tuple[int, ...] | None
-    segments: tuple[int, ...] | None
-    processes_per_node: int | None
-
-
-@dataclass(frozen=True)
 class _Filler:
     """The source that fills gaps in measured times, and how far it may be from what is measured nearby."""
 
@@ -360,9 +346,8 @@ def _measured_platform(store: Store, platform: PlatformLike | None) -> str:
     """The name that a platform's measured times have in the store."""
     if platform is not None and not isinstance(platform, HostPlatform) and Path(str(platform)).is_file():
         platform = load(str(platform))
-    return measured_platform(
-        store, platform.name if isinstance(platform, HostPlatform) else None if platform is None else str(platform)
-    )
+    name = platform.name if isinstance(platform, HostPlatform) else platform
+    return measured_platform(store, None if name is None else str(name))
 
 
 def _measured(
@@ -387,13 +372,17 @@ def _by_measured(
     simulations: SimulationContext,
     measurement: Measurement,
     algorithms: Sequence[str],
-    asked: _AskedGrid,
+    asked: tuple[tuple[int, ...] | None, tuple[int, ...] | None, tuple[int, ...] | None],
     filler: _Filler | None,
     how: tuple[bool, float, float],
 ) -> DecisionTable:
-    """The table of one collective by measured times; says what it rests on. `how` is what `select_by_times` takes."""
+    """The table of one collective by measured times; says what it rests on.
+
+    `asked` are the process counts, sizes and segment sizes, None for those measured; `how` is what `select_by_times`
+    takes.
+    """
     platform, collective = measurement.platform, measurement.collective
-    grid = measured_grid(measurement, algorithms, asked.procs, asked.sizes, asked.segments)
+    grid = measured_grid(measurement, algorithms, *asked)
     times = measured_times(grid, measurement)
     gaps = [case for case in grid.cases() if case not in measurement.timings]
     if filler is not None and gaps:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -222,21 +222,13 @@ def check_decisions(
     if not names:
         raise UsageError(f"no table of a collective with guidelines; valid: {', '.join(COLLECTIVES)}")
     asked = None if sizes is None else arguments.sizes(sizes)
-    counts = arguments.counts(procs) if procs is not None else _counts(tables)
+    if procs is None:
+        counts = tuple(sorted({count for table in tables.values() for count in table.decided_procs if count > 1}))
+    else:
+        counts = arguments.counts(procs)
     by_table = {name: asked or _sizes(tables[name]) for name in names}
     with arguments.opened(context) as simulations:
         return check_tables(tables, where, counts, by_table, simulations, tolerance)
-
-
-def _counts(tables: Mapping[str, DecisionTable]) -> tuple[int, ...]:
-    """The process counts that tables were made from, else those that their rows start at."""
-    found = {
-        count
-        for table in tables.values()
-        for count in (table.rules if table.evidence is None else table.evidence.procs)
-        if count > 1
-    }
-    return tuple(sorted(found))
 
 
 def _sizes(table: DecisionTable) -> tuple[int, ...]:

@@ -17,7 +17,7 @@ from collwise.simulator.sweeps.context import SCHEDULE, SCHEDULE_LIKE_SMPI, Simu
 from collwise.simulator.sweeps.mpi_runner import measure
 from collwise.simulator.timing import Case, Timing
 from collwise.validation.hierarchy.drawn import draw
-from collwise.validation.hierarchy.machine import Predictor, Timer, predictor
+from collwise.validation.hierarchy.machine import Machine, Predictor, Timer
 from collwise.validation.hierarchy.model_check import ModelCheck, check_model
 from collwise.validation.hierarchy.overlap import TaskStudy, study_tasks
 from collwise.validation.hierarchy.searches import BUDGET, PREDICT, SEARCHES
@@ -49,46 +49,25 @@ class MachineOptions:
     @contextmanager
     def timers(self, context: SimulationContext | None) -> Iterator[Machines]:
         """The timer, with the store open, and predictions by the schedule engine where there is a platform."""
+        platform, target = self.platform, self.target
         with arguments.opened(context) as simulations:
-            predict, maker = self._predictor(simulations), self._maker(simulations)
-            if self.drawn is None:
-                yield Machines(self._timer(simulations), predict, maker)
+            predict = None
+            if platform is not None:
+                predict = Machine(_simulated(platform, replace(simulations, engine=SCHEDULE))).whole
+            if target is not None:
+                yield Machines(_measured(target, self.method, simulations), predict, target.installation.label)
                 return
-            machine = draw(self._platform(), self.drawn)
+            assert platform is not None, "`space_of` has refused this"
+            maker = simulations.engine.name
+            if self.drawn is None:
+                yield Machines(_simulated(platform, simulations), predict, maker)
+                return
+            machine = draw(platform, self.drawn)
             rules = SCHEDULE_LIKE_SMPI if machine.like_smpi else SCHEDULE
-            engine = rules if simulations.engine.name == SCHEDULE.name else simulations.engine
+            engine = rules if maker == SCHEDULE.name else simulations.engine
             timer = _simulated(machine.platform, replace(simulations, engine=engine))
-            yield Machines(
-                machine.measured(timer), predict, f"{maker}, drawn by seed {self.drawn}", machine.true(timer)
-            )
-
-    def _timer(self, simulations: SimulationContext) -> Timer:
-        if self.target is None:
-            return _simulated(self._platform(), simulations)
-        from collwise.simulator.sweeps.method import Method
-
-        target, method = self.target, self.method or Method()
-        label = f"measuring on {target.name}"
-
-        def timer(cases: Sequence[Case]) -> Mapping[Case, Timing]:
-            with simulations.progress(label) as advance:
-                timings = measure(target, cases, simulations.store, method, on_progress=advance)
-            return dict(zip(cases, timings, strict=True))
-
-        return timer
-
-    def _predictor(self, simulations: SimulationContext) -> Predictor | None:
-        if self.platform is None:
-            return None
-        return predictor(_simulated(self.platform, replace(simulations, engine=SCHEDULE)))
-
-    def _maker(self, simulations: SimulationContext) -> str:
-        return self.target.installation.label if self.target is not None else simulations.engine.name
-
-    def _platform(self) -> HostPlatform:
-        if self.platform is None:
-            raise UsageError("name a platform to simulate, or an execution target to measure on")
-        return self.platform
+            drawn = f"{maker}, drawn by seed {self.drawn}"
+            yield Machines(machine.measured(timer), predict, drawn, machine.true(timer))
 
 
 @dataclass(frozen=True)
@@ -104,6 +83,17 @@ class Machines:
 def _simulated(platform: HostPlatform, simulations: SimulationContext) -> Timer:
     label = f"{platform.name}, {simulations.engine.name}"
     return lambda cases: simulations.simulate(platform, cases, label).timings
+
+
+def _measured(target: ExecutionTarget, method: Method | None, simulations: SimulationContext) -> Timer:
+    from collwise.simulator.sweeps.method import Method
+
+    def timer(cases: Sequence[Case]) -> Mapping[Case, Timing]:
+        with simulations.progress(f"measuring on {target.name}") as advance:
+            timings = measure(target, cases, simulations.store, method or Method(), on_progress=advance)
+        return dict(zip(cases, timings, strict=True))
+
+    return timer
 
 
 def within_codes(given: Names) -> tuple[int, ...]:
@@ -128,12 +118,12 @@ def space_of(
 ) -> Space:
     """The space of configurations. Raises UsageError for what the machine cannot hold."""
     target, platform = machine.target, machine.platform
+    per_node: tuple[int, ...]
     if target is not None:
-        given = [target.processes_per_node(target.usual_procs)]
-        if ppn is not None and arguments.counts(ppn) != tuple(given):
-            raise UsageError(f"{target.name} has {given[0]} processes on each node; --ppn has no other value there")
-        counts = arguments.counts(nodes) if nodes is not None else (target.usual_procs // given[0],)
-        per_node = tuple(given)
+        per_node = (target.processes_per_node(target.usual_procs),)
+        if ppn is not None and arguments.counts(ppn) != per_node:
+            raise UsageError(f"{target.name} has {per_node[0]} processes on each node; --ppn has no other value there")
+        counts = arguments.counts(nodes) if nodes is not None else (target.usual_procs // per_node[0],)
     elif platform is not None:
         per_node = arguments.counts(ppn) if ppn is not None else (platform.default_processes_per_node,)
         counts = arguments.counts(nodes) if nodes is not None else (len(platform.hosts),)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collwise.simulator.execution.targets import ExecutionTarget
     from collwise.simulator.sweeps.context import SimulationContext
     from collwise.simulator.sweeps.method import Precision
+    from collwise.validation.fitting.critical_path_fit import PathPlan
     from collwise.validation.fitting.implementation_aware import FitPlan
 
 Parameters = ModelParameters | PathParameters | FittedParameters
@@ -115,8 +116,7 @@ def fit(
     from collwise.models.fitting.procedures import CLOSE, QUICK, most_useful_procs, request
     from collwise.simulator.execution.targets import ExecutionTarget
     from collwise.simulator.sweeps.method import PRECISION_OF_FITS
-    from collwise.validation.fitting.implementation_aware import fit as run_fit
-    from collwise.validation.fitting.implementation_aware import fit_measured
+    from collwise.validation.fitting import critical_path_fit, implementation_aware
     from collwise.validation.fitting.models_by_name import measured_parameters, simulated_parameters
 
     known = (IMPLEMENTATION_AWARE, CRITICAL_PATH, *FAMILIES)
@@ -124,14 +124,19 @@ def fit(
     where = platform if isinstance(platform, ExecutionTarget) else arguments.platform(platform)
     counts = None if procs is None else arguments.counts(procs)
     precision = precision or PRECISION_OF_FITS
-    if model == IMPLEMENTATION_AWARE:
-        plan = _fit_plan(where, counts, segments, collective, chains or 0, ppn)
+    if model in (IMPLEMENTATION_AWARE, CRITICAL_PATH):
+        fitting: Any = critical_path_fit if model == CRITICAL_PATH else implementation_aware
+        plan: FitPlan | PathPlan = (
+            _path_plan(where, counts, segments, ppn)
+            if model == CRITICAL_PATH
+            else _fit_plan(where, counts, segments, chains or 0, ppn)
+        )
+        if collective != "all":
+            plan = replace(plan, collectives=arguments.collectives(collective))
         with arguments.opened(context) as simulations:
             if isinstance(where, HostPlatform):
-                return FittedModel(run_fit(where, plan, simulations))
-            return FittedModel(fit_measured(where, plan, simulations.store, precision=precision))
-    if model == CRITICAL_PATH:
-        return _fit_critical_path(where, counts, segments, collective, ppn, precision, context)
+                return FittedModel(fitting.fit(where, plan, simulations))
+            return FittedModel(fitting.fit_measured(where, plan, simulations.store, precision=precision))
     if counts is not None and len(counts) != 1:
         raise UsageError(f"--procs: one number for --model {model}, not {len(counts)}")
     count = counts[0] if counts else None
@@ -150,7 +155,6 @@ def _fit_plan(
     where: HostPlatform | ExecutionTarget,
     procs: tuple[int, ...] | None,
     segments: Numbers | None,
-    collectives: Names,
     chains: int,
     ppn: int | None,
 ) -> FitPlan:
@@ -164,20 +168,13 @@ def _fit_plan(
         plan = FitPlan(procs or default_procs(where, per_node), per_node, common, chains)
     else:
         plan = measured_plan(where, procs or measured_procs(where.usual_procs), common, chains)
-    if segments is not None:
-        plan = replace(plan, more_segments=tuple(more))
-    return plan if collectives == "all" else replace(plan, collectives=arguments.collectives(collectives))
+    return plan if segments is None else replace(plan, more_segments=tuple(more))
 
 
-def _fit_critical_path(
-    where: HostPlatform | ExecutionTarget,
-    procs: tuple[int, ...] | None,
-    segments: Numbers | None,
-    collectives: Names,
-    ppn: int | None,
-    precision: Precision,
-    context: SimulationContext | None,
-) -> FittedModel:
+def _path_plan(
+    where: HostPlatform | ExecutionTarget, procs: tuple[int, ...] | None, segments: Numbers | None, ppn: int | None
+) -> PathPlan:
+    """The extent of a fit of the model critical_path, with the usual extent of what is not given."""
     from collwise.validation.fitting import critical_path_fit
     from collwise.validation.fitting.implementation_aware import measured_procs
 
@@ -186,14 +183,7 @@ def _fit_critical_path(
         plan = replace(plan, procs=procs or plan.procs)
     else:
         plan = critical_path_fit.measured_plan(where, procs or measured_procs(where.usual_procs))
-    if segments is not None:
-        plan = replace(plan, segment_bytes=arguments.sizes(segments))
-    if collectives != "all":
-        plan = replace(plan, collectives=arguments.collectives(collectives))
-    with arguments.opened(context) as simulations:
-        if isinstance(where, HostPlatform):
-            return FittedModel(critical_path_fit.fit(where, plan, simulations))
-        return FittedModel(critical_path_fit.fit_measured(where, plan, simulations.store, precision=precision))
+    return plan if segments is None else replace(plan, segment_bytes=arguments.sizes(segments))
 
 
 def predict(

@@ -78,11 +78,6 @@ class WhatIfResult:
                 rows.append(row)
         return pd.DataFrame(rows)
 
-    def _unmoved(self) -> list[int]:
-        """The process counts at which every best time is exactly as it was."""
-        ratios = zip(self.result.before.grid.procs, self.result.time_ratio, strict=True)
-        return [procs for procs, row in ratios if (known := row[np.isfinite(row)]).size and (known == 1).all()]
-
     def summary(self) -> list[str]:
         """Sentences: how many choices change, by how much times change, and what the kept rules cost."""
         found = self.result
@@ -95,7 +90,9 @@ class WhatIfResult:
                 f"The best times are multiplied by {ratio.min():.3g} to {ratio.max():.3g}, by {np.median(ratio):.3g} "
                 "in the median."
             )
-        if unmoved := self._unmoved():
+        ratios = zip(found.before.grid.procs, found.time_ratio, strict=True)
+        unmoved = [procs for procs, row in ratios if (known := row[np.isfinite(row)]).size and (known == 1).all()]
+        if unmoved:
             lines.append(
                 f"At P = {', '.join(map(str, unmoved))} no best time changes at all: the messages of so many "
                 "processes, on the first nodes, may not pass what was changed."
@@ -170,7 +167,8 @@ class SweepResult:
 
     def unit(self) -> str:
         """What a factor of 1 stands for: '25 Gbit/s', or 'the platform'."""
-        return _unit(self.result.platform, self.result.factors.name)
+        amount = _amount(self.result.platform, self.result.factors.name, 1.0)
+        return amount[2:-1] if amount else f"that of {self.result.platform.title}"
 
     def summary(self) -> list[str]:
         """A sentence for each cross-over point that says why, and one for each point without any."""
@@ -439,11 +437,6 @@ def _parts_text(shares: dict[str, float]) -> str:
     """'latency 65 %, bandwidth 31 %': the two largest shares."""
     largest = sorted(shares.items(), key=lambda item: -item[1])[:2]
     return ", ".join(f"{name} {share * 100:.0f} %" for name, share in largest if share > 0)
-
-
-def _unit(platform: HostPlatform, name: str) -> str:
-    amount = _amount(platform, name, 1.0)
-    return amount[2:-1] if amount else f"that of {platform.title}"
 
 
 def _amount(platform: HostPlatform, name: str, factor: float) -> str:

@@ -101,7 +101,7 @@ def simulate(
         result = simulations.simulate(where, wanted, f"{where.name} {arguments.several(asked)}")
     warn_of_free_messages(where)
     warn_of_doubtful(where, grids)
-    frame = _frame(result.timings.values(), _CASE, ("seconds", "error"))
+    frame = _frame(result.timings.values(), ("seconds", "error"))
     frame.attrs = {
         "platform": where.name,
         "maker": result.configuration.maker,
@@ -150,28 +150,15 @@ def measure(
 
     how = method or Method()
     ours, with_own = with_library(algorithms)
-    competing = choices([Catalogue.load().collective(collective).name], ours, segments, counts or {}, thresholds)[
-        collective
-    ]
+    competing = choices([Catalogue.load().collective(collective).name], ours, segments, counts or {}, thresholds)
     place = LocalMachine(target) if isinstance(target, str) else target
-    wanted = cases_to_measure(collective, competing, procs, sizes, place)
-    wanted += own_cases(collective, procs, sizes, place) if with_own else []
+    wanted = cases_to_measure(competing, procs, sizes, place, with_own)
     with Store(arguments.store_path(store)) as opened:
         launches = measure_launches(place, wanted, opened, method=how)
     timings = [combine(each, how.precision.confidence) for each in zip(*launches, strict=True)]
-    frame = _frame(timings, _CASE, ("seconds", *_MEASURED, "error"))
+    frame = _frame(timings, ("seconds", *_MEASURED, "error"))
     frame.attrs = {"platform": place.name, "maker": place.installation.label}
     return frame
-
-
-def own_cases(collective: str, procs: Numbers, sizes: Numbers | None, target: ExecutionTarget) -> list[Case]:
-    """The cases that call the MPI library's own collective, at every P and m."""
-    message_bytes = sizes_of(collective, None if sizes is None else arguments.sizes(sizes))
-    return [
-        case
-        for count in arguments.counts(procs)
-        for case in builtin_cases(collective, [count], message_bytes, target.processes_per_node(count))
-    ]
 
 
 def with_library(algorithms: Names | None) -> tuple[Names | None, bool]:
@@ -225,23 +212,21 @@ def measure_adaptively(
     place = LocalMachine(target) if isinstance(target, str) else target
     asked = arguments.collectives(collective)
     competing = choices(asked, algorithms, segments, counts or {}, thresholds)
-    wanted = [case for one in asked for case in cases_to_measure(one, competing[one], procs, sizes, place)]
+    wanted = cases_to_measure(competing, procs, sizes, place)
     described = None if platform is None else arguments.platform(platform)
     if described is not None:
         wanted = cases_within_memory(described, wanted, max(case.processes_per_node for case in wanted))
     with arguments.opened(context) as opened:
         predictions = []
         if described is not None:
-            sweep = opened.simulate(described, [*filter(_can_be_simulated, wanted)])
+            algorithm = Catalogue.load().algorithm
+            simulated = [one for one in wanted if not algorithm(one.collective, one.algorithm).real_mpi_only]
+            sweep = opened.simulate(described, simulated)
             predictions.append({case: one.seconds for case, one in sweep.timings.items() if one.ok})
         if model is not None:
             predictions.append(predicted_times(model_from(model), wanted))
         how = method or Method()
         return search_on(place, wanted, opened.store, predictions, goal or Goal(), how, on_round)
-
-
-def _can_be_simulated(case: Case) -> bool:
-    return not Catalogue.load().algorithm(case.collective, case.algorithm).real_mpi_only
 
 
 def choices(
@@ -271,24 +256,31 @@ def choices(
 
 
 def cases_to_measure(
-    collective: str, competing: Sequence[Choice], procs: Numbers, sizes: Numbers | None, target: ExecutionTarget | None
+    competing: Mapping[str, Sequence[Choice]],
+    procs: Numbers,
+    sizes: Numbers | None,
+    target: ExecutionTarget | None,
+    with_own: bool = False,
 ) -> list[Case]:
-    """Every choice at every P and m, with the target's processes per node, or one; each that sends other messages once.
+    """Every choice, by collective, at every P and m; each that sends other messages once.
 
-    Raises UsageError if none runs.
+    There are as many processes per node as on the target, or one. With `with_own` the cases that call the library's
+    own collectives follow. Raises UsageError for a collective of which nothing runs.
     """
-    message_bytes = sizes_of(collective, None if sizes is None else arguments.sizes(sizes))
     counts = arguments.counts(procs)
-    wanted = [
-        case
-        for count in counts
-        for case in cases(
-            collective, competing, [count], message_bytes, target.processes_per_node(count) if target else 1
-        )
-    ]
-    if not wanted:
-        raise nothing_runs({collective: competing}, counts, message_bytes)
-    return without_repeats(wanted)
+    asked_sizes = None if sizes is None else arguments.sizes(sizes)
+    per_node = {count: target.processes_per_node(count) if target else 1 for count in counts}
+    ours: list[Case] = []
+    own: list[Case] = []
+    for collective, among in competing.items():
+        message_bytes = sizes_of(collective, asked_sizes)
+        wanted = [case for p in counts for case in cases(collective, among, [p], message_bytes, per_node[p])]
+        if not wanted:
+            raise nothing_runs({collective: among}, counts, message_bytes)
+        ours += without_repeats(wanted)
+        if with_own:
+            own += [case for p in counts for case in builtin_cases(collective, [p], message_bytes, per_node[p])]
+    return ours + own
 
 
 def nothing_runs(
@@ -305,13 +297,13 @@ def nothing_runs(
     return UsageError(f"no case of {what} can run on P = {', '.join(map(str, procs))}: {'; '.join(reasons)}")
 
 
-def _frame(timings: Iterable[Timing], case: Sequence[str], values: Sequence[str]) -> pd.DataFrame:
+def _frame(timings: Iterable[Timing], values: Sequence[str]) -> pd.DataFrame:
     rows = [
         [
-            *(getattr(one.case, name) for name in case),
+            *(getattr(one.case, name) for name in _CASE),
             named_parameters(one.case),
             *(getattr(one, name) for name in values),
         ]
         for one in timings
     ]
-    return pd.DataFrame(rows, columns=[*case, "parameters", *values])
+    return pd.DataFrame(rows, columns=[*_CASE, "parameters", *values])

@@ -324,7 +324,7 @@ def tune(
     from collwise.validation.openmpi.han_rules import han_version
 
     _check_pictures(draw=draw, draw_costs=draw_costs)
-    names = tuple(SEARCHES) if tuple(searches) == ("all",) else tuple(searches)
+    names = SEARCHES if tuple(searches) == ("all",) else tuple(searches)
     if han is not None:
         han_version(openmpi_version)
     if draw is not None and EXHAUSTIVE not in names:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from collwise import arguments
 from collwise.common.errors import UsageError, note
 from collwise.common.files import write_text
 from collwise.common.program import program_name
@@ -77,7 +78,7 @@ def measure(
     """
     from collwise.simulator.store import Store
     from collwise.simulator.sweeps.mpi_runner import measure_launches, samples_csv
-    from collwise.timings import cases_to_measure, choices, own_cases, with_library
+    from collwise.timings import cases_to_measure, choices, with_library
     from collwise.validation.selection.points import cases_within_memory, remark_on_sizes
 
     if adaptive["budget"] is not None:
@@ -92,9 +93,7 @@ def measure(
     if with_own:
         declare.refuse_options(("script",), "our algorithms, not for --algorithms library")
     target = None if script is not None else target_from(where)
-    asked = [case for one in collectives for case in cases_to_measure(one, competing[one], procs, sizes, target)]
-    if with_own and target is not None:
-        asked += [case for one in collectives for case in own_cases(one, procs, sizes, target)]
+    asked = cases_to_measure(competing, procs, sizes, target, with_own)
     if (platform := adaptive["platform"]) is not None:
         per_node = (
             max(map(target.processes_per_node, procs)) if target else where.ppn or platform.default_processes_per_node
@@ -105,8 +104,8 @@ def measure(
         declare.refuse_options(("raw", "as_json", "as_csv"), "times that are measured now, not for --script")
         target_options.print_script(Path(str(script)), asked, method, where)
         return
-    named = ", ".join(collectives) if len(collectives) <= 3 else f"{len(collectives)} collectives"
-    with Store(simulation.store) as opened, sweep_progress(f"{named}, {target.name}") as advance:
+    label = f"{arguments.several(collectives)}, {target.name}"
+    with Store(simulation.store) as opened, sweep_progress(label) as advance:
         launches = measure_launches(target, asked, opened, method=method, on_progress=advance)
     timings = [combine(each, method.precision.confidence) for each in zip(*launches, strict=True)]
     if raw is not None:

@@ -9,6 +9,7 @@ import ipywidgets as widgets
 import numpy as np
 
 from collwise.common.errors import UsageError
+from collwise.models.switch_points import picked_seconds
 from collwise.platforms.changes import Change
 from collwise.studies.figures.whatif import LiveFigure
 from collwise.validation.selection.slowdown import slowdown
@@ -96,7 +97,7 @@ class Explorer:
             return
         ratio = view.best_seconds / base.best_seconds
         self._image.value = self._figure.draw(view.best, ratio)
-        kept = np.take_along_axis(view.seconds, np.maximum(base.best, 0)[None], axis=0)[0]
+        kept = picked_seconds(view.seconds, base.best)
         # What was not timed is slower.
         other = int((~(slowdown(kept, view.best_seconds) <= view.largest_error) & ~np.isnan(ratio)).sum())
         what = ", ".join(change.label for change in changes) or "no change"

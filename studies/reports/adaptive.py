@@ -7,15 +7,25 @@ from dataclasses import asdict
 from typing import Any
 
 from collwise.common.units import counted, format_seconds, format_size
-from collwise.validation.adaptive.search import PointFound, Searched
-from collwise.validation.selection.choice import Choice
+from collwise.validation.adaptive.search import Searched
+from collwise.validation.selection.cases import choice_of
 
 POINT_COLUMNS = ("collective", "P", "m", "algorithm", "median", "+-", "repetitions", "measured", "expected loss")
 
 
 def point_rows(found: Searched) -> list[tuple[object, ...]]:
     """A row for every point: its choice, and what that is expected to lose."""
-    return [_row(one) for one in found.points]
+    rows: list[tuple[object, ...]] = []
+    for one in found.points:
+        start = (one.collective, one.procs, format_size(one.message_bytes))
+        measured, timing = f"{one.measured} of {one.candidates}", one.timing
+        if timing is None:
+            rows.append((*start, "-", "-", "-", 0, measured, "-"))
+            continue
+        width = f"{timing.half_width_seconds / timing.seconds * 100:.1f} %"
+        choice, seconds = choice_of(timing.case).label, format_seconds(timing.seconds)
+        rows.append((*start, choice, seconds, width, timing.repetitions, measured, f"{one.loss * 100:.2f} %"))
+    return rows
 
 
 def summary_lines(found: Searched) -> list[str]:
@@ -48,7 +58,7 @@ def document(found: Searched) -> dict[str, Any]:
         record = {name: value for name, value in asdict(one).items() if name != "timing"}
         if one.timing is not None:
             kept = ("seconds", "half_width_seconds", "repetitions")
-            record |= asdict(_choice(one)) | {name: getattr(one.timing, name) for name in kept}
+            record |= asdict(choice_of(one.timing.case)) | {name: getattr(one.timing, name) for name in kept}
         else:
             record["loss"] = None
         points.append(record)
@@ -62,22 +72,3 @@ def document(found: Searched) -> dict[str, Any]:
         "mean_loss": None if math.isnan(found.mean_loss) else found.mean_loss,
         "points": points,
     }
-
-
-def _choice(one: PointFound) -> Choice:
-    assert one.timing is not None
-    case = one.timing.case
-    return Choice(case.algorithm, case.segment_bytes, case.fanout, case.limit_bytes)
-
-
-def _row(one: PointFound) -> tuple[object, ...]:
-    start = (one.collective, one.procs, format_size(one.message_bytes))
-    measured = f"{one.measured} of {one.candidates}"
-    if one.timing is None:
-        return (*start, "-", "-", "-", 0, measured, "-")
-    timing = one.timing
-    width = f"{timing.half_width_seconds / timing.seconds * 100:.1f} %"
-    return (
-        *(*start, _choice(one).label, format_seconds(timing.seconds), width),
-        *(timing.repetitions, measured, f"{one.loss * 100:.2f} %"),
-    )

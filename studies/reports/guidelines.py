@@ -12,7 +12,7 @@ from collwise.validation.guidelines.checks import KINDS, PATTERN, SPLIT, Compari
 from collwise.validation.guidelines.criteria import RankTest
 from collwise.validation.guidelines.guideline import GUIDELINES
 from collwise.validation.guidelines.own_algorithms import UNCHECKED, Combination, OwnChecked
-from collwise.validation.guidelines.workflow import GuidelinesResult, Outcome
+from collwise.validation.guidelines.workflow import GuidelinesResult
 
 COLUMNS = ("collective", "P", "m", "guideline", "default", "against", "its time", "ratio", "p", "afterwards")
 SUMMARY_COLUMNS = (
@@ -40,21 +40,17 @@ def against(one: Comparison) -> str:
 def violation_rows(found: GuidelinesResult) -> list[tuple[str, ...]]:
     """A row of COLUMNS for each violation."""
     outcomes = {(one.violation.guideline, one.violation.call): one for one in found.outcomes()}
-    return [_row(one, outcomes.get((one.guideline, one.call))) for one in found.before.violations]
+    rows = []
+    for one in found.before.violations:
+        outcome, p_value = outcomes.get((one.guideline, one.call)), one.verdict.p_value
+        afterwards = "-" if outcome is None else outcome.reason or "repaired"
+        rows.append((*comparison_row(one), "-" if math.isnan(p_value) else f"{p_value:.2g}", afterwards))
+    return rows
 
 
 def new_rows(found: GuidelinesResult) -> list[tuple[str, ...]]:
     """A row of LEFT_COLUMNS for each violation of the repaired library that the first check did not find."""
     return [(*comparison_row(one.violation), one.reason) for one in found.new_violations()]
-
-
-def _row(one: Comparison, outcome: Outcome | None) -> tuple[str, ...]:
-    p_value = one.verdict.p_value
-    return (
-        *comparison_row(one),
-        "-" if math.isnan(p_value) else f"{p_value:.2g}",
-        "-" if outcome is None else "repaired" if outcome.repaired else outcome.reason,
-    )
 
 
 def comparison_row(one: Comparison) -> tuple[str, ...]:
@@ -110,8 +106,11 @@ def summary_lines(found: GuidelinesResult) -> Iterator[str]:
         where = f"{repair.call.collective}, P = {repair.call.procs}, m = {format_size(repair.call.message_bytes)}"
         yield f"largest gain: x {gain:.2f}, {where}, by {repair.guideline.label} ({repair.guideline.name})"
     yield from _lack_of_launches(found)
-    for name, (count, first) in _unused(found).items():
-        yield f"the mock-up of {name} was not used for {counted(count, 'call')}: it {first}"
+    reasons: dict[str, list[str]] = {}
+    for (name, _), reason in found.unused.items():
+        reasons.setdefault(name, []).append(reason)
+    for name, given in reasons.items():
+        yield f"the mock-up of {name} was not used for {counted(len(given), 'call')}: it {given[0]}"
     yield from _failures(found)
     seconds = f"the check took {found.seconds:.1f} s"
     yield seconds + (f", repairing {found.tuned.seconds:.1f} s" if found.tuned is not None else "")
@@ -140,15 +139,6 @@ def _lack_of_launches(found: GuidelinesResult) -> Iterator[str]:
                 f"with {launches} launches the test finds no violation that stands alone among {most} comparisons; "
                 f"that takes {needed}"
             )
-
-
-def _unused(found: GuidelinesResult) -> dict[str, tuple[int, str]]:
-    """For each guideline whose mock-up does not run the number of calls and the first reason."""
-    made: dict[str, tuple[int, str]] = {}
-    for (name, _), reason in found.unused.items():
-        count, first = made.get(name, (0, reason))
-        made[name] = count + 1, first
-    return made
 
 
 def comparison_records(found: GuidelinesResult) -> list[dict[str, Any]]:

@@ -150,20 +150,19 @@ def sections_of(tuning: Tuning, folder: Path, measured: Mapping[str, Measurement
 
     `folder` is that of the rules.
     """
-    return list(_sections(tuning, folder, measured or {}))
-
-
-def _sections(tuning: Tuning, folder: Path, measured: Mapping[str, Measurement]) -> Iterator[Section]:
-    yield _first(tuning, folder, measured)
-    yield Section(f"Collectives on {tuning.platform.title}")
-    for collective, result in tuning.comparisons.items():
-        if result.rows:
-            yield comparison_section(tuning, collective, result, measured.get(collective))
-    for collective, choices in tuning.by_engine.items():
-        if choices.decisions is not None:
-            yield engine_section(tuning, collective, choices, tuning.rules[collective])
-    if tuning.model is not None:
-        yield _accuracy(tuning)
+    measured = measured or {}
+    sections = [_first(tuning, folder, measured), Section(f"Collectives on {tuning.platform.title}")]
+    sections += [
+        comparison_section(tuning, collective, result, measured.get(collective))
+        for collective, result in tuning.comparisons.items()
+        if result.rows
+    ]
+    sections += [
+        engine_section(tuning, collective, choices, tuning.rules[collective])
+        for collective, choices in tuning.by_engine.items()
+        if choices.decisions is not None
+    ]
+    return sections if tuning.model is None else [*sections, _accuracy(tuning)]
 
 
 # --- What to do first -------------------------------------------------------------------------------------------------
@@ -174,7 +173,9 @@ def _first(tuning: Tuning, folder: Path, measured: Mapping[str, Measurement]) ->
     gains = {name: tuning.gains(name) for name in tuning.decisions}
     rows = [_gain_row(tuning, name, found) for name, found in gains.items() if found]
     bad = {(i, 4) for i, row in enumerate(rows) if not row[4].startswith("0 of")}
-    lost = [name for name, found in gains.items() if (known := _known(found)) and geometric_mean(known) < 0.99]
+    known = {name: [one.ratio for one in found if np.isfinite(one.ratio)] for name, found in gains.items()}
+    ratios = [ratio for found in known.values() for ratio in found]
+    lost = [name for name, found in known.items() if found and geometric_mean(found) < 0.99]
     few = _few(tuning)
     several = tuning.processes_per_node > 1 and _with_rules(tuning, "5.0")
     limits = [
@@ -190,11 +191,11 @@ def _first(tuning: Tuning, folder: Path, measured: Mapping[str, Measurement]) ->
     return Section(
         f"What to do first on {tuning.platform.title}",
         steps=_steps(tuning, folder, measured),
-        after=[_gained(tuning, gains)],
+        after=[_gained(tuning, ratios)],
         tables=[TextTable(_GAIN_COLUMNS, rows, 1, f"What the rules gain over {tuning.baseline.title}", bad=bad)],
         notes=[
             Notes("What the rules do not cover", limits),
-            Notes("How gains are counted", _counted(tuning, gains), folded=True),
+            Notes("How gains are counted", _counted(ratios), folded=True),
             Notes("Where the rules for Open MPI differ from the table of libcollwise", few, folded=True),
             Notes("Figures of this description that are estimates, not measured", _guessed(tuning), folded=True),
         ],
@@ -314,17 +315,14 @@ def _few(tuning: Tuning) -> list[str]:
     return [why, *few[:_MOST_SUBSTITUTIONS], *more]
 
 
-def _known(gains: Sequence[Gain]) -> list[float]:
-    return [one.ratio for one in gains if np.isfinite(one.ratio)]
-
-
 def _gain_row(tuning: Tuning, name: str, gains: Sequence[Gain]) -> tuple[str, ...]:
     known = [one for one in gains if np.isfinite(one.ratio)]
     close = "-"
     if name in tuning.comparisons:
         result = tuning.comparisons[name]
         at = [(result.grid.procs.index(one.procs), result.grid.message_bytes.index(one.message_bytes)) for one in known]
-        others = np.array([close_points(result)[place] for place in at])
+        points = close_points(result)
+        others = np.array([points[place] for place in at])
         close = f"{int((others < CLOSE).sum())} of {int(np.isfinite(others).sum())}"
     if not known:
         return (name, str(len(gains)), "-", "-", "0 of 0", close, "-")
@@ -340,8 +338,7 @@ def _gain_row(tuning: Tuning, name: str, gains: Sequence[Gain]) -> tuple[str, ..
     )
 
 
-def _gained(tuning: Tuning, gains: Mapping[str, Sequence[Gain]]) -> str:
-    ratios = _ratios(gains)
+def _gained(tuning: Tuning, ratios: Sequence[float]) -> str:
     if not ratios:
         return f"What is gained over {tuning.baseline.title} is not known: none of its choices was timed."
     return (
@@ -350,13 +347,8 @@ def _gained(tuning: Tuning, gains: Mapping[str, Sequence[Gain]]) -> str:
     )
 
 
-def _ratios(gains: Mapping[str, Sequence[Gain]]) -> list[float]:
-    return [ratio for found in gains.values() for ratio in _known(found)]
-
-
-def _counted(tuning: Tuning, gains: Mapping[str, Sequence[Gain]]) -> list[str]:
+def _counted(ratios: Sequence[float]) -> list[str]:
     """Notes on reading the table of gains."""
-    ratios = _ratios(gains)
     if not ratios:
         return []
     return [
@@ -485,12 +477,13 @@ def _facts_of(parameters: ModelParameters | PathParameters) -> list[tuple[str, s
 
 
 def _fit_rows(tuning: Tuning) -> list[tuple[str, ...]]:
+    if tuning.parameters is None:
+        return []
     return [
         (
             *(*place, f"{pair.alpha_seconds:.3g}", f"{pair.beta_seconds_per_byte:.3g}"),
             *(f"{fitted.mean_residual * 100:.1f}", f"{fitted.worst_residual * 100:.1f}"),
         )
-        for parameters in ([] if tuning.parameters is None else [tuning.parameters])
-        for model, place, pair, fitted in fitted_pairs(parameters)
+        for model, place, pair, fitted in fitted_pairs(tuning.parameters)
         if model in (BY_PARTS, CRITICAL_PATH)
     ]

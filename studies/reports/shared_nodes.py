@@ -39,8 +39,7 @@ def shared_node_sections(result: Validation) -> list[Section]:
     if result.plan.main.ranks_per_node == 1:
         return []
     rows = ours(result.main)
-    sections = [_verified(result), _kinds(rows), _components(result, rows), _ways(rows)]
-    return [*sections, _tasks(result.tasks)]
+    return [_verified(result), _kinds(rows), _components(result, rows), _ways(rows), _tasks(result.tasks)]
 
 
 def shared_node_document(result: Validation) -> dict[str, Any]:
@@ -88,13 +87,10 @@ def _kinds(rows: pd.DataFrame) -> Section:
     errors: list[tuple[object, ...]] = []
     chosen: list[tuple[object, ...]] = []
     for source in _SOURCES:
-        for kind, mine in with_kind(rows).groupby("kind", sort=False):
+        for kind, mine in [*with_kind(rows).groupby("kind", sort=False), (ALL, rows)]:
             found = errors_of(mine, source)
             if found is not None:
                 errors.append((source, kind, found.count, *map(percent, (found.median, found.mean, found.ninetieth))))
-        whole = errors_of(rows, source)
-        if whole is not None:
-            errors.append((source, ALL, whole.count, *map(percent, (whole.median, whole.mean, whole.ninetieth))))
         chosen += _choice_rows(source, choices_of_kind(rows, source))
     text = [
         "A flat algorithm treats all processes alike, a hierarchical one those of a node differently from others. A "
@@ -140,11 +136,11 @@ def _components(result: Validation, rows: pd.DataFrame) -> Section:
         )
         for row in table.to_dict("records")
     ]
-    ratios = [
-        (name, len(table), f"{(table[name] / table.pick).median():.2f}", f"{(table[name] / table.pick).min():.2f}",
-         f"{(table[name] / table.pick).max():.2f}", (table[name] < table.pick).sum())
-        for name in COMPONENTS
-    ]  # fmt: skip
+    ratios = []
+    for name in COMPONENTS:
+        over = table[name] / table.pick
+        texts = [f"{value:.2f}" for value in (over.median(), over.min(), over.max())]
+        ratios.append((name, len(table), *texts, (table[name] < table.pick).sum()))
     text = [
         "Measured times of the fastest flat and the fastest hierarchical algorithm, of the algorithm that the schedule "
         "engine picks, and of Open MPI's own collectives by its component tuned and by HAN, measured in the same run. "

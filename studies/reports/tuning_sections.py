@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from matplotlib.figure import Figure
 
 from collwise.common.units import format_size
 from collwise.models.piecewise import Array
 from collwise.models.registry import BY_PARTS
-from collwise.models.switch_points import NOBODY, Indices
+from collwise.models.switch_points import NOBODY
 from collwise.platforms import HostPlatform
 from collwise.platforms.smpi import charges_overheads
 from collwise.simulator.timing import Case
@@ -20,8 +22,7 @@ from collwise.studies.figures.picks import algorithms_by_engine, algorithms_by_s
 from collwise.studies.reports.comparison_table import chooses_segments, percent, summary_line, table_columns, table_row
 from collwise.studies.reports.engine_table import agreement_line, engine_columns, engine_rows, library_line
 from collwise.studies.reports.sections import Picture, Section, TextTable
-from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.comparison import Comparison, ComparisonResult, Pick
+from collwise.validation.selection.comparison import ComparisonResult, Pick
 from collwise.validation.selection.decision_table import DecisionTable
 from collwise.validation.selection.engine_choices import EngineChoices
 from collwise.validation.selection.measured import Measurement
@@ -54,13 +55,15 @@ def comparison_section(
     tuning: Tuning, collective: str, result: ComparisonResult, measured: Measurement | None
 ) -> Section:
     """The section of a collective whose algorithms were compared with a model's and a library's choices."""
+    gains = tuning.gains(collective) if collective in tuning.rules else []
+    rules = {(one.procs, one.message_bytes): one.rules for one in gains}
     if collective == "barrier":
         picture = picks_by_procs(result, f"{heading(tuning, collective)}, simulated")
         pictures = [
             Picture.of(f"{tuning.platform.name}-{collective}-picks", picture, "Time of each source's choice over P.")
         ]
     else:
-        pictures = list(_pictures(tuning, collective, result))
+        pictures = list(_pictures(tuning, collective, result, rules))
     lines = [f"{summary_line(result)}."]
     if collective in tuning.by_engine:
         lines.append(f"{agreement_line(tuning.by_engine[collective])}.")
@@ -68,41 +71,41 @@ def comparison_section(
         found, line = _measured_picture(tuning, collective, result, measured)
         pictures += found
         lines.append(line)
-    bad = {
-        (number, len(table_row(row)) - picks + position)
-        for number, row in enumerate(result.rows)
-        for picks, position in _bad_picks(row)
-    }
-    gains = tuning.gains(collective) if collective in tuning.rules else []
-    rules = {(one.procs, one.message_bytes): one.rules for one in gains}
-    said = [rules.get((row.procs, row.message_bytes)) for row in result.rows]
-    width = len(table_columns(result))
-    bad |= {(number, width) for number, pick in enumerate(said) if pick is not None and pick.slowdown > _SHADED_FROM}
-    rows = [(*table_row(row), _rule_cell(pick)) for row, pick in zip(result.rows, said, strict=True)]
     columns = (*table_columns(result), "rules (%)")
+    rows, bad = [], set()
+    for number, row in enumerate(result.rows):
+        cells, said = table_row(row), rules.get((row.procs, row.message_bytes))
+        rows.append((*cells, "-" if said is None else f"{said.choice.label} ({percent(said.slowdown)})"))
+        common = [] if chooses_segments([row]) or row.listed is None else [row.listed]
+        picks = [*([row.model] if row.predicted else []), *common, row.baseline]
+        shaded = enumerate(picks, len(cells) - len(picks))
+        bad |= {(number, column) for column, pick in shaded if pick.slowdown > _SHADED_FROM}
+        if said is not None and said.slowdown > _SHADED_FROM:
+            bad.add((number, len(columns) - 1))
     table = TextTable(columns, rows, 3, f"All {len(rows)} points", bad=bad, folded=True)
     return Section(heading(tuning, collective), lines, [table], pictures, level=3)
 
 
-def _rule_cell(pick: Pick | None) -> str:
-    """The choice of the rules at a point, with its slowdown; '-' where they have none."""
-    return "-" if pick is None else f"{pick.choice.label} ({percent(pick.slowdown)})"
-
-
 def close_points(result: ComparisonResult) -> Array:
     """The slowdown of the best other algorithm at every compared point, shape (P, m); nan where there is no other."""
-    grid = result.grid
-    found = np.full((len(grid.procs), len(grid.message_bytes)), np.nan)
-    algorithms = {label: choice.algorithm for label, choice in grid.candidates.items()}
+    algorithms = {label: choice.algorithm for label, choice in result.grid.candidates.items()}
+    values = []
     for row in result.rows:
         others = [
             seconds
             for label, seconds in row.simulated.items()
             if algorithms[label] != row.best.choice.algorithm and np.isfinite(seconds)
         ]
-        if others and row.best.seconds:
-            at = grid.procs.index(row.procs), grid.message_bytes.index(row.message_bytes)
-            found[at] = min(others) / row.best.seconds - 1
+        values.append(min(others) / row.best.seconds - 1 if others and row.best.seconds else np.nan)
+    return _on_grid(result, values, np.nan)
+
+
+def _on_grid(result: ComparisonResult, values: Sequence[Any], missing: Any) -> npt.NDArray[Any]:
+    """Values, one for each row of a comparison, by P and m; `missing` at points without a row."""
+    grid = result.grid
+    found = np.full((len(grid.procs), len(grid.message_bytes)), missing)
+    for row, value in zip(result.rows, values, strict=True):
+        found[grid.procs.index(row.procs), grid.message_bytes.index(row.message_bytes)] = value
     return found
 
 
@@ -114,12 +117,13 @@ def largest_decided(platform: HostPlatform, decisions: DecisionTable) -> int:
     return min(most, max(decisions.evidence.procs))
 
 
-def _pictures(tuning: Tuning, collective: str, result: ComparisonResult) -> Iterator[Picture]:
-    """The figures over the message size."""
+def _pictures(
+    tuning: Tuning, collective: str, result: ComparisonResult, rules: Mapping[tuple[int, int], Pick]
+) -> Iterator[Picture]:
+    """The figures over the message size; `rules` are the rules' picks by point."""
     grid, title = result.grid, heading(tuning, collective)
     stem, maker = f"{tuning.platform.name}-{collective}", result.sweep.configuration.maker
     points = [(row.procs, row.message_bytes) for row in result.rows]
-    rules = {(one.procs, one.message_bytes): one.rules for one in tuning.gains(collective)}
     model: dict[str, list[Pick | None]] = {"the model chooses": [row.model for row in result.rows]}
     sources: dict[str, list[Pick | None]] = {
         **(model if result.has_model else {}),
@@ -129,7 +133,14 @@ def _pictures(tuning: Tuning, collective: str, result: ComparisonResult) -> Iter
     panels: dict[str, list[Pick | None]] = {f"fastest by {maker}": [row.best for row in result.rows], **sources}
     every = [pick.choice for picks in panels.values() for pick in picks if pick is not None and not pick.missing]
     methods = [*grid.candidates.values(), *dict.fromkeys(one for one in every if one not in grid.candidates.values())]
-    chosen = {name: _winners(result, picks, methods) for name, picks in panels.items()}
+    chosen = {
+        name: _on_grid(
+            result,
+            [NOBODY if pick is None or pick.missing else methods.index(pick.choice) for pick in picks],
+            NOBODY,
+        )
+        for name, picks in panels.items()
+    }
     timed = next(iter(panels))
     yield Picture.of(
         f"{stem}-choices",
@@ -173,26 +184,11 @@ def _cut(segment_bytes: int) -> str:
     return f"with segments of {format_size(segment_bytes)}" if segment_bytes else "without segments"
 
 
-def _winners(result: ComparisonResult, picks: Sequence[Pick | None], methods: Sequence[Choice]) -> Indices:
-    """The indices of picks, one for each row of the comparison, among the methods, shape (P, m)."""
-    grid = result.grid
-    found = np.full((len(grid.procs), len(grid.message_bytes)), NOBODY)
-    for row, pick in zip(result.rows, picks, strict=True):
-        if pick is not None and not pick.missing:
-            found[grid.procs.index(row.procs), grid.message_bytes.index(row.message_bytes)] = methods.index(pick.choice)
-    return found
-
-
 def _slowdowns(result: ComparisonResult, picks: Sequence[Pick | None]) -> Slowdowns:
     """The slowdowns of picks, one for each row of the comparison, shape (P, m)."""
-    grid = result.grid
-    values = np.full((len(grid.procs), len(grid.message_bytes)), np.nan)
-    chosen = np.zeros(values.shape, dtype=bool)
-    for row, pick in zip(result.rows, picks, strict=True):
-        at = grid.procs.index(row.procs), grid.message_bytes.index(row.message_bytes)
-        if pick is not None and not pick.missing:
-            values[at], chosen[at] = pick.slowdown, True
-    return Slowdowns(values, chosen)
+    values = [np.nan if pick is None or pick.missing else pick.slowdown for pick in picks]
+    chosen = [pick is not None and not pick.missing for pick in picks]
+    return Slowdowns(_on_grid(result, values, np.nan), _on_grid(result, chosen, False))
 
 
 def _words(result: ComparisonResult) -> str:
@@ -297,10 +293,3 @@ def engine_section(tuning: Tuning, collective: str, choices: EngineChoices, deci
     lines = [f"{line}." for line in (library_line(choices), agreement_line(choices)) if line]
     table = TextTable(engine_columns(choices), engine_rows(choices), 3, "All points", folded=True)
     return Section(title, [intro, *lines], [table], pictures, level=3)
-
-
-def _bad_picks(row: Comparison) -> Iterator[tuple[int, int]]:
-    """For each pick to be shaded, the number of picks at the end of the table's row and its position among them."""
-    common = [] if chooses_segments([row]) or row.listed is None else [row.listed]
-    picks = [*([row.model] if row.predicted else []), *common, row.baseline]
-    return ((len(picks), position) for position, pick in enumerate(picks) if pick.slowdown > _SHADED_FROM)

@@ -75,7 +75,7 @@ def _testbed_title(name: str) -> str:
 
 def limits(result: Validation) -> Section:
     """The promised limits of errors and slowdowns, the values found, and the reasons why these are beyond them."""
-    found = list(verdicts(result.main))
+    found = verdicts(result.main)
     rows = [
         (
             *(one.collective, one.quantity, percent(one.found), percent(one.limit)),
@@ -295,9 +295,9 @@ def _others(result: Validation) -> Section:
     rows = []
     for testbed, table in tables.items():
         for source in _engines(table):
-            found = {(one.collective, one.quantity): one for one in verdicts(table, source)}
+            found = verdicts(table, source)
             for name, here in _by_collective(table):
-                mine = [percent(one.found) for key, one in found.items() if key[0] == name]
+                mine = [percent(one.found) for one in found if one.collective == name]
                 if mine:
                     tau = rank_agreement(here, source).tau
                     rows.append((_testbed_title(testbed), source, name, *mine, f"{tau:.2f}"))

@@ -6,7 +6,7 @@ catalogue has the mock-ups as algorithms of their collective.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
@@ -45,8 +45,7 @@ class Guideline:
     @property
     def mockup(self) -> Algorithm:
         """The algorithm of the catalogue."""
-        found = (one for one in Catalogue.load().algorithms(self.collective) if one.guideline == self.name)
-        return next(found)
+        return next(one for one in Catalogue.load().algorithms(self.collective) if one.guideline == self.name)
 
 
 def _whole(procs: int, message_bytes: int) -> int:
@@ -62,40 +61,39 @@ def _share(procs: int, message_bytes: int) -> int:
     return -(-message_bytes // procs)
 
 
-def _guidelines() -> Mapping[str, Guideline]:
-    """Message sizes are as the catalogue defines them: whole vectors, or one process's block."""
-    rows: tuple[tuple[str, tuple[tuple[str, Callable[[int, int], int]], ...]], ...] = (
-        ("allgather", (("gather", _whole), ("bcast", _times))),
-        ("allgather", (("alltoall", _whole),)),
-        ("allgather", (("allreduce", _times),)),
-        ("allgather", (("allgatherv", _whole),)),
-        ("allreduce", (("reduce", _whole), ("bcast", _whole))),
-        ("allreduce", (("reduce_scatter_block", _share), ("allgather", _share))),
-        ("allreduce", (("reduce_scatter", _whole), ("allgatherv", _share))),
-        ("alltoall", (("alltoallv", _whole),)),
-        ("bcast", (("allgatherv", _whole),)),
-        ("bcast", (("scatter", _share), ("allgather", _share))),
-        ("gather", (("allgather", _whole),)),
-        ("gather", (("gatherv", _whole),)),
-        ("gather", (("reduce", _times),)),
-        ("reduce", (("allreduce", _whole),)),
-        ("reduce", (("reduce_scatter_block", _share), ("gather", _share))),
-        ("reduce", (("reduce_scatter", _whole), ("gatherv", _share))),
-        ("reduce_scatter_block", (("reduce", _times), ("scatter", _whole))),
-        ("reduce_scatter_block", (("reduce_scatter", _times),)),
-        ("reduce_scatter_block", (("allreduce", _times),)),
-        ("scan", (("exscan", _whole), (REDUCE_LOCAL, _whole))),
-        ("scatter", (("bcast", _times),)),
-        ("scatter", (("scatterv", _whole),)),
-    )
-    return {
-        name: Guideline(name, collective, tuple(Part(*part) for part in parts))
-        for number, (collective, parts) in enumerate(rows, 1)
-        for name in (f"GL{number}",)
-    }
+_ROWS: Sequence[tuple[str, Sequence[tuple[str, Callable[[int, int], int]]]]] = (
+    ("allgather", (("gather", _whole), ("bcast", _times))),
+    ("allgather", (("alltoall", _whole),)),
+    ("allgather", (("allreduce", _times),)),
+    ("allgather", (("allgatherv", _whole),)),
+    ("allreduce", (("reduce", _whole), ("bcast", _whole))),
+    ("allreduce", (("reduce_scatter_block", _share), ("allgather", _share))),
+    ("allreduce", (("reduce_scatter", _whole), ("allgatherv", _share))),
+    ("alltoall", (("alltoallv", _whole),)),
+    ("bcast", (("allgatherv", _whole),)),
+    ("bcast", (("scatter", _share), ("allgather", _share))),
+    ("gather", (("allgather", _whole),)),
+    ("gather", (("gatherv", _whole),)),
+    ("gather", (("reduce", _times),)),
+    ("reduce", (("allreduce", _whole),)),
+    ("reduce", (("reduce_scatter_block", _share), ("gather", _share))),
+    ("reduce", (("reduce_scatter", _whole), ("gatherv", _share))),
+    ("reduce_scatter_block", (("reduce", _times), ("scatter", _whole))),
+    ("reduce_scatter_block", (("reduce_scatter", _times),)),
+    ("reduce_scatter_block", (("allreduce", _times),)),
+    ("scan", (("exscan", _whole), (REDUCE_LOCAL, _whole))),
+    ("scatter", (("bcast", _times),)),
+    ("scatter", (("scatterv", _whole),)),
+)
+"""The collective and the parts of each guideline in its order.
 
+Message sizes are as the catalogue defines them: whole vectors, or one process's block.
+"""
 
-GUIDELINES = _guidelines()
+GUIDELINES = {
+    f"GL{number}": Guideline(f"GL{number}", collective, tuple(Part(*part) for part in parts))
+    for number, (collective, parts) in enumerate(_ROWS, 1)
+}
 """All guidelines by name."""
 
 COLLECTIVES = tuple(dict.fromkeys(one.collective for one in GUIDELINES.values()))

@@ -103,20 +103,17 @@ class SimulatedLibrary(_OnPlatform):
         """As `Library.title`."""
         return f"SMPI's {self.selector} ({TITLES[self.selector]})"
 
-    def times(self, cases: Sequence[Case]) -> dict[Case, Times]:
-        """The simulated times; those of cases that failed are empty."""
-        return self._simulated(cases, "")
+    def times(self, cases: Sequence[Case], rules: str = "") -> dict[Case, Times]:
+        """The simulated times, with libcollwise where there are rules; those of cases that failed are empty."""
+        context = replace(self.context, engine=smpi_as_library(self.selector, rules))
+        found = context.simulate(self.platform, cases, f"{self.name}{' with libcollwise' if rules else ''}").timings
+        return {case: _exact(timing) for case, timing in found.items()}
 
     def times_in_turn(
         self, cases: Sequence[Case], tuned: Sequence[Case], rules: str, chosen: Mapping[Case, Choice]
     ) -> tuple[dict[Case, Times], dict[Case, Times]]:
         """The times without and with libcollwise; there is no drift, and exact times show what ran."""
-        return self._simulated(cases, ""), self._simulated(tuned, rules)
-
-    def _simulated(self, cases: Sequence[Case], rules: str) -> dict[Case, Times]:
-        context = replace(self.context, engine=smpi_as_library(self.selector, rules))
-        found = context.simulate(self.platform, cases, f"{self.name}{' with libcollwise' if rules else ''}").timings
-        return {case: _exact(timing) for case, timing in found.items()}
+        return self.times(cases), self.times(tuned, rules)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from collwise.simulator.timing import Case
 from collwise.validation.guidelines.checks import Call, Checked, check
 from collwise.validation.guidelines.criteria import Share, Times
 from collwise.validation.guidelines.guideline import GUIDELINES, REDUCE_LOCAL, Guideline, Part, guidelines_of
-from collwise.validation.selection.cases import candidates, case_of, cases
+from collwise.validation.selection.cases import candidates, case_of, cases, choice_of
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.decision_table import DecisionTable
 from collwise.validation.selection.defaults import SEGMENTS
@@ -41,7 +41,7 @@ class Combination:
 class OwnChecked:
     """The guidelines checked for the choices of decision tables, and better combinations, the best of each call first.
 
-    `alone` says for each collective of a mock-up whether its choices come from a table ('the table') or are the
+    `parts_from` says for each collective of a mock-up whether its choices come from a table ('the table') or are the
     fastest of the catalogue ('the fastest').
     """
 
@@ -137,5 +137,4 @@ def _part(part: Part, call: Call, best: Mapping[Call, Case]) -> tuple[str, int, 
     at = _call(part, call)
     if part.collective == REDUCE_LOCAL:
         return part.collective, at.message_bytes, None
-    case = best[at]
-    return part.collective, at.message_bytes, Choice(case.algorithm, case.segment_bytes, case.fanout, case.limit_bytes)
+    return part.collective, at.message_bytes, choice_of(best[at])

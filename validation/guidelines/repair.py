@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from collwise.common.errors import UsageError, unknown_name
 from collwise.validation.exports.pgmpi import Profile, Range
 from collwise.validation.guidelines.checks import PATTERN, Call, Checked
-from collwise.validation.guidelines.guideline import GUIDELINES, Guideline
+from collwise.validation.guidelines.guideline import GUIDELINES, Guideline, guidelines_of
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,8 @@ def repairs(checked: Checked) -> tuple[Repair, ...]:
     found: dict[Call, tuple[float, str]] = {}
     for one in checked.violations:
         if one.kind == PATTERN:
-            found[one.call] = min(
-                found.get(one.call, (one.other.seconds, one.guideline)), (one.other.seconds, one.guideline)
-            )
+            mockup = (one.other.seconds, one.guideline)
+            found[one.call] = min(found.get(one.call, mockup), mockup)
     return tuple(Repair(call, GUIDELINES[guideline]) for call, (_, guideline) in sorted(found.items()))
 
 
@@ -98,9 +97,7 @@ def profiles(found: Sequence[RepairedRange]) -> tuple[Profile, ...]:
     made = []
     for (collective, procs), group in itertools.groupby(found, key=lambda one: (one.collective, one.procs)):
         mine = list(group)
-        names = {
-            _identity(guideline): guideline.profile_name for guideline in dict.fromkeys(one.guideline for one in mine)
-        }
+        names = {_identity(one.guideline): one.guideline.profile_name for one in mine}
         made.append(
             Profile(
                 f"MPI_{collective.capitalize()}", procs, dict(sorted(names.items())),
@@ -112,7 +109,7 @@ def profiles(found: Sequence[RepairedRange]) -> tuple[Profile, ...]:
 
 def _identity(guideline: Guideline) -> int:
     """The mock-up's number in a profile: its place among those of its collective, from 1 on."""
-    return [one for one in GUIDELINES.values() if one.collective == guideline.collective].index(guideline) + 1
+    return guidelines_of(guideline.collective).index(guideline) + 1
 
 
 def rules_of(profiles: Mapping[str, Profile]) -> str:

@@ -55,11 +55,15 @@ class Tuned:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A violation, whether it is repaired, and if not, why."""
+    """A violation, and the reason why it is not repaired; empty if it is."""
 
     violation: Comparison
-    repaired: bool
-    reason: str = ""
+    reason: str
+
+    @property
+    def repaired(self) -> bool:
+        """Whether the repaired library does not have the violation."""
+        return not self.reason
 
 
 @dataclass(frozen=True)
@@ -105,8 +109,7 @@ class GuidelinesResult:
             return ()
         left = {(one.guideline, one.call): one for one in self.tuned.checked.violations}
         return tuple(
-            Outcome(one, (one.guideline, one.call) not in left, self._reason(left, one))
-            for one in self.before.violations
+            Outcome(one, self._reason(one, left.get((one.guideline, one.call)))) for one in self.before.violations
         )
 
     def new_violations(self) -> tuple[Outcome, ...]:
@@ -115,11 +118,10 @@ class GuidelinesResult:
             return ()
         known = {(one.guideline, one.call) for one in self.before.violations}
         found = [one for one in self.tuned.checked.violations if (one.guideline, one.call) not in known]
-        return tuple(Outcome(one, False, self._cause(one)) for one in found)
+        return tuple(Outcome(one, self._cause(one)) for one in found)
 
-    def _reason(self, left: Mapping[tuple[str, Call], Comparison], violation: Comparison) -> str:
-        """Why a violation is left after repair; empty if it is not."""
-        still = left.get((violation.guideline, violation.call))
+    def _reason(self, violation: Comparison, still: Comparison | None) -> str:
+        """Why a violation is left after repair, where the comparison `still` violates; empty if it is not."""
         if still is None:
             return ""
         runs = next((one.guideline for one in self.repairs if one.call == violation.call), None)
@@ -184,25 +186,26 @@ def run(library: Library, plan: Plan) -> GuidelinesResult:
         raise CollwiseError(f"{library.title}: no call has a time; first: {next(iter(own.values())).error}")
     before = check(own, mockups, plan.criterion, plan.kinds)
     mended = repairs(before)
-    mended_ranges = ranges(mended, plan.sizes)
+    joined = ranges(mended, plan.sizes)
     seconds = time.monotonic() - started
     tuned = None
     if plan.repair and mended:
-        tuned = _tune(library, plan, (mended, mended_ranges), own_cases, mockup_cases)
-    return GuidelinesResult(library, plan, own, mockups, before, mended, mended_ranges, seconds, tuned, unused)
+        chosen = {own_cases[one.call]: Choice(one.guideline.mockup.name) for one in mended}
+        rules = rules_text(joined, {procs: library.processes_per_node(procs) for procs in plan.procs})
+        tuned = _tune(library, plan, rules, chosen, own_cases, mockup_cases)
+    return GuidelinesResult(library, plan, own, mockups, before, mended, joined, seconds, tuned, unused)
 
 
 def _tune(
     library: Library,
     plan: Plan,
-    mended: tuple[Sequence[Repair], Sequence[RepairedRange]],
+    rules: str,
+    chosen: Mapping[Case, Choice],
     own_cases: Mapping[Call, Case],
     mockup_cases: Mapping[tuple[str, Call], Case],
 ) -> Tuned:
     """Runs the benchmark again, by default and with the repairs, and checks the repaired library."""
     started = time.monotonic()
-    chosen = {own_cases[one.call]: Choice(one.guideline.mockup.name) for one in mended[0]}
-    rules = rules_text(mended[1], {procs: library.processes_per_node(procs) for procs in plan.procs})
     plain = list(own_cases.values())
     default, repaired = library.times_in_turn(plain, [*plain, *mockup_cases.values()], rules, chosen)
     own = {call: repaired[case] for call, case in own_cases.items()}

@@ -15,34 +15,11 @@ d - 1 segments, of which (4) says nothing, the tasks of so many segments are tim
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 
 from collwise.models.piecewise import Array
 from collwise.simulator.schedule.tasks import parts_of
 from collwise.validation.hierarchy.tasks import SEGMENTS, TaskTimes
-
-
-@dataclass(frozen=True)
-class TaskCosts:
-    """The costs of a configuration's tasks: `times` of a pipeline, and of messages with fewer segments than it needs.
-
-    `short` has the times by the number of segments.
-    """
-
-    times: TaskTimes | None
-    short: Mapping[int, TaskTimes]
-
-    def seconds(self, segments: int) -> float:
-        """The cost of a collective of so many segments. Raises ValueError for a number that was not provided for."""
-        if segments in self.short:
-            return self.short[segments].whole_seconds
-        if self.times is None or segments < (ends := len(self.times.parts) - 1):
-            raise ValueError(f"no times of tasks for {segments} segments")
-        each = self.times.seconds
-        first, last = each[:, :ends].sum(axis=1), each[:, each.shape[1] - ends :].sum(axis=1)
-        whole: Array = first + (segments - ends) * self.times.stable_seconds + last
-        return float(whole.max()) + self.times.tail_seconds
 
 
 def runs_needed(collective: str, segments: Iterable[int], most: int = SEGMENTS, within: int = 0) -> tuple[int, ...]:
@@ -56,12 +33,19 @@ def runs_needed(collective: str, segments: Iterable[int], most: int = SEGMENTS, 
     return (*(count for count in asked if count < least), *([min(max(long), most)] if long else ()))
 
 
-def costs_from(runs: Iterable[TaskTimes]) -> TaskCosts:
-    """The costs from timed tasks of the numbers of segments that `runs_needed` says."""
-    found = list(runs)
-    least = len(found[0].parts) - 1
-    long = [one for one in found if one.segments >= least]
-    return TaskCosts(
-        max(long, key=lambda one: one.segments) if long else None,
-        {one.segments: one for one in found if one.segments < least},
-    )
+def cost_seconds(runs: Sequence[TaskTimes], segments: int) -> float:
+    """The cost of a collective of so many segments, from timed tasks of the numbers of segments of `runs_needed`.
+
+    Raises ValueError for a number of segments that was not provided for.
+    """
+    ends = len(runs[0].parts) - 1
+    timed = segments if segments < ends else max(one.segments for one in runs)
+    times = next((one for one in runs if one.segments == timed), None)
+    if times is None or timed < ends <= segments:
+        raise ValueError(f"no times of tasks for {segments} segments")
+    if segments < ends:
+        return times.whole_seconds
+    each = times.seconds
+    first, last = each[:, :ends].sum(axis=1), each[:, each.shape[1] - ends :].sum(axis=1)
+    whole: Array = first + (segments - ends) * times.stable_seconds + last
+    return float(whole.max()) + times.tail_seconds

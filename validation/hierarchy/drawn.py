@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -60,20 +60,12 @@ class DrawnMachine:
 
     def true(self, timer: Timer) -> Timer:
         """The true times, by the engine's for `platform`."""
-
-        def timed(cases: Sequence[Case]) -> Mapping[Case, Timing]:
-            return {case: _scaled(one, self._deviation(case)) for case, one in timer(cases).items()}
-
-        return timed
+        return lambda cases: {case: _scaled(one, self._deviation(case)) for case, one in timer(cases).items()}
 
     def measured(self, timer: Timer) -> Timer:
         """The times that repeated benchmarks find; those of a case are the same whenever it is timed."""
         true = self.true(timer)
-
-        def timed(cases: Sequence[Case]) -> Mapping[Case, Timing]:
-            return {case: self._repeated(one) for case, one in true(cases).items()}
-
-        return timed
+        return lambda cases: {case: self._repeated(one) for case, one in true(cases).items()}
 
     def _deviation(self, case: Case) -> float:
         """The factor of a case's configuration. A message of one segment has the same one for all segment sizes."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from collwise.common.errors import CollwiseError
 from collwise.simulator.timing import Case, Timing
-from collwise.validation.hierarchy.cost_model import TaskCosts, costs_from, runs_needed
+from collwise.validation.hierarchy.cost_model import cost_seconds, runs_needed
 from collwise.validation.hierarchy.space import Point
 from collwise.validation.hierarchy.tasks import SEGMENTS, task_case, task_times
 
@@ -58,18 +58,16 @@ class Machine:
         alike: dict[tuple[object, ...], list[Point]] = {}
         for point in points:
             alike.setdefault(_tasks_key(point), []).append(point)
-        runs = {
-            key: [
-                task_case(group[0], count)
-                for count in runs_needed(group[0].collective, _segments(group), most, group[0].choice.fanout)
-            ]
-            for key, group in alike.items()
-        }
+        runs = {}
+        for key, group in alike.items():
+            segments = {point.segments for point in group}
+            needed = runs_needed(group[0].collective, segments, most, group[0].choice.fanout)
+            runs[key] = [task_case(group[0], count) for count in needed]
         found = self._timed([case for cases in runs.values() for case in cases])
         seconds: dict[Point, float] = {}
         for key, group in alike.items():
-            costs: TaskCosts = costs_from(task_times(found[case]) for case in runs[key])
-            seconds |= {point: costs.seconds(point.segments) for point in group}
+            times = [task_times(found[case]) for case in runs[key]]
+            seconds |= {point: cost_seconds(times, point.segments) for point in group}
         return {point: seconds[point] for point in points}
 
     def _timed(self, cases: Sequence[Case]) -> Mapping[Case, Timing]:
@@ -89,18 +87,5 @@ def _tasks_key(point: Point) -> tuple[object, ...]:
     return point.collective, point.input.place, replace(point.choice, segment_bytes=size)
 
 
-def _segments(points: Iterable[Point]) -> set[int]:
-    return {point.segments for point in points}
-
-
 Predictor = Callable[[Sequence[Point]], dict[Point, float]]
-"""Predicts whole collectives without the machine."""
-
-
-def predictor(timer: Timer) -> Predictor:
-    """Predictions by another timer, the schedule engine, that cost the machine nothing."""
-
-    def predict(points: Sequence[Point]) -> dict[Point, float]:
-        return Machine(timer).whole(points)
-
-    return predict
+"""Predicts whole collectives without the machine, as `Machine.whole` of another timer does."""

@@ -82,11 +82,9 @@ class TaskStudy:
 
 def study_tasks(points: Sequence[Point], timer: Timer, segments: int = SEGMENTS) -> list[TaskStudy]:
     """Times the tasks of configurations. Raises CollwiseError if one fails."""
-    cases: dict[Case, None] = {}
-    for point in points:
-        cases[task_case(point, segments)] = None
-        cases.update(dict.fromkeys(_probe_cases(point).values()))
-    timings = timer(list(cases))
+    probes = {point: _probe_cases(point) for point in points}
+    cases = [case for point in points for case in (task_case(point, segments), *probes[point].values())]
+    timings = timer(list(dict.fromkeys(cases)))
     if failed := [one for one in timings.values() if not one.ok]:
         raise CollwiseError(f"{len(failed)} runs of tasks failed; first: {failed[0].case}: {failed[0].error}")
     return [
@@ -94,7 +92,7 @@ def study_tasks(points: Sequence[Point], timer: Timer, segments: int = SEGMENTS)
             point,
             {
                 probe.title: leader_seconds(timings[case], len(probe.tasks))[:, -1]
-                for probe, case in _probe_cases(point).items()
+                for probe, case in probes[point].items()
             },
             task_times(timings[task_case(point, segments)]),
         )
@@ -103,21 +101,17 @@ def study_tasks(points: Sequence[Point], timer: Timer, segments: int = SEGMENTS)
 
 
 def _probe_cases(point: Point) -> dict[Probe, Case]:
-    segments = len(parts_of(point.collective, point.choice.fanout))
-    return {probe: task_case(point, segments, probe.steps, probe.tasks) for probe in _probes(point)}
-
-
-def _probes(point: Point) -> Sequence[Probe]:
     """The probes of a configuration. With three levels the part next to ib is nb, and ib may be a task later."""
+    parts = parts_of(point.collective, point.choice.fanout)
     probes = _SINGLE_AND_BOTH.get(point.collective, ())
-    if not probes or point.choice.fanout != BY_SOCKET:
-        return probes
-    later = parts_of(point.collective, BY_SOCKET).index("ib") - parts_of(point.collective).index("ib")
-    return [
-        Probe(
-            probe.title.replace("sb", "nb"),
-            probe.steps.replace("sb", "nb"),
-            range(probe.tasks.start + later, probe.tasks.stop + later),
+    if probes and point.choice.fanout == BY_SOCKET:
+        later = parts.index("ib") - parts_of(point.collective).index("ib")
+        probes = tuple(
+            Probe(
+                probe.title.replace("sb", "nb"),
+                probe.steps.replace("sb", "nb"),
+                range(probe.tasks.start + later, probe.tasks.stop + later),
+            )
+            for probe in probes
         )
-        for probe in probes
-    ]
+    return {probe: task_case(point, len(parts), probe.steps, probe.tasks) for probe in probes}

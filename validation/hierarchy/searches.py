@@ -13,17 +13,20 @@ collectives of any size. Each also exists with rules of thumb. `predict` times f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from collwise.validation.hierarchy.corrected import Corrected
-from collwise.validation.hierarchy.heuristics import worth_testing
 from collwise.validation.hierarchy.machine import Bill, Machine, Predictor, Timer
-from collwise.validation.hierarchy.space import Input, Point, Space, by_input
+from collwise.validation.hierarchy.space import PREFIX, Input, Point, Space, by_input, segments_of
 from collwise.validation.selection.choice import Choice
 
 EXHAUSTIVE, PREDICT = "exhaustive", "predict"
 """The names of the search that the others are compared with, and of the one that needs predictions."""
+
+SEARCHES = (EXHAUSTIVE, "exhaustive-heuristics", "tasks", "tasks-heuristics", PREDICT)
+"""The names of the searches."""
 
 BUDGET = 0.02
 """The share of the exhaustive search's machine time that `predict` may take."""
@@ -48,35 +51,21 @@ class Found:
     bill: Bill
 
 
-def _found(search: str, seconds: Mapping[Point, float], bill: Bill) -> Found:
+def search(name: str, space: Space, timer: Timer, predict: Predictor | None = None, budget: float = BUDGET) -> Found:
+    """Makes the search of that name, one of SEARCHES; `predict` and `budget` are for the one that predicts.
+
+    Raises CollwiseError if a benchmark fails, and ValueError without predictions for the search that needs them.
+    """
+    machine = Machine(timer)
+    if name == PREDICT:
+        seconds = _predicted_and_corrected(space, machine, predict, budget)
+    else:
+        points = allowed(space) if name.endswith("-heuristics") else list(space.points())
+        seconds = (machine.tasks if name.startswith("tasks") else machine.whole)(points)
     best = {
         one: min(points, key=lambda point: seconds[point]).choice for one, points in by_input(list(seconds)).items()
     }
-    return Found(search, best, dict(seconds), bill)
-
-
-def exhaustive(space: Space, timer: Timer, predict: Predictor | None = None) -> Found:
-    """Times everything."""
-    machine = Machine(timer)
-    return _found(EXHAUSTIVE, machine.whole(list(space.points())), machine.bill)
-
-
-def exhaustive_heuristics(space: Space, timer: Timer, predict: Predictor | None = None) -> Found:
-    """Times everything that the rules of thumb allow."""
-    machine = Machine(timer)
-    return _found("exhaustive-heuristics", machine.whole(allowed(space)), machine.bill)
-
-
-def tasks(space: Space, timer: Timer, predict: Predictor | None = None) -> Found:
-    """Times the tasks of every configuration."""
-    machine = Machine(timer)
-    return _found("tasks", machine.tasks(list(space.points())), machine.bill)
-
-
-def tasks_heuristics(space: Space, timer: Timer, predict: Predictor | None = None) -> Found:
-    """Times the tasks of the configurations that the rules of thumb allow."""
-    machine = Machine(timer)
-    return _found("tasks-heuristics", machine.tasks(allowed(space)), machine.bill)
+    return Found(name, best, dict(seconds), machine.bill)
 
 
 def allowed(space: Space) -> list[Point]:
@@ -86,11 +75,12 @@ def allowed(space: Space) -> list[Point]:
     return [point for one, group in by_input(points).items() for point in kept[one] or group]
 
 
-def predict_and_correct(space: Space, timer: Timer, predict: Predictor | None = None, budget: float = BUDGET) -> Found:
-    """Predicts everything, and times the few collectives that decide. Raises ValueError without predictions."""
+def _predicted_and_corrected(
+    space: Space, machine: Machine, predict: Predictor | None, budget: float
+) -> Mapping[Point, float]:
+    """The predictions for all configurations, corrected by the times of the few collectives that decide."""
     if predict is None:
         raise ValueError("the search 'predict' needs predictions")
-    machine = Machine(timer)
     predictions = Corrected(predict(list(space.points())))
     while True:
         spent = machine.bill.seconds / machine.bill.repetitions
@@ -98,17 +88,42 @@ def predict_and_correct(space: Space, timer: Timer, predict: Predictor | None = 
         round_seconds = max(_FIRST_ROUND * whole, _FURTHER_ROUNDS * spent)
         chosen = predictions.most_telling(round_seconds, whole - spent, LEAST_GAIN * predictions.inputs)
         if not chosen:
-            return _found(PREDICT, predictions.seconds, machine.bill)
+            return predictions.seconds
         machine.whole(chosen)
         predictions.add({point: machine.bill.timings[point.case] for point in chosen})
 
 
-Search = Callable[..., Found]
-SEARCHES: Mapping[str, Search] = {
-    EXHAUSTIVE: exhaustive,
-    "exhaustive-heuristics": exhaustive_heuristics,
-    "tasks": tasks,
-    "tasks-heuristics": tasks_heuristics,
-    PREDICT: predict_and_correct,
-}
-"""The searches by name."""
+# --- Rules of thumb ---------------------------------------------------------------------------------------------------
+
+# Luo et al. 2020, section III-C, name the first two kinds of rules that leave configurations untested; the others are
+# of the same sort, and were written down before anything was timed.
+
+ONE_SIDED, SHARED_MEMORY = 2, 1
+ONE_SIDED_FROM_BYTES = 512 * 2**10
+"""The paper's rule: one-sided communication within a node only for segments above 512 KB."""
+
+MOST_SEGMENTS = 256
+"""More segments than fill any pipeline cost only overhead."""
+
+PIECES_FROM_BYTES = 4
+"""A segment is sent between nodes in pieces only if it is this many times as large as a piece."""
+
+
+def worth_testing(point: Point) -> bool:
+    """Whether the rules of thumb let a configuration be tested for an input."""
+    choice, one = point.choice, point.input
+    segment = min(choice.segment_bytes, one.message_bytes)
+    pieces = point.segments * segments_of(segment, choice.limit_bytes or segment)
+    between = choice.algorithm.removeprefix(PREFIX)
+    if choice.fanout == ONE_SIDED and segment <= ONE_SIDED_FROM_BYTES:
+        return False
+    if choice.fanout == SHARED_MEMORY and segment > ONE_SIDED_FROM_BYTES:
+        return False
+    # A chain of n nodes is full after n pieces; the root of a binomial tree sends each of its children all pieces.
+    if between == "chain" and pieces < one.nodes:
+        return False
+    if between == "binomial" and pieces > max(1, math.ceil(math.log2(one.nodes))):
+        return False
+    if choice.limit_bytes and segment < PIECES_FROM_BYTES * choice.limit_bytes:
+        return False
+    return point.segments <= MOST_SEGMENTS

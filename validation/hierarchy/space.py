@@ -89,15 +89,14 @@ class Space:
 
         Pieces between nodes are smaller than a segment, and MPI's own collectives take none.
         """
+        algorithm = Catalogue.load().algorithm
         return tuple(
             Choice(f"{PREFIX}{name}", segment, within, between)
             for segment in self.segments_for(message_bytes)
             for name, within, between in product(self.algorithms, self.within, self.between_segment_bytes)
-            if between < min(segment, message_bytes) and (between == 0 or self._takes_pieces(name))
+            if between < min(segment, message_bytes)
+            and (between == 0 or algorithm(self.collective, PREFIX + name).limit_parameter)
         )
-
-    def _takes_pieces(self, name: str) -> bool:
-        return bool(Catalogue.load().algorithm(self.collective, PREFIX + name).limit_parameter)
 
     def segments_for(self, message_bytes: int) -> tuple[int, ...]:
         """The segment sizes that differ for a message."""

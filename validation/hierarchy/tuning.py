@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from collwise.validation.hierarchy.machine import Predictor, Timer
-from collwise.validation.hierarchy.searches import BUDGET, EXHAUSTIVE, PREDICT, SEARCHES, Found
+from collwise.validation.hierarchy.searches import BUDGET, EXHAUSTIVE, PREDICT, Found, search
 from collwise.validation.hierarchy.space import Input, Point, Space
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.decision_table import DecisionTable, Row
@@ -114,13 +114,10 @@ def tune(
     Choices are judged by the true times where these are known beside the timer's, else by those of the exhaustive
     search. Raises CollwiseError if a benchmark fails.
     """
-    found = {}
-    for name in searches:
-        options = {"budget": budget} if name == PREDICT else {}
-        found[name] = SEARCHES[name](space, timer, predict, **options)
+    found = {name: search(name, space, timer, predict, budget) for name in searches}
     made = found.get(EXHAUSTIVE)
     seconds = made.bill.seconds if made is not None else _estimate(space, list(found.values()))
-    truth = made if true is None else SEARCHES[EXHAUSTIVE](space, true)
+    truth = made if true is None else search(EXHAUSTIVE, space, true)
     scores = tuple(score(one, truth, seconds) for one in found.values())
     return Tuning(space, found, scores, seconds, made is None)
 
@@ -142,26 +139,17 @@ def decision_tables(space: Space, found: Found, platform: str, maker: str) -> li
 
     Between two message sizes the choice of the larger one takes over where their times, on straight lines between the
     two sizes in logarithms, are equal. Between two node counts, or two numbers of processes per node, the nearer one in
-    proportion decides.
+    proportion decides. The rows of a table are by the process counts of the sampled p, but the first one holds from the
+    fewest processes on that it is for.
     """
     made_by = f"hierarchy tune, search {found.search}, {maker}"
-    return [
-        DecisionTable(
-            space.collective,
-            platform,
-            start,
-            made_by,
-            _rules(space, found, start, per_node),
-        )
-        for start, per_node in starts(space.processes_per_node)
-    ]
-
-
-def _rules(space: Space, found: Found, least_per_node: int, per_node: int) -> dict[int, Row]:
-    """Rows by process count: those of the sampled p, and the first one from the fewest processes on that it is for."""
-    rows = {nodes: row_between(space, found, (sampled, per_node)) for nodes, sampled in starts(space.nodes)}
-    fewest = min(rows)
-    return {nodes * (least_per_node if nodes == fewest else per_node): row for nodes, row in rows.items()}
+    tables = []
+    for least_per_node, per_node in starts(space.processes_per_node):
+        rows = {nodes: row_between(space, found, (sampled, per_node)) for nodes, sampled in starts(space.nodes)}
+        fewest = min(rows)
+        rules = {nodes * (least_per_node if nodes == fewest else per_node): row for nodes, row in rows.items()}
+        tables.append(DecisionTable(space.collective, platform, least_per_node, made_by, rules))
+    return tables
 
 
 def starts(sampled: Sequence[int]) -> list[tuple[int, int]]:

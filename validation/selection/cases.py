@@ -107,6 +107,11 @@ def case_of(
     )
 
 
+def choice_of(case: Case) -> Choice:
+    """The choice that a case times."""
+    return Choice(case.algorithm, case.segment_bytes, case.fanout, case.limit_bytes)
+
+
 def builtin_cases(
     collective: str, procs: Sequence[int], message_bytes: Sequence[int], processes_per_node: int = 1
 ) -> list[Case]:

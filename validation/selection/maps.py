@@ -13,7 +13,7 @@ import numpy as np
 from collwise.common.errors import UsageError
 from collwise.models.interface import CollectiveModel
 from collwise.models.piecewise import Array
-from collwise.models.switch_points import NOBODY, Indices, fastest
+from collwise.models.switch_points import NOBODY, Indices, fastest, picked_seconds
 from collwise.platforms import HostPlatform
 from collwise.platforms.smpi import warn_of_free_messages
 from collwise.simulator.sweeps.context import ShowProgress, SimulationContext
@@ -160,8 +160,7 @@ def cases_shipped(baseline: Baseline | None, grid: CaseGrid) -> list[Case]:
 
 def slowdown_of_picks(seconds: Array, picks: Indices, best: Indices) -> Array:
     """Slowdowns from seconds of shape (choices, P, m) and indices of shape (P, m); nan where an index is NOBODY."""
-    picked, least = (np.take_along_axis(seconds, np.maximum(which, 0)[None], axis=0)[0] for which in (picks, best))
-    return np.where((picks != NOBODY) & (best != NOBODY), slowdown(picked, least), np.nan)
+    return slowdown(picked_seconds(seconds, picks), picked_seconds(seconds, best))
 
 
 def _picks(model: CollectiveModel, grid: CaseGrid, progress: ShowProgress) -> Indices:

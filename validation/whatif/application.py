@@ -21,7 +21,7 @@ from collwise.simulator.execution.profiles import OWN, ProfileRow, read_profile
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.timing import Case, Timing
 from collwise.validation.library_defaults.baselines import Baseline
-from collwise.validation.selection.cases import CaseGrid, case_of
+from collwise.validation.selection.cases import CaseGrid, choice_of
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.defaults import SEGMENTS
 
@@ -175,15 +175,10 @@ def _candidates(
     """The choices that are timed for a line, the default among them."""
     message_bytes = line.message_bytes or 0
     grid = CaseGrid(line.collective, (line.procs,), (message_bytes,), processes_per_node, tuple(segments))
-    catalogue = Catalogue.load()
-    choices = [
-        choice
-        for choice in grid.candidates.values()
-        if not catalogue.algorithm(line.collective, choice.algorithm).objection(line.procs, message_bytes)
-    ]
-    default = untuned(line, baseline)
-    every = dict.fromkeys([*choices, *(default[:1] if default else ())])
-    return {choice: case_of(line.collective, choice, line.procs, message_bytes, processes_per_node) for choice in every}
+    found = {choice_of(case): case for case in grid.cases()}
+    if default := untuned(line, baseline):
+        found.setdefault(default[0], grid.case(default[0], line.procs, message_bytes))
+    return found
 
 
 def untuned(line: Calls, baseline: Baseline) -> tuple[Choice, str] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from collwise.common.errors import UsageError
 from collwise.models.piecewise import Array
-from collwise.models.switch_points import NOBODY, Indices, fastest
+from collwise.models.switch_points import NOBODY, Indices, fastest, picked_seconds
 from collwise.platforms import HostPlatform
 from collwise.platforms.changes import Change, changed
 from collwise.simulator.sweeps.context import SimulationContext
@@ -47,8 +47,7 @@ class Side:
     @cached_property
     def best_seconds(self) -> Array:
         """The time of the fastest candidate at each point."""
-        found = np.take_along_axis(self.seconds, np.maximum(self.best, 0)[None], axis=0)[0]
-        return np.where(self.best == NOBODY, np.nan, found)
+        return picked_seconds(self.seconds, self.best)
 
     def choice(self, i: int, j: int) -> Choice | None:
         """The fastest choice at the i-th P and the j-th m."""
@@ -90,9 +89,8 @@ class WhatIf:
     @property
     def changes_choice(self) -> npt.NDArray[np.bool_]:
         """Where the best choice is another one than before, and not only as good, shape (P, m)."""
-        seconds = self.after.seconds
         known = (self.before.best != NOBODY) & (self.after.best != NOBODY)
-        same = np.take_along_axis(seconds, np.maximum(self.before.best, 0)[None], axis=0)[0]
+        same = picked_seconds(self.after.seconds, self.before.best)
         return known & ~(slowdown(same, self.after.best_seconds) <= _SAME)
 
 
@@ -110,38 +108,34 @@ def what_if(
     """
     if rules is not None and rules.collective != grid.collective:
         raise UsageError(f"the rules are for {rules.collective}, not for {grid.collective}")
-    kept = None if rules is None else [[rules.choice_at(p, m) for m in grid.message_bytes] for p in grid.procs]
-    if kept is not None:
+    kept: dict[tuple[int, int], Choice | None] = {}
+    if rules is not None:
+        kept = {point: rules.choice_at(*point) for point in grid.points}
         # Nothing is the best that the rules beat.
-        grid = replace(grid, further=tuple(one for row in kept for one in row if one is not None))
+        grid = replace(grid, further=tuple(one for one in kept.values() if one is not None))
     new = changed(platform, changes)
     after_grid = replace(grid, processes_per_node=new.processes_per_node or grid.processes_per_node)
     for where, points in ((platform, grid), (new.platform, after_grid)):
         for procs in points.procs:
             where.hosts_for(procs, points.processes_per_node)
     before, failed, made_by = _timed(platform, grid, kept, context)
-    if kept is None:
-        kept = [[before.choice(i, j) for j in range(len(grid.message_bytes))] for i in range(len(grid.procs))]
+    if rules is None:
+        kept = {(p, m): before.choice(i, j) for i, p in enumerate(grid.procs) for j, m in enumerate(grid.message_bytes)}
         before = replace(before, kept_seconds=before.best_seconds)
     after, more, _ = _timed(new.platform, after_grid, kept, context)
     named = "the best choices before the change" if rules is None else f"the table made by {rules.made_by}"
-    rows = tuple(map(tuple, kept))
+    rows = tuple(tuple(kept[p, m] for m in grid.message_bytes) for p in grid.procs)
     return WhatIf(tuple(changes), before, after, rows, named, made_by, (*failed, *more))
 
 
 def _timed(
     platform: HostPlatform,
     grid: CaseGrid,
-    kept: Sequence[Sequence[Choice | None]] | None,
+    kept: Mapping[tuple[int, int], Choice | None],
     context: SimulationContext,
 ) -> tuple[Side, tuple[Timing, ...], str]:
     """A side with the times of the grid's candidates and of the kept choices, the cases that failed, and what timed."""
-    at = {} if kept is None else {
-        (p, m): choice
-        for p, row in zip(grid.procs, kept, strict=True)
-        for m, choice in zip(grid.message_bytes, row, strict=True)
-        if choice is not None
-    }  # fmt: skip
+    at = {point: choice for point, choice in kept.items() if choice is not None}
     label = f"{platform.name}: timing"
     # Candidates that cannot be the best are not timed to their end; the kept choices are, wherever they stand.
     sweep = replace(context, tolerances={grid.collective: _SAME}).simulate(platform, grid.cases(), label)

@@ -9,14 +9,14 @@ import numpy as np
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.models.piecewise import Array
-from collwise.models.switch_points import NOBODY, Indices, fastest
+from collwise.models.switch_points import Indices, fastest, picked_seconds
 from collwise.platforms import HostPlatform
 from collwise.platforms.changes import Change, changed
 from collwise.simulator.schedule.live import LiveCases
 from collwise.simulator.schedule.networks import network_tables
 from collwise.simulator.schedule.shared import NodeOf, Sizes
 from collwise.simulator.schedule.tables import NetworkTables
-from collwise.validation.selection.cases import CaseGrid
+from collwise.validation.selection.cases import CaseGrid, choice_of
 from collwise.validation.selection.choice import Choice
 
 
@@ -37,8 +37,7 @@ class LiveView:
     @property
     def best_seconds(self) -> Array:
         """The time of the fastest candidate at each point, nan where there is none."""
-        found = np.take_along_axis(self.seconds, np.maximum(self.best, 0)[None], axis=0)[0]
-        return np.where(self.best == NOBODY, np.nan, found)
+        return picked_seconds(self.seconds, self.best)
 
     @property
     def largest_error(self) -> float:
@@ -56,20 +55,11 @@ class LiveMap:
         self._recorded: dict[tuple[object, ...], LiveCases] = {}
         self._cases = grid.cases()
         labels = {choice: index for index, choice in enumerate(grid.candidates.values())}
-        self._place = tuple(
-            np.array(axis)
-            for axis in zip(
-                *(
-                    (
-                        labels[Choice(case.algorithm, case.segment_bytes, case.fanout, case.limit_bytes)],
-                        grid.procs.index(case.procs),
-                        grid.message_bytes.index(case.message_bytes),
-                    )
-                    for case in self._cases
-                ),
-                strict=True,
-            )
-        )
+        place = [
+            (labels[choice_of(case)], grid.procs.index(case.procs), grid.message_bytes.index(case.message_bytes))
+            for case in self._cases
+        ]
+        self._place = tuple(np.array(place, dtype=int).reshape(-1, 3).T)
         self._by_node = any(Catalogue.load().algorithm(grid.collective, name).by_node for name in grid.names)
         self.base = self.on((), every=True)
         for recorded in self._recorded.values():

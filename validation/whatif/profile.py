@@ -1,7 +1,7 @@
 """Profiles of programs: the time within collectives, and what other algorithms would save of it.
 
-The saving of a line is its measured time multiplied
-by the part of the time of MPI's own algorithm that the best one saves, both times from a platform or a decision table.
+The saving of a line is its measured time multiplied by the part of the time of MPI's own algorithm that the best one
+saves, both times from a platform or a decision table.
 """
 
 from __future__ import annotations

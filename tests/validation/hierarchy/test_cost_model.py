@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.simulator.schedule.tasks import BY_SOCKET
 from collwise.simulator.timing import Case, Timing
-from collwise.validation.hierarchy.cost_model import costs_from, runs_needed
+from collwise.validation.hierarchy.cost_model import cost_seconds, runs_needed
 from collwise.validation.hierarchy.tasks import TaskTimes, task_names, task_times
 
 SECONDS = st.floats(1e-7, 1e-2)
@@ -37,7 +37,7 @@ def test_equation_3(leaders: list[tuple[float, float, float]], timed: int, segme
     if timed == 1 and segments > 1:
         return  # without sbib nothing is known about it
     expected = max(one + (segments - 1) * full + last for one, full, last in leaders)
-    assert costs_from([times]).seconds(segments) == pytest.approx(expected)
+    assert cost_seconds([times], segments) == pytest.approx(expected)
 
 
 @given(
@@ -49,15 +49,13 @@ def test_equation_4(leaders: list[tuple[float, ...]], timed: int, segments: int)
     columns = [np.array(values)[:, None] for values in zip(*leaders, strict=True)]
     each = np.hstack([*columns[:3], np.repeat(columns[3], timed - 3, axis=1), *columns[4:]])
     expected = max(sum(one[:3]) + (segments - 3) * one[3] + sum(one[4:]) for one in leaders)
-    assert costs_from([TaskTimes("allreduce", timed, each)]).seconds(segments) == pytest.approx(expected)
+    assert cost_seconds([TaskTimes("allreduce", timed, each)], segments) == pytest.approx(expected)
 
 
 def test_the_model_is_exact_for_what_was_timed() -> None:
     each = np.random.default_rng(3).uniform(1e-6, 1e-4, (5, 9))
     times = TaskTimes("bcast", 8, each, tail_seconds=2e-6)
-    assert costs_from([times]).seconds(2) == pytest.approx(
-        (each[:, 0] + times.stable_seconds + each[:, -1]).max() + 2e-6
-    )
+    assert cost_seconds([times], 2) == pytest.approx((each[:, 0] + times.stable_seconds + each[:, -1]).max() + 2e-6)
     assert times.whole_seconds == pytest.approx(each.sum(axis=1).max() + 2e-6)
 
 
@@ -88,11 +86,11 @@ def test_runs_that_are_needed(collective: str, segments: tuple[int, ...], runs: 
 def test_few_segments_of_an_allreduce_are_timed_themselves() -> None:
     pipeline = TaskTimes("allreduce", 5, np.ones((2, 8)))
     single = TaskTimes("allreduce", 1, np.array([[1.0, 2.0, 3.0, 4.0], [1.0, 1.0, 1.0, 8.0]]), tail_seconds=0.5)
-    costs = costs_from([single, pipeline])
-    assert costs.seconds(1) == pytest.approx(11.5)
-    assert costs.seconds(10) == pytest.approx(13.0)
+    runs = [single, pipeline]
+    assert cost_seconds(runs, 1) == pytest.approx(11.5)
+    assert cost_seconds(runs, 10) == pytest.approx(13.0)
     with pytest.raises(ValueError, match="2 segments"):
-        costs.seconds(2)
+        cost_seconds(runs, 2)
 
 
 def test_times_of_tasks_come_from_the_instants_at_which_they_end() -> None:

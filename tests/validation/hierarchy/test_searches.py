@@ -11,9 +11,8 @@ import pytest
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.simulator.timing import Case, Timing
 from collwise.validation.hierarchy.corrected import Corrected
-from collwise.validation.hierarchy.heuristics import worth_testing
-from collwise.validation.hierarchy.machine import Machine, predictor
-from collwise.validation.hierarchy.searches import PREDICT, SEARCHES, Found, allowed
+from collwise.validation.hierarchy.machine import Machine
+from collwise.validation.hierarchy.searches import PREDICT, SEARCHES, Found, allowed, search, worth_testing
 from collwise.validation.hierarchy.space import Input, Point, Space, by_input, outputs
 from collwise.validation.hierarchy.tasks import EXPERIMENT
 from collwise.validation.hierarchy.tuning import spreads, tune
@@ -23,7 +22,7 @@ from tests.validation.hierarchy.synthetic import SPACE, SyntheticMachine
 
 def distorted(points: Sequence[Point]) -> dict[Point, float]:
     """Predictions that are wrong by a factor that depends on the algorithm, the segments and the message."""
-    true = predictor(SyntheticMachine())(points)
+    true = Machine(SyntheticMachine()).whole(points)
     return {point: seconds * _factor(point) for point, seconds in true.items()}
 
 
@@ -34,7 +33,7 @@ def _factor(point: Point) -> float:
 
 @pytest.fixture(scope="module")
 def tuning():
-    return tune(SPACE, tuple(SEARCHES), SyntheticMachine(), distorted, budget=0.02)
+    return tune(SPACE, SEARCHES, SyntheticMachine(), distorted, budget=0.02)
 
 
 def test_exhaustive_finds_the_best(tuning) -> None:
@@ -82,7 +81,7 @@ def mean_loss(truth: Found, seconds: Mapping[Point, float]) -> float:
 
 
 def test_prediction_measures_no_more_than_is_worth_it() -> None:
-    exact = predictor(SyntheticMachine())
+    exact = Machine(SyntheticMachine()).whole
     [score] = tune(SPACE, [PREDICT], SyntheticMachine(), exact, budget=0.5).scores
     assert score.benchmarks < 0.2 * len(list(SPACE.points()))
     assert score.cost < 0.1
@@ -125,7 +124,7 @@ def test_budgets_are_kept_while_times_are_uncertain() -> None:
 
 def test_prediction_needs_predictions() -> None:
     with pytest.raises(ValueError, match="needs predictions"):
-        SEARCHES[PREDICT](SPACE, SyntheticMachine(), None)
+        search(PREDICT, SPACE, SyntheticMachine())
 
 
 def test_a_benchmark_is_paid_once() -> None:
@@ -151,7 +150,7 @@ def test_repetitions_are_paid() -> None:
 
 def test_tasks_are_timed_once_for_all_message_sizes() -> None:
     timer = SyntheticMachine()
-    SEARCHES["tasks"](SPACE, timer)
+    search("tasks", SPACE, timer)
     assert all(case.experiment == EXPERIMENT for case in timer.log)
     assert len(timer.log) == len(set(timer.log)) < len(list(SPACE.points())) / 3
 
@@ -161,7 +160,7 @@ def test_a_failed_benchmark_ends_the_search() -> None:
         return {case: Timing(case, math.nan, error="no memory") for case in cases}
 
     with pytest.raises(CollwiseError, match="tasks_chain on 8 processes failed: no memory"):
-        SEARCHES["exhaustive"](SPACE, timer)
+        search("exhaustive", SPACE, timer)
 
 
 def test_the_exhaustive_time_is_estimated_from_the_tasks() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from collwise.common.errors import UsageError
 from collwise.validation.hierarchy.machine import Bill
-from collwise.validation.hierarchy.searches import Found, exhaustive
+from collwise.validation.hierarchy.searches import EXHAUSTIVE, Found, search
 from collwise.validation.hierarchy.space import Input, Point, Space
 from collwise.validation.hierarchy.tuning import at_size, decision_tables, row_between, starts, usual_choice
 from collwise.validation.selection.choice import Choice
@@ -20,7 +20,7 @@ from collwise.validation.selection.collwise_rules import collwise_rules
 from collwise.validation.selection.decision_table import DecisionTable, decisions_document
 from tests.validation.hierarchy.synthetic import SPACE, SyntheticMachine
 
-FOUND = exhaustive(SPACE, SyntheticMachine())
+FOUND = search(EXHAUSTIVE, SPACE, SyntheticMachine())
 TABLES = decision_tables(SPACE, FOUND, "synthetic", "nobody")
 
 
@@ -106,7 +106,7 @@ def test_a_choice_at_another_size_is_the_most_similar() -> None:
 
 def test_the_usual_choice_is_slower_by_least() -> None:
     space = replace(SPACE, nodes=(16,), processes_per_node=(8,))
-    found = exhaustive(space, SyntheticMachine())
+    found = search(EXHAUSTIVE, space, SyntheticMachine())
     usual = usual_choice(space, found)
     assert usual in space.choices(2**22)
     best = {one: found.seconds[Point("bcast", one, choice)] for one, choice in found.best.items()}

@@ -109,9 +109,9 @@ def check_tables(
         for one in checked.violations
         if one.guideline in GUIDELINES
     )  # fmt: skip
-    from_table = {
-        name: "the table" if name in tables else "the fastest" for name in {call.collective for call in wanted}
-    }
+    # The order of a set would change from run to run.
+    asked = dict.fromkeys(call.collective for call in wanted)
+    from_table = {name: "the table" if name in tables else "the fastest" for name in asked}
     return OwnChecked(checked, combinations, chosen, from_table)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -112,6 +113,12 @@ def store_path(given: str | Path | None = None) -> Path:
 def opened(context: SimulationContext | None, engine: str = "smpi") -> AbstractContextManager[SimulationContext]:
     """The context given, which stays open, or a session of its own with that engine."""
     return session(engine=engine) if context is None else nullcontext(context)
+
+
+def check_percent(what: str, percent: float) -> None:
+    """Raises UsageError for anything that is no number of percent from 0 on."""
+    if not (math.isfinite(percent) and percent >= 0):
+        raise UsageError(f"the {what} must be a number of percent from 0 on, not {percent}")
 
 
 def sizes(given: Numbers) -> tuple[int, ...]:

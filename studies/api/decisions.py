@@ -169,9 +169,8 @@ def select(
     check_name("source of times", by, SOURCES)
     if consumer is not None:
         check_name("decision consumer", consumer, ALL_CONSUMERS)
-    for what, percent in (("tolerance", tolerance), ("limit of ties", tie_limit)):
-        if not (math.isfinite(percent) and percent >= 0):
-            raise UsageError(f"the {what} must be a number of percent from 0 on, not {percent}")
+    arguments.check_percent("tolerance", tolerance)
+    arguments.check_percent("limit of ties", tie_limit)
     if by_node and by == "predicted":
         raise UsageError("by_node is for simulated and measured times, by which alone algorithms by node are chosen")
     if guidelines and by == "predicted":

@@ -183,7 +183,8 @@ class SweepResult:
                 if not mine:
                     best = int(sweep.best[0, i, j])
                     choice = _label(sweep.choices[best] if best >= 0 else None)
-                    lines.append(f"{where}: {choice} is the best choice at any {name} from {span}.")
+                    nearly = f", or at most {sweep.tolerance * 100:g} % slower," if sweep.tolerance else ""
+                    lines.append(f"{where}: {choice} is the best choice{nearly} at any {name} from {span}.")
                 for one in mine:
                     at = sweep.platform_at(one.factor)
                     below, above = (
@@ -282,11 +283,14 @@ def whatif_sweep(
     segments: Numbers = SEGMENTS_TEXT,
     algorithms: Names | None = None,
     ppn: int | None = None,
+    tolerance: float = TOLERANCE_PERCENT,
     context: SimulationContext | None = None,
 ) -> SweepResult:
     """The best choices while a platform changes by many factors, and the factors at which they change.
 
-    Parameters: `factors`, such as 'bandwidth=x0.25:x8'; `changes` that hold at all of them; the others as for `whatif`.
+    Parameters: `factors`, such as 'bandwidth=x0.25:x8'; `changes` that hold at all of them; `tolerance`, by how many
+    percent a choice may be slower than the best one before another one takes its place, so that choices that are nearly
+    as fast do not take turns; the others as for `whatif`.
 
     Returns a SweepResult. Raises UsageError for wrong arguments, and for changes that a platform cannot express.
 
@@ -295,12 +299,13 @@ def whatif_sweep(
     >>> [(row.below, row.above, round(row.factor, 2)) for row in sweep.crossovers().itertuples()]
     [('ring', 'rabenseifner', 0.28)]
     """
+    arguments.check_percent("tolerance", tolerance)
     where = arguments.platform(platform)
     others = changes_of(changes)
     grid = _grid(where, collective, procs, sizes, segments, algorithms, ppn, others)
     over = factors if isinstance(factors, Factors) else parse_factors(factors)
     with arguments.opened(context, SCHEDULE.name) as simulations:
-        return SweepResult(sweep_over(where, others, over, grid, simulations))
+        return SweepResult(sweep_over(where, others, over, grid, simulations, tolerance / 100))
 
 
 def whatif_application(

@@ -42,8 +42,18 @@ class Pick:
     slowdown: float
     missing: str = ""
 
+    @classmethod
+    def of(cls, choice: Choice, seconds: float, best_seconds: float) -> Pick:
+        """The pick of a choice of these seconds."""
+        return cls(choice, seconds, float(slowdown(seconds, best_seconds)))
 
-NO_PICK = Pick(Choice("-"), np.nan, np.nan, "-")
+    @classmethod
+    def unknown(cls, algorithm: str) -> Pick:
+        """The pick of an algorithm that is not in the catalogue."""
+        return cls(Choice(algorithm), np.nan, np.nan, algorithm)
+
+
+NO_PICK = Pick.unknown("-")
 """The pick of a source that was not asked."""
 
 
@@ -129,11 +139,10 @@ def compare(
             best = float(np.nanmin(times))
 
             def pick(choice: Choice, point: tuple[int, int] = (procs, message_bytes), best: float = best) -> Pick:
-                seconds = seconds_of(grid, sweep, choice, *point)
-                return Pick(choice, seconds, float(slowdown(seconds, best)))
+                return Pick.of(choice, seconds_of(grid, sweep, choice, *point), best)
 
             decision, of_paper = decisions[procs, message_bytes], listed.get((procs, message_bytes))
-            unknown = Pick(Choice(decision.algorithm), np.nan, np.nan, decision.algorithm)
+            ours = decision.choice
             rows.append(
                 Comparison(
                     grid.collective,
@@ -143,7 +152,7 @@ def compare(
                     {} if foreseen is None else dict(zip(labels, map(float, foreseen), strict=True)),
                     best=pick(choices[fastest(times)]),
                     model=NO_PICK if foreseen is None else pick(choices[fastest(foreseen)]),
-                    baseline=unknown if decision.choice is None else pick(decision.choice),
+                    baseline=Pick.unknown(decision.algorithm) if ours is None else pick(ours),
                     listed=None if of_paper is None else pick(of_paper),
                 )
             )

@@ -11,7 +11,7 @@ from collwise.models.piecewise import Array
 from collwise.models.switch_points import NOBODY, fastest
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.comparison import Pick
-from collwise.validation.selection.slowdown import SlowdownSummary, slowdown, summary_of
+from collwise.validation.selection.slowdown import SlowdownSummary, summary_of
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def side_by_side(grid: CaseGrid, first: Array, second: Array, judge: Array) -> l
                 continue
 
             def pick(index: int, judging: Array = judging, best: int = best) -> Pick:
-                return Pick(choices[index], float(judging[index]), float(slowdown(judging[index], judging[best])))
+                return Pick.of(choices[index], float(judging[index]), float(judging[best]))
 
             ratios = {labels[a]: float(one[a] / other[a]) for a in np.flatnonzero(both) if other[a] > 0}
             rows.append(SideBySide(procs, size, pick(best), (pick(picked[0]), pick(picked[1])), ratios))

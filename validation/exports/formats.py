@@ -31,7 +31,12 @@ from collwise.validation.selection.consumers import (
     sees_sizes,
     series,
 )
-from collwise.validation.selection.decision_table import DecisionTable, left_to_library, without_repeated_rows
+from collwise.validation.selection.decision_table import (
+    DecisionTable,
+    check_one_table_each,
+    left_to_library,
+    without_repeated_rows,
+)
 
 OPENMPI_JSON, MPICH_VARIABLES = "openmpi-json", "mpich-variables"
 
@@ -121,11 +126,7 @@ def exported(
     written.
     """
     known = FORMATS[format_name]
-    if not tables:
-        raise UsageError("no decision table to write rules from")
-    names = [table.collective for table in tables]
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise UsageError(f"two decision tables for {twice}: a rules file holds one a collective")
+    check_one_table_each(tables)
     if known.name == COLLWISE:
         return Exported(collwise_rules(tables), ())
     if known.name in (OPENMPI, OPENMPI_JSON):

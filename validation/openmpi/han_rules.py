@@ -23,7 +23,7 @@ from collwise.common.units import format_size
 from collwise.validation.hierarchy.space import PREFIX, WITHIN
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.consumers import series
-from collwise.validation.selection.decision_table import DecisionTable
+from collwise.validation.selection.decision_table import DecisionTable, merged
 
 INTRA_NODE, INTER_NODE, GLOBAL = 0, 1, 2
 """HAN's topological levels."""
@@ -131,9 +131,7 @@ def _level_lines(rules: Mapping[int, Sequence[tuple[int, str]]]) -> Iterator[str
     first = min(ordered)
     yield f"{len(ordered)} # sizes"
     for size, by_message in ordered.items():
-        shortest = [
-            rule for number, rule in enumerate(by_message) if number == 0 or rule[1] != by_message[number - 1][1]
-        ]
+        shortest = merged(by_message)
         yield f"{1 if size == first else size} {len(shortest)}"
         yield from (f"{start} {component}" for start, component in shortest)
 

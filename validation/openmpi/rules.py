@@ -23,6 +23,7 @@ from collwise.validation.selection.decision_table import (
     DecisionTable,
     Row,
     check_one_choice,
+    check_one_table_each,
     spans,
     wide_steps_texts,
 )
@@ -62,9 +63,8 @@ def openmpi_rules(
     version lacks, two tables of one collective, or a choice by message size where Open MPI ignores the size.
     """
     version = series(openmpi_version)
-    by_id = {Catalogue.load().collective(table.collective).openmpi_collective: table for table in tables}
     sections = rules_by_id(tables, version, skip_inexpressible)
-    header = _header([by_id[identity] for identity in sections], version, _by_size(sections))
+    header = _header(sorted(tables, key=_id), version, _by_size(sections))
     return "".join(f"{line}\n" for line in header) + RulesFile(sections).text
 
 
@@ -73,14 +73,12 @@ def rules_by_id(
 ) -> dict[int, dict[int, tuple[Rule, ...]]]:
     """The rules of a file by collective id and communicator size; raises as `openmpi_rules` does."""
     version = series(openmpi_version)
-    by_id = {Catalogue.load().collective(table.collective).openmpi_collective: table for table in tables}
-    if not tables:
-        raise UsageError("no decision table to write rules from")
-    if len(by_id) < len(tables):
-        names = [table.collective for table in tables]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise UsageError(f"two decision tables for {twice}: a rules file holds one a collective")
-    return {identity: _section(by_id[identity], version, skip_inexpressible) for identity in sorted(by_id)}
+    check_one_table_each(tables)
+    return {_id(table): _section(table, version, skip_inexpressible) for table in sorted(tables, key=_id)}
+
+
+def _id(table: DecisionTable) -> int:
+    return Catalogue.load().collective(table.collective).openmpi_collective
 
 
 def _header(tables: Sequence[DecisionTable], version: str, by_size: set[str]) -> Iterator[str]:

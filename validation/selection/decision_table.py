@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise, zip_longest
+from itertools import groupby, pairwise, zip_longest
 from pathlib import Path
 from statistics import geometric_mean
 from typing import Any, TypeVar
@@ -104,7 +104,8 @@ def wide_steps_texts(tables: Sequence[DecisionTable], are_left: bool = False) ->
         between = " and ".join(f"from P = {low + 1} to {high - 1}" for low, high in steps)
         added = ",".join(map(str, _added(steps)))
         text = _LEFT if are_left else _UNDECIDED
-        found.append(text.format(between=between, smaller="fewer processes", option=f"--procs with {added}"))
+        option = f"--procs with {added}"
+        found.append(text.format(between=between, smaller="fewer processes", times=WIDE_STEP, option=option))
     if steps := sorted({step for table in tables for step in table.wide_size_steps()}):
         between = " and ".join(f"between {format_size(low)} and {format_size(high)}" for low, high in steps)
         added = ",".join(format_size(size).replace(" ", "") for size in _added(steps))
@@ -115,8 +116,8 @@ def wide_steps_texts(tables: Sequence[DecisionTable], are_left: bool = False) ->
 _UNDECIDED = "nothing was decided {between}, where the choices for {smaller} hold; {option} as well decides there, too"
 
 _LEFT = (
-    "nothing was decided {between}: the choices for {smaller} hold for up to 4 times as many, and for more if the next "
-    "larger number has the same; otherwise the library decides. {option} as well decides there, too"
+    "nothing was decided {between}: the choices for {smaller} hold for up to {times} times as many, and for more if "
+    "the next larger number has the same; otherwise the library decides. {option} as well decides there, too"
 )
 
 
@@ -181,13 +182,13 @@ def refined(
     """
     starts = {start for start, _ in row}
     starts |= {size for size in message_bytes if row and size > row[0][0]}
-    found: list[tuple[int, _Held]] = []
-    for start in sorted(starts):
-        if (choice := choice_in(row, start)) is not None:
-            held = choose(start, choice)
-            if not found or found[-1][1] != held:
-                found.append((start, held))
-    return tuple(found)
+    chosen = ((start, choice_in(row, start)) for start in sorted(starts))
+    return merged((start, choose(start, choice)) for start, choice in chosen if choice is not None)
+
+
+def merged(steps: Iterable[tuple[int, _Held]]) -> tuple[tuple[int, _Held], ...]:
+    """The steps without those that repeat what the step before them holds."""
+    return tuple(next(equal) for _, equal in groupby(steps, key=lambda step: step[1]))
 
 
 def without_repeated_rows(rows: Iterable[tuple[int, Row]], kept: Container[int]) -> dict[int, Row]:
@@ -343,7 +344,7 @@ class DecisionTable:
         return choice_in(self.row(procs), message_bytes)
 
     def wide_steps(self) -> list[tuple[int, int]]:
-        """Neighbouring process counts that times decided for, the larger one over 4 times the smaller one.
+        """Neighbouring process counts that times decided for, the larger one over WIDE_STEP times the smaller one.
 
         Tables by formulas have none: they can decide for every P.
         """
@@ -379,8 +380,22 @@ def check_one_choice(table: DecisionTable, procs: int, whose: str) -> None:
         )
 
 
+def check_one_table_each(tables: Sequence[DecisionTable]) -> None:
+    """Raises UsageError for no tables to write rules from, and for two of one collective."""
+    if not tables:
+        raise UsageError("no decision table to write rules from")
+    names = [table.collective for table in tables]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise UsageError(f"two decision tables for {twice}: a rules file holds one a collective")
+
+
+def decisions_text(tables: Sequence[DecisionTable]) -> str:
+    """Tables as the text of a file, which `decisions_from` reads."""
+    return json.dumps(decisions_document(tables), indent=2) + "\n"
+
+
 def decisions_document(tables: Sequence[DecisionTable]) -> list[dict[str, Any]]:
-    """Tables as plain data, which `decisions_from` reads."""
+    """Tables as plain data."""
     return [
         {
             "format": _FORMAT,

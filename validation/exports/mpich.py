@@ -55,11 +55,6 @@ _RENAMED_BARRIER = (
 )
 
 
-def own_selection() -> str:
-    """The text of a selection file with which MPICH decides as it does without any."""
-    return json.dumps(own_tables())
-
-
 def variables(tables: Sequence[Expressed], procs: int) -> str:
     """Shell lines that set MPICH's control variables: one algorithm a collective, for calls of any size and any P."""
     lines = ["# One algorithm for every call of a collective; for the choices by size, use MPICH's selection file."]

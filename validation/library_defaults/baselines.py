@@ -124,8 +124,8 @@ def _decided(baseline: Baseline, collective: str, procs: int, message_bytes: int
 
 def remarks_on(baseline: Baseline, grid: CaseGrid) -> list[str]:
     """Lines for the user: the baseline's algorithms that are not in the catalogue, and what it does within nodes."""
-    points = [(grid.collective, procs, size) for procs in grid.procs for size in grid.message_bytes]
-    missing = [one.algorithm for one in (baseline.decide(*point) for point in points) if one.choice is None]
+    decisions = [baseline.decide(grid.collective, *point) for point in grid.points]
+    missing = [one.algorithm for one in decisions if one.choice is None]
     lines = []
     if missing:
         lines.append(

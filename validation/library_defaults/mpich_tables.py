@@ -192,8 +192,7 @@ def own_tables() -> dict[str, Tree]:
     trees |= {f"i{name}": tree for name, tree in _Decisions(blocking=False).trees().items()}
     for prefix, name, kind in (("", "N", "nb"), ("i", "In", "sched_linear")):
         for shape in ("allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw"):
-            leaf = {f"algorithm=MPIR_{name}eighbor_{shape}_allcomm_{kind}": {}}
-            trees[f"{prefix}neighbor_{shape}"] = leaf
+            trees[f"{prefix}neighbor_{shape}"] = {f"algorithm=MPIR_{name}eighbor_{shape}_allcomm_{kind}": {}}
     return {f"collective={name}": tree for name, tree in trees.items()}
 
 

@@ -116,7 +116,9 @@ def compare(
     """
     grid, left_out = (grid, "") if model is None else covered_by_model(model, grid)
     decisions = {point: baseline.decide(grid.collective, *point) for point in grid.points}
-    listed = _listed(grid) if baseline is PAPERS else {}
+    listed: dict[tuple[int, int], Choice] = {}
+    if baseline is PAPERS:
+        listed = {point: grid.at_common_segment(decide_as_listed(grid.collective, *point)) for point in grid.points}
 
     def shipped(procs: int, message_bytes: int) -> list[Choice]:
         point = (procs, message_bytes)
@@ -159,8 +161,3 @@ def compare(
     unpredicted = "" if model is None or predicted is None else without_prediction(model, grid, predicted)
     lines = [left_out, unpredicted, *remarks_on(baseline, grid)]
     return ComparisonResult(grid, tuple(rows), sweep, baseline, "\n".join(filter(None, lines)))
-
-
-def _listed(grid: CaseGrid) -> dict[tuple[int, int], Choice]:
-    """By P and m, the algorithm of the paper's Listing 1 at the common segment size."""
-    return {point: grid.at_common_segment(decide_as_listed(grid.collective, *point)) for point in grid.points}

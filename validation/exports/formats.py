@@ -198,8 +198,7 @@ def _sayable(table: DecisionTable, version: str) -> tuple[DecisionTable, list[Su
         return not choice.limit_bytes and not inexpressible(table.collective, choice, version)
 
     by_size = sees_sizes(f"openmpi-{version}", table.collective)
-    rows = [row for row in table.rules.values() if row]
-    fits = all(says(choice) for row in rows for _, choice in row) and (by_size or max(map(len, rows)) == 1)
+    fits = all(map(says, table.choices)) and (by_size or max(map(len, table.rules.values())) == 1)
     if (fits and not needs_elements(table)) or not (fits or table.evidence):
         return table, []
     said = _with_enough_elements(table, says, by_size)

@@ -88,13 +88,12 @@ def mvapich2(tables: Sequence[Expressed], procs: int) -> str:
             continue
         if len(steps) > _MOST_RANGES:
             raise UsageError(f"{name}: {len(steps)} ranges of sizes; MVAPICH2 takes {_MOST_RANGES}")
-        starts = [0, *(start for start, _ in steps[1:]), None]
-        said = [_name_in("mvapich2", name, choice) for _, choice in steps]
+        first = _name_in("mvapich2", name, steps[0][1])
         ranges = [
-            f"{identity}:{low}-{'+' if high is None else high - 1}"
-            for identity, low, high in zip(said, starts, starts[1:], strict=False)
+            f"{_name_in('mvapich2', name, choice)}:{low}-{'+' if high is None else high - 1}"
+            for low, high, choice in spans([(0, steps[0][1]), *steps[1:]])
         ]
-        value = ",".join(ranges) if len(ranges) > 1 else said[0]
+        value = ",".join(ranges) if len(ranges) > 1 else first
         lines.append(f'export {_MVAPICH2[name]}="{value}"')
     return "\n".join(lines) + "\n"
 

@@ -73,7 +73,7 @@ def han_rules(
         if name not in _COLLECTIVES:
             raise UsageError(f"HAN has no {name}; valid: {', '.join(_COLLECTIVES)}")
         for table in mine:
-            for choice in _choices(table):
+            for choice in table.choices:
                 if not choice.algorithm.startswith(PREFIX):
                     raise UsageError(f"{name} {choice.algorithm} is not made of tasks, as HAN's collectives are")
     parameters = _parameters(by_name, usual, file_name)
@@ -95,10 +95,6 @@ def han_version(openmpi_version: str) -> str:
     return version
 
 
-def _choices(table: DecisionTable) -> Iterable[Choice]:
-    return (choice for row in table.rules.values() for _, choice in row)
-
-
 def _collective_lines(name: str, tables: Sequence[DecisionTable]) -> Iterator[str]:
     """The rules of a collective on the levels of the node, of the leaders, and of the whole communicator."""
     within: dict[int, list[tuple[int, str]]] = {}
@@ -106,8 +102,7 @@ def _collective_lines(name: str, tables: Sequence[DecisionTable]) -> Iterator[st
     whole: dict[int, list[tuple[int, str]]] = {1: [(0, "tuned")]}
     for table in sorted(tables, key=lambda one: one.processes_per_node):
         for procs, row in table.rules.items():
-            starts = [0, *(start for start, _ in row[1:])]
-            by_size = list(zip(starts, (choice for _, choice in row), strict=True))
+            by_size = [(0, row[0][1]), *row[1:]]
             nodes = -(-procs // table.processes_per_node)
             within[table.processes_per_node] = [(start, _WITHIN[WITHIN[one.fanout]]) for start, one in by_size]
             between[nodes] = [(start, _component_between(one)) for start, one in by_size]

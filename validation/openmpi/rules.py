@@ -154,8 +154,9 @@ def _by_size(sections: Mapping[int, Mapping[int, tuple[Rule, ...]]]) -> set[str]
 
 def _reorders(table: DecisionTable) -> bool:
     ordered = _KEEPS_ORDER.get(table.collective)
-    chosen = {choice for row in table.rules.values() for _, choice in row} - {LIBRARY_DECIDES}
-    return ordered is not None and any(choice.algorithm not in ordered for choice in chosen)
+    return ordered is not None and any(
+        choice != LIBRARY_DECIDES and choice.algorithm not in ordered for choice in table.choices
+    )
 
 
 def _section(table: DecisionTable, version: str, skip_inexpressible: bool) -> dict[int, tuple[Rule, ...]]:

@@ -313,6 +313,11 @@ class DecisionTable:
         return self.evidence.procs if self.evidence is not None else tuple(sorted(self.rules))
 
     @property
+    def choices(self) -> tuple[Choice, ...]:
+        """The choices of all rows, each once."""
+        return tuple(dict.fromkeys(choice for row in self.rules.values() for _, choice in row))
+
+    @property
     def between_procs(self) -> str:
         """A sentence on the process counts that were decided; others take the choices of the next smaller one."""
         known = sorted(self.decided_procs)
@@ -417,24 +422,22 @@ def decisions_document(tables: Sequence[DecisionTable]) -> list[dict[str, Any]]:
 
 def _evidence_document(evidence: Evidence) -> dict[str, Any]:
     """Seconds to four digits, and null where there is none; gaps that were filled as [choice, P, m]."""
-    return {
-        "choices": [vars(choice) for choice in evidence.choices],
-        "procs": list(evidence.procs),
-        "message_bytes": list(evidence.message_bytes),
+    procs, sizes = list(evidence.procs), list(evidence.message_bytes)
+    choices = [vars(choice) for choice in evidence.choices]
+    document: dict[str, Any] = {
+        "choices": choices,
+        "procs": procs,
+        "message_bytes": sizes,
         "seconds": _digits(evidence.seconds),
-        **({"half_widths": _digits(evidence.half_widths)} if evidence.half_widths else {}),
-        **({"own": _digits(evidence.own)} if evidence.own else {}),
-        **(
-            {
-                "gaps_filled_by": evidence.filled_by,
-                "gaps_filled": [
-                    [choice, evidence.procs[i], evidence.message_bytes[j]] for choice, i, j in sorted(evidence.filled)
-                ],
-            }
-            if evidence.filled
-            else {}
-        ),
     }
+    if evidence.half_widths:
+        document["half_widths"] = _digits(evidence.half_widths)
+    if evidence.own:
+        document["own"] = _digits(evidence.own)
+    if evidence.filled:
+        document["gaps_filled_by"] = evidence.filled_by
+        document["gaps_filled"] = [[choice, procs[i], sizes[j]] for choice, i, j in sorted(evidence.filled)]
+    return document
 
 
 def _digits(values: Sequence[Sequence[Sequence[float]]]) -> list[list[list[float | None]]]:

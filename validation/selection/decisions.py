@@ -256,11 +256,7 @@ def simulate_and_select(
 
 
 def _untuned(collective: str) -> ChoicesAt:
-    def choices(procs: int, message_bytes: int) -> list[Choice]:
-        choice = fixed_choice(collective, procs, message_bytes)
-        return [] if choice is None else [choice]
-
-    return choices
+    return lambda procs, message_bytes: filter(None, [fixed_choice(collective, procs, message_bytes)])
 
 
 def _to_the_byte(model: CollectiveModel, grid: CaseGrid, procs: int, row: Row) -> Row:

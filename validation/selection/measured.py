@@ -70,7 +70,11 @@ class Measurement:
 
 def measured_names(store: Store) -> set[str]:
     """The names of platforms that the store has measured times of."""
-    return {one.configuration.platform for one in store.configurations() if one.configuration.source == "measured"}
+    return {one.configuration.platform for one in _measured(store)}
+
+
+def _measured(store: Store) -> list[StoredConfiguration]:
+    return [one for one in store.configurations() if one.configuration.source == "measured"]
 
 
 def measured_platform(store: Store, name: str | None = None) -> str:
@@ -100,8 +104,11 @@ def measurement_of(
     Launches and repeated runs of one measurement are combined (`robust`). `keys`, beginnings of configurations' keys,
     say which measurement is wanted. Raises UsageError where nothing is measured.
     """
-    measured = [one for one in store.configurations() if one.configuration.source == "measured"]
-    _check_measured(store, measured, platform)
+    measured = _measured(store)
+    known = dict.fromkeys(one.configuration.platform for one in measured)
+    if not known:
+        raise UsageError(f"store {store.path} has no measured times; {_HOW_TO_MEASURE}")
+    check_name("platform with measured times", platform, known, _HOW_TO_MEASURE)
     wanted = [
         one for one in measured if one.configuration.platform == platform and one.key.startswith(tuple(keys) or "")
     ]
@@ -145,13 +152,6 @@ def _with_repeats(timings: Mapping[Case, Timing]) -> dict[Case, Timing]:
             others = (replace(case, segment_bytes=cut) for cut in cuts[case.algorithm])
             found = {other: timing for other in others if cuts_nothing(other)} | found
     return found
-
-
-def _check_measured(store: Store, measured: Sequence[StoredConfiguration], platform: str) -> None:
-    known = dict.fromkeys(one.configuration.platform for one in measured)
-    if not known:
-        raise UsageError(f"store {store.path} has no measured times; {_HOW_TO_MEASURE}")
-    check_name("platform with measured times", platform, known, _HOW_TO_MEASURE)
 
 
 def _nothing(store: Store, platform: str, collective: str, wanted: Sequence[StoredConfiguration]) -> UsageError:

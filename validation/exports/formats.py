@@ -11,12 +11,12 @@ from pathlib import Path
 from collwise.common.errors import UsageError
 from collwise.common.program import program_name
 from collwise.simulator.execution.mpirun import parameter_variables
-from collwise.validation.exports import mpich, openmpi_json, pgmpi, variables
+from collwise.validation.exports import mpich, pgmpi, variables
 from collwise.validation.exports.expressed import CanSay, Expressed, Substitution, expressed
 from collwise.validation.exports.mpich import selection_file
 from collwise.validation.library_defaults.openmpi import FIXED
 from collwise.validation.openmpi.few_elements import divided, least_bytes, needs_elements
-from collwise.validation.openmpi.rules import inexpressible, openmpi_rules, warnings_of
+from collwise.validation.openmpi.rules import JSON_VERSION, inexpressible, json_rules, openmpi_rules, warnings_of
 from collwise.validation.openmpi.rules_file import settings_of_rules
 from collwise.validation.openmpi.untuned import with_untuned
 from collwise.validation.selection.choice import Choice
@@ -130,7 +130,7 @@ def exported(
     if known.name == COLLWISE:
         return Exported(collwise_rules(tables), ())
     if known.name in (OPENMPI, OPENMPI_JSON):
-        return _for_openmpi(tables, openmpi_json.VERSION if known.name == OPENMPI_JSON else version)
+        return _for_openmpi(tables, JSON_VERSION if known.name == OPENMPI_JSON else version)
     said = [
         expressed(
             table,
@@ -166,8 +166,8 @@ _WRITERS: dict[str, _Write] = {
 def _for_openmpi(tables: Sequence[DecisionTable], version: str) -> Exported:
     """Rules of Open MPI, classic or, for the version that reads them, in JSON."""
     said, replaced = for_openmpi(tables, version)
-    json_wanted = series(version) == openmpi_json.VERSION
-    text = openmpi_json.json_rules(said) if json_wanted else openmpi_rules(said, version)
+    json_wanted = series(version) == JSON_VERSION
+    text = json_rules(said) if json_wanted else openmpi_rules(said, version)
     return Exported(text, replaced, tuple(warnings_of(said, version)))
 
 

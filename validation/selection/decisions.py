@@ -62,12 +62,10 @@ def select_by_model(
     grid, _ = covered_by_model(model, grid)
     played = model if isinstance(model, CriticalPath) else None
     if sampled or one_choice or played is not None:
-        contest = None if one_choice else played
-        seconds = (
-            predicted_seconds(model, grid, progress)
-            if contest is None
-            else contested_seconds(contest, grid, tolerance, progress)
-        )
+        if played is None or one_choice:
+            seconds = predicted_seconds(model, grid, progress)
+        else:
+            seconds = contested_seconds(played, grid, tolerance, progress)
         rules = _rules(grid, _sampled(grid, seconds, one_choice, tolerance))
         if not one_choice and (switches or not sampled):
             rules = {p: _to_the_byte(model, grid, p, row) for p, row in rules.items()}

@@ -52,9 +52,9 @@ def side_by_side(grid: CaseGrid, first: Array, second: Array, judge: Array) -> l
     return rows
 
 
-def slowdowns_of(rows: Sequence[SideBySide], source: int, tolerance: float = 0.0) -> SlowdownSummary:
+def slowdowns_of(rows: Sequence[SideBySide], source: int) -> SlowdownSummary:
     """The slowdowns of the first (0) or the second (1) source's picks over all points."""
-    return summary_of([row.picks[source].slowdown for row in rows], tolerance)
+    return summary_of([row.picks[source].slowdown for row in rows], 0.0)
 
 
 def median_difference(rows: Sequence[SideBySide]) -> float:

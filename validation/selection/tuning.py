@@ -59,9 +59,9 @@ class EngineChoices:
     smpi_seconds: Array
     score: Score
     failures: int
-    decisions: DecisionTable | None = None
-    baseline: Baseline | None = None
-    shipped: Mapping[tuple[int, int], Pick] = field(default_factory=dict)
+    decisions: DecisionTable | None
+    baseline: Baseline
+    shipped: Mapping[tuple[int, int], Pick]
 
 
 @dataclass(frozen=True)
@@ -121,32 +121,31 @@ class Tuning:
 
         Times are those of the comparison, or else the schedule engine's.
         """
-        found = []
+        found, rules = [], self.rules[collective]
         if collective in self.comparisons:
             result = self.comparisons[collective]
             for row in result.rows:
-                if (choice := self.rules[collective].choice_at(row.procs, row.message_bytes)) is not None:
-                    run = self._run(collective, choice, row.procs, row.message_bytes)
-                    seconds = seconds_of(result.grid, result.sweep, run, row.procs, row.message_bytes)
-                    rules = Pick.of(choice, seconds, row.best.seconds)
-                    found.append(Gain(row.procs, row.message_bytes, row.baseline, rules))
+                point = (row.procs, row.message_bytes)
+                if (choice := rules.choice_at(*point)) is not None:
+                    seconds = seconds_of(result.grid, result.sweep, _run(collective, choice, *point), *point)
+                    found.append(Gain(*point, row.baseline, Pick.of(choice, seconds, row.best.seconds)))
             return found
         engine = self.by_engine[collective]
         choices = list(engine.grid.candidates.values())
         for (procs, size), pick in engine.shipped.items():
-            if (choice := self.rules[collective].choice_at(procs, size)) is not None:
+            if (choice := rules.choice_at(procs, size)) is not None:
                 at = engine.seconds[:, engine.grid.procs.index(procs), engine.grid.message_bytes.index(size)]
-                run = self._run(collective, choice, procs, size)
+                run = _run(collective, choice, procs, size)
                 untuned = pick.seconds if run == pick.choice else np.nan
                 seconds = float(at[choices.index(run)]) if run in choices else untuned
                 found.append(Gain(procs, size, pick, Pick.of(choice, seconds, np.nanmin(at))))
         return found
 
-    @staticmethod
-    def _run(collective: str, choice: Choice, procs: int, message_bytes: int) -> Choice:
-        """The choice that runs: where the library decides, that decision."""
-        untuned = fixed_choice(collective, procs, message_bytes) if choice == LIBRARY_DECIDES else None
-        return untuned or choice
+
+def _run(collective: str, choice: Choice, procs: int, message_bytes: int) -> Choice:
+    """The choice that runs: where the library decides, that decision."""
+    untuned = fixed_choice(collective, procs, message_bytes) if choice == LIBRARY_DECIDES else None
+    return untuned or choice
 
 
 def tune(
@@ -260,18 +259,18 @@ def choices_by_engine(
     smpi: Mapping[str, RunResult],
     decided: Mapping[str, CaseGrid],
     context: SimulationContext,
-    baseline: Baseline | None = None,
+    baseline: Baseline,
 ) -> dict[str, EngineChoices]:
     """Times the compared grids by the schedule engine, sets SMPI's times beside these, and decides the other grids.
 
     `smpi` has the results of SMPI's simulations by collective, which may be of some of the compared cases only.
-    With a baseline, the engine also times what the untuned library picks for those that it decides.
+    The engine also times what the untuned library picks for those collectives that the baseline decides.
     Decisions have the usual tolerance and hold only what every consumer can be asked for. Raises UsageError for what
     does not fit on the platform, and for platform XML.
     """
     engine = replace(context, engine=SCHEDULE)
     cases = [case for grid in (*compared, *decided.values()) for case in grid.cases()]
-    known = [] if baseline is None else [name for name in decided if name in baseline.collectives]
+    known = [name for name in decided if name in baseline.collectives]
     cases += [case for grid in compared if grid.collective in known for case in cases_shipped(baseline, grid)]
     result = engine.simulate(platform, cases, f"{platform.name}: playing {len(compared)} collectives")
     found = {}
@@ -284,7 +283,7 @@ def choices_by_engine(
             table = select_by_simulation(platform, decided[name], result, needs_one_choice(name), tolerance)
         failed = sum(timing.case.collective == name for timing in (*result.failed, *smpi[name].failed))
         score = score_of(platform.name, result.configuration.maker, grid, played, checked)
-        shipped = _picks(baseline, grid, result, played) if name in known and baseline is not None else {}
+        shipped = _picks(baseline, grid, result, played) if name in known else {}
         found[name] = EngineChoices(grid, played, checked, score, failed, table, baseline, shipped)
     return found
 

@@ -121,13 +121,13 @@ def measurement_of(
     found = [one for one in found if one.timings]
     per_node = {ppn for one in found for ppn in {case.processes_per_node for case in one.timings}}
     if processes_per_node is None and len(per_node) > 1:
+        if not _one_mapping(found):
+            counts = ", ".join(map(str, sorted(per_node)))
+            raise UsageError(
+                f"{collective} on {platform} was measured with {counts} processes per node; say for which: --ppn"
+            )
         # Fewer processes than fit on a node are recorded with their number.
-        per_node = {max(per_node)} if _one_mapping(found) else per_node
-    if processes_per_node is None and len(per_node) > 1:
-        raise UsageError(
-            f"{collective} on {platform} was measured with {', '.join(map(str, sorted(per_node)))} processes per node; "
-            "say for which: --ppn"
-        )
+        per_node = {max(per_node)}
     if not found:
         raise _nothing(store, platform, collective, wanted)
     ppn = processes_per_node or per_node.pop()

@@ -88,12 +88,11 @@ def mvapich2(tables: Sequence[Expressed], procs: int) -> str:
             continue
         if len(steps) > _MOST_RANGES:
             raise UsageError(f"{name}: {len(steps)} ranges of sizes; MVAPICH2 takes {_MOST_RANGES}")
-        first = _name_in("mvapich2", name, steps[0][1])
         ranges = [
             f"{_name_in('mvapich2', name, choice)}:{low}-{'+' if high is None else high - 1}"
             for low, high, choice in spans([(0, steps[0][1]), *steps[1:]])
         ]
-        value = ",".join(ranges) if len(ranges) > 1 else first
+        value = ",".join(ranges) if len(ranges) > 1 else _name_in("mvapich2", name, steps[0][1])
         lines.append(f'export {_MVAPICH2[name]}="{value}"')
     return "\n".join(lines) + "\n"
 

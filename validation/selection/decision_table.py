@@ -348,6 +348,13 @@ class DecisionTable:
         """The choice for a point; None where nothing is decided."""
         return choice_in(self.row(procs), message_bytes)
 
+    def timed_points(self) -> Iterator[tuple[Choice | None, dict[Choice, float]]]:
+        """The choice and the candidates' seconds at every point that times decided; nothing where none are known."""
+        if self.evidence is not None:
+            for procs in self.evidence.procs:
+                for size in self.evidence.message_bytes:
+                    yield self.choice_at(procs, size), self.evidence.at(procs, size)
+
     def wide_steps(self) -> list[tuple[int, int]]:
         """Neighbouring process counts that times decided for, the larger one over WIDE_STEP times the smaller one.
 

@@ -359,16 +359,8 @@ def _beside(here: int, there: Sequence[tuple[int, Case]], most: float) -> list[C
 
 def loss_of(table: DecisionTable) -> SlowdownSummary:
     """The slowdowns of a table's choices against the best one, by the times that it was made from, at their points."""
-    evidence = table.evidence
-    if evidence is None:
-        return summary_of([], 0.0)
-    costs = []
-    for procs in evidence.procs:
-        for size in evidence.message_bytes:
-            chosen = table.choice_at(procs, size)
-            times = evidence.at(procs, size)
-            if chosen in times:
-                costs.append(slowdown(times[chosen], min(times.values())))
+    points = table.timed_points()
+    costs = [slowdown(times[chosen], min(times.values())) for chosen, times in points if chosen in times]
     return summary_of(costs, 0.0)
 
 

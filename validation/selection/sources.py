@@ -34,21 +34,20 @@ def side_by_side(grid: CaseGrid, first: Array, second: Array, judge: Array) -> l
     Sources choose among the candidates that both have a time for, the fastest one by their own times.
     """
     choices, labels = list(grid.candidates.values()), list(grid.candidates)
+    ones, others, judged = (times.reshape(len(choices), -1).T for times in (first, second, judge))
     rows = []
-    for i, procs in enumerate(grid.procs):
-        for j, size in enumerate(grid.message_bytes):
-            one, other, judging = (times[:, i, j] for times in (first, second, judge))
-            both = ~(np.isnan(one) | np.isnan(other))
-            picked = [int(fastest(np.where(both, times, np.nan))) for times in (one, other)]
-            best = int(fastest(np.where(both, judging, np.nan)))
-            if best == NOBODY:
-                continue
+    for (procs, size), one, other, judging in zip(grid.points, ones, others, judged, strict=True):
+        both = ~(np.isnan(one) | np.isnan(other))
+        picked = [int(fastest(np.where(both, times, np.nan))) for times in (one, other)]
+        best = int(fastest(np.where(both, judging, np.nan)))
+        if best == NOBODY:
+            continue
 
-            def pick(index: int, judging: Array = judging, best: int = best) -> Pick:
-                return Pick.of(choices[index], float(judging[index]), float(judging[best]))
+        def pick(index: int, judging: Array = judging, best: int = best) -> Pick:
+            return Pick.of(choices[index], float(judging[index]), float(judging[best]))
 
-            ratios = {labels[a]: float(one[a] / other[a]) for a in np.flatnonzero(both) if other[a] > 0}
-            rows.append(SideBySide(procs, size, pick(best), (pick(picked[0]), pick(picked[1])), ratios))
+        ratios = {labels[a]: float(one[a] / other[a]) for a in np.flatnonzero(both) if other[a] > 0}
+        rows.append(SideBySide(procs, size, pick(best), (pick(picked[0]), pick(picked[1])), ratios))
     return rows
 
 

@@ -86,11 +86,11 @@ PAPERS = BASELINES["openmpi-3.1"]
 
 def baseline(name: str | None = None) -> Baseline:
     """The baseline of that name; by default the installed Open MPI's, else that of 4.1. Raises UsageError."""
-    from collwise.simulator.execution.installations import mpi_installation
-
     if name is not None:
         check_name("baseline", name, BASELINES)
         return BASELINES[name]
+    from collwise.simulator.execution.installations import mpi_installation
+
     try:
         version = mpi_installation("openmpi").version
     except UsageError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -42,8 +41,8 @@ from collwise.validation.selection.decision_table import (
     MEASURED_UNDER,
     DecisionTable,
     all_at_once_text,
-    decisions_document,
     decisions_from,
+    decisions_text,
     wide_steps_texts,
 )
 from collwise.validation.selection.decisions import select_by_model, select_by_times, simulate_and_select
@@ -84,7 +83,7 @@ class Decisions:
 
     def save(self, path: str | Path) -> None:
         """Writes all tables into one JSON file. Raises UsageError when it cannot be written."""
-        write_text(Path(path), json.dumps(decisions_document(self.tables), indent=2) + "\n")
+        write_text(Path(path), decisions_text(self.tables))
 
     def choose(self, collective: str, procs: int, message_bytes: int | str) -> Choice:
         """The choice for one call. Raises UsageError where nothing is decided."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -426,13 +425,13 @@ def _write(
     from collwise.validation.hierarchy.tuning import decision_tables, usual_choice
     from collwise.validation.openmpi.han_rules import describe_usual, han_rules
     from collwise.validation.selection.collwise_rules import collwise_rules
-    from collwise.validation.selection.decision_table import decisions_document
+    from collwise.validation.selection.decision_table import decisions_text
 
     tables = [
         one for tuning in tunings.values() for one in decision_tables(tuning.space, tuning.found[search], where, maker)
     ]
     if output is not None:
-        write_text(output, json.dumps(decisions_document(tables), indent=2) + "\n")
+        write_text(output, decisions_text(tables))
     if table is not None:
         write_text(table, collwise_rules(tables))
     written = [output, table, han]

@@ -20,7 +20,7 @@ from collwise.common.units import format_size
 from collwise.models.piecewise import Array
 from collwise.studies.figures.style import algorithm_style, ratio_axis, seconds_axis, size_axis
 from collwise.validation.selection.comparison import Comparison, ComparisonResult, Pick
-from collwise.validation.selection.engine_choices import EngineChoices
+from collwise.validation.selection.tuning import EngineChoices
 
 _MOST_COLUMNS = 3
 _BEST = "best"

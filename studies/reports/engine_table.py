@@ -7,13 +7,13 @@ import numpy as np
 from collwise.common.units import format_seconds, format_size
 from collwise.models.switch_points import TIE
 from collwise.studies.reports.comparison_table import percent
-from collwise.validation.selection.engine_choices import EngineChoices
 from collwise.validation.selection.slowdown import slowdown
+from collwise.validation.selection.tuning import EngineChoices
 
 
 def engine_columns(choices: EngineChoices) -> tuple[str, ...]:
     """The heads of `engine_rows`' cells."""
-    library = (f"{choices.baseline.title} (%)",) if choices.baseline is not None and choices.shipped else ()
+    library = (f"{choices.baseline.title} (%)",) if choices.shipped else ()
     checked = ("time by SMPI (%)", "slowdown by SMPI (%)")
     return ("P", "m", "best", "time", "next algorithm (%)", *library, *checked)
 
@@ -53,7 +53,7 @@ def engine_rows(choices: EngineChoices) -> list[tuple[str, ...]]:
 def library_line(choices: EngineChoices) -> str:
     """The slowdowns of the untuned library's picks by the engine's times; empty without any."""
     slower = np.array([pick.slowdown for pick in choices.shipped.values()])
-    if choices.baseline is None or not slower.size or np.isnan(slower).all():
+    if not slower.size or np.isnan(slower).all():
         return ""
     mean, worst = np.nanmean(slower) * 100, np.nanmax(slower) * 100
     return f"Slowdown against the best: {choices.baseline.title} {mean:.1f} % on average, {worst:.1f} % at worst"

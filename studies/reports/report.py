@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import platform as python_platform
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -41,7 +40,7 @@ from collwise.validation.selection.consumers import COLLWISE, OPENMPI, RULES_VER
 from collwise.validation.selection.decision_table import (
     DecisionTable,
     all_at_once_text,
-    decisions_document,
+    decisions_text,
     wide_steps_texts,
 )
 from collwise.validation.selection.measured import Measurement, measured_platform, measurement_of
@@ -93,7 +92,7 @@ def write_rules(tunings: Sequence[Tuning], folder: Path) -> None:
                 write_text(rules_path(folder, tuning, openmpi_version), openmpi_rules(said, openmpi_version))
         tables = list(tuning.decisions.values())
         write_text(table_path(folder, tuning), collwise_rules(tables))
-        write_text(decisions_path(folder, tuning), json.dumps(decisions_document(tables), indent=2) + "\n")
+        write_text(decisions_path(folder, tuning), decisions_text(tables))
 
 
 def _with_rules(tuning: Tuning, openmpi_version: str) -> list[DecisionTable]:

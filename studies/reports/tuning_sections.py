@@ -24,9 +24,8 @@ from collwise.studies.reports.engine_table import agreement_line, engine_columns
 from collwise.studies.reports.sections import Picture, Section, TextTable
 from collwise.validation.selection.comparison import ComparisonResult, Pick
 from collwise.validation.selection.decision_table import DecisionTable
-from collwise.validation.selection.engine_choices import EngineChoices
 from collwise.validation.selection.measured import Measurement
-from collwise.validation.selection.tuning import Tuning
+from collwise.validation.selection.tuning import EngineChoices, Tuning
 
 CLOSE = 0.05
 """A choice is close where the best other algorithm is slower by less than this share."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from collwise.common.errors import UsageError
 from collwise.common.units import format_size
 from collwise.validation.selection.choice import LIBRARY_DECIDES, Choice
-from collwise.validation.selection.decision_table import DecisionTable, spans
+from collwise.validation.selection.decision_table import DecisionTable, merged, spans
 from collwise.validation.selection.slowdown import slowdown
 
 Step = tuple[int, Choice | None]
@@ -107,7 +107,7 @@ def expressed(
             steps = [(0, said)]
             others = [(start, choice) for start, choice in row if choice != said]
             replaced += [Substitution(table.collective, procs, *step, said, cost) for step in others]
-        rows[procs] = _merged(steps)
+        rows[procs] = merged(steps)
     return Expressed(table, rows, tuple(replaced))
 
 
@@ -158,12 +158,3 @@ def _costs(table: DecisionTable, procs: int, steps: Mapping[int, Choice], end: i
         kept = here if number == 0 else {choice: cost for choice, cost in worst.items() if choice in here}
         worst = {choice: max(kept[choice], here[choice]) for choice in kept}
     return worst
-
-
-def _merged(steps: list[Step]) -> tuple[Step, ...]:
-    """The steps without those that repeat the choice before them."""
-    kept: list[Step] = []
-    for step in steps:
-        if not kept or kept[-1][1] != step[1]:
-            kept.append(step)
-    return tuple(kept)

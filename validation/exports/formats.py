@@ -11,12 +11,12 @@ from pathlib import Path
 from collwise.common.errors import UsageError
 from collwise.common.program import program_name
 from collwise.simulator.execution.mpirun import parameter_variables
-from collwise.validation.exports import mpich, openmpi_json, pgmpi, variables
+from collwise.validation.exports import mpich, pgmpi, variables
 from collwise.validation.exports.expressed import CanSay, Expressed, Substitution, expressed
 from collwise.validation.exports.mpich import selection_file
 from collwise.validation.library_defaults.openmpi import FIXED
 from collwise.validation.openmpi.few_elements import divided, least_bytes, needs_elements
-from collwise.validation.openmpi.rules import inexpressible, openmpi_rules, warnings_of
+from collwise.validation.openmpi.rules import JSON_VERSION, inexpressible, json_rules, openmpi_rules, warnings_of
 from collwise.validation.openmpi.rules_file import settings_of_rules
 from collwise.validation.openmpi.untuned import with_untuned
 from collwise.validation.selection.choice import Choice
@@ -31,7 +31,12 @@ from collwise.validation.selection.consumers import (
     sees_sizes,
     series,
 )
-from collwise.validation.selection.decision_table import DecisionTable, left_to_library, without_repeated_rows
+from collwise.validation.selection.decision_table import (
+    DecisionTable,
+    check_one_table_each,
+    left_to_library,
+    without_repeated_rows,
+)
 
 OPENMPI_JSON, MPICH_VARIABLES = "openmpi-json", "mpich-variables"
 
@@ -121,15 +126,11 @@ def exported(
     written.
     """
     known = FORMATS[format_name]
-    if not tables:
-        raise UsageError("no decision table to write rules from")
-    names = [table.collective for table in tables]
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise UsageError(f"two decision tables for {twice}: a rules file holds one a collective")
+    check_one_table_each(tables)
     if known.name == COLLWISE:
         return Exported(collwise_rules(tables), ())
     if known.name in (OPENMPI, OPENMPI_JSON):
-        return _for_openmpi(tables, openmpi_json.VERSION if known.name == OPENMPI_JSON else version)
+        return _for_openmpi(tables, JSON_VERSION if known.name == OPENMPI_JSON else version)
     said = [
         expressed(
             table,
@@ -165,8 +166,8 @@ _WRITERS: dict[str, _Write] = {
 def _for_openmpi(tables: Sequence[DecisionTable], version: str) -> Exported:
     """Rules of Open MPI, classic or, for the version that reads them, in JSON."""
     said, replaced = for_openmpi(tables, version)
-    json_wanted = series(version) == openmpi_json.VERSION
-    text = openmpi_json.json_rules(said) if json_wanted else openmpi_rules(said, version)
+    json_wanted = series(version) == JSON_VERSION
+    text = json_rules(said) if json_wanted else openmpi_rules(said, version)
     return Exported(text, replaced, tuple(warnings_of(said, version)))
 
 
@@ -197,8 +198,7 @@ def _sayable(table: DecisionTable, version: str) -> tuple[DecisionTable, list[Su
         return not choice.limit_bytes and not inexpressible(table.collective, choice, version)
 
     by_size = sees_sizes(f"openmpi-{version}", table.collective)
-    rows = [row for row in table.rules.values() if row]
-    fits = all(says(choice) for row in rows for _, choice in row) and (by_size or max(map(len, rows)) == 1)
+    fits = all(map(says, table.choices)) and (by_size or max(map(len, table.rules.values())) == 1)
     if (fits and not needs_elements(table)) or not (fits or table.evidence):
         return table, []
     said = _with_enough_elements(table, says, by_size)

@@ -28,8 +28,10 @@ ENVIRONMENT = {
 """Variables with which MPICH runs what the catalogue means by the same algorithm."""
 
 _TOTAL_COMPARED = ("allgather", "allgatherv", "reduce_scatter", "reduce_scatter_block")
+# Those of which our message size, times the process count, is that total.
+_MULTIPLIED = ("allgather", "allgatherv", "reduce_scatter_block")
 _LARGEST = 2**31 - 1
-# A table's last row, where its thresholds are totals: one branch for P to 33/32 P, up to this P.
+# A table's last row, where its thresholds are totals, has one branch for P to 33/32 P, up to this P.
 _TAIL_STEP, _TAIL_END_PROCS = 32, 2**16
 
 
@@ -51,11 +53,6 @@ _RENAMED_BARRIER = (
     '"algorithm=MPIR_Barrier_intra_dissemination": {}',
     '"algorithm=MPIR_Barrier_intra_k_dissemination": {"k=2": {}}',
 )
-
-
-def own_selection() -> str:
-    """The text of a selection file with which MPICH decides as it does without any."""
-    return json.dumps(own_tables())
 
 
 def variables(tables: Sequence[Expressed], procs: int) -> str:
@@ -81,16 +78,11 @@ def _by_procs(one: Expressed, default: Tree) -> Tree:
     first = min(one.rows)
     tree: Tree = {f"comm_size<={first - 1}": default} if first > 1 else {}
     for low, high, row in one.ranges():
-        total = one.table.collective in _TOTAL_COMPARED and len(row) > 1 and _multiplied(one.table.collective)
+        total = one.table.collective in _MULTIPLIED and len(row) > 1
         for start, last in _counts(low, high) if total else [(low, high)]:
             condition = "comm_size=any" if last is None else f"comm_size<={last}"
             tree[condition] = _by_size(one, row, start, default)
     return tree
-
-
-def _multiplied(collective: str) -> bool:
-    """Whether our message size, times the process count, is the total that MPICH compares."""
-    return collective != "reduce_scatter"
 
 
 def _counts(low: int, high: int | None) -> list[tuple[int, int | None]]:
@@ -109,7 +101,7 @@ def _counts(low: int, high: int | None) -> list[tuple[int, int | None]]:
 def _by_size(one: Expressed, row: tuple[tuple[int, Choice | None], ...], procs: int, default: Tree) -> Tree:
     name = one.table.collective
     kind = "total_msg_size" if name in _TOTAL_COMPARED else "avg_msg_size"
-    factor = procs if kind == "total_msg_size" and _multiplied(name) else 1
+    factor = procs if name in _MULTIPLIED else 1
     tree: Tree = {}
     for _, end, choice in spans(row):
         below = default if choice is None else _leaf(name, choice, default)

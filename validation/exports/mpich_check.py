@@ -18,6 +18,7 @@ from collwise.simulator.execution.installations import find_installation
 from collwise.simulator.execution.interposed import preloadable
 from collwise.simulator.execution.local_machine import run_program
 from collwise.validation.exports import mpich
+from collwise.validation.library_defaults.mpich_tables import own_tables, selected
 from collwise.validation.selection.decision_table import DecisionTable
 
 Sent = tuple[tuple[tuple[int, int], ...], ...]
@@ -133,7 +134,6 @@ def telling_calls(text: str, tables: Sequence[DecisionTable]) -> list[tuple[str,
     For each collective they are up to two in which MPICH by itself would run another algorithm, on few processes and at
     sizes where a row of the table changes its choice; where there are none, one call.
     """
-    own = mpich.own_selection()
     found = []
     for table in tables:
         name = table.collective
@@ -143,6 +143,6 @@ def telling_calls(text: str, tables: Sequence[DecisionTable]) -> list[tuple[str,
             for start, _ in table.row(procs)
             if start <= _MOST_BYTES
         ]
-        telling = [point for point in points if mpich.lookup(text, *point) != mpich.lookup(own, *point)]
+        telling = [point for point in points if mpich.lookup(text, *point) != selected(own_tables(), *point)]
         found += telling[-2:] or points[-1:]
     return found

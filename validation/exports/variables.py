@@ -27,19 +27,27 @@ def intel(tables: Sequence[Expressed]) -> str:
     for one in tables:
         name = one.table.collective
         presets: dict[str, list[str]] = {}
-        for low, high, row in one.ranges():
-            multiplied = name in _INTEL_TOTALS and len(row) > 1
-            for first, last in _each(low, high) if multiplied else [(low, _LARGEST if high is None else high)]:
-                for start, end, choice in spans(row):
-                    if choice is not None:
-                        factor = first if multiplied else 1
-                        upper = _LARGEST if end is None else min(end * factor - 1, _LARGEST)
-                        condition = f"{start * factor}-{upper}@{first}-{last}"
-                        presets.setdefault(_name_in("intel", name, choice), []).append(condition)
+        for said, (first, last), (start, end) in _ranges(one, "intel", name in _INTEL_TOTALS):
+            upper = _LARGEST if end is None else min(end, _LARGEST)
+            presets.setdefault(said, []).append(f"{start}-{upper}@{first}-{last}")
         if presets:
             value = ";".join(f"{preset}:{','.join(conditions)}" for preset, conditions in presets.items())
             lines.append(f'export I_MPI_ADJUST_{name.upper()}="{value}"')
     return "\n".join(lines) + "\n"
+
+
+def _ranges(
+    one: Expressed, library: str, compares_totals: bool
+) -> Iterator[tuple[str, tuple[int, int], tuple[int, int | None]]]:
+    """The library's names of the choices, each with its process counts and sizes, both with their ends (None: any)."""
+    for low, high, row in one.ranges():
+        multiplied = compares_totals and len(row) > 1
+        for first, last in _each(low, high) if multiplied else [(low, _LARGEST if high is None else high)]:
+            factor = first if multiplied else 1
+            for start, end, choice in spans(row):
+                if choice is not None:
+                    sizes = start * factor, None if end is None else end * factor - 1
+                    yield _name_in(library, one.table.collective, choice), (first, last), sizes
 
 
 def _each(low: int, high: int | None) -> Iterator[tuple[int, int]]:
@@ -80,13 +88,11 @@ def mvapich2(tables: Sequence[Expressed], procs: int) -> str:
             continue
         if len(steps) > _MOST_RANGES:
             raise UsageError(f"{name}: {len(steps)} ranges of sizes; MVAPICH2 takes {_MOST_RANGES}")
-        starts = [0, *(start for start, _ in steps[1:]), None]
-        said = [_name_in("mvapich2", name, choice) for _, choice in steps]
         ranges = [
-            f"{identity}:{low}-{'+' if high is None else high - 1}"
-            for identity, low, high in zip(said, starts, starts[1:], strict=False)
+            f"{_name_in('mvapich2', name, choice)}:{low}-{'+' if high is None else high - 1}"
+            for low, high, choice in spans([(0, steps[0][1]), *steps[1:]])
         ]
-        value = ",".join(ranges) if len(ranges) > 1 else said[0]
+        value = ",".join(ranges) if len(ranges) > 1 else _name_in("mvapich2", name, steps[0][1])
         lines.append(f'export {_MVAPICH2[name]}="{value}"')
     return "\n".join(lines) + "\n"
 
@@ -115,20 +121,12 @@ def ucc(tables: Sequence[Expressed]) -> str:
     options: dict[str, None] = {}
     for one in tables:
         name = one.table.collective
-        for low, high, row in one.ranges():
-            multiplied = name in _UCC_TOTALS and len(row) > 1
-            counts = _each(low, high) if multiplied else [(low, _LARGEST if high is None else high)]
-            for first, last in counts:
-                for start, end, choice in spans(row):
-                    if choice is None:
-                        continue
-                    said = _name_in("ucc", name, choice)
-                    if option := _UCC_OPTIONS.get((name, said)):
-                        options[option] = None
-                    factor = first if multiplied else 1
-                    sizes = f"{start * factor}-{'inf' if end is None else end * factor - 1}"
-                    team = f"[{first}-{'inf' if last == _LARGEST else last}]"
-                    tokens.append(f"{_UCC.get(name, name)}:{sizes}:{team}:inf:@{said}")
+        for said, (first, last), (start, end) in _ranges(one, "ucc", name in _UCC_TOTALS):
+            if option := _UCC_OPTIONS.get((name, said)):
+                options[option] = None
+            sizes = f"{start}-{'inf' if end is None else end}"
+            team = f"[{first}-{'inf' if last == _LARGEST else last}]"
+            tokens.append(f"{_UCC.get(name, name)}:{sizes}:{team}:inf:@{said}")
     lines = ["# mpirun --mca coll_ucc_enable 1 --mca coll_ucc_priority 100 makes Open MPI use UCC."]
     lines += [f"export {option}" for option in options]
     return "\n".join([*lines, f"export UCC_TL_UCP_TUNE='{'#'.join(tokens)}'"]) + "\n"

@@ -15,6 +15,7 @@ from collwise.common.errors import UsageError, check_name
 from collwise.common.units import counted
 from collwise.validation.library_defaults import mpich, openmpi
 from collwise.validation.library_defaults.decision import Decision
+from collwise.validation.openmpi.builtin_decisions import DECIDED
 from collwise.validation.openmpi.builtin_decisions import decide as decide_by_openmpi_3
 from collwise.validation.selection.cases import CaseGrid, case_of
 from collwise.validation.selection.choice import Choice
@@ -75,7 +76,7 @@ BASELINES = {
         Baseline("openmpi-4.1", "Open MPI 4.1", openmpi.decide),
         Baseline("openmpi-5.0", "Open MPI 5.0", openmpi.decide, _HAN),
         Baseline("mpich-4", "MPICH 4", mpich.decide, _COMPOSITIONS),
-        Baseline("openmpi-3.1", "Open MPI 3.1", _by_openmpi_3, known=("bcast", "gather")),
+        Baseline("openmpi-3.1", "Open MPI 3.1", _by_openmpi_3, known=DECIDED),
     )
 }
 """Baselines by name, the default first."""
@@ -85,13 +86,9 @@ PAPERS = BASELINES["openmpi-3.1"]
 
 def baseline(name: str | None = None) -> Baseline:
     """The baseline of that name; by default the installed Open MPI's, else that of 4.1. Raises UsageError."""
-    if name is None:
-        return _installed()
-    check_name("baseline", name, BASELINES)
-    return BASELINES[name]
-
-
-def _installed() -> Baseline:
+    if name is not None:
+        check_name("baseline", name, BASELINES)
+        return BASELINES[name]
     from collwise.simulator.execution.installations import mpi_installation
 
     try:
@@ -124,8 +121,8 @@ def _decided(baseline: Baseline, collective: str, procs: int, message_bytes: int
 
 def remarks_on(baseline: Baseline, grid: CaseGrid) -> list[str]:
     """Lines for the user: the baseline's algorithms that are not in the catalogue, and what it does within nodes."""
-    points = [(grid.collective, procs, size) for procs in grid.procs for size in grid.message_bytes]
-    missing = [one.algorithm for one in (baseline.decide(*point) for point in points) if one.choice is None]
+    decisions = [baseline.decide(grid.collective, *point) for point in grid.points]
+    missing = [one.algorithm for one in decisions if one.choice is None]
     lines = []
     if missing:
         lines.append(

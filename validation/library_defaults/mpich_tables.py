@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -23,10 +24,6 @@ _REDUCED = 2048
 """Reductions: the longest short message."""
 
 
-def _leaf(name: str) -> Tree:
-    return {f"algorithm=MPIR_{name}": {}}
-
-
 def _choice(condition: str, then: Tree, otherwise: Tree) -> Tree:
     """A tree for calls of which a condition holds, 'comm_size=pow2', and one for the others."""
     return {condition: then, condition.replace("<=", "=").replace("<", "=").split("=")[0] + "=any": otherwise}
@@ -36,43 +33,151 @@ def _yes_or_no(fact: str, yes: Tree, no: Tree) -> Tree:
     return {f"{fact}=yes": yes, f"{fact}=no": no}
 
 
-def _kinds(intra: Tree, inter: Tree) -> Tree:
-    """Trees for communicators of one group, and of two."""
-    return {"comm_type=intra": intra, "comm_type=inter": inter}
+@dataclass(frozen=True)
+class _Decisions:
+    """The decisions for blocking calls, or for nonblocking ones, which differ in names and in some of the trees."""
 
+    blocking: bool
 
-def _bcast(parent: bool) -> Tree:
-    """The broadcast, where the communicator has a hierarchy of nodes, and elsewhere: empty messages differ."""
-    empty = {"avg_msg_size<=0": _leaf("Bcast_intra_smp")} if parent else {}
-    short, ring = _leaf("Bcast_intra_binomial"), _leaf("Bcast_intra_scatter_ring_allgather")
-    middle = _leaf("Bcast_intra_scatter_recursive_doubling_allgather")
-    up_to_short = {**empty, f"avg_msg_size<={_SHORT}": short}
-    return {
-        "comm_size<=7": {**empty, "avg_msg_size=any": short},
-        "comm_size=pow2": {**up_to_short, f"avg_msg_size<={_LONG}": middle, "avg_msg_size=any": ring},
-        "comm_size=any": {**up_to_short, "avg_msg_size=any": ring},
-    }
+    def leaf(self, collective: str, algorithm: str) -> Tree:
+        """A leaf of an algorithm such as 'intra_ring', 'Iallgather_intra_sched_ring' of a nonblocking call."""
+        if self.blocking:
+            return {f"algorithm=MPIR_{collective.capitalize()}_{algorithm}": {}}
+        kind, name = algorithm.split("_", 1)
+        return {f"algorithm=MPIR_I{collective}_{kind}_sched_{name}": {}}
 
+    def kinds(self, collective: str, intra: Tree, inter: str) -> Tree:
+        """A tree for communicators of one group, and an algorithm for those of two."""
+        return {"comm_type=intra": intra, "comm_type=inter": self.leaf(collective, f"inter_{inter}")}
 
-def _ibcast() -> Tree:
-    short, ring = _leaf("Ibcast_intra_sched_binomial"), _leaf("Ibcast_intra_sched_scatter_ring_allgather")
-    middle = _leaf("Ibcast_intra_sched_scatter_recursive_doubling_allgather")
-    up_to_short = {f"avg_msg_size<={_SHORT - 1}": short}
-    flat = {
-        "comm_size<=7": short,
-        "comm_size=pow2": {**up_to_short, f"avg_msg_size<={_LONG - 1}": middle, "avg_msg_size=any": ring},
-        "comm_size=any": {**up_to_short, "avg_msg_size=any": ring},
-    }
-    return _choice("comm_hierarchy=parent", _leaf("Ibcast_intra_sched_smp"), flat)
+    def bcast(self) -> Tree:
+        """The broadcast; blocking ones of empty messages are decided by whether there is a hierarchy of nodes."""
+        smp, short = self.leaf("bcast", "intra_smp"), self.leaf("bcast", "intra_binomial")
+        middle = self.leaf("bcast", "intra_scatter_recursive_doubling_allgather")
+        ring = self.leaf("bcast", "intra_scatter_ring_allgather")
 
+        def by_size(empty: Tree, shorter: int) -> Tree:
+            up_to_short = {**empty, f"avg_msg_size<={_SHORT - shorter}": short}
+            return {
+                "comm_size<=7": {**empty, "avg_msg_size=any": short} if self.blocking else short,
+                "comm_size=pow2": {**up_to_short, f"avg_msg_size<={_LONG - shorter}": middle, "avg_msg_size=any": ring},
+                "comm_size=any": {**up_to_short, "avg_msg_size=any": ring},
+            }
 
-def _allgather(prefix: str) -> Tree:
-    ring = _leaf(f"{prefix}ring")
+        if self.blocking:
+            return _choice("comm_hierarchy=parent", by_size({"avg_msg_size<=0": smp}, 0), by_size({}, 0))
+        return _choice("comm_hierarchy=parent", smp, by_size({}, 1))
 
-    def up_to(total: int, name: str) -> Tree:
-        return {f"total_msg_size<={total - 1}": _leaf(prefix + name), "total_msg_size=any": ring}
+    def allgather(self, collective: str) -> Tree:
+        """Allgather and allgatherv."""
 
-    return _choice("comm_size=pow2", up_to(_GATHERED, "recursive_doubling"), up_to(_GATHERED_ODD, "brucks"))
+        def up_to(total: int, name: str) -> Tree:
+            short, ring = (self.leaf(collective, f"intra_{one}") for one in (name, "ring"))
+            return {f"total_msg_size<={total - 1}": short, "total_msg_size=any": ring}
+
+        return _choice("comm_size=pow2", up_to(_GATHERED, "recursive_doubling"), up_to(_GATHERED_ODD, "brucks"))
+
+    def reduce(self) -> Tree:
+        """The reduction; blocking ones of empty messages are decided by whether there is a hierarchy of nodes."""
+        binomial = self.leaf("reduce", "intra_binomial")
+        smp = _yes_or_no("is_commutative", self.leaf("reduce", "intra_smp"), binomial)
+        flat = {
+            f"avg_msg_size<={_REDUCED}": binomial,
+            "avg_msg_size=any": _for_long(binomial, self.leaf("reduce", "intra_reduce_scatter_gather")),
+        }
+        return _choice("comm_hierarchy=parent", {"avg_msg_size<=0": smp, **flat} if self.blocking else smp, flat)
+
+    def allreduce(self) -> Tree:
+        """The allreduce."""
+        doubling = self.leaf("allreduce", "intra_recursive_doubling")
+        empty = _yes_or_no("is_commutative", self.leaf("allreduce", "intra_smp"), doubling)
+        return {
+            **({"avg_msg_size<=0": empty} if self.blocking else {}),
+            f"avg_msg_size<={8 if self.blocking else _REDUCED}": doubling,
+            "avg_msg_size=any": _for_long(doubling, self.leaf("allreduce", "intra_reduce_scatter_allgather")),
+        }
+
+    def reduce_scatter(self, collective: str) -> Tree:
+        """Reduce_scatter, whose blocks may differ, and reduce_scatter_block."""
+        doubling, halving, pairwise, noncommutative = (
+            self.leaf(collective, f"intra_{name}")
+            for name in ("recursive_doubling", "recursive_halving", "pairwise", "noncommutative")
+        )
+        ordered = _choice("comm_size=pow2", noncommutative, doubling)
+        if collective == "reduce_scatter":
+            ordered = _yes_or_no("is_block_regular", ordered, doubling)
+        commutative = {f"total_msg_size<={_GATHERED - 1}": halving, "total_msg_size=any": pairwise}
+        return _yes_or_no("is_commutative", commutative, ordered)
+
+    def alltoall(self) -> Tree:
+        """Alltoall, blocking or not, which differ in two algorithms and in what is a short message.
+
+        MPICH's file has "comm_size<8" here, which it evaluates as at most 8 below a condition on the call.
+        """
+        in_place, middle, short_bytes = "inplace", "permuted_sendrecv", 2048
+        if self.blocking:
+            in_place, middle, short_bytes = "pairwise_sendrecv_replace", "scattered", 256
+        replaced, bruck, up_to_32_kib, longer = (
+            self.leaf("alltoall", f"intra_{name}") for name in (in_place, "brucks", middle, "pairwise")
+        )
+        pairwise = {"avg_msg_size<=32768": up_to_32_kib, "avg_msg_size=any": longer}
+        by_size = {f"avg_msg_size<={short_bytes}": bruck, **pairwise}
+        return _yes_or_no("is_sendbuf_inplace", replaced, {"comm_size<=8": pairwise, "comm_size=any": by_size})
+
+    def alltoallv(self, collective: str) -> Tree:
+        """Alltoallv and alltoallw."""
+        names = ("pairwise_sendrecv_replace", "scattered") if self.blocking else ("inplace", "blocked")
+        return _yes_or_no("is_sendbuf_inplace", *(self.leaf(collective, f"intra_{name}") for name in names))
+
+    def to_one(self, collective: str, short: str, long: str) -> Tree:
+        """Gather and scatter: a tree in one group, by size between two."""
+        return {
+            "comm_type=intra": self.leaf(collective, "intra_binomial"),
+            "comm_type=inter": {
+                "total_msg_size<=2047": self.leaf(collective, f"inter_{short}"),
+                "total_msg_size=any": self.leaf(collective, f"inter_{long}"),
+            },
+        }
+
+    def scan(self) -> Tree:
+        """The scan: blocking ones look at the order of processes on the nodes."""
+        smp, doubling = self.leaf("scan", "intra_smp"), self.leaf("scan", "intra_recursive_doubling")
+        if self.blocking:
+            return _yes_or_no("is_node_consecutive", smp, doubling)
+        return _choice("comm_hierarchy=parent", smp, doubling)
+
+    def barrier(self) -> Tree:
+        """The barrier."""
+        if not self.blocking:
+            return self.leaf("barrier", "intra_recursive_doubling")
+        smp, dissemination = self.leaf("barrier", "intra_smp"), self.leaf("barrier", "intra_dissemination")
+        return _choice("comm_hierarchy=parent", smp, dissemination)
+
+    def trees(self) -> dict[str, Tree]:
+        """The trees by collective."""
+        blocking, kinds = self.blocking, self.kinds
+        exchange = "reduce_exchange_bcast" if blocking else "remote_reduce_local_bcast"
+        local_scatter = "remote_reduce_local_scatter" if blocking else "remote_reduce_local_scatterv"
+        gathered = ("local_gather_remote_send", "linear") if blocking else ("short", "long")
+        return {
+            "bcast": kinds("bcast", self.bcast(), "remote_send_local_bcast" if blocking else "flat"),
+            "allreduce": kinds("allreduce", self.allreduce(), exchange),
+            "allgather": kinds("allgather", self.allgather("allgather"), "local_gather_remote_bcast"),
+            "allgatherv": kinds("allgatherv", self.allgather("allgatherv"), "remote_gather_local_bcast"),
+            "reduce": kinds("reduce", self.reduce(), "local_reduce_remote_send"),
+            **{
+                name: kinds(name, self.reduce_scatter(name), local_scatter)
+                for name in ("reduce_scatter", "reduce_scatter_block")
+            },
+            "gather": self.to_one("gather", *gathered),
+            "scatter": self.to_one("scatter", "remote_send_local_scatter", "linear"),
+            **{name: self.leaf(name, "allcomm_linear") for name in ("gatherv", "scatterv")},
+            "scan": self.scan(),
+            "exscan": self.leaf("exscan", "intra_recursive_doubling"),
+            "barrier": kinds("barrier", self.barrier(), "bcast"),
+            "alltoall": kinds("alltoall", self.alltoall(), "pairwise_exchange"),
+            **{name: kinds(name, self.alltoallv(name), "pairwise_exchange") for name in ("alltoallv", "alltoallw")},
+        }
 
 
 def _for_long(short: Tree, long: Tree) -> Tree:
@@ -80,179 +185,15 @@ def _for_long(short: Tree, long: Tree) -> Tree:
     return _yes_or_no("is_op_built_in", _choice("count<pow2", short, long), short)
 
 
-def _reduce(parent: bool) -> Tree:
-    binomial = _leaf("Reduce_intra_binomial")
-    empty = _yes_or_no("is_commutative", _leaf("Reduce_intra_smp"), binomial)
-    return {
-        **({"avg_msg_size<=0": empty} if parent else {}),
-        f"avg_msg_size<={_REDUCED}": binomial,
-        "avg_msg_size=any": _for_long(binomial, _leaf("Reduce_intra_reduce_scatter_gather")),
-    }
-
-
-def _ireduce() -> Tree:
-    binomial = _leaf("Ireduce_intra_sched_binomial")
-    return _choice(
-        "comm_hierarchy=parent",
-        _yes_or_no("is_commutative", _leaf("Ireduce_intra_sched_smp"), binomial),
-        {
-            f"avg_msg_size<={_REDUCED}": binomial,
-            "avg_msg_size=any": _for_long(binomial, _leaf("Ireduce_intra_sched_reduce_scatter_gather")),
-        },
-    )
-
-
-def _allreduce(prefix: str, short_bytes: int) -> Tree:
-    doubling = _leaf(f"{prefix}recursive_doubling")
-    return {
-        f"avg_msg_size<={short_bytes}": doubling,
-        "avg_msg_size=any": _for_long(doubling, _leaf(f"{prefix}reduce_scatter_allgather")),
-    }
-
-
-def _reduce_scatter(prefix: str, regular: bool) -> Tree:
-    doubling = _leaf(f"{prefix}recursive_doubling")
-    ordered = _choice("comm_size=pow2", _leaf(f"{prefix}noncommutative"), doubling)
-    return _yes_or_no(
-        "is_commutative",
-        {
-            f"total_msg_size<={_GATHERED - 1}": _leaf(f"{prefix}recursive_halving"),
-            "total_msg_size=any": _leaf(f"{prefix}pairwise"),
-        },
-        ordered if regular else _yes_or_no("is_block_regular", ordered, doubling),
-    )
-
-
-def _alltoall(prefix: str, in_place: str, middle: str, short_bytes: int) -> Tree:
-    """Alltoall, blocking or not, which differ in two algorithms and in what is a short message.
-
-    MPICH's file has "comm_size<8" here, which it evaluates as at most 8 below a condition on the call.
-    """
-    pairwise = {"avg_msg_size<=32768": _leaf(prefix + middle), "avg_msg_size=any": _leaf(f"{prefix}pairwise")}
-    bruck = {f"avg_msg_size<={short_bytes}": _leaf(f"{prefix}brucks"), **pairwise}
-    return _yes_or_no(
-        "is_sendbuf_inplace", _leaf(prefix + in_place), {"comm_size<=8": pairwise, "comm_size=any": bruck}
-    )
-
-
-def _to_one(name: str, prefix: str, short: str, long: str) -> Tree:
-    """Gather and scatter: a tree in one group, by size between two."""
-    return _kinds(
-        _leaf(f"{name}_intra_{prefix}binomial"),
-        {
-            "total_msg_size<=2047": _leaf(f"{name}_inter_{prefix}{short}"),
-            "total_msg_size=any": _leaf(f"{name}_inter_{prefix}{long}"),
-        },
-    )
-
-
 @cache
 def own_tables() -> dict[str, Tree]:
     """MPICH's decisions, by 'collective=NAME'."""
-    allreduce = {
-        "avg_msg_size<=0": _yes_or_no(
-            "is_commutative", _leaf("Allreduce_intra_smp"), _leaf("Allreduce_intra_recursive_doubling")
-        ),
-        **_allreduce("Allreduce_intra_", 8),
-    }
-    blocking = {
-        "bcast": _kinds(
-            _choice("comm_hierarchy=parent", _bcast(parent=True), _bcast(parent=False)),
-            _leaf("Bcast_inter_remote_send_local_bcast"),
-        ),
-        "allreduce": _kinds(allreduce, _leaf("Allreduce_inter_reduce_exchange_bcast")),
-        "allgather": _kinds(_allgather("Allgather_intra_"), _leaf("Allgather_inter_local_gather_remote_bcast")),
-        "allgatherv": _kinds(_allgather("Allgatherv_intra_"), _leaf("Allgatherv_inter_remote_gather_local_bcast")),
-        "reduce": _kinds(
-            _choice("comm_hierarchy=parent", _reduce(parent=True), _reduce(parent=False)),
-            _leaf("Reduce_inter_local_reduce_remote_send"),
-        ),
-        "reduce_scatter": _kinds(
-            _reduce_scatter("Reduce_scatter_intra_", regular=False),
-            _leaf("Reduce_scatter_inter_remote_reduce_local_scatter"),
-        ),
-        "reduce_scatter_block": _kinds(
-            _reduce_scatter("Reduce_scatter_block_intra_", regular=True),
-            _leaf("Reduce_scatter_block_inter_remote_reduce_local_scatter"),
-        ),
-        "gather": _to_one("Gather", "", "local_gather_remote_send", "linear"),
-        "scatter": _to_one("Scatter", "", "remote_send_local_scatter", "linear"),
-        "gatherv": _leaf("Gatherv_allcomm_linear"),
-        "scatterv": _leaf("Scatterv_allcomm_linear"),
-        "scan": _yes_or_no("is_node_consecutive", _leaf("Scan_intra_smp"), _leaf("Scan_intra_recursive_doubling")),
-        "exscan": _leaf("Exscan_intra_recursive_doubling"),
-        "barrier": _kinds(
-            _choice("comm_hierarchy=parent", _leaf("Barrier_intra_smp"), _leaf("Barrier_intra_dissemination")),
-            _leaf("Barrier_inter_bcast"),
-        ),
-        "alltoall": _kinds(
-            _alltoall("Alltoall_intra_", "pairwise_sendrecv_replace", "scattered", 256),
-            _leaf("Alltoall_inter_pairwise_exchange"),
-        ),
-        **{
-            f"alltoall{letter}": _kinds(
-                _yes_or_no(
-                    "is_sendbuf_inplace",
-                    _leaf(f"Alltoall{letter}_intra_pairwise_sendrecv_replace"),
-                    _leaf(f"Alltoall{letter}_intra_scattered"),
-                ),
-                _leaf(f"Alltoall{letter}_inter_pairwise_exchange"),
-            )
-            for letter in "vw"
-        },
-    }
-    nonblocking = {
-        "ibcast": _kinds(_ibcast(), _leaf("Ibcast_inter_sched_flat")),
-        "iallreduce": _kinds(
-            _allreduce("Iallreduce_intra_sched_", _REDUCED), _leaf("Iallreduce_inter_sched_remote_reduce_local_bcast")
-        ),
-        "iallgather": _kinds(
-            _allgather("Iallgather_intra_sched_"), _leaf("Iallgather_inter_sched_local_gather_remote_bcast")
-        ),
-        "iallgatherv": _kinds(
-            _allgather("Iallgatherv_intra_sched_"), _leaf("Iallgatherv_inter_sched_remote_gather_local_bcast")
-        ),
-        "ireduce": _kinds(_ireduce(), _leaf("Ireduce_inter_sched_local_reduce_remote_send")),
-        "ireduce_scatter": _kinds(
-            _reduce_scatter("Ireduce_scatter_intra_sched_", regular=False),
-            _leaf("Ireduce_scatter_inter_sched_remote_reduce_local_scatterv"),
-        ),
-        "ireduce_scatter_block": _kinds(
-            _reduce_scatter("Ireduce_scatter_block_intra_sched_", regular=True),
-            _leaf("Ireduce_scatter_block_inter_sched_remote_reduce_local_scatterv"),
-        ),
-        "igather": _to_one("Igather", "sched_", "short", "long"),
-        "iscatter": _to_one("Iscatter", "sched_", "remote_send_local_scatter", "linear"),
-        "igatherv": _leaf("Igatherv_allcomm_sched_linear"),
-        "iscatterv": _leaf("Iscatterv_allcomm_sched_linear"),
-        "iscan": _choice(
-            "comm_hierarchy=parent", _leaf("Iscan_intra_sched_smp"), _leaf("Iscan_intra_sched_recursive_doubling")
-        ),
-        "iexscan": _leaf("Iexscan_intra_sched_recursive_doubling"),
-        "ibarrier": _kinds(_leaf("Ibarrier_intra_sched_recursive_doubling"), _leaf("Ibarrier_inter_sched_bcast")),
-        "ialltoall": _kinds(
-            _alltoall("Ialltoall_intra_sched_", "inplace", "permuted_sendrecv", 2048),
-            _leaf("Ialltoall_inter_sched_pairwise_exchange"),
-        ),
-        **{
-            f"ialltoall{letter}": _kinds(
-                _yes_or_no(
-                    "is_sendbuf_inplace",
-                    _leaf(f"Ialltoall{letter}_intra_sched_inplace"),
-                    _leaf(f"Ialltoall{letter}_intra_sched_blocked"),
-                ),
-                _leaf(f"Ialltoall{letter}_inter_sched_pairwise_exchange"),
-            )
-            for letter in "vw"
-        },
-    }
-    shapes = ("allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw")
-    neighbours = {
-        f"{letter}neighbor_{shape}": _leaf(f"{name}eighbor_{shape}_allcomm_{kind}")
-        for letter, name, kind in (("", "N", "nb"), ("i", "In", "sched_linear"))
-        for shape in shapes
-    }
-    return {f"collective={name}": tree for name, tree in {**blocking, **nonblocking, **neighbours}.items()}
+    trees = _Decisions(blocking=True).trees()
+    trees |= {f"i{name}": tree for name, tree in _Decisions(blocking=False).trees().items()}
+    for prefix, name, kind in (("", "N", "nb"), ("i", "In", "sched_linear")):
+        for shape in ("allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw"):
+            trees[f"{prefix}neighbor_{shape}"] = {f"algorithm=MPIR_{name}eighbor_{shape}_allcomm_{kind}": {}}
+    return {f"collective={name}": tree for name, tree in trees.items()}
 
 
 # Conditions on what only the call tells, not the communicator.

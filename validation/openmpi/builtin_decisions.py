@@ -24,6 +24,7 @@ _SMALL_COMMUNICATOR = 10
 # Thresholds of the allreduce decision of Open MPI up to 4.0 (coll_tuned_decision_fixed.c).
 _DOUBLED_BYTES = 10000
 _RING_SEGMENT_BYTES = 1 << 20
+_FLOAT_BYTES = 4
 
 DECIDED = ("bcast", "gather")
 """The collectives whose decision is here."""
@@ -41,11 +42,11 @@ def decide(collective: str, procs: int, message_bytes: int) -> Choice:
     raise UsageError(f"no fixed decision of Open MPI for collective '{collective}'; valid: {', '.join(DECIDED)}")
 
 
-def decide_allreduce(procs: int, message_bytes: int, element_bytes: int = 4) -> Choice:
-    """The choice that Open MPI 4.0 makes untuned for an operation that commutes; 4 bytes are a float's."""
+def decide_allreduce(procs: int, message_bytes: int) -> Choice:
+    """The choice that Open MPI 4.0 makes untuned for an operation on floats that commutes."""
     if message_bytes < _DOUBLED_BYTES:
         return Choice("recursive_doubling")
-    if message_bytes // element_bytes <= procs:
+    if message_bytes // _FLOAT_BYTES <= procs:
         return Choice("non_overlapping")
     if message_bytes <= procs * _RING_SEGMENT_BYTES:
         return Choice("ring")

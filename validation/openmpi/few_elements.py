@@ -59,7 +59,7 @@ def least_bytes(collective: str, algorithm: str, procs: int) -> int:
 
 def needs_elements(table: DecisionTable) -> bool:
     """Whether a table chooses an algorithm that needs a number of elements."""
-    return any((table.collective, c.algorithm) in NEEDS_ELEMENTS for row in table.rules.values() for _, c in row)
+    return any((table.collective, choice.algorithm) in NEEDS_ELEMENTS for choice in table.choices)
 
 
 def divided(table: DecisionTable) -> tuple[DecisionTable, dict[int, int]]:

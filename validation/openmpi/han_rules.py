@@ -23,7 +23,7 @@ from collwise.common.units import format_size
 from collwise.validation.hierarchy.space import PREFIX, WITHIN
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.consumers import series
-from collwise.validation.selection.decision_table import DecisionTable
+from collwise.validation.selection.decision_table import DecisionTable, merged
 
 INTRA_NODE, INTER_NODE, GLOBAL = 0, 1, 2
 """HAN's topological levels."""
@@ -73,7 +73,7 @@ def han_rules(
         if name not in _COLLECTIVES:
             raise UsageError(f"HAN has no {name}; valid: {', '.join(_COLLECTIVES)}")
         for table in mine:
-            for choice in _choices(table):
+            for choice in table.choices:
                 if not choice.algorithm.startswith(PREFIX):
                     raise UsageError(f"{name} {choice.algorithm} is not made of tasks, as HAN's collectives are")
     parameters = _parameters(by_name, usual, file_name)
@@ -95,10 +95,6 @@ def han_version(openmpi_version: str) -> str:
     return version
 
 
-def _choices(table: DecisionTable) -> Iterable[Choice]:
-    return (choice for row in table.rules.values() for _, choice in row)
-
-
 def _collective_lines(name: str, tables: Sequence[DecisionTable]) -> Iterator[str]:
     """The rules of a collective on the levels of the node, of the leaders, and of the whole communicator."""
     within: dict[int, list[tuple[int, str]]] = {}
@@ -106,8 +102,7 @@ def _collective_lines(name: str, tables: Sequence[DecisionTable]) -> Iterator[st
     whole: dict[int, list[tuple[int, str]]] = {1: [(0, "tuned")]}
     for table in sorted(tables, key=lambda one: one.processes_per_node):
         for procs, row in table.rules.items():
-            starts = [0, *(start for start, _ in row[1:])]
-            by_size = list(zip(starts, (choice for _, choice in row), strict=True))
+            by_size = [(0, row[0][1]), *row[1:]]
             nodes = -(-procs // table.processes_per_node)
             within[table.processes_per_node] = [(start, _WITHIN[WITHIN[one.fanout]]) for start, one in by_size]
             between[nodes] = [(start, _component_between(one)) for start, one in by_size]
@@ -131,9 +126,7 @@ def _level_lines(rules: Mapping[int, Sequence[tuple[int, str]]]) -> Iterator[str
     first = min(ordered)
     yield f"{len(ordered)} # sizes"
     for size, by_message in ordered.items():
-        shortest = [
-            rule for number, rule in enumerate(by_message) if number == 0 or rule[1] != by_message[number - 1][1]
-        ]
+        shortest = merged(by_message)
         yield f"{1 if size == first else size} {len(shortest)}"
         yield from (f"{start} {component}" for start, component in shortest)
 

@@ -1,9 +1,11 @@
-"""Writes decision tables as classic dynamic rules of Open MPI; see `rules_file` for the format."""
+"""Writes decision tables as dynamic rules of Open MPI: classic ones (see `rules_file`), and in JSON from 6.0 on."""
 
 from __future__ import annotations
 
+import json
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.common.errors import UsageError
@@ -23,10 +25,13 @@ from collwise.validation.selection.decision_table import (
     DecisionTable,
     Row,
     check_one_choice,
+    check_one_table_each,
     spans,
     wide_steps_texts,
 )
 
+JSON_VERSION = "6.0"
+"""The version of Open MPI that reads rules in JSON."""
 _HAS_HAN = ("4.1", "5.0", "6.0")
 
 # If message sizes are multiplied by P, a row of a table is repeated: one rule for P to 33/32 P. The last row is, up to
@@ -62,25 +67,61 @@ def openmpi_rules(
     version lacks, two tables of one collective, or a choice by message size where Open MPI ignores the size.
     """
     version = series(openmpi_version)
-    by_id = {Catalogue.load().collective(table.collective).openmpi_collective: table for table in tables}
-    sections = rules_by_id(tables, version, skip_inexpressible)
-    header = _header([by_id[identity] for identity in sections], version, _by_size(sections))
+    sections = _rules_by_id(tables, version, skip_inexpressible)
+    header = _header(sorted(tables, key=_id), version, _by_size(sections))
     return "".join(f"{line}\n" for line in header) + RulesFile(sections).text
 
 
-def rules_by_id(
+def _rules_by_id(
     tables: Sequence[DecisionTable], openmpi_version: str, skip_inexpressible: bool = False
 ) -> dict[int, dict[int, tuple[Rule, ...]]]:
     """The rules of a file by collective id and communicator size; raises as `openmpi_rules` does."""
     version = series(openmpi_version)
-    by_id = {Catalogue.load().collective(table.collective).openmpi_collective: table for table in tables}
-    if not tables:
-        raise UsageError("no decision table to write rules from")
-    if len(by_id) < len(tables):
-        names = [table.collective for table in tables]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise UsageError(f"two decision tables for {twice}: a rules file holds one a collective")
-    return {identity: _section(by_id[identity], version, skip_inexpressible) for identity in sorted(by_id)}
+    check_one_table_each(tables)
+    return {_id(table): _section(table, version, skip_inexpressible) for table in sorted(tables, key=_id)}
+
+
+def _id(table: DecisionTable) -> int:
+    return Catalogue.load().collective(table.collective).openmpi_collective
+
+
+def json_rules(tables: Sequence[DecisionTable]) -> str:
+    """The text of a rules file in JSON (rule_file_version 3). Raises UsageError as `openmpi_rules` does.
+
+    The first entry whose range of communicator sizes fits is taken, in it the first rule whose range of message sizes
+    fits; where none does, Open MPI decides. Ranges include their ends. Message sizes have the units of classic rules.
+    """
+    names = {entry.openmpi_collective: name for name, entry in Catalogue.load().collectives.items()}
+    document = {
+        "rule_file_version": 3,
+        "module": "tuned",
+        "collectives": {
+            names[identity]: _json_entries(sizes) for identity, sizes in _rules_by_id(tables, JSON_VERSION).items()
+        },
+    }
+    return json.dumps(document, indent=1) + "\n"
+
+
+def _json_entries(sizes: Mapping[int, tuple[Rule, ...]]) -> list[dict[str, Any]]:
+    return [
+        {"comm_size_min": first, "comm_size_max": "inf" if end is None else end - 1, "rules": rules}
+        for first, end, held in spans(list(sizes.items()))
+        if (rules := _json_rules(held))
+    ]
+
+
+def _json_rules(rules: Sequence[Rule]) -> list[dict[str, Any]]:
+    return [
+        {
+            "msg_size_min": rule.start,
+            "msg_size_max": "inf" if following is None else following.start - 1,
+            "alg": rule.algorithm,
+            **({"faninout": rule.fanout} if rule.fanout else {}),
+            **({"seg_size": rule.segment_bytes} if rule.segment_bytes else {}),
+        }
+        for rule, following in zip(rules, [*rules[1:], None], strict=True)
+        if rule.algorithm != OPENMPI_DECIDES
+    ]
 
 
 def _header(tables: Sequence[DecisionTable], version: str, by_size: set[str]) -> Iterator[str]:
@@ -117,7 +158,7 @@ def _header(tables: Sequence[DecisionTable], version: str, by_size: set[str]) ->
 
 def warnings_of(tables: Sequence[DecisionTable], openmpi_version: str) -> list[str]:
     """Warnings to read before rules of these tables are used, a line each; raises as `openmpi_rules` does."""
-    return list(_warnings(tables, _by_size(rules_by_id(tables, openmpi_version))))
+    return list(_warnings(tables, _by_size(_rules_by_id(tables, openmpi_version))))
 
 
 def _warnings(tables: Sequence[DecisionTable], by_size: set[str]) -> Iterator[str]:
@@ -156,8 +197,9 @@ def _by_size(sections: Mapping[int, Mapping[int, tuple[Rule, ...]]]) -> set[str]
 
 def _reorders(table: DecisionTable) -> bool:
     ordered = _KEEPS_ORDER.get(table.collective)
-    chosen = {choice for row in table.rules.values() for _, choice in row} - {LIBRARY_DECIDES}
-    return ordered is not None and any(choice.algorithm not in ordered for choice in chosen)
+    return ordered is not None and any(
+        choice != LIBRARY_DECIDES and choice.algorithm not in ordered for choice in table.choices
+    )
 
 
 def _section(table: DecisionTable, version: str, skip_inexpressible: bool) -> dict[int, tuple[Rule, ...]]:

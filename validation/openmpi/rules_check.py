@@ -46,12 +46,12 @@ class RulesCheck:
     @property
     def matches(self) -> bool:
         """Whether Open MPI ran the algorithm that the file asks for: every message count and size is as expected."""
-        return dict(self.observed) == dict(self.expected_traffic)
+        return self.observed == self.expected_traffic
 
     @property
     def changes_something(self) -> bool:
         """Whether Open MPI does something else without the file."""
-        return dict(self.observed) != dict(self.without_rules)
+        return self.observed != self.without_rules
 
     @property
     def summary(self) -> str:
@@ -69,7 +69,7 @@ class RulesCheck:
     def _recognised(self, observed: Traffic) -> str:
         if self.collective in KNOWN_TRAFFIC:
             return recognise(self.collective, self.procs, self.message_bytes, observed)
-        return "its own choice" if dict(observed) == dict(self.without_rules) else "something else"
+        return "its own choice" if observed == self.without_rules else "something else"
 
 
 def check_rules(path: Path, collective: str, procs: int, message_bytes: int) -> RulesCheck:

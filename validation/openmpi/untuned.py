@@ -54,13 +54,8 @@ def summary_over_untuned(table: DecisionTable, version: str) -> str:
 
 def gains_over_untuned(table: DecisionTable) -> list[float]:
     """The library's own time divided by that of the table's choice, at every point that has both."""
-    known = table.evidence
-    if known is None:
-        return []
-    found = []
-    for procs in known.procs:
-        for size in known.message_bytes:
-            chosen, times = table.choice_at(procs, size), known.at(procs, size)
-            if chosen is not None and LIBRARY_DECIDES in times and times.get(chosen):
-                found.append(times[LIBRARY_DECIDES] / times[chosen])
-    return found
+    return [
+        times[LIBRARY_DECIDES] / times[chosen]
+        for chosen, times in table.timed_points()
+        if chosen is not None and LIBRARY_DECIDES in times and times.get(chosen)
+    ]

@@ -9,7 +9,7 @@ from collwise.common.errors import UsageError
 from collwise.simulator.execution.interposed import decided_line
 from collwise.validation.selection.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.selection.consumers import COLLWISE, sees_sizes
-from collwise.validation.selection.decision_table import DecisionTable, check_one_choice, left_to_library
+from collwise.validation.selection.decision_table import WIDE_STEP, DecisionTable, check_one_choice, left_to_library
 
 
 def collwise_rules(tables: Sequence[DecisionTable]) -> str:
@@ -27,11 +27,13 @@ def collwise_rules(tables: Sequence[DecisionTable]) -> str:
     by_key = {(table.collective, table.processes_per_node): table for table in tables}
     if len(by_key) < len(tables):
         raise UsageError("two decision tables of one collective for the same number of processes per node")
-    lines = ["# Rules for collwise run:", "# collective procs processes_per_node message_bytes algorithm [parameters]"]
-    lines.append(
-        "# Between the process counts that were decided the rows of the next smaller one hold, for up to 4 times as"
-    )
-    lines.append("# many processes, and for more if those of the next larger one are the same.")
+    lines = [
+        "# Rules for collwise run:",
+        "# collective procs processes_per_node message_bytes algorithm [parameters]",
+        "# Between the process counts that were decided the rows of the next smaller one hold, for up to "
+        f"{WIDE_STEP} times as",
+        "# many processes, and for more if those of the next larger one are the same.",
+    ]
     for name in sorted({table.collective for table in tables}):
         mine = [by_key[key] for key in sorted(by_key) if key[0] == name]
         lines.append("")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,8 +42,18 @@ class Pick:
     slowdown: float
     missing: str = ""
 
+    @classmethod
+    def of(cls, choice: Choice, seconds: float, best_seconds: float) -> Pick:
+        """The pick of a choice of these seconds."""
+        return cls(choice, seconds, float(slowdown(seconds, best_seconds)))
 
-NO_PICK = Pick(Choice("-"), np.nan, np.nan, "-")
+    @classmethod
+    def unknown(cls, algorithm: str) -> Pick:
+        """The pick of an algorithm that is not in the catalogue."""
+        return cls(Choice(algorithm), np.nan, np.nan, algorithm)
+
+
+NO_PICK = Pick.unknown("-")
 """The pick of a source that was not asked."""
 
 
@@ -106,12 +116,13 @@ def compare(
     """
     grid, left_out = (grid, "") if model is None else covered_by_model(model, grid)
     decisions = {point: baseline.decide(grid.collective, *point) for point in grid.points}
-    listed = _listed(grid) if baseline is PAPERS else {}
+    listed: dict[tuple[int, int], Choice] = {}
+    if baseline is PAPERS:
+        listed = {point: grid.at_common_segment(decide_as_listed(grid.collective, *point)) for point in grid.points}
 
-    def shipped(procs: int, message_bytes: int) -> list[Choice]:
+    def shipped(procs: int, message_bytes: int) -> Iterable[Choice]:
         point = (procs, message_bytes)
-        wanted = (listed.get(point), decisions[point].choice)
-        return [choice for choice in wanted if choice is not None]
+        return filter(None, (listed.get(point), decisions[point].choice))
 
     cases = list(dict.fromkeys([*grid.cases(), *grid.cases_of(shipped)]))
     sweep = context.simulate(platform, cases, f"{platform.name}: simulating {grid.collective}")
@@ -120,38 +131,31 @@ def compare(
     simulated = simulated_seconds(grid, sweep)
     predicted = None if model is None else predicted_seconds(model, grid, context.progress)
     labels, choices = list(grid.candidates), list(grid.candidates.values())
+    by_point = simulated.reshape(len(choices), -1).T
+    foreseen_by_point = [None] * len(by_point) if predicted is None else predicted.reshape(len(choices), -1).T
     rows = []
-    for i, procs in enumerate(grid.procs):
-        for j, message_bytes in enumerate(grid.message_bytes):
-            times, foreseen = simulated[:, i, j], None if predicted is None else predicted[:, i, j]
-            if np.isnan(times).all() or (foreseen is not None and np.isnan(foreseen).all()):
-                continue
-            best = float(np.nanmin(times))
+    for point, times, foreseen in zip(grid.points, by_point, foreseen_by_point, strict=True):
+        if np.isnan(times).all() or (foreseen is not None and np.isnan(foreseen).all()):
+            continue
+        best = float(np.nanmin(times))
 
-            def pick(choice: Choice, point: tuple[int, int] = (procs, message_bytes), best: float = best) -> Pick:
-                seconds = seconds_of(grid, sweep, choice, *point)
-                return Pick(choice, seconds, float(slowdown(seconds, best)))
+        def pick(choice: Choice, point: tuple[int, int] = point, best: float = best) -> Pick:
+            return Pick.of(choice, seconds_of(grid, sweep, choice, *point), best)
 
-            decision, of_paper = decisions[procs, message_bytes], listed.get((procs, message_bytes))
-            unknown = Pick(Choice(decision.algorithm), np.nan, np.nan, decision.algorithm)
-            rows.append(
-                Comparison(
-                    grid.collective,
-                    procs,
-                    message_bytes,
-                    dict(zip(labels, map(float, times), strict=True)),
-                    {} if foreseen is None else dict(zip(labels, map(float, foreseen), strict=True)),
-                    best=pick(choices[fastest(times)]),
-                    model=NO_PICK if foreseen is None else pick(choices[fastest(foreseen)]),
-                    baseline=unknown if decision.choice is None else pick(decision.choice),
-                    listed=None if of_paper is None else pick(of_paper),
-                )
+        decision, of_paper = decisions[point], listed.get(point)
+        ours = decision.choice
+        rows.append(
+            Comparison(
+                grid.collective,
+                *point,
+                dict(zip(labels, map(float, times), strict=True)),
+                {} if foreseen is None else dict(zip(labels, map(float, foreseen), strict=True)),
+                best=pick(choices[fastest(times)]),
+                model=NO_PICK if foreseen is None else pick(choices[fastest(foreseen)]),
+                baseline=Pick.unknown(decision.algorithm) if ours is None else pick(ours),
+                listed=None if of_paper is None else pick(of_paper),
             )
+        )
     unpredicted = "" if model is None or predicted is None else without_prediction(model, grid, predicted)
     lines = [left_out, unpredicted, *remarks_on(baseline, grid)]
     return ComparisonResult(grid, tuple(rows), sweep, baseline, "\n".join(filter(None, lines)))
-
-
-def _listed(grid: CaseGrid) -> dict[tuple[int, int], Choice]:
-    """By P and m, the algorithm of the paper's Listing 1 at the common segment size."""
-    return {point: grid.at_common_segment(decide_as_listed(grid.collective, *point)) for point in grid.points}

@@ -12,13 +12,8 @@ from collwise.algorithms.catalogue_check import LIBRARIES
 from collwise.common.errors import UsageError, unknown_name
 from collwise.validation.selection.choice import Choice
 
-
-def _versions() -> tuple[str, ...]:
-    collectives = Catalogue.load().collectives.values()
-    return tuple(sorted({v for entry in collectives for a in entry.algorithms.values() for v in a.openmpi}))
-
-
-OPENMPI_VERSIONS = _versions()
+_ALGORITHMS = [one for entry in Catalogue.load().collectives.values() for one in entry.algorithms.values()]
+OPENMPI_VERSIONS = tuple(sorted({version for algorithm in _ALGORITHMS for version in algorithm.openmpi}))
 OPENMPI, COLLWISE = "openmpi", "collwise"
 RULES_VERSIONS = ("4.1", "5.0")
 """The versions of Open MPI that `report` and `demo` write rules for."""

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise, zip_longest
+from itertools import groupby, pairwise, zip_longest
 from pathlib import Path
 from statistics import geometric_mean
 from typing import Any, TypeVar
@@ -104,7 +104,8 @@ def wide_steps_texts(tables: Sequence[DecisionTable], are_left: bool = False) ->
         between = " and ".join(f"from P = {low + 1} to {high - 1}" for low, high in steps)
         added = ",".join(map(str, _added(steps)))
         text = _LEFT if are_left else _UNDECIDED
-        found.append(text.format(between=between, smaller="fewer processes", option=f"--procs with {added}"))
+        option = f"--procs with {added}"
+        found.append(text.format(between=between, smaller="fewer processes", times=WIDE_STEP, option=option))
     if steps := sorted({step for table in tables for step in table.wide_size_steps()}):
         between = " and ".join(f"between {format_size(low)} and {format_size(high)}" for low, high in steps)
         added = ",".join(format_size(size).replace(" ", "") for size in _added(steps))
@@ -115,8 +116,8 @@ def wide_steps_texts(tables: Sequence[DecisionTable], are_left: bool = False) ->
 _UNDECIDED = "nothing was decided {between}, where the choices for {smaller} hold; {option} as well decides there, too"
 
 _LEFT = (
-    "nothing was decided {between}: the choices for {smaller} hold for up to 4 times as many, and for more if the next "
-    "larger number has the same; otherwise the library decides. {option} as well decides there, too"
+    "nothing was decided {between}: the choices for {smaller} hold for up to {times} times as many, and for more if "
+    "the next larger number has the same; otherwise the library decides. {option} as well decides there, too"
 )
 
 
@@ -181,13 +182,13 @@ def refined(
     """
     starts = {start for start, _ in row}
     starts |= {size for size in message_bytes if row and size > row[0][0]}
-    found: list[tuple[int, _Held]] = []
-    for start in sorted(starts):
-        if (choice := choice_in(row, start)) is not None:
-            held = choose(start, choice)
-            if not found or found[-1][1] != held:
-                found.append((start, held))
-    return tuple(found)
+    chosen = ((start, choice_in(row, start)) for start in sorted(starts))
+    return merged((start, choose(start, choice)) for start, choice in chosen if choice is not None)
+
+
+def merged(steps: Iterable[tuple[int, _Held]]) -> tuple[tuple[int, _Held], ...]:
+    """The steps without those that repeat what the step before them holds."""
+    return tuple(next(equal) for _, equal in groupby(steps, key=lambda step: step[1]))
 
 
 def without_repeated_rows(rows: Iterable[tuple[int, Row]], kept: Container[int]) -> dict[int, Row]:
@@ -312,6 +313,11 @@ class DecisionTable:
         return self.evidence.procs if self.evidence is not None else tuple(sorted(self.rules))
 
     @property
+    def choices(self) -> tuple[Choice, ...]:
+        """The choices of all rows, each once."""
+        return tuple(dict.fromkeys(choice for row in self.rules.values() for _, choice in row))
+
+    @property
     def between_procs(self) -> str:
         """A sentence on the process counts that were decided; others take the choices of the next smaller one."""
         known = sorted(self.decided_procs)
@@ -342,8 +348,15 @@ class DecisionTable:
         """The choice for a point; None where nothing is decided."""
         return choice_in(self.row(procs), message_bytes)
 
+    def timed_points(self) -> Iterator[tuple[Choice | None, dict[Choice, float]]]:
+        """The choice and the candidates' seconds at every point that times decided; nothing where none are known."""
+        if self.evidence is not None:
+            for procs in self.evidence.procs:
+                for size in self.evidence.message_bytes:
+                    yield self.choice_at(procs, size), self.evidence.at(procs, size)
+
     def wide_steps(self) -> list[tuple[int, int]]:
-        """Neighbouring process counts that times decided for, the larger one over 4 times the smaller one.
+        """Neighbouring process counts that times decided for, the larger one over WIDE_STEP times the smaller one.
 
         Tables by formulas have none: they can decide for every P.
         """
@@ -379,8 +392,22 @@ def check_one_choice(table: DecisionTable, procs: int, whose: str) -> None:
         )
 
 
+def check_one_table_each(tables: Sequence[DecisionTable]) -> None:
+    """Raises UsageError for no tables to write rules from, and for two of one collective."""
+    if not tables:
+        raise UsageError("no decision table to write rules from")
+    names = [table.collective for table in tables]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise UsageError(f"two decision tables for {twice}: a rules file holds one a collective")
+
+
+def decisions_text(tables: Sequence[DecisionTable]) -> str:
+    """Tables as the text of a file, which `decisions_from` reads."""
+    return json.dumps(decisions_document(tables), indent=2) + "\n"
+
+
 def decisions_document(tables: Sequence[DecisionTable]) -> list[dict[str, Any]]:
-    """Tables as plain data, which `decisions_from` reads."""
+    """Tables as plain data."""
     return [
         {
             "format": _FORMAT,
@@ -402,24 +429,22 @@ def decisions_document(tables: Sequence[DecisionTable]) -> list[dict[str, Any]]:
 
 def _evidence_document(evidence: Evidence) -> dict[str, Any]:
     """Seconds to four digits, and null where there is none; gaps that were filled as [choice, P, m]."""
-    return {
-        "choices": [vars(choice) for choice in evidence.choices],
-        "procs": list(evidence.procs),
-        "message_bytes": list(evidence.message_bytes),
+    procs, sizes = list(evidence.procs), list(evidence.message_bytes)
+    choices = [vars(choice) for choice in evidence.choices]
+    document: dict[str, Any] = {
+        "choices": choices,
+        "procs": procs,
+        "message_bytes": sizes,
         "seconds": _digits(evidence.seconds),
-        **({"half_widths": _digits(evidence.half_widths)} if evidence.half_widths else {}),
-        **({"own": _digits(evidence.own)} if evidence.own else {}),
-        **(
-            {
-                "gaps_filled_by": evidence.filled_by,
-                "gaps_filled": [
-                    [choice, evidence.procs[i], evidence.message_bytes[j]] for choice, i, j in sorted(evidence.filled)
-                ],
-            }
-            if evidence.filled
-            else {}
-        ),
     }
+    if evidence.half_widths:
+        document["half_widths"] = _digits(evidence.half_widths)
+    if evidence.own:
+        document["own"] = _digits(evidence.own)
+    if evidence.filled:
+        document["gaps_filled_by"] = evidence.filled_by
+        document["gaps_filled"] = [[choice, procs[i], sizes[j]] for choice, i, j in sorted(evidence.filled)]
+    return document
 
 
 def _digits(values: Sequence[Sequence[Sequence[float]]]) -> list[list[list[float | None]]]:

@@ -62,12 +62,10 @@ def select_by_model(
     grid, _ = covered_by_model(model, grid)
     played = model if isinstance(model, CriticalPath) else None
     if sampled or one_choice or played is not None:
-        contest = None if one_choice else played
-        seconds = (
-            predicted_seconds(model, grid, progress)
-            if contest is None
-            else contested_seconds(contest, grid, tolerance, progress)
-        )
+        if played is None or one_choice:
+            seconds = predicted_seconds(model, grid, progress)
+        else:
+            seconds = contested_seconds(played, grid, tolerance, progress)
         rules = _rules(grid, _sampled(grid, seconds, one_choice, tolerance))
         if not one_choice and (switches or not sampled):
             rules = {p: _to_the_byte(model, grid, p, row) for p, row in rules.items()}
@@ -160,23 +158,19 @@ def select_by_times(
     rules = _rules(grid, standings, order)
     evidence = evidence_of(grid, times.seconds, times.filled, times.filled_by)
     widths = np.where(np.isnan(times.seconds), np.nan, times.half_widths)
-    evidence = replace(evidence, half_widths=tuple(tuple(map(tuple, each)) for each in widths.tolist()))
+    evidence = replace(evidence, half_widths=_tuples(widths))
     return DecisionTable(grid.collective, platform, grid.processes_per_node, made_by, rules, evidence)
 
 
 def _with_untuned_times(evidence: Evidence, grid: CaseGrid, sweep: RunResult) -> Evidence:
     """The times with those of what Open MPI 4.1 and 5.0 run untuned, each at the points where they do."""
-    times = dict(zip(evidence.choices, (np.array(one) for one in evidence.seconds), strict=True))
-    for i, procs in enumerate(grid.procs):
-        for j, size in enumerate(grid.message_bytes):
-            choice = fixed_choice(grid.collective, procs, size)
-            if choice is None or np.isnan(seconds := seconds_of(grid, sweep, choice, procs, size)):
-                continue
+    times = dict(zip(evidence.choices, np.array(evidence.seconds), strict=True))
+    for place, point in enumerate(grid.points):
+        choice = fixed_choice(grid.collective, *point)
+        if choice is not None and not np.isnan(seconds := seconds_of(grid, sweep, choice, *point)):
             found = times.setdefault(choice, np.full((len(grid.procs), len(grid.message_bytes)), np.nan))
-            found[i, j] = seconds
-    return replace(
-        evidence, choices=tuple(times), seconds=tuple(tuple(map(tuple, one.tolist())) for one in times.values())
-    )
+            found.flat[place] = seconds
+    return replace(evidence, choices=tuple(times), seconds=_tuples(np.array(list(times.values()))))
 
 
 @dataclass(frozen=True)
@@ -222,10 +216,14 @@ def evidence_of(
         tuple(grid.candidates.values()),
         grid.procs,
         grid.message_bytes,
-        tuple(tuple(map(tuple, times)) for times in seconds.tolist()),
+        _tuples(seconds),
         frozenset() if filled is None else frozenset((int(a), int(b), int(c)) for a, b, c in np.argwhere(filled)),
         filled_by,
     )
+
+
+def _tuples(values: Array) -> tuple[tuple[tuple[float, ...], ...], ...]:
+    return tuple(tuple(map(tuple, each)) for each in values.tolist())
 
 
 def simulate_and_select(
@@ -256,11 +254,7 @@ def simulate_and_select(
 
 
 def _untuned(collective: str) -> ChoicesAt:
-    def choices(procs: int, message_bytes: int) -> list[Choice]:
-        choice = fixed_choice(collective, procs, message_bytes)
-        return [] if choice is None else [choice]
-
-    return choices
+    return lambda procs, message_bytes: filter(None, [fixed_choice(collective, procs, message_bytes)])
 
 
 def _to_the_byte(model: CollectiveModel, grid: CaseGrid, procs: int, row: Row) -> Row:

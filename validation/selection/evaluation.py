@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -18,13 +19,14 @@ from collwise.simulator.sweeps.runner import RunResult
 from collwise.simulator.timing import Timing
 from collwise.validation.library_defaults.baselines import Baseline
 from collwise.validation.selection.cases import CaseGrid
+from collwise.validation.selection.decisions import best_seconds
 from collwise.validation.selection.defaults import EVALUATED_SEGMENTS
-from collwise.validation.selection.maps import cases_shipped, shipped_choices, slowdown_of_picks
+from collwise.validation.selection.maps import cases_shipped, slowdown_of_picks
 from collwise.validation.selection.predictions import predicted_seconds, seconds_of, simulated_seconds
 from collwise.validation.selection.slowdown import slowdown, summary_of
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Score:
     """A model, or an untuned library, on one collective and platform.
 
@@ -39,10 +41,10 @@ class Score:
     platform: str
     collective: str
     model: str
-    predictions: int
-    mean_error: float
-    worst_error: float
-    worst_error_at: str
+    predictions: int = 0
+    mean_error: float = math.nan
+    worst_error: float = math.nan
+    worst_error_at: str = ""
     picks: int
     best_picks: int
     mean_slowdown: float
@@ -110,17 +112,9 @@ def evaluate(
     scores = []
     for grid in covered:
         simulated = simulated_seconds(grid, sweep)
-        scores += [
-            score_of(
-                platform.name,
-                model.name,
-                grid,
-                predicted_seconds(model, grid, context.progress),
-                simulated,
-                model.algorithms,
-            )
-            for model in models
-        ]
+        for model in models:
+            predicted = predicted_seconds(model, grid, context.progress)
+            scores.append(score_of(platform.name, model.name, grid, predicted, simulated, model.algorithms))
         if baseline is not None and grid in decided:
             scores.append(_score_of_library(platform.name, baseline, grid, sweep, simulated))
     none = {
@@ -132,14 +126,10 @@ def evaluate(
 
 def _score_of_library(platform: str, baseline: Baseline, grid: CaseGrid, sweep: RunResult, simulated: Array) -> Score:
     """The score of an untuned library: of its picks alone, since it predicts no times."""
-    choices = shipped_choices(baseline, grid)
-    best = np.nanmin(np.where(np.isnan(simulated), np.inf, simulated), axis=0)
-    own = [
-        [np.nan if (one := choices[p, m]) is None else seconds_of(grid, sweep, one, p, m) for m in grid.message_bytes]
-        for p in grid.procs
-    ]
-    slower = slowdown(own, np.where(np.isinf(best), np.nan, best))
-    summary = summary_of(slower, TIE)
+    shipped = [(point, baseline.choice(grid.collective, *point)) for point in grid.points]
+    own = [np.nan if one is None else seconds_of(grid, sweep, one, *point) for point, one in shipped]
+    best = best_seconds(simulated)
+    summary = summary_of(slowdown(np.reshape(own, best.shape), best), TIE)
     worst = ""
     if summary.points:
         procs, size = grid.procs[summary.worst_at[0]], grid.message_bytes[summary.worst_at[1]]
@@ -148,10 +138,6 @@ def _score_of_library(platform: str, baseline: Baseline, grid: CaseGrid, sweep: 
         platform=platform,
         collective=grid.collective,
         model=baseline.title,
-        predictions=0,
-        mean_error=float("nan"),
-        worst_error=float("nan"),
-        worst_error_at="",
         picks=summary.points,
         best_picks=summary.best_chosen,
         mean_slowdown=summary.mean,
@@ -203,8 +189,8 @@ def score_of(
         collective=grid.collective,
         model=maker,
         predictions=int(known.sum()),
-        mean_error=float(np.mean(errors)) if errors.size else float("nan"),
-        worst_error=float(np.max(errors)) if errors.size else float("nan"),
+        mean_error=float(np.mean(errors)) if errors.size else math.nan,
+        worst_error=float(np.max(errors)) if errors.size else math.nan,
         worst_error_at=at(*largest) if errors.size else "",
         picks=summary.points,
         best_picks=summary.best_chosen,

@@ -26,7 +26,7 @@ from collwise.validation.selection.points import warn_of_doubtful
 from collwise.validation.selection.predictions import (
     covered_by_model,
     predicted_seconds,
-    seconds_of,
+    seconds_of_choices,
     simulated_seconds,
     without_prediction,
 )
@@ -119,7 +119,7 @@ def decision_maps(
     With a baseline, so are those of the untuned library, which need not be candidates. Raises UsageError when the grid
     does not fit on the platform, or a model covers none of its algorithms.
     """
-    left_out = [covered_by_model(model, grid)[1] for model in models]
+    covered = [covered_by_model(model, grid) for model in models]
     shipped = shipped_choices(baseline, grid)
     cases = list(dict.fromkeys([*grid.cases(), *cases_shipped(baseline, grid)]))
     sweep = context.simulate(platform, cases, f"{platform.name}: simulating {grid.collective}")
@@ -128,18 +128,18 @@ def decision_maps(
     seconds = simulated_seconds(grid, sweep)
     best = fastest(seconds)
     made = {}
-    for model, line in zip(models, left_out, strict=True):
+    for model, (asked, line) in zip(models, covered, strict=True):
         winners = _picks(model, grid, context.progress)
-        remarks = filter(None, (line, without_prediction(model, covered_by_model(model, grid)[0])))
+        remarks = filter(None, (line, without_prediction(model, asked)))
         made[model.name] = ModelMap(winners, slowdown_of_picks(seconds, winners, best), tuple(remarks))
     if baseline is None:
         return DecisionMaps(grid, seconds, best, made, sweep)
     methods = list(dict.fromkeys([*grid.candidates.values(), *filter(None, shipped.values())]))
     more = methods[len(seconds) :]
-    theirs = [[[seconds_of(grid, sweep, m, p, size) for size in grid.message_bytes] for p in grid.procs] for m in more]
-    seconds = np.concatenate([seconds, np.reshape(theirs, (-1, *best.shape))])
-    index = {point: NOBODY if choice is None else methods.index(choice) for point, choice in shipped.items()}
-    winners = np.array([[index[procs, size] for size in grid.message_bytes] for procs in grid.procs])
+    seconds = np.concatenate([seconds, seconds_of_choices(grid, sweep, more)])
+    theirs = [shipped[point] for point in grid.points]
+    places = [NOBODY if choice is None else methods.index(choice) for choice in theirs]
+    winners = np.reshape(places, best.shape)
     slower = slowdown_of_picks(seconds, winners, best)
     library = {baseline.title: ModelMap(winners, slower, tuple(remarks_on(baseline, grid)))}
     return DecisionMaps(grid, seconds, best, made, sweep, library, more)

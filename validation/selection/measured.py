@@ -70,7 +70,11 @@ class Measurement:
 
 def measured_names(store: Store) -> set[str]:
     """The names of platforms that the store has measured times of."""
-    return {one.configuration.platform for one in store.configurations() if one.configuration.source == "measured"}
+    return {one.configuration.platform for one in _measured(store)}
+
+
+def _measured(store: Store) -> list[StoredConfiguration]:
+    return [one for one in store.configurations() if one.configuration.source == "measured"]
 
 
 def measured_platform(store: Store, name: str | None = None) -> str:
@@ -100,8 +104,11 @@ def measurement_of(
     Launches and repeated runs of one measurement are combined (`robust`). `keys`, beginnings of configurations' keys,
     say which measurement is wanted. Raises UsageError where nothing is measured.
     """
-    measured = [one for one in store.configurations() if one.configuration.source == "measured"]
-    _check_measured(store, measured, platform)
+    measured = _measured(store)
+    known = dict.fromkeys(one.configuration.platform for one in measured)
+    if not known:
+        raise UsageError(f"store {store.path} has no measured times; {_HOW_TO_MEASURE}")
+    check_name("platform with measured times", platform, known, _HOW_TO_MEASURE)
     wanted = [
         one for one in measured if one.configuration.platform == platform and one.key.startswith(tuple(keys) or "")
     ]
@@ -114,13 +121,13 @@ def measurement_of(
     found = [one for one in found if one.timings]
     per_node = {ppn for one in found for ppn in {case.processes_per_node for case in one.timings}}
     if processes_per_node is None and len(per_node) > 1:
+        if not _one_mapping(found):
+            counts = ", ".join(map(str, sorted(per_node)))
+            raise UsageError(
+                f"{collective} on {platform} was measured with {counts} processes per node; say for which: --ppn"
+            )
         # Fewer processes than fit on a node are recorded with their number.
-        per_node = {max(per_node)} if _one_mapping(found) else per_node
-    if processes_per_node is None and len(per_node) > 1:
-        raise UsageError(
-            f"{collective} on {platform} was measured with {', '.join(map(str, sorted(per_node)))} processes per node; "
-            "say for which: --ppn"
-        )
+        per_node = {max(per_node)}
     if not found:
         raise _nothing(store, platform, collective, wanted)
     ppn = processes_per_node or per_node.pop()
@@ -145,13 +152,6 @@ def _with_repeats(timings: Mapping[Case, Timing]) -> dict[Case, Timing]:
             others = (replace(case, segment_bytes=cut) for cut in cuts[case.algorithm])
             found = {other: timing for other in others if cuts_nothing(other)} | found
     return found
-
-
-def _check_measured(store: Store, measured: Sequence[StoredConfiguration], platform: str) -> None:
-    known = dict.fromkeys(one.configuration.platform for one in measured)
-    if not known:
-        raise UsageError(f"store {store.path} has no measured times; {_HOW_TO_MEASURE}")
-    check_name("platform with measured times", platform, known, _HOW_TO_MEASURE)
 
 
 def _nothing(store: Store, platform: str, collective: str, wanted: Sequence[StoredConfiguration]) -> UsageError:
@@ -359,16 +359,8 @@ def _beside(here: int, there: Sequence[tuple[int, Case]], most: float) -> list[C
 
 def loss_of(table: DecisionTable) -> SlowdownSummary:
     """The slowdowns of a table's choices against the best one, by the times that it was made from, at their points."""
-    evidence = table.evidence
-    if evidence is None:
-        return summary_of([], 0.0)
-    costs = []
-    for procs in evidence.procs:
-        for size in evidence.message_bytes:
-            chosen = table.choice_at(procs, size)
-            times = evidence.at(procs, size)
-            if chosen in times:
-                costs.append(slowdown(times[chosen], min(times.values())))
+    points = table.timed_points()
+    costs = [slowdown(times[chosen], min(times.values())) for chosen, times in points if chosen in times]
     return summary_of(costs, 0.0)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -113,12 +114,13 @@ def contested_seconds(
 
 def simulated_seconds(grid: CaseGrid, sweep: RunResult) -> Array:
     """Simulated times of the grid's candidates, shape (candidates, P, m); nan for what failed or does not run."""
-    return np.array(
-        [
-            [[seconds_of(grid, sweep, choice, procs, size) for size in grid.message_bytes] for procs in grid.procs]
-            for choice in grid.candidates.values()
-        ]
-    )
+    return seconds_of_choices(grid, sweep, list(grid.candidates.values()))
+
+
+def seconds_of_choices(grid: CaseGrid, sweep: RunResult, choices: Sequence[Choice]) -> Array:
+    """The same for other choices, shape (choices, P, m)."""
+    found = [seconds_of(grid, sweep, choice, *point) for choice in choices for point in grid.points]
+    return np.reshape(found, (len(choices), len(grid.procs), len(grid.message_bytes)))
 
 
 def seconds_of(grid: CaseGrid, sweep: RunResult, choice: Choice, procs: int, message_bytes: int) -> float:

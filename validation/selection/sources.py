@@ -11,7 +11,7 @@ from collwise.models.piecewise import Array
 from collwise.models.switch_points import NOBODY, fastest
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.comparison import Pick
-from collwise.validation.selection.slowdown import SlowdownSummary, slowdown, summary_of
+from collwise.validation.selection.slowdown import SlowdownSummary, summary_of
 
 
 @dataclass(frozen=True)
@@ -34,27 +34,26 @@ def side_by_side(grid: CaseGrid, first: Array, second: Array, judge: Array) -> l
     Sources choose among the candidates that both have a time for, the fastest one by their own times.
     """
     choices, labels = list(grid.candidates.values()), list(grid.candidates)
+    ones, others, judged = (times.reshape(len(choices), -1).T for times in (first, second, judge))
     rows = []
-    for i, procs in enumerate(grid.procs):
-        for j, size in enumerate(grid.message_bytes):
-            one, other, judging = (times[:, i, j] for times in (first, second, judge))
-            both = ~(np.isnan(one) | np.isnan(other))
-            picked = [int(fastest(np.where(both, times, np.nan))) for times in (one, other)]
-            best = int(fastest(np.where(both, judging, np.nan)))
-            if best == NOBODY:
-                continue
+    for (procs, size), one, other, judging in zip(grid.points, ones, others, judged, strict=True):
+        both = ~(np.isnan(one) | np.isnan(other))
+        picked = [int(fastest(np.where(both, times, np.nan))) for times in (one, other)]
+        best = int(fastest(np.where(both, judging, np.nan)))
+        if best == NOBODY:
+            continue
 
-            def pick(index: int, judging: Array = judging, best: int = best) -> Pick:
-                return Pick(choices[index], float(judging[index]), float(slowdown(judging[index], judging[best])))
+        def pick(index: int, judging: Array = judging, best: int = best) -> Pick:
+            return Pick.of(choices[index], float(judging[index]), float(judging[best]))
 
-            ratios = {labels[a]: float(one[a] / other[a]) for a in np.flatnonzero(both) if other[a] > 0}
-            rows.append(SideBySide(procs, size, pick(best), (pick(picked[0]), pick(picked[1])), ratios))
+        ratios = {labels[a]: float(one[a] / other[a]) for a in np.flatnonzero(both) if other[a] > 0}
+        rows.append(SideBySide(procs, size, pick(best), (pick(picked[0]), pick(picked[1])), ratios))
     return rows
 
 
-def slowdowns_of(rows: Sequence[SideBySide], source: int, tolerance: float = 0.0) -> SlowdownSummary:
+def slowdowns_of(rows: Sequence[SideBySide], source: int) -> SlowdownSummary:
     """The slowdowns of the first (0) or the second (1) source's picks over all points."""
-    return summary_of([row.picks[source].slowdown for row in rows], tolerance)
+    return summary_of([row.picks[source].slowdown for row in rows], 0.0)
 
 
 def median_difference(rows: Sequence[SideBySide]) -> float:

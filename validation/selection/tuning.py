@@ -11,10 +11,12 @@ from collwise.common.errors import UsageError
 from collwise.models.critical_path import PathParameters
 from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.implementation_aware.parameters import ModelParameters
+from collwise.models.piecewise import Array
 from collwise.models.registry import BY_PARTS, CRITICAL_PATH
 from collwise.platforms import HostPlatform
 from collwise.platforms.smpi import without_free_barrier
-from collwise.simulator.sweeps.context import ShowProgress, SimulationContext, without_progress
+from collwise.simulator.sweeps.context import SCHEDULE, ShowProgress, SimulationContext, without_progress
+from collwise.simulator.sweeps.runner import RunResult
 from collwise.validation.exports.expressed import Substitution
 from collwise.validation.exports.formats import for_openmpi
 from collwise.validation.fitting.critical_path import CriticalPath
@@ -34,13 +36,32 @@ from collwise.validation.selection.consumers import (
 from collwise.validation.selection.decision_table import DecisionTable
 from collwise.validation.selection.decisions import select_by_model, select_by_simulation
 from collwise.validation.selection.defaults import DECISION_SIZES, SEGMENTS, SIZES, TOLERANCE_PERCENT
-from collwise.validation.selection.engine_choices import EngineChoices, choices_by_engine, decided_grid
+from collwise.validation.selection.evaluation import Score, score_of
+from collwise.validation.selection.maps import cases_shipped
 from collwise.validation.selection.points import asked_points
-from collwise.validation.selection.predictions import seconds_of
-from collwise.validation.selection.slowdown import slowdown
+from collwise.validation.selection.predictions import seconds_of, simulated_seconds
 
 TUNING_MODELS = (BY_PARTS, CRITICAL_PATH)
 """The models with parameters of each algorithm."""
+
+
+@dataclass(frozen=True)
+class EngineChoices:
+    """The schedule engine's times of a collective, and SMPI's, nan where it has none; shape (candidates, P, m).
+
+    `score` compares the two where both are known. `decisions` is None for a collective that is only compared.
+    `shipped` has the picks of an untuned library by (P, m): the engine's seconds, and their slowdown against the best;
+    it is empty for a collective without one.
+    """
+
+    grid: CaseGrid
+    seconds: Array
+    smpi_seconds: Array
+    score: Score
+    failures: int
+    decisions: DecisionTable | None
+    baseline: Baseline
+    shipped: Mapping[tuple[int, int], Pick]
 
 
 @dataclass(frozen=True)
@@ -100,33 +121,31 @@ class Tuning:
 
         Times are those of the comparison, or else the schedule engine's.
         """
-        found = []
+        found, rules = [], self.rules[collective]
         if collective in self.comparisons:
             result = self.comparisons[collective]
             for row in result.rows:
-                if (choice := self.rules[collective].choice_at(row.procs, row.message_bytes)) is not None:
-                    run = self._run(collective, choice, row.procs, row.message_bytes)
-                    seconds = seconds_of(result.grid, result.sweep, run, row.procs, row.message_bytes)
-                    rules = Pick(choice, seconds, float(slowdown(seconds, row.best.seconds)))
-                    found.append(Gain(row.procs, row.message_bytes, row.baseline, rules))
+                point = (row.procs, row.message_bytes)
+                if (choice := rules.choice_at(*point)) is not None:
+                    seconds = seconds_of(result.grid, result.sweep, _run(collective, choice, *point), *point)
+                    found.append(Gain(*point, row.baseline, Pick.of(choice, seconds, row.best.seconds)))
             return found
         engine = self.by_engine[collective]
         choices = list(engine.grid.candidates.values())
         for (procs, size), pick in engine.shipped.items():
-            if (choice := self.rules[collective].choice_at(procs, size)) is not None:
+            if (choice := rules.choice_at(procs, size)) is not None:
                 at = engine.seconds[:, engine.grid.procs.index(procs), engine.grid.message_bytes.index(size)]
-                run = self._run(collective, choice, procs, size)
+                run = _run(collective, choice, procs, size)
                 untuned = pick.seconds if run == pick.choice else np.nan
                 seconds = float(at[choices.index(run)]) if run in choices else untuned
-                rules = Pick(choice, seconds, float(slowdown(seconds, np.nanmin(at))))
-                found.append(Gain(procs, size, pick, rules))
+                found.append(Gain(procs, size, pick, Pick.of(choice, seconds, np.nanmin(at))))
         return found
 
-    @staticmethod
-    def _run(collective: str, choice: Choice, procs: int, message_bytes: int) -> Choice:
-        """The choice that runs: where the library decides, that decision."""
-        untuned = fixed_choice(collective, procs, message_bytes) if choice == LIBRARY_DECIDES else None
-        return untuned or choice
+
+def _run(collective: str, choice: Choice, procs: int, message_bytes: int) -> Choice:
+    """The choice that runs: where the library decides, that decision."""
+    untuned = fixed_choice(collective, procs, message_bytes) if choice == LIBRARY_DECIDES else None
+    return untuned or choice
 
 
 def tune(
@@ -232,3 +251,61 @@ def tune_by_engine(
         smpi[name] = context.simulate(platform, checked.cases(), f"{platform.name}: simulating {name}")
         tables[name] = decided_grid(grid, platform.max_procs(grid.processes_per_node))
     return replace(tuning, by_engine=choices_by_engine(platform, compared, smpi, tables, context, tuning.baseline))
+
+
+def choices_by_engine(
+    platform: HostPlatform,
+    compared: Sequence[CaseGrid],
+    smpi: Mapping[str, RunResult],
+    decided: Mapping[str, CaseGrid],
+    context: SimulationContext,
+    baseline: Baseline,
+) -> dict[str, EngineChoices]:
+    """Times the compared grids by the schedule engine, sets SMPI's times beside these, and decides the other grids.
+
+    `smpi` has the results of SMPI's simulations by collective, which may be of some of the compared cases only.
+    The engine also times what the untuned library picks for those collectives that the baseline decides.
+    Decisions have the usual tolerance and hold only what every consumer can be asked for. Raises UsageError for what
+    does not fit on the platform, and for platform XML.
+    """
+    engine = replace(context, engine=SCHEDULE)
+    cases = [case for grid in (*compared, *decided.values()) for case in grid.cases()]
+    known = [name for name in decided if name in baseline.collectives]
+    cases += [case for grid in compared if grid.collective in known for case in cases_shipped(baseline, grid)]
+    result = engine.simulate(platform, cases, f"{platform.name}: playing {len(compared)} collectives")
+    found = {}
+    for grid in compared:
+        name, played = grid.collective, simulated_seconds(grid, result)
+        checked = simulated_seconds(grid, smpi[name])
+        table = None
+        if name in decided:
+            tolerance = TOLERANCE_PERCENT / 100
+            table = select_by_simulation(platform, decided[name], result, needs_one_choice(name), tolerance)
+        failed = sum(timing.case.collective == name for timing in (*result.failed, *smpi[name].failed))
+        score = score_of(platform.name, result.configuration.maker, grid, played, checked)
+        shipped = _picks(baseline, grid, result, played) if name in known else {}
+        found[name] = EngineChoices(grid, played, checked, score, failed, table, baseline, shipped)
+    return found
+
+
+def _picks(baseline: Baseline, grid: CaseGrid, result: RunResult, seconds: Array) -> dict[tuple[int, int], Pick]:
+    """The untuned library's picks, with the engine's times."""
+    picks = {}
+    for point, best in zip(grid.points, np.nanmin(seconds, axis=0).flat, strict=True):
+        decision = baseline.decide(grid.collective, *point)
+        choice = decision.choice
+        unknown = Pick.unknown(decision.algorithm)
+        picks[point] = unknown if choice is None else Pick.of(choice, seconds_of(grid, result, choice, *point), best)
+    return picks
+
+
+def decided_grid(grid: CaseGrid, largest: int) -> CaseGrid:
+    """The grid of a decision table up to the largest P, for the sizes of a compared grid.
+
+    Its process counts are powers of two, where algorithms have one round less than just above, the counts just above
+    and midway, and those compared: a row of the table holds up to the next one.
+    """
+    powers = [2**k for k in range(1, largest.bit_length())]
+    counts = {count for power in powers for count in (power, power + 1, power * 3 // 2)} | {*grid.procs, largest}
+    procs = tuple(sorted(count for count in counts if count <= largest))
+    return replace(grid, procs=procs, algorithms=algorithms_for(grid.collective, *consumers_of(grid.collective)))

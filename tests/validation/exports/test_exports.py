@@ -22,7 +22,7 @@ from collwise.validation.exports import mpich
 from collwise.validation.exports.expressed import expressed
 from collwise.validation.exports.formats import FORMATS, exported
 from collwise.validation.exports.variables import ucc_summary
-from collwise.validation.library_defaults.mpich_tables import own_tables
+from collwise.validation.library_defaults.mpich_tables import own_tables, selected
 from collwise.validation.openmpi.rules import openmpi_rules
 from collwise.validation.openmpi.rules_file import parse_rules
 from collwise.validation.selection.choice import Choice
@@ -76,12 +76,11 @@ def text_of(name: str, *tables: DecisionTable, **options: Any) -> str:
 @pytest.mark.parametrize("decided", [BCAST, ALLGATHER, ALLREDUCE], ids=lambda one: one.collective)
 def test_mpichs_selection_file_gives_each_call_its_choice(decided: DecisionTable) -> None:
     text = text_of("mpich", decided)
-    own = mpich.own_selection()
     for procs, size in POINTS:
         said = mpich.lookup(text, decided.collective, procs, size)
         wanted = chosen(decided, procs, size)
         if wanted is None or (wanted == "rabenseifner" and size < 2 ** (procs.bit_length() - 1)):
-            assert said == mpich.lookup(own, decided.collective, procs, size)
+            assert said == selected(own_tables(), decided.collective, procs, size)
         else:
             name = Catalogue.load().algorithm(decided.collective, wanted).mpich
             assert said == f"MPIR_{decided.collective.capitalize()}_intra_{name}", (procs, size)

@@ -137,7 +137,7 @@ def test_wide_steps_are_named_with_the_process_counts_to_add() -> None:
 
 
 def test_calls_of_wide_steps_are_left_to_the_library_where_both_ends_do_not_agree() -> None:
-    """From P = 257 on, above four times 64, up to 2048: both have the ring from 4096 B on."""
+    """They are left from P = 257 on, above four times 64, up to 2048; both ends have the ring from 4096 B on."""
     chain, ring, linear = Choice("chain", 8192), Choice("ring"), Choice("linear")
     rules = {16: ((0, linear),), 64: ((0, chain), (4096, ring)), 2048: ((0, linear), (1024, ring))}
     evidence = Evidence((chain, ring, linear), (16, 64, 2048), (8,), (((1.0,),) * 3,) * 3)

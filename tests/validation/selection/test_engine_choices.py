@@ -17,7 +17,7 @@ from collwise.studies.reports.engine_table import engine_columns, engine_rows, l
 from collwise.validation.library_defaults.baselines import BASELINES
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.consumers import CONSUMERS, algorithms_for
-from collwise.validation.selection.engine_choices import EngineChoices, choices_by_engine, decided_grid
+from collwise.validation.selection.tuning import EngineChoices, choices_by_engine, decided_grid
 
 BOBA = load("boba")
 GRID = CaseGrid("allreduce", (4, 8), (8192, 65536), segments=(8192, 65536))

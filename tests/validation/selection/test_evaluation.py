@@ -219,7 +219,16 @@ def test_labels() -> None:
 
 def test_the_best_model_is_the_one_whose_selection_costs_least() -> None:
     def score(model: str, mean: float, worst: float, picks: int = 3) -> Score:
-        return Score("p", "bcast", model, 5, 0.1, 0.2, "", picks, 1, mean, worst, "", (), 0)
+        return Score(
+            platform="p",
+            collective="bcast",
+            model=model,
+            picks=picks,
+            best_picks=1,
+            mean_slowdown=mean,
+            worst_slowdown=worst,
+            worst_at="",
+        )
 
     result = Evaluation("p", (score("a", 0.1, 0.5), score("b", 0.1, 0.2), score("c", math.nan, math.nan, 0)), {})
     best = result.best("bcast")

@@ -204,6 +204,13 @@ class Unknown(str):
     problem: UsageError
 
 
+def known_platform(platform: HostPlatform | Unknown) -> HostPlatform:
+    """The platform. Raises UsageError for a name that only the store may have."""
+    if isinstance(platform, Unknown):
+        raise platform.problem
+    return platform
+
+
 def _platform_or_name(text: str) -> HostPlatform | Unknown:
     try:
         return arguments.platform(text)

@@ -18,7 +18,7 @@ from collwise.studies.cli import declare, options, types
 from collwise.studies.cli.commands import CommandGroup, example
 from collwise.studies.cli.declare import command, group, option
 from collwise.studies.cli.options import MEASURING
-from collwise.studies.cli.output import print_json, print_table
+from collwise.studies.cli.output import check_pictures, print_json, print_table
 from collwise.studies.cli.target_options import (
     TARGET_OPTIONS,
     TARGET_WITHOUT_PPN,
@@ -36,19 +36,10 @@ if TYPE_CHECKING:
     from collwise.validation.hierarchy.space import Input
     from collwise.validation.hierarchy.tuning import SearchScore, Tuning
 
-_PICTURES = (".png", ".svg")
-
 
 @click.group(cls=CommandGroup, epilog=example("hierarchy tasks --platform stampede2 --nodes 6 --ppn 12"))
 def hierarchy() -> None:
     """Hierarchical collectives made of tasks, as HAN's: times of tasks, a cost model from these, and autotuning."""
-
-
-def _check_pictures(**paths: Path | None) -> None:
-    """Raises UsageError for a path that is no picture's."""
-    for name, path in paths.items():
-        if path is not None and path.suffix not in _PICTURES:
-            raise UsageError(f"--{name.replace('_', '-')}: '{path}' ends neither in .png nor in .svg")
 
 
 @dataclass(frozen=True)
@@ -134,7 +125,7 @@ def tasks(
     from collwise.validation.hierarchy.overlap import study_tasks
     from collwise.validation.hierarchy.space import label
 
-    _check_pictures(draw_trend=draw_trend, draw_overlap=draw_overlap)
+    check_pictures(draw_trend=draw_trend, draw_overlap=draw_overlap)
     how = machine.options(space["ppn"])
     if any(len(space[name] or (1,)) > 1 for name in ("nodes", "ppn")):
         raise UsageError("--nodes and --ppn take one number here")
@@ -216,7 +207,7 @@ def model(
     from collwise.validation.hierarchy.model_check import check_model
     from collwise.validation.hierarchy.space import label
 
-    _check_pictures(draw=draw)
+    check_pictures(draw=draw)
     how = machine.options(space["ppn"])
     asked = space_of(collective, how, **space)
     with machine.simulation.context() as context, how.timers(context) as machines:
@@ -323,7 +314,7 @@ def tune(
     from collwise.validation.hierarchy.tuning import tune as search
     from collwise.validation.openmpi.han_rules import han_version
 
-    _check_pictures(draw=draw, draw_costs=draw_costs)
+    check_pictures(draw=draw, draw_costs=draw_costs)
     names = tuple(SEARCHES) if tuple(searches) == ("all",) else tuple(searches)
     if han is not None:
         han_version(openmpi_version)

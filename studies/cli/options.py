@@ -92,6 +92,18 @@ BASELINE = option(
     show_default=False,
     metavar="NAME",
 )
+
+
+def default_library(about: str) -> Any:
+    """--baseline NAME: the untuned library that decides by default, whose name stays text."""
+    return option(
+        f"{about}: {', '.join(BASELINES)}. Default: the installed Open MPI.",
+        NamedChoice("baseline", BASELINES),
+        names="--baseline",
+        metavar="NAME",
+    )
+
+
 CALLED_LIBRARY = option(
     "For mock-ups with --engine schedule, which has no MPI library: the untuned one whose decisions hold for the "
     f"collectives that they call, {', '.join(BASELINES)}.",

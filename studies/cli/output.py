@@ -14,11 +14,12 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from collwise.common.errors import CollwiseError, note
+from collwise.common.errors import CollwiseError, UsageError, note
 from collwise.common.program import program_name
 from collwise.common.units import counted
 from collwise.studies.cli.commands import AllCommands
@@ -50,6 +51,13 @@ def print_table(
     from collwise.studies.cli.tables import WholeTable, stdout_console
 
     stdout_console().print(WholeTable(title, columns, rows, left, wrap, keys))
+
+
+def check_pictures(**paths: Path | None) -> None:
+    """Raises UsageError for the path of an option that is no picture's; paths come by the names of the options."""
+    for name, path in paths.items():
+        if path is not None and path.suffix not in (".png", ".svg"):
+            raise UsageError(f"--{name.replace('_', '-')}: '{path}' ends neither in .png nor in .svg")
 
 
 def print_json(rows: Sequence[Mapping[Any, Any]], facts: Mapping[str, Any] | None = None) -> None:

@@ -19,7 +19,7 @@ from collwise.studies.cli import options, types
 from collwise.studies.cli.commands import CommandGroup, example
 from collwise.studies.cli.declare import argument, command, option
 from collwise.studies.cli.describe import describe
-from collwise.studies.cli.output import print_json, print_table
+from collwise.studies.cli.output import check_pictures, print_json, print_table
 from collwise.studies.cli.platform_options import INTERCONNECT, LATENCY, LINK_RATE, NODE, TOPOLOGY, new_name
 from collwise.studies.cli.types import NEW_FILE, PATH, PLATFORM
 
@@ -33,9 +33,7 @@ def platforms() -> None:
 
 
 @command("platforms list --json", "list", parent=platforms)
-def list_platforms(
-    as_json: bool = options.JSON,
-) -> None:
+def list_platforms(as_json: bool = options.JSON) -> None:
     """Lists the known platforms."""
     from collwise.platforms import known, load
 
@@ -77,10 +75,7 @@ def show(
 
 
 @command("platforms check mine.toml", "check", parent=platforms)
-def check(
-    file: Path = argument(PATH),
-    as_json: bool = options.JSON,
-) -> None:
+def check(file: Path = argument(PATH), as_json: bool = options.JSON) -> None:
     """Checks a platform FILE (.toml or .xml): its form, then a dry run in SimGrid.
 
     The exit code is 0 if it is sound, else 1.
@@ -179,11 +174,6 @@ def _switches(platform: Platform) -> str:
     return f"; {topology.kind} of {switches} switches, up to {longest * 1e6:.4g} us between nodes"
 
 
-def _faults(platform: Platform) -> str:
-    count = len(platform.node_faults) + (len(platform.topology.cable_faults) if platform.topology else 0)
-    return f"; faults of nodes and cables: {count}" if count else ""
-
-
 def _short_message(platform: Platform) -> str:
     """The time of a short message over the longest way, as benchmarks show it: latencies are without overheads."""
     made = platform.calibration
@@ -205,10 +195,11 @@ def _understood(platform: HostPlatform) -> str:
     elif isinstance(platform, Platform):
         speed = platform.node_bytes_per_second * 8e-9
         latency_us = platform.link_latency_seconds * 1e6
+        faults = len(platform.node_faults) + (len(platform.topology.cable_faults) if platform.topology else 0)
         what = (
             f"link {speed:g} Gbit/s and {latency_us:g} us (two links on the way: {2 * latency_us:g} us); "
             f"{platform.cpus_per_node} CPUs per node{_switches(platform)}{_short_message(platform)}"
-            f"{_faults(platform)}"
+            f"{f'; faults of nodes and cables: {faults}' if faults else ''}"
         )
     else:
         own = any(name.startswith("smpi/") for name in platform.smpi_options())
@@ -263,8 +254,7 @@ def draw(
     if not isinstance(platform, Platform):
         raise UsageError(f"platform '{platform.name}' has no picture (valid: descriptions of equal nodes)")
     path = output or types.checked_new_file(Path(f"{platform.name}.png"))
-    if path.suffix not in (".png", ".svg"):
-        raise UsageError(f"--output: '{path}' ends neither in .png nor in .svg")
+    check_pictures(output=path)
     save(platform_figure(platform), path)
     click.echo(f"written: {path}")
 

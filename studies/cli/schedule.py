@@ -13,7 +13,7 @@ from collwise.common.errors import UsageError
 from collwise.common.units import format_seconds, format_size
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import command, option
-from collwise.studies.cli.output import print_json, print_table
+from collwise.studies.cli.output import check_pictures, print_json, print_table
 from collwise.studies.cli.types import ALGORITHM, NEW_FILE, SIZES
 from collwise.validation.selection.cases import case_of
 from collwise.validation.selection.choice import Choice
@@ -68,8 +68,7 @@ def schedule(
     for name, values in (("--size", size), ("--segments", segments or (0,))):
         if len(values) != 1:
             raise UsageError(f"{name} takes one size here, not {len(values)}")
-    if draw is not None and draw.suffix not in (".png", ".svg"):
-        raise UsageError(f"--draw: '{draw}' ends neither in .png nor in .svg")
+    check_pictures(draw=draw)
     entry = Catalogue.load().algorithm(collective, algorithm)
     if objection := entry.objection(procs, size[0]):
         raise UsageError(f"{collective} {algorithm} {objection}: P = {procs}")
@@ -95,10 +94,12 @@ def schedule(
     if draw is not None:
         _draw(draw, trace, procs, f"{title}, on {platform.title}")
     if as_json:
-        facts: dict[str, object] = {"messages": recorded.messages, "bytes": recorded.message_bytes, "rounds": rounds}
-        facts |= {"rounds_with_synchronous_sends": waiting, "seconds": trace.seconds}
-        facts |= {"lost_packets": trace.lost_packets, "time_outs": trace.time_outs}
-        print_json(parts.reset_index().to_dict("records"), {"case": vars(case), **facts})
+        facts = {
+            "case": vars(case), "messages": recorded.messages, "bytes": recorded.message_bytes, "rounds": rounds,
+            "rounds_with_synchronous_sends": waiting, "seconds": trace.seconds, "lost_packets": trace.lost_packets,
+            "time_outs": trace.time_outs,
+        }  # fmt: skip
+        print_json(parts.reset_index().to_dict("records"), facts)
         return
     click.echo(f"{title}: {recorded.messages} messages, {format_size(recorded.message_bytes)} in all")
     click.echo(f"rounds, the most messages that follow from one another: {rounds} if {_PROTOCOLS[0]},")

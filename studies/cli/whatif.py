@@ -12,20 +12,18 @@ import collwise
 from collwise.common.errors import note
 from collwise.common.files import write_text
 from collwise.common.units import format_seconds, format_size
-from collwise.platforms.changes import CHANGES
+from collwise.platforms.changes import CHANGES, Change, parse_change
 from collwise.simulator.sweeps.context import SCHEDULE
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import command, flag, option, refuse_options
 from collwise.studies.cli.output import check_failed, print_json, print_table
-from collwise.studies.cli.types import COLLECTIVES, COUNTS, FOLDER, NEW_FILE, PATH, NamedChoice, Parsed
-from collwise.validation.library_defaults.baselines import BASELINES
+from collwise.studies.cli.types import COLLECTIVES, COUNTS, FOLDER, NEW_FILE, PATH, Parsed
 from collwise.validation.selection.defaults import SEGMENTS_TEXT
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from collwise.platforms import HostPlatform
-    from collwise.platforms.changes import Change
     from collwise.validation.whatif.application import Application
     from collwise.validation.whatif.sweep import Factors
 
@@ -45,12 +43,6 @@ Changes, made in the order given:
 """
 
 
-def _change(text: str) -> Change:
-    from collwise.platforms.changes import parse_change
-
-    return parse_change(text)
-
-
 def _factors(text: str) -> Factors:
     from collwise.validation.whatif.sweep import parse_factors
 
@@ -64,7 +56,7 @@ def whatif(
     platform: HostPlatform = options.placed_platform(),
     changes: Sequence[Change] = option(
         "What changes, see above; may be given several times.",
-        Parsed("change", _change),
+        Parsed("change", parse_change),
         multiple=True,
         names="--change",
         metavar="NAME=VALUE",
@@ -83,12 +75,7 @@ def whatif(
         PATH,
         metavar="REPORT",
     ),
-    baseline: str | None = option(
-        f"With --application, the library that decides by default: {', '.join(BASELINES)}. Default: the installed Open "
-        "MPI.",
-        NamedChoice("baseline", BASELINES),
-        metavar="NAME",
-    ),
+    baseline: str | None = options.default_library("With --application, the library that decides by default"),
     procs: tuple[int, ...] | None = option(
         "Process counts: 16,32. Default: powers of two, and all that the platform holds.", COUNTS
     ),

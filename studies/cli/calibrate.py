@@ -120,7 +120,10 @@ def calibrate(
         return
     _print(result)
     took = time.monotonic() - start
-    click.echo(f"{file}: {_understood(result.platform)}; points in {points_file}; {took:.0f} s")
+    made = result.platform
+    link = f"link {made.link_bytes_per_second / 1e6:.4g} MB/s, one way {2e6 * made.link_latency_seconds:.3g} us"
+    eager = f"eager below {format_size(made.calibration.eager_limit_bytes)}"
+    click.echo(f"{file}: {link} beside overheads, {eager}; points in {points_file}; {took:.0f} s")
     for path in drawn:
         click.echo(str(path))
 
@@ -177,14 +180,6 @@ def _print(result: CalibrationResult) -> None:
     ]
     title = "Simulated against measured: median relative error; rows and exchanges are not fitted"
     print_table(title, ["times of", "points", "segments", "error"], rows)
-
-
-def _understood(platform: Platform) -> str:
-    calibration = platform.calibration
-    return (
-        f"link {platform.link_bytes_per_second / 1e6:.4g} MB/s, one way {2e6 * platform.link_latency_seconds:.3g} us "
-        f"beside overheads, eager below {format_size(calibration.eager_limit_bytes)}"
-    )
 
 
 def _facts(result: CalibrationResult, file: Path, points_file: Path, drawn: list[Path]) -> dict[str, object]:

@@ -130,7 +130,16 @@ def guidelines(
     from collwise.guideline_checks import Measuring
 
     by_engine = simulation.engine == SCHEDULE.name
-    _check_options(where, platform, selectors, baselines, table, by_engine)
+    if where.named and platform is not None:
+        raise UsageError("--platform simulates, and --library, --hosts, --launcher and --testbed measure; give one")
+    simulating = {"--selector": selectors, "--baseline": baselines, "--table": table, "--engine": by_engine or None}
+    for name, value in simulating.items():
+        if platform is None and value is not None:
+            raise UsageError(f"{name} needs --platform NAME|FILE")
+    if by_engine and selectors is not None:
+        raise UsageError("--selector is of SMPI; valid with --engine schedule: --baseline")
+    if not by_engine and baselines is not None:
+        raise UsageError("--baseline needs --engine schedule, which plays what these libraries decide")
     if table is not None:
         of_libraries = ("selectors", "baselines", *_MEASURED, "repair", "output", "figures", "csv")
         refuse_options(of_libraries, "libraries, not for --table")
@@ -139,14 +148,22 @@ def guidelines(
             points = {"procs": procs, "sizes": sizes, "collectives": collectives, "context": context}
             _check_table(table, platform, rule.criterion(exact=True).share, points, as_json)
         return
-    asked = {"procs": procs or (4,), "sizes": sizes or SIZES_TEXT, "collective": collectives, "rule": rule}
     problems: list[CollwiseError] = []
     with simulation.context() as context:
-        shared: dict[str, Any] = {**asked, "repair": repair, "context": context}
+        shared: dict[str, Any] = {
+            "procs": procs or (4,), "sizes": sizes or SIZES_TEXT, "collective": collectives, "rule": rule,
+            "repair": repair, "context": context,
+        }  # fmt: skip
         if platform is not None:
             refuse_options(_MEASURED, "real libraries")
-            libraries = (baselines or _USUAL_RECORDED) if by_engine else (selectors or SMPI_SELECTORS)
-            found = _simulated(libraries, {**shared, "platform": platform, "ppn": where.ppn}, problems)
+            found = []
+            for library in (baselines or _USUAL_RECORDED) if by_engine else (selectors or SMPI_SELECTORS):
+                try:
+                    found.append(collwise.guidelines(library, platform=platform, ppn=where.ppn, **shared))
+                except UsageError:
+                    raise
+                except CollwiseError as problem:
+                    problems.append(problem)
         else:
             refuse_options(options.SIMULATING, "--platform")
             method = Method(precision=Precision(1 if nrep else repetitions, repetitions), nrep=nrep)
@@ -156,43 +173,6 @@ def guidelines(
     _show(found, as_json)
     if problems:
         raise problems[0]
-
-
-def _check_options(
-    where: TargetOptions,
-    platform: HostPlatform | None,
-    selectors: Sequence[str] | None,
-    baselines: Sequence[str] | None,
-    table: Path | None,
-    by_engine: bool,
-) -> None:
-    """Raises UsageError where options exclude one another."""
-    if where.named and platform is not None:
-        raise UsageError("--platform simulates, and --library, --hosts, --launcher and --testbed measure; give one")
-    simulating = {"--selector": selectors, "--baseline": baselines, "--table": table, "--engine": by_engine or None}
-    if platform is None:
-        for name, value in simulating.items():
-            if value is not None:
-                raise UsageError(f"{name} needs --platform NAME|FILE")
-    if by_engine and selectors is not None:
-        raise UsageError("--selector is of SMPI; valid with --engine schedule: --baseline")
-    if not by_engine and baselines is not None:
-        raise UsageError("--baseline needs --engine schedule, which plays what these libraries decide")
-
-
-def _simulated(
-    libraries: Sequence[str], asked: dict[str, Any], problems: list[CollwiseError]
-) -> list[LibraryGuidelines]:
-    """The results of those libraries that run; what was wrong with the others is added to `problems`."""
-    found = []
-    for library in libraries:
-        try:
-            found.append(collwise.guidelines(library, **asked))
-        except UsageError:
-            raise
-        except CollwiseError as problem:
-            problems.append(problem)
-    return found
 
 
 def _check_table(table: Path, platform: HostPlatform, tolerance: float, asked: dict[str, Any], as_json: bool) -> None:
@@ -208,22 +188,10 @@ def _check_table(table: Path, platform: HostPlatform, tolerance: float, asked: d
         return
     if found.combinations:
         title = f"{table} on {platform.title}: combinations that are faster than the table's choice"
-        print_table(
-            title,
-            report.COMBINATION_COLUMNS,
-            [report.combination_row(one) for one in found.combinations],
-            left=1,
-            keys=3,
-        )
-    others = [one for one in found.checked.violations if one.kind != PATTERN]
-    if others:
-        print_table(
-            "Monotony and split-robustness",
-            report.COLUMNS[:-2],
-            [report.comparison_row(one) for one in others],
-            left=1,
-            keys=4,
-        )
+        rows = [report.combination_row(one) for one in found.combinations]
+        print_table(title, report.COMBINATION_COLUMNS, rows, left=1, keys=3)
+    if others := [report.comparison_row(one) for one in found.checked.violations if one.kind != PATTERN]:
+        print_table("Monotony and split-robustness", report.COLUMNS[:-2], others, left=1, keys=4)
     for line in report.own_lines(found):
         click.echo(line)
 
@@ -256,23 +224,15 @@ def _show(found: Sequence[LibraryGuidelines], as_json: bool) -> None:
         print_json(_comparisons(found), {"libraries": [report.document(one.result) for one in found]})
         return
     for one in found:
-        _print(one)
+        result = one.result
+        title = f"{result.library.title}, {result.library.place}: violations ({result.plan.criterion.description})"
+        if rows := report.violation_rows(result):
+            print_table(title, report.COLUMNS, rows, left=1, keys=4)
+        else:
+            click.echo(f"{title}: none")
+        if new := report.new_rows(result):
+            print_table("With the repairs: violations that were none before", report.LEFT_COLUMNS, new, left=1, keys=4)
+        for line in one.summary():
+            click.echo(line)
     if len(found) > 1:
         print_table("All libraries", report.SUMMARY_COLUMNS, [report.summary_row(one.result) for one in found], left=2)
-
-
-def _print(one: LibraryGuidelines) -> None:
-    from collwise.studies.reports import guidelines as report
-
-    result = one.result
-    title = f"{result.library.title}, {result.library.place}: violations ({result.plan.criterion.description})"
-    rows = report.violation_rows(result)
-    if rows:
-        print_table(title, report.COLUMNS, rows, left=1, keys=4)
-    else:
-        click.echo(f"{title}: none")
-    new = report.new_rows(result)
-    if new:
-        print_table("With the repairs: violations that were none before", report.LEFT_COLUMNS, new, left=1, keys=4)
-    for line in one.summary():
-        click.echo(line)

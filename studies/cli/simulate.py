@@ -70,7 +70,7 @@ def simulate(
             _print_table(platform, name, among, procs, sizes_of(name, others["sizes"]), shown, maker)
         click.echo(
             f"{counted(len(times), 'case')}, {times.attrs['reused']} of them from {simulation.store}; "
-            f"{_started(times)}; {times.attrs['maker']}"
+            f"{counted(times.attrs['processes_started'], 'simulator process')}; {times.attrs['maker']}"
         )
     if any(times.error):
         failed = times[times.error != ""]
@@ -78,11 +78,6 @@ def simulate(
             f"{len(failed)} of {counted(len(times), 'case')} failed; the times of the others are in the store; "
             f"first: {failed.error.iloc[0]}"
         )
-
-
-def _started(times: pd.DataFrame) -> str:
-    number = times.attrs["processes_started"]
-    return "1 simulator process" if number == 1 else f"{number} simulator processes"
 
 
 def _print_table(

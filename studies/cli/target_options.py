@@ -111,7 +111,13 @@ def target_from(where: TargetOptions) -> ExecutionTarget:
         both = [*named, *([f"--launcher {where.launcher}"] if batch else [])]
         raise UsageError(f"{' and '.join(both)}: each names a target; give one")
     if where.testbed is not None:
-        return _testbed(where)
+        from collwise.validation.testbed.bed import running
+        from collwise.validation.testbed.target import TestBed
+
+        _refuse(where, ("remote_shell", "transport", "eager_limit", "mpirun_args", "any_nodes"), "hosts")
+        if where.library not in (None, "openmpi"):
+            raise UsageError(f"--library {where.library}: a test bed runs Open MPI")
+        return TestBed(running(where.testbed), where.ppn)
     if where.hosts is None and not batch:
         if where.launcher == "mpirun":
             raise UsageError("--launcher mpirun needs --hosts FILE|A,B,...")
@@ -160,16 +166,6 @@ def print_script(path: Path, cases: Sequence[Case], method: Method, where: Targe
     click.echo(f"{file}: {counted(len(cases), 'case')}; run it there by: {run_by}")
     if launcher == "srun" and not per_node:
         note("without --ppn the job says how many processes a node gets: salloc --exclusive --ntasks-per-node N")
-
-
-def _testbed(where: TargetOptions) -> ExecutionTarget:
-    from collwise.validation.testbed.bed import running
-    from collwise.validation.testbed.target import TestBed
-
-    _refuse(where, ("remote_shell", "transport", "eager_limit", "mpirun_args", "any_nodes"), "hosts")
-    if where.library not in (None, "openmpi"):
-        raise UsageError(f"--library {where.library}: a test bed runs Open MPI")
-    return TestBed(running(str(where.testbed)), where.ppn)
 
 
 def _refuse(where: TargetOptions, names: tuple[str, ...], what: str) -> None:

@@ -169,7 +169,9 @@ def login(
     """Runs a command on the login node of a test bed with Slurm, such as sbatch; without a command, a shell."""
     from collwise.validation.testbed import slurm as batch
 
-    bed = _under_slurm(name)
+    bed = beds.running(name)
+    if not bed.slurm:
+        raise UsageError(f"the test bed '{name}' has no Slurm; make one that has: collwise testbed up --slurm")
     command = batch.on_login(bed, words or [os.environ.get("SHELL", "/bin/sh")])
     sys.stdout.flush()
     os.execvp(command[0], command)
@@ -195,13 +197,6 @@ def power(
     else:
         beds.switch_on(bed, number)
         click.echo(f"{node} is on")
-
-
-def _under_slurm(name: str) -> beds.Bed:
-    bed = beds.running(name)
-    if not bed.slurm:
-        raise UsageError(f"the test bed '{name}' has no Slurm; make one that has: collwise testbed up --slurm")
-    return bed
 
 
 def _count(bed: beds.Bed) -> int:

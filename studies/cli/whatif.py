@@ -18,6 +18,7 @@ from collwise.studies.cli import options
 from collwise.studies.cli.declare import command, flag, option, refuse_options
 from collwise.studies.cli.output import check_failed, print_json, print_table
 from collwise.studies.cli.types import COLLECTIVES, COUNTS, FOLDER, NEW_FILE, PATH, Parsed
+from collwise.studies.reports.markdown import percent
 from collwise.validation.selection.defaults import SEGMENTS_TEXT
 
 if TYPE_CHECKING:
@@ -204,7 +205,8 @@ def _show(answer: collwise.WhatIfResult, limits: bool, has_rules: bool) -> None:
         (
             row.procs, format_size(row.message_bytes), row.before, row.after if row.changes else "the same",
             format_seconds(row.before_seconds), format_seconds(row.after_seconds), f"x{row.ratio:.2f}",
-            *((_percent(row.kept_slowdown_before),) if has_rules else ()), _percent(row.kept_slowdown),
+            *((percent(row.kept_slowdown_before, sign=True),) if has_rules else ()),
+            percent(row.kept_slowdown, sign=True),
             *((_limited(row.limited_before, row.share_before), _limited(row.limited_after, row.share_after))
               if limits else ()),
         )
@@ -317,10 +319,6 @@ def _show_application(found: Application, platform: HostPlatform, changes: Seque
         f"{format_seconds(after)} by default (x{after / before:.2f}) and {format_seconds(both)} tuned "
         f"(x{both / before:.2f}) after it."
     )
-
-
-def _percent(slowdown: float) -> str:
-    return "-" if slowdown != slowdown else f"{slowdown * 100:+.1f} %"
 
 
 def _limited(name: str, share: float) -> str:

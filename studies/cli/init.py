@@ -14,33 +14,22 @@ from collwise.common.files import write_text
 from collwise.common.project import HOME, Project, is_file
 from collwise.platforms import known
 from collwise.studies.cli.declare import argument, command, option
-from collwise.studies.cli.types import PATH, Parsed
+from collwise.studies.cli.types import PATH, Parsed, checked
 
 _TEXT = """\
 # A project of collwise: commands in this folder and below it keep their times in results/timings.sqlite here, and
 # write to results/ by default. The values of --platform and --procs where a command requires them and has none:"""
 
 
-def _checked_platform(text: str) -> str:
-    from collwise.platforms import load
-
-    load(text)
-    return text
-
-
-def _checked_procs(text: str) -> str:
-    arguments.counts(text)
-    return text
-
-
 @command("init study --platform gros --procs 16,64")
 def init(
     directory: Path = argument(PATH, default=Path()),
     platform: str | None = option(
-        "The platform of commands that require one.", Parsed("platform", _checked_platform, lambda _: known(), False)
+        "The platform of commands that require one.",
+        Parsed("platform", checked(arguments.platform), lambda _: known(), False),
     ),
     procs: str | None = option(
-        "The process counts of commands that require them: 16,64.", Parsed("counts", _checked_procs)
+        "The process counts of commands that require them: 16,64.", Parsed("counts", checked(arguments.counts))
     ),
 ) -> None:
     """Makes DIRECTORY, by default this one, a project: one store and results for all commands in it and below it.

@@ -230,7 +230,7 @@ def schema(command: str | None = None) -> dict[str, Any]:
     """The schema of every command's output, or of one's. Raises UsageError for a command that prints no JSON."""
     if command is not None and command not in COMMANDS:
         raise unknown_name("command with --json", command, COMMANDS)
-    named = COMMANDS if command is None else (command,)
+    named = list(COMMANDS) if command is None else [command]
     return {
         "$schema": DIALECT,
         "title": "What collwise prints with --json",

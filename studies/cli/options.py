@@ -121,16 +121,10 @@ STORE = option(
 )
 
 
-def _executor(text: str) -> str:
-    """The text if it names an executor. Raises UsageError."""
-    parse_place(text)
-    return text
-
-
 EXECUTOR = option(
     "Where simulations run: local, here; dask:HOST:PORT, by the workers of a Dask scheduler; slurm or oar, "
     "in batch jobs, with keys for these: slurm:jobs=4,cores=8.",
-    Parsed("executor", _executor, lambda _: (LOCAL, f"{DASK}:", *BATCH_SYSTEMS), listed=False),
+    Parsed("executor", types.checked(parse_place), lambda _: (LOCAL, f"{DASK}:", *BATCH_SYSTEMS), listed=False),
     LOCAL,
     envvar="COLLWISE_EXECUTOR",
     metavar="WHERE",

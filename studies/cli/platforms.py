@@ -5,26 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.files import write_text
-from collwise.common.program import program_name
 from collwise.common.units import counted
-from collwise.platforms.hosts import MOST_HOSTS
 from collwise.platforms.names import interconnect_names
 from collwise.studies.cli import options, types
 from collwise.studies.cli.commands import CommandGroup, example
 from collwise.studies.cli.declare import argument, command, option
-from collwise.studies.cli.describe import describe
+from collwise.studies.cli.describe import describe, new
 from collwise.studies.cli.output import check_pictures, print_json, print_table
-from collwise.studies.cli.platform_options import INTERCONNECT, LATENCY, LINK_RATE, NODE, TOPOLOGY, new_name
 from collwise.studies.cli.types import NEW_FILE, PATH, PLATFORM
 
 if TYPE_CHECKING:
-    from collwise.platforms import HostPlatform, Node, Platform
+    from collwise.platforms import HostPlatform, Platform
 
 
 @click.group(cls=CommandGroup, epilog=example("platforms list"))
@@ -208,36 +205,7 @@ def _understood(platform: HostPlatform) -> str:
     return f"{ends}; {what}; calibration: {platform.calibration.note or 'none'}"
 
 
-@command("platforms new mine --nodes 8 --gbits 25 --latency-us 12", "new", parent=platforms)
-def new(
-    name: str = argument(),
-    nodes: int = option(None, click.IntRange(1, MOST_HOSTS), required=True),
-    interconnect: str | None = INTERCONNECT,
-    link_bytes_per_second: float | None = LINK_RATE,
-    latency_seconds: float | None = LATENCY,
-    node: Node = NODE,
-    topology: dict[str, Any] = TOPOLOGY,
-    output: Path | None = option("Default: NAME.toml", NEW_FILE, names="-o --output"),
-) -> None:
-    """Writes a description of a cluster of equal nodes.
-
-    Without --interconnect nothing is calibrated, and messages cost processors nothing. docs/platforms.md explains the
-    topologies, and which figures of the interconnects are estimates.
-    """
-    from collwise.platforms import new_platform, write_description
-
-    new_name(name)
-    made = new_platform(name, nodes, node, link_bytes_per_second, latency_seconds, interconnect, **topology)
-    path = output or types.checked_new_file(Path(f"{name}.toml"))
-    write_text(path, write_description(made))
-    click.echo(f"{path}: {nodes} nodes; look at it with '{program_name()} platforms check {path}'")
-    if interconnect is not None:
-        click.echo(f"interconnect {interconnect}: {made.calibration.note}")
-    else:
-        names = ", ".join(interconnect_names())
-        click.echo(f"no overheads: short messages will seem too cheap; --interconnect NAME has some ({names})")
-
-
+platforms.add_command(new)
 platforms.add_command(describe)
 
 

@@ -119,6 +119,16 @@ def _one_name(text: str) -> str:
     return text
 
 
+def checked(check: Callable[[str], Any]) -> Callable[[str], str]:
+    """A parser that leaves text as it is. It raises the UsageError that `check` may raise."""
+
+    def keep(text: str) -> str:
+        check(text)
+        return text
+
+    return keep
+
+
 def parsed(parse: Callable[[str], Any], text: str, param: click.Parameter | None) -> Any:
     """Parses the text. The UsageError that `parse` may raise also names the option."""
     try:

@@ -17,7 +17,15 @@ from collwise.studies.cli import options
 from collwise.studies.cli.declare import argument, command, option, refuse_options
 from collwise.studies.cli.output import print_json, print_table
 from collwise.studies.cli.types import COUNTS, NAMES, NEW_FILE, NamedChoice, Parsed
-from collwise.validation.measurement.applications import APPLICATIONS, COLLECTIVES, FLAT, HIERARCHICAL, SEGMENTS
+from collwise.validation.measurement.applications import (
+    APPLICATIONS,
+    COLLECTIVES,
+    FLAT,
+    HIERARCHICAL,
+    SEGMENTS,
+    application_of,
+    arguments_of,
+)
 from collwise.validation.measurement.applications import NAMES as CHOICES
 
 if TYPE_CHECKING:
@@ -81,7 +89,6 @@ def application(
     application's calls. The speed-up is over the first choice. Executions that the store has are not repeated. The exit
     code is 1 if one failed.
     """
-    from collwise.validation.measurement.applications import application_of, arguments_of
 
     if not collectives:
         raise UsageError(f"--collectives: name one at least; valid: {', '.join(CHOICES)}, or a file")

@@ -14,6 +14,7 @@ from collwise import arguments
 from collwise.common.errors import UsageError, check_name, note
 from collwise.common.units import format_size
 from collwise.models.registry import DEFAULT_MODEL, MODEL_NAMES, check_formulas
+from collwise.simulator.limits import check_message_sizes
 from collwise.simulator.sweeps.context import ENGINES, SCHEDULE, SimulationContext
 from collwise.studies.cli import declare, options, types
 from collwise.studies.cli.declare import command, option
@@ -89,7 +90,6 @@ def compare(
     With --sources measured,simulated the choices by these times stand side by side, each with its slowdown by measured
     times (without any, by the second source's).
     """
-    from collwise.simulator.limits import check_message_sizes
     from collwise.studies.reports.comparison_table import summary_line, table_columns, table_row
     from collwise.validation.fitting.models_by_name import model_of
     from collwise.validation.selection.comparison import compare as run_comparison

@@ -12,6 +12,7 @@ from collwise import arguments
 from collwise.common.errors import UsageError, note
 from collwise.common.units import format_size
 from collwise.models.registry import DEFAULT_MODEL, MODEL_NAMES, check_formulas
+from collwise.simulator.limits import check_message_sizes
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import command, option
 from collwise.studies.cli.output import check_failed, print_json, print_table
@@ -54,7 +55,6 @@ def decision_map(
     at a segment size. Slowdowns compare simulated times of the picks with those of the best methods, as in figures 6
     and 7 of Pješivac-Grbović et al. 2007.
     """
-    from collwise.simulator.limits import check_message_sizes
     from collwise.validation.fitting.models_by_name import model_of, models_on
     from collwise.validation.selection.maps import decision_maps
     from collwise.validation.selection.points import asked_points

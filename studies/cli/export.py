@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -17,12 +16,13 @@ from collwise.common.units import format_size
 from collwise.studies.cli import declare, types
 from collwise.studies.cli.declare import argument, command, flag, option
 from collwise.studies.cli.types import NEW_FILE, PATH
-from collwise.validation.exports.formats import FORMATS
+from collwise.validation.exports.formats import FORMATS, for_openmpi, how_to_use
 from collwise.validation.exports.mpich import VERSIONS as MPICH_VERSIONS
-from collwise.validation.selection.consumers import OPENMPI, OPENMPI_VERSIONS
-
-if TYPE_CHECKING:
-    from collwise.validation.selection.decision_table import DecisionTable
+from collwise.validation.exports.pgmpi import parse_profile
+from collwise.validation.exports.variables import ucc_summary
+from collwise.validation.openmpi.untuned import summary_over_untuned
+from collwise.validation.selection.consumers import COLLWISE, OPENMPI, OPENMPI_VERSIONS
+from collwise.validation.selection.decision_table import DecisionTable
 
 # Few enough processes for one machine, and the most that it can still hold where rules begin with more of them; one
 # short and one long message, or one where counting messages takes long.
@@ -67,9 +67,6 @@ def export(
     if any(file.suffix == ".prf" for file in decisions):
         _export_profiles(decisions, format_name, output)
         return
-    from collwise.validation.exports.formats import for_openmpi, how_to_use
-    from collwise.validation.exports.variables import ucc_summary
-    from collwise.validation.openmpi.untuned import summary_over_untuned
 
     if check and format_name not in (OPENMPI, "mpich"):
         raise click.UsageError("--check is for --format openmpi and mpich")
@@ -114,10 +111,7 @@ def export(
 
 def _export_profiles(files: Sequence[Path], format_name: str, output: Path) -> None:
     """Writes the table of profiles of PGMPITuneLib. Raises UsageError for other files beside them."""
-    from collwise.validation.exports.formats import how_to_use
-    from collwise.validation.exports.pgmpi import parse_profile
     from collwise.validation.guidelines.repair import rules_of
-    from collwise.validation.selection.consumers import COLLWISE
 
     other = next((file for file in files if file.suffix != ".prf"), None)
     if other is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -14,6 +14,7 @@ from collwise.common.files import writable_folder
 from collwise.common.project import results_folder
 from collwise.common.units import format_seconds, format_size
 from collwise.models.registry import CRITICAL_PATH, IMPLEMENTATION_AWARE, PROCEDURE_NAMES
+from collwise.platforms import HostPlatform
 from collwise.simulator.execution.local_machine import LOCAL_PROCS
 from collwise.simulator.sweeps.method import PRECISION_OF_FITS
 from collwise.studies.cli import declare, options
@@ -22,9 +23,6 @@ from collwise.studies.cli.options import PRECISION
 from collwise.studies.cli.output import print_json, print_table
 from collwise.studies.cli.target_options import TARGET, TARGET_OPTIONS, TargetOptions, target_from
 from collwise.studies.cli.types import COLLECTIVES, COUNTS, NEW_FILE, PLATFORM, NamedChoice
-
-if TYPE_CHECKING:
-    from collwise.platforms import HostPlatform
 
 _PROCEDURES = "; ".join(f"{family}: {', '.join(names)}" for family, names in PROCEDURE_NAMES.items())
 
@@ -87,7 +85,6 @@ def fit(
 
     from collwise.models.critical_path import PathParameters
     from collwise.models.parameter_file import FittedParameters
-    from collwise.platforms import HostPlatform
     from collwise.validation.fitting.implementation_aware import default_procs, measured_procs
 
     if (platform is None) == (not where.named):

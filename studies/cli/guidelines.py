@@ -11,7 +11,7 @@ import click
 import collwise
 from collwise.common.errors import CollwiseError, UsageError, note
 from collwise.common.files import write_text
-from collwise.guideline_checks import RULES, SIZES_TEXT, checked_collectives
+from collwise.guideline_checks import RULES, SIZES_TEXT, LibraryGuidelines, Measuring, Rule, checked_collectives
 from collwise.simulator.sweeps.context import SCHEDULE, SMPI_SELECTORS
 from collwise.simulator.sweeps.method import Method, Precision
 from collwise.studies.cli import options
@@ -32,9 +32,9 @@ from collwise.studies.cli.types import (
 from collwise.validation.guidelines.criteria import CORRECTIONS
 from collwise.validation.guidelines.guideline import COLLECTIVES
 from collwise.validation.library_defaults.baselines import BASELINES
+from collwise.validation.selection.decision_table import decisions_from
 
 if TYPE_CHECKING:
-    from collwise.guideline_checks import LibraryGuidelines, Rule
     from collwise.platforms import HostPlatform
 
 _RECORDED = tuple(name for name, one in BASELINES.items() if not one.known)
@@ -45,7 +45,6 @@ _MEASURED = ("launches", "repetitions", "nrep", "alpha", "correction")
 
 
 def _rule(rule: str | None, share: float | None, alpha: float, correction: str) -> Rule:
-    from collwise.guideline_checks import Rule
 
     return Rule(rule, None if share is None else share / 100, alpha, correction)
 
@@ -127,7 +126,6 @@ def guidelines(
     one runs on this machine, hosts, a batch job's nodes or a test bed. With --table, the choices of our own algorithms
     are checked, and combinations that are faster are listed.
     """
-    from collwise.guideline_checks import Measuring
 
     by_engine = simulation.engine == SCHEDULE.name
     if where.named and platform is not None:
@@ -179,7 +177,6 @@ def _check_table(table: Path, platform: HostPlatform, tolerance: float, asked: d
     """Checks the choices of a file and shows what is broken; `asked` are other arguments of `check_decisions`."""
     from collwise.studies.reports import guidelines as report
     from collwise.validation.guidelines.checks import PATTERN
-    from collwise.validation.selection.decision_table import decisions_from
 
     found = collwise.check_decisions(decisions_from(table), platform, tolerance=tolerance, **asked)
     if as_json:

@@ -27,6 +27,7 @@ from collwise.studies.cli.target_options import (
     target_from,
 )
 from collwise.studies.cli.types import COUNTS, NAMES, NEW_FILE, SIZES
+from collwise.validation.selection.decision_table import decisions_document
 
 if TYPE_CHECKING:
     from collwise.hierarchy import MachineOptions
@@ -417,7 +418,6 @@ def _write(
     from collwise.validation.hierarchy.tuning import decision_tables, usual_choice
     from collwise.validation.openmpi.han_rules import describe_usual, han_rules
     from collwise.validation.selection.collwise_rules import collwise_rules
-    from collwise.validation.selection.decision_table import decisions_document
 
     tables = [
         one for tuning in tunings.values() for one in decision_tables(tuning.space, tuning.found[search], where, maker)

@@ -14,7 +14,8 @@ from collwise.studies.cli import options
 from collwise.studies.cli.declare import argument, command, option
 from collwise.studies.cli.output import print_json, print_table
 from collwise.studies.cli.types import PATH
-from collwise.validation.measurement.imports import FORMATS
+from collwise.validation.measurement.imports import FORMATS, import_file
+from collwise.validation.measurement.imports.reading import MissingFacts
 
 
 @command(
@@ -34,8 +35,6 @@ def import_times(
 ) -> None:
     """See the command's help above: it names the formats."""
     from collwise.simulator.store import Store
-    from collwise.validation.measurement.imports import import_file
-    from collwise.validation.measurement.imports.reading import MissingFacts
 
     facts = MissingFacts(platform, procs or 0, ppn)
     records: list[dict[str, Any]] = []

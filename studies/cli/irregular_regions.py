@@ -12,16 +12,17 @@ import click
 
 from collwise.common.errors import UsageError
 from collwise.common.files import write_text
+from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.studies.cli import declare, options, target_options, types
 from collwise.studies.cli.declare import command, option
 from collwise.studies.cli.output import print_json, print_table
 from collwise.studies.cli.target_options import TARGET, TargetOptions, target_from
 from collwise.studies.cli.testbed import RATE
 from collwise.studies.cli.types import COUNTS, FOLDER, NEW_FILE, SIZE, SIZES
-from collwise.validation.measurement.irregular_regions_testbed import TCP_VARIANTS
+from collwise.validation.measurement.irregular_regions_testbed import TCP_VARIANTS, regions_on_bed
+from collwise.validation.testbed.shape import Shape
 
 if TYPE_CHECKING:
-    from collwise.simulator.execution.targets import ExecutionTarget
     from collwise.simulator.store import Store
     from collwise.validation.measurement.irregular_regions import Regions, RegionsPlan
 
@@ -111,8 +112,6 @@ def _find(
     store: Store,
 ) -> Iterator[Regions]:
     from collwise.validation.measurement.irregular_regions import find_regions
-    from collwise.validation.measurement.irregular_regions_testbed import regions_on_bed
-    from collwise.validation.testbed.shape import Shape
     from collwise.validation.testbed.target import TestBed
     from collwise.validation.testbed.tcp_counters import tcp_counts
 

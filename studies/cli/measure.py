@@ -21,7 +21,7 @@ from collwise.studies.cli.declare import command, group, option
 from collwise.studies.cli.output import check_failed, print_json, print_table, sweep_progress
 from collwise.studies.cli.target_options import TARGET, TargetOptions, target_from
 from collwise.studies.cli.types import ALGORITHMS, COUNTS, NEW_FILE, PATH, PLATFORM, Parsed, Scaled
-from collwise.validation.adaptive.goal import LOSS
+from collwise.validation.adaptive.goal import LOSS, Goal
 from collwise.validation.selection.cases import BUILTIN, LIBRARY, CaseGrid
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.defaults import SEGMENTS_TEXT, sizes_of
@@ -144,7 +144,6 @@ def _measure_adaptively(
 ) -> None:
     from collwise.studies.reports.adaptive import POINT_COLUMNS, document, point_rows, summary_lines
     from collwise.timings import measure_adaptively
-    from collwise.validation.adaptive.goal import Goal
 
     if LIBRARY in (asked["algorithms"] or ()):
         raise UsageError(f"--algorithms {LIBRARY} is for measuring without --budget")

@@ -13,6 +13,7 @@ from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.files import write_text
 from collwise.common.units import counted
 from collwise.platforms.names import interconnect_names
+from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.cli import options, types
 from collwise.studies.cli.commands import CommandGroup, example
 from collwise.studies.cli.declare import argument, command, option
@@ -236,7 +237,6 @@ def _dry_run(platform: HostPlatform) -> tuple[str, str]:
     from collwise.common.experiments import ROUNDTRIP, Experiment
     from collwise.platforms import PlacedPlatform
     from collwise.simulator.store import Store
-    from collwise.simulator.sweeps.context import SimulationContext
 
     with tempfile.TemporaryDirectory() as directory, Store(Path(directory, "check.sqlite")) as store:
         last = len(platform.hosts) - 1

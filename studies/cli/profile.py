@@ -17,7 +17,8 @@ from collwise.common.errors import UsageError, note
 from collwise.common.files import write_text
 from collwise.common.program import program_name
 from collwise.common.units import format_seconds, format_size
-from collwise.simulator.execution.interposed import LIBRARIES
+from collwise.platforms import HostPlatform
+from collwise.simulator.execution.interposed import LIBRARIES, LibraryOptions, run_interposed
 from collwise.simulator.execution.profiles import profile_of_runs, read_profile
 from collwise.simulator.sweeps.context import SCHEDULE, SMPI
 from collwise.studies.cli import options
@@ -29,7 +30,6 @@ from collwise.validation.selection.defaults import SEGMENTS_TEXT
 if TYPE_CHECKING:
     import pandas as pd
 
-    from collwise.platforms import HostPlatform
 
 _MOST_ROWS = 40
 
@@ -86,7 +86,6 @@ def profile(
     expected saving is the part of this time that the best algorithm would save. With --report FILE --after FILE,
     compares two runs instead: what a table has saved.
     """
-    from collwise.simulator.execution.interposed import LibraryOptions, run_interposed
 
     if (program is None) == (not report):
         raise UsageError("give either a program to run, -- PROGRAM [ARGS], or --report FILE")

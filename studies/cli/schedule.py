@@ -15,6 +15,7 @@ from collwise.studies.cli import options
 from collwise.studies.cli.declare import command, option
 from collwise.studies.cli.output import check_pictures, print_json, print_table
 from collwise.studies.cli.types import ALGORITHM, NEW_FILE, SIZES
+from collwise.validation.library_defaults.baselines import Baseline, library_decisions
 from collwise.validation.selection.cases import case_of
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.defaults import SEGMENT_BYTES
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from collwise.models.lmo import Thresholds
     from collwise.platforms import HostPlatform
     from collwise.simulator.schedule.library import Trace
-    from collwise.validation.library_defaults.baselines import Baseline
 
 _PROTOCOLS = ("an eager message leaves when it is sent", "every send waits for its receive")
 
@@ -56,7 +56,6 @@ def schedule(
     from collwise.simulator.schedule.library import Schedule
     from collwise.simulator.schedule.networks import network_tables
     from collwise.simulator.schedule.shared import proportions_for
-    from collwise.validation.library_defaults.baselines import library_decisions
     from collwise.validation.selection.thresholds import check_thresholds_matter, with_thresholds
 
     if collective == "barrier":

@@ -17,11 +17,11 @@ from collwise.studies.cli.declare import command, flag, group, option
 from collwise.studies.cli.output import check_failed, print_json, print_table
 from collwise.studies.cli.types import COUNTS, NAMES, NEW_FILE, PATH, SIZES
 from collwise.validation.selection.consumers import ALL_CONSUMERS, openmpi_version
+from collwise.validation.selection.decision_table import DecisionTable, decisions_document, spans
 from collwise.validation.selection.defaults import AGREEMENT, SEGMENTS_TEXT, TIE_LIMIT, TOLERANCE_PERCENT
 
 if TYPE_CHECKING:
     from collwise.platforms import HostPlatform
-    from collwise.validation.selection.decision_table import DecisionTable
 
 _TIMES = types.NamedChoice("source of times", ("predicted", "simulated", "measured"))
 _MOST_ROWS = 200
@@ -111,7 +111,6 @@ def select(
     overlaps the best one's are as good as it. An algorithm that needs a power of two or an even number of processes
     holds only for the P where it was decided; from P + 1 on the best one that always runs follows it.
     """
-    from collwise.validation.selection.decision_table import decisions_document
 
     if by == "predicted" and parameters is None:
         raise click.UsageError("--by predicted needs --parameters FILE (make one: collwise fit)")
@@ -168,7 +167,6 @@ def _print_decisions(decisions: DecisionTable, tolerance: float, version: str | 
     """Prints a table, and by its times the loss of its choices or, for a version of Open MPI, of its rules."""
     from collwise.validation.exports.formats import for_openmpi
     from collwise.validation.openmpi.untuned import summary_over_untuned
-    from collwise.validation.selection.decision_table import spans
     from collwise.validation.selection.measured import loss_of, undecided_points
 
     rows: list[tuple[object, ...]] = []

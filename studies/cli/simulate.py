@@ -16,13 +16,13 @@ from collwise.studies.cli import options
 from collwise.studies.cli.declare import command, group, option
 from collwise.studies.cli.output import print_json, print_table
 from collwise.studies.cli.types import ALGORITHMS, COUNTS, SIZE
+from collwise.validation.library_defaults.baselines import Baseline
 from collwise.validation.selection.defaults import SEGMENTS_TEXT, sizes_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from collwise.platforms import HostPlatform
-    from collwise.validation.library_defaults.baselines import Baseline
 
 
 @command("simulate --platform gros --collective bcast --procs 4,8 --sizes 8KiB:64KiB:x2")

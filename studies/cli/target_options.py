@@ -12,13 +12,14 @@ import click
 
 from collwise.common.errors import UsageError, note
 from collwise.common.units import counted
-from collwise.simulator.execution.cluster import REACH_SECONDS, TRANSPORTS
+from collwise.simulator.execution.cluster import REACH_SECONDS, TRANSPORTS, LaunchOptions, split_arguments
+from collwise.simulator.execution.host_lists import read_hosts
 from collwise.simulator.execution.installations import MPI_LIBRARIES
+from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.studies.cli.declare import flag, group, option
 from collwise.studies.cli.types import NEW_SCRIPT, SIZE, FiniteRange, NamedChoice
 
 if TYPE_CHECKING:
-    from collwise.simulator.execution.targets import ExecutionTarget
     from collwise.simulator.sweeps.method import Method
     from collwise.simulator.timing import Case
 
@@ -99,8 +100,6 @@ def target_from(where: TargetOptions) -> ExecutionTarget:
 
     Raises UsageError for options that exclude one another and CollwiseError when hosts do not answer.
     """
-    from collwise.simulator.execution.cluster import LaunchOptions, split_arguments
-    from collwise.simulator.execution.host_lists import read_hosts
     from collwise.simulator.execution.local_machine import LocalMachine
     from collwise.simulator.execution.mpirun import Mpirun, Oar
     from collwise.simulator.execution.srun import Srun
@@ -149,7 +148,6 @@ def refuse_target_details(where: TargetOptions) -> None:
 
 def print_script(path: Path, cases: Sequence[Case], method: Method, where: TargetOptions) -> None:
     """Writes the script and prints how to run it. Raises UsageError for options that name a target."""
-    from collwise.simulator.execution.cluster import split_arguments
     from collwise.validation.measurement.scripts import batch_lines, launcher_words, write_script
 
     if where.named and where.launcher not in ("mpirun", "srun"):

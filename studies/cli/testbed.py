@@ -21,6 +21,8 @@ from collwise.studies.cli.declare import argument, command, flag, group, option
 from collwise.studies.cli.output import print_json, print_table
 from collwise.studies.cli.types import SIZE, FiniteRange, NamedChoice, Parsed
 from collwise.validation.testbed import bed as beds
+from collwise.validation.testbed import slurm as batch
+from collwise.validation.testbed.namespaces import processes
 from collwise.validation.testbed.shape import MOST_NODES, TRANSPORTS, Shape, format_rate, parse_rate
 
 RATE = Parsed("rate", parse_rate)
@@ -144,7 +146,6 @@ def run(
     arguments: Sequence[str] = argument(click.UNPROCESSED, nargs=-1),
 ) -> None:
     """Runs an Open MPI program on a test bed, by srun if it has Slurm: collwise testbed run -- PROGRAM ARGUMENTS."""
-    from collwise.validation.testbed import slurm as batch
     from collwise.validation.testbed.target import TestBed
 
     bed = beds.running(name)
@@ -167,7 +168,6 @@ def login(
     words: Sequence[str] = argument(click.UNPROCESSED, nargs=-1),
 ) -> None:
     """Runs a command on the login node of a test bed with Slurm, such as sbatch; without a command, a shell."""
-    from collwise.validation.testbed import slurm as batch
 
     bed = beds.running(name)
     if not bed.slurm:
@@ -200,14 +200,12 @@ def power(
 
 
 def _count(bed: beds.Bed) -> int:
-    from collwise.validation.testbed.namespaces import processes
 
     return len(processes(bed.namespaces))
 
 
 def _slurm_words(bed: beds.Bed) -> str:
     """'4 idle, no jobs' or '3 allocated, 1 down, 2 jobs'; '-' without Slurm."""
-    from collwise.validation.testbed import slurm as batch
 
     if not bed.slurm:
         return "-"
@@ -227,7 +225,6 @@ def _words(shape: Shape) -> str:
 
 
 def _described(bed: beds.Bed) -> dict[str, Any]:
-    from collwise.validation.testbed import slurm as batch
 
     facts = dict(bed.facts)
     described = {"name": bed.name, "shape": asdict(bed.shape), "facts": facts, "processes": _count(bed)}

@@ -12,7 +12,8 @@ import collwise
 from collwise.common.errors import note
 from collwise.common.files import write_text
 from collwise.common.units import format_seconds, format_size
-from collwise.platforms.changes import CHANGES, Change, parse_change
+from collwise.platforms.changes import CHANGES, Change, changed, parse_change
+from collwise.platforms.smpi import warn_of_free_messages
 from collwise.simulator.sweeps.context import SCHEDULE
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import command, flag, option, refuse_options
@@ -98,7 +99,6 @@ def whatif(
     as_json: bool = options.JSON,
 ) -> None:
     """Shows which choices and times change if a platform does, and why."""
-    from collwise.platforms.smpi import warn_of_free_messages
 
     if not changes and sweep is None:
         raise click.UsageError("name a change, for example --change bandwidth=x2, or --sweep bandwidth=x0.25:x8")
@@ -149,7 +149,6 @@ def whatif(
 
 def _save(platform: HostPlatform, changes: Sequence[Change], file: Path) -> None:
     from collwise.platforms import HeterogeneousPlatform, PlacedPlatform, Platform, write_description
-    from collwise.platforms.changes import changed
 
     found = changed(platform, changes).platform
     if isinstance(found, PlacedPlatform):

@@ -15,7 +15,7 @@ from collwise.common.units import format_seconds
 from collwise.simulator.sweeps.context import SCHEDULE
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import argument, command, option, refuse_options
-from collwise.studies.cli.output import print_json, print_table
+from collwise.studies.cli.output import print_json, print_table, write_figure
 from collwise.studies.cli.types import COUNTS, NAMES, NEW_FILE, NamedChoice, Parsed
 from collwise.validation.measurement.applications import (
     APPLICATIONS,
@@ -101,9 +101,8 @@ def application(
         )  # fmt: skip
     if figure is not None:
         from collwise.studies.figures.applications import application_figure
-        from collwise.studies.figures.style import save
 
-        save(application_figure(times, f"{name} on {platform.title}, simulated"), figure)
+        write_figure(application_figure(times, f"{name} on {platform.title}, simulated"), figure)
     if as_json:
         print_json(times.to_dict("records"))
     else:

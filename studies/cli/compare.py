@@ -18,7 +18,7 @@ from collwise.simulator.limits import check_message_sizes
 from collwise.simulator.sweeps.context import ENGINES, SCHEDULE, SimulationContext
 from collwise.studies.cli import declare, options, types
 from collwise.studies.cli.declare import command, option
-from collwise.studies.cli.output import check_failed, print_json, print_table
+from collwise.studies.cli.output import check_failed, print_json, print_table, write_figure
 from collwise.studies.cli.types import COUNTS, FOLDER, PATH, known_platform
 from collwise.validation.library_defaults.baselines import Baseline
 from collwise.validation.selection.cases import CaseGrid
@@ -148,7 +148,6 @@ def compare(
 
 def _write_figures(folder: Path, platform: HostPlatform, result: ComparisonResult, made_by: str) -> None:
     from collwise.studies.figures import picks as draw
-    from collwise.studies.figures.style import save
 
     collective, rows = result.grid.collective, result.rows
     maker = result.sweep.configuration.maker
@@ -156,14 +155,14 @@ def _write_figures(folder: Path, platform: HostPlatform, result: ComparisonResul
     cut = f", segments of {format_size(result.grid.segments[0])}" if result.grid.segments[0] else ""
     stem = f"{platform.name}-{collective}"
     if len({row.procs for row in rows}) > 3 or collective == "barrier":
-        save(draw.picks_by_procs(result, title), folder / f"{stem}-by-procs.png")
+        write_figure(draw.picks_by_procs(result, title), folder / f"{stem}-by-procs.png")
     if collective == "barrier":
         return
-    save(draw.picks_by_size(result, title), folder / f"{stem}-by-size.png")
+    write_figure(draw.picks_by_size(result, title), folder / f"{stem}-by-size.png")
     largest = max(row.procs for row in rows)
     here = [row for row in rows if row.procs == largest]
     name = f"{collective} on {platform.title}, P = {largest}{cut}"
-    save(draw.algorithms_by_size(here, name, maker, made_by), folder / f"{stem}-algorithms.png")
+    write_figure(draw.algorithms_by_size(here, name, maker, made_by), folder / f"{stem}-algorithms.png")
 
 
 def _row_record(row: Comparison, baseline: Baseline) -> dict[str, object]:

@@ -14,7 +14,7 @@ from collwise.common.files import write_text
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import command, option, refuse_options
-from collwise.studies.cli.output import check_failed, print_json, print_table, sweep_progress
+from collwise.studies.cli.output import check_failed, print_json, print_table, sweep_progress, write_figure
 from collwise.studies.cli.target_options import TARGET, TargetOptions, target_from
 from collwise.studies.cli.types import COLLECTIVES, COUNTS, NEW_FILE, PATH, PLATFORM, SIZES
 from collwise.validation.selection.cases import builtin_cases
@@ -95,9 +95,8 @@ def gain(
         )  # fmt: skip
     if figure is not None:
         from collwise.studies.figures.gain import gain_figure
-        from collwise.studies.figures.style import save
 
-        save(gain_figure(found.rows, f"Gain over Open MPI's default, {target.name}, P = {procs[0]}"), figure)
+        write_figure(gain_figure(found.rows, f"Gain over Open MPI's default, {target.name}, P = {procs[0]}"), figure)
     if report is not None:
         write_text(report, gains_markdown(found))
     if as_json:

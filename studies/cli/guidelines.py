@@ -16,7 +16,7 @@ from collwise.simulator.sweeps.context import SCHEDULE, SMPI_SELECTORS
 from collwise.simulator.sweeps.method import Method, Precision
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import command, group, option, refuse_options
-from collwise.studies.cli.output import csv_text, print_json, print_table
+from collwise.studies.cli.output import csv_text, print_json, print_table, write_figure
 from collwise.studies.cli.target_options import TARGET, TargetOptions, target_from
 from collwise.studies.cli.types import (
     COUNTS,
@@ -199,11 +199,9 @@ def _write(found: Sequence[LibraryGuidelines], output: Path | None, figures: Pat
             for file in one.write(output):
                 note(f"written: {file}")
     if figures is not None:
-        from collwise.studies.figures.style import save
-
         for one in found:
             for procs in one.result.plan.procs:
-                save(one.figure(procs), figures / f"guidelines-{one.result.library.name}-{procs}.png")
+                write_figure(one.figure(procs), figures / f"guidelines-{one.result.library.name}-{procs}.png")
     if csv is not None:
         write_text(csv, csv_text(_comparisons(found)))
 

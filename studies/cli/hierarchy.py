@@ -18,7 +18,7 @@ from collwise.studies.cli import declare, options, types
 from collwise.studies.cli.commands import CommandGroup, example
 from collwise.studies.cli.declare import command, group, option
 from collwise.studies.cli.options import MEASURING
-from collwise.studies.cli.output import check_pictures, print_json, print_table
+from collwise.studies.cli.output import check_pictures, print_json, print_table, write_figure
 from collwise.studies.cli.target_options import (
     TARGET_OPTIONS,
     TARGET_WITHOUT_PPN,
@@ -166,14 +166,13 @@ def _draw_tasks(studies: Sequence[TaskStudy], leader: int, trend: Path | None, o
     if trend is None and overlap is None:
         return
     from collwise.studies.figures.hierarchy import task_overlap, task_trend
-    from collwise.studies.figures.style import save
 
     one = studies[0].point
     title = f"{one.collective}, {one.input.nodes} nodes x {one.input.processes_per_node}"
     if trend is not None:
-        save(task_trend(studies, leader, title), trend)
+        write_figure(task_trend(studies, leader, title), trend)
     if overlap is not None:
-        save(task_overlap(studies, title), overlap)
+        write_figure(task_overlap(studies, title), overlap)
     for path in filter(None, (trend, overlap)):
         click.echo(f"written: {path}", err=True)
 
@@ -215,11 +214,10 @@ def model(
         check = check_model(asked, machines.timer, number)
     if draw is not None:
         from collwise.studies.figures.hierarchy import model_by_configuration
-        from collwise.studies.figures.style import save
 
         largest = asked.inputs[-1]
         title = f"{collective} of {format_size(largest.message_bytes)}, {_place(largest)}, {machines.maker}"
-        save(model_by_configuration(check, largest, title), draw)
+        write_figure(model_by_configuration(check, largest, title), draw)
         click.echo(f"written: {draw}", err=True)
     if as_json:
         records = [
@@ -444,12 +442,11 @@ def _draw_tuning(tunings: dict[str, Tuning], draw: Path | None, costs: Path | No
     if draw is None and costs is None:
         return
     from collwise.studies.figures.hierarchy import search_costs, search_quality
-    from collwise.studies.figures.style import save
     from collwise.validation.hierarchy.searches import EXHAUSTIVE
     from collwise.validation.hierarchy.tuning import spreads
 
     if costs is not None:
-        save(search_costs({name: tuning.scores for name, tuning in tunings.items()}, where), costs)
+        write_figure(search_costs({name: tuning.scores for name, tuning in tunings.items()}, where), costs)
     if draw is not None:
         for name, tuning in tunings.items():
             truth = tuning.found[EXHAUSTIVE]
@@ -457,6 +454,6 @@ def _draw_tuning(tunings: dict[str, Tuning], draw: Path | None, costs: Path | No
             place = tuning.space.inputs[-1].place
             title = f"{name}, {place[0]} nodes x {place[1]}, {where}"
             path = draw if len(tunings) == 1 else draw.with_stem(f"{draw.stem}-{name}")
-            save(search_quality(truth, spreads(truth), others, place, title), path)
+            write_figure(search_quality(truth, spreads(truth), others, place, title), path)
     for path in filter(None, (draw, costs)):
         click.echo(f"written: {path}", err=True)

@@ -41,16 +41,13 @@ def init(
     if project.marker.exists():
         raise UsageError(f"{directory / project.marker.name} exists already; edit it, or remove it to make another one")
     if platform is not None and is_file(platform):
-        platform = _seen_from(project.folder, Path(os.path.abspath(Path(platform).expanduser())))
+        file = Path(os.path.abspath(Path(platform).expanduser()))
+        below = file.is_relative_to(project.folder)
+        platform = f"./{file.relative_to(project.folder)}" if below else str(file)
     lines = _line("platform", platform, "gros"), _line("procs", procs, "16,64")
     write_text(project.marker, "\n".join([_TEXT, *lines, ""]))
     click.echo(f"{project.folder}: a project, with its store in {project.results / 'timings.sqlite'}")
     click.echo(f"commands that run elsewhere use it with {HOME}={project.folder}")
-
-
-def _seen_from(folder: Path, file: Path) -> str:
-    """A file's path from the folder, or the absolute one if it is not below the folder."""
-    return f"./{file.relative_to(folder)}" if file.is_relative_to(folder) else str(file)
 
 
 def _line(key: str, value: str | None, example: str) -> str:

@@ -15,7 +15,7 @@ from collwise.common.files import write_text
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.studies.cli import declare, options, target_options, types
 from collwise.studies.cli.declare import command, option
-from collwise.studies.cli.output import print_json, print_table
+from collwise.studies.cli.output import print_json, print_table, write_figure
 from collwise.studies.cli.target_options import TARGET, TargetOptions, target_from
 from collwise.studies.cli.testbed import RATE
 from collwise.studies.cli.types import COUNTS, FOLDER, NEW_FILE, SIZE, SIZES
@@ -82,12 +82,11 @@ def irregular_regions(
             found.append(one)
             if figures is not None:
                 from collwise.studies.figures.irregular_regions import regions_figure
-                from collwise.studies.figures.style import save
 
                 stem = (
                     "-".join(["regions", one.target, one.variant, str(one.procs)]).replace(" ", "").replace("--", "-")
                 )
-                save(regions_figure(one, shown.title_of(one)), figures / f"{stem}.png")
+                write_figure(regions_figure(one, shown.title_of(one)), figures / f"{stem}.png")
             if not as_json:
                 print_table(shown.title_of(one), shown.SUMMARY_COLUMNS, [shown.summary_cells(one)], left=2)
                 title = "Slowdown against linear gather without escalation"

@@ -25,6 +25,8 @@ from collwise.common.units import counted
 from collwise.studies.cli.commands import AllCommands
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from collwise.simulator.sweeps.runner import Progress as SweepProgress
     from collwise.simulator.timing import Timing
 
@@ -58,6 +60,13 @@ def check_pictures(**paths: Path | None) -> None:
     for name, path in paths.items():
         if path is not None and path.suffix not in (".png", ".svg"):
             raise UsageError(f"--{name.replace('_', '-')}: '{path}' ends neither in .png nor in .svg")
+
+
+def write_figure(figure: Figure, path: Path) -> Path:
+    """Writes a figure (PNG or SVG by its ending) and returns its path. Raises UsageError if it cannot be written."""
+    from collwise.studies.figures.style import save
+
+    return save(figure, path)
 
 
 def print_json(rows: Sequence[Mapping[Any, Any]], facts: Mapping[str, Any] | None = None) -> None:

@@ -18,7 +18,7 @@ from collwise.studies.cli import options, types
 from collwise.studies.cli.commands import CommandGroup, example
 from collwise.studies.cli.declare import argument, command, option
 from collwise.studies.cli.describe import describe, new
-from collwise.studies.cli.output import check_pictures, print_json, print_table
+from collwise.studies.cli.output import check_pictures, print_json, print_table, write_figure
 from collwise.studies.cli.types import NEW_FILE, PATH, PLATFORM
 
 if TYPE_CHECKING:
@@ -164,14 +164,6 @@ def _spread(values: Iterable[float]) -> str:
     return " to ".join(dict.fromkeys((shown[0], shown[-1]))) if shown else "0"
 
 
-def _switches(platform: Platform) -> str:
-    topology = platform.topology
-    if topology is None:
-        return ""
-    switches, longest = topology.switches(platform.nodes), platform.longest_latency_seconds
-    return f"; {topology.kind} of {switches} switches, up to {longest * 1e6:.4g} us between nodes"
-
-
 def _short_message(platform: Platform) -> str:
     """The time of a short message over the longest way, as benchmarks show it: latencies are without overheads."""
     made = platform.calibration
@@ -193,10 +185,15 @@ def _understood(platform: HostPlatform) -> str:
     elif isinstance(platform, Platform):
         speed = platform.node_bytes_per_second * 8e-9
         latency_us = platform.link_latency_seconds * 1e6
-        faults = len(platform.node_faults) + (len(platform.topology.cable_faults) if platform.topology else 0)
+        faults, switches = len(platform.node_faults), ""
+        if (topology := platform.topology) is not None:
+            faults += len(topology.cable_faults)
+            longest_us = platform.longest_latency_seconds * 1e6
+            switches = f"; {topology.kind} of {topology.switches(platform.nodes)} switches, "
+            switches += f"up to {longest_us:.4g} us between nodes"
         what = (
             f"link {speed:g} Gbit/s and {latency_us:g} us (two links on the way: {2 * latency_us:g} us); "
-            f"{platform.cpus_per_node} CPUs per node{_switches(platform)}{_short_message(platform)}"
+            f"{platform.cpus_per_node} CPUs per node{switches}{_short_message(platform)}"
             f"{f'; faults of nodes and cables: {faults}' if faults else ''}"
         )
     else:
@@ -218,13 +215,12 @@ def draw(
     """Draws a platform's network, and what is in its nodes."""
     from collwise.platforms import Platform
     from collwise.studies.figures.platform import platform_figure
-    from collwise.studies.figures.style import save
 
     if not isinstance(platform, Platform):
         raise UsageError(f"platform '{platform.name}' has no picture (valid: descriptions of equal nodes)")
     path = output or types.checked_new_file(Path(f"{platform.name}.png"))
     check_pictures(output=path)
-    save(platform_figure(platform), path)
+    write_figure(platform_figure(platform), path)
     click.echo(f"written: {path}")
 
 

@@ -37,11 +37,6 @@ def _report_model(asked: str | None, by: str, engine: str, collectives: Sequence
     return model
 
 
-def _example_counts(most: int) -> list[int]:
-    """A few process counts on a platform that holds so many."""
-    return sorted({max(2, most // 16), max(2, most // 4), most})
-
-
 @command("report --platform gros --procs 16,32,64")
 def report(
     platform: HostPlatform = options.placed_platform(),
@@ -85,10 +80,11 @@ def report(
 
     if procs is None:
         per_node = ppn or platform.default_processes_per_node
+        most = platform.max_procs(per_node)
+        example = ",".join(map(str, sorted({max(2, most // 16), max(2, most // 4), most})))
         raise click.UsageError(
             "Missing option '--procs': give the process counts of your jobs, for example --procs "
-            f"{','.join(map(str, _example_counts(platform.max_procs(per_node))))} ({platform.name} holds up to "
-            f"{platform.max_procs(per_node)} with {per_node} per node)"
+            f"{example} ({platform.name} holds up to {most} with {per_node} per node)"
         )
     by = how["by"] or ("simulated" if simulation.engine == "schedule" else "predicted")
     model = _report_model(how["model"], by, simulation.engine, collectives)

@@ -13,7 +13,7 @@ from collwise.common.errors import UsageError
 from collwise.common.units import format_seconds, format_size
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import command, option
-from collwise.studies.cli.output import check_pictures, print_json, print_table
+from collwise.studies.cli.output import check_pictures, print_json, print_table, write_figure
 from collwise.studies.cli.types import ALGORITHM, NEW_FILE, SIZES
 from collwise.validation.library_defaults.baselines import Baseline, library_decisions
 from collwise.validation.selection.cases import case_of
@@ -23,7 +23,6 @@ from collwise.validation.selection.defaults import SEGMENT_BYTES
 if TYPE_CHECKING:
     from collwise.models.lmo import Thresholds
     from collwise.platforms import HostPlatform
-    from collwise.simulator.schedule.library import Trace
 
 _PROTOCOLS = ("an eager message leaves when it is sent", "every send waits for its receive")
 
@@ -91,7 +90,11 @@ def schedule(
         title += bound if choice.segment_bytes else ", without bounds: the linear algorithm"
     title += f", segments of {format_size(cut)}" if cut else ""
     if draw is not None:
-        _draw(draw, trace, procs, f"{title}, on {platform.title}")
+        from collwise.studies.figures.schedule import MOST_PROCS, schedule_figure
+
+        if procs > MOST_PROCS:
+            raise UsageError(f"--draw: {procs} processes cannot be told apart in a picture (valid: up to {MOST_PROCS})")
+        write_figure(schedule_figure(trace, procs, f"{title}, on {platform.title}"), draw)
     if as_json:
         facts = {
             "case": vars(case), "messages": recorded.messages, "bytes": recorded.message_bytes, "rounds": rounds,
@@ -119,12 +122,3 @@ def schedule(
         )
     if draw is not None:
         click.echo(f"written: {draw}")
-
-
-def _draw(file: Path, trace: Trace, procs: int, title: str) -> None:
-    from collwise.studies.figures.schedule import MOST_PROCS, schedule_figure
-    from collwise.studies.figures.style import save
-
-    if procs > MOST_PROCS:
-        raise UsageError(f"--draw: {procs} processes cannot be told apart in a picture (valid: up to {MOST_PROCS})")
-    save(schedule_figure(trace, procs, title), file)

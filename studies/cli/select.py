@@ -144,23 +144,19 @@ def select(
     if output is not None:
         decisions.save(output)
     if as_json:
-        print_json(_decision_rows(decisions.tables), {"tables": decisions_document(decisions.tables)})
+        rows = [
+            {"collective": table.collective, "procs": p, "from_bytes": start, **vars(choice)}
+            for table in decisions.tables
+            for p, row in table.rules.items()
+            for start, choice in row
+        ]
+        print_json(rows, {"tables": decisions_document(decisions.tables)})
     else:
         for decided in decisions.tables:
             _print_decisions(decided, how["tolerance"], openmpi_version(how["consumer"] or ""))
         if output is not None:
             click.echo(f"written: {output}")
     check_failed(decisions.failed)
-
-
-def _decision_rows(tables: Sequence[DecisionTable]) -> list[dict[str, object]]:
-    """Every choice of the tables, with the process count and the size from which on it holds."""
-    return [
-        {"collective": table.collective, "procs": p, "from_bytes": start, **vars(choice)}
-        for table in tables
-        for p, row in table.rules.items()
-        for start, choice in row
-    ]
 
 
 def _print_decisions(decisions: DecisionTable, tolerance: float, version: str | None) -> None:

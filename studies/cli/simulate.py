@@ -129,18 +129,14 @@ def _print_table(
         if without:
             listed = ", ".join(map(str, without))
             click.echo(f"{name} {catalogue[name].objection(without[0])}: not simulated for P = {listed}")
-        _print_without_memory(catalogue[name], [p for p in procs if p not in without], sizes)
+        for p in procs:
+            # A mock-up may need more memory than its buffers have.
+            too_long = [] if p in without else [size for size in sizes if catalogue[name].objection(p, size)]
+            if too_long:
+                why = catalogue[name].objection(p, too_long[0])
+                click.echo(f"{name} {why}: not simulated for P = {p}, m = {format_size(too_long[0])} and longer")
 
 
 def _label(algorithm: Algorithm, count: int) -> str:
     """'knomial, radix 8'; 'knomial' without a number of its own."""
     return f"{algorithm.name}, {algorithm.count_parameter} {count}" if count else algorithm.name
-
-
-def _print_without_memory(algorithm: Algorithm, procs: Sequence[int], sizes: Sequence[int]) -> None:
-    """Says for each P from which size on a mock-up needs more memory than its buffers have."""
-    for p in procs:
-        too_long = [size for size in sizes if algorithm.objection(p, size)]
-        if too_long:
-            why = algorithm.objection(p, too_long[0])
-            click.echo(f"{algorithm.name} {why}: not simulated for P = {p}, m = {format_size(too_long[0])} and longer")

@@ -17,7 +17,7 @@ from collwise.platforms.smpi import warn_of_free_messages
 from collwise.simulator.sweeps.context import SCHEDULE
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import command, flag, option, refuse_options
-from collwise.studies.cli.output import check_failed, print_json, print_table
+from collwise.studies.cli.output import check_failed, print_json, print_table, write_figure
 from collwise.studies.cli.types import COLLECTIVES, COUNTS, FOLDER, NEW_FILE, PATH, Parsed
 from collwise.studies.reports.markdown import percent
 from collwise.validation.selection.defaults import SEGMENTS_TEXT
@@ -164,11 +164,9 @@ def _show_answers(
 ) -> None:
     """Prints the answers for several collectives, with what limits the choices if asked; figures are written first."""
     if figures is not None:
-        from collwise.studies.figures.style import save
-
         for answer in answers:
             after = answer.result.after
-            file = save(answer.figure(), figures / f"{after.platform.name}-{after.grid.collective}.png")
+            file = write_figure(answer.figure(), figures / f"{after.platform.name}-{after.grid.collective}.png")
             note(f"written: {file}")
     if not as_json:
         for answer in answers:
@@ -228,13 +226,11 @@ def _show(answer: collwise.WhatIfResult, limits: bool, has_rules: bool) -> None:
 def _show_sweeps(sweeps: Sequence[collwise.SweepResult], figures: Path | None, as_json: bool) -> None:
     """Prints the sweeps of several collectives, whose figures are written first."""
     if figures is not None:
-        from collwise.studies.figures.style import save
-
         for swept in sweeps:
             found = swept.result
             stem = f"{found.platform.name}-{found.grid.collective}-{found.factors.name}"
-            files = [save(swept.map(size), figures / f"{stem}-{size}.png") for size in found.grid.message_bytes]
-            files.append(save(swept.figure(), figures / f"{stem}.png"))
+            files = [write_figure(swept.map(size), figures / f"{stem}-{size}.png") for size in found.grid.message_bytes]
+            files.append(write_figure(swept.figure(), figures / f"{stem}.png"))
             note(f"written: {', '.join(map(str, files))}")
     if not as_json:
         for swept in sweeps:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -12,6 +12,7 @@ import collwise
 from collwise import arguments
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.units import format_seconds
+from collwise.platforms import HostPlatform
 from collwise.simulator.sweeps.context import SCHEDULE
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import argument, command, option, refuse_options
@@ -27,9 +28,6 @@ from collwise.validation.measurement.applications import (
     arguments_of,
 )
 from collwise.validation.measurement.applications import NAMES as CHOICES
-
-if TYPE_CHECKING:
-    from collwise.platforms import HostPlatform
 
 _SIMULATION = options.simulation(
     SCHEDULE.name, "The program that times algorithms for flat and hierarchical; the application runs in SMPI."
@@ -89,7 +87,6 @@ def application(
     application's calls. The speed-up is over the first choice. Executions that the store has are not repeated. The exit
     code is 1 if one failed.
     """
-
     if not collectives:
         raise UsageError(f"--collectives: name one at least; valid: {', '.join(CHOICES)}, or a file")
     if not {FLAT, HIERARCHICAL}.intersection(collectives):

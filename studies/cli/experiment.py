@@ -7,7 +7,6 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 import click
 
@@ -15,6 +14,7 @@ from collwise.common import experiments as kinds
 from collwise.common.errors import UsageError
 from collwise.common.experiments import Experiment
 from collwise.common.units import format_seconds, format_size
+from collwise.platforms import HostPlatform
 from collwise.simulator.sweeps.method import Precision
 from collwise.studies.cli import declare, options
 from collwise.studies.cli.declare import command, option
@@ -22,9 +22,6 @@ from collwise.studies.cli.options import PRECISION
 from collwise.studies.cli.output import print_json, print_table
 from collwise.studies.cli.target_options import TARGET, TARGET_OPTIONS, TargetOptions, target_from
 from collwise.studies.cli.types import PLATFORM, SIZE, SIZES, FiniteRange
-
-if TYPE_CHECKING:
-    from collwise.platforms import HostPlatform
 
 
 @command("experiment --platform grisou --kind roundtrip --sizes 1KiB:64KiB:x4")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 import collwise
 from collwise.common.errors import UsageError, note
 from collwise.common.files import write_text
+from collwise.platforms import HostPlatform
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import command, option, refuse_options
@@ -18,9 +18,6 @@ from collwise.studies.cli.output import check_failed, print_json, print_table, s
 from collwise.studies.cli.target_options import TARGET, TargetOptions, target_from
 from collwise.studies.cli.types import COLLECTIVES, COUNTS, NEW_FILE, PATH, PLATFORM, SIZES
 from collwise.validation.selection.cases import builtin_cases
-
-if TYPE_CHECKING:
-    from collwise.platforms import HostPlatform
 
 _COLLECTIVES = "bcast,gather,scatter,reduce,allreduce,allgather,alltoall"
 _SIZES = "1KiB:256KiB:x4"

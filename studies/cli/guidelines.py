@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -12,6 +12,7 @@ import collwise
 from collwise.common.errors import CollwiseError, UsageError, note
 from collwise.common.files import write_text
 from collwise.guideline_checks import RULES, SIZES_TEXT, LibraryGuidelines, Measuring, Rule, checked_collectives
+from collwise.platforms import HostPlatform
 from collwise.simulator.sweeps.context import SCHEDULE, SMPI_SELECTORS
 from collwise.simulator.sweeps.method import Method, Precision
 from collwise.studies.cli import options
@@ -33,9 +34,6 @@ from collwise.validation.guidelines.criteria import CORRECTIONS
 from collwise.validation.guidelines.guideline import COLLECTIVES
 from collwise.validation.library_defaults.baselines import BASELINES
 from collwise.validation.selection.decision_table import decisions_from
-
-if TYPE_CHECKING:
-    from collwise.platforms import HostPlatform
 
 _RECORDED = tuple(name for name, one in BASELINES.items() if not one.known)
 """The baselines whose decisions are known for every collective."""
@@ -126,7 +124,6 @@ def guidelines(
     one runs on this machine, hosts, a batch job's nodes or a test bed. With --table, the choices of our own algorithms
     are checked, and combinations that are faster are listed.
     """
-
     by_engine = simulation.engine == SCHEDULE.name
     if where.named and platform is not None:
         raise UsageError("--platform simulates, and --library, --hosts, --launcher and --testbed measure; give one")

@@ -13,6 +13,7 @@ import click
 from collwise.common.errors import UsageError
 from collwise.common.files import write_text
 from collwise.simulator.execution.targets import ExecutionTarget
+from collwise.simulator.store import Store
 from collwise.studies.cli import declare, options, target_options, types
 from collwise.studies.cli.declare import command, option
 from collwise.studies.cli.output import print_json, print_table, write_figure
@@ -23,7 +24,6 @@ from collwise.validation.measurement.irregular_regions_testbed import TCP_VARIAN
 from collwise.validation.testbed.shape import Shape
 
 if TYPE_CHECKING:
-    from collwise.simulator.store import Store
     from collwise.validation.measurement.irregular_regions import Regions, RegionsPlan
 
 _BED = "regions"
@@ -60,7 +60,6 @@ def irregular_regions(
     as it is. Everything is measured anew each time, since escalations occur by chance.
     """
     from collwise.models.parameter_file import thresholds_text
-    from collwise.simulator.store import Store
     from collwise.studies.reports import irregular_regions as shown
     from collwise.validation.measurement.irregular_regions import RegionsPlan, verdict
 

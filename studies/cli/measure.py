@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from collwise import arguments
 from collwise.common.errors import UsageError, note
 from collwise.common.files import write_text
 from collwise.common.program import program_name
@@ -103,8 +104,8 @@ def measure(
         declare.refuse_options(("raw", "as_json", "as_csv"), "times that are measured now, not for --script")
         target_options.print_script(Path(str(script)), asked, method, where)
         return
-    named = ", ".join(collectives) if len(collectives) <= 3 else f"{len(collectives)} collectives"
-    with Store(simulation.store) as opened, sweep_progress(f"{named}, {target.name}") as advance:
+    label = f"{arguments.several(collectives)}, {target.name}"
+    with Store(simulation.store) as opened, sweep_progress(label) as advance:
         launches = measure_launches(target, asked, opened, method=method, on_progress=advance)
     timings = [combine(each, method.precision.confidence) for each in zip(*launches, strict=True)]
     if raw is not None:

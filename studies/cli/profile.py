@@ -86,7 +86,6 @@ def profile(
     expected saving is the part of this time that the best algorithm would save. With --report FILE --after FILE,
     compares two runs instead: what a table has saved.
     """
-
     if (program is None) == (not report):
         raise UsageError("give either a program to run, -- PROGRAM [ARGS], or --report FILE")
     if after and not report:

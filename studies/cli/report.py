@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -13,6 +13,7 @@ from collwise.common.files import writable_folder
 from collwise.common.project import results_folder
 from collwise.common.units import counted
 from collwise.models.registry import BY_PARTS, CRITICAL_PATH, ModelKind, check_formulas
+from collwise.platforms import HostPlatform
 from collwise.simulator.sweeps.context import SCHEDULE
 from collwise.studies.cli import options, types
 from collwise.studies.cli.declare import command, group, option
@@ -20,9 +21,6 @@ from collwise.studies.cli.output import own_command
 from collwise.studies.cli.types import COLLECTIVES, COUNTS, PATH, SIZES
 from collwise.validation.library_defaults.baselines import Baseline
 from collwise.validation.selection.defaults import SEGMENTS_TEXT, sizes_of
-
-if TYPE_CHECKING:
-    from collwise.platforms import HostPlatform
 
 _TIMES = types.NamedChoice("source of times", ("predicted", "simulated"))
 

@@ -14,6 +14,7 @@ import click
 from collwise import arguments
 from collwise.common.errors import CollwiseError, UsageError, note
 from collwise.common.units import format_seconds, format_size
+from collwise.simulator.store import Store
 from collwise.studies.cli import options, types
 from collwise.studies.cli.commands import CommandGroup, example
 from collwise.studies.cli.declare import argument, command, flag, group, option
@@ -36,7 +37,6 @@ def _rows(store: Path, **wanted: Any) -> pd.DataFrame:
 
     Raises UsageError where there is no store, or nothing of what is named.
     """
-    from collwise.simulator.store import Store
     from collwise.stored import chosen_configurations, results
 
     _check_store(store)
@@ -148,7 +148,6 @@ def prune(
 
     Everything is deleted at once: a command that is stopped has deleted nothing.
     """
-    from collwise.simulator.store import Store
     from collwise.stored import chosen_configurations, time_of
 
     if configuration is source is platform is before is None:
@@ -185,8 +184,6 @@ def import_times(
     as_json: bool = options.JSON,
 ) -> None:
     """Reads times that were measured elsewhere into the store; the help above names the formats."""
-    from collwise.simulator.store import Store
-
     facts = MissingFacts(platform, procs or 0, ppn)
     records: list[dict[str, Any]] = []
     with Store(store) as opened:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 import collwise
 from collwise.common.program import program_name
 from collwise.common.units import counted, format_size
+from collwise.platforms import HostPlatform
 from collwise.studies.cli import declare, options, types
 from collwise.studies.cli.declare import command, flag, group, option
 from collwise.studies.cli.output import check_failed, print_json, print_table
@@ -19,9 +20,6 @@ from collwise.studies.cli.types import COUNTS, NAMES, NEW_FILE, PATH, SIZES
 from collwise.validation.selection.consumers import ALL_CONSUMERS, openmpi_version
 from collwise.validation.selection.decision_table import DecisionTable, decisions_document, spans
 from collwise.validation.selection.defaults import AGREEMENT, SEGMENTS_TEXT, TIE_LIMIT, TOLERANCE_PERCENT
-
-if TYPE_CHECKING:
-    from collwise.platforms import HostPlatform
 
 _TIMES = types.NamedChoice("source of times", ("predicted", "simulated", "measured"))
 _MOST_ROWS = 200
@@ -111,7 +109,6 @@ def select(
     overlaps the best one's are as good as it. An algorithm that needs a power of two or an even number of processes
     holds only for the P where it was decided; from P + 1 on the best one that always runs follows it.
     """
-
     if by == "predicted" and parameters is None:
         raise click.UsageError("--by predicted needs --parameters FILE (make one: collwise fit)")
     if by == "simulated" and platform is None:

@@ -168,7 +168,6 @@ def login(
     words: Sequence[str] = argument(click.UNPROCESSED, nargs=-1),
 ) -> None:
     """Runs a command on the login node of a test bed with Slurm, such as sbatch; without a command, a shell."""
-
     bed = beds.running(name)
     if not bed.slurm:
         raise UsageError(f"the test bed '{name}' has no Slurm; make one that has: collwise testbed up --slurm")
@@ -206,7 +205,6 @@ def _count(bed: beds.Bed) -> int:
 
 def _slurm_words(bed: beds.Bed) -> str:
     """'4 idle, no jobs' or '3 allocated, 1 down, 2 jobs'; '-' without Slurm."""
-
     if not bed.slurm:
         return "-"
     try:

@@ -99,7 +99,6 @@ def whatif(
     as_json: bool = options.JSON,
 ) -> None:
     """Shows which choices and times change if a platform does, and why."""
-
     if not changes and sweep is None:
         raise click.UsageError("name a change, for example --change bandwidth=x2, or --sweep bandwidth=x0.25:x8")
     if collectives and application is not None:
@@ -113,7 +112,6 @@ def whatif(
         _save(platform, changes, save)
     if not compares:
         return
-    common: dict[str, Any] = {"segments": segments, "ppn": ppn}
     if application is not None:
         refuse_options(
             ("sweep", "procs", "sizes", "algorithms", "rules", "no_limits", "figures"),
@@ -124,23 +122,19 @@ def whatif(
     elif sweep is not None:
         refuse_options(("rules", "no_limits"), "a change without --sweep")
     with simulation.context() as context:
+        how: dict[str, Any] = {"segments": segments, "ppn": ppn, "context": context}
+        points = {"procs": procs, "sizes": sizes, "algorithms": algorithms}
+        names = collectives or ()
         if application is not None:
-            found = collwise.whatif_application(
-                platform, changes, application, baseline=baseline, context=context, **common
-            )
+            found = collwise.whatif_application(platform, changes, application, baseline=baseline, **how)
             _show_application(found, platform, changes, as_json)
-            warn_of_free_messages(platform)
-            check_failed(found.failed)
-            return
-        common |= {"procs": procs, "sizes": sizes, "algorithms": algorithms, "context": context}
-        if sweep is not None:
-            swept = [
-                collwise.whatif_sweep(platform, sweep, name, changes=changes, **common) for name in collectives or ()
-            ]
+            failed = list(found.failed)
+        elif sweep is not None:
+            swept = [collwise.whatif_sweep(platform, sweep, name, changes=changes, **points, **how) for name in names]
             _show_sweeps(swept, figures, as_json)
             failed = [one for each in swept for one in each.result.failed]
         else:
-            answers = [collwise.whatif(platform, changes, name, rules=rules, **common) for name in collectives or ()]
+            answers = [collwise.whatif(platform, changes, name, rules=rules, **points, **how) for name in names]
             _show_answers(answers, figures, as_json, not no_limits, rules is not None)
             failed = [one for each in answers for one in each.result.failed]
     warn_of_free_messages(platform)

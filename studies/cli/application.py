@@ -29,10 +29,6 @@ from collwise.validation.measurement.applications import (
 )
 from collwise.validation.measurement.applications import NAMES as CHOICES
 
-_SIMULATION = options.simulation(
-    SCHEDULE.name, "The program that times algorithms for flat and hierarchical; the application runs in SMPI."
-)
-
 
 def _settings(text: str) -> dict[str, int]:
     found = {}
@@ -76,7 +72,9 @@ def application(
     segments: Sequence[int] = options.segments(SEGMENTS, "For flat and hierarchical."),
     ppn: int | None = options.PPN,
     figure: Path | None = option("Write a figure of the times (PNG or SVG) here.", NEW_FILE),
-    simulation: options.SimulationOptions = _SIMULATION,
+    simulation: options.SimulationOptions = options.simulation(
+        SCHEDULE.name, "The program that times algorithms for flat and hierarchical; the application runs in SMPI."
+    ),
     as_json: bool = options.JSON,
 ) -> None:
     """Simulates an application with modelled computation under several choices of collectives.

@@ -25,12 +25,6 @@ from collwise.studies.cli.target_options import TARGET, TARGET_OPTIONS, TargetOp
 from collwise.studies.cli.types import COLLECTIVES, COUNTS, NEW_FILE, PLATFORM, NamedChoice
 
 _PROCEDURES = "; ".join(f"{family}: {', '.join(names)}" for family, names in PROCEDURE_NAMES.items())
-
-
-_MEASURED = (*PRECISION, "thorough")
-_POINT_TO_POINT = ("procedure", "heterogeneous", "thorough")
-_OF_EACH_ALGORITHM = ("segments", "collective")
-_WITH_FORMULAS = ("chains",)
 _FITTED_BY_ALGORITHM = (IMPLEMENTATION_AWARE, CRITICAL_PATH)
 
 
@@ -90,18 +84,18 @@ def fit(
     if (platform is None) == (not where.named):
         raise UsageError(f"name either --platform, to simulate, or an execution target to measure on: {TARGET_OPTIONS}")
     if platform is not None:
-        declare.refuse_options(_MEASURED, f"an execution target: {TARGET_OPTIONS}")
+        declare.refuse_options((*PRECISION, "thorough"), f"an execution target: {TARGET_OPTIONS}")
     else:
         declare.refuse_options(options.SIMULATING, "--platform")
     if model in _FITTED_BY_ALGORITHM:
-        declare.refuse_options(_POINT_TO_POINT, f"--model {', '.join(PROCEDURE_NAMES)}")
+        declare.refuse_options(("procedure", "heterogeneous", "thorough"), f"--model {', '.join(PROCEDURE_NAMES)}")
     else:
         both = ", ".join(_FITTED_BY_ALGORITHM)
-        declare.refuse_options(_OF_EACH_ALGORITHM, f"--model {both}")
+        declare.refuse_options(("segments", "collective"), f"--model {both}")
         if platform is not None and where.ppn is not None:
             raise UsageError(f"--ppn is for --model {both}, and for a target: {TARGET_OPTIONS}")
     if model != IMPLEMENTATION_AWARE:
-        declare.refuse_options(_WITH_FORMULAS, f"--model {IMPLEMENTATION_AWARE}")
+        declare.refuse_options(("chains",), f"--model {IMPLEMENTATION_AWARE}")
     started = time.perf_counter()
     place = platform or target_from(where)
     kind = "" if model == IMPLEMENTATION_AWARE else f".{model}"

@@ -20,7 +20,6 @@ from collwise.studies.cli.types import COLLECTIVES, COUNTS, NEW_FILE, PATH, PLAT
 from collwise.validation.selection.cases import builtin_cases
 
 _COLLECTIVES = "bcast,gather,scatter,reduce,allreduce,allgather,alltoall"
-_SIZES = "1KiB:256KiB:x4"
 
 
 @command("gain --platform gros --collective bcast --procs 4 --library openmpi")
@@ -32,7 +31,7 @@ def gain(
         f"Names by commas. Default: all in the file; {_COLLECTIVES} with --platform.", COLLECTIVES, names="--collective"
     ),
     procs: tuple[int, ...] = option("Process counts: 4,8.", COUNTS, required=True),
-    sizes: tuple[int, ...] = option("Message sizes.", SIZES, _SIZES),
+    sizes: tuple[int, ...] = option("Message sizes.", SIZES, "1KiB:256KiB:x4"),
     segments: tuple[int, ...] = options.segments("8KiB:64KiB:x2", "For --platform."),
     launches: int = option("The number of launches of each of the three ways.", click.IntRange(2), 5),
     repetitions: int = options.repetitions(5),

@@ -136,7 +136,17 @@ def tasks(
     with machine.simulation.context() as context, how.timers(context) as machines:
         studies = study_tasks(list(asked.points()), machines.timer, number)
     leader = min(leader, len(studies[0].times.seconds) - 1)
-    _draw_tasks(studies, leader, draw_trend, draw_overlap)
+    drawn = [path for path in (draw_trend, draw_overlap) if path is not None]
+    if drawn:
+        from collwise.studies.figures.hierarchy import task_overlap, task_trend
+
+        title = f"{collective}, {asked.nodes[0]} nodes x {asked.processes_per_node[0]}"
+        if draw_trend is not None:
+            write_figure(task_trend(studies, leader, title), draw_trend)
+        if draw_overlap is not None:
+            write_figure(task_overlap(studies, title), draw_overlap)
+    for path in drawn:
+        click.echo(f"written: {path}", err=True)
     if as_json:
         print_json([_task_record(study) for study in studies])
         return
@@ -160,21 +170,6 @@ def tasks(
     starts = [study.stable_from(leader) for study in studies]
     trend.append(("stable from", *("-" if start is None else str(start) for start in starts)))
     print_table(f"tasks one after another on leader {leader}", heads, trend)
-
-
-def _draw_tasks(studies: Sequence[TaskStudy], leader: int, trend: Path | None, overlap: Path | None) -> None:
-    if trend is None and overlap is None:
-        return
-    from collwise.studies.figures.hierarchy import task_overlap, task_trend
-
-    one = studies[0].point
-    title = f"{one.collective}, {one.input.nodes} nodes x {one.input.processes_per_node}"
-    if trend is not None:
-        write_figure(task_trend(studies, leader, title), trend)
-    if overlap is not None:
-        write_figure(task_overlap(studies, title), overlap)
-    for path in filter(None, (trend, overlap)):
-        click.echo(f"written: {path}", err=True)
 
 
 def _task_record(study: TaskStudy) -> dict[str, Any]:
@@ -340,7 +335,6 @@ def tune(
 
 
 _OUTPUTS = ("fs", "imod", "smod", "ibalg", "iralg", "ibs", "irs")
-_SIZES_AMONG_OUTPUTS = ("fs", "ibs", "irs")
 
 
 def _print_decisions(collective: str, tuning: Tuning, search: str, where: str) -> None:
@@ -351,7 +345,7 @@ def _print_decisions(collective: str, tuning: Tuning, search: str, where: str) -
     for one, choice in found.best.items():
         values = outputs(collective, choice)
         cells = [
-            "-" if values[name] is None else format_size(int(values[name] or 0)) if name in _SIZES_AMONG_OUTPUTS
+            "-" if values[name] is None else format_size(int(values[name] or 0)) if name in ("fs", "ibs", "irs")
             else str(values[name])
             for name in _OUTPUTS
         ]  # fmt: skip

@@ -26,8 +26,6 @@ from collwise.validation.testbed.shape import Shape
 if TYPE_CHECKING:
     from collwise.validation.measurement.irregular_regions import Regions, RegionsPlan
 
-_BED = "regions"
-
 
 @command("irregular-regions --nodes 8 --buffer 32KB -o thresholds.toml")
 def irregular_regions(
@@ -123,4 +121,4 @@ def _find(
                 for variant in variants:
                     # Open MPI's own settings: escalations are looked for as users meet them.
                     shape = Shape(plan.procs, rate, buffer, transport="default")
-                    yield regions_on_bed(shape, variant, plan, store, name=_BED, run=run)
+                    yield regions_on_bed(shape, variant, plan, store, name="regions", run=run)

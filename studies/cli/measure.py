@@ -79,11 +79,11 @@ def measure(
     from collwise.validation.selection.points import cases_within_memory, remark_on_sizes
 
     if adaptive["budget"] is not None:
-        declare.refuse_options(_NOT_ADAPTIVE, "measuring without --budget")
+        declare.refuse_options(("raw", "script", "nrep", "launches"), "measuring without --budget")
         asked_for = {"collective": collectives, "algorithms": algorithms, "procs": procs, "sizes": sizes, **varied}
         _measure_adaptively(where, asked_for, adaptive, method, simulation, as_json)
         return
-    declare.refuse_options(_ADAPTIVE, "--budget")
+    declare.refuse_options(("loss", "parameters", *options.SIMULATING), "--budget")
     ours, with_own = with_library(algorithms)
     segments = varied["segments"]
     competing = choices(collectives, ours, **varied)
@@ -129,10 +129,6 @@ def measure(
             rows = [_row(row, several_segments) for row in timings if row.case.collective == one]
             print_table(title, _COLUMNS, rows, 0, keys=3)
     check_failed([row for row in timings if not row.ok])
-
-
-_ADAPTIVE = ("loss", "parameters", *options.SIMULATING)
-_NOT_ADAPTIVE = ("raw", "script", "nrep", "launches")
 
 
 def _measure_adaptively(

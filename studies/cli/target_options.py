@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 # Options that apply to a target which another option names.
 _DETAILS = ("ppn", "remote_shell", "transport", "eager_limit", "mpirun_args", "any_nodes")
-LAUNCHERS = ("mpirun", "srun", "oar")
 TARGET_OPTIONS = "--library, --hosts, --launcher or --testbed"
 """The options that name a target, for messages."""
 
@@ -56,7 +55,8 @@ _NAMING: dict[str, Any] = {
     "library": option("The MPI library. Default: openmpi.", NamedChoice("MPI library", MPI_LIBRARIES)),
     "hosts": option("Hosts for mpirun: a host file, or names by commas.", metavar="FILE|A,B,..."),
     "launcher": option(
-        "srun: the nodes of this SLURM job; oar: of this reservation.", NamedChoice("launcher", LAUNCHERS)
+        "srun: the nodes of this SLURM job; oar: of this reservation.",
+        NamedChoice("launcher", ("mpirun", "srun", "oar")),
     ),
     "testbed": option(
         "The test bed of that name, which must be up.", metavar="[NAME]", is_flag=False, flag_value="bed"

@@ -11,8 +11,6 @@ from typing import Any, NamedTuple
 
 from collwise.common.errors import unknown_name
 
-DIALECT = "https://json-schema.org/draft/2020-12/schema"
-
 # Types by the end of a key. Without any of these a key is text.
 _ENDS = {
     "number": ("seconds_per_byte", "bytes_per_second", "seconds", "slowdown", "error", "gain"),
@@ -232,7 +230,7 @@ def schema(command: str | None = None) -> dict[str, Any]:
         raise unknown_name("command with --json", command, COMMANDS)
     named = list(COMMANDS) if command is None else [command]
     return {
-        "$schema": DIALECT,
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "What collwise prints with --json",
         "type": "object",
         "required": ["collwise", "command", "call", "facts", "rows"],

@@ -55,13 +55,11 @@ _PLACEMENT = option(
 def _placed(platform: HostPlatform | types.Unknown | None, placement: str) -> HostPlatform | types.Unknown | None:
     from collwise.platforms import placed
 
-    if isinstance(platform, types.Unknown):
-        if placement != "block":
-            raise platform.problem
-        return platform
-    if platform is None and placement != "block":
-        raise UsageError("--placement needs --platform")
-    return None if platform is None else placed(platform, placement)
+    if platform is not None and not isinstance(platform, types.Unknown):
+        return placed(platform, placement)
+    if placement != "block":
+        raise UsageError("--placement needs --platform") if platform is None else platform.problem
+    return platform
 
 
 def placed_platform(platform: Any = PLATFORM) -> Any:

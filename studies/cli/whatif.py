@@ -123,7 +123,7 @@ def whatif(
         refuse_options(("rules", "no_limits"), "a change without --sweep")
     with simulation.context() as context:
         how: dict[str, Any] = {"segments": segments, "ppn": ppn, "context": context}
-        points = {"procs": procs, "sizes": sizes, "algorithms": algorithms}
+        points: dict[str, Any] = {"procs": procs, "sizes": sizes, "algorithms": algorithms}
         names = collectives or ()
         if application is not None:
             found = collwise.whatif_application(platform, changes, application, baseline=baseline, **how)

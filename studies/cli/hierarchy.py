@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from collwise.hierarchy import MachineOptions
     from collwise.platforms import HostPlatform
     from collwise.validation.hierarchy.overlap import TaskStudy
-    from collwise.validation.hierarchy.searches import Found
     from collwise.validation.hierarchy.space import Input
     from collwise.validation.hierarchy.tuning import SearchScore, Tuning
 
@@ -337,20 +336,32 @@ def tune(
 _OUTPUTS = ("fs", "imod", "smod", "ibalg", "iralg", "ibs", "irs")
 
 
-def _print_decisions(collective: str, tuning: Tuning, search: str, where: str) -> None:
+def _decisions(tuning: Tuning, search: str) -> list[dict[str, Any]]:
+    """What a search chose for each n, p and m, with the parameters that it stands for and its time."""
     from collwise.validation.hierarchy.space import Point, outputs
 
-    found = tuning.found[search]
+    collective, found = tuning.space.collective, tuning.found[search]
+    return [
+        {
+            **vars(one),
+            **outputs(collective, choice),
+            **vars(choice),
+            "seconds": found.seconds[Point(collective, one, choice)],
+        }
+        for one, choice in found.best.items()
+    ]
+
+
+def _print_decisions(collective: str, tuning: Tuning, search: str, where: str) -> None:
     rows = []
-    for one, choice in found.best.items():
-        values = outputs(collective, choice)
+    for made in _decisions(tuning, search):
         cells = [
-            "-" if values[name] is None else format_size(int(values[name] or 0)) if name in ("fs", "ibs", "irs")
-            else str(values[name])
+            "-" if made[name] is None else format_size(int(made[name] or 0)) if name in ("fs", "ibs", "irs")
+            else str(made[name])
             for name in _OUTPUTS
         ]  # fmt: skip
-        seconds = found.seconds[Point(collective, one, choice)]
-        rows.append((*_columns(one), *cells, format_seconds(seconds)))
+        place = (made["nodes"], made["processes_per_node"], format_size(made["message_bytes"]))
+        rows.append((*place, *cells, format_seconds(made["seconds"])))
     print_table(f"{collective} on {where}, search {search}", ("n", "p", "m", *_OUTPUTS, "time"), rows, 0, keys=3)
 
 
@@ -379,21 +390,12 @@ def _slowdown_cells(one: SearchScore) -> tuple[str, ...]:
 
 
 def _tuning_record(tuning: Tuning) -> dict[str, Any]:
-    from collwise.validation.hierarchy.space import Point, outputs
-
-    collective = tuning.space.collective
-
-    def decision(found: Found, one: Input) -> dict[str, Any]:
-        choice = found.best[one]
-        seconds = found.seconds[Point(collective, one, choice)]
-        return {**vars(one), **outputs(collective, choice), **vars(choice), "seconds": seconds}
-
     return {
-        "collective": collective,
+        "collective": tuning.space.collective,
         "exhaustive_machine_seconds": tuning.exhaustive_seconds,
         "exhaustive_is_estimate": tuning.is_estimate,
         "searches": [asdict(one) for one in tuning.scores],
-        "decisions": {name: [decision(found, one) for one in found.best] for name, found in tuning.found.items()},
+        "decisions": {search: _decisions(tuning, search) for search in tuning.found},
     }
 
 

@@ -341,13 +341,9 @@ def _decisions(tuning: Tuning, search: str) -> list[dict[str, Any]]:
     from collwise.validation.hierarchy.space import Point, outputs
 
     collective, found = tuning.space.collective, tuning.found[search]
+    seconds = found.seconds
     return [
-        {
-            **vars(one),
-            **outputs(collective, choice),
-            **vars(choice),
-            "seconds": found.seconds[Point(collective, one, choice)],
-        }
+        vars(one) | outputs(collective, choice) | vars(choice) | {"seconds": seconds[Point(collective, one, choice)]}
         for one, choice in found.best.items()
     ]
 

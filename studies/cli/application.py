@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -12,20 +12,22 @@ import collwise
 from collwise import arguments
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.units import format_seconds
+from collwise.platforms import HostPlatform
 from collwise.simulator.sweeps.context import SCHEDULE
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import argument, command, option, refuse_options
-from collwise.studies.cli.output import print_json, print_table
+from collwise.studies.cli.output import print_json, print_table, write_figure
 from collwise.studies.cli.types import COUNTS, NAMES, NEW_FILE, NamedChoice, Parsed
-from collwise.validation.measurement.applications import APPLICATIONS, COLLECTIVES, FLAT, HIERARCHICAL, SEGMENTS
-from collwise.validation.measurement.applications import NAMES as CHOICES
-
-if TYPE_CHECKING:
-    from collwise.platforms import HostPlatform
-
-_SIMULATION = options.simulation(
-    SCHEDULE.name, "The program that times algorithms for flat and hierarchical; the application runs in SMPI."
+from collwise.validation.measurement.applications import (
+    APPLICATIONS,
+    COLLECTIVES,
+    FLAT,
+    HIERARCHICAL,
+    SEGMENTS,
+    application_of,
+    arguments_of,
 )
+from collwise.validation.measurement.applications import NAMES as CHOICES
 
 
 def _settings(text: str) -> dict[str, int]:
@@ -70,7 +72,9 @@ def application(
     segments: Sequence[int] = options.segments(SEGMENTS, "For flat and hierarchical."),
     ppn: int | None = options.PPN,
     figure: Path | None = option("Write a figure of the times (PNG or SVG) here.", NEW_FILE),
-    simulation: options.SimulationOptions = _SIMULATION,
+    simulation: options.SimulationOptions = options.simulation(
+        SCHEDULE.name, "The program that times algorithms for flat and hierarchical; the application runs in SMPI."
+    ),
     as_json: bool = options.JSON,
 ) -> None:
     """Simulates an application with modelled computation under several choices of collectives.
@@ -81,8 +85,6 @@ def application(
     application's calls. The speed-up is over the first choice. Executions that the store has are not repeated. The exit
     code is 1 if one failed.
     """
-    from collwise.validation.measurement.applications import application_of, arguments_of
-
     if not collectives:
         raise UsageError(f"--collectives: name one at least; valid: {', '.join(CHOICES)}, or a file")
     if not {FLAT, HIERARCHICAL}.intersection(collectives):
@@ -94,9 +96,8 @@ def application(
         )  # fmt: skip
     if figure is not None:
         from collwise.studies.figures.applications import application_figure
-        from collwise.studies.figures.style import save
 
-        save(application_figure(times, f"{name} on {platform.title}, simulated"), figure)
+        write_figure(application_figure(times, f"{name} on {platform.title}, simulated"), figure)
     if as_json:
         print_json(times.to_dict("records"))
     else:

@@ -109,18 +109,31 @@ def calibrate(
                 )
             write_points(points_file, measured)
         result = refit(measured, described, simulations)
-    write_text(file, write_description(replace(result.platform, nodes=whole.nodes)))
+    made = result.platform
+    write_text(file, write_description(replace(made, nodes=whole.nodes)))
     drawn = []
     if figures is not None:
         from collwise.studies.figures.calibration import write_figures
 
         drawn = write_figures(result, figures)
     if as_json:
-        print_json(result.residuals.to_dict("records"), _facts(result, file, points_file, drawn))
+        facts = {
+            "platform": made.name,
+            "file": str(file),
+            "points": str(points_file),
+            "figures": [str(path) for path in drawn],
+            "link_bytes_per_second": made.link_bytes_per_second,
+            "link_latency_seconds": made.link_latency_seconds,
+            "eager_limit_bytes": made.calibration.eager_limit_bytes,
+            "segments": {kind: [asdict(one) for one in found] for kind, found in result.segments.items()},
+        }
+        print_json(result.residuals.to_dict("records"), facts)
         return
     _print(result)
     took = time.monotonic() - start
-    click.echo(f"{file}: {_understood(result.platform)}; points in {points_file}; {took:.0f} s")
+    link = f"link {made.link_bytes_per_second / 1e6:.4g} MB/s, one way {2e6 * made.link_latency_seconds:.3g} us"
+    eager = f"eager below {format_size(made.calibration.eager_limit_bytes)}"
+    click.echo(f"{file}: {link} beside overheads, {eager}; points in {points_file}; {took:.0f} s")
     for path in drawn:
         click.echo(str(path))
 
@@ -177,24 +190,3 @@ def _print(result: CalibrationResult) -> None:
     ]
     title = "Simulated against measured: median relative error; rows and exchanges are not fitted"
     print_table(title, ["times of", "points", "segments", "error"], rows)
-
-
-def _understood(platform: Platform) -> str:
-    calibration = platform.calibration
-    return (
-        f"link {platform.link_bytes_per_second / 1e6:.4g} MB/s, one way {2e6 * platform.link_latency_seconds:.3g} us "
-        f"beside overheads, eager below {format_size(calibration.eager_limit_bytes)}"
-    )
-
-
-def _facts(result: CalibrationResult, file: Path, points_file: Path, drawn: list[Path]) -> dict[str, object]:
-    return {
-        "platform": result.platform.name,
-        "file": str(file),
-        "points": str(points_file),
-        "figures": [str(path) for path in drawn],
-        "link_bytes_per_second": result.platform.link_bytes_per_second,
-        "link_latency_seconds": result.platform.link_latency_seconds,
-        "eager_limit_bytes": result.platform.calibration.eager_limit_bytes,
-        "segments": {kind: [asdict(one) for one in found] for kind, found in result.segments.items()},
-    }

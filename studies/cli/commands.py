@@ -71,7 +71,7 @@ SECTIONS = {
         ),
     },
     "Models": {
-        "models": Command("Lists models and the formulas that they have.", needs="", where="coverage"),
+        "models": Command("Lists models and the formulas that they have.", needs="", where="evaluation"),
         "fit": Command(
             "Estimates the parameters of models from experiments.",
             needs="build --platform:smpi --library=mpich:mpich --testbed:openmpi+testbed",
@@ -86,7 +86,7 @@ SECTIONS = {
             "Measures our algorithms under Open MPI or MPICH.",
             needs="build --library=mpich:mpich --testbed:openmpi+testbed --engine=smpi:smpi",
         ),
-        "import": Command("Reads times that were measured elsewhere.", needs="", where="import_times.import_times"),
+        "import": Command("Reads times that were measured elsewhere.", needs="", where="results.import_times"),
         "results": Command("Lists, shows, exports and deletes stored times.", needs=""),
         "experiment": Command(
             "Makes single experiments between a few processes.",
@@ -120,7 +120,7 @@ SECTIONS = {
         "study": Command("Runs a paper's study as a notebook.", needs="build smpi"),
     },
     "Maintenance": {
-        "init": Command("Makes a project: one store for a folder and all below it.", needs=""),
+        "init": Command("Makes a project: one store for a folder and all below it.", needs="", where="maintenance"),
         "setup": Command(
             "Checks the set-up, or builds a newer SimGrid.", needs="build --simgrid:engine", where="maintenance"
         ),

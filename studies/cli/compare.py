@@ -2,29 +2,47 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from collwise import arguments
-from collwise.common.errors import note
+from collwise.common.errors import UsageError, check_name, note
 from collwise.common.units import format_size
 from collwise.models.registry import DEFAULT_MODEL, MODEL_NAMES, check_formulas
-from collwise.simulator.sweeps.context import SCHEDULE
+from collwise.simulator.limits import check_message_sizes
+from collwise.simulator.sweeps.context import ENGINES, SCHEDULE, SimulationContext
 from collwise.studies.cli import declare, options, types
 from collwise.studies.cli.declare import command, option
-from collwise.studies.cli.output import check_failed, print_json, print_table
-from collwise.studies.cli.sources import MEASURED, PREDICTED, SIMULATED, Asked, compare_sources, parse_sources
-from collwise.studies.cli.types import COUNTS, FOLDER, PATH
+from collwise.studies.cli.output import check_failed, print_json, print_table, write_figure
+from collwise.studies.cli.types import COUNTS, FOLDER, PATH, known_platform
 from collwise.validation.library_defaults.baselines import Baseline
 from collwise.validation.selection.cases import CaseGrid
-from collwise.validation.selection.defaults import SEGMENTS_TEXT, sizes_of
+from collwise.validation.selection.defaults import SEGMENTS, SEGMENTS_TEXT, sizes_of
 
 if TYPE_CHECKING:
+    from collwise.models.piecewise import Array
     from collwise.platforms import HostPlatform
     from collwise.validation.selection.comparison import Comparison, ComparisonResult, Pick
+    from collwise.validation.selection.sources import SideBySide
+
+_MEASURED, _PREDICTED, _SIMULATED = "measured", "predicted", "simulated"
+_SOURCES = (_MEASURED, _SIMULATED, _PREDICTED, *ENGINES)
+"""Names of sources: an engine's name is simulated times by this engine."""
+
+
+def _sources(text: str) -> tuple[str, str]:
+    """Two names of _SOURCES. Raises UsageError."""
+    names = arguments.names(text)
+    for name in names:
+        check_name("source of times", name, _SOURCES)
+    if len(names) != 2:
+        raise UsageError(f"'{text}' names {len(names)} sources; name two, for example measured,simulated")
+    return names[0], names[1]
 
 
 @command("compare --platform gros --collective bcast --procs 16,64")
@@ -54,7 +72,7 @@ def compare(
     baseline: Baseline = options.BASELINE,
     sources: tuple[str, str] | None = option(
         "Instead compare the choices by two sources of times: measured, simulated, predicted, or an engine's name.",
-        types.Parsed("sources", parse_sources),
+        types.Parsed("sources", _sources),
         metavar="A,B",
     ),
     ppn: int | None = options.PPN,
@@ -72,7 +90,6 @@ def compare(
     With --sources measured,simulated the choices by these times stand side by side, each with its slowdown by measured
     times (without any, by the second source's).
     """
-    from collwise.simulator.limits import check_message_sizes
     from collwise.studies.reports.comparison_table import summary_line, table_columns, table_row
     from collwise.validation.fitting.models_by_name import model_of
     from collwise.validation.selection.comparison import compare as run_comparison
@@ -80,22 +97,20 @@ def compare(
 
     if sources is not None:
         declare.refuse_options(("figures", "baseline"), "comparisons of a model and Open MPI with simulated times")
-        if PREDICTED not in sources:
-            declare.refuse_options(("model", "parameters"), f"--sources with {PREDICTED}")
-        if SIMULATED not in sources and PREDICTED not in sources:
-            declare.refuse_options(("engine",), f"--sources with {SIMULATED} or {PREDICTED}")
-        if MEASURED in sources:
+        if _PREDICTED not in sources:
+            declare.refuse_options(("model", "parameters"), f"--sources with {_PREDICTED}")
+        if _SIMULATED not in sources and _PREDICTED not in sources:
+            declare.refuse_options(("engine",), f"--sources with {_SIMULATED} or {_PREDICTED}")
+        if _MEASURED in sources:
             simulation.check_store()
         cut = segments if declare.was_given("segments") else ()
-        asked = Asked(
-            *(collective, procs, sizes, arguments.algorithms(collective, algorithms), cut, ppn),
-            *(model or DEFAULT_MODEL, parameters),
-        )
+        names = arguments.algorithms(collective, algorithms)
         with simulation.context() as context:
-            compare_sources(sources, platform, asked, sizes_of(collective), context, as_json)
+            _compare_sources(
+                sources, platform, collective, procs, sizes, names, cut, ppn, model, parameters, context, as_json
+            )
         return
-    if isinstance(platform, types.Unknown):
-        raise platform.problem
+    platform = known_platform(platform)
     if procs is None:
         raise click.UsageError("Missing option '--procs'.")
     ppn = ppn or platform.default_processes_per_node
@@ -133,7 +148,6 @@ def compare(
 
 def _write_figures(folder: Path, platform: HostPlatform, result: ComparisonResult, made_by: str) -> None:
     from collwise.studies.figures import picks as draw
-    from collwise.studies.figures.style import save
 
     collective, rows = result.grid.collective, result.rows
     maker = result.sweep.configuration.maker
@@ -141,14 +155,14 @@ def _write_figures(folder: Path, platform: HostPlatform, result: ComparisonResul
     cut = f", segments of {format_size(result.grid.segments[0])}" if result.grid.segments[0] else ""
     stem = f"{platform.name}-{collective}"
     if len({row.procs for row in rows}) > 3 or collective == "barrier":
-        save(draw.picks_by_procs(result, title), folder / f"{stem}-by-procs.png")
+        write_figure(draw.picks_by_procs(result, title), folder / f"{stem}-by-procs.png")
     if collective == "barrier":
         return
-    save(draw.picks_by_size(result, title), folder / f"{stem}-by-size.png")
+    write_figure(draw.picks_by_size(result, title), folder / f"{stem}-by-size.png")
     largest = max(row.procs for row in rows)
     here = [row for row in rows if row.procs == largest]
     name = f"{collective} on {platform.title}, P = {largest}{cut}"
-    save(draw.algorithms_by_size(here, name, maker, made_by), folder / f"{stem}-algorithms.png")
+    write_figure(draw.algorithms_by_size(here, name, maker, made_by), folder / f"{stem}-algorithms.png")
 
 
 def _row_record(row: Comparison, baseline: Baseline) -> dict[str, object]:
@@ -166,4 +180,107 @@ def _row_record(row: Comparison, baseline: Baseline) -> dict[str, object]:
         **({} if row.listed is None else {"listed": pick(row.listed)}),
         "simulated_seconds": dict(row.simulated),
         "predicted_seconds": dict(row.predicted),
+    }
+
+
+def _compare_sources(
+    sources: tuple[str, str],
+    platform: HostPlatform | types.Unknown,
+    collective: str,
+    procs: tuple[int, ...] | None,
+    sizes: tuple[int, ...] | None,
+    algorithms: tuple[str, ...],
+    segments: tuple[int, ...],
+    ppn: int | None,
+    model: str | None,
+    parameters: Path | None,
+    context: SimulationContext,
+    as_json: bool,
+) -> None:
+    """Prints the choices by both sources, judged by measured times if these are one of them, else by the second.
+
+    No process counts, sizes or segments stand for what is measured, or for the defaults.
+    """
+    import numpy as np
+
+    from collwise.validation.fitting.models_by_name import model_of
+    from collwise.validation.selection.measured import (
+        measured_grid,
+        measured_names,
+        measured_platform,
+        measured_times,
+        measurement_of,
+    )
+    from collwise.validation.selection.predictions import predicted_seconds, simulated_seconds
+    from collwise.validation.selection.sources import median_difference, side_by_side, slowdowns_of
+
+    judge = _MEASURED if _MEASURED in sources else sources[1]
+    name = str(platform) if isinstance(platform, types.Unknown) else platform.name
+    if _MEASURED in sources:
+        name = measured_platform(context.store, name)
+        others = measured_names(context.store)
+        # Hosts seldom have the name that somebody gave to the description of their cluster.
+        if not isinstance(platform, types.Unknown) and name not in others and len(others) == 1:
+            (name,) = others
+            note(f"measured times are those of {name}, the only ones that the store has")
+        measurement = measurement_of(context.store, name, collective, ppn)
+        grid = measured_grid(measurement, algorithms, procs, sizes, segments or None)
+    else:
+        if procs is None:
+            raise UsageError("--procs is needed unless measured times are compared")
+        per_node = ppn or known_platform(platform).default_processes_per_node
+        grid = CaseGrid(collective, procs, sizes or sizes_of(collective), per_node, segments or SEGMENTS, algorithms)
+
+    def times_by(source: str) -> Array:
+        if source == _MEASURED:
+            return measured_times(grid, measurement).seconds
+        known = known_platform(platform)
+        if source == _PREDICTED:
+            name = None if parameters is not None else model or DEFAULT_MODEL
+            fitted = model_of(name, parameters, known, grid.processes_per_node, grid.segments, context, [collective])
+            return predicted_seconds(fitted, grid, context.progress)
+        how = context if source == _SIMULATED else replace(context, engine=ENGINES[source])
+        return simulated_seconds(grid, how.simulate(known, grid.cases(), f"{known.name}: simulating {collective}"))
+
+    times = [times_by(source) for source in sources]
+    rows = side_by_side(grid, times[0], times[1], times[sources.index(judge)])
+    if not rows:
+        both = " and ".join(sources)
+        raise UsageError(f"{collective}: there is no point for which both {both} times are known")
+    if missing := int(np.isnan(times[0]).sum() + np.isnan(times[1]).sum()):
+        note(f"{collective}: {missing} times are not known; only choices with both are compared")
+    if as_json:
+        print_json([_sides_record(row, sources) for row in rows])
+        return
+    title = f"{collective} on {name}, judged by {judge} times"
+    heads = ["P", "m", f"best by {judge} times", *(f"by {source} times" for source in sources)]
+    print_table(title, heads, [_sides(row) for row in rows], left=0, keys=2)
+    for number, source in enumerate(sources):
+        summary = slowdowns_of(rows, number)
+        click.echo(
+            f"choices by {source} times: {summary.mean * 100:.1f} % slower than the best on average, at most "
+            f"{summary.worst * 100:.1f} %; the best one at {summary.best_chosen} of {summary.points} points"
+        )
+    click.echo(
+        f"{sources[0]} times differ from {sources[1]} ones by {median_difference(rows) * 100:.1f} % in the median"
+    )
+
+
+def _sides(row: SideBySide) -> Sequence[object]:
+    def cell(pick: Pick) -> str:
+        return f"{pick.choice.label} ({'?' if math.isnan(pick.slowdown) else f'{pick.slowdown * 100:.1f}'})"
+
+    return (row.procs, format_size(row.message_bytes), row.best.choice.label, *map(cell, row.picks))
+
+
+def _sides_record(row: SideBySide, sources: tuple[str, str]) -> dict[str, object]:
+    def pick(one: Pick) -> dict[str, object]:
+        return {**vars(one.choice), "seconds": one.seconds, "slowdown": one.slowdown}
+
+    return {
+        "procs": row.procs,
+        "message_bytes": row.message_bytes,
+        "best": pick(row.best),
+        **{source: pick(one) for source, one in zip(sources, row.picks, strict=True)},
+        "ratios": row.ratios,
     }

@@ -12,9 +12,10 @@ from collwise import arguments
 from collwise.common.errors import UsageError, note
 from collwise.common.units import format_size
 from collwise.models.registry import DEFAULT_MODEL, MODEL_NAMES, check_formulas
+from collwise.simulator.limits import check_message_sizes
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import command, option
-from collwise.studies.cli.output import check_failed, print_json, print_table
+from collwise.studies.cli.output import check_failed, print_json, print_table, write_figure
 from collwise.studies.cli.types import COUNTS, FOLDER, NAMES, SIZES, named_choices
 from collwise.validation.library_defaults.baselines import Baseline
 from collwise.validation.selection.cases import CaseGrid
@@ -54,7 +55,6 @@ def decision_map(
     at a segment size. Slowdowns compare simulated times of the picks with those of the best methods, as in figures 6
     and 7 of Pješivac-Grbović et al. 2007.
     """
-    from collwise.simulator.limits import check_message_sizes
     from collwise.validation.fitting.models_by_name import model_of, models_on
     from collwise.validation.selection.maps import decision_maps
     from collwise.validation.selection.points import asked_points
@@ -85,7 +85,12 @@ def decision_map(
     for remark in (remark for found in made.maps.values() for remark in found.remarks):
         note(remark)
     if figures is not None:
-        _draw(made, platform, figures)
+        from collwise.studies.figures.maps import decision_figure, slowdown_figure
+
+        what, stem = f"{collective} on {platform.title}", f"{platform.name}-{collective}"
+        write_figure(decision_figure(made, f"Best method: {what}"), figures / f"{stem}-decisions.png")
+        slowdowns = slowdown_figure(made, f"Slowdown of the models' picks: {what}")
+        write_figure(slowdowns, figures / f"{stem}-slowdowns.png")
     if as_json:
         print_json(*_document(made))
     else:
@@ -108,16 +113,6 @@ def _asked(models: Sequence[str] | None, parameters: Sequence[str] | None) -> li
     if len(files) not in (1, len(models)):
         raise UsageError(f"--parameters: {len(files)} files for {len(models)} models; give one for all or one for each")
     return list(zip(models, files * len(models) if len(files) == 1 else files, strict=True))
-
-
-def _draw(made: DecisionMaps, platform: HostPlatform, folder: Path) -> None:
-    from collwise.studies.figures.maps import decision_figure, slowdown_figure
-    from collwise.studies.figures.style import save
-
-    what = f"{made.grid.collective} on {platform.title}"
-    stem = f"{platform.name}-{made.grid.collective}"
-    save(decision_figure(made, f"Best method: {what}"), folder / f"{stem}-decisions.png")
-    save(slowdown_figure(made, f"Slowdown of the models' picks: {what}"), folder / f"{stem}-slowdowns.png")
 
 
 def _print(made: DecisionMaps, platform: HostPlatform) -> None:

@@ -13,8 +13,8 @@ from collwise.common.units import format_seconds, format_size
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import command, option
+from collwise.studies.cli.export import check_all
 from collwise.studies.cli.output import own_command, print_table
-from collwise.studies.cli.rules_check import check_all
 from collwise.studies.cli.types import FOLDER
 from collwise.validation.library_defaults.baselines import Baseline
 from collwise.validation.selection.defaults import PAPER_SIZES

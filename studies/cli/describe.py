@@ -1,8 +1,8 @@
-"""collwise platforms describe: a description from a machine, a Slurm configuration, or a few questions."""
+"""collwise platforms new, describe: descriptions of clusters, from figures, a machine, Slurm, or a few questions."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,26 +10,182 @@ import click
 
 from collwise.common.errors import UsageError, warn
 from collwise.common.files import write_text
+from collwise.common.program import program_name
+from collwise.common.units import format_size, parse_ratio, parse_size
 from collwise.platforms.discovery.facts import LIVE
 from collwise.platforms.hosts import MOST_HOSTS
+from collwise.platforms.names import interconnect_names, known
 from collwise.platforms.schema import TOPOLOGY as TOPOLOGIES
 from collwise.studies.cli import options, types
 from collwise.studies.cli.declare import argument, command, flag, group, option
 from collwise.studies.cli.output import print_json, print_table
-from collwise.studies.cli.platform_options import (
-    GIVEN_NODE,
-    INTERCONNECT,
-    LATENCY,
-    LINK_RATE,
-    RATIO,
-    TOPOLOGY,
-    new_name,
-)
 from collwise.studies.cli.types import NEW_FILE, PATH
 
 if TYPE_CHECKING:
+    from collwise.platforms import Node
     from collwise.platforms.discovery.describe import Described
     from collwise.platforms.discovery.facts import Facts
+
+
+def _dimensions(text: str) -> tuple[int, ...]:
+    if not re.fullmatch(r"[1-9]\d{0,4}(x[1-9]\d{0,4})*", text):
+        raise UsageError(f"malformed '{text}': write the lengths with x between them, for example 4x4x8")
+    return tuple(map(int, text.split("x")))
+
+
+_MOST_GBITS = 100_000
+_LEAST_MEMORY_BYTES = 2**20
+
+
+class _Ratio(types.FiniteRange):
+    """A number from 1 on, also written as 4:1."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Returns the number. Raises UsageError for text that is neither a number nor a ratio."""
+        if isinstance(value, str) and ":" in value:
+            value = types.parsed(parse_ratio, value, param)
+        return super().convert(value, param, ctx)
+
+
+_RATIO = _Ratio()
+"""The type of an oversubscription."""
+_GBITS, _GBYTES, _US = types.Scaled(1e9 / 8, most=_MOST_GBITS), types.Scaled(1e9), types.Scaled(1e-6, least=0)
+
+
+def _memory(text: str) -> int:
+    size = parse_size(text)
+    if size < _LEAST_MEMORY_BYTES:
+        raise UsageError(f"a node has more memory than '{text}' ({format_size(size)}): write for example 256GiB")
+    return size
+
+
+_MEMORY = types.Parsed("size", _memory)
+
+_OF_NODE = dict(
+    cpus=option("CPUs (sockets) per node, by default with one process each. Default: 1.", click.IntRange(1)),
+    cores=option("Cores per node, those of all its CPUs. Default: one for each CPU.", click.IntRange(1)),
+    memory_domains=option("Memory domains (NUMA nodes) per node. Default: one for each CPU.", click.IntRange(1)),
+    memory_bytes=option(
+        "The memory of a node, for example 256GiB: longer messages are not decided. Default: unknown.",
+        _MEMORY,
+        names="--memory",
+    ),
+    processes=option(
+        "Processes per node unless a command gives another number; at most --cores.", click.IntRange(1), names="--ppn"
+    ),
+    loopback_bytes_per_second=option(
+        "The rate between two processes of a node in Gbyte/s.", _GBYTES, names="--loopback-gbytes"
+    ),
+    loopback_latency_seconds=option(
+        "The latency between two processes of a node in us.", _US, names="--loopback-latency-us"
+    ),
+    between_sockets_bytes_per_second=option(
+        "What the messages from one socket to others of its node share, in Gbyte/s (schedule engine only). "
+        "Default: no limit.",
+        _GBYTES,
+        names="--between-sockets-gbytes",
+    ),
+    between_sockets_latency_seconds=option(
+        "The latency between processes on two sockets of a node in us (schedule engine only). Default: as on one.",
+        _US,
+        names="--between-sockets-latency-us",
+    ),
+    memory_bytes_per_second=option(
+        "What all messages within a node share, in Gbyte/s. Default: no limit.", _GBYTES, names="--memory-gbytes"
+    ),
+)
+
+_OF_TOPOLOGY = dict(
+    topology=option("How the nodes are connected. Default: one-switch.", types.NamedChoice("topology", TOPOLOGIES)),
+    hop_latency_seconds=option("The latency from switch to switch in us.", _US, names="--hop-latency-us"),
+    nodes_per_switch=option("Nodes at each switch (fat tree, dragonfly, torus).", click.IntRange(1)),
+    oversubscription=option(
+        "The rate of a switch's nodes over that of its uplinks (fat tree): 2:1 or 2. Default: 1.", _RATIO
+    ),
+    switches_per_pod=option("Makes a fat tree of three levels.", click.IntRange(1)),
+    pod_oversubscription=option("The same for a pod and its uplinks. Default: 1.", _RATIO),
+    groups=option("The number of groups (dragonfly).", click.IntRange(1, 1000)),
+    switches_per_group=option("Switches in each group (dragonfly).", click.IntRange(1)),
+    local_bytes_per_second=option(
+        "All cables of a switch to others of its group, in Gbit/s (dragonfly).", _GBITS, names="--local-gbits"
+    ),
+    global_bytes_per_second=option(
+        "The cables between two groups in Gbit/s (dragonfly).", _GBITS, names="--global-gbits"
+    ),
+    dimensions=option("Switches in each dimension: 4x4x8 (torus).", types.Parsed("dimensions", _dimensions)),
+    cable_bytes_per_second=option(
+        "A cable from switch to switch in Gbit/s (torus). Default: as a node's link.", _GBITS, names="--cable-gbits"
+    ),
+)
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _node(**options: Any) -> Node:
+    from collwise.platforms import Node
+
+    return Node(**_given(**options))
+
+
+_NODE = group(_node, **_OF_NODE)
+"""The contents of a node, with the defaults of descriptions."""
+_GIVEN_NODE = group(_given, **_OF_NODE)
+"""The values that were given for a node."""
+_TOPOLOGY = group(_given, **_OF_TOPOLOGY)
+"""The values that were given for the topology: keys of a description, with the kind as `topology`."""
+_INTERCONNECT = option(
+    "Link, latencies, overheads and protocol of a kind of network.",
+    types.NamedChoice("interconnect", interconnect_names()),
+)
+_LINK_RATE = option("The rate of a node's link in Gbit/s.", _GBITS, names="--gbits")
+_LATENCY = option(
+    "The one-way latency between two nodes at one switch in us, without processors' overheads.",
+    _US,
+    names="--latency-us",
+)
+
+
+def _check_name(name: str) -> None:
+    """Raises UsageError for a name that a new description cannot have: one that is taken or malformed."""
+    if name in known():
+        raise UsageError(f"'{name}' is a platform that is described here already; choose another name")
+    if not re.fullmatch(r"[a-z][a-z0-9-]*", name):
+        raise UsageError(f"malformed platform name '{name}': use small letters, digits and -, a letter first")
+
+
+@command("platforms new mine --nodes 8 --gbits 25 --latency-us 12", "new")
+def new(
+    name: str = argument(),
+    nodes: int = option(None, click.IntRange(1, MOST_HOSTS), required=True),
+    interconnect: str | None = _INTERCONNECT,
+    link_bytes_per_second: float | None = _LINK_RATE,
+    latency_seconds: float | None = _LATENCY,
+    node: Node = _NODE,
+    topology: dict[str, Any] = _TOPOLOGY,
+    output: Path | None = option("Default: NAME.toml", NEW_FILE, names="-o --output"),
+) -> None:
+    """Writes a description of a cluster of equal nodes.
+
+    Without --interconnect nothing is calibrated, and messages cost processors nothing. docs/platforms.md explains the
+    topologies, and which figures of the interconnects are estimates.
+    """
+    from collwise.platforms import new_platform, write_description
+
+    _check_name(name)
+    made = new_platform(name, nodes, node, link_bytes_per_second, latency_seconds, interconnect, **topology)
+    path = output or types.checked_new_file(Path(f"{name}.toml"))
+    write_text(path, write_description(made))
+    click.echo(f"{path}: {nodes} nodes; look at it with '{program_name()} platforms check {path}'")
+    if interconnect is not None:
+        click.echo(f"interconnect {interconnect}: {made.calibration.note}")
+    else:
+        names = ", ".join(interconnect_names())
+        click.echo(f"no overheads: short messages will seem too cheap; --interconnect NAME has some ({names})")
 
 
 def _known(
@@ -71,11 +227,11 @@ def describe(
     name: str = argument(),
     sources: dict[str, Any] = _SOURCES,
     nodes: int | None = option("The number of nodes.", click.IntRange(1, MOST_HOSTS)),
-    interconnect: str | None = INTERCONNECT,
-    link_bytes_per_second: float | None = LINK_RATE,
-    latency_seconds: float | None = LATENCY,
-    node: dict[str, Any] = GIVEN_NODE,
-    topology: dict[str, Any] = TOPOLOGY,
+    interconnect: str | None = _INTERCONNECT,
+    link_bytes_per_second: float | None = _LINK_RATE,
+    latency_seconds: float | None = _LATENCY,
+    node: dict[str, Any] = _GIVEN_NODE,
+    topology: dict[str, Any] = _TOPOLOGY,
     output: Path | None = option("Default: NAME.toml", NEW_FILE, names="-o --output"),
     as_json: bool = options.JSON,
 ) -> None:
@@ -87,9 +243,8 @@ def describe(
     from collwise.platforms import write_description
     from collwise.platforms.discovery.describe import described
     from collwise.platforms.discovery.facts import ESTIMATED
-    from collwise.platforms.names import interconnect_names
 
-    new_name(name)
+    _check_name(name)
     path = output or types.checked_new_file(Path(f"{name}.toml"))
     known = _known(**sources)
     figures = {
@@ -131,8 +286,6 @@ def _print(made: Described, path: Path) -> None:
 
 def _ask(known: Facts, node: dict[str, Any], topology: dict[str, Any], figures: dict[str, Any]) -> None:
     """Asks for what no option gave; what differs from the known facts is added to what was given."""
-    from collwise.platforms.names import interconnect_names
-
     number = click.IntRange(1)
 
     def ask(given: dict[str, Any], key: str, what: str, question: str, kind: click.ParamType, usual: Any) -> Any:
@@ -154,11 +307,6 @@ def _ask(known: Facts, node: dict[str, Any], topology: dict[str, Any], figures: 
     if topology.get("topology") not in (None, "one-switch", "fat-tree"):
         return
     if ask(topology, "topology", "topology", "Topology", kinds, "one-switch") == "fat-tree":
-        _ask_tree(ask, topology)
-
-
-def _ask_tree(ask: Any, topology: Mapping[str, Any]) -> None:
-    number = click.IntRange(1)
-    ask(topology, "nodes_per_switch", "nodes per switch", "Nodes at a switch", number, None)
-    question = "Oversubscription: the rate of a switch's nodes over that of its uplinks"
-    ask(topology, "oversubscription", "oversubscription", question, RATIO, 1.0)
+        ask(topology, "nodes_per_switch", "nodes per switch", "Nodes at a switch", number, None)
+        question = "Oversubscription: the rate of a switch's nodes over that of its uplinks"
+        ask(topology, "oversubscription", "oversubscription", question, _RATIO, 1.0)

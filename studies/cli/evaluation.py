@@ -1,16 +1,17 @@
-"""collwise evaluate and recover: the quality of models and of their estimation."""
+"""collwise models, evaluate and recover: the models, and the quality of their predictions and estimation."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import partial
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import click
 
 from collwise.common.errors import CollwiseError, UsageError, note
-from collwise.models.registry import MODEL_NAMES, MODELS, ModelKind
+from collwise.models.registry import MODEL_NAMES, MODELS, Coverage, ModelKind, coverage
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import command, option
 from collwise.studies.cli.output import check_failed, print_json, print_table
@@ -25,6 +26,43 @@ if TYPE_CHECKING:
 
 # Those of an evaluation's grid, the common one of the fit first.
 _SEGMENTS = tuple(sorted(EVALUATED_SEGMENTS, reverse=True))
+
+
+@command("models --collective bcast")
+def models(
+    collectives: Sequence[str] | None = option(
+        "Show the coverage of these collectives: names by commas, or all.", COLLECTIVES, names="--collective"
+    ),
+    as_json: bool = options.JSON,
+) -> None:
+    """Lists the models of collectives with the procedures that estimate them; with --collective, also their formulas.
+
+    If a model has no formula, select, compare, decision-map, predict and evaluate leave the algorithm out and say so.
+    """
+    if as_json:
+        known = [
+            {"name": name, "what": kind.title, "paper": kind.paper, "procedures": kind.procedures}
+            for name, kind in MODELS.items()
+        ]
+        if collectives:
+            print_json([asdict(row) for row in coverage(collectives)], {"models": known})
+        else:
+            print_json(known)
+    elif collectives:
+        for collective, rows in groupby(coverage(collectives), key=lambda row: row.collective):
+            cells = [(row.algorithm, _names(row, True), _names(row, False)) for row in rows]
+            columns = ["algorithm", "formula or schedule", "neither"]
+            print_table(f"{collective}: which models predict what", columns, cells, left=3, wrap=True)
+        click.echo("Models that end in _as_printed have formulas where those without it have.")
+    else:
+        lines = [(name, kind.title, ", ".join(kind.procedures), kind.paper) for name, kind in MODELS.items()]
+        columns = ["model", "what it is", "estimated by", "paper"]
+        print_table("Models of collectives", columns, lines, left=len(columns), wrap=True)
+
+
+def _names(row: Coverage, has: bool) -> str:
+    """The models with, or without, a formula; printed forms are left out, since they cover what their families do."""
+    return ", ".join(name for name, one in row.formulas.items() if one == has and not MODELS[name].printed) or "-"
 
 
 @command("evaluate --platforms boba,grisou")

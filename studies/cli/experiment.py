@@ -7,7 +7,6 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 import click
 
@@ -15,6 +14,7 @@ from collwise.common import experiments as kinds
 from collwise.common.errors import UsageError
 from collwise.common.experiments import Experiment
 from collwise.common.units import format_seconds, format_size
+from collwise.platforms import HostPlatform
 from collwise.simulator.sweeps.method import Precision
 from collwise.studies.cli import declare, options
 from collwise.studies.cli.declare import command, option
@@ -22,11 +22,6 @@ from collwise.studies.cli.options import PRECISION
 from collwise.studies.cli.output import print_json, print_table
 from collwise.studies.cli.target_options import TARGET, TARGET_OPTIONS, TargetOptions, target_from
 from collwise.studies.cli.types import PLATFORM, SIZE, SIZES, FiniteRange
-
-if TYPE_CHECKING:
-    from collwise.platforms import HostPlatform
-
-_PROCESSES_HELP = "write ranks by commas, sets by semicolons (0,1;0,2), all-pairs or all-triplets"
 
 
 @command("experiment --platform grisou --kind roundtrip --sizes 1KiB:64KiB:x4")
@@ -78,9 +73,22 @@ def experiment(
             declare.refuse_options(options.SIMULATING, "--platform")
             target = target_from(where)
             lab = ExperimentLaboratory.measured(target, procs or target.usual_procs, context.store, precision=precision)
-        experiments = _experiments(
-            kind, _process_sets(processes, kind, lab.procs), lab.least_bytes, sizes, reply, count, delay
-        )
+        # Collectives send no empty messages, except for the barrier, which sends nothing else.
+        default_size = 0 if kind == kinds.LINEAR_BARRIER else 1 if kind in kinds.ON_MANY else lab.least_bytes
+        default_reply = 0 if kind in kinds.WITHOUT_REPLY else lab.least_bytes
+        process_sets = _process_sets(processes, kind, lab.procs)
+        experiments = [
+            Experiment(
+                kind,
+                ranks,
+                size,
+                reply if reply is not None else size if kind == kinds.ROUNDTRIP else default_reply,
+                count if count is not None else 10 if kind in kinds.WITH_COUNT else 1,
+                delay if delay is not None else 0.001 if kind in kinds.WITH_DELAY else 0.0,
+            )
+            for size in (sizes if sizes is not None else (default_size,))
+            for ranks in process_sets
+        ]
         measurements = lab.run(experiments, parallel)
     pairs = list(zip(experiments, measurements, strict=True))
     if as_json:
@@ -104,33 +112,6 @@ def experiment(
     click.echo(f"{effort.measurements} measurements, {format_seconds(effort.seconds)} on the platform")
 
 
-def _experiments(
-    kind: str,
-    process_sets: Sequence[tuple[int, ...]],
-    least_bytes: int,
-    sizes: Sequence[int] | None,
-    reply: int | None,
-    count: int | None,
-    delay: float | None,
-) -> list[Experiment]:
-    """The experiments of every size and set of processes, with defaults for what is None."""
-    # Collectives send no empty messages, except for the barrier, which sends nothing else.
-    default_size = 0 if kind == kinds.LINEAR_BARRIER else 1 if kind in kinds.ON_MANY else least_bytes
-    default_reply = 0 if kind in kinds.WITHOUT_REPLY else least_bytes
-    return [
-        Experiment(
-            kind,
-            ranks,
-            size,
-            reply if reply is not None else size if kind == kinds.ROUNDTRIP else default_reply,
-            count if count is not None else 10 if kind in kinds.WITH_COUNT else 1,
-            delay if delay is not None else 0.001 if kind in kinds.WITH_DELAY else 0.0,
-        )
-        for size in (sizes if sizes is not None else (default_size,))
-        for ranks in process_sets
-    ]
-
-
 def _process_sets(text: str | None, kind: str, procs: int) -> list[tuple[int, ...]]:
     if text is None:
         if kind in kinds.ON_MANY:
@@ -144,5 +125,8 @@ def _process_sets(text: str | None, kind: str, procs: int) -> list[tuple[int, ..
         triplets = itertools.combinations(range(procs), 3)
         return [(first, *(rank for rank in three if rank != first)) for three in triplets for first in three]
     if re.fullmatch(r"\s*\d{1,9}(\s*[,;]\s*\d{1,9})*\s*", text) is None:
-        raise UsageError(f"--processes: malformed '{text}': {_PROCESSES_HELP}")
+        raise UsageError(
+            f"--processes: malformed '{text}': write ranks by commas, sets by semicolons (0,1;0,2), all-pairs or "
+            "all-triplets"
+        )
     return [tuple(map(int, ranks.split(","))) for ranks in text.split(";")]

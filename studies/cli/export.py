@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -12,15 +12,31 @@ import collwise
 from collwise import arguments
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.files import read_text, write_text
+from collwise.common.units import format_size
 from collwise.studies.cli import declare, types
 from collwise.studies.cli.declare import argument, command, flag, option
 from collwise.studies.cli.types import NEW_FILE, PATH
-from collwise.validation.exports.formats import FORMATS
+from collwise.validation.exports.formats import FORMATS, for_openmpi, how_to_use
 from collwise.validation.exports.mpich import VERSIONS as MPICH_VERSIONS
-from collwise.validation.selection.consumers import OPENMPI, OPENMPI_VERSIONS
+from collwise.validation.exports.pgmpi import parse_profile
+from collwise.validation.exports.variables import ucc_summary
+from collwise.validation.openmpi.untuned import summary_over_untuned
+from collwise.validation.selection.consumers import COLLWISE, OPENMPI, OPENMPI_VERSIONS
+from collwise.validation.selection.decision_table import DecisionTable
 
-if TYPE_CHECKING:
-    from collwise.validation.selection.decision_table import DecisionTable
+# Few enough processes for one machine, and the most that it can still hold where rules begin with more of them; one
+# short and one long message, or one where counting messages takes long.
+_PROCS = 8
+_MOST_PROCS = 64
+_CHECKS_AT_ONCE = 2
+_SIZES = {
+    "bcast": (16384, 262144),
+    "gather": (16384, 131072),
+    "allreduce": (65536,),
+    "alltoall": (65536,),
+    "barrier": (0,),
+}
+_OTHER_SIZES = (1024, 65536)
 
 
 @command("export bcast.json --openmpi-version 4.1 -o mine.rules")
@@ -51,9 +67,6 @@ def export(
     if any(file.suffix == ".prf" for file in decisions):
         _export_profiles(decisions, format_name, output)
         return
-    from collwise.validation.exports.formats import for_openmpi, how_to_use
-    from collwise.validation.exports.variables import ucc_summary
-    from collwise.validation.openmpi.untuned import summary_over_untuned
 
     if check and format_name not in (OPENMPI, "mpich"):
         raise click.UsageError("--check is for --format openmpi and mpich")
@@ -98,10 +111,7 @@ def export(
 
 def _export_profiles(files: Sequence[Path], format_name: str, output: Path) -> None:
     """Writes the table of profiles of PGMPITuneLib. Raises UsageError for other files beside them."""
-    from collwise.validation.exports.formats import how_to_use
-    from collwise.validation.exports.pgmpi import parse_profile
     from collwise.validation.guidelines.repair import rules_of
-    from collwise.validation.selection.consumers import COLLWISE
 
     other = next((file for file in files if file.suffix != ".prf"), None)
     if other is not None:
@@ -115,11 +125,53 @@ def _export_profiles(files: Sequence[Path], format_name: str, output: Path) -> N
 
 
 def _check(format_name: str, output: Path, tables: Sequence[DecisionTable]) -> None:
-    from collwise.studies.cli.rules_check import check_all, check_mpich
-
     wrong = 0
-    for line, ok in check_all(output, tables) if format_name == OPENMPI else check_mpich(output, tables):
+    for line, ok in check_all(output, tables) if format_name == OPENMPI else _check_mpich(output, tables):
         click.echo(line)
         wrong += not ok
     if wrong:
         raise CollwiseError(f"{wrong} of the checks show no call that runs as the rules say")
+
+
+def _check_mpich(file: Path, tables: Sequence[DecisionTable]) -> Iterator[tuple[str, bool]]:
+    """Checks calls for each table, if possible such that MPICH by itself would run otherwise; as `check_all` does."""
+    from collwise.validation.exports.mpich_check import check_selection, telling_calls
+
+    calls = telling_calls(file.read_text(encoding="utf-8"), tables)
+    if not calls:
+        yield "no rule applies to 8 processes or fewer: nothing was checked", False
+    for checked in check_selection(file, calls):
+        yield checked.summary, checked.matches
+
+
+def check_all(rules: Path, tables: Sequence[DecisionTable]) -> Iterator[tuple[str, bool]]:
+    """Checks a short and a long message for each table: a line on what ran, and whether the rules ask for it.
+
+    A table whose rules begin with more processes than this machine can hold, or with longer messages than these, is not
+    checked, which is no success.
+
+    The calls start at once and run beside what the caller does before it takes the lines. Taking one raises UsageError
+    or CollwiseError when Open MPI is missing or does not run.
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    from collwise.validation.openmpi.rules_check import check_rules
+
+    calls, unchecked = [], []
+    for table in tables:
+        procs = max(_PROCS, min(table.rules))
+        sizes = _SIZES.get(table.collective, _OTHER_SIZES)
+        first = min((start for start, _ in table.row(procs)), default=None)
+        if procs > _MOST_PROCS:
+            unchecked.append(f"{table.collective}: no rule applies to {_MOST_PROCS} processes: nothing was checked")
+        elif first is None or first > max(sizes):
+            at_most = f"{procs} processes and {format_size(max(sizes))} or less"
+            unchecked.append(f"{table.collective}: no rule applies to {at_most}: nothing was checked")
+        else:
+            calls += [(rules, table.collective, procs, size) for size in sizes if size >= first]
+    pool = ThreadPoolExecutor(_CHECKS_AT_ONCE)
+    checks = [pool.submit(check_rules, *call) for call in calls]
+    pool.shutdown(wait=False)
+    return itertools.chain(
+        ((one.result().summary, one.result().matches) for one in checks), ((line, False) for line in unchecked)
+    )

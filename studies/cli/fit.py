@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -14,6 +14,7 @@ from collwise.common.files import writable_folder
 from collwise.common.project import results_folder
 from collwise.common.units import format_seconds, format_size
 from collwise.models.registry import CRITICAL_PATH, IMPLEMENTATION_AWARE, PROCEDURE_NAMES
+from collwise.platforms import HostPlatform
 from collwise.simulator.execution.local_machine import LOCAL_PROCS
 from collwise.simulator.sweeps.method import PRECISION_OF_FITS
 from collwise.studies.cli import declare, options
@@ -23,16 +24,7 @@ from collwise.studies.cli.output import print_json, print_table
 from collwise.studies.cli.target_options import TARGET, TARGET_OPTIONS, TargetOptions, target_from
 from collwise.studies.cli.types import COLLECTIVES, COUNTS, NEW_FILE, PLATFORM, NamedChoice
 
-if TYPE_CHECKING:
-    from collwise.platforms import HostPlatform
-
 _PROCEDURES = "; ".join(f"{family}: {', '.join(names)}" for family, names in PROCEDURE_NAMES.items())
-
-
-_MEASURED = (*PRECISION, "thorough")
-_POINT_TO_POINT = ("procedure", "heterogeneous", "thorough")
-_OF_EACH_ALGORITHM = ("segments", "collective")
-_WITH_FORMULAS = ("chains",)
 _FITTED_BY_ALGORITHM = (IMPLEMENTATION_AWARE, CRITICAL_PATH)
 
 
@@ -87,24 +79,23 @@ def fit(
 
     from collwise.models.critical_path import PathParameters
     from collwise.models.parameter_file import FittedParameters
-    from collwise.platforms import HostPlatform
     from collwise.validation.fitting.implementation_aware import default_procs, measured_procs
 
     if (platform is None) == (not where.named):
         raise UsageError(f"name either --platform, to simulate, or an execution target to measure on: {TARGET_OPTIONS}")
     if platform is not None:
-        declare.refuse_options(_MEASURED, f"an execution target: {TARGET_OPTIONS}")
+        declare.refuse_options((*PRECISION, "thorough"), f"an execution target: {TARGET_OPTIONS}")
     else:
         declare.refuse_options(options.SIMULATING, "--platform")
     if model in _FITTED_BY_ALGORITHM:
-        declare.refuse_options(_POINT_TO_POINT, f"--model {', '.join(PROCEDURE_NAMES)}")
+        declare.refuse_options(("procedure", "heterogeneous", "thorough"), f"--model {', '.join(PROCEDURE_NAMES)}")
     else:
         both = ", ".join(_FITTED_BY_ALGORITHM)
-        declare.refuse_options(_OF_EACH_ALGORITHM, f"--model {both}")
+        declare.refuse_options(("segments", "collective"), f"--model {both}")
         if platform is not None and where.ppn is not None:
             raise UsageError(f"--ppn is for --model {both}, and for a target: {TARGET_OPTIONS}")
     if model != IMPLEMENTATION_AWARE:
-        declare.refuse_options(_WITH_FORMULAS, f"--model {IMPLEMENTATION_AWARE}")
+        declare.refuse_options(("chains",), f"--model {IMPLEMENTATION_AWARE}")
     started = time.perf_counter()
     place = platform or target_from(where)
     kind = "" if model == IMPLEMENTATION_AWARE else f".{model}"

@@ -4,26 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 import collwise
 from collwise.common.errors import UsageError, note
 from collwise.common.files import write_text
+from collwise.platforms import HostPlatform
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import command, option, refuse_options
-from collwise.studies.cli.output import check_failed, print_json, print_table, sweep_progress
+from collwise.studies.cli.output import check_failed, print_json, print_table, sweep_progress, write_figure
 from collwise.studies.cli.target_options import TARGET, TargetOptions, target_from
 from collwise.studies.cli.types import COLLECTIVES, COUNTS, NEW_FILE, PATH, PLATFORM, SIZES
 from collwise.validation.selection.cases import builtin_cases
 
-if TYPE_CHECKING:
-    from collwise.platforms import HostPlatform
-
 _COLLECTIVES = "bcast,gather,scatter,reduce,allreduce,allgather,alltoall"
-_SIZES = "1KiB:256KiB:x4"
 
 
 @command("gain --platform gros --collective bcast --procs 4 --library openmpi")
@@ -35,7 +31,7 @@ def gain(
         f"Names by commas. Default: all in the file; {_COLLECTIVES} with --platform.", COLLECTIVES, names="--collective"
     ),
     procs: tuple[int, ...] = option("Process counts: 4,8.", COUNTS, required=True),
-    sizes: tuple[int, ...] = option("Message sizes.", SIZES, _SIZES),
+    sizes: tuple[int, ...] = option("Message sizes.", SIZES, "1KiB:256KiB:x4"),
     segments: tuple[int, ...] = options.segments("8KiB:64KiB:x2", "For --platform."),
     launches: int = option("The number of launches of each of the three ways.", click.IntRange(2), 5),
     repetitions: int = options.repetitions(5),
@@ -95,9 +91,8 @@ def gain(
         )  # fmt: skip
     if figure is not None:
         from collwise.studies.figures.gain import gain_figure
-        from collwise.studies.figures.style import save
 
-        save(gain_figure(found.rows, f"Gain over Open MPI's default, {target.name}, P = {procs[0]}"), figure)
+        write_figure(gain_figure(found.rows, f"Gain over Open MPI's default, {target.name}, P = {procs[0]}"), figure)
     if report is not None:
         write_text(report, gains_markdown(found))
     if as_json:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 import collwise
 from collwise.common.errors import CollwiseError, UsageError, note
 from collwise.common.files import write_text
-from collwise.guideline_checks import RULES, SIZES_TEXT, checked_collectives
+from collwise.guideline_checks import RULES, SIZES_TEXT, LibraryGuidelines, Measuring, Rule, checked_collectives
+from collwise.platforms import HostPlatform
 from collwise.simulator.sweeps.context import SCHEDULE, SMPI_SELECTORS
 from collwise.simulator.sweeps.method import Method, Precision
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import command, group, option, refuse_options
-from collwise.studies.cli.output import csv_text, print_json, print_table
+from collwise.studies.cli.output import csv_text, print_json, print_table, write_figure
 from collwise.studies.cli.target_options import TARGET, TargetOptions, target_from
 from collwise.studies.cli.types import (
     COUNTS,
@@ -32,10 +33,7 @@ from collwise.studies.cli.types import (
 from collwise.validation.guidelines.criteria import CORRECTIONS
 from collwise.validation.guidelines.guideline import COLLECTIVES
 from collwise.validation.library_defaults.baselines import BASELINES
-
-if TYPE_CHECKING:
-    from collwise.guideline_checks import LibraryGuidelines, Rule
-    from collwise.platforms import HostPlatform
+from collwise.validation.selection.decision_table import decisions_from
 
 _RECORDED = tuple(name for name, one in BASELINES.items() if not one.known)
 """The baselines whose decisions are known for every collective."""
@@ -45,7 +43,6 @@ _MEASURED = ("launches", "repetitions", "nrep", "alpha", "correction")
 
 
 def _rule(rule: str | None, share: float | None, alpha: float, correction: str) -> Rule:
-    from collwise.guideline_checks import Rule
 
     return Rule(rule, None if share is None else share / 100, alpha, correction)
 
@@ -127,10 +124,17 @@ def guidelines(
     one runs on this machine, hosts, a batch job's nodes or a test bed. With --table, the choices of our own algorithms
     are checked, and combinations that are faster are listed.
     """
-    from collwise.guideline_checks import Measuring
-
     by_engine = simulation.engine == SCHEDULE.name
-    _check_options(where, platform, selectors, baselines, table, by_engine)
+    if where.named and platform is not None:
+        raise UsageError("--platform simulates, and --library, --hosts, --launcher and --testbed measure; give one")
+    simulating = {"--selector": selectors, "--baseline": baselines, "--table": table, "--engine": by_engine or None}
+    for name, value in simulating.items():
+        if platform is None and value is not None:
+            raise UsageError(f"{name} needs --platform NAME|FILE")
+    if by_engine and selectors is not None:
+        raise UsageError("--selector is of SMPI; valid with --engine schedule: --baseline")
+    if not by_engine and baselines is not None:
+        raise UsageError("--baseline needs --engine schedule, which plays what these libraries decide")
     if table is not None:
         of_libraries = ("selectors", "baselines", *_MEASURED, "repair", "output", "figures", "csv")
         refuse_options(of_libraries, "libraries, not for --table")
@@ -139,14 +143,22 @@ def guidelines(
             points = {"procs": procs, "sizes": sizes, "collectives": collectives, "context": context}
             _check_table(table, platform, rule.criterion(exact=True).share, points, as_json)
         return
-    asked = {"procs": procs or (4,), "sizes": sizes or SIZES_TEXT, "collective": collectives, "rule": rule}
     problems: list[CollwiseError] = []
     with simulation.context() as context:
-        shared: dict[str, Any] = {**asked, "repair": repair, "context": context}
+        shared: dict[str, Any] = {
+            "procs": procs or (4,), "sizes": sizes or SIZES_TEXT, "collective": collectives, "rule": rule,
+            "repair": repair, "context": context,
+        }  # fmt: skip
         if platform is not None:
             refuse_options(_MEASURED, "real libraries")
-            libraries = (baselines or _USUAL_RECORDED) if by_engine else (selectors or SMPI_SELECTORS)
-            found = _simulated(libraries, {**shared, "platform": platform, "ppn": where.ppn}, problems)
+            found = []
+            for library in (baselines or _USUAL_RECORDED) if by_engine else (selectors or SMPI_SELECTORS):
+                try:
+                    found.append(collwise.guidelines(library, platform=platform, ppn=where.ppn, **shared))
+                except UsageError:
+                    raise
+                except CollwiseError as problem:
+                    problems.append(problem)
         else:
             refuse_options(options.SIMULATING, "--platform")
             method = Method(precision=Precision(1 if nrep else repetitions, repetitions), nrep=nrep)
@@ -158,48 +170,10 @@ def guidelines(
         raise problems[0]
 
 
-def _check_options(
-    where: TargetOptions,
-    platform: HostPlatform | None,
-    selectors: Sequence[str] | None,
-    baselines: Sequence[str] | None,
-    table: Path | None,
-    by_engine: bool,
-) -> None:
-    """Raises UsageError where options exclude one another."""
-    if where.named and platform is not None:
-        raise UsageError("--platform simulates, and --library, --hosts, --launcher and --testbed measure; give one")
-    simulating = {"--selector": selectors, "--baseline": baselines, "--table": table, "--engine": by_engine or None}
-    if platform is None:
-        for name, value in simulating.items():
-            if value is not None:
-                raise UsageError(f"{name} needs --platform NAME|FILE")
-    if by_engine and selectors is not None:
-        raise UsageError("--selector is of SMPI; valid with --engine schedule: --baseline")
-    if not by_engine and baselines is not None:
-        raise UsageError("--baseline needs --engine schedule, which plays what these libraries decide")
-
-
-def _simulated(
-    libraries: Sequence[str], asked: dict[str, Any], problems: list[CollwiseError]
-) -> list[LibraryGuidelines]:
-    """The results of those libraries that run; what was wrong with the others is added to `problems`."""
-    found = []
-    for library in libraries:
-        try:
-            found.append(collwise.guidelines(library, **asked))
-        except UsageError:
-            raise
-        except CollwiseError as problem:
-            problems.append(problem)
-    return found
-
-
 def _check_table(table: Path, platform: HostPlatform, tolerance: float, asked: dict[str, Any], as_json: bool) -> None:
     """Checks the choices of a file and shows what is broken; `asked` are other arguments of `check_decisions`."""
     from collwise.studies.reports import guidelines as report
     from collwise.validation.guidelines.checks import PATTERN
-    from collwise.validation.selection.decision_table import decisions_from
 
     found = collwise.check_decisions(decisions_from(table), platform, tolerance=tolerance, **asked)
     if as_json:
@@ -208,22 +182,10 @@ def _check_table(table: Path, platform: HostPlatform, tolerance: float, asked: d
         return
     if found.combinations:
         title = f"{table} on {platform.title}: combinations that are faster than the table's choice"
-        print_table(
-            title,
-            report.COMBINATION_COLUMNS,
-            [report.combination_row(one) for one in found.combinations],
-            left=1,
-            keys=3,
-        )
-    others = [one for one in found.checked.violations if one.kind != PATTERN]
-    if others:
-        print_table(
-            "Monotony and split-robustness",
-            report.COLUMNS[:-2],
-            [report.comparison_row(one) for one in others],
-            left=1,
-            keys=4,
-        )
+        rows = [report.combination_row(one) for one in found.combinations]
+        print_table(title, report.COMBINATION_COLUMNS, rows, left=1, keys=3)
+    if others := [report.comparison_row(one) for one in found.checked.violations if one.kind != PATTERN]:
+        print_table("Monotony and split-robustness", report.COLUMNS[:-2], others, left=1, keys=4)
     for line in report.own_lines(found):
         click.echo(line)
 
@@ -234,11 +196,9 @@ def _write(found: Sequence[LibraryGuidelines], output: Path | None, figures: Pat
             for file in one.write(output):
                 note(f"written: {file}")
     if figures is not None:
-        from collwise.studies.figures.style import save
-
         for one in found:
             for procs in one.result.plan.procs:
-                save(one.figure(procs), figures / f"guidelines-{one.result.library.name}-{procs}.png")
+                write_figure(one.figure(procs), figures / f"guidelines-{one.result.library.name}-{procs}.png")
     if csv is not None:
         write_text(csv, csv_text(_comparisons(found)))
 
@@ -256,23 +216,15 @@ def _show(found: Sequence[LibraryGuidelines], as_json: bool) -> None:
         print_json(_comparisons(found), {"libraries": [report.document(one.result) for one in found]})
         return
     for one in found:
-        _print(one)
+        result = one.result
+        title = f"{result.library.title}, {result.library.place}: violations ({result.plan.criterion.description})"
+        if rows := report.violation_rows(result):
+            print_table(title, report.COLUMNS, rows, left=1, keys=4)
+        else:
+            click.echo(f"{title}: none")
+        if new := report.new_rows(result):
+            print_table("With the repairs: violations that were none before", report.LEFT_COLUMNS, new, left=1, keys=4)
+        for line in one.summary():
+            click.echo(line)
     if len(found) > 1:
         print_table("All libraries", report.SUMMARY_COLUMNS, [report.summary_row(one.result) for one in found], left=2)
-
-
-def _print(one: LibraryGuidelines) -> None:
-    from collwise.studies.reports import guidelines as report
-
-    result = one.result
-    title = f"{result.library.title}, {result.library.place}: violations ({result.plan.criterion.description})"
-    rows = report.violation_rows(result)
-    if rows:
-        print_table(title, report.COLUMNS, rows, left=1, keys=4)
-    else:
-        click.echo(f"{title}: none")
-    new = report.new_rows(result)
-    if new:
-        print_table("With the repairs: violations that were none before", report.LEFT_COLUMNS, new, left=1, keys=4)
-    for line in one.summary():
-        click.echo(line)

@@ -17,7 +17,7 @@ from collwise.studies.cli import declare, options, types
 from collwise.studies.cli.commands import CommandGroup, example
 from collwise.studies.cli.declare import command, group, option
 from collwise.studies.cli.options import MEASURING
-from collwise.studies.cli.output import print_json, print_table
+from collwise.studies.cli.output import check_pictures, print_json, print_table, write_figure
 from collwise.studies.cli.target_options import (
     TARGET_OPTIONS,
     TARGET_WITHOUT_PPN,
@@ -26,28 +26,19 @@ from collwise.studies.cli.target_options import (
     target_from,
 )
 from collwise.studies.cli.types import COUNTS, NAMES, NEW_FILE, SIZES
+from collwise.validation.selection.decision_table import decisions_text
 
 if TYPE_CHECKING:
     from collwise.hierarchy import MachineOptions
     from collwise.platforms import HostPlatform
     from collwise.validation.hierarchy.overlap import TaskStudy
-    from collwise.validation.hierarchy.searches import Found
     from collwise.validation.hierarchy.space import Input
     from collwise.validation.hierarchy.tuning import SearchScore, Tuning
-
-_PICTURES = (".png", ".svg")
 
 
 @click.group(cls=CommandGroup, epilog=example("hierarchy tasks --platform stampede2 --nodes 6 --ppn 12"))
 def hierarchy() -> None:
     """Hierarchical collectives made of tasks, as HAN's: times of tasks, a cost model from these, and autotuning."""
-
-
-def _check_pictures(**paths: Path | None) -> None:
-    """Raises UsageError for a path that is no picture's."""
-    for name, path in paths.items():
-        if path is not None and path.suffix not in _PICTURES:
-            raise UsageError(f"--{name.replace('_', '-')}: '{path}' ends neither in .png nor in .svg")
 
 
 @dataclass(frozen=True)
@@ -133,7 +124,7 @@ def tasks(
     from collwise.validation.hierarchy.overlap import study_tasks
     from collwise.validation.hierarchy.space import label
 
-    _check_pictures(draw_trend=draw_trend, draw_overlap=draw_overlap)
+    check_pictures(draw_trend=draw_trend, draw_overlap=draw_overlap)
     how = machine.options(space["ppn"])
     if any(len(space[name] or (1,)) > 1 for name in ("nodes", "ppn")):
         raise UsageError("--nodes and --ppn take one number here")
@@ -143,7 +134,17 @@ def tasks(
     with machine.simulation.context() as context, how.timers(context) as machines:
         studies = study_tasks(list(asked.points()), machines.timer, number)
     leader = min(leader, len(studies[0].times.seconds) - 1)
-    _draw_tasks(studies, leader, draw_trend, draw_overlap)
+    drawn = [path for path in (draw_trend, draw_overlap) if path is not None]
+    if drawn:
+        from collwise.studies.figures.hierarchy import task_overlap, task_trend
+
+        title = f"{collective}, {asked.nodes[0]} nodes x {asked.processes_per_node[0]}"
+        if draw_trend is not None:
+            write_figure(task_trend(studies, leader, title), draw_trend)
+        if draw_overlap is not None:
+            write_figure(task_overlap(studies, title), draw_overlap)
+    for path in drawn:
+        click.echo(f"written: {path}", err=True)
     if as_json:
         print_json([_task_record(study) for study in studies])
         return
@@ -167,22 +168,6 @@ def tasks(
     starts = [study.stable_from(leader) for study in studies]
     trend.append(("stable from", *("-" if start is None else str(start) for start in starts)))
     print_table(f"tasks one after another on leader {leader}", heads, trend)
-
-
-def _draw_tasks(studies: Sequence[TaskStudy], leader: int, trend: Path | None, overlap: Path | None) -> None:
-    if trend is None and overlap is None:
-        return
-    from collwise.studies.figures.hierarchy import task_overlap, task_trend
-    from collwise.studies.figures.style import save
-
-    one = studies[0].point
-    title = f"{one.collective}, {one.input.nodes} nodes x {one.input.processes_per_node}"
-    if trend is not None:
-        save(task_trend(studies, leader, title), trend)
-    if overlap is not None:
-        save(task_overlap(studies, title), overlap)
-    for path in filter(None, (trend, overlap)):
-        click.echo(f"written: {path}", err=True)
 
 
 def _task_record(study: TaskStudy) -> dict[str, Any]:
@@ -215,18 +200,17 @@ def model(
     from collwise.validation.hierarchy.model_check import check_model
     from collwise.validation.hierarchy.space import label
 
-    _check_pictures(draw=draw)
+    check_pictures(draw=draw)
     how = machine.options(space["ppn"])
     asked = space_of(collective, how, **space)
     with machine.simulation.context() as context, how.timers(context) as machines:
         check = check_model(asked, machines.timer, number)
     if draw is not None:
         from collwise.studies.figures.hierarchy import model_by_configuration
-        from collwise.studies.figures.style import save
 
         largest = asked.inputs[-1]
         title = f"{collective} of {format_size(largest.message_bytes)}, {_place(largest)}, {machines.maker}"
-        save(model_by_configuration(check, largest, title), draw)
+        write_figure(model_by_configuration(check, largest, title), draw)
         click.echo(f"written: {draw}", err=True)
     if as_json:
         records = [
@@ -322,7 +306,7 @@ def tune(
     from collwise.validation.hierarchy.tuning import tune as search
     from collwise.validation.openmpi.han_rules import han_version
 
-    _check_pictures(draw=draw, draw_costs=draw_costs)
+    check_pictures(draw=draw, draw_costs=draw_costs)
     names = SEARCHES if tuple(searches) == ("all",) else tuple(searches)
     if han is not None:
         han_version(openmpi_version)
@@ -349,23 +333,30 @@ def tune(
 
 
 _OUTPUTS = ("fs", "imod", "smod", "ibalg", "iralg", "ibs", "irs")
-_SIZES_AMONG_OUTPUTS = ("fs", "ibs", "irs")
+
+
+def _decisions(tuning: Tuning, search: str) -> list[dict[str, Any]]:
+    """What a search chose for each n, p and m, with the parameters that it stands for and its time."""
+    from collwise.validation.hierarchy.space import Point, outputs
+
+    collective, found = tuning.space.collective, tuning.found[search]
+    seconds = found.seconds
+    return [
+        vars(one) | outputs(collective, choice) | vars(choice) | {"seconds": seconds[Point(collective, one, choice)]}
+        for one, choice in found.best.items()
+    ]
 
 
 def _print_decisions(collective: str, tuning: Tuning, search: str, where: str) -> None:
-    from collwise.validation.hierarchy.space import Point, outputs
-
-    found = tuning.found[search]
     rows = []
-    for one, choice in found.best.items():
-        values = outputs(collective, choice)
+    for made in _decisions(tuning, search):
         cells = [
-            "-" if values[name] is None else format_size(int(values[name] or 0)) if name in _SIZES_AMONG_OUTPUTS
-            else str(values[name])
+            "-" if made[name] is None else format_size(int(made[name] or 0)) if name in ("fs", "ibs", "irs")
+            else str(made[name])
             for name in _OUTPUTS
         ]  # fmt: skip
-        seconds = found.seconds[Point(collective, one, choice)]
-        rows.append((*_columns(one), *cells, format_seconds(seconds)))
+        place = (made["nodes"], made["processes_per_node"], format_size(made["message_bytes"]))
+        rows.append((*place, *cells, format_seconds(made["seconds"])))
     print_table(f"{collective} on {where}, search {search}", ("n", "p", "m", *_OUTPUTS, "time"), rows, 0, keys=3)
 
 
@@ -394,21 +385,12 @@ def _slowdown_cells(one: SearchScore) -> tuple[str, ...]:
 
 
 def _tuning_record(tuning: Tuning) -> dict[str, Any]:
-    from collwise.validation.hierarchy.space import Point, outputs
-
-    collective = tuning.space.collective
-
-    def decision(found: Found, one: Input) -> dict[str, Any]:
-        choice = found.best[one]
-        seconds = found.seconds[Point(collective, one, choice)]
-        return {**vars(one), **outputs(collective, choice), **vars(choice), "seconds": seconds}
-
     return {
-        "collective": collective,
+        "collective": tuning.space.collective,
         "exhaustive_machine_seconds": tuning.exhaustive_seconds,
         "exhaustive_is_estimate": tuning.is_estimate,
         "searches": [asdict(one) for one in tuning.scores],
-        "decisions": {name: [decision(found, one) for one in found.best] for name, found in tuning.found.items()},
+        "decisions": {search: _decisions(tuning, search) for search in tuning.found},
     }
 
 
@@ -425,7 +407,6 @@ def _write(
     from collwise.validation.hierarchy.tuning import decision_tables, usual_choice
     from collwise.validation.openmpi.han_rules import describe_usual, han_rules
     from collwise.validation.selection.collwise_rules import collwise_rules
-    from collwise.validation.selection.decision_table import decisions_text
 
     tables = [
         one for tuning in tunings.values() for one in decision_tables(tuning.space, tuning.found[search], where, maker)
@@ -452,12 +433,11 @@ def _draw_tuning(tunings: dict[str, Tuning], draw: Path | None, costs: Path | No
     if draw is None and costs is None:
         return
     from collwise.studies.figures.hierarchy import search_costs, search_quality
-    from collwise.studies.figures.style import save
     from collwise.validation.hierarchy.searches import EXHAUSTIVE
     from collwise.validation.hierarchy.tuning import spreads
 
     if costs is not None:
-        save(search_costs({name: tuning.scores for name, tuning in tunings.items()}, where), costs)
+        write_figure(search_costs({name: tuning.scores for name, tuning in tunings.items()}, where), costs)
     if draw is not None:
         for name, tuning in tunings.items():
             truth = tuning.found[EXHAUSTIVE]
@@ -465,6 +445,6 @@ def _draw_tuning(tunings: dict[str, Tuning], draw: Path | None, costs: Path | No
             place = tuning.space.inputs[-1].place
             title = f"{name}, {place[0]} nodes x {place[1]}, {where}"
             path = draw if len(tunings) == 1 else draw.with_stem(f"{draw.stem}-{name}")
-            save(search_quality(truth, spreads(truth), others, place, title), path)
+            write_figure(search_quality(truth, spreads(truth), others, place, title), path)
     for path in filter(None, (draw, costs)):
         click.echo(f"written: {path}", err=True)

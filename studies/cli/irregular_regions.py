@@ -12,20 +12,19 @@ import click
 
 from collwise.common.errors import UsageError
 from collwise.common.files import write_text
+from collwise.simulator.execution.targets import ExecutionTarget
+from collwise.simulator.store import Store
 from collwise.studies.cli import declare, options, target_options, types
 from collwise.studies.cli.declare import command, option
-from collwise.studies.cli.output import print_json, print_table
+from collwise.studies.cli.output import print_json, print_table, write_figure
 from collwise.studies.cli.target_options import TARGET, TargetOptions, target_from
 from collwise.studies.cli.testbed import RATE
 from collwise.studies.cli.types import COUNTS, FOLDER, NEW_FILE, SIZE, SIZES
-from collwise.validation.measurement.irregular_regions_testbed import TCP_VARIANTS
+from collwise.validation.measurement.irregular_regions_testbed import TCP_VARIANTS, regions_on_bed
+from collwise.validation.testbed.shape import Shape
 
 if TYPE_CHECKING:
-    from collwise.simulator.execution.targets import ExecutionTarget
-    from collwise.simulator.store import Store
     from collwise.validation.measurement.irregular_regions import Regions, RegionsPlan
-
-_BED = "regions"
 
 
 @command("irregular-regions --nodes 8 --buffer 32KB -o thresholds.toml")
@@ -59,7 +58,6 @@ def irregular_regions(
     as it is. Everything is measured anew each time, since escalations occur by chance.
     """
     from collwise.models.parameter_file import thresholds_text
-    from collwise.simulator.store import Store
     from collwise.studies.reports import irregular_regions as shown
     from collwise.validation.measurement.irregular_regions import RegionsPlan, verdict
 
@@ -81,12 +79,11 @@ def irregular_regions(
             found.append(one)
             if figures is not None:
                 from collwise.studies.figures.irregular_regions import regions_figure
-                from collwise.studies.figures.style import save
 
                 stem = (
                     "-".join(["regions", one.target, one.variant, str(one.procs)]).replace(" ", "").replace("--", "-")
                 )
-                save(regions_figure(one, shown.title_of(one)), figures / f"{stem}.png")
+                write_figure(regions_figure(one, shown.title_of(one)), figures / f"{stem}.png")
             if not as_json:
                 print_table(shown.title_of(one), shown.SUMMARY_COLUMNS, [shown.summary_cells(one)], left=2)
                 title = "Slowdown against linear gather without escalation"
@@ -111,8 +108,6 @@ def _find(
     store: Store,
 ) -> Iterator[Regions]:
     from collwise.validation.measurement.irregular_regions import find_regions
-    from collwise.validation.measurement.irregular_regions_testbed import regions_on_bed
-    from collwise.validation.testbed.shape import Shape
     from collwise.validation.testbed.target import TestBed
     from collwise.validation.testbed.tcp_counters import tcp_counts
 
@@ -126,4 +121,4 @@ def _find(
                 for variant in variants:
                     # Open MPI's own settings: escalations are looked for as users meet them.
                     shape = Shape(plan.procs, rate, buffer, transport="default")
-                    yield regions_on_bed(shape, variant, plan, store, name=_BED, run=run)
+                    yield regions_on_bed(shape, variant, plan, store, name="regions", run=run)

@@ -1,4 +1,4 @@
-"""collwise test, setup, studio, completion, schema, help: looking after the project itself."""
+"""collwise init, test, setup, studio, completion, schema, help: looking after projects and collwise itself."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ from pathlib import Path
 import click
 from click.shell_completion import get_completion_class
 
+from collwise import arguments
 from collwise.common.errors import CollwiseError, UsageError
+from collwise.common.files import write_text
 from collwise.common.folders import SOURCES
 from collwise.common.program import NAME
-from collwise.common.project import HOME, find_project
+from collwise.common.project import HOME, Project, find_project, is_file
+from collwise.platforms import known
 from collwise.studies.cli import json_schema
 from collwise.studies.cli.commands import COMPLETION_VARIABLE, CommandGroup
 from collwise.studies.cli.declare import argument, command, option
-from collwise.studies.cli.types import NamedChoice
+from collwise.studies.cli.types import PATH, NamedChoice, Parsed, checked
 
 _LOOPBACK = "127.0.0.1"
 _FIRST_PORT = 8888  # Jupyter's own
@@ -31,6 +34,44 @@ _SHELLS = ("bash", "zsh", "fish")
 _WORKERS = ("-n", "auto", "--maxprocesses", "4", "--dist", "worksteal")
 _HIDDEN = ("api", "cli", "figures", "reports", "__*__*", "*.pyc")
 """What is no notebook among the studies, so that JupyterLab shows notebooks and papers alone."""
+
+
+_PROJECT_FILE = """\
+# A project of collwise: commands in this folder and below it keep their times in results/timings.sqlite here, and
+# write to results/ by default. The values of --platform and --procs where a command requires them and has none:"""
+
+
+@command("init study --platform gros --procs 16,64")
+def init(
+    directory: Path = argument(PATH, default=Path()),
+    platform: str | None = option(
+        "The platform of commands that require one.",
+        Parsed("platform", checked(arguments.platform), lambda _: known(), False),
+    ),
+    procs: str | None = option(
+        "The process counts of commands that require them: 16,64.", Parsed("counts", checked(arguments.counts))
+    ),
+) -> None:
+    """Makes DIRECTORY, by default this one, a project: one store and results for all commands in it and below it.
+
+    The file collwise.toml there marks it. The environment variable COLLWISE_HOME names a project for commands that run
+    elsewhere.
+    """
+    project = Project(Path(os.path.abspath(directory)))
+    if project.marker.exists():
+        raise UsageError(f"{directory / project.marker.name} exists already; edit it, or remove it to make another one")
+    if platform is not None and is_file(platform):
+        file = Path(os.path.abspath(Path(platform).expanduser()))
+        below = file.is_relative_to(project.folder)
+        platform = f"./{file.relative_to(project.folder)}" if below else str(file)
+    lines = _project_line("platform", platform, "gros"), _project_line("procs", procs, "16,64")
+    write_text(project.marker, "\n".join([_PROJECT_FILE, *lines, ""]))
+    click.echo(f"{project.folder}: a project, with its store in {project.results / 'timings.sqlite'}")
+    click.echo(f"commands that run elsewhere use it with {HOME}={project.folder}")
+
+
+def _project_line(key: str, value: str | None, example: str) -> str:
+    return f"# {key} = {json.dumps(example)}" if value is None else f"{key} = {json.dumps(value, ensure_ascii=False)}"
 
 
 @command("test -q tests/platforms", context_settings={"ignore_unknown_options": True})

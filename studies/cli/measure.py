@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -22,13 +22,10 @@ from collwise.studies.cli.declare import command, group, option
 from collwise.studies.cli.output import check_failed, print_json, print_table, sweep_progress
 from collwise.studies.cli.target_options import TARGET, TargetOptions, target_from
 from collwise.studies.cli.types import ALGORITHMS, COUNTS, NEW_FILE, PATH, PLATFORM, Parsed, Scaled
-from collwise.validation.adaptive.goal import LOSS
+from collwise.validation.adaptive.goal import LOSS, Goal
 from collwise.validation.selection.cases import BUILTIN, LIBRARY, CaseGrid
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.defaults import SEGMENTS_TEXT, sizes_of
-
-if TYPE_CHECKING:
-    from collwise.models.lmo import Thresholds
 
 
 @command("measure --library openmpi --collective bcast --procs 4 --sizes 8KiB:64KiB:x2")
@@ -42,9 +39,9 @@ def measure(
     ),
     procs: Sequence[int] = option("Process counts: 2,4.", COUNTS, required=True),
     sizes: Sequence[int] | None = options.SIZES,
-    segments: Sequence[int] = options.segments(SEGMENTS_TEXT),
-    counts: dict[str, Sequence[int] | None] = options.COUNTS,
-    thresholds: Thresholds | None = options.THRESHOLDS,
+    varied: dict[str, Any] = group(
+        dict, segments=options.segments(SEGMENTS_TEXT), counts=options.COUNTS, thresholds=options.THRESHOLDS
+    ),
     method: Method = options.METHOD,
     adaptive: dict[str, Any] = group(
         dict,
@@ -82,13 +79,14 @@ def measure(
     from collwise.validation.selection.points import cases_within_memory, remark_on_sizes
 
     if adaptive["budget"] is not None:
-        declare.refuse_options(_NOT_ADAPTIVE, "measuring without --budget")
-        asked_for = (collectives, algorithms, procs, sizes, segments, counts, thresholds)
+        declare.refuse_options(("raw", "script", "nrep", "launches"), "measuring without --budget")
+        asked_for = {"collective": collectives, "algorithms": algorithms, "procs": procs, "sizes": sizes, **varied}
         _measure_adaptively(where, asked_for, adaptive, method, simulation, as_json)
         return
-    declare.refuse_options(_ADAPTIVE, "--budget")
+    declare.refuse_options(("loss", "parameters", *options.SIMULATING), "--budget")
     ours, with_own = with_library(algorithms)
-    competing = choices(collectives, ours, segments, counts, thresholds)
+    segments = varied["segments"]
+    competing = choices(collectives, ours, **varied)
     remark_on_sizes([CaseGrid(one, tuple(procs), sizes_of(one, sizes), 1, tuple(segments)) for one in collectives])
     if with_own:
         declare.refuse_options(("script",), "our algorithms, not for --algorithms library")
@@ -131,13 +129,9 @@ def measure(
     check_failed([row for row in timings if not row.ok])
 
 
-_ADAPTIVE = ("loss", "parameters", *options.SIMULATING)
-_NOT_ADAPTIVE = ("raw", "script", "nrep", "launches")
-
-
 def _measure_adaptively(
     where: TargetOptions,
-    asked: tuple[Any, ...],
+    asked: dict[str, Any],
     adaptive: Mapping[str, Any],
     method: Method,
     simulation: options.SimulationOptions,
@@ -145,22 +139,14 @@ def _measure_adaptively(
 ) -> None:
     from collwise.studies.reports.adaptive import POINT_COLUMNS, document, point_rows, summary_lines
     from collwise.timings import measure_adaptively
-    from collwise.validation.adaptive.goal import Goal
 
-    collectives, algorithms, procs, sizes, segments, counts, thresholds = asked
-    if LIBRARY in (algorithms or ()):
+    if LIBRARY in (asked["algorithms"] or ()):
         raise UsageError(f"--algorithms {LIBRARY} is for measuring without --budget")
     target = target_from(where)
     with simulation.context() as context:
         found = measure_adaptively(
-            collectives,
-            procs,
-            sizes,
+            **asked,
             goal=Goal(adaptive["budget"], adaptive["loss"]),
-            algorithms=algorithms,
-            segments=segments,
-            counts=counts,
-            thresholds=thresholds,
             target=target,
             platform=adaptive["platform"],
             model=adaptive["parameters"],
@@ -175,15 +161,14 @@ def _measure_adaptively(
         facts = document(found)
         print_json(facts.pop("points"), facts)
     else:
-        title = f"{', '.join(collectives)}, {target.installation.label}, {target.name}: measured choices"
+        title = f"{', '.join(asked['collective'])}, {target.installation.label}, {target.name}: measured choices"
         print_table(title, POINT_COLUMNS, point_rows(found), left=1, keys=3)
         for line in summary_lines(found):
             click.echo(line)
-        key = found.configuration.key[:12]
-        names = ",".join(collectives)
+        names = ",".join(asked["collective"])
         click.echo(
             f"choose by them: {program_name()} select --by measured --collective {names} --platform {target.name} "
-            f"--configuration {key}"
+            f"--configuration {found.configuration.key[:12]}"
         )
     check_failed(found.failed)
 

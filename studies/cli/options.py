@@ -55,13 +55,11 @@ _PLACEMENT = option(
 def _placed(platform: HostPlatform | types.Unknown | None, placement: str) -> HostPlatform | types.Unknown | None:
     from collwise.platforms import placed
 
-    if isinstance(platform, types.Unknown):
-        if placement != "block":
-            raise platform.problem
-        return platform
-    if platform is None and placement != "block":
-        raise UsageError("--placement needs --platform")
-    return None if platform is None else placed(platform, placement)
+    if platform is not None and not isinstance(platform, types.Unknown):
+        return placed(platform, placement)
+    if placement != "block":
+        raise UsageError("--placement needs --platform") if platform is None else platform.problem
+    return platform
 
 
 def placed_platform(platform: Any = PLATFORM) -> Any:
@@ -92,6 +90,18 @@ BASELINE = option(
     show_default=False,
     metavar="NAME",
 )
+
+
+def default_library(about: str) -> Any:
+    """--baseline NAME: the untuned library that decides by default, whose name stays text."""
+    return option(
+        f"{about}: {', '.join(BASELINES)}. Default: the installed Open MPI.",
+        NamedChoice("baseline", BASELINES),
+        names="--baseline",
+        metavar="NAME",
+    )
+
+
 CALLED_LIBRARY = option(
     "For mock-ups with --engine schedule, which has no MPI library: the untuned one whose decisions hold for the "
     f"collectives that they call, {', '.join(BASELINES)}.",
@@ -109,16 +119,10 @@ STORE = option(
 )
 
 
-def _executor(text: str) -> str:
-    """The text if it names an executor. Raises UsageError."""
-    parse_place(text)
-    return text
-
-
 EXECUTOR = option(
     "Where simulations run: local, here; dask:HOST:PORT, by the workers of a Dask scheduler; slurm or oar, "
     "in batch jobs, with keys for these: slurm:jobs=4,cores=8.",
-    Parsed("executor", _executor, lambda _: (LOCAL, f"{DASK}:", *BATCH_SYSTEMS), listed=False),
+    Parsed("executor", types.checked(parse_place), lambda _: (LOCAL, f"{DASK}:", *BATCH_SYSTEMS), listed=False),
     LOCAL,
     envvar="COLLWISE_EXECUTOR",
     metavar="WHERE",

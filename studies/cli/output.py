@@ -14,16 +14,19 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from collwise.common.errors import CollwiseError, note
+from collwise.common.errors import CollwiseError, UsageError, note
 from collwise.common.program import program_name
 from collwise.common.units import counted
 from collwise.studies.cli.commands import AllCommands
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from collwise.simulator.sweeps.runner import Progress as SweepProgress
     from collwise.simulator.timing import Timing
 
@@ -50,6 +53,20 @@ def print_table(
     from collwise.studies.cli.tables import WholeTable, stdout_console
 
     stdout_console().print(WholeTable(title, columns, rows, left, wrap, keys))
+
+
+def check_pictures(**paths: Path | None) -> None:
+    """Raises UsageError for the path of an option that is no picture's; paths come by the names of the options."""
+    for name, path in paths.items():
+        if path is not None and path.suffix not in (".png", ".svg"):
+            raise UsageError(f"--{name.replace('_', '-')}: '{path}' ends neither in .png nor in .svg")
+
+
+def write_figure(figure: Figure, path: Path) -> Path:
+    """Writes a figure (PNG or SVG by its ending) and returns its path. Raises UsageError if it cannot be written."""
+    from collwise.studies.figures.style import save
+
+    return save(figure, path)
 
 
 def print_json(rows: Sequence[Mapping[Any, Any]], facts: Mapping[str, Any] | None = None) -> None:

@@ -5,26 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.files import write_text
-from collwise.common.program import program_name
 from collwise.common.units import counted
-from collwise.platforms.hosts import MOST_HOSTS
 from collwise.platforms.names import interconnect_names
+from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.cli import options, types
 from collwise.studies.cli.commands import CommandGroup, example
 from collwise.studies.cli.declare import argument, command, option
-from collwise.studies.cli.describe import describe
-from collwise.studies.cli.output import print_json, print_table
-from collwise.studies.cli.platform_options import INTERCONNECT, LATENCY, LINK_RATE, NODE, TOPOLOGY, new_name
+from collwise.studies.cli.describe import describe, new
+from collwise.studies.cli.output import check_pictures, print_json, print_table, write_figure
 from collwise.studies.cli.types import NEW_FILE, PATH, PLATFORM
 
 if TYPE_CHECKING:
-    from collwise.platforms import HostPlatform, Node, Platform
+    from collwise.platforms import HostPlatform, Platform
 
 
 @click.group(cls=CommandGroup, epilog=example("platforms list"))
@@ -33,9 +31,7 @@ def platforms() -> None:
 
 
 @command("platforms list --json", "list", parent=platforms)
-def list_platforms(
-    as_json: bool = options.JSON,
-) -> None:
+def list_platforms(as_json: bool = options.JSON) -> None:
     """Lists the known platforms."""
     from collwise.platforms import known, load
 
@@ -77,10 +73,7 @@ def show(
 
 
 @command("platforms check mine.toml", "check", parent=platforms)
-def check(
-    file: Path = argument(PATH),
-    as_json: bool = options.JSON,
-) -> None:
+def check(file: Path = argument(PATH), as_json: bool = options.JSON) -> None:
     """Checks a platform FILE (.toml or .xml): its form, then a dry run in SimGrid.
 
     The exit code is 0 if it is sound, else 1.
@@ -171,19 +164,6 @@ def _spread(values: Iterable[float]) -> str:
     return " to ".join(dict.fromkeys((shown[0], shown[-1]))) if shown else "0"
 
 
-def _switches(platform: Platform) -> str:
-    topology = platform.topology
-    if topology is None:
-        return ""
-    switches, longest = topology.switches(platform.nodes), platform.longest_latency_seconds
-    return f"; {topology.kind} of {switches} switches, up to {longest * 1e6:.4g} us between nodes"
-
-
-def _faults(platform: Platform) -> str:
-    count = len(platform.node_faults) + (len(platform.topology.cable_faults) if platform.topology else 0)
-    return f"; faults of nodes and cables: {count}" if count else ""
-
-
 def _short_message(platform: Platform) -> str:
     """The time of a short message over the longest way, as benchmarks show it: latencies are without overheads."""
     made = platform.calibration
@@ -205,10 +185,16 @@ def _understood(platform: HostPlatform) -> str:
     elif isinstance(platform, Platform):
         speed = platform.node_bytes_per_second * 8e-9
         latency_us = platform.link_latency_seconds * 1e6
+        faults, switches = len(platform.node_faults), ""
+        if (topology := platform.topology) is not None:
+            faults += len(topology.cable_faults)
+            longest_us = platform.longest_latency_seconds * 1e6
+            switches = f"; {topology.kind} of {topology.switches(platform.nodes)} switches, "
+            switches += f"up to {longest_us:.4g} us between nodes"
         what = (
             f"link {speed:g} Gbit/s and {latency_us:g} us (two links on the way: {2 * latency_us:g} us); "
-            f"{platform.cpus_per_node} CPUs per node{_switches(platform)}{_short_message(platform)}"
-            f"{_faults(platform)}"
+            f"{platform.cpus_per_node} CPUs per node{switches}{_short_message(platform)}"
+            f"{f'; faults of nodes and cables: {faults}' if faults else ''}"
         )
     else:
         own = any(name.startswith("smpi/") for name in platform.smpi_options())
@@ -217,36 +203,7 @@ def _understood(platform: HostPlatform) -> str:
     return f"{ends}; {what}; calibration: {platform.calibration.note or 'none'}"
 
 
-@command("platforms new mine --nodes 8 --gbits 25 --latency-us 12", "new", parent=platforms)
-def new(
-    name: str = argument(),
-    nodes: int = option(None, click.IntRange(1, MOST_HOSTS), required=True),
-    interconnect: str | None = INTERCONNECT,
-    link_bytes_per_second: float | None = LINK_RATE,
-    latency_seconds: float | None = LATENCY,
-    node: Node = NODE,
-    topology: dict[str, Any] = TOPOLOGY,
-    output: Path | None = option("Default: NAME.toml", NEW_FILE, names="-o --output"),
-) -> None:
-    """Writes a description of a cluster of equal nodes.
-
-    Without --interconnect nothing is calibrated, and messages cost processors nothing. docs/platforms.md explains the
-    topologies, and which figures of the interconnects are estimates.
-    """
-    from collwise.platforms import new_platform, write_description
-
-    new_name(name)
-    made = new_platform(name, nodes, node, link_bytes_per_second, latency_seconds, interconnect, **topology)
-    path = output or types.checked_new_file(Path(f"{name}.toml"))
-    write_text(path, write_description(made))
-    click.echo(f"{path}: {nodes} nodes; look at it with '{program_name()} platforms check {path}'")
-    if interconnect is not None:
-        click.echo(f"interconnect {interconnect}: {made.calibration.note}")
-    else:
-        names = ", ".join(interconnect_names())
-        click.echo(f"no overheads: short messages will seem too cheap; --interconnect NAME has some ({names})")
-
-
+platforms.add_command(new)
 platforms.add_command(describe)
 
 
@@ -258,14 +215,12 @@ def draw(
     """Draws a platform's network, and what is in its nodes."""
     from collwise.platforms import Platform
     from collwise.studies.figures.platform import platform_figure
-    from collwise.studies.figures.style import save
 
     if not isinstance(platform, Platform):
         raise UsageError(f"platform '{platform.name}' has no picture (valid: descriptions of equal nodes)")
     path = output or types.checked_new_file(Path(f"{platform.name}.png"))
-    if path.suffix not in (".png", ".svg"):
-        raise UsageError(f"--output: '{path}' ends neither in .png nor in .svg")
-    save(platform_figure(platform), path)
+    check_pictures(output=path)
+    write_figure(platform_figure(platform), path)
     click.echo(f"written: {path}")
 
 
@@ -278,7 +233,6 @@ def _dry_run(platform: HostPlatform) -> tuple[str, str]:
     from collwise.common.experiments import ROUNDTRIP, Experiment
     from collwise.platforms import PlacedPlatform
     from collwise.simulator.store import Store
-    from collwise.simulator.sweeps.context import SimulationContext
 
     with tempfile.TemporaryDirectory() as directory, Store(Path(directory, "check.sqlite")) as store:
         last = len(platform.hosts) - 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,7 +13,7 @@ import collwise
 from collwise.common.errors import UsageError, note, warn
 from collwise.common.units import format_seconds, format_size
 from collwise.studies.cli import declare, options, types
-from collwise.studies.cli.declare import command, flag, option
+from collwise.studies.cli.declare import command, flag, group, option
 from collwise.studies.cli.output import print_json, print_table
 from collwise.studies.cli.types import ALGORITHMS, COLLECTIVE, COUNTS, PATH, SIZES
 from collwise.validation.selection.defaults import sizes_of
@@ -38,13 +38,17 @@ def predict(
     pair: tuple[int, int] | None = option(
         "A message from process I to J instead of a collective.", types.Parsed("pair", _pair), metavar="I,J"
     ),
-    algorithms: Sequence[str] | None = option("Names by commas, or all.", ALGORITHMS),
-    procs: Sequence[int] | None = option("Process counts: 50,80,90 or 2:1000:+1.", COUNTS),
-    sizes: Sequence[int] | None = option("Message sizes: 8KiB:4MiB:x2. Default: the paper's.", SIZES),
-    segments: Sequence[int] | None = options.segments(None, default_text="that of the fit, or 0"),
-    model: str | None = options.MODEL,
-    by_schedule: bool = flag(
-        "Apply a point-to-point model to the messages that each algorithm sends, not by a formula; for all collectives."
+    how: dict[str, Any] = group(
+        dict,
+        algorithms=option("Names by commas, or all.", ALGORITHMS),
+        procs=option("Process counts: 50,80,90 or 2:1000:+1.", COUNTS),
+        sizes=option("Message sizes: 8KiB:4MiB:x2. Default: the paper's.", SIZES),
+        segments=options.segments(None, default_text="that of the fit, or 0"),
+        name=options.MODEL,
+        by_schedule=flag(
+            "Apply a point-to-point model to the messages that each algorithm sends, not by a formula; for all "
+            "collectives."
+        ),
     ),
     as_json: bool = options.JSON,
 ) -> None:
@@ -52,31 +56,20 @@ def predict(
     import numpy as np
 
     if pair is not None:
-        declare.refuse_options(
-            ("collective", "algorithms", "procs", "segments", "model", "by_schedule"), "collectives, not for --pair"
-        )
-        _predict_pair(parameters, pair, sizes_of("bcast", sizes), as_json)
+        declare.refuse_options(("collective", *(set(how) - {"sizes"})), "collectives, not for --pair")
+        _predict_pair(parameters, pair, sizes_of("bcast", how["sizes"]), as_json)
         return
     if collective is None:
         raise UsageError("name one of --collective and --pair")
-    if procs is None:
+    if how["procs"] is None:
         raise UsageError("--procs is missing: process counts, for example 50,80,90")
     evaluate = collwise.predict  # this loads pandas, which is no part of the time
     started = time.perf_counter()
-    times = evaluate(
-        parameters,
-        collective,
-        procs,
-        sizes,
-        algorithms=algorithms,
-        segments=segments,
-        name=model,
-        by_schedule=by_schedule,
-    )
+    times = evaluate(parameters, collective, **how)
     elapsed = time.perf_counter() - started
     if unknown := int(times.seconds.isna().sum()):
         note(f"{unknown} times are not deterministic, or beyond what was fitted")
-    several_segments = segments is not None and len(segments) > 1
+    several_segments = len(how["segments"] or ()) > 1
     cut = times.segment_bytes.map(lambda size: f", {format_size(size)}" if several_segments and size else "")
     labels = times.algorithm + cut
     seconds = times.assign(label=labels).pivot(index=["procs", "message_bytes"], columns="label", values="seconds")

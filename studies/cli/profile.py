@@ -17,20 +17,19 @@ from collwise.common.errors import UsageError, note
 from collwise.common.files import write_text
 from collwise.common.program import program_name
 from collwise.common.units import format_seconds, format_size
-from collwise.simulator.execution.interposed import LIBRARIES
+from collwise.platforms import HostPlatform
+from collwise.simulator.execution.interposed import LIBRARIES, LibraryOptions, run_interposed
 from collwise.simulator.execution.profiles import profile_of_runs, read_profile
 from collwise.simulator.sweeps.context import SCHEDULE, SMPI
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import argument, command, option, refuse_options
 from collwise.studies.cli.output import print_json, print_table
 from collwise.studies.cli.types import NEW_FILE, PATH, PLATFORM, NamedChoice
-from collwise.validation.library_defaults.baselines import BASELINES
 from collwise.validation.selection.defaults import SEGMENTS_TEXT
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from collwise.platforms import HostPlatform
 
 _MOST_ROWS = 40
 
@@ -66,11 +65,7 @@ def profile(
     decisions: Path | None = option(
         "Instead of a platform, decisions with times (collwise select -o) for the expected savings.", PATH
     ),
-    baseline: str | None = option(
-        f"The library that decides untuned: {', '.join(BASELINES)}. Default: the installed Open MPI.",
-        NamedChoice("baseline", BASELINES),
-        metavar="NAME",
-    ),
+    baseline: str | None = options.default_library("The library that decides untuned"),
     segments: tuple[int, ...] = options.segments(SEGMENTS_TEXT),
     ppn: int | None = option(
         "Processes per node on the platform. Default: as in the run; for smpi one per CPU.", click.IntRange(1)
@@ -91,8 +86,6 @@ def profile(
     expected saving is the part of this time that the best algorithm would save. With --report FILE --after FILE,
     compares two runs instead: what a table has saved.
     """
-    from collwise.simulator.execution.interposed import LibraryOptions, run_interposed
-
     if (program is None) == (not report):
         raise UsageError("give either a program to run, -- PROGRAM [ARGS], or --report FILE")
     if after and not report:
@@ -162,18 +155,17 @@ def profile(
 def _write(found: collwise.ProfileResult, reports: Sequence[Path], output: Path | None, rules: Path | None) -> None:
     if output is not None:
         # --ppn may have changed the processes per node in `found`; the JSON file has those of the runs.
-        write_text(output, _report_text(reports) if output.suffix == ".json" else found.frame().to_csv(index=False))
+        if output.suffix == ".csv":
+            text = found.frame().to_csv(index=False)
+        elif len(reports) == 1:
+            text = reports[0].read_text("utf-8")
+        else:
+            text = profile_of_runs([read_profile(one) for one in reports]).text
+        write_text(output, text)
         note(f"written: {output}")
     if rules is not None:
         write_text(rules, found.rules())
         note(f"written: {rules}")
-
-
-def _report_text(reports: Sequence[Path]) -> str:
-    """The report of these runs; that of one run stays as it is."""
-    if len(reports) == 1:
-        return reports[0].read_text("utf-8")
-    return profile_of_runs([read_profile(one) for one in reports]).text
 
 
 def _size(row: Any) -> str:
@@ -183,16 +175,15 @@ def _size(row: Any) -> str:
 def _show(found: collwise.ProfileResult, as_json: bool) -> None:
     frame, expected = found.frame(), found.expectation
     if as_json:
-        rows = [{name: _known(value) for name, value in row.items()} for row in frame.to_dict("records")]
         print_json(
-            rows,
+            frame.to_dict("records"),
             {
                 "processes": found.profile.processes,
                 "seconds": found.profile.seconds,
                 "collective_seconds": found.profile.collective_seconds,
                 "run_seconds": list(found.profile.run_seconds),
-                "saving_seconds": _known(found.saving_seconds),
-                "saving_half_width_seconds": _known(found.saving_half_width),
+                "saving_seconds": found.saving_seconds,
+                "saving_half_width_seconds": found.saving_half_width,
                 "made_by": expected.made_by if expected else None,
                 "left_out": list(expected.left_out) if expected else [],
             },
@@ -205,33 +196,25 @@ def _show(found: collwise.ProfileResult, as_json: bool) -> None:
         [
             row.collective, row.communicator or f"ranks {row.ranks}", row.processes, _size(row),
             row.algorithm or "MPI's own", row.calls,
-            format_seconds(row.seconds), *([_range(row)] if several else ()), f"{100 * row.share:.1f} %",
+            format_seconds(row.seconds),
+            *([f"{format_seconds(row.fastest_run_seconds)} to {format_seconds(row.slowest_run_seconds)}"]
+              if several else ()),
+            f"{100 * row.share:.1f} %",
             *((row.default, row.tuned, _saving(row)) if expected else ()),
         ]
         for row in frame.head(_MOST_ROWS).itertuples()
     ]  # fmt: skip
     title = f"Collectives of {found.profile.processes} processes by time"
-    print_table(
-        title + (f"; expected savings by {_times_of(expected.made_by)}" if expected else ""), heads, shown, left=2
-    )
+    if expected:
+        of = "" if expected.made_by.startswith("times ") else "the times of "
+        title += f"; expected savings by {of}{expected.made_by}"
+    print_table(title, heads, shown, left=2)
     if len(frame) > _MOST_ROWS:
         click.echo(f"The table has the first {_MOST_ROWS} of {len(frame)} rows; --json prints all.")
     for line in expected.left_out if expected else ():
         click.echo(f"no saving known: {line}")
     for line in _summary(found):
         click.echo(line)
-
-
-def _range(row: Any) -> str:
-    return f"{format_seconds(row.fastest_run_seconds)} to {format_seconds(row.slowest_run_seconds)}"
-
-
-def _times_of(made_by: str) -> str:
-    return made_by if made_by.startswith("times ") else f"the times of {made_by}"
-
-
-def _known(value: Any) -> Any:
-    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def _saving(row: Any) -> str:

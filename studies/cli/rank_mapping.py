@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from collwise.common.errors import UsageError
 from collwise.common.files import write_text
 from collwise.common.units import format_seconds, format_size
+from collwise.platforms import HostPlatform
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import command, flag, option
 from collwise.studies.cli.output import print_json, print_table
@@ -19,9 +19,6 @@ from collwise.studies.cli.types import NEW_FILE, PATH, SIZES, NamedChoice
 from collwise.studies.reports.markdown import percent
 from collwise.validation.selection import rank_mapping as mapped
 from collwise.validation.selection.defaults import SEGMENT_BYTES
-
-if TYPE_CHECKING:
-    from collwise.platforms import HostPlatform
 
 
 @command("rank-mapping --platform hcl16 --collective gather --procs 4 --sizes 64KiB")

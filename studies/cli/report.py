@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -13,6 +13,7 @@ from collwise.common.files import writable_folder
 from collwise.common.project import results_folder
 from collwise.common.units import counted
 from collwise.models.registry import BY_PARTS, CRITICAL_PATH, ModelKind, check_formulas
+from collwise.platforms import HostPlatform
 from collwise.simulator.sweeps.context import SCHEDULE
 from collwise.studies.cli import options, types
 from collwise.studies.cli.declare import command, group, option
@@ -20,9 +21,6 @@ from collwise.studies.cli.output import own_command
 from collwise.studies.cli.types import COLLECTIVES, COUNTS, PATH, SIZES
 from collwise.validation.library_defaults.baselines import Baseline
 from collwise.validation.selection.defaults import SEGMENTS_TEXT, sizes_of
-
-if TYPE_CHECKING:
-    from collwise.platforms import HostPlatform
 
 _TIMES = types.NamedChoice("source of times", ("predicted", "simulated"))
 
@@ -35,11 +33,6 @@ def _report_model(asked: str | None, by: str, engine: str, collectives: Sequence
     model = asked or (BY_PARTS if formulas else CRITICAL_PATH)
     check_formulas(model, collectives)
     return model
-
-
-def _example_counts(most: int) -> list[int]:
-    """A few process counts on a platform that holds so many."""
-    return sorted({max(2, most // 16), max(2, most // 4), most})
 
 
 @command("report --platform gros --procs 16,32,64")
@@ -85,10 +78,11 @@ def report(
 
     if procs is None:
         per_node = ppn or platform.default_processes_per_node
+        most = platform.max_procs(per_node)
+        example = ",".join(map(str, sorted({max(2, most // 16), max(2, most // 4), most})))
         raise click.UsageError(
             "Missing option '--procs': give the process counts of your jobs, for example --procs "
-            f"{','.join(map(str, _example_counts(platform.max_procs(per_node))))} ({platform.name} holds up to "
-            f"{platform.max_procs(per_node)} with {per_node} per node)"
+            f"{example} ({platform.name} holds up to {most} with {per_node} per node)"
         )
     by = how["by"] or ("simulated" if simulation.engine == "schedule" else "predicted")
     model = _report_model(how["model"], by, simulation.engine, collectives)

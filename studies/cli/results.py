@@ -1,24 +1,27 @@
-"""collwise results: list, show, export, prune: what the store of times holds."""
+"""collwise results: list, show, export, prune; collwise import: what the store of times holds, and gets."""
 
 from __future__ import annotations
 
 import math
 import sys
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from collwise import arguments
-from collwise.common.errors import UsageError
+from collwise.common.errors import CollwiseError, UsageError, note
 from collwise.common.units import format_seconds, format_size
+from collwise.simulator.store import Store
 from collwise.studies.cli import options, types
 from collwise.studies.cli.commands import CommandGroup, example
-from collwise.studies.cli.declare import command, flag, group, option
+from collwise.studies.cli.declare import argument, command, flag, group, option
 from collwise.studies.cli.output import print_json, print_table
-from collwise.studies.cli.types import NAMES, NEW_FILE
+from collwise.studies.cli.types import NAMES, NEW_FILE, PATH
+from collwise.validation.measurement.imports import FORMATS, import_file
+from collwise.validation.measurement.imports.reading import MissingFacts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,30 +32,29 @@ SOURCES = option("Only simulated, or only measured times.", NAMES, names="--sour
 PLATFORMS = option("Only times of these platforms, names by commas.", NAMES, names="--platform")
 
 
-@dataclass(frozen=True)
-class _Filter:
-    """Which rows of a store are wanted, as its options say."""
+def _rows(store: Path, **wanted: Any) -> pd.DataFrame:
+    """The rows of a store that are wanted, as the options of `FILTER` say.
 
-    store: Path
-    wanted: dict[str, Any]
+    Raises UsageError where there is no store, or nothing of what is named.
+    """
+    from collwise.stored import chosen_configurations, results
 
-    def rows(self) -> pd.DataFrame:
-        """The wanted rows. Raises UsageError where there is no store, or nothing of what is named."""
-        from collwise.simulator.store import Store
-        from collwise.stored import chosen_configurations, results
+    _check_store(store)
+    given = {name: value for name, value in wanted.items() if value is not None}
+    with Store(store) as opened:
+        chosen_configurations(opened, *(given.get(name) for name in ("configuration", "source", "platform")))
+    if "collective" in given:
+        given["collective"] = arguments.collectives(given["collective"])
+    return results(store, **given)
 
-        if not self.store.exists():
-            raise UsageError(f"there is no store {self.store}; name one with --store")
-        given = {name: value for name, value in self.wanted.items() if value is not None}
-        with Store(self.store) as opened:
-            chosen_configurations(opened, *(given.get(name) for name in ("configuration", "source", "platform")))
-        if "collective" in given:
-            given["collective"] = arguments.collectives(given["collective"])
-        return results(self.store, **given)
+
+def _check_store(store: Path) -> None:
+    if not store.exists():
+        raise UsageError(f"there is no store {store}; name one with --store")
 
 
 FILTER = group(
-    lambda store, **wanted: _Filter(store, wanted),
+    dict,
     store=options.STORE,
     configuration=CONFIGURATIONS,
     source=SOURCES,
@@ -70,10 +72,7 @@ def results() -> None:
 
 
 @command("results list --json", "list", parent=results)
-def list_configurations(
-    store: Path = options.STORE,
-    as_json: bool = options.JSON,
-) -> None:
+def list_configurations(store: Path = options.STORE, as_json: bool = options.JSON) -> None:
     """Lists the configurations: everything that times depend on besides the case; results of two never mix."""
     from collwise.stored import configurations
 
@@ -83,30 +82,22 @@ def list_configurations(
         return
     shown = ("configuration", "source", "platform", "maker", "collectives", "rows", "failed", "first_made", "last_made")
     heads = [*shown[:5], "times", "failed", "from (UTC)", "to (UTC)"]
-    found["collectives"] = [_several(names) for names in found["collectives"]]
+    # Experiments between a few processes have no collective.
+    known = ([name for name in names.split(",") if name != "-"] for names in found["collectives"])
+    found["collectives"] = [arguments.several(names) or "-" for names in known]
     print_table(str(store.absolute()), heads, found[list(shown)].values.tolist(), left=5, keys=1)
 
 
-def _several(names: str) -> str:
-    """'bcast', 'bcast, gather', '4 collectives'; experiments between a few processes have none."""
-    known = [name for name in names.split(",") if name != "-"]
-    return arguments.several(known) or "-"
-
-
 @command("results show --collective bcast --procs 16", "show", parent=results)
-def show(
-    rows: _Filter = FILTER,
-    as_json: bool = options.JSON,
-) -> None:
+def show(wanted: dict[str, Any] = FILTER, as_json: bool = options.JSON) -> None:
     """Shows the times of cases, those of one configuration, collective and so on if named."""
-    found = rows.rows()
+    found = _rows(**wanted)
     if as_json:
         print_json(found.to_dict("records"))
         return
     heads = ("configuration", "platform", "collective", "algorithm", "P", "m", "segment", "seconds", "+-", "times")
-    print_table(
-        str(rows.store.absolute()), heads, [_row(one) for one in found.head(_MOST_ROWS).itertuples()], left=4, keys=4
-    )
+    rows = [_row(one) for one in found.head(_MOST_ROWS).itertuples()]
+    print_table(str(wanted["store"].absolute()), heads, rows, left=4, keys=4)
     left_out = f", of which these are the first {_MOST_ROWS}; --json prints all" if len(found) > _MOST_ROWS else ""
     click.echo(f"{len(found)} times{left_out}")
 
@@ -125,7 +116,7 @@ def _row(one: Any) -> Sequence[object]:
 
 @command("results export --collective bcast -o bcast.csv", "export", parent=results)
 def export(
-    rows: _Filter = FILTER,
+    wanted: dict[str, Any] = FILTER,
     format_name: str | None = option(
         "csv, json or parquet (needs pyarrow). Default: as the file's name ends.",
         types.NamedChoice("format", ("csv", "json", "parquet")),
@@ -139,7 +130,7 @@ def export(
     ending = output.suffix.removeprefix(".").lower()
     if format_name is None and ending not in FORMATS:
         raise UsageError(f"-o {output}: the name does not end in a format; add --format {'|'.join(FORMATS)}")
-    found = rows.rows()
+    found = _rows(**wanted)
     write_results(found, output, format_name or ending)
     click.echo(f"written: {output}, {len(found)} times")
 
@@ -157,13 +148,11 @@ def prune(
 
     Everything is deleted at once: a command that is stopped has deleted nothing.
     """
-    from collwise.simulator.store import Store
     from collwise.stored import chosen_configurations, time_of
 
     if configuration is source is platform is before is None:
         raise click.UsageError("name what to delete: --configuration, --source, --platform or --before")
-    if not store.exists():
-        raise UsageError(f"there is no store {store}; name one with --store")
+    _check_store(store)
     time = None if before is None else time_of(before)
     with Store(store) as opened:
         keys = [one.key for one in chosen_configurations(opened, configuration, source, platform)]
@@ -177,3 +166,42 @@ def prune(
                 raise UsageError(f"{what} would be deleted; nobody is there to ask: add --yes")
             click.confirm(f"Delete {what}?", abort=True)
         click.echo(f"deleted: {opened.prune(keys, time)} times")
+
+
+@command(
+    "import osu_bcast.txt --platform mycluster --procs 64",
+    "import",
+    help=f"Reads times that were measured elsewhere into the store: {FORMATS}.",
+)
+def import_times(
+    files: Sequence[Path] = argument(PATH, nargs=-1, required=True),
+    platform: str = option(
+        "The name of the measured platform. Results of scripts contain it; other files need it.", default=""
+    ),
+    procs: int | None = option("The process count, if the file does not contain it (OSU).", click.IntRange(1)),
+    ppn: int = option("Processes per node, for files of other programs.", click.IntRange(1), 1),
+    store: Path = options.STORE,
+    as_json: bool = options.JSON,
+) -> None:
+    """Reads times that were measured elsewhere into the store; the help above names the formats."""
+    facts = MissingFacts(platform, procs or 0, ppn)
+    records: list[dict[str, Any]] = []
+    with Store(store) as opened:
+        for file in files:
+            imported = import_file(file, opened, facts)
+            timings = imported.timings
+            counts = Counter((timing.case.collective, timing.case.experiment, timing.case.procs) for timing in timings)
+            times = [
+                {"collective": collective, "experiment": experiment, "procs": of, "number": number}
+                for (collective, experiment, of), number in counts.items()
+            ]
+            records.append({"file": str(file), "failed": sum(not timing.ok for timing in timings), "times": times})
+            if missing := imported.asked - len(timings):
+                note(f"{file}: {missing} of {imported.asked} cases have no record: the run there ended early")
+    if as_json:
+        print_json(records)
+    else:
+        cells = [(record["file"], *one.values()) for record in records for one in record["times"]]
+        print_table(str(store), ["file", "collective", "experiment", "P", "times"], cells, left=3)
+    if failed := sum(record["failed"] for record in records):
+        raise CollwiseError(f"{failed} cases had failed there; they are stored as failed")

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 import click
 
 from collwise.common.errors import UsageError
-from collwise.simulator.execution.interposed import LIBRARIES
+from collwise.platforms import HostPlatform
+from collwise.simulator.execution.interposed import LIBRARIES, LibraryOptions, run_interposed
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import argument, command, flag, option
 from collwise.studies.cli.types import NEW_FILE, PATH, PLATFORM, NamedChoice
 
 if TYPE_CHECKING:
     from collwise.models.lmo import Thresholds
-    from collwise.platforms import HostPlatform
 
 
 @command(
@@ -48,7 +48,6 @@ def run(
     The program is not modified; for smpi, it must have been built by smpicc. 'latency', 'asp', 'matmul' and 'training'
     are programs of ours. The exit code is the program's, or 1 if the program does not call the library.
     """
-    from collwise.simulator.execution.interposed import LibraryOptions, run_interposed
     from collwise.validation.selection.thresholds import with_bounds
 
     if report and report_to is not None:

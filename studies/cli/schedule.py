@@ -13,8 +13,9 @@ from collwise.common.errors import UsageError
 from collwise.common.units import format_seconds, format_size
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import command, option
-from collwise.studies.cli.output import print_json, print_table
+from collwise.studies.cli.output import check_pictures, print_json, print_table, write_figure
 from collwise.studies.cli.types import ALGORITHM, NEW_FILE, SIZES
+from collwise.validation.library_defaults.baselines import Baseline, library_decisions
 from collwise.validation.selection.cases import case_of
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.defaults import SEGMENT_BYTES
@@ -22,8 +23,6 @@ from collwise.validation.selection.defaults import SEGMENT_BYTES
 if TYPE_CHECKING:
     from collwise.models.lmo import Thresholds
     from collwise.platforms import HostPlatform
-    from collwise.simulator.schedule.library import Trace
-    from collwise.validation.library_defaults.baselines import Baseline
 
 _PROTOCOLS = ("an eager message leaves when it is sent", "every send waits for its receive")
 
@@ -56,7 +55,6 @@ def schedule(
     from collwise.simulator.schedule.library import Schedule
     from collwise.simulator.schedule.networks import network_tables
     from collwise.simulator.schedule.shared import proportions_for
-    from collwise.validation.library_defaults.baselines import library_decisions
     from collwise.validation.selection.thresholds import check_thresholds_matter, with_thresholds
 
     if collective == "barrier":
@@ -68,8 +66,7 @@ def schedule(
     for name, values in (("--size", size), ("--segments", segments or (0,))):
         if len(values) != 1:
             raise UsageError(f"{name} takes one size here, not {len(values)}")
-    if draw is not None and draw.suffix not in (".png", ".svg"):
-        raise UsageError(f"--draw: '{draw}' ends neither in .png nor in .svg")
+    check_pictures(draw=draw)
     entry = Catalogue.load().algorithm(collective, algorithm)
     if objection := entry.objection(procs, size[0]):
         raise UsageError(f"{collective} {algorithm} {objection}: P = {procs}")
@@ -93,12 +90,18 @@ def schedule(
         title += bound if choice.segment_bytes else ", without bounds: the linear algorithm"
     title += f", segments of {format_size(cut)}" if cut else ""
     if draw is not None:
-        _draw(draw, trace, procs, f"{title}, on {platform.title}")
+        from collwise.studies.figures.schedule import MOST_PROCS, schedule_figure
+
+        if procs > MOST_PROCS:
+            raise UsageError(f"--draw: {procs} processes cannot be told apart in a picture (valid: up to {MOST_PROCS})")
+        write_figure(schedule_figure(trace, procs, f"{title}, on {platform.title}"), draw)
     if as_json:
-        facts: dict[str, object] = {"messages": recorded.messages, "bytes": recorded.message_bytes, "rounds": rounds}
-        facts |= {"rounds_with_synchronous_sends": waiting, "seconds": trace.seconds}
-        facts |= {"lost_packets": trace.lost_packets, "time_outs": trace.time_outs}
-        print_json(parts.reset_index().to_dict("records"), {"case": vars(case), **facts})
+        facts = {
+            "case": vars(case), "messages": recorded.messages, "bytes": recorded.message_bytes, "rounds": rounds,
+            "rounds_with_synchronous_sends": waiting, "seconds": trace.seconds, "lost_packets": trace.lost_packets,
+            "time_outs": trace.time_outs,
+        }  # fmt: skip
+        print_json(parts.reset_index().to_dict("records"), facts)
         return
     click.echo(f"{title}: {recorded.messages} messages, {format_size(recorded.message_bytes)} in all")
     click.echo(f"rounds, the most messages that follow from one another: {rounds} if {_PROTOCOLS[0]},")
@@ -119,12 +122,3 @@ def schedule(
         )
     if draw is not None:
         click.echo(f"written: {draw}")
-
-
-def _draw(file: Path, trace: Trace, procs: int, title: str) -> None:
-    from collwise.studies.figures.schedule import MOST_PROCS, schedule_figure
-    from collwise.studies.figures.style import save
-
-    if procs > MOST_PROCS:
-        raise UsageError(f"--draw: {procs} processes cannot be told apart in a picture (valid: up to {MOST_PROCS})")
-    save(schedule_figure(trace, procs, title), file)

@@ -5,23 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 import collwise
 from collwise.common.program import program_name
 from collwise.common.units import counted, format_size
+from collwise.platforms import HostPlatform
 from collwise.studies.cli import declare, options, types
 from collwise.studies.cli.declare import command, flag, group, option
 from collwise.studies.cli.output import check_failed, print_json, print_table
 from collwise.studies.cli.types import COUNTS, NAMES, NEW_FILE, PATH, SIZES
 from collwise.validation.selection.consumers import ALL_CONSUMERS, openmpi_version
+from collwise.validation.selection.decision_table import DecisionTable, decisions_document, spans
 from collwise.validation.selection.defaults import AGREEMENT, SEGMENTS_TEXT, TIE_LIMIT, TOLERANCE_PERCENT
-
-if TYPE_CHECKING:
-    from collwise.platforms import HostPlatform
-    from collwise.validation.selection.decision_table import DecisionTable
 
 _TIMES = types.NamedChoice("source of times", ("predicted", "simulated", "measured"))
 _MOST_ROWS = 200
@@ -111,8 +109,6 @@ def select(
     overlaps the best one's are as good as it. An algorithm that needs a power of two or an even number of processes
     holds only for the P where it was decided; from P + 1 on the best one that always runs follows it.
     """
-    from collwise.validation.selection.decision_table import decisions_document
-
     if by == "predicted" and parameters is None:
         raise click.UsageError("--by predicted needs --parameters FILE (make one: collwise fit)")
     if by == "simulated" and platform is None:
@@ -145,7 +141,13 @@ def select(
     if output is not None:
         decisions.save(output)
     if as_json:
-        print_json(_decision_rows(decisions.tables), {"tables": decisions_document(decisions.tables)})
+        rows = [
+            {"collective": table.collective, "procs": p, "from_bytes": start, **vars(choice)}
+            for table in decisions.tables
+            for p, row in table.rules.items()
+            for start, choice in row
+        ]
+        print_json(rows, {"tables": decisions_document(decisions.tables)})
     else:
         for decided in decisions.tables:
             _print_decisions(decided, how["tolerance"], openmpi_version(how["consumer"] or ""))
@@ -154,21 +156,10 @@ def select(
     check_failed(decisions.failed)
 
 
-def _decision_rows(tables: Sequence[DecisionTable]) -> list[dict[str, object]]:
-    """Every choice of the tables, with the process count and the size from which on it holds."""
-    return [
-        {"collective": table.collective, "procs": p, "from_bytes": start, **vars(choice)}
-        for table in tables
-        for p, row in table.rules.items()
-        for start, choice in row
-    ]
-
-
 def _print_decisions(decisions: DecisionTable, tolerance: float, version: str | None) -> None:
     """Prints a table, and by its times the loss of its choices or, for a version of Open MPI, of its rules."""
     from collwise.validation.exports.formats import for_openmpi
     from collwise.validation.openmpi.untuned import summary_over_untuned
-    from collwise.validation.selection.decision_table import spans
     from collwise.validation.selection.measured import loss_of, undecided_points
 
     rows: list[tuple[object, ...]] = []

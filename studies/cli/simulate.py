@@ -16,13 +16,13 @@ from collwise.studies.cli import options
 from collwise.studies.cli.declare import command, group, option
 from collwise.studies.cli.output import print_json, print_table
 from collwise.studies.cli.types import ALGORITHMS, COUNTS, SIZE
+from collwise.validation.library_defaults.baselines import Baseline
 from collwise.validation.selection.defaults import SEGMENTS_TEXT, sizes_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from collwise.platforms import HostPlatform
-    from collwise.validation.library_defaults.baselines import Baseline
 
 
 @command("simulate --platform gros --collective bcast --procs 4,8 --sizes 8KiB:64KiB:x2")
@@ -70,7 +70,7 @@ def simulate(
             _print_table(platform, name, among, procs, sizes_of(name, others["sizes"]), shown, maker)
         click.echo(
             f"{counted(len(times), 'case')}, {times.attrs['reused']} of them from {simulation.store}; "
-            f"{_started(times)}; {times.attrs['maker']}"
+            f"{counted(times.attrs['processes_started'], 'simulator process')}; {times.attrs['maker']}"
         )
     if any(times.error):
         failed = times[times.error != ""]
@@ -78,11 +78,6 @@ def simulate(
             f"{len(failed)} of {counted(len(times), 'case')} failed; the times of the others are in the store; "
             f"first: {failed.error.iloc[0]}"
         )
-
-
-def _started(times: pd.DataFrame) -> str:
-    number = times.attrs["processes_started"]
-    return "1 simulator process" if number == 1 else f"{number} simulator processes"
 
 
 def _print_table(
@@ -134,18 +129,14 @@ def _print_table(
         if without:
             listed = ", ".join(map(str, without))
             click.echo(f"{name} {catalogue[name].objection(without[0])}: not simulated for P = {listed}")
-        _print_without_memory(catalogue[name], [p for p in procs if p not in without], sizes)
+        for p in procs:
+            # A mock-up may need more memory than its buffers have.
+            too_long = [] if p in without else [size for size in sizes if catalogue[name].objection(p, size)]
+            if too_long:
+                why = catalogue[name].objection(p, too_long[0])
+                click.echo(f"{name} {why}: not simulated for P = {p}, m = {format_size(too_long[0])} and longer")
 
 
 def _label(algorithm: Algorithm, count: int) -> str:
     """'knomial, radix 8'; 'knomial' without a number of its own."""
     return f"{algorithm.name}, {algorithm.count_parameter} {count}" if count else algorithm.name
-
-
-def _print_without_memory(algorithm: Algorithm, procs: Sequence[int], sizes: Sequence[int]) -> None:
-    """Says for each P from which size on a mock-up needs more memory than its buffers have."""
-    for p in procs:
-        too_long = [size for size in sizes if algorithm.objection(p, size)]
-        if too_long:
-            why = algorithm.objection(p, too_long[0])
-            click.echo(f"{algorithm.name} {why}: not simulated for P = {p}, m = {format_size(too_long[0])} and longer")

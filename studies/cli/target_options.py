@@ -12,19 +12,19 @@ import click
 
 from collwise.common.errors import UsageError, note
 from collwise.common.units import counted
-from collwise.simulator.execution.cluster import REACH_SECONDS, TRANSPORTS
+from collwise.simulator.execution.cluster import REACH_SECONDS, TRANSPORTS, LaunchOptions, split_arguments
+from collwise.simulator.execution.host_lists import read_hosts
 from collwise.simulator.execution.installations import MPI_LIBRARIES
+from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.studies.cli.declare import flag, group, option
 from collwise.studies.cli.types import NEW_SCRIPT, SIZE, FiniteRange, NamedChoice
 
 if TYPE_CHECKING:
-    from collwise.simulator.execution.targets import ExecutionTarget
     from collwise.simulator.sweeps.method import Method
     from collwise.simulator.timing import Case
 
 # Options that apply to a target which another option names.
 _DETAILS = ("ppn", "remote_shell", "transport", "eager_limit", "mpirun_args", "any_nodes")
-LAUNCHERS = ("mpirun", "srun", "oar")
 TARGET_OPTIONS = "--library, --hosts, --launcher or --testbed"
 """The options that name a target, for messages."""
 
@@ -55,7 +55,8 @@ _NAMING: dict[str, Any] = {
     "library": option("The MPI library. Default: openmpi.", NamedChoice("MPI library", MPI_LIBRARIES)),
     "hosts": option("Hosts for mpirun: a host file, or names by commas.", metavar="FILE|A,B,..."),
     "launcher": option(
-        "srun: the nodes of this SLURM job; oar: of this reservation.", NamedChoice("launcher", LAUNCHERS)
+        "srun: the nodes of this SLURM job; oar: of this reservation.",
+        NamedChoice("launcher", ("mpirun", "srun", "oar")),
     ),
     "testbed": option(
         "The test bed of that name, which must be up.", metavar="[NAME]", is_flag=False, flag_value="bed"
@@ -99,8 +100,6 @@ def target_from(where: TargetOptions) -> ExecutionTarget:
 
     Raises UsageError for options that exclude one another and CollwiseError when hosts do not answer.
     """
-    from collwise.simulator.execution.cluster import LaunchOptions, split_arguments
-    from collwise.simulator.execution.host_lists import read_hosts
     from collwise.simulator.execution.local_machine import LocalMachine
     from collwise.simulator.execution.mpirun import Mpirun, Oar
     from collwise.simulator.execution.srun import Srun
@@ -111,7 +110,13 @@ def target_from(where: TargetOptions) -> ExecutionTarget:
         both = [*named, *([f"--launcher {where.launcher}"] if batch else [])]
         raise UsageError(f"{' and '.join(both)}: each names a target; give one")
     if where.testbed is not None:
-        return _testbed(where)
+        from collwise.validation.testbed.bed import running
+        from collwise.validation.testbed.target import TestBed
+
+        _refuse(where, ("remote_shell", "transport", "eager_limit", "mpirun_args", "any_nodes"), "hosts")
+        if where.library not in (None, "openmpi"):
+            raise UsageError(f"--library {where.library}: a test bed runs Open MPI")
+        return TestBed(running(where.testbed), where.ppn)
     if where.hosts is None and not batch:
         if where.launcher == "mpirun":
             raise UsageError("--launcher mpirun needs --hosts FILE|A,B,...")
@@ -143,7 +148,6 @@ def refuse_target_details(where: TargetOptions) -> None:
 
 def print_script(path: Path, cases: Sequence[Case], method: Method, where: TargetOptions) -> None:
     """Writes the script and prints how to run it. Raises UsageError for options that name a target."""
-    from collwise.simulator.execution.cluster import split_arguments
     from collwise.validation.measurement.scripts import batch_lines, launcher_words, write_script
 
     if where.named and where.launcher not in ("mpirun", "srun"):
@@ -160,16 +164,6 @@ def print_script(path: Path, cases: Sequence[Case], method: Method, where: Targe
     click.echo(f"{file}: {counted(len(cases), 'case')}; run it there by: {run_by}")
     if launcher == "srun" and not per_node:
         note("without --ppn the job says how many processes a node gets: salloc --exclusive --ntasks-per-node N")
-
-
-def _testbed(where: TargetOptions) -> ExecutionTarget:
-    from collwise.validation.testbed.bed import running
-    from collwise.validation.testbed.target import TestBed
-
-    _refuse(where, ("remote_shell", "transport", "eager_limit", "mpirun_args", "any_nodes"), "hosts")
-    if where.library not in (None, "openmpi"):
-        raise UsageError(f"--library {where.library}: a test bed runs Open MPI")
-    return TestBed(running(str(where.testbed)), where.ppn)
 
 
 def _refuse(where: TargetOptions, names: tuple[str, ...], what: str) -> None:

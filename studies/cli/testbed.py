@@ -21,6 +21,8 @@ from collwise.studies.cli.declare import argument, command, flag, group, option
 from collwise.studies.cli.output import print_json, print_table
 from collwise.studies.cli.types import SIZE, FiniteRange, NamedChoice, Parsed
 from collwise.validation.testbed import bed as beds
+from collwise.validation.testbed import slurm as batch
+from collwise.validation.testbed.namespaces import processes
 from collwise.validation.testbed.shape import MOST_NODES, TRANSPORTS, Shape, format_rate, parse_rate
 
 RATE = Parsed("rate", parse_rate)
@@ -144,7 +146,6 @@ def run(
     arguments: Sequence[str] = argument(click.UNPROCESSED, nargs=-1),
 ) -> None:
     """Runs an Open MPI program on a test bed, by srun if it has Slurm: collwise testbed run -- PROGRAM ARGUMENTS."""
-    from collwise.validation.testbed import slurm as batch
     from collwise.validation.testbed.target import TestBed
 
     bed = beds.running(name)
@@ -167,9 +168,9 @@ def login(
     words: Sequence[str] = argument(click.UNPROCESSED, nargs=-1),
 ) -> None:
     """Runs a command on the login node of a test bed with Slurm, such as sbatch; without a command, a shell."""
-    from collwise.validation.testbed import slurm as batch
-
-    bed = _under_slurm(name)
+    bed = beds.running(name)
+    if not bed.slurm:
+        raise UsageError(f"the test bed '{name}' has no Slurm; make one that has: collwise testbed up --slurm")
     command = batch.on_login(bed, words or [os.environ.get("SHELL", "/bin/sh")])
     sys.stdout.flush()
     os.execvp(command[0], command)
@@ -197,23 +198,13 @@ def power(
         click.echo(f"{node} is on")
 
 
-def _under_slurm(name: str) -> beds.Bed:
-    bed = beds.running(name)
-    if not bed.slurm:
-        raise UsageError(f"the test bed '{name}' has no Slurm; make one that has: collwise testbed up --slurm")
-    return bed
-
-
 def _count(bed: beds.Bed) -> int:
-    from collwise.validation.testbed.namespaces import processes
 
     return len(processes(bed.namespaces))
 
 
 def _slurm_words(bed: beds.Bed) -> str:
     """'4 idle, no jobs' or '3 allocated, 1 down, 2 jobs'; '-' without Slurm."""
-    from collwise.validation.testbed import slurm as batch
-
     if not bed.slurm:
         return "-"
     try:
@@ -232,7 +223,6 @@ def _words(shape: Shape) -> str:
 
 
 def _described(bed: beds.Bed) -> dict[str, Any]:
-    from collwise.validation.testbed import slurm as batch
 
     facts = dict(bed.facts)
     described = {"name": bed.name, "shape": asdict(bed.shape), "facts": facts, "processes": _count(bed)}

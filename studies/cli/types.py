@@ -63,17 +63,20 @@ FOLDER = Written(writable_folder, "dir")
 """The type of an option that names a folder to write files into."""
 
 
-Offer = Callable[[click.Context], Iterable[str]]
-"""Gives the names that a shell offers for an option, from what else the command line has."""
-
-
 class Parsed(click.ParamType):
     """An option's type: `parse` makes the value, or raises UsageError, which then names the option.
 
-    A shell completes the names that `offer` gives, each after a comma if they are `listed`.
+    A shell completes the names that `offer` gives for what else the command line has, each after a comma if they are
+    `listed`.
     """
 
-    def __init__(self, name: str, parse: Callable[[str], Any], offer: Offer | None = None, listed: bool = True) -> None:
+    def __init__(
+        self,
+        name: str,
+        parse: Callable[[str], Any],
+        offer: Callable[[click.Context], Iterable[str]] = lambda _: (),
+        listed: bool = True,
+    ) -> None:
         self.name = name
         self._parse = parse
         self._offer = offer
@@ -86,11 +89,9 @@ class Parsed(click.ParamType):
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """The names that are offered and begin with the last word typed, without those that stand before it."""
         before, comma, last = incomplete.rpartition(",") if self._listed else ("", "", incomplete)
-        offered = self._offer(ctx) if self._offer is not None else ()
         given = before.split(",")
-        return [
-            CompletionItem(before + comma + name) for name in offered if name.startswith(last) and name not in given
-        ]
+        offered = (name for name in self._offer(ctx) if name.startswith(last) and name not in given)
+        return [CompletionItem(before + comma + name) for name in offered]
 
 
 class _Platform(Parsed):
@@ -117,6 +118,16 @@ def _one_name(text: str) -> str:
     if "," in text:
         raise UsageError(f"'{text}' is a list; valid: one collective")
     return text
+
+
+def checked(check: Callable[[str], Any]) -> Callable[[str], str]:
+    """A parser that leaves text as it is. It raises the UsageError that `check` may raise."""
+
+    def keep(text: str) -> str:
+        check(text)
+        return text
+
+    return keep
 
 
 def parsed(parse: Callable[[str], Any], text: str, param: click.Parameter | None) -> Any:
@@ -202,6 +213,13 @@ class Unknown(str):
     """A name that no platform has, which may be one of measured times; `problem` is the error that says so."""
 
     problem: UsageError
+
+
+def known_platform(platform: HostPlatform | Unknown) -> HostPlatform:
+    """The platform. Raises UsageError for a name that only the store may have."""
+    if isinstance(platform, Unknown):
+        raise platform.problem
+    return platform
 
 
 def _platform_or_name(text: str) -> HostPlatform | Unknown:

@@ -21,13 +21,12 @@ from collwise.studies.cli.target_options import TARGET_BESIDE_TESTBEDS, TargetOp
 from collwise.studies.cli.testbed import RATE
 from collwise.studies.cli.types import COLLECTIVES, COUNTS, FOLDER, PLATFORM, SIZES, NamedChoice
 from collwise.validation.testbed.shape import TRANSPORTS, format_rate
-from collwise.validation.three_way.plan import BITS_PER_SECOND, NODES, RATES
+from collwise.validation.three_way.plan import BITS_PER_SECOND, NODES, RATES, Scenario, ThreeWayPlan, usual_plan
 from collwise.validation.three_way.plan import COLLECTIVES as COMPARED
 
 if TYPE_CHECKING:
     from collwise.platforms import HostPlatform
     from collwise.validation.three_way.pipeline import ThreeWayComparison
-    from collwise.validation.three_way.plan import Scenario, ThreeWayPlan
 
 
 @command("validate --testbed --quick")
@@ -131,7 +130,6 @@ _Comparison = Callable[[Store], "ThreeWayComparison"]
 
 def _on_testbed(planned: dict[str, Any], output: Path) -> _Comparison:
     from collwise.validation.three_way.pipeline import ThreeWayComparison
-    from collwise.validation.three_way.plan import usual_plan
 
     given = planned.pop("bits_per_second")
     asked = {

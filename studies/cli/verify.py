@@ -15,7 +15,9 @@ from collwise.studies.cli.declare import command, flag, option
 from collwise.studies.cli.output import print_json, print_table
 from collwise.studies.cli.types import COLLECTIVE, named_choices
 from collwise.validation.correctness.verification import PROCS as ENGINES
-from collwise.validation.testbed.bed import USUAL_NAME
+from collwise.validation.correctness.verification import verify as run_verification
+from collwise.validation.correctness.verification import verify_hierarchical
+from collwise.validation.testbed.bed import USUAL_NAME, running
 
 
 @command("verify --library smpi --collective barrier --quick")
@@ -46,9 +48,6 @@ def verify(
     """
     from rich.console import Console
 
-    from collwise.validation.correctness.verification import verify as run_verification
-    from collwise.validation.correctness.verification import verify_hierarchical
-    from collwise.validation.testbed.bed import running
     from collwise.validation.testbed.target import TestBed
 
     if selector is not None and "smpi" not in libraries:

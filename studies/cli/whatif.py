@@ -12,20 +12,20 @@ import collwise
 from collwise.common.errors import note
 from collwise.common.files import write_text
 from collwise.common.units import format_seconds, format_size
-from collwise.platforms.changes import CHANGES
+from collwise.platforms.changes import CHANGES, Change, changed, parse_change
+from collwise.platforms.smpi import warn_of_free_messages
 from collwise.simulator.sweeps.context import SCHEDULE
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import command, flag, option, refuse_options
-from collwise.studies.cli.output import check_failed, print_json, print_table
-from collwise.studies.cli.types import COLLECTIVES, COUNTS, FOLDER, NEW_FILE, PATH, NamedChoice, Parsed
-from collwise.validation.library_defaults.baselines import BASELINES
+from collwise.studies.cli.output import check_failed, print_json, print_table, write_figure
+from collwise.studies.cli.types import COLLECTIVES, COUNTS, FOLDER, NEW_FILE, PATH, Parsed
+from collwise.studies.reports.markdown import percent
 from collwise.validation.selection.defaults import SEGMENTS_TEXT
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from collwise.platforms import HostPlatform
-    from collwise.platforms.changes import Change
     from collwise.validation.whatif.application import Application
     from collwise.validation.whatif.sweep import Factors
 
@@ -45,12 +45,6 @@ Changes, made in the order given:
 """
 
 
-def _change(text: str) -> Change:
-    from collwise.platforms.changes import parse_change
-
-    return parse_change(text)
-
-
 def _factors(text: str) -> Factors:
     from collwise.validation.whatif.sweep import parse_factors
 
@@ -64,7 +58,7 @@ def whatif(
     platform: HostPlatform = options.placed_platform(),
     changes: Sequence[Change] = option(
         "What changes, see above; may be given several times.",
-        Parsed("change", _change),
+        Parsed("change", parse_change),
         multiple=True,
         names="--change",
         metavar="NAME=VALUE",
@@ -83,12 +77,7 @@ def whatif(
         PATH,
         metavar="REPORT",
     ),
-    baseline: str | None = option(
-        f"With --application, the library that decides by default: {', '.join(BASELINES)}. Default: the installed Open "
-        "MPI.",
-        NamedChoice("baseline", BASELINES),
-        metavar="NAME",
-    ),
+    baseline: str | None = options.default_library("With --application, the library that decides by default"),
     procs: tuple[int, ...] | None = option(
         "Process counts: 16,32. Default: powers of two, and all that the platform holds.", COUNTS
     ),
@@ -110,8 +99,6 @@ def whatif(
     as_json: bool = options.JSON,
 ) -> None:
     """Shows which choices and times change if a platform does, and why."""
-    from collwise.platforms.smpi import warn_of_free_messages
-
     if not changes and sweep is None:
         raise click.UsageError("name a change, for example --change bandwidth=x2, or --sweep bandwidth=x0.25:x8")
     if collectives and application is not None:
@@ -125,7 +112,6 @@ def whatif(
         _save(platform, changes, save)
     if not compares:
         return
-    common: dict[str, Any] = {"segments": segments, "ppn": ppn}
     if application is not None:
         refuse_options(
             ("sweep", "procs", "sizes", "algorithms", "rules", "no_limits", "figures"),
@@ -136,23 +122,19 @@ def whatif(
     elif sweep is not None:
         refuse_options(("rules", "no_limits"), "a change without --sweep")
     with simulation.context() as context:
+        how: dict[str, Any] = {"segments": segments, "ppn": ppn, "context": context}
+        points: dict[str, Any] = {"procs": procs, "sizes": sizes, "algorithms": algorithms}
+        names = collectives or ()
         if application is not None:
-            found = collwise.whatif_application(
-                platform, changes, application, baseline=baseline, context=context, **common
-            )
+            found = collwise.whatif_application(platform, changes, application, baseline=baseline, **how)
             _show_application(found, platform, changes, as_json)
-            warn_of_free_messages(platform)
-            check_failed(found.failed)
-            return
-        common |= {"procs": procs, "sizes": sizes, "algorithms": algorithms, "context": context}
-        if sweep is not None:
-            swept = [
-                collwise.whatif_sweep(platform, sweep, name, changes=changes, **common) for name in collectives or ()
-            ]
+            failed = list(found.failed)
+        elif sweep is not None:
+            swept = [collwise.whatif_sweep(platform, sweep, name, changes=changes, **points, **how) for name in names]
             _show_sweeps(swept, figures, as_json)
             failed = [one for each in swept for one in each.result.failed]
         else:
-            answers = [collwise.whatif(platform, changes, name, rules=rules, **common) for name in collectives or ()]
+            answers = [collwise.whatif(platform, changes, name, rules=rules, **points, **how) for name in names]
             _show_answers(answers, figures, as_json, not no_limits, rules is not None)
             failed = [one for each in answers for one in each.result.failed]
     warn_of_free_messages(platform)
@@ -161,7 +143,6 @@ def whatif(
 
 def _save(platform: HostPlatform, changes: Sequence[Change], file: Path) -> None:
     from collwise.platforms import HeterogeneousPlatform, PlacedPlatform, Platform, write_description
-    from collwise.platforms.changes import changed
 
     found = changed(platform, changes).platform
     if isinstance(found, PlacedPlatform):
@@ -177,11 +158,9 @@ def _show_answers(
 ) -> None:
     """Prints the answers for several collectives, with what limits the choices if asked; figures are written first."""
     if figures is not None:
-        from collwise.studies.figures.style import save
-
         for answer in answers:
             after = answer.result.after
-            file = save(answer.figure(), figures / f"{after.platform.name}-{after.grid.collective}.png")
+            file = write_figure(answer.figure(), figures / f"{after.platform.name}-{after.grid.collective}.png")
             note(f"written: {file}")
     if not as_json:
         for answer in answers:
@@ -217,7 +196,8 @@ def _show(answer: collwise.WhatIfResult, limits: bool, has_rules: bool) -> None:
         (
             row.procs, format_size(row.message_bytes), row.before, row.after if row.changes else "the same",
             format_seconds(row.before_seconds), format_seconds(row.after_seconds), f"x{row.ratio:.2f}",
-            *((_percent(row.kept_slowdown_before),) if has_rules else ()), _percent(row.kept_slowdown),
+            *((percent(row.kept_slowdown_before, sign=True),) if has_rules else ()),
+            percent(row.kept_slowdown, sign=True),
             *((_limited(row.limited_before, row.share_before), _limited(row.limited_after, row.share_after))
               if limits else ()),
         )
@@ -240,13 +220,11 @@ def _show(answer: collwise.WhatIfResult, limits: bool, has_rules: bool) -> None:
 def _show_sweeps(sweeps: Sequence[collwise.SweepResult], figures: Path | None, as_json: bool) -> None:
     """Prints the sweeps of several collectives, whose figures are written first."""
     if figures is not None:
-        from collwise.studies.figures.style import save
-
         for swept in sweeps:
             found = swept.result
             stem = f"{found.platform.name}-{found.grid.collective}-{found.factors.name}"
-            files = [save(swept.map(size), figures / f"{stem}-{size}.png") for size in found.grid.message_bytes]
-            files.append(save(swept.figure(), figures / f"{stem}.png"))
+            files = [write_figure(swept.map(size), figures / f"{stem}-{size}.png") for size in found.grid.message_bytes]
+            files.append(write_figure(swept.figure(), figures / f"{stem}.png"))
             note(f"written: {', '.join(map(str, files))}")
     if not as_json:
         for swept in sweeps:
@@ -330,10 +308,6 @@ def _show_application(found: Application, platform: HostPlatform, changes: Seque
         f"{format_seconds(after)} by default (x{after / before:.2f}) and {format_seconds(both)} tuned "
         f"(x{both / before:.2f}) after it."
     )
-
-
-def _percent(slowdown: float) -> str:
-    return "-" if slowdown != slowdown else f"{slowdown * 100:+.1f} %"
 
 
 def _limited(name: str, share: float) -> str:

@@ -153,10 +153,7 @@ def save(figure: Figure, path: Path) -> Path:
     """Writes a figure (PNG or SVG by its ending). Raises UsageError when the file cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        if path.suffix == ".svg":
-            path.write_bytes(svg(figure))
-        else:
-            path.write_bytes(png(figure))
+        path.write_bytes((svg if path.suffix == ".svg" else png)(figure))
     except OSError as problem:
         raise UsageError(f"cannot write {path}: {problem.strerror}") from None
     finally:

@@ -39,7 +39,7 @@ from collwise.studies.figures.cells import (
     percent_texts,
     percent_values,
 )
-from collwise.studies.figures.style import choices_shown
+from collwise.studies.figures.style import choices_shown, panel_grid
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.maps import DecisionMaps
 
@@ -146,6 +146,7 @@ def _heat_panels(
     blanks: list[Blank] = []
     for axis, (values, chosen) in zip(axes, panels.values(), strict=False):
         heat(axis, across, upwards, percent_values(values), colours, percent_texts(values))
+        # Both may be of the same kind.
         blanks += fill_blanks(axis, across, upwards, {without_choice: ~chosen})
         blanks += fill_blanks(axis, across, upwards, {NOT_TIMED: chosen & np.isnan(values)})
     explain_cells(figure, blanks)
@@ -183,17 +184,6 @@ def collective_maps(panels: Mapping[str, Mapping[tuple[str, int], float]], title
     explain_cells(figure, blanks, fontsize=9)
     _head(figure, title)
     return figure
-
-
-def panel_grid(count: int, height: float, columns: int, width: float) -> tuple[Figure, list[Axes]]:
-    """A figure with `count` panels in rows of `columns`; the last row may be shorter."""
-    wide = min(columns, max(1, count))
-    rows = -(-max(1, count) // wide)
-    figure, axes = plt.subplots(rows, wide, figsize=(width * wide, height * rows), squeeze=False)
-    flat = list(axes.flat)
-    for axis in flat[count:]:
-        axis.remove()
-    return figure, flat[:count]
 
 
 def _head(figure: Figure, title: str) -> None:

@@ -182,6 +182,19 @@ def svg(figure: Figure) -> bytes:
     return picture.getvalue()
 
 
+def panel_grid(
+    count: int, height: float, columns: int, width: float, share_y: bool = False
+) -> tuple[Figure, list[Axes]]:
+    """A figure with `count` panels of this size in inches, in rows of `columns`; the last row may be shorter."""
+    wide = min(columns, max(1, count))
+    rows = -(-max(1, count) // wide)
+    figure, axes = plt.subplots(rows, wide, figsize=(width * wide, height * rows), squeeze=False, sharey=share_y)
+    flat = list(axes.flat)
+    for axis in flat[count:]:
+        axis.remove()
+    return figure, flat[:count]
+
+
 def size_axis(axis: Axes, sizes: Sequence[int], keep_scale: bool = False) -> None:
     """Message sizes along x: logarithmic unless the scale is kept, five labels at most."""
     if not keep_scale:

@@ -180,10 +180,11 @@ class LiveFigure:
         bar.ax.yaxis.set_minor_locator(NullLocator())
         bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         _label_cells(np.array([axes]), procs, message_bytes)
-        self._figure.legend(
-            handles=_patches([choice.label for choice in choices], colours), loc="outside right upper", title="choice",
-            alignment="left", fontsize=8.5,
-        )  # fmt: skip
+        keys = [
+            Patch(facecolor=colour, edgecolor="#444444", linewidth=0.4, label=choice.label)
+            for choice, colour in zip(choices, colours, strict=True)
+        ]
+        self._figure.legend(handles=keys, loc="outside right upper", title="choice", alignment="left", fontsize=8.5)
         for mesh in (self._best, self._ratio):
             mesh.set_animated(True)  # not part of the background
         self._canvas.draw()
@@ -215,13 +216,6 @@ def _colours(choices: Sequence[Choice]) -> list[str]:
     return found
 
 
-def _patches(labels: Sequence[str], colours: Sequence[str]) -> list[Patch]:
-    return [
-        Patch(facecolor=colour, edgecolor="#444444", linewidth=0.4, label=label)
-        for label, colour in zip(labels, colours, strict=True)
-    ]
-
-
 def _ratio_norm(ratio: Array) -> LogNorm:
     """Colours that are as dark for twice as for half the time."""
     known = ratio[np.isfinite(ratio)]
@@ -245,16 +239,14 @@ def _heat(axis: Axes, values: Array, norm: Normalize, colours: str, digits: str)
 
 
 def _label_cells(axes: np.ndarray, procs: Sequence[int], message_bytes: Sequence[int]) -> None:
-    """Labels of rows and columns of cells: process counts and message sizes, at most a dozen each."""
+    """Labels of columns and rows of cells: at most 6 message sizes and a dozen process counts."""
+    columns = range(0, len(message_bytes), -(-len(message_bytes) // 6))
     for axis in axes[-1]:
-        step = -(-len(message_bytes) // 6)
-        places = range(0, len(message_bytes), step)
-        axis.set_xticks([place + 0.5 for place in places], [format_size(message_bytes[place]) for place in places])
+        axis.set_xticks([place + 0.5 for place in columns], [format_size(message_bytes[place]) for place in columns])
         axis.set_xlabel("message size m")
+    rows = range(0, len(procs), -(-len(procs) // _MOST_LABELS))
     for axis in axes[:, 0]:
-        step = -(-len(procs) // _MOST_LABELS)
-        places = range(0, len(procs), step)
-        axis.set_yticks([place + 0.5 for place in places], [str(procs[place]) for place in places])
+        axis.set_yticks([place + 0.5 for place in rows], [str(procs[place]) for place in rows])
         axis.set_ylabel("processes P")
     for axis in axes.ravel():
         axis.grid(False)

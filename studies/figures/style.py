@@ -195,10 +195,9 @@ def panel_grid(
     return figure, flat[:count]
 
 
-def size_axis(axis: Axes, sizes: Sequence[int], keep_scale: bool = False) -> None:
-    """Message sizes along x: logarithmic unless the scale is kept, five labels at most."""
-    if not keep_scale:
-        axis.set_xscale("log", base=2)
+def size_axis(axis: Axes, sizes: Sequence[int]) -> None:
+    """Message sizes along x: logarithmic, five labels at most."""
+    axis.set_xscale("log", base=2)
     ticks = list(sizes)[:: max(1, -(-len(sizes) // 5))]
     axis.set_xticks(ticks, [format_size(int(size)) for size in ticks])
     axis.xaxis.set_minor_formatter(NullFormatter())

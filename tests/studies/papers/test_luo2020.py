@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import numpy as np
@@ -37,15 +38,14 @@ SIZES = (4, 4096, 131072)
 
 def test_speed_ups_that_the_text_states() -> None:
     typed = [
-        f"{one.figure} {one.sizes} {one.over.split()[0]} {one.factor}"
+        f"{one.figure} {one.sizes} {one.over.split()[0]} {factor}"
         for one in tables.SPEED_UPS
-        if one.factor is not None
+        for factor in re.findall(r"up to ([\d.]+)x", one.words)
     ]
     assert sorted(typed) == sorted(STATED.strip().splitlines())
     for one in tables.SPEED_UPS:
         machine, collective = paper.FIGURES[one.figure]
         assert (one.machine, one.collective) == (machine.name, collective)
-        assert one.factor is None or str(one.factor) in one.words
 
 
 def test_other_printed_numbers() -> None:

@@ -20,6 +20,7 @@ from collwise.validation.hierarchy.space import WITHIN, Input, Point, label
 from collwise.validation.hierarchy.tuning import SearchScore, Spread
 from collwise.validation.selection.choice import Choice
 
+_COLUMNS = 3
 _MOST_LEADERS = 8
 """More leaders than this cannot be told apart; those drawn are spread evenly."""
 
@@ -50,7 +51,7 @@ def _full_task(study: TaskStudy) -> str:
 
 def task_overlap(studies: Sequence[TaskStudy], title: str) -> Figure:
     """Parts of tasks alone, at once, and after the tasks before them, on each leader: figures 2 and 6."""
-    figure, axes = panel_grid(len(studies), 3.0, columns=3, width=4.4)
+    figure, axes = panel_grid(len(studies), 3.0, columns=_COLUMNS, width=4.4)
     for axis, study in zip(axes, studies, strict=True):
         _draw_probes(axis, study)
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=8.5)
@@ -77,7 +78,7 @@ def model_by_configuration(check: ModelCheck, one: Input, title: str) -> Figure:
     for point in check.measured:
         if point.input == one:
             groups.setdefault(replace(point.choice, segment_bytes=0), []).append(point)
-    figure, axes = panel_grid(len(groups), 2.9, columns=3, width=4.2, share_y=True)
+    figure, axes = panel_grid(len(groups), 2.9, columns=_COLUMNS, width=4.2, share_y=True)
     for axis, (choice, points) in zip(axes, groups.items(), strict=True):
         places = np.arange(len(points))
         for offset, values, colour, name in (
@@ -88,8 +89,10 @@ def model_by_configuration(check: ModelCheck, one: Input, title: str) -> Figure:
         axis.set_xticks(places, [format_size(point.choice.segment_bytes) for point in points], fontsize=7.5)
         pieces = f", pieces of {format_size(choice.limit_bytes)}" if choice.limit_bytes else ""
         axis.set_title(f"{choice.algorithm.removeprefix('tasks_')}{pieces}, {WITHIN[choice.fanout]}", fontsize=9)
-        axis.set_ylabel("time (ms)" if axis.get_subplotspec().is_first_col() else "")
-        axis.set_xlabel("segment size fs" if axis.get_subplotspec().is_last_row() else "")
+    for axis in axes[::_COLUMNS]:
+        axis.set_ylabel("time (ms)")
+    for axis in axes[(len(axes) - 1) // _COLUMNS * _COLUMNS :]:
+        axis.set_xlabel("segment size fs")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=8.5)
     figure.suptitle(title, fontsize=11)
     return figure

@@ -172,13 +172,13 @@ for number, (collective, check) in zip((4, 7), checks.items(), strict=True):
         f"figure-{number}",
         f"Figure {number}: the cost model of tasks and the whole collective, over the segment size.",
     )
-for stated in published.BEST_OF_4_MB:
-    pick, best, slowdown = picks[stated.collective]
+for collective, (segment_bytes, between_nodes) in published.BEST_OF_4_MB.items():
+    pick, best, slowdown = picks[collective]
     here.text(
-        f"{stated.collective}: the paper's best configuration is {format_size(stated.segment_bytes)} with "
-        f"{stated.between_nodes}; simulated it is {label(best.choice)}, and the cost model chooses "
+        f"{collective}: the paper's best configuration is {format_size(segment_bytes)} with "
+        f"{between_nodes}; simulated it is {label(best.choice)}, and the cost model chooses "
         f"{label(pick.choice)}, {100 * slowdown:.1f} % slower. The model's median error is "
-        f"{100 * checks[stated.collective].median_error:.2f} %."
+        f"{100 * checks[collective].median_error:.2f} %."
     )
 
 # %%

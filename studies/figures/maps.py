@@ -208,7 +208,7 @@ def _panels(titles: Sequence[str], procs: Sequence[int], sizes: Sequence[int]) -
     axes = list(grid.ravel())
     for number, axis in enumerate(axes):
         axis.set_visible(number < count)
-        cell_axis(axis, "x", sizes, _size_labels(sizes))
+        cell_axis(axis, "x", sizes, {size: format_size(size) for size in sizes[:: -(-len(sizes) // _MOST_LABELS)]})
         cell_axis(axis, "y", procs, {count: str(count) for count in _count_ticks(procs)})
         axis.tick_params(labelbottom=number + columns >= count)
         axis.set_xlabel("message size m" if number + columns >= count else "")
@@ -216,11 +216,6 @@ def _panels(titles: Sequence[str], procs: Sequence[int], sizes: Sequence[int]) -
     for axis, title in zip(axes, titles, strict=False):
         axis.set_title(title, fontsize=10, loc="left")
     return figure, axes[:count]
-
-
-def _size_labels(sizes: Sequence[int]) -> dict[int, str]:
-    step = -(-len(sizes) // _MOST_LABELS)
-    return {size: format_size(size) for size in sizes[::step]}
 
 
 def _count_ticks(procs: Sequence[int]) -> list[int]:

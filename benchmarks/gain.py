@@ -98,7 +98,7 @@ def examined(
             tables = {table.collective: table for table in chosen.tables}
             with Store(Path(folder, "gain.sqlite")) as store:
                 found = measure_gain(target, tables, calls, store, launches=launches)
-            closer = []
+            closer: list[tuple[str, ...]] = []
             for row in largest_gains(found, untuned):
                 place = row.collective, row.message_bytes
                 before, after = untuned[place], case_of(row.collective, row.choice, procs, row.message_bytes)

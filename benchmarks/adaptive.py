@@ -19,8 +19,7 @@ import argparse
 import json
 import sys
 import tempfile
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,7 +34,7 @@ from collwise.simulator.sweeps.mpi_runner import measure
 from collwise.simulator.sweeps.runner import Keep
 from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.studies.reports.adaptive import document
-from collwise.studies.reports.markdown import percent
+from collwise.studies.reports.markdown import markdown_table, percent
 from collwise.validation.adaptive.belief import Predictions
 from collwise.validation.adaptive.goal import Goal
 from collwise.validation.adaptive.search import MOST_REPETITIONS, REPETITIONS, AdaptiveSearch, search_on
@@ -54,8 +53,10 @@ NOTHING, ENGINE = "nothing", "schedule engine"
 GRIDS, SEARCHES = 3, 2
 Known = Mapping[str, Sequence[Predictions]]
 LONG_BYTES = 8192
-COLUMNS = ("search", "knows beforehand", "budget", "machine time", "share", "cases", "rounds")
-LOSSES = ("no choice", "loss", "full grid's", "more", "+-", "more from 8 KiB", "expected")
+COLUMNS = (
+    *("search", "knows beforehand", "budget", "machine time", "share", "cases", "rounds"),
+    *("no choice", "loss", "full grid's", "more", "+-", "more from 8 KiB", "expected"),
+)
 Grid = Mapping[Case, Timing]
 Point = tuple[str, int, int]
 
@@ -161,30 +162,25 @@ def losses(found: dict[str, Any], judge: Mapping[Case, float]) -> dict[Point, fl
         here = times.setdefault((case.collective, case.procs, case.message_bytes), {})
         here[case.algorithm, case.segment_bytes] = seconds
     lost = {}
-    for entry in decided(found):
+    for entry in found["points"]:
+        if entry["loss"] is None:  # no choice
+            continue
         point = entry["collective"], entry["procs"], entry["message_bytes"]
         here = times[point]
         lost[point] = here[entry["algorithm"], entry["segment_bytes"]] / min(here.values()) - 1
     return lost
 
 
-def decided(found: dict[str, Any]) -> list[dict[str, Any]]:
-    """The points that have a choice."""
-    return [point for point in found["points"] if point["loss"] is not None]
-
-
 def choices_of(grid: Mapping[Case, Timing]) -> dict[str, Any]:
     """The choice of a full grid at every point, by medians, in the form of a search's result."""
-    best: dict[tuple[str, int, int], Case] = {}
-    for case, one in grid.items():
-        point = (case.collective, case.procs, case.message_bytes)
-        if point not in best or one.median_seconds < grid[best[point]].median_seconds:
-            best[point] = case
-    counts = Counter((case.collective, case.procs, case.message_bytes) for case in grid)
+    competing: dict[Point, list[Case]] = {}
+    for case in grid:
+        competing.setdefault((case.collective, case.procs, case.message_bytes), []).append(case)
     names = ("collective", "procs", "message_bytes", "algorithm", "segment_bytes")
     points = [
-        {**{name: getattr(case, name) for name in names}, "loss": 0.0, "measured": count, "candidates": count}
-        for case, count in ((best[point], count) for point, count in counts.items())
+        {**{name: getattr(best, name) for name in names}, "loss": 0.0, "measured": len(here), "candidates": len(here)}
+        for here in competing.values()
+        for best in (min(here, key=lambda case: grid[case].median_seconds),)
     ]
     sums = {"seconds": machine_seconds(grid), "measured": len(grid), "cases": len(grid), "rounds": 1, "mean_loss": 0.0}
     return {"points": points, **sums}
@@ -246,41 +242,53 @@ def replayed(grid: Mapping[Case, Timing], known: Known, full: float, times: int)
     return rows
 
 
-def cells(rows: Sequence[Row], full: float) -> str:
-    """A line of the table; of several searches the means."""
+def mean_percent(values: Sequence[float]) -> str:
+    """The mean of shares, in percent."""
+    return percent(float(np.mean(values)))
+
+
+def cells(rows: Sequence[Row], full: float) -> tuple[str, ...]:
+    """A row of the table; of several searches the means."""
     first = rows[0]
-    own = [value for one in rows for value in one.losses.values()]
-    full_grids = [value for one in rows for value in one.full_grids.values()]
     more = [value for one in rows for value in one.more.values()]
     seconds = float(np.mean([one.found["seconds"] for one in rows]))
-    values = (
+    return (
         *(first.kind + (f", {len(rows)} times" if len(rows) > 1 else ""), first.knows, percent(first.budget)),
         *(format_seconds(seconds), percent(seconds / full)),
         f"{np.mean([one.found['measured'] for one in rows]):.0f} of {first.found['cases']}",
         f"{np.mean([one.found['rounds'] for one in rows]):.0f}",
         f"{np.mean([len(one.found['points']) - len(one.losses) for one in rows]):.1f} of {len(first.found['points'])}",
-        *(percent(float(np.mean(values))) for values in (own, full_grids, more)),
+        mean_percent([value for one in rows for value in one.losses.values()]),
+        mean_percent([value for one in rows for value in one.full_grids.values()]),
+        mean_percent(more),
         percent(float(np.std(more) / np.sqrt(len(more)))),
-        percent(float(np.mean([value for one in rows for point, value in one.more.items() if is_long(point)]))),
-        percent(float(np.mean([one.found["mean_loss"] for one in rows]))),
+        mean_percent([value for one in rows for point, value in one.more.items() if is_long(point)]),
+        mean_percent([one.found["mean_loss"] for one in rows]),
     )
-    return "| " + " | ".join(values) + " |"
 
 
 def page(measured: Sequence[Row], replays: Sequence[Row], grid: Mapping[Case, Timing], full: float) -> str:
     """The page of results."""
-    lines = [
-        "# Adaptive measuring: results",
-        "",
-        "`benchmarks/adaptive.py` wrote this page. [adaptive.md](adaptive.md) describes the search.",
-        "",
+    searches = [
+        cells([one for one in kind if (one.knows, one.budget) == key], full)
+        for kind in (measured, replays)
+        for key in dict.fromkeys((one.knows, one.budget) for one in kind)
+    ]
+    heads = ("collective", "knows beforehand", "cases", "loss", "full grid's", "more")
+    rows = [
+        row
+        for knows in dict.fromkeys(one.knows for one in measured)
+        for row in by_collective([one for one in measured if one.knows == knows])
+    ]
+    return (
+        "# Adaptive measuring: results\n\n"
+        "`benchmarks/adaptive.py` wrote this page. [adaptive.md](adaptive.md) describes the search.\n\n"
         f"Test bed of 8 nodes at 50 Mbit/s with one process each, Open MPI; {', '.join(COLLECTIVES)} on P = 4 and 8, "
         f"{format_size(WHOLE[0])} to {format_size(WHOLE[-1])} by doubling, blocks of {format_size(BLOCKS[0])} to "
         f"{format_size(BLOCKS[-1])}, segments of 8 and 32 KiB: {len(grid)} cases. The full grid has 5 to 50 "
         f"repetitions of each and took {format_seconds(full)} of machine time at least. Predictions, where there are "
-        "any, are those of the schedule engine on the nominal platform: rate and latency as set up, none calibrated.",
-        "",
-        f"The loss of a choice is its time against that of the best one at its point. {GRIDS} full grids were "
+        "any, are those of the schedule engine on the nominal platform: rate and latency as set up, none calibrated."
+        f"\n\nThe loss of a choice is its time against that of the best one at its point. {GRIDS} full grids were "
         "measured, then the searches. Times on the two cores take other values in another execution of MPI, "
         "those of short messages by a fifth, so that no times may judge the choices made from them: those of a "
         "search, and in the column beside it those of one grid, are judged by the geometric mean of the other "
@@ -288,19 +296,9 @@ def page(measured: Sequence[Row], replays: Sequence[Row], grid: Mapping[Case, Ti
         "with its standard error over the points, also for 8 KiB and more (all blocks together). Points of which "
         "nothing was measured have no choice and no loss. A replayed search draws independent repetitions around the "
         "first grid's times, by which it is judged, so that a full grid loses nothing; its machine time counts "
-        f"{LAUNCH_SECONDS:g} s for each launch. 'Expected' is the mean loss that the search itself expects in the end.",
-        "",
-        "| " + " | ".join(COLUMNS + LOSSES) + " |",
-        "|" + " --- |" * len(COLUMNS + LOSSES),
-    ]
-    for kind in (measured, replays):
-        for key in dict.fromkeys((one.knows, one.budget) for one in kind):
-            lines.append(cells([one for one in kind if (one.knows, one.budget) == key], full))
-    lines += ["", "## By collective, measured", ""]
-    lines += ["| collective | knows beforehand | cases | loss | full grid's | more |", "|" + " --- |" * 6]
-    for knows in dict.fromkeys(one.knows for one in measured):
-        lines += by_collective([one for one in measured if one.knows == knows])
-    return "\n".join(lines) + "\n"
+        f"{LAUNCH_SECONDS:g} s for each launch. 'Expected' is the mean loss that the search itself expects in the end."
+        f"\n\n{markdown_table(COLUMNS, searches)}\n## By collective, measured\n\n{markdown_table(heads, rows)}"
+    )
 
 
 def is_long(point: Point) -> bool:
@@ -309,18 +307,16 @@ def is_long(point: Point) -> bool:
     return message_bytes * (1 if collective in ("bcast", "reduce", "allreduce") else procs) >= LONG_BYTES
 
 
-def by_collective(rows: Sequence[Row]) -> list[str]:
-    """A line for each collective of searches that knew the same."""
-    lines = []
+def by_collective(rows: Sequence[Row]) -> Iterator[tuple[str, ...]]:
+    """The cells of each collective, of searches that knew the same."""
     for name in COLLECTIVES:
         means = [
-            percent(float(np.mean([value for row in rows for point, value in kept(row).items() if point[0] == name])))
+            mean_percent([value for row in rows for point, value in kept(row).items() if point[0] == name])
             for kept in (lambda row: row.losses, lambda row: row.full_grids, lambda row: row.more)
         ]
         points = [point for row in rows for point in row.found["points"] if point["collective"] == name]
         count, of = (sum(point[key] for point in points) / len(rows) for key in ("measured", "candidates"))
-        lines.append(f"| {name} | {rows[0].knows} | {count:.0f} of {of:.0f} | {' | '.join(means)} |")
-    return lines
+        yield (name, rows[0].knows, f"{count:.0f} of {of:.0f}", *means)
 
 
 def main() -> int:

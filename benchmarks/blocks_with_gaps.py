@@ -10,11 +10,12 @@ used.
 from __future__ import annotations
 
 import argparse
-import resource
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from commands import seconds_of
 
 from collwise.simulator.execution.installations import smpi_installation
 
@@ -26,22 +27,12 @@ RUNS = 3
 MOST_TIMES_SLOWER = 5.0
 
 
-def children_seconds() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
 def cpu_seconds(options: argparse.Namespace, program: Path, how: list[str], kind: str, block_bytes: int) -> float:
     command = [sys.executable, "-m", "collwise.studies", "run", "--library", "smpi", "--platform", "gros", "--ppn", "1"]
     if options.simgrid:
         command += ["--simgrid", options.simgrid]
     command += [*how, "--procs", str(options.procs), "--", str(program), kind, str(block_bytes)]
-    times = []
-    for _ in range(RUNS):
-        start = children_seconds()
-        subprocess.run(command, check=True)
-        times.append(children_seconds() - start)
-    return min(times)
+    return min(seconds_of(command, stdout=None)[0] for _ in range(RUNS))
 
 
 def main() -> int:

@@ -14,13 +14,13 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
+
+from commands import collwise_command, seconds_of
 
 from collwise.common.units import parse_sizes
 from collwise.platforms import load
@@ -37,12 +37,6 @@ CLUSTER = (
 )
 PROCS, SIZES, SEGMENT_BYTES = (64, 2048), "8B:1MiB:x2", 65536
 CASES = "--procs 64,2048 --segments 64KiB --by simulated --by-node --engine schedule --for collwise"
-
-
-def collwise(arguments: list[str], folder: str) -> None:
-    """Runs a command of collwise in a folder."""
-    command = [sys.executable, "-P", "-m", "collwise.studies", *arguments]
-    subprocess.run(command, check=True, cwd=folder, stdout=subprocess.DEVNULL)
 
 
 def play_all(collectives: Sequence[str], sizes: str, folder: str) -> None:
@@ -65,20 +59,18 @@ def main() -> int:
     parser.add_argument("--exhaustive", action="store_true", help="play every case to its end")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        collwise(["platforms", "new", "big", *CLUSTER.split()], folder)
+        seconds_of(collwise_command("platforms", "new", "big", *CLUSTER.split()), cwd=folder)
         if given.exhaustive:
             play_all(given.collectives.split(","), given.sizes, folder)
         what = ["--platform", "big.toml", "--collective", given.collectives, *CASES.split(), "--sizes", given.sizes]
-        before, started = getrusage(RUSAGE_CHILDREN), time.perf_counter()
-        collwise(["select", *what, "--store", "t.sqlite", "-o", "table.json"], folder)
-        wall, after = time.perf_counter() - started, getrusage(RUSAGE_CHILDREN)
+        select = collwise_command("select", *what, "--store", "t.sqlite", "-o", "table.json")
+        processor, wall = seconds_of(select, cwd=folder)
         tables = json.loads(Path(folder, "table.json").read_text(encoding="utf-8"))
     rules = [one["rules"] for one in (tables if isinstance(tables, list) else [tables])]
-    processor = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     digest = hashlib.sha256(json.dumps(rules, sort_keys=True).encode()).hexdigest()[:12]
     rows = sum(len(row) for one in rules for row in one.values())
     print(f"{given.collectives}: {rows} rows of digest {digest}")
-    print(f"{wall:.1f} s, {processor:.1f} s of processor time, {after.ru_maxrss / 2**10:.0f} MiB")
+    print(f"{wall:.1f} s, {processor:.1f} s of processor time, {getrusage(RUSAGE_CHILDREN).ru_maxrss / 2**10:.0f} MiB")
     if (given.collectives, given.sizes, given.exhaustive) == (COLLECTIVES, SIZES, False):
         print(f"limit {LIMIT_SECONDS:.0f} s: {'met' if wall <= LIMIT_SECONDS else 'not met'}")
     return 0 if wall <= LIMIT_SECONDS else 1

@@ -15,13 +15,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import sys
 import tempfile
-import time
 from dataclasses import replace
 from pathlib import Path
-from resource import RUSAGE_CHILDREN, getrusage
+
+from commands import collwise_command, seconds_of
 
 from collwise.platforms import load_description
 from collwise.platforms.writer import write_description
@@ -50,12 +49,8 @@ def main() -> int:
         what = ["select", "--engine", "schedule", "--by", "simulated", "--collective", "all", "--sizes", SIZES]
         where = ["--platform", str(cluster), "--ppn", "1", "--procs", ",".join(map(str, counts))]
         store = ["--store", given.store or str(Path(folder, "timings.sqlite"))]
-        before, started = getrusage(RUSAGE_CHILDREN), time.perf_counter()
-        command = [sys.executable, "-P", "-m", "collwise.studies", *what, *where, *store, "-o", str(table)]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        wall, after = time.perf_counter() - started, getrusage(RUSAGE_CHILDREN)
+        processor, wall = seconds_of(collwise_command(*what, *where, *store, "-o", str(table)))
         tables = json.loads(table.read_text(encoding="utf-8"))
-    processor = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     rows = sum(len(row) for one in tables for row in one["rules"].values())
     print(f"{len(tables)} collectives at {len(counts)} process counts from {counts[0]} to {counts[-1]}: {rows} rows")
     print(f"{wall:.1f} s, {processor:.1f} s of processor time; the limit is {LIMIT_SECONDS:.0f} s")

@@ -17,7 +17,6 @@ import argparse
 import sys
 import tempfile
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import geometric_mean
 
@@ -32,10 +31,10 @@ from collwise.studies.figures.gain import gain_figure
 from collwise.studies.figures.style import save
 from collwise.studies.reports.gain import gains_markdown
 from collwise.studies.reports.markdown import markdown_table
-from collwise.validation.library_defaults.baselines import Baseline, baseline
+from collwise.validation.library_defaults.baselines import baseline
 from collwise.validation.measurement.gain import LIBCOLLWISE, RULES, GainRow, MeasuredGain, measure_gain
 from collwise.validation.selection.cases import builtin_cases, candidates, case_of, cases
-from collwise.validation.selection.choice import LIBRARY_DECIDES, Choice
+from collwise.validation.selection.choice import LIBRARY_DECIDES
 from collwise.validation.testbed.bed import temporarily_up
 from collwise.validation.testbed.platform import simulated_platform
 from collwise.validation.testbed.shape import Shape
@@ -48,40 +47,6 @@ SEGMENTS = (0, 8192, 32768)
 LEAST_GAIN, CLOSER = 1.2, 3
 METHOD = Method(precision=Precision(5, 10), launches=3)
 COLUMNS = ("call", "Open MPI runs", "Open MPI", "our form of it", "choice", "libcollwise", "gain", "simulated gain")
-
-
-@dataclass(frozen=True)
-class Closer:
-    """A call with a large gain: the choice that is what Open MPI runs untuned, and times of all in seconds.
-
-    `own_form` is the measured time of that choice as our algorithm, and `simulated` the gain by the schedule engine.
-    """
-
-    row: GainRow
-    untuned: Choice
-    own_form: float
-    simulated: float
-
-    @property
-    def cells(self) -> tuple[str, ...]:
-        """The cells of the page's table."""
-        row = self.row
-        return (
-            f"{row.collective}, {format_size(row.message_bytes)}",
-            self.untuned.label,
-            format_seconds(row.default.seconds),
-            format_seconds(self.own_form),
-            row.choice.label,
-            format_seconds(row.libcollwise.seconds),
-            f"x {row.speedup(LIBCOLLWISE):.2f}",
-            f"x {self.simulated:.2f}",
-        )
-
-
-def untuned_cases(library: Baseline, procs: int, sizes: Sequence[int]) -> dict[tuple[str, int], Case]:
-    """The choices that the library runs untuned, by collective and size, where the catalogue has them."""
-    found = {(name, size): library.choice(name, procs, size) for name in COLLECTIVES for size in sizes}
-    return {key: case_of(key[0], choice, procs, key[1]) for key, choice in found.items() if choice is not None}
 
 
 def measured_seconds(
@@ -109,9 +74,15 @@ def largest_gains(found: MeasuredGain, untuned: Container[tuple[str, int]]) -> l
 
 def examined(
     target: ExecutionTarget, procs: int, sizes: Sequence[int], launches: int, method: Method
-) -> tuple[MeasuredGain, list[Closer]]:
-    """Measures all algorithms, chooses among them, and measures the gain of the choices."""
-    untuned = untuned_cases(baseline(), procs, sizes)
+) -> tuple[MeasuredGain, list[tuple[str, ...]]]:
+    """Measures all algorithms, chooses among them, and measures the gain of the choices.
+
+    Returns also the cells under COLUMNS, a row for each call with a large gain.
+    """
+    # What the library runs untuned, by collective and size, where the catalogue has it.
+    decided = {(name, size): baseline().choice(name, procs, size) for name in COLLECTIVES for size in sizes}
+    known = {place: choice for place, choice in decided.items() if choice is not None}
+    untuned = {(name, size): case_of(name, choice, procs, size) for (name, size), choice in known.items()}
     grid = [case for name in COLLECTIVES for case in cases(name, candidates(name, SEGMENTS), [procs], sizes)]
     calls = [case for name in COLLECTIVES for case in builtin_cases(name, [procs], sizes)]
     wanted = [*dict.fromkeys([*grid, *untuned.values(), *calls])]
@@ -127,19 +98,27 @@ def examined(
             tables = {table.collective: table for table in chosen.tables}
             with Store(Path(folder, "gain.sqlite")) as store:
                 found = measure_gain(target, tables, calls, store, launches=launches)
-            closer = []
+            closer: list[tuple[str, ...]] = []
             for row in largest_gains(found, untuned):
-                before = untuned[row.collective, row.message_bytes]
-                after = case_of(row.collective, row.choice, procs, row.message_bytes)
+                place = row.collective, row.message_bytes
+                before, after = untuned[place], case_of(row.collective, row.choice, procs, row.message_bytes)
                 played = context.simulate(simulated_platform(SHAPE), [before, after]).timings
-                gain = played[before].seconds / played[after].seconds
-                known = baseline().choice(row.collective, procs, row.message_bytes)
-                assert known is not None
-                closer.append(Closer(row, known, seconds[before], gain))
+                closer.append(
+                    (
+                        f"{row.collective}, {format_size(row.message_bytes)}",
+                        known[place].label,
+                        format_seconds(row.default.seconds),
+                        format_seconds(seconds[before]),
+                        row.choice.label,
+                        format_seconds(row.libcollwise.seconds),
+                        f"x {row.speedup(LIBCOLLWISE):.2f}",
+                        f"x {played[before].seconds / played[after].seconds:.2f}",
+                    )
+                )
     return found, closer
 
 
-def page(found: MeasuredGain, closer: Sequence[Closer], launches: int) -> str:
+def page(found: MeasuredGain, closer: Sequence[tuple[str, ...]], launches: int) -> str:
     """The text of the page."""
     return (
         "# Gains at run time: one run\n\n<!-- Written by benchmarks/gain.py; do not edit. See gain.md. -->\n\n"
@@ -150,7 +129,7 @@ def page(found: MeasuredGain, closer: Sequence[Closer], launches: int) -> str:
         "For the largest gains of three collectives beyond the intervals, the catalogue's choice that is the same as "
         "what Open MPI runs untuned, with the segment size that it ships. If our form of it takes as long as Open MPI, "
         "the gain is the choice's. The simulated gain is the schedule engine's on the bed's nominal platform.\n\n"
-        + markdown_table(COLUMNS, [one.cells for one in closer])
+        + markdown_table(COLUMNS, closer)
     )
 
 

@@ -23,8 +23,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import collwise
 from collwise.guideline_checks import LibraryGuidelines, Measuring
@@ -35,6 +36,7 @@ from collwise.studies.figures.style import save
 from collwise.studies.reports import guidelines as report
 from collwise.studies.reports.markdown import markdown_table
 from collwise.validation.guidelines.checks import PATTERN
+from collwise.validation.guidelines.repair import Repair
 from collwise.validation.testbed.bed import temporarily_up
 from collwise.validation.testbed.shape import Shape
 from collwise.validation.testbed.target import TestBed
@@ -56,14 +58,8 @@ BED_METHOD = Method(precision=Precision(3, 3), limit_seconds=1.0)
 TITLE = "<!-- Written by benchmarks/guidelines.py; do not edit. -->\n# Guidelines: "
 
 
-@dataclass(frozen=True)
-class Check:
-    """The findings of a check: its section of the page, and the library's row of the summary, empty without one."""
-
-    section: str
-    row: tuple[str, ...] = ()
-
-
+Check = dict[str, Any]
+"""The findings of a check: its `section` of the page, and the library's `row` of the summary, empty without one."""
 Make = Callable[[SimulationContext], Check]
 
 
@@ -98,9 +94,8 @@ def checked(checks: Mapping[str, Make], folder: Path, again: Sequence[str]) -> d
         if name in again or not file.exists():
             print(f"{name} ...", file=sys.stderr, flush=True)
             with tempfile.TemporaryDirectory() as temporary, collwise.session(Path(temporary, "t.sqlite")) as context:
-                file.write_text(json.dumps(asdict(make(context))), encoding="utf-8")
-        one = json.loads(file.read_text(encoding="utf-8"))
-        found[name] = Check(one["section"], tuple(one["row"]))
+                file.write_text(json.dumps(make(context)), encoding="utf-8")
+        found[name] = json.loads(file.read_text(encoding="utf-8"))
     return found
 
 
@@ -159,7 +154,7 @@ def library_check(one: LibraryGuidelines, name: str, place: str = "") -> Check:
         if rows:
             parts.append(f"\n{heading}:\n\n" + markdown_table(report.LEFT_COLUMNS, rows))
     parts.append(f"\n{greatest_table(one)}\n![{title}](figures/{picture})\n")
-    return Check("".join(parts), tuple(row))
+    return {"section": "".join(parts), "row": row}
 
 
 def own_check(platform: HostPlatform, procs: int, ppn: int) -> Make:
@@ -181,14 +176,15 @@ def own_check(platform: HostPlatform, procs: int, ppn: int) -> Make:
         text += f"`select` took {selected:.0f} s, the check {took:.1f} s.\n\n"
         text += "".join(f"- {line}\n" for line in report.own_lines(found)) + "\n"
         text += markdown_table(report.COMBINATION_COLUMNS, rows) if rows else "No combination is faster.\n"
-        return Check(text + ("\n" + markdown_table(report.COLUMNS[:-2], others) if others else ""))
+        text += "\n" + markdown_table(report.COLUMNS[:-2], others) if others else ""
+        return {"section": text, "row": []}
 
     return make
 
 
 def simulated_page(found: Mapping[str, Check]) -> str:
     """The text of docs/guidelines-results.md."""
-    rows = [one.row for one in found.values() if one.row]
+    rows = [one["row"] for one in found.values() if one["row"]]
     return "".join(
         [
             TITLE + "results in simulation\n\n",
@@ -201,13 +197,13 @@ def simulated_page(found: Mapping[str, Check]) -> str:
             "since without any, sends of short messages cost nothing and linear algorithms would look best. Calls that "
             "failed are named with SimGrid's message; each takes one start of the simulator.\n\n",
             markdown_table(report.SUMMARY_COLUMNS, rows),
-            *(one.section for one in found.values() if one.row),
+            *(one["section"] for one in found.values() if one["row"]),
             "\n## Selections of ours\n\n",
             "The choices that `select --by simulated --engine schedule` makes for all collectives from 8 B to 1 MiB, "
             "with `--by-node` where nodes have several processes, checked against the same guidelines by the same "
             "engine. Where one is broken, a combination of collectives is faster than every algorithm that it chose "
             "from: these lack it. Times of parts are added.\n",
-            *(one.section for one in found.values() if not one.row),
+            *(one["section"] for one in found.values() if not one["row"]),
         ]
     )
 
@@ -222,8 +218,8 @@ def measured_page(found: Mapping[str, Check], launches: int) -> str:
             "3 on the test bed. Processes of this machine share two cores and communicate through shared memory, which "
             "is no cluster: with 4 processes their times are mostly the scheduler's. The time of the check is that of "
             "everything, repair and second run included.\n\n",
-            markdown_table(report.SUMMARY_COLUMNS, [one.row for one in found.values()]),
-            *(one.section for one in found.values()),
+            markdown_table(report.SUMMARY_COLUMNS, [one["row"] for one in found.values()]),
+            *(one["section"] for one in found.values()),
         ]
     )
 
@@ -231,13 +227,11 @@ def measured_page(found: Mapping[str, Check], launches: int) -> str:
 def greatest_table(one: LibraryGuidelines) -> str:
     """The repair with the greatest gain of each collective."""
     result = one.result
-    best = {}
+    best: dict[str, tuple[Repair, float]] = {}
     for repair in result.repairs:
-        gain = result.gain(repair.call)
-        if math.isnan(gain):
-            continue
-        if repair.call.collective not in best or gain > best[repair.call.collective][1]:
-            best[repair.call.collective] = repair, gain
+        name, gain = repair.call.collective, result.gain(repair.call)
+        if not math.isnan(gain) and (name not in best or gain > best[name][1]):
+            best[name] = repair, gain
     rows = [
         (
             name,

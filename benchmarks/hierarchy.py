@@ -33,22 +33,21 @@ from collwise.studies.figures.hierarchy import (
 from collwise.studies.figures.style import save
 from collwise.studies.reports.markdown import markdown_table
 from collwise.validation.hierarchy.drawn import DEVIATION, NOISE, OFF, REPETITIONS
-from collwise.validation.hierarchy.model_check import ModelCheck
-from collwise.validation.hierarchy.overlap import TaskStudy
 from collwise.validation.hierarchy.searches import EXHAUSTIVE, PREDICT, SEARCHES
 from collwise.validation.hierarchy.space import label, segments_of
-from collwise.validation.hierarchy.tuning import SearchScore, Tuning, spreads
+from collwise.validation.hierarchy.tuning import Tuning, spreads
 
 PLATFORM = "stampede2"
 TASKS = {"nodes": 6, "ppn": 12, "segments": "64KiB"}
 PLACE = {"nodes": 64, "ppn": 12, "segments": "32KiB:2MiB:x4", "pieces": "0,32KiB"}
 SIZES = {"bcast": "4KiB:4MiB:x2", "allreduce": "4KiB:2MiB:x2"}
-MODELLED = {"bcast": "4MiB", "allreduce": "2MiB"}
 LEADER = 2
 ELSEWHERE = "shaheen-ii"
 ELSEWHERE_PLACE = {"nodes": 16, "ppn": 8, "segments": "16KiB:1MiB:x4", "pieces": "0,16KiB", "sizes": "4KiB:2MiB:x2"}
 ENGINE_SIZES = {"bcast": "4B:128MiB:x2", "allreduce": "4B:32MiB:x2"}
 BY_ENGINE = tuple(name for name in SEARCHES if name != PREDICT)
+Tunings = Mapping[str, Tuning]
+"""The searches of each collective."""
 NOTE = "<!-- Written by benchmarks/hierarchy.py; do not edit. -->\n"
 SCORES = (
     "search",
@@ -116,23 +115,22 @@ def tasks_sections(context: SimulationContext, markdown: Path | None) -> list[st
         studies = collwise.time_tasks(collective, platform=PLATFORM, context=context, **TASKS)  # type: ignore[arg-type]
         title = f"{collective}, {place}"
         heads = ["algorithm between nodes", *studies[0].probes, "stabilised", "stable from", "overlap"]
+        rows = [
+            (
+                one.point.choice.algorithm.removeprefix("tasks_"),
+                *(format_seconds(float(seconds.max())) for seconds in one.probes.values()),
+                format_seconds(float(one.stable_seconds.max())),
+                "-" if (start := one.stable_from(LEADER)) is None else str(start),
+                f"{one.overlap:.0%}",
+            )
+            for one in studies
+        ]
         sections += [
-            show(f"**{title}**, slowest leader:", heads, [task_row(one) for one in studies]),
+            show(f"**{title}**, slowest leader:", heads, rows),
             figure(markdown, f"hierarchy-overlap-{collective}", task_overlap(studies, title), f"Overlap, {title}"),
             figure(markdown, f"hierarchy-trend-{collective}", task_trend(studies, LEADER, title), f"Trend, {title}"),
         ]
     return sections
-
-
-def task_row(study: TaskStudy) -> list[str]:
-    start = study.stable_from(LEADER)
-    return [
-        study.point.choice.algorithm.removeprefix("tasks_"),
-        *(format_seconds(float(seconds.max())) for seconds in study.probes.values()),
-        format_seconds(float(study.stable_seconds.max())),
-        "-" if start is None else str(start),
-        f"{study.overlap:.0%}",
-    ]
 
 
 def model_sections(context: SimulationContext, markdown: Path | None) -> list[str]:
@@ -141,13 +139,25 @@ def model_sections(context: SimulationContext, markdown: Path | None) -> list[st
         check = collwise.model_tasks(
             collective, platform=PLATFORM, sizes=sizes, context=context, **PLACE  # type: ignore[arg-type]
         )  # fmt: skip
-        sections += model_section(collective, check, markdown)
+        errors = sorted(abs(one) for one in check.errors.values())
+        rows = [
+            (format_size(one.message_bytes), label(pick.choice), label(best.choice), f"{cost:.1%}")
+            for one, (pick, best, cost) in check.picks.items()
+        ]
+        largest = list(check.picks)[-1]
+        title = f"{collective} of {format_size(largest.message_bytes)}, 64 nodes x 12, SMPI"
+        sections += [
+            f"**{collective}**: of {len(errors)} configurations the median error is {check.median_error:.1%}, "
+            f"the 90th percentile {errors[math.ceil(0.9 * len(errors)) - 1]:.1%}, the largest {errors[-1]:.1%}.\n",
+            show(f"{collective}: picks of the cost model", ("m", "the model's pick", "the best", "slowdown"), rows),
+            figure(markdown, f"hierarchy-model-{collective}", model_by_configuration(check, largest, title), title),
+        ]
     return sections
 
 
 def tunings_of(
     context: SimulationContext, sizes: Mapping[str, str], searches: Sequence[str], drawn: int | None = None
-) -> dict[str, Tuning]:
+) -> Tunings:
     return {
         collective: collwise.tune_hierarchy(
             collective, platform=PLATFORM, sizes=of_collective, searches=searches, drawn=drawn, context=context,
@@ -157,17 +167,20 @@ def tunings_of(
     }  # fmt: skip
 
 
-def search_sections(tunings: Mapping[str, Tuning], markdown: Path | None) -> list[str]:
+def search_sections(tunings: Tunings, markdown: Path | None) -> list[str]:
     sections = ["## Searches\n"]
     for collective, tuning in tunings.items():
-        sections += search_section(collective, tuning, markdown)
+        truth = tuning.found[EXHAUSTIVE]
+        others = [one for one in tuning.found.values() if one is not truth]
+        title = f"{collective}, 64 nodes x 12, SMPI"
+        quality = search_quality(truth, spreads(truth), others, tuning.space.inputs[-1].place, title)
+        sections += [
+            scores_of(collective, tuning),
+            figure(markdown, f"hierarchy-searches-{collective}", quality, title),
+        ]
     costs = search_costs({name: one.scores for name, one in tunings.items()}, "64 nodes x 12, SMPI")
     drawn = figure(markdown, "hierarchy-costs", costs, "Machine time of the searches")
     return [*sections, together(tunings), drawn, costs_by_segment(tunings)]
-
-
-Tunings = Mapping[str, Tuning]
-"""The searches of each collective."""
 
 
 def summary(by_engine: Tunings, drawn: Sequence[Tunings], by_smpi: Tunings) -> str:
@@ -249,10 +262,18 @@ def elsewhere_sections(context: SimulationContext) -> list[str]:
 
 def scores_of(collective: str, tuning: Tuning) -> str:
     counts = f"{len(tuning.space.inputs)} message sizes, {len(list(tuning.space.points()))} configurations in all"
-    return show(f"**{collective}**, {counts}:", SCORES, [score_row(one) for one in tuning.scores])
+    rows = [
+        (
+            *(one.search, one.benchmarks, format_seconds(one.machine_seconds), f"{100 * one.cost:.2f} %"),
+            *(f"{one.best_found} of {one.inputs}", f"{100 * one.mean:.2f} %", f"{100 * one.worst:.1f} %"),
+            PAPER[one.search],
+        )
+        for one in tuning.scores
+    ]
+    return show(f"**{collective}**, {counts}:", SCORES, rows)
 
 
-def engine_sections(tunings: Mapping[str, Tuning]) -> list[str]:
+def engine_sections(tunings: Tunings) -> list[str]:
     sections = [
         "## The paper's range of sizes\n",
         "Here the schedule engine is the machine, from 4 B to 128 MiB by doubling (allreduce: to 32 MiB), which SMPI "
@@ -262,7 +283,7 @@ def engine_sections(tunings: Mapping[str, Tuning]) -> list[str]:
     return [*sections, together(tunings), costs_by_segment(tunings)]
 
 
-def together(tunings: Mapping[str, Tuning]) -> str:
+def together(tunings: Tunings) -> str:
     """The costs for all collectives together, as the paper's figure 8 gives them."""
     whole = sum(one.exhaustive_seconds for one in tunings.values())
     spent: dict[str, float] = {}
@@ -274,7 +295,7 @@ def together(tunings: Mapping[str, Tuning]) -> str:
     )
 
 
-def costs_by_segment(tunings: Mapping[str, Tuning]) -> str:
+def costs_by_segment(tunings: Tunings) -> str:
     """The costs of segments of each size in the exhaustive search and in those by tasks."""
     rows = []
     for collective, tuning in tunings.items():
@@ -297,41 +318,6 @@ def seconds_by_segment(tuning: Tuning, search: str) -> dict[int, float]:
     for case, timing in tuning.found[search].bill.timings.items():
         spent[min(size for size in spent if size >= case.segment_bytes)] += timing.seconds * timing.repetitions
     return spent
-
-
-def model_section(collective: str, check: ModelCheck, markdown: Path | None) -> list[str]:
-    errors = sorted(abs(one) for one in check.errors.values())
-    rows = [
-        (format_size(one.message_bytes), label(pick.choice), label(best.choice), f"{cost:.1%}")
-        for one, (pick, best, cost) in check.picks.items()
-    ]
-    largest = list(check.picks)[-1]
-    title = f"{collective} of {format_size(largest.message_bytes)}, 64 nodes x 12, SMPI"
-    return [
-        f"**{collective}**: of {len(errors)} configurations the median error is {check.median_error:.1%}, "
-        f"the 90th percentile {errors[math.ceil(0.9 * len(errors)) - 1]:.1%}, the largest {errors[-1]:.1%}.\n",
-        show(f"{collective}: picks of the cost model", ("m", "the model's pick", "the best", "slowdown"), rows),
-        figure(markdown, f"hierarchy-model-{collective}", model_by_configuration(check, largest, title), title),
-    ]
-
-
-def search_section(collective: str, tuning: Tuning, markdown: Path | None) -> list[str]:
-    truth = tuning.found[EXHAUSTIVE]
-    others = [one for one in tuning.found.values() if one is not truth]
-    title = f"{collective}, 64 nodes x 12, SMPI"
-    drawn = search_quality(truth, spreads(truth), others, tuning.space.inputs[-1].place, title)
-    return [
-        scores_of(collective, tuning),
-        figure(markdown, f"hierarchy-searches-{collective}", drawn, title),
-    ]
-
-
-def score_row(one: SearchScore) -> tuple[object, ...]:
-    return (
-        *(one.search, one.benchmarks, format_seconds(one.machine_seconds), f"{100 * one.cost:.2f} %"),
-        *(f"{one.best_found} of {one.inputs}", f"{100 * one.mean:.2f} %", f"{100 * one.worst:.1f} %"),
-        PAPER[one.search],
-    )
 
 
 if __name__ == "__main__":

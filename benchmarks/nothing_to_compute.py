@@ -14,17 +14,18 @@ import argparse
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
-from resource import RUSAGE_CHILDREN, getrusage
+from typing import Any
 
 import click
+from commands import seconds_of
 
 from collwise.common.folders import SOURCES
 from collwise.studies.cli.main import collwise
 
 HELP_LIMIT_SECONDS = 0.4
 DEMO_LIMIT_SECONDS = 15.0
+QUIET: dict[str, Any] = {"stderr": subprocess.DEVNULL, "cwd": SOURCES}
 
 
 def main() -> int:
@@ -45,8 +46,8 @@ def main() -> int:
     if options.demo:
         with tempfile.TemporaryDirectory() as folder:
             demo = [launcher, "demo", "--output", folder]
-            seconds(demo)
-            processor, wall = seconds(demo)
+            seconds_of(demo, **QUIET)
+            processor, wall = seconds_of(demo, **QUIET)
         print_row("demo, all in the store", processor, unit, wall)
         print(f"the limit is {DEMO_LIMIT_SECONDS:.0f} s")
         reached = reached and wall <= DEMO_LIMIT_SECONDS
@@ -58,16 +59,8 @@ def print_row(name: str, processor: float, unit: float, wall: float) -> None:
 
 
 def least(command: Sequence[str]) -> tuple[float, float]:
-    processor, wall = zip(*(seconds(command) for _ in range(3)), strict=True)
+    processor, wall = zip(*(seconds_of(command, **QUIET) for _ in range(3)), strict=True)
     return min(processor), min(wall)
-
-
-def seconds(command: Sequence[str]) -> tuple[float, float]:
-    """Processor and wall seconds of a command and its children."""
-    before, started = getrusage(RUSAGE_CHILDREN), time.perf_counter()
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=SOURCES)
-    after, wall = getrusage(RUSAGE_CHILDREN), time.perf_counter() - started
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, wall
 
 
 if __name__ == "__main__":

@@ -8,10 +8,13 @@ The exit code is 1 if the maps of all collectives together take longer than the 
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Callable
+from collections.abc import Sequence
+from functools import partial
+from itertools import product
+from typing import Any
 
 import numpy as np
+from commands import least_seconds
 
 from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.implementation_aware.parameters import ModelParameters
@@ -21,16 +24,14 @@ LIMIT_SECONDS = 0.1
 TRIES = 9
 # The loop over points uses every STRIDE-th process count.
 STRIDE = 100
+Points = Sequence[tuple[Any, Any]]
+"""Process counts and message sizes, in numbers or arrays."""
 
 
-def least_seconds(work: Callable[[], object], tries: int) -> float:
-    """The least processor time of several tries; other programs on the machine hardly change it."""
-    took = []
-    for _ in range(tries):
-        started = time.process_time()
-        work()
-        took.append(time.process_time() - started)
-    return min(took)
+def predict(model: ImplementationAware, collective: str, names: Sequence[str], segment: int, points: Points) -> None:
+    for name in names:
+        for procs, sizes in points:
+            model.predict(collective, name, procs, sizes, segment)
 
 
 def main() -> int:
@@ -45,21 +46,9 @@ def main() -> int:
     for collective in parameters.fits[BY_PARTS]:
         names = model.algorithms(collective)
         segment = parameters.segment_bytes if collective == "bcast" else 0
-
-        def predict_map(names: tuple[str, ...] = names, collective: str = collective, segment: int = segment) -> None:
-            for name in names:
-                model.predict(collective, name, procs[:, None], sizes[None, :], segment)
-
-        def predict_points(
-            names: tuple[str, ...] = names, collective: str = collective, segment: int = segment
-        ) -> None:
-            for name in names:
-                for p in procs[::STRIDE]:
-                    for m in sizes:
-                        model.predict(collective, name, p, m, segment)
-
-        at_once = least_seconds(predict_map, TRIES)
-        one_by_one = STRIDE * least_seconds(predict_points, 1)
+        predicting = partial(predict, model, collective, names, segment)
+        at_once = least_seconds(partial(predicting, [(procs[:, None], sizes[None, :])]), TRIES)
+        one_by_one = STRIDE * least_seconds(partial(predicting, list(product(procs[::STRIDE], sizes))), 1)
         total += at_once
         points = len(procs) * len(sizes) * len(names)
         print(

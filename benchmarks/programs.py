@@ -39,23 +39,6 @@ _TIME_LIMIT_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
-class Command:
-    """A built program, as a target runs it."""
-
-    name: str
-    program: str
-    args: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Output:
-    """The output of a run without its time, and that time."""
-
-    text: str
-    seconds: float
-
-
-@dataclass(frozen=True)
 class Row:
     """A program's results; times are those of the launches without and with the table, in turn."""
 
@@ -76,27 +59,33 @@ class Row:
         return statistics.mean(gains), half_width(gains)
 
 
-def built(name: str, folder: Path) -> Command:
-    """The program as a user would build it."""
+def built(name: str, folder: Path) -> tuple[str, ...]:
+    """The words that run the program, as a user would build it."""
     language = PROGRAMS[name]
     if language == "Python":
-        return Command(name, "/usr/bin/python3", (str(SOURCES / f"{name}.py"),))
+        return "/usr/bin/python3", str(SOURCES / f"{name}.py")
     compiler, suffix = ("mpicc.openmpi", "c") if language == "C" else ("mpifort.openmpi", "f90")
     command = [compiler, "-O2", str(SOURCES / f"{name}.{suffix}"), "-o", str(folder / name)]
     subprocess.run(command, check=True, cwd=folder)
-    return Command(name, str(folder / name))
+    return (str(folder / name),)
 
 
-def launch(target: ExecutionTarget, procs: int, command: Command, variables: Mapping[str, str]) -> Output:
-    """Runs the program; `variables` are libcollwise's, without which it is not loaded."""
+def launch(
+    target: ExecutionTarget, procs: int, command: Sequence[str], variables: Mapping[str, str]
+) -> tuple[str, float]:
+    """Runs the program; `variables` are libcollwise's, without which it is not loaded.
+
+    Returns its output without its time, and that time in seconds.
+    """
     loaded = {"LD_PRELOAD": str(target.installation.program(LIBRARY)), **variables} if variables else {}
-    request = LaunchRequest(command.program, procs, command.args, _TIME_LIMIT_SECONDS, environment=loaded)
+    program, *args = command
+    request = LaunchRequest(program, procs, tuple(args), _TIME_LIMIT_SECONDS, environment=loaded)
     run = target.launch(request)
     if run.returncode != 0:
-        raise SystemExit(f"{command.name}: {run.problem}")
+        raise SystemExit(f"{Path(command[-1]).stem}: {run.problem}")
     lines = list(run.output_lines)
     [seconds] = [float(line.split()[1]) for line in lines if line.startswith("seconds ")]
-    return Output("\n".join(line for line in lines if not line.startswith("seconds ")), seconds)
+    return "\n".join(line for line in lines if not line.startswith("seconds ")), seconds
 
 
 def expected_gain(report: Path, platform: HostPlatform, engine: str, store: Path, seconds: float) -> tuple[float, str]:
@@ -113,33 +102,31 @@ def expected_gain(report: Path, platform: HostPlatform, engine: str, store: Path
     return (other + default) / (other + tuned), found.rules()
 
 
-def examined(target: ExecutionTarget, procs: int, command: Command, platform: HostPlatform, launches: int) -> Row:
+def examined(target: ExecutionTarget, name: str, command: Sequence[str], platform: HostPlatform, launches: int) -> Row:
     """The program's profile, its table, and its runs in turn."""
+    procs = SHAPE.nodes
     with target.shared_directory() as folder:
         report, table, after = folder / "before.json", folder / "table", folder / "after.json"
-        first = launch(target, procs, command, {"COLLWISE_REPORT": str(report)})
+        text, seconds = launch(target, procs, command, {"COLLWISE_REPORT": str(report)})
         store = folder / "store.sqlite"
-        predicted, rules = expected_gain(report, platform, "schedule", store, first.seconds)
-        simulated, _ = expected_gain(report, platform, "smpi", store, first.seconds)
+        predicted, rules = expected_gain(report, platform, "schedule", store, seconds)
+        simulated, _ = expected_gain(report, platform, "smpi", store, seconds)
         table.write_text(rules, encoding="utf-8")
-        used = launch(target, procs, command, {"COLLWISE_TABLE": str(table), "COLLWISE_REPORT": str(after)})
-        pairs = []
-        for _ in range(launches):
-            pairs.append(
-                (launch(target, procs, command, {}), launch(target, procs, command, {"COLLWISE_TABLE": str(table)}))
-            )
+        tuned = {"COLLWISE_TABLE": str(table)}
+        used, _ = launch(target, procs, command, {**tuned, "COLLWISE_REPORT": str(after)})
+        pairs = [[launch(target, procs, command, how) for how in ({}, tuned)] for _ in range(launches)]
         chosen = chosen_by(rules)
         ran = {(row["collective"], row.get("algorithm")) for row in json.loads(after.read_text())["rows"]}
         calls = sorted({row["collective"] for row in json.loads(report.read_text())["rows"]})
-    texts = {first.text, used.text, *(one.text for pair in pairs for one in pair)}
+    texts = {text, used, *(one for pair in pairs for one, _ in pair)}
     return Row(
-        command.name,
+        name,
         ", ".join(calls),
         tuple(sorted({f"{collective} {algorithm}" for collective, algorithm in chosen})),
         predicted,
         simulated,
-        tuple(without.seconds for without, _ in pairs),
-        tuple(tuned.seconds for _, tuned in pairs),
+        tuple(taken for (_, taken), _ in pairs),
+        tuple(taken for _, (_, taken) in pairs),
         len(texts) == 1,
         bool(chosen) and chosen <= ran,
     )
@@ -193,7 +180,7 @@ def main() -> int:
         target = TestBed(bed)
         rows = []
         for name in PROGRAMS:
-            row = examined(target, SHAPE.nodes, built(name, Path(folder)), platform, options.launches)
+            row = examined(target, name, built(name, Path(folder)), platform, options.launches)
             print(row, flush=True)
             rows.append(row)
     title = "its nominal platform" if options.platform is None else platform.title

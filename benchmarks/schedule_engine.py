@@ -12,12 +12,12 @@ from __future__ import annotations
 import resource
 import sys
 import tempfile
-import time
-from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+from commands import least_seconds
 
 from collwise.common.units import format_size
 from collwise.platforms import HostPlatform, load_description
@@ -30,8 +30,8 @@ from collwise.simulator.timing import Case
 from collwise.studies.cli.output import print_table
 
 MOST_NANOSECONDS = {"models": 100, "ports": 400}
-LEAST_SECONDS = 0.1
 SETS = 24
+least_of_three = partial(least_seconds, runs=3, together=0.1)
 SMPI_MOST_MESSAGES = 600_000
 CASES = [
     Case("bcast", "binomial", 64, 2**20, 8192),
@@ -51,16 +51,6 @@ CASES = [
     Case("alltoall", "linear", 1024, 1024),
     Case("barrier", "bruck", 16384, 0),
 ]
-
-
-def least_seconds(do: Callable[[], object]) -> float:
-    """The least processor time of three runs, or of as many as take LEAST_SECONDS together."""
-    found: list[float] = []
-    while len(found) < 3 or sum(found) < LEAST_SECONDS:
-        started = time.process_time()
-        do()
-        found.append(time.process_time() - started)
-    return min(found)
 
 
 def model_tables(schedule: Schedule) -> NetworkTables:
@@ -87,13 +77,13 @@ def main() -> int:
             continue
         schedule = Schedule(case)
         messages = schedule.messages
-        record = least_seconds(lambda case=case: Schedule(case)) / messages
+        record = least_of_three(partial(Schedule, case)) / messages
         models = model_tables(schedule)
-        model = least_seconds(lambda made=schedule, tables=models: made.play(tables)) / messages
+        model = least_of_three(partial(schedule.play, models)) / messages
         many = [replace(models, latency_seconds=models.latency_seconds * (1 + i / SETS)) for i in range(SETS)]
-        of_many = least_seconds(lambda made=schedule, many=many: made.play_many(many)) / messages / SETS
+        of_many = least_of_three(partial(schedule.play_many, many)) / messages / SETS
         tables = network_tables(platform, case.procs, 1, schedule.sizes)
-        port = least_seconds(lambda made=schedule, tables=tables: made.play(tables)) / messages
+        port = least_of_three(partial(schedule.play, tables)) / messages
         few = messages <= SMPI_MOST_MESSAGES / (4 if quick else 1) and case.procs <= 1024
         smpi = smpi_seconds(platform, case) / messages if with_smpi and few else float("nan")
         found = {"models": (record + model) * 1e9, "ports": (record + port) * 1e9}

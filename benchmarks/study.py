@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
+
+from commands import collwise_command, seconds_of
 
 LIMIT_SECONDS = 180
 
@@ -23,10 +23,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         options = ["-o", str(Path(folder) / "out"), "--store", str(Path(folder) / "store.sqlite")]
         for start in ("with an empty store", "with the stored times"):
-            started = time.perf_counter()
-            command = [sys.executable, "-P", "-m", "collwise.studies", "study", name, *options]
-            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-            took.append(time.perf_counter() - started)
+            took.append(seconds_of(collwise_command("study", name, *options))[1])
             print(f"{name} {start}: {took[-1]:.1f} s")
     print(f"ratio {took[0] / took[1]:.1f}; the limit is {LIMIT_SECONDS} s with an empty store")
     return 0 if took[0] < LIMIT_SECONDS else 1

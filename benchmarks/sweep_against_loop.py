@@ -15,6 +15,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from commands import collwise_command, seconds_of
+
 from collwise.common.folders import SOURCES
 from collwise.platforms import load
 from collwise.simulator.execution.installations import smpi_installation
@@ -67,13 +69,10 @@ def shell_loop(platform, cases: list[Case], folder: Path) -> tuple[float, dict[C
 
 def sweep(options: argparse.Namespace, cases: list[Case], folder: Path) -> tuple[float, dict[Case, float]]:
     store = folder / "timings.sqlite"
-    command = [sys.executable, "-P", "-m", "collwise.studies", "simulate"]
-    command += ["--platform", options.platform, "--collective", options.collective]
+    command = collwise_command("simulate", "--platform", options.platform, "--collective", options.collective)
     command += ["--procs", str(options.procs), "--segments", str(SEGMENT_BYTES), "--store", str(store)]
     command += ["--sizes", ",".join(map(str, PAPER_SIZES[options.collective]))]
-    started = time.perf_counter()
-    subprocess.run(command, check=True, capture_output=True, cwd=SOURCES)
-    elapsed = time.perf_counter() - started
+    _, elapsed = seconds_of(command, stderr=subprocess.DEVNULL, cwd=SOURCES)
     with Store(store) as opened:
         timings = opened.timings(SmpiRunner(load(options.platform)).configuration)
     return elapsed, {case: timings[case].seconds for case in cases}

@@ -18,7 +18,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from collwise.studies.reports.markdown import markdown_table
+from collwise.studies.reports.markdown import markdown_table, percent
 
 SOURCES = {"schedule": "schedule engine", "simulated": "SMPI"}
 FROM_BYTES = 8192
@@ -38,16 +38,12 @@ def main() -> int:
         for least, suffix in ((0, ""), (FROM_BYTES, ", from 8 KiB")):
             scores = [values(run, source, least) for run in runs]
             for quantity in scores[0]:
-                rows.append((f"{title}{suffix}: {quantity}", *(shown(score[quantity]) for score in scores)))
+                rows.append((f"{title}{suffix}: {quantity}", *(percent(score[quantity]) for score in scores)))
     print(markdown_table(columns, rows, left=1), end="")
     for first, second in combinations(range(len(runs)), 2):
         if same := agreement(runs[first], runs[second]):
             print(f"\nRuns {first + 1} and {second + 1}: {same}")
     return 0
-
-
-def shown(share: float) -> str:
-    return f"{100 * share:.1f} %"
 
 
 def values(run: Run, source: str, least_bytes: int) -> dict[str, float]:
@@ -80,8 +76,8 @@ def agreement(one: Run, other: Run) -> str:
         return ""
     within = sum(difference <= 0.05 for difference in differences)
     return (
-        f"the measured times of {len(differences)} cases differ by {shown(statistics.median(differences))} in the "
-        f"median and {shown(statistics.fmean(differences))} on average; {within} of them by at most 5 %."
+        f"the measured times of {len(differences)} cases differ by {percent(statistics.median(differences))} in the "
+        f"median and {percent(statistics.fmean(differences))} on average; {within} of them by at most 5 %."
     )
 
 

@@ -100,12 +100,15 @@ def write_block(page: Path, name: str, block: str) -> None:
 
 
 def write_validation() -> None:
-    write_blocks(*validation())
-
-
-def write_blocks(report: str, found: dict[str, Any]) -> None:
-    """Writes the tables of a run into the page, and their summary into the README."""
-    write_block(DOCS / "validation.md", "validation", report)
+    """Writes the tables and figures of a run on the main test bed with an empty store, and a summary of them."""
+    with tempfile.TemporaryDirectory() as folder:
+        asked = ["validate", "--testbed", "--one-bed", "--no-models", "--rate", "50Mbit"]
+        found = printed_by([*asked, "--output", folder, "--store", str(Path(folder, "t.sqlite")), "--json"])
+        for picture in Path(folder).glob("validation-*.svg"):
+            shutil.copy(picture, DOCS / "figures" / picture.name)
+        _, _, body = Path(folder, "validation.md").read_text(encoding="utf-8").partition("\n\n")
+    tables = body.replace("](validation-", "](figures/validation-")
+    write_block(DOCS / "validation.md", "validation", f"\n{tables}\n")
     write_block(README, "measured", measured_block(found))
 
 
@@ -117,7 +120,16 @@ def write_results() -> None:
             tuning = tune(load(name), BY_MODEL, procs, context, BASELINES["openmpi-4.1"], sizes=PAPER_SIZES)
             tunings.append(tune_by_engine(tuning, BY_ENGINE, SHOWN[name], context))
     for tuning in tunings:
-        draw_figures(tuning)
+        name, title = tuning.platform.name, tuning.platform.title
+        pictures = {
+            collective: picks_by_size(result, f"{collective} on {title}, simulated")
+            for collective, result in tuning.comparisons.items()
+        }
+        for collective in BY_ENGINE:
+            choices, heading = tuning.by_engine[collective], f"{collective} on {title}, P = {SHOWN[name]}"
+            pictures[collective] = algorithms_by_engine(choices, SHOWN[name], heading)
+        for collective, picture in pictures.items():
+            save(picture, DOCS / "figures" / f"{name}-{collective}.png")
     write(DOCS / "results.md", results_page(tunings))
     write_block(README, "results", readme_block(tunings))
 
@@ -129,7 +141,9 @@ def write_study(name: str, page: str = "", empty_store: bool = False) -> None:
         store = ["--store", str(Path(folder, "timings.sqlite"))] if empty_store else []
         command = [sys.executable, "-m", "collwise.studies", "study", name, "-o", folder, *store]
         subprocess.run(command, check=True)
-        write(DOCS / f"{page}.md", study_page(page, Path(folder, f"{name}.md").read_text(encoding="utf-8")))
+        text = Path(folder, f"{name}.md").read_text(encoding="utf-8")
+        # The page's figures are in the folder of the documentation's.
+        write(DOCS / f"{page}.md", NOTE + re.sub(r"\]\(([^)/]+\.png)\)", rf"](figures/{page}-\1)", text))
         for figure in Path(folder).glob("*.png"):
             shutil.copy(figure, DOCS / "figures" / f"{page}-{figure.name}")
 
@@ -138,11 +152,6 @@ def write_notebooks() -> None:
     """Writes the notebooks about questions, with what their cells show."""
     for name in NOTEBOOKS:
         write_study(name, f"notebook-{name.replace('_', '-')}", empty_store=True)
-
-
-def study_page(name: str, page: str) -> str:
-    """A study's page with its figures in the folder of the documentation's."""
-    return NOTE + re.sub(r"\]\(([^)/]+\.png)\)", rf"](figures/{name}-\1)", page)
 
 
 def whatif_block() -> str:
@@ -276,23 +285,6 @@ def coefficients_block() -> str:
     return "\n" + "\n\n".join(parts) + "\n\n"
 
 
-def validation() -> tuple[str, dict[str, Any]]:
-    """The tables and the record of a run on the main test bed with an empty store; its figures are copied here."""
-    with tempfile.TemporaryDirectory() as folder:
-        asked = ["validate", "--testbed", "--one-bed", "--no-models", "--rate", "50Mbit"]
-        found = printed_by([*asked, "--output", folder, "--store", str(Path(folder, "t.sqlite")), "--json"])
-        return report_of(Path(folder)), found
-
-
-def report_of(folder: Path) -> str:
-    """The tables of a run in that folder; its figures are copied to docs/figures."""
-    text = (folder / "validation.md").read_text(encoding="utf-8")
-    for picture in folder.glob("validation-*.svg"):
-        shutil.copy(picture, DOCS / "figures" / picture.name)
-    _, _, body = text.partition("\n\n")
-    return f"\n{body.replace('](validation-', '](figures/validation-')}\n"
-
-
 def measured_block(found: dict[str, Any]) -> str:
     """A summary of the comparison on the main test bed."""
     facts = found["facts"]
@@ -407,18 +399,6 @@ def smpi_ratios(rows: Sequence[SmpiRow]) -> str:
         line[row.message_bytes] = f"**{ratio}**" if row.differs else ratio
     columns = ["collective", "algorithm", "in SMPI", "P", *map(format_size, sizes)]
     return markdown_table(columns, [[*key, *line.values()] for key, line in ratios.items()])
-
-
-def draw_figures(tuning: Tuning) -> None:
-    for collective, result in tuning.comparisons.items():
-        title = f"{collective} on {tuning.platform.title}, simulated"
-        stem = f"{tuning.platform.name}-{collective}"
-        save(picks_by_size(result, title), DOCS / "figures" / f"{stem}.png")
-    procs = SHOWN[tuning.platform.name]
-    for collective in BY_ENGINE:
-        title = f"{collective} on {tuning.platform.title}, P = {procs}"
-        picture = algorithms_by_engine(tuning.by_engine[collective], procs, title)
-        save(picture, DOCS / "figures" / f"{tuning.platform.name}-{collective}.png")
 
 
 def results_page(tunings: Sequence[Tuning]) -> str:

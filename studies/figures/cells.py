@@ -21,7 +21,9 @@ from matplotlib.ticker import NullLocator
 from numpy.typing import NDArray
 
 from collwise.models.piecewise import Array
-from collwise.studies.figures.style import ink
+from collwise.models.switch_points import NOBODY, Indices
+from collwise.studies.figures.style import choice_patches, choice_style, choices_shown, ink
+from collwise.validation.selection.choice import Choice
 
 MOST_EVEN = 24
 """With more rows or columns than this, cells have the sizes that they have on a logarithmic axis."""
@@ -105,18 +107,34 @@ def _rectangles(where: NDArray[np.bool_]) -> list[tuple[int, int, int, int]]:
     return done
 
 
-def fill_blank(axis: Axes, across: Array, upwards: Array, where: NDArray[np.bool_], blank: Blank) -> bool:
-    """Marks cells that have no value; returns whether there are any."""
-    fill(axis, across, upwards, where, blank.face, blank.hatch, blank.edge)
-    return bool(np.any(where))
+def fill_choices(
+    axis: Axes, across: Array, upwards: Array, best: Indices, choices: Sequence[Choice], blank: Blank
+) -> list[Blank]:
+    """Fills cells by indices into `choices`, and marks those of NOBODY; returns `blank` if there are any such."""
+    for index in choices_shown(choices, [best]):
+        fill(axis, across, upwards, best == index, *choice_style(choices[index]))
+    return fill_blanks(axis, across, upwards, {blank: best == NOBODY})
 
 
-def blank_patches(blanks: Sequence[Blank]) -> list[Patch]:
-    """The keys of cells without a value for a legend."""
-    return [
+def fill_blanks(axis: Axes, across: Array, upwards: Array, places: Mapping[Blank, NDArray[np.bool_]]) -> list[Blank]:
+    """Marks cells that have no value; returns the kinds of which there are any."""
+    for blank, where in places.items():
+        fill(axis, across, upwards, where, blank.face, blank.hatch, blank.edge)
+    return [blank for blank, where in places.items() if np.any(where)]
+
+
+def explain_cells(
+    figure: Figure, blanks: Sequence[Blank], choices: Sequence[Choice] = (), fontsize: float = 8.5, **layout: Any
+) -> None:
+    """A legend of choices and of cells without a value, if there are any; `layout`, if given, is that of the legend."""
+    patches = [
         Patch(facecolor=one.face, hatch=one.hatch, edgecolor=one.edge, linewidth=0.4, label=one.label)
         for one in dict.fromkeys(blanks)
     ]
+    if handles := [*choice_patches(choices), *patches]:
+        layout = layout or {"loc": "outside lower center", "ncols": 2}
+        # Keys are so large that their hatches can be told apart.
+        figure.legend(handles=handles, fontsize=fontsize, handlelength=2.6, handleheight=1.5, **layout)
 
 
 def heat(

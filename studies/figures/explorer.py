@@ -39,22 +39,16 @@ class Explorer:
         self.overheads = _slider(widgets.FloatSlider, "overheads, us", value=0.0, min=0.0, max=5.0, step=0.25)
         self.background = _slider(widgets.FloatSlider, "background", value=0.0, min=0.0, max=0.9, step=0.05)
         self.eager_limit = _slider(widgets.SelectionSlider, "eager limit", options=_LIMITS, value=_SAME)
-        self._sliders = (
-            self.bandwidth,
-            self.latency,
-            self.reduction,
-            self.overheads,
-            self.background,
-            self.eager_limit,
-        )
+        factors = [self.bandwidth, self.latency, self.reduction]
+        others = [self.overheads, self.background, self.eager_limit]
         self._image = widgets.Image(format="png")
         self._label = widgets.Label()
         self._is_behind = False
         self._task: asyncio.Future[None] | None = None
-        for slider in self._sliders:
+        for slider in (*factors, *others):
             slider.observe(self._moved, "value")
         self.update()
-        columns = widgets.HBox([widgets.VBox(list(self._sliders[:3])), widgets.VBox(list(self._sliders[3:]))])
+        columns = widgets.HBox([widgets.VBox(factors), widgets.VBox(others)])
         self.widget = widgets.VBox([columns, self._image, self._label])
 
     @property
@@ -69,15 +63,8 @@ class Explorer:
 
     def changes(self) -> list[Change]:
         """The changes that the sliders stand for."""
-        found = [
-            Change(name, f"x{slider.value:g}")
-            for name, slider in (
-                ("bandwidth", self.bandwidth),
-                ("latency", self.latency),
-                ("reduction", self.reduction),
-            )
-            if slider.value != 1
-        ]
+        factors = {"bandwidth": self.bandwidth, "latency": self.latency, "reduction": self.reduction}
+        found = [Change(name, f"x{slider.value:g}") for name, slider in factors.items() if slider.value != 1]
         if self.overheads.value > 0:
             found.append(Change("overheads", f"{self.overheads.value:g}us"))
         if self.background.value > 0:

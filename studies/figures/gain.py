@@ -12,7 +12,7 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
 from collwise.common.units import format_size
-from collwise.studies.figures.cells import NO_CHOICE, NOT_TIMED, blank_patches, cell_axis, fill_blank, heat
+from collwise.studies.figures.cells import NO_CHOICE, NOT_TIMED, Blank, cell_axis, explain_cells, fill_blanks, heat
 from collwise.validation.measurement.gain import LIBCOLLWISE, RULES, GainRow
 
 _MOST = 2.0
@@ -31,7 +31,7 @@ def gain_figure(rows: Sequence[GainRow], title: str) -> Figure:
     width, height = 2.6 + 1.5 * len(sizes), 2.0 + 0.36 * len(names)
     figure, axes = plt.subplots(1, 2, figsize=(max(width, 8.0), height), sharey=True)
     colours = (colormaps["RdBu"], LogNorm(1 / _MOST, _MOST))
-    blanks = []
+    blanks: list[Blank] = []
     for axis, way, heading in zip(axes, (RULES, LIBCOLLWISE), ("Open MPI by rules file", "libcollwise"), strict=True):
         gains = np.full((len(names), len(sizes)), np.nan)
         measured = np.zeros_like(gains, dtype=bool)
@@ -42,9 +42,7 @@ def gain_figure(rows: Sequence[GainRow], title: str) -> Figure:
             if np.isfinite(gains[at]):
                 texts[at] = f"{gains[at]:.2f}" if row.significant(way) else f"({gains[at]:.2f})"
         heat(axis, across, upwards, gains, colours, texts)
-        for blank, where in ((NOT_TIMED, ~measured), (_NOT_BY_RULES, measured & np.isnan(gains))):
-            if fill_blank(axis, across, upwards, where, blank):
-                blanks.append(blank)
+        blanks += fill_blanks(axis, across, upwards, {NOT_TIMED: ~measured, _NOT_BY_RULES: measured & np.isnan(gains)})
         cell_axis(axis, "x", sizes, {size: format_size(size) for size in sizes})
         axis.set(ylim=(0, len(names)), yticks=upwards[:-1] - 0.5, yticklabels=names)
         axis.set_title(heading, fontsize=10)
@@ -53,8 +51,6 @@ def gain_figure(rows: Sequence[GainRow], title: str) -> Figure:
     bar.set_ticks(_TICKS, labels=[f"{tick:g}" for tick in _TICKS])
     bar.ax.minorticks_off()
     bar.set_label("default time / time\n(above 1: faster)")
-    if blanks:
-        figure.legend(handles=blank_patches(blanks), loc="outside lower center", ncols=2, fontsize=9,
-                      handlelength=2.6, handleheight=1.5)  # fmt: skip
+    explain_cells(figure, blanks, fontsize=9)
     figure.suptitle(f"{title}\nin brackets: within the confidence intervals", fontsize=11)
     return figure

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from collwise.common.units import format_size
-from collwise.studies.figures.style import MARKERS, PALETTE, seconds_axis, size_axis
+from collwise.studies.figures.style import MARKERS, PALETTE, panel_grid, seconds_axis, size_axis
 from collwise.validation.hierarchy.model_check import ModelCheck
 from collwise.validation.hierarchy.overlap import TaskStudy
 from collwise.validation.hierarchy.searches import Found
@@ -20,6 +20,7 @@ from collwise.validation.hierarchy.space import WITHIN, Input, Point, label
 from collwise.validation.hierarchy.tuning import SearchScore, Spread
 from collwise.validation.selection.choice import Choice
 
+_COLUMNS = 3
 _MOST_LEADERS = 8
 """More leaders than this cannot be told apart; those drawn are spread evenly."""
 
@@ -50,15 +51,10 @@ def _full_task(study: TaskStudy) -> str:
 
 def task_overlap(studies: Sequence[TaskStudy], title: str) -> Figure:
     """Parts of tasks alone, at once, and after the tasks before them, on each leader: figures 2 and 6."""
-    columns = min(3, len(studies))
-    rows = -(-len(studies) // columns)
-    figure, axes = plt.subplots(rows, columns, figsize=(4.4 * columns, 3.0 * rows), squeeze=False)
-    for axis, study in zip(axes.flat, studies, strict=False):
+    figure, axes = panel_grid(len(studies), 3.0, columns=_COLUMNS, width=4.4)
+    for axis, study in zip(axes, studies, strict=True):
         _draw_probes(axis, study)
-    for axis in list(axes.flat)[len(studies) :]:
-        axis.set_visible(False)
-    handles, names = axes[0][0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower center", ncols=2, fontsize=8.5)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=8.5)
     figure.suptitle(title, fontsize=11)
     return figure
 
@@ -82,10 +78,8 @@ def model_by_configuration(check: ModelCheck, one: Input, title: str) -> Figure:
     for point in check.measured:
         if point.input == one:
             groups.setdefault(replace(point.choice, segment_bytes=0), []).append(point)
-    columns = min(3, len(groups))
-    rows = -(-len(groups) // columns)
-    figure, axes = plt.subplots(rows, columns, figsize=(4.2 * columns, 2.9 * rows), squeeze=False, sharey=True)
-    for axis, (choice, points) in zip(axes.flat, groups.items(), strict=False):
+    figure, axes = panel_grid(len(groups), 2.9, columns=_COLUMNS, width=4.2, share_y=True)
+    for axis, (choice, points) in zip(axes, groups.items(), strict=True):
         places = np.arange(len(points))
         for offset, values, colour, name in (
             (-0.2, check.modelled, PALETTE[1], "cost model"),
@@ -95,13 +89,11 @@ def model_by_configuration(check: ModelCheck, one: Input, title: str) -> Figure:
         axis.set_xticks(places, [format_size(point.choice.segment_bytes) for point in points], fontsize=7.5)
         pieces = f", pieces of {format_size(choice.limit_bytes)}" if choice.limit_bytes else ""
         axis.set_title(f"{choice.algorithm.removeprefix('tasks_')}{pieces}, {WITHIN[choice.fanout]}", fontsize=9)
-    for row in axes:
-        row[0].set_ylabel("time (ms)")
-    for axis in axes[-1]:
+    for axis in axes[::_COLUMNS]:
+        axis.set_ylabel("time (ms)")
+    for axis in axes[(len(axes) - 1) // _COLUMNS * _COLUMNS :]:
         axis.set_xlabel("segment size fs")
-    for axis in list(axes.flat)[len(groups) :]:
-        axis.set_visible(False)
-    figure.legend(*axes[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=8.5)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=8.5)
     figure.suptitle(title, fontsize=11)
     return figure
 

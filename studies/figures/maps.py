@@ -28,18 +28,18 @@ from collwise.studies.figures.cells import (
     PERCENT,
     SLOWDOWNS,
     Blank,
-    blank_patches,
     borders,
     cell_axis,
-    fill,
-    fill_blank,
+    explain_cells,
+    fill_blanks,
+    fill_choices,
     has_digits,
     heat,
     percent_bar,
     percent_texts,
     percent_values,
 )
-from collwise.studies.figures.style import choice_patches, choice_style, choices_shown
+from collwise.studies.figures.style import choices_shown, panel_grid
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.maps import DecisionMaps
 
@@ -81,22 +81,18 @@ def method_map(
     used = choices_shown(methods, panels.values())
     figure, axes = _panels(list(panels), procs, sizes)
     across, upwards = borders(sizes), borders(procs)
-    blanks = []
+    blanks: list[Blank] = []
     for axis, (name, winners) in zip(axes, panels.items(), strict=False):
-        for index in used:
-            fill(axis, across, upwards, winners == index, *choice_style(methods[index]))
         blank = NOT_TIMED if name == timed else NO_CHOICE
-        if fill_blank(axis, across, upwards, winners == NOBODY, blank):
-            blanks.append(blank)
+        blanks += fill_choices(axis, across, upwards, winners, methods, blank)
     below = len(procs) <= _FEW_ROWS
     if not below:
         needed = _LEGEND_INCHES + _KEY_INCHES * (len(used) + len(set(blanks)))
         figure.set_figheight(max(figure.get_figheight(), needed))
-    figure.legend(
-        handles=[*choice_patches([methods[index] for index in used]), *blank_patches(blanks)],
+    explain_cells(
+        figure, blanks, [methods[index] for index in used], fontsize=9,
         loc="outside lower left" if below else "outside right upper", ncols=3 if below else 1,
         title="algorithm, segments", alignment="left",
-        handlelength=2.6, handleheight=1.5, fontsize=9,
     )  # fmt: skip
     if title:
         _head(figure, title)
@@ -147,15 +143,13 @@ def _heat_panels(
     """Panels of percentages with a legend for cells without a value."""
     figure, axes = _panels(list(panels), procs, sizes)
     across, upwards = borders(sizes), borders(procs)
-    blanks = []
+    blanks: list[Blank] = []
     for axis, (values, chosen) in zip(axes, panels.values(), strict=False):
         heat(axis, across, upwards, percent_values(values), colours, percent_texts(values))
-        for blank, where in ((without_choice, ~chosen), (NOT_TIMED, chosen & np.isnan(values))):
-            if fill_blank(axis, across, upwards, where, blank):
-                blanks.append(blank)
-    if blanks:
-        figure.legend(handles=blank_patches(blanks), loc="outside lower center", ncols=2, fontsize=8.5,
-                      handlelength=2.6, handleheight=1.5)  # fmt: skip
+        # Both may be of the same kind.
+        blanks += fill_blanks(axis, across, upwards, {without_choice: ~chosen})
+        blanks += fill_blanks(axis, across, upwards, {NOT_TIMED: chosen & np.isnan(values)})
+    explain_cells(figure, blanks)
     return figure, axes
 
 
@@ -174,12 +168,10 @@ def collective_maps(panels: Mapping[str, Mapping[tuple[str, int], float]], title
     }
     timed: NDArray[np.bool_] = np.any(np.isfinite([*cells.values()]), axis=0)
     figure, axes = panel_grid(len(panels), 0.3 * len(collectives) + 1.7, columns=2, width=0.46 * len(sizes) + 2.4)
-    blanks = []
+    blanks: list[Blank] = []
     for axis, (source, values) in zip(axes, cells.items(), strict=True):
         heat(axis, across, upwards, percent_values(values), (SLOWDOWNS, PERCENT), percent_texts(values))
-        for blank, where in ((NOT_TIMED, ~timed), (NO_FORMULA, timed & np.isnan(values))):
-            if fill_blank(axis, across, upwards, where, blank):
-                blanks.append(blank)
+        blanks += fill_blanks(axis, across, upwards, {NOT_TIMED: ~timed, NO_FORMULA: timed & np.isnan(values)})
         axis.set(xlim=(0, len(sizes)), xticks=across[:-1] + 0.5, ylim=(0, len(collectives)), yticks=upwards[:-1] - 0.5)
         axis.set_xticklabels(
             [format_size(size) for size in sizes], rotation=50, fontsize=8, ha="right", rotation_mode="anchor"
@@ -189,22 +181,9 @@ def collective_maps(panels: Mapping[str, Mapping[tuple[str, int], float]], title
         axis.set_title(source.replace("_", " "), fontsize=10)
     if axes:
         percent_bar(figure, axes, label, shrink=0.6)
-    if blanks:
-        figure.legend(handles=blank_patches(blanks), loc="outside lower center", ncols=2, fontsize=9,
-                      handlelength=2.6, handleheight=1.5)  # fmt: skip
+    explain_cells(figure, blanks, fontsize=9)
     _head(figure, title)
     return figure
-
-
-def panel_grid(count: int, height: float, columns: int, width: float) -> tuple[Figure, list[Axes]]:
-    """A figure with `count` panels in rows of `columns`; the last row may be shorter."""
-    wide = min(columns, max(1, count))
-    rows = -(-max(1, count) // wide)
-    figure, axes = plt.subplots(rows, wide, figsize=(width * wide, height * rows), squeeze=False)
-    flat = list(axes.flat)
-    for axis in flat[count:]:
-        axis.remove()
-    return figure, flat[:count]
 
 
 def _head(figure: Figure, title: str) -> None:
@@ -229,7 +208,7 @@ def _panels(titles: Sequence[str], procs: Sequence[int], sizes: Sequence[int]) -
     axes = list(grid.ravel())
     for number, axis in enumerate(axes):
         axis.set_visible(number < count)
-        cell_axis(axis, "x", sizes, _size_labels(sizes))
+        cell_axis(axis, "x", sizes, {size: format_size(size) for size in sizes[:: -(-len(sizes) // _MOST_LABELS)]})
         cell_axis(axis, "y", procs, {count: str(count) for count in _count_ticks(procs)})
         axis.tick_params(labelbottom=number + columns >= count)
         axis.set_xlabel("message size m" if number + columns >= count else "")
@@ -237,11 +216,6 @@ def _panels(titles: Sequence[str], procs: Sequence[int], sizes: Sequence[int]) -
     for axis, title in zip(axes, titles, strict=False):
         axis.set_title(title, fontsize=10, loc="left")
     return figure, axes[:count]
-
-
-def _size_labels(sizes: Sequence[int]) -> dict[int, str]:
-    step = -(-len(sizes) // _MOST_LABELS)
-    return {size: format_size(size) for size in sizes[::step]}
 
 
 def _count_ticks(procs: Sequence[int]) -> list[int]:

@@ -6,7 +6,6 @@ Markers and colours are those of algorithms, line styles those of sources.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,25 +37,18 @@ class _Line(NamedTuple):
 
 def picks_by_size(result: ComparisonResult, title: str) -> Figure:
     """The simulated time of each source's pick over m, and below it the ratio to the best: a pair for each P."""
-    panels = {
-        f"P = {procs}": [row for row in result.rows if row.procs == procs]
-        for procs in sorted({row.procs for row in result.rows})
-    }
-    return _picks_figure(result, panels, title, by_size=True)
+    return _picks_figure(result, title, by_size=True)
 
 
 def picks_by_procs(result: ComparisonResult, title: str) -> Figure:
     """The simulated time of each source's pick over P, and below it the ratio to the best: a pair for each size."""
-    panels = {
-        f"m = {format_size(size)}": [row for row in result.rows if row.message_bytes == size]
-        for size in sorted({row.message_bytes for row in result.rows})
-    }
-    return _picks_figure(result, panels, title, by_size=False)
+    return _picks_figure(result, title, by_size=False)
 
 
-def _picks_figure(
-    result: ComparisonResult, panels: Mapping[str, Sequence[Comparison]], title: str, by_size: bool
-) -> Figure:
+def _picks_figure(result: ComparisonResult, title: str, by_size: bool) -> Figure:
+    panels: dict[int, list[Comparison]] = {}
+    for row in sorted(result.rows, key=lambda row: row.procs if by_size else row.message_bytes):
+        panels.setdefault(row.procs if by_size else row.message_bytes, []).append(row)
     columns = min(_MOST_COLUMNS, len(panels))
     pairs = -(-len(panels) // columns)
     figure, axes = plt.subplots(
@@ -71,13 +63,14 @@ def _picks_figure(
             above.remove()
             below.remove()
             continue
-        name, rows = next(islice(panels.items(), number, None))
+        common, rows = list(panels.items())[number]
         x = np.array([row.message_bytes if by_size else row.procs for row in rows])
         for line in lines:
-            ratios = _ratios(rows, line.source)
-            algorithms |= _draw(above, x, [getattr(row, line.source) for row in rows], None, line)
-            algorithms |= _draw(below, x, [getattr(row, line.source) for row in rows], ratios, line)
-        above.set_title(name, fontsize=10)
+            picks = [getattr(row, line.source) for row in rows]
+            seconds = np.array([np.nan if pick is None else pick.seconds for pick in picks])
+            algorithms |= _draw(above, x, picks, seconds, line)
+            algorithms |= _draw(below, x, picks, _ratios(rows, line.source), line)
+        above.set_title(f"P = {common}" if by_size else f"m = {format_size(common)}", fontsize=10)
         seconds_axis(above)
         ratio_axis(below, worst, "time / best")
         for axis in (above, below):
@@ -112,9 +105,8 @@ def _ratios(rows: Sequence[Comparison], source: str) -> Array:
     return np.array([np.nan if pick is None else pick.slowdown + 1 for pick in picks])
 
 
-def _draw(axis: Axes, x: Array, picks: Sequence[Pick | None], ratios: Array | None, line: _Line) -> set[str]:
+def _draw(axis: Axes, x: Array, picks: Sequence[Pick | None], y: Array, line: _Line) -> set[str]:
     """A source's line with the marker of the algorithm that it picks at each point; returns these algorithms."""
-    y = np.array([np.nan if pick is None else pick.seconds for pick in picks]) if ratios is None else ratios
     axis.plot(x, y, line.style, color=line.colour, linewidth=line.width)
     drawn = set()
     # Of points where sources pick the same, the best one's marker is the smallest, and so all can be seen.

@@ -50,10 +50,11 @@ def _rate(bytes_per_second: float) -> str:
     return f"{gbits / 1000:.4g} Tbit/s" if gbits >= 1000 else f"{gbits:.4g} Gbit/s"
 
 
-def _box(axes: Axes, at: Point, text: str, color: str = _SWITCH, width: float = 0.8, height: float = 0.5) -> None:
+def _box(axes: Axes, at: Point, text: str, width: float = 0.8, height: float = 0.5) -> None:
+    """A switch."""
     x, y = at[0] - width / 2, at[1] - height / 2
     style = "round,pad=0,rounding_size=0.08"
-    axes.add_patch(FancyBboxPatch((x, y), width, height, boxstyle=style, facecolor=color, edgecolor="none", zorder=2))
+    axes.add_patch(FancyBboxPatch((x, y), width, height, boxstyle=style, facecolor=_SWITCH, edgecolor="none", zorder=2))
     axes.text(*at, text, ha="center", va="center", fontsize=7, color="white", zorder=3)
 
 

@@ -153,10 +153,7 @@ def save(figure: Figure, path: Path) -> Path:
     """Writes a figure (PNG or SVG by its ending). Raises UsageError when the file cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        if path.suffix == ".svg":
-            path.write_bytes(svg(figure))
-        else:
-            path.write_bytes(png(figure))
+        path.write_bytes((svg if path.suffix == ".svg" else png)(figure))
     except OSError as problem:
         raise UsageError(f"cannot write {path}: {problem.strerror}") from None
     finally:
@@ -185,10 +182,22 @@ def svg(figure: Figure) -> bytes:
     return picture.getvalue()
 
 
-def size_axis(axis: Axes, sizes: Sequence[int], keep_scale: bool = False) -> None:
-    """Message sizes along x: logarithmic unless the scale is kept, five labels at most."""
-    if not keep_scale:
-        axis.set_xscale("log", base=2)
+def panel_grid(
+    count: int, height: float, columns: int, width: float, share_y: bool = False
+) -> tuple[Figure, list[Axes]]:
+    """A figure with `count` panels of this size in inches, in rows of `columns`; the last row may be shorter."""
+    wide = min(columns, max(1, count))
+    rows = -(-max(1, count) // wide)
+    figure, axes = plt.subplots(rows, wide, figsize=(width * wide, height * rows), squeeze=False, sharey=share_y)
+    flat = list(axes.flat)
+    for axis in flat[count:]:
+        axis.remove()
+    return figure, flat[:count]
+
+
+def size_axis(axis: Axes, sizes: Sequence[int]) -> None:
+    """Message sizes along x: logarithmic, five labels at most."""
+    axis.set_xscale("log", base=2)
     ticks = list(sizes)[:: max(1, -(-len(sizes) // 5))]
     axis.set_xticks(ticks, [format_size(int(size)) for size in ticks])
     axis.xaxis.set_minor_formatter(NullFormatter())

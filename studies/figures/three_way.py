@@ -12,10 +12,10 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
-from collwise.studies.figures.cells import NO_FORMULA, blank_patches, fill_blank, heat
-from collwise.studies.figures.maps import collective_maps, panel_grid
+from collwise.studies.figures.cells import NO_FORMULA, explain_cells, fill_blanks, heat
+from collwise.studies.figures.maps import collective_maps
 from collwise.studies.figures.picks import markers_and_lines
-from collwise.studies.figures.style import algorithm_style, seconds_axis
+from collwise.studies.figures.style import algorithm_style, panel_grid, seconds_axis
 from collwise.validation.three_way.scores import RankAgreement
 from collwise.validation.three_way.table import SIMULATED, ours, own, predicted_by
 from collwise.validation.three_way.verdict import LIMITS, MEDIAN_ERROR
@@ -99,9 +99,7 @@ def rank_map(agreements: Mapping[str, Mapping[str, RankAgreement]], title: str) 
     colours = (colormaps["PuOr"], Normalize(-1, 1))
     texts = {at: f"{value:z.2f}" for at, value in np.ndenumerate(values) if np.isfinite(value)}
     heat(axis, across, upwards, values, colours, texts)
-    if fill_blank(axis, across, upwards, np.isnan(values), NO_FORMULA):
-        figure.legend(handles=blank_patches([NO_FORMULA]), loc="outside lower center", fontsize=8.5,
-                      handlelength=2.6, handleheight=1.5)  # fmt: skip
+    explain_cells(figure, fill_blanks(axis, across, upwards, {NO_FORMULA: np.isnan(values)}))
     axis.set(xlim=(0, len(collectives)), xticks=across[:-1] + 0.5, xticklabels=collectives)
     axis.set(ylim=(0, len(sources)), yticks=upwards[:-1] - 0.5, yticklabels=[one.replace("_", " ") for one in sources])
     axis.grid(False)

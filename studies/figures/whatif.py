@@ -21,8 +21,8 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLo
 from collwise.common.units import format_size
 from collwise.models.piecewise import Array
 from collwise.models.switch_points import NOBODY, Indices
-from collwise.studies.figures.cells import DIGITS_SIZE, NOT_TIMED, fill, fill_blank
-from collwise.studies.figures.style import algorithm_style, choice_patches, choice_style, choices_shown, ink
+from collwise.studies.figures.cells import DIGITS_SIZE, NOT_TIMED, explain_cells, fill_choices
+from collwise.studies.figures.style import algorithm_style, choice_style, choices_shown, ink
 from collwise.validation.selection.choice import Choice
 from collwise.validation.whatif.comparison import WhatIf
 from collwise.validation.whatif.limits import LIMITS
@@ -52,9 +52,10 @@ def whatif_figure(found: WhatIf, title: str) -> Figure:
     before, after, ratio, kept = axes.ravel()
     grid = found.before.grid
     choices = list(grid.candidates.values())
-    used = choices_shown(choices, (found.before.best, found.after.best))
+    across, upwards = (np.arange(count + 1.0) for count in (len(grid.message_bytes), len(grid.procs)))
     for axis, best in ((before, found.before.best), (after, found.after.best)):
-        _choice_cells(axis, best, used, choices)
+        fill_choices(axis, across, upwards, best, choices, NOT_TIMED)
+        axis.set(xlim=(0, across[-1]), ylim=(0, upwards[-1]))
     for i, j in np.argwhere(found.changes_choice):
         # White with a black edge, the dot stands out from every colour and hatch.
         after.plot(j + 0.5, i + 0.5, "o", markersize=6, color="#FFFFFF", markeredgecolor="#000000", markeredgewidth=1.5)
@@ -65,10 +66,8 @@ def whatif_figure(found: WhatIf, title: str) -> Figure:
     _heat(kept, found.kept_slowdown * 100, Normalize(0, _WORST_PERCENT), "Oranges", "{:.0f}")
     kept.set_title("slowdown of the kept rules, % (hatched: none)")
     _label_cells(axes, grid.procs, grid.message_bytes)
-    figure.legend(
-        handles=choice_patches([choices[index] for index in used]), loc="outside right upper", title="choice",
-        alignment="left", fontsize=8.5, handlelength=2.6, handleheight=1.5,
-    )  # fmt: skip
+    shown = [choices[index] for index in choices_shown(choices, (found.before.best, found.after.best))]
+    explain_cells(figure, [], shown, loc="outside right upper", title="choice", alignment="left")
     figure.suptitle(title, fontsize=11, wrap=True)
     return figure
 
@@ -150,10 +149,8 @@ def sweep_map(sweep: Sweep, message_bytes: int, unit: str, title: str) -> Figure
     axis.set_axisbelow(False)
     axis.set_ylabel("processes P")
     _factor_axis(axis, sweep, unit)
-    figure.legend(
-        handles=choice_patches([sweep.choices[index] for index in used]), loc="outside right center",
-        title="best choice", alignment="left", fontsize=8.5, handlelength=2.6, handleheight=1.5,
-    )  # fmt: skip
+    shown = [sweep.choices[index] for index in used]
+    explain_cells(figure, [], shown, loc="outside right center", title="best choice", alignment="left")
     figure.suptitle(title, fontsize=11, wrap=True)
     return figure
 
@@ -183,10 +180,11 @@ class LiveFigure:
         bar.ax.yaxis.set_minor_locator(NullLocator())
         bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         _label_cells(np.array([axes]), procs, message_bytes)
-        self._figure.legend(
-            handles=_patches([choice.label for choice in choices], colours), loc="outside right upper", title="choice",
-            alignment="left", fontsize=8.5,
-        )  # fmt: skip
+        keys = [
+            Patch(facecolor=colour, edgecolor="#444444", linewidth=0.4, label=choice.label)
+            for choice, colour in zip(choices, colours, strict=True)
+        ]
+        self._figure.legend(handles=keys, loc="outside right upper", title="choice", alignment="left", fontsize=8.5)
         for mesh in (self._best, self._ratio):
             mesh.set_animated(True)  # not part of the background
         self._canvas.draw()
@@ -218,23 +216,6 @@ def _colours(choices: Sequence[Choice]) -> list[str]:
     return found
 
 
-def _patches(labels: Sequence[str], colours: Sequence[str]) -> list[Patch]:
-    return [
-        Patch(facecolor=colour, edgecolor="#444444", linewidth=0.4, label=label)
-        for label, colour in zip(labels, colours, strict=True)
-    ]
-
-
-def _choice_cells(axis: Axes, best: Indices, used: Sequence[int], choices: Sequence[Choice]) -> None:
-    rows, columns = best.shape
-    across, upwards = np.arange(columns + 1.0), np.arange(rows + 1.0)
-    for index in used:
-        fill(axis, across, upwards, best == index, *choice_style(choices[index]))
-    fill_blank(axis, across, upwards, best == NOBODY, NOT_TIMED)
-    axis.set(xlim=(0, columns), ylim=(0, rows))
-    axis.grid(False)
-
-
 def _ratio_norm(ratio: Array) -> LogNorm:
     """Colours that are as dark for twice as for half the time."""
     known = ratio[np.isfinite(ratio)]
@@ -258,16 +239,14 @@ def _heat(axis: Axes, values: Array, norm: Normalize, colours: str, digits: str)
 
 
 def _label_cells(axes: np.ndarray, procs: Sequence[int], message_bytes: Sequence[int]) -> None:
-    """Labels of rows and columns of cells: process counts and message sizes, at most a dozen each."""
+    """Labels of columns and rows of cells: at most 6 message sizes and a dozen process counts."""
+    columns = range(0, len(message_bytes), -(-len(message_bytes) // 6))
     for axis in axes[-1]:
-        step = -(-len(message_bytes) // 6)
-        places = range(0, len(message_bytes), step)
-        axis.set_xticks([place + 0.5 for place in places], [format_size(message_bytes[place]) for place in places])
+        axis.set_xticks([place + 0.5 for place in columns], [format_size(message_bytes[place]) for place in columns])
         axis.set_xlabel("message size m")
+    rows = range(0, len(procs), -(-len(procs) // _MOST_LABELS))
     for axis in axes[:, 0]:
-        step = -(-len(procs) // _MOST_LABELS)
-        places = range(0, len(procs), step)
-        axis.set_yticks([place + 0.5 for place in places], [str(procs[place]) for place in places])
+        axis.set_yticks([place + 0.5 for place in rows], [str(procs[place]) for place in rows])
         axis.set_ylabel("processes P")
     for axis in axes.ravel():
         axis.grid(False)

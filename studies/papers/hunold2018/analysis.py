@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 import collwise
+from collwise.common.units import format_size
 from collwise.guideline_checks import LibraryGuidelines
 from collwise.simulator.sweeps.context import SMPI_SELECTORS, SimulationContext
 from collwise.studies.papers.hunold2018.tables import (
@@ -111,8 +112,6 @@ def compared(found: Mapping[Setting, LibraryGuidelines], findings: Sequence[Find
 
 def _row(finding: Finding, setting: Setting, simulated: LibraryGuidelines) -> tuple[object, ...]:
     """The finding agrees if half of the checked sizes show it, and the ratio exceeds 1 by half as much as stated."""
-    from collwise.common.units import format_size
-
     compared = [
         one
         for one in simulated.result.before.comparisons

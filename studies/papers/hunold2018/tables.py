@@ -92,12 +92,6 @@ FINDINGS = (
     ),
 )  # fmt: skip
 
-SCATTER_PROFILE = (
-    *((size, size, "scatter_as_bcast") for size in (1, 8, 32, 64, 100, 512, 1024)),
-    (10_000, 10_000, "scatter_as_scatterv"),
-)
-"""Listing 1: the profile of MPI_Scatter on JUQUEEN, 1024 processes."""
-
 EXPLANATIONS: Mapping[tuple[str, str, str], str] = {
     ("figure 4a", "gather", "GL12"): "open. Both simulations run the binomial tree for these sizes, whose five rounds "
     "take less than three quarters of the time of 31 messages into the root, at the estimated overhead of 0.4 us each",

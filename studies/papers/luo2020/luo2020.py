@@ -53,9 +53,17 @@ machine = paper.STAMPEDE2
 place = f"{NODES} nodes of {machine.title} with {PER_NODE} processes each"
 
 
-def average(speed_ups: dict[str, float]) -> str:
-    """The mean of speed-ups for readers."""
-    return f"{speed_ups['mean']:.2f}" if speed_ups else "unknown"
+def averages(speed_ups: dict[int, dict[str, dict[str, float]]]) -> str:
+    """The means of speed-ups among small and among large messages, by figure, for readers."""
+    return "; ".join(
+        f"{found.collective} on {found.machine.title} "
+        + " and ".join(
+            f"{speed_ups[number][size]['mean']:.2f}" if speed_ups[number][size] else "unknown"
+            for size in (published.SMALL, published.LARGE)
+        )
+        + " times"
+        for number, found in wholes.items()
+    )
 
 
 def times(seconds: pd.DataFrame) -> pd.DataFrame:
@@ -164,13 +172,13 @@ for number, (collective, check) in zip((4, 7), checks.items(), strict=True):
         f"figure-{number}",
         f"Figure {number}: the cost model of tasks and the whole collective, over the segment size.",
     )
-for stated in published.BEST_OF_4_MB:
-    pick, best, slowdown = picks[stated.collective]
+for collective, (segment_bytes, between_nodes) in published.BEST_OF_4_MB.items():
+    pick, best, slowdown = picks[collective]
     here.text(
-        f"{stated.collective}: the paper's best configuration is {format_size(stated.segment_bytes)} with "
-        f"{stated.between_nodes}; simulated it is {label(best.choice)}, and the cost model chooses "
+        f"{collective}: the paper's best configuration is {format_size(segment_bytes)} with "
+        f"{between_nodes}; simulated it is {label(best.choice)}, and the cost model chooses "
         f"{label(pick.choice)}, {100 * slowdown:.1f} % slower. The model's median error is "
-        f"{100 * checks[stated.collective].median_error:.2f} %."
+        f"{100 * checks[collective].median_error:.2f} %."
     )
 
 # %%
@@ -478,19 +486,7 @@ here.conclude(
 )
 here.conclude(
     "(c) Speed-up of the best hierarchical algorithm over the best flat one, geometric mean for small and for large "
-    "messages: "
-    + "; ".join(
-        f"{found.collective} on {found.machine.title} {average(over_flat[number]['small'])} and "
-        f"{average(over_flat[number]['large'])} times"
-        for number, found in wholes.items()
-    )
-    + ". Over Open MPI 4.0.0's decision: "
-    + "; ".join(
-        f"{found.collective} on {found.machine.title} {average(over_default[number]['small'])} and "
-        f"{average(over_default[number]['large'])} times"
-        for number, found in wholes.items()
-    )
-    + "."
+    f"messages: {averages(over_flat)}. Over Open MPI 4.0.0's decision: {averages(over_default)}."
 )
 here.conclude(
     f"(c) On Stampede2 the best hierarchical broadcast is {over_flat[12]['small']['least']:.2f} to "

@@ -37,7 +37,7 @@ from collwise.studies.papers.luo2020.tables import (
 )
 from collwise.validation.library_defaults.baselines import BASELINES, Baseline
 from collwise.validation.openmpi.builtin_decisions import decide, decide_allreduce
-from collwise.validation.selection.cases import ChoicesAt, builtin_cases, candidates, case_of, cases
+from collwise.validation.selection.cases import ChoicesAt, builtin_cases, candidates, cases
 from collwise.validation.selection.choice import Choice
 
 
@@ -180,29 +180,13 @@ def simulate_whole(
         DEFAULT: lambda procs, size: [default_choice(collective, procs, size)],
         **{name: partial(_decided, collective, baseline) for name, baseline in DECISIONS.items()},
     }
-    wanted = {
-        source: {
-            size: [
-                case for case in cases(collective, at, [machine.procs], [size], machine.per_node) if _is_played(case)
-            ]
-            for size in sizes
-        }
-        for source, at in sources.items()
-    }
-    every = list(dict.fromkeys(case for by_size in wanted.values() for found in by_size.values() for case in found))
     platform, label = load(machine.name), f"{machine.title}: {collective}"
-    run = replace(context, engine=SCHEDULE).simulate(platform, every, label).complete()
-    best = {
-        source: {
-            size: min(found, key=lambda case: run.timings[case].seconds) for size, found in by_size.items() if found
-        }
-        for source, by_size in wanted.items()
-    }
-    asked = [(SMPI, {(source, size): case for source, by_size in best.items() for size, case in by_size.items()})]
+    best, seconds = _fastest(platform, machine.procs, machine.per_node, sizes, sources, context, collective, label)
+    asked = [(SMPI, {(source, size): case for source in sources for size, case in best[source].dropna().items()})]
     for name in selectors:
         own = builtin_cases(collective, [machine.procs], sizes, machine.per_node)
         asked.append((smpi_selecting(collective, name), {(name, case.message_bytes): case for case in own}))
-    seconds = pd.DataFrame(np.nan, list(sizes), [*sources, *selectors])
+    by_smpi = pd.DataFrame(np.nan, list(sizes), [*sources, *selectors])
     failures: dict[str, str] = {}
     for engine, by_place in asked:
         reached = {
@@ -214,18 +198,42 @@ def simulate_whole(
         }
         smpi = replace(context, engine=engine).simulate(platform, list(reached.values()), f"{label}, SMPI")
         for (source, size), case in reached.items():
-            seconds.loc[size, source] = smpi.timings[case].seconds
+            by_smpi.loc[size, source] = smpi.timings[case].seconds
             if not smpi.timings[case].ok:
                 failures[f"{source}, {format_size(size)}"] = smpi.timings[case].error
+    labels = best.map(_label, na_action="ignore").fillna("")
+    return Whole(machine, collective, seconds, labels, by_smpi, failures)
+
+
+def _fastest(
+    platform: HostPlatform,
+    procs: int,
+    per_node: int,
+    sizes: Sequence[int],
+    sources: Mapping[str, ChoicesAt],
+    context: SimulationContext,
+    collective: str = "bcast",
+    label: str = "",
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The case of the fastest choice and its seconds by the schedule engine, by size and source; nan without a case.
+
+    Raises CollwiseError when a case fails.
+    """
+    wanted = {
+        source: {
+            size: [case for case in cases(collective, at, [procs], [size], per_node) if _is_played(case)]
+            for size in sizes
+        }
+        for source, at in sources.items()
+    }
+    every = list(dict.fromkeys(case for by_size in wanted.values() for found in by_size.values() for case in found))
+    timings = replace(context, engine=SCHEDULE).simulate(platform, every, label).complete().timings
+    best = {
+        source: {size: min(found, key=lambda case: timings[case].seconds) for size, found in by_size.items() if found}
+        for source, by_size in wanted.items()
+    }
     found = pd.DataFrame(best, list(sizes), list(sources))
-    return Whole(
-        machine,
-        collective,
-        found.map(lambda case: run.timings[case].seconds, na_action="ignore").astype(float),
-        found.map(_label, na_action="ignore").fillna(""),
-        seconds,
-        failures,
-    )
+    return found, found.map(lambda case: timings[case].seconds, na_action="ignore").astype(float)
 
 
 # What the parts cost.
@@ -237,49 +245,23 @@ def parts(machine: Machine, sizes: Sequence[int], context: SimulationContext) ->
     One needs the network only, the other the node's memory only.
     """
     nodes = machine.procs // machine.per_node
-    columns = {
-        "between nodes alone": _best_flat(load(machine.name), nodes, 1, sizes, context),
-        "within a node alone": _best_flat(load(machine.name), machine.per_node, machine.per_node, sizes, context),
-    }
-    return pd.DataFrame(columns)
+    platform, flat = load(machine.name), partial(choices_at, "bcast", False)
+    between = _fastest(platform, nodes, 1, sizes, {"between nodes alone": flat}, context)
+    within = _fastest(platform, machine.per_node, machine.per_node, sizes, {"within a node alone": flat}, context)
+    return pd.concat([between[1], within[1]], axis=1)
 
 
 def cyclic(machine: Machine, sizes: Sequence[int], context: SimulationContext) -> pd.DataFrame:
     """Seconds of the best hierarchical and the best flat broadcast if ranks are placed cyclically, by size."""
     platform = placed(load(machine.name), CYCLIC)
-    columns = {
-        source: _best(platform, machine.procs, machine.per_node, sizes, partial(choices_at, "bcast", by_node), context)
-        for source, by_node in ((HIERARCHICAL, True), (FLAT, False))
-    }
-    return pd.DataFrame(columns)
-
-
-def _best_flat(
-    platform: HostPlatform, procs: int, per_node: int, sizes: Sequence[int], context: SimulationContext
-) -> pd.Series:
-    return _best(platform, procs, per_node, sizes, partial(choices_at, "bcast", False), context)
-
-
-def _best(
-    platform: HostPlatform,
-    procs: int,
-    per_node: int,
-    sizes: Sequence[int],
-    choices: ChoicesAt,
-    context: SimulationContext,
-) -> pd.Series:
-    """The schedule engine's seconds of the fastest choice, by size. Raises CollwiseError when a case fails."""
-    wanted = {size: cases("bcast", choices, [procs], [size], per_node) for size in sizes}
-    every = [case for found in wanted.values() for case in found]
-    run = replace(context, engine=SCHEDULE).simulate(platform, every).complete()
-    return pd.Series({size: min(run.timings[case].seconds for case in found) for size, found in wanted.items()})
+    sources = {HIERARCHICAL: partial(choices_at, "bcast", True), FLAT: partial(choices_at, "bcast", False)}
+    return _fastest(platform, machine.procs, machine.per_node, sizes, sources, context)[1]
 
 
 def messages(machine: Machine, sizes: Sequence[int], context: SimulationContext) -> pd.Series:
     """Seconds of one message between two nodes, by size."""
-    found = {size: case_of("bcast", Choice("linear"), 2, size) for size in sizes}
-    run = replace(context, engine=SCHEDULE).simulate(load(machine.name), list(found.values())).complete()
-    return pd.Series({size: run.timings[case].seconds for size, case in found.items()})
+    sources: dict[str, ChoicesAt] = {"": lambda procs, size: [Choice("linear")]}
+    return _fastest(load(machine.name), 2, 1, sizes, sources, context)[1][""]
 
 
 # Beside what the paper says.

@@ -226,13 +226,13 @@ def alpha_beta_ratios() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["platform", "algorithm", "ratio", "from", "to", "1 possible?"])
 
 
-def minimum_norm_pair(algorithm: str, true: Hockney, procs: int = 40) -> Hockney:
-    """The least-norm solution for alpha and beta of a least-squares fit to exact broadcast times.
+def minimum_norm_pair(algorithm: str, true: Hockney) -> Hockney:
+    """The least-norm solution for alpha and beta of a least-squares fit to exact broadcast times on 40 processes.
 
     Where all messages have the size of a segment, the equations are the same but for a factor, and any pair with the
     same alpha + m_s beta solves them. The linear tree and split-binary's exchange have messages of other sizes.
     """
-    points = Points.of(procs, np.array(BCAST_SIZES), 0 if algorithm == "linear" else SEGMENT_BYTES)
+    points = Points.of(40, np.array(BCAST_SIZES), 0 if algorithm == "linear" else SEGMENT_BYTES)
     parts = bcast.AS_PRINTED[algorithm](points, GAMMAS["grisou"]["table 6"])
     count = np.asarray(sum(part.count for part in parts))
     total = np.asarray(sum(part.count * part.bytes_each for part in parts))

@@ -35,6 +35,11 @@ vsc-3 64x16 allreduce 45.0
 jupiter 32x16 reduce None
 jupiter 32x16 allreduce None
 """
+# Listing 1: the profile of MPI_Scatter on JUQUEEN, 1024 processes.
+SCATTER_PROFILE = (
+    *((size, size, "scatter_as_bcast") for size in (1, 8, 32, 64, 100, 512, 1024)),
+    (10_000, 10_000, "scatter_as_scatterv"),
+)
 
 
 def test_findings_are_those_of_the_text() -> None:
@@ -62,7 +67,7 @@ def test_the_machines_have_room_for_the_settings() -> None:
 def test_the_printed_profile_names_mockups_of_the_catalogue() -> None:
     names = {2: "scatter_as_bcast", 3: "scatter_as_scatterv"}
     numbers = {name: number for number, name in names.items()}
-    ranges = tuple(Range(first, last, numbers[name]) for first, last, name in tables.SCATTER_PROFILE)
+    ranges = tuple(Range(first, last, numbers[name]) for first, last, name in SCATTER_PROFILE)
     found = ranges_of(Profile("MPI_Scatter", 1024, names, ranges))
     assert [one.guideline.name for one in found] == ["GL21"] * 7 + ["GL22"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import numpy as np
@@ -37,15 +38,14 @@ SIZES = (4, 4096, 131072)
 
 def test_speed_ups_that_the_text_states() -> None:
     typed = [
-        f"{one.figure} {one.sizes} {one.over.split()[0]} {one.factor}"
+        f"{one.figure} {one.sizes} {one.over.split()[0]} {factor}"
         for one in tables.SPEED_UPS
-        if one.factor is not None
+        for factor in re.findall(r"up to ([\d.]+)x", one.words)
     ]
     assert sorted(typed) == sorted(STATED.strip().splitlines())
     for one in tables.SPEED_UPS:
         machine, collective = paper.FIGURES[one.figure]
         assert (one.machine, one.collective) == (machine.name, collective)
-        assert one.factor is None or str(one.factor) in one.words
 
 
 def test_other_printed_numbers() -> None:
@@ -53,7 +53,7 @@ def test_other_printed_numbers() -> None:
     assert sorted(tables.TABLE_3_COMMUNICATION_PERCENT.values()) == [46.41, 50.24, 69.29, 81.77]
     assert sorted(tables.TABLE_3_SPEED_UP.values()) == [1.08, 1.8, 2.43]
     assert sorted(tables.FIGURE_15_PERCENT.values()) == [9.05, 24.30]
-    assert [one.segment_bytes for one in tables.BEST_OF_4_MB] == [131072, 1048576]
+    assert [segment for segment, _ in tables.BEST_OF_4_MB.values()] == [131072, 1048576]
     assert list(tables.TABLE_1) == ["n", "p", "m", "t"]
     assert list(tables.TABLE_2) == ["fs", "imod", "smod", "ibalg", "iralg", "ibs", "irs"]
 

@@ -20,7 +20,7 @@ from collwise.studies.cli.declare import command, flag, option, refuse_options
 from collwise.studies.cli.output import check_failed, print_json, print_table, write_figure
 from collwise.studies.cli.types import COLLECTIVES, COUNTS, FOLDER, NEW_FILE, PATH, Parsed
 from collwise.studies.reports.markdown import percent
-from collwise.validation.selection.defaults import SEGMENTS_TEXT
+from collwise.validation.selection.defaults import SEGMENTS_TEXT, TOLERANCE_PERCENT
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +29,19 @@ if TYPE_CHECKING:
     from collwise.validation.whatif.application import Application
     from collwise.validation.whatif.sweep import Factors
 
-_COMPARED = ("sweep", "baseline", "procs", "sizes", "algorithms", "segments", "rules", "no_limits", "figures", "ppn")
+_COMPARED = (
+    "sweep",
+    "tolerance",
+    "baseline",
+    "procs",
+    "sizes",
+    "algorithms",
+    "segments",
+    "rules",
+    "no_limits",
+    "figures",
+    "ppn",
+)
 _MOST_ROWS = 120
 _CHANGES = "\n".join(f"  {name}={kind.example}: {kind.meaning}" for name, kind in CHANGES.items())
 _HELP = f"""Shows which choices and times change if a platform does, and why.
@@ -67,6 +79,12 @@ def whatif(
         "Sweep over one more change by factors, and find the cross-over points: bandwidth=x0.25:x8.",
         Parsed("sweep", _factors),
         metavar="NAME=xLOW:xHIGH",
+    ),
+    tolerance: float = option(
+        "With --sweep, by how many percent a choice may be slower than the best one before another takes its place.",
+        float,
+        TOLERANCE_PERCENT,
+        metavar="PERCENT",
     ),
     collectives: tuple[str, ...] | None = option(
         "Collectives, by commas, or all (see 'collwise algorithms').", COLLECTIVES, names="--collective"
@@ -114,13 +132,15 @@ def whatif(
         return
     if application is not None:
         refuse_options(
-            ("sweep", "procs", "sizes", "algorithms", "rules", "no_limits", "figures"),
+            ("sweep", "tolerance", "procs", "sizes", "algorithms", "rules", "no_limits", "figures"),
             "--collective, not --application",
         )
     elif baseline is not None:
         refuse_options(("baseline",), "--application")
     elif sweep is not None:
         refuse_options(("rules", "no_limits"), "a change without --sweep")
+    else:
+        refuse_options(("tolerance",), "--sweep")
     with simulation.context() as context:
         how: dict[str, Any] = {"segments": segments, "ppn": ppn, "context": context}
         points: dict[str, Any] = {"procs": procs, "sizes": sizes, "algorithms": algorithms}
@@ -130,7 +150,8 @@ def whatif(
             _show_application(found, platform, changes, as_json)
             failed = list(found.failed)
         elif sweep is not None:
-            swept = [collwise.whatif_sweep(platform, sweep, name, changes=changes, **points, **how) for name in names]
+            how |= {"changes": changes, "tolerance": tolerance}
+            swept = [collwise.whatif_sweep(platform, sweep, name, **points, **how) for name in names]
             _show_sweeps(swept, figures, as_json)
             failed = [one for each in swept for one in each.result.failed]
         else:

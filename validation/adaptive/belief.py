@@ -49,8 +49,8 @@ _UNKNOWN = 10.0
 _SCALES = 1.0, 2.0
 """The factors of the spread that measured times decide between.
 
-None is below 1: where the times that are measured first agree with the predictions, or with the lines through them, they
-do not tell yet how far these are off for longer messages."""
+None is below 1: where the times that are measured first agree with the predictions, or with the lines through them,
+they do not tell yet how far these are off for longer messages."""
 # How far apart cases are alike: in doublings of the size, of the process count and of the segment size.
 _FAR = (8.0, 4.0, 8.0)
 _GUESSED_NOISE, _GUESSES = 0.03, 4

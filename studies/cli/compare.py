@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,7 +27,9 @@ from collwise.validation.selection.defaults import SEGMENTS, SEGMENTS_TEXT, size
 if TYPE_CHECKING:
     from collwise.models.piecewise import Array
     from collwise.platforms import HostPlatform
+    from collwise.simulator.store import Store
     from collwise.validation.selection.comparison import Comparison, ComparisonResult, Pick
+    from collwise.validation.selection.measured import Measurement
     from collwise.validation.selection.sources import SideBySide
 
 _MEASURED, _PREDICTED, _SIMULATED = "measured", "predicted", "simulated"
@@ -93,6 +95,7 @@ def compare(
     from collwise.studies.reports.comparison_table import summary_line, table_columns, table_row
     from collwise.validation.fitting.models_by_name import model_of
     from collwise.validation.selection.comparison import compare as run_comparison
+    from collwise.validation.selection.measured import measured_grid
     from collwise.validation.selection.points import asked_points
 
     if sources is not None:
@@ -106,9 +109,16 @@ def compare(
         cut = segments if declare.was_given("segments") else ()
         names = arguments.algorithms(collective, algorithms)
         with simulation.context() as context:
-            _compare_sources(
-                sources, platform, collective, procs, sizes, names, cut, ppn, model, parameters, context, as_json
-            )
+            measurement = _measurement(context.store, platform, collective, ppn) if _MEASURED in sources else None
+            if measurement is not None:
+                grid = measured_grid(measurement, names, procs, sizes, cut or None)
+            elif procs is None:
+                raise UsageError("--procs is needed unless measured times are compared")
+            else:
+                ppn = ppn or known_platform(platform).default_processes_per_node
+                grid = CaseGrid(collective, procs, sizes_of(collective, sizes), ppn, cut or SEGMENTS, names)
+            times = _Times(platform, grid, measurement, model, parameters, context)
+            _show_sources(sources, grid, [times.by(source) for source in sources], times.place, as_json)
         return
     platform = known_platform(platform)
     if procs is None:
@@ -183,76 +193,72 @@ def _row_record(row: Comparison, baseline: Baseline) -> dict[str, object]:
     }
 
 
-def _compare_sources(
-    sources: tuple[str, str],
-    platform: HostPlatform | types.Unknown,
-    collective: str,
-    procs: tuple[int, ...] | None,
-    sizes: tuple[int, ...] | None,
-    algorithms: tuple[str, ...],
-    segments: tuple[int, ...],
-    ppn: int | None,
-    model: str | None,
-    parameters: Path | None,
-    context: SimulationContext,
-    as_json: bool,
-) -> None:
-    """Prints the choices by both sources, judged by measured times if these are one of them, else by the second.
+def _measurement(store: Store, platform: HostPlatform | types.Unknown, collective: str, ppn: int | None) -> Measurement:
+    """The measured times of a platform, or the only ones that there are."""
+    from collwise.validation.selection.measured import measured_names, measured_platform, measurement_of
 
-    No process counts, sizes or segments stand for what is measured, or for the defaults.
-    """
+    name = measured_platform(store, str(platform) if isinstance(platform, types.Unknown) else platform.name)
+    others = measured_names(store)
+    # Hosts seldom have the name that somebody gave to the description of their cluster.
+    if not isinstance(platform, types.Unknown) and name not in others and len(others) == 1:
+        (name,) = others
+        note(f"measured times are those of {name}, the only ones that the store has")
+    return measurement_of(store, name, collective, ppn)
+
+
+@dataclass(frozen=True)
+class _Times:
+    """The times of a grid by any source: of shape (candidates, P, m)."""
+
+    platform: HostPlatform | types.Unknown
+    grid: CaseGrid
+    measurement: Measurement | None
+    model: str | None
+    parameters: Path | None
+    context: SimulationContext
+
+    @property
+    def place(self) -> str:
+        """The name of the platform, or of the one that was measured."""
+        if self.measurement is not None:
+            return self.measurement.platform
+        return known_platform(self.platform).name
+
+    def by(self, source: str) -> Array:
+        """The seconds by one of _SOURCES."""
+        from collwise.validation.fitting.models_by_name import model_of
+        from collwise.validation.selection.measured import measured_times
+        from collwise.validation.selection.predictions import predicted_seconds, simulated_seconds
+
+        grid, context = self.grid, self.context
+        if source == _MEASURED and self.measurement is not None:
+            return measured_times(grid, self.measurement).seconds
+        known = known_platform(self.platform)
+        if source == _PREDICTED:
+            name = None if self.parameters is not None else self.model or DEFAULT_MODEL
+            wanted = (known, grid.processes_per_node, grid.segments, context, [grid.collective])
+            return predicted_seconds(model_of(name, self.parameters, *wanted), grid, context.progress)
+        how = context if source == _SIMULATED else replace(context, engine=ENGINES[source])
+        return simulated_seconds(grid, how.simulate(known, grid.cases(), f"{known.name}: simulating {grid.collective}"))
+
+
+def _show_sources(sources: tuple[str, str], grid: CaseGrid, times: Sequence[Array], place: str, as_json: bool) -> None:
+    """Prints the choices by both sources, judged by measured times if these are one of them, else by the second."""
     import numpy as np
 
-    from collwise.validation.fitting.models_by_name import model_of
-    from collwise.validation.selection.measured import (
-        measured_grid,
-        measured_names,
-        measured_platform,
-        measured_times,
-        measurement_of,
-    )
-    from collwise.validation.selection.predictions import predicted_seconds, simulated_seconds
     from collwise.validation.selection.sources import median_difference, side_by_side, slowdowns_of
 
     judge = _MEASURED if _MEASURED in sources else sources[1]
-    name = str(platform) if isinstance(platform, types.Unknown) else platform.name
-    if _MEASURED in sources:
-        name = measured_platform(context.store, name)
-        others = measured_names(context.store)
-        # Hosts seldom have the name that somebody gave to the description of their cluster.
-        if not isinstance(platform, types.Unknown) and name not in others and len(others) == 1:
-            (name,) = others
-            note(f"measured times are those of {name}, the only ones that the store has")
-        measurement = measurement_of(context.store, name, collective, ppn)
-        grid = measured_grid(measurement, algorithms, procs, sizes, segments or None)
-    else:
-        if procs is None:
-            raise UsageError("--procs is needed unless measured times are compared")
-        per_node = ppn or known_platform(platform).default_processes_per_node
-        grid = CaseGrid(collective, procs, sizes or sizes_of(collective), per_node, segments or SEGMENTS, algorithms)
-
-    def times_by(source: str) -> Array:
-        if source == _MEASURED:
-            return measured_times(grid, measurement).seconds
-        known = known_platform(platform)
-        if source == _PREDICTED:
-            name = None if parameters is not None else model or DEFAULT_MODEL
-            fitted = model_of(name, parameters, known, grid.processes_per_node, grid.segments, context, [collective])
-            return predicted_seconds(fitted, grid, context.progress)
-        how = context if source == _SIMULATED else replace(context, engine=ENGINES[source])
-        return simulated_seconds(grid, how.simulate(known, grid.cases(), f"{known.name}: simulating {collective}"))
-
-    times = [times_by(source) for source in sources]
     rows = side_by_side(grid, times[0], times[1], times[sources.index(judge)])
     if not rows:
         both = " and ".join(sources)
-        raise UsageError(f"{collective}: there is no point for which both {both} times are known")
+        raise UsageError(f"{grid.collective}: there is no point for which both {both} times are known")
     if missing := int(np.isnan(times[0]).sum() + np.isnan(times[1]).sum()):
-        note(f"{collective}: {missing} times are not known; only choices with both are compared")
+        note(f"{grid.collective}: {missing} times are not known; only choices with both are compared")
     if as_json:
         print_json([_sides_record(row, sources) for row in rows])
         return
-    title = f"{collective} on {name}, judged by {judge} times"
+    title = f"{grid.collective} on {place}, judged by {judge} times"
     heads = ["P", "m", f"best by {judge} times", *(f"by {source} times" for source in sources)]
     print_table(title, heads, [_sides(row) for row in rows], left=0, keys=2)
     for number, source in enumerate(sources):

@@ -15,6 +15,7 @@ DEFAULT_TCP_GAMMA_BYTES = 4194304.0
 """SimGrid's default TCP window: it limits a flow to this divided by twice its route's latency."""
 
 _LEAST_LINK_BYTES_PER_SECOND = 1e6
+_MOST_ROUTE_SECONDS = 0.01
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,8 @@ def _check_toml(text: str) -> tuple[list[Problem], list[str]]:
 def _unlikely_figures(platform: Description) -> Iterator[tuple[str, str]]:
     """The keys of figures that are valid, but hardly meant, each with what is wrong.
 
-    The bandwidth of a link below 1 MB/s was probably given in Gbit/s instead of bytes per second.
+    The bandwidth of a link below 1 MB/s was probably given in Gbit/s instead of bytes per second, and the latency of a
+    route above 10 ms in ms or us instead of seconds.
     """
     links, routes = _links_and_routes(platform)
     for key, rate in links:
@@ -81,6 +83,8 @@ def _unlikely_figures(platform: Description) -> Iterator[tuple[str, str]]:
                 key,
                 f"{what} (valid: routes of up to {most:.3g} s at {rate:g} B/s, or calibration.tcp_window = false)",
             )
+        elif latency > _MOST_ROUTE_SECONDS:
+            yield key, f"a route of {latency:g} s is too long for a cluster (valid: seconds, 12e-6 for 12 us)"
 
 
 def _links_and_routes(platform: Description) -> tuple[list[tuple[str, float]], list[tuple[str, float, float]]]:

@@ -292,7 +292,10 @@ def _ask(known: Facts, node: dict[str, Any], topology: dict[str, Any], figures: 
         if given.get(key) is not None:
             return given[key]
         before = known[what].value if what in known else None
-        answer = click.prompt(question, type=kind, default=before if before is not None else usual, err=True)
+        default = before if before is not None else usual
+        # click asks again without a word where an answer is empty and there is no default.
+        needed = " (needed)" if default is None else ""
+        answer = click.prompt(f"{question}{needed}", type=kind, default=default, err=True)
         if answer != before:
             given[key] = answer
         return answer

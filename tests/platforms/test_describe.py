@@ -393,7 +393,8 @@ def test_questions_offer_what_is_known(tmp_path: Path) -> None:
     made, output = describe(tmp_path, "--ask", answers="8\n2\n32\n16\nomni-path\nfat-tree\n4\n2\n")
     assert (made.nodes, made.cpus_per_node, made.cores_per_node, made.default_processes_per_node) == (8, 2, 32, 16)
     assert made.topology == FatTree(4, 1.1e-07, 2.0)
-    assert "Nodes at a switch" in output
+    assert "Nodes (needed): " in output
+    assert "Nodes at a switch (needed): " in output
     words = ("--slurm", str(HDR), "--ask", "--ppn", "8", "--force")
     known, output = describe(tmp_path, *words, answers="\n\n\n\n\n\n4\n")
     assert known.topology == FatTree(16, 1.3e-07, 4.0)

@@ -457,6 +457,12 @@ def test_a_new_platform_is_sound_and_keeps_its_figures(here: Path) -> None:
     wrong = collwise("platforms", "check", "slip.toml", cwd=here)
     assert wrong.returncode == 1
     assert "slip.toml:19: network.link_bytes_per_second: 25 bytes per second is too slow for a link" in wrong.stdout
+    arguments = ("platforms", "new", "slow", "--nodes", "4", "--interconnect", "tcp-25g", "--latency-us", "900000")
+    assert collwise(*arguments, cwd=here).returncode == 0
+    wrong = collwise("platforms", "check", "slow.toml", cwd=here)
+    assert wrong.returncode == 1
+    assert "network.link_latency_seconds: a route of 0.9" in wrong.stdout
+    assert "s is too long for a cluster (valid: seconds, 12e-6 for 12 us)" in wrong.stdout
 
 
 def test_check_finds_hosts_without_a_route(here: Path) -> None:

@@ -71,7 +71,11 @@ COLLECTIVE = option("A name (see 'collwise algorithms').", types.COLLECTIVE, req
 COLLECTIVES = option(
     "Names by commas (see 'collwise algorithms'), or all.", types.COLLECTIVES, names="--collective", required=True
 )
-SIZES = option("Message sizes: 8KiB:4MiB:x2. Default: 12 by doubling, by collective.", types.SIZES)
+SIZES = option(
+    "Message sizes m: 8KiB:4MiB:x2; for gather, alltoall and the like the size of one process's block. Default: 12 by "
+    "doubling, by collective.",
+    types.SIZES,
+)
 ALGORITHMS = option("Algorithms, names by commas. Default: all that can be chosen.", types.ALGORITHMS)
 MODEL = option(
     "One of the models in the file. Default: the one that it was made for.",

@@ -43,8 +43,9 @@ def select(
     how: dict[str, Any] = group(
         dict,
         sizes=option(
-            "Message sizes: 8:2MiB:x4. Default: by doubling from 8 KiB (gather: 64 KiB), or those measured; for --by "
-            "simulated also shorter ones (allreduce: from 2 KiB) where the platform has overheads.",
+            "Message sizes m: 8:2MiB:x4; for gather, alltoall and the like the size of one process's block. Default: by "
+            "doubling from 8 KiB (gather: 64 KiB), or those measured; for --by simulated also shorter ones (allreduce: "
+            "from 2 KiB) where the platform has overheads.",
             SIZES,
         ),
         exact=flag(

@@ -44,8 +44,8 @@ def select(
         dict,
         sizes=option(
             "Message sizes m: 8:2MiB:x4; for gather, alltoall and the like the size of one process's block. Default: "
-            "by doubling from 8 KiB (gather: 64 KiB), or those measured; for --by simulated also shorter ones (allreduce: "
-            "from 2 KiB) where the platform has overheads.",
+            "by doubling from 8 KiB (gather: 64 KiB), or those measured; for --by simulated also shorter ones "
+            "(allreduce: from 2 KiB) where the platform has overheads.",
             SIZES,
         ),
         exact=flag(

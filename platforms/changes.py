@@ -192,7 +192,7 @@ def _scaled(item: _Item, factor: float, *names: str) -> _Item:
 
 
 def _with_links(platform: HeterogeneousPlatform, factor: float, of_node: str, of_wire: str) -> HeterogeneousPlatform:
-    """The platform with a number of all nodes and one of all wires multiplied."""
+    """The platform with the figure `of_node` of all node types and the figure `of_wire` of all wires multiplied."""
     kinds = tuple(_scaled(kind, factor, of_node) for kind in platform.node_types)
     return replace(platform, node_types=kinds, wires=tuple(_scaled(wire, factor, of_wire) for wire in platform.wires))
 
@@ -449,7 +449,7 @@ def _with_other_node(
 
 
 def _elsewhere(platform: Described, text: str) -> Described:
-    """Stands for changes that are no part of a description; `changed` makes them."""
+    """Leaves a description as it is, for changes that it cannot express; `changed` makes them."""
     return platform
 
 

@@ -87,7 +87,7 @@ def list_problems(option: str, value: str) -> list[str]:
 
 
 def warn_of_free_messages(platform: HostPlatform) -> None:
-    """Warns, once, that the times that are about to choose something lack the time of processors, if they do."""
+    """Warns once if the platform has no overheads, so that its times lack those of processors."""
     if not charges_overheads(platform.smpi_options()):
         warn(
             f"platform '{platform.name}' has no overheads (os, or, ois): messages cost processors nothing, so that "

@@ -77,7 +77,7 @@ class Topology(ABC):
 
     @abstractmethod
     def sound_cables(self, nodes: int, node_rate: float) -> list[Cable]:
-        """The same without faults."""
+        """The cables without `cable_faults`."""
 
     def cables_at(self, switches: tuple[int, ...], cables: Sequence[Cable]) -> list[int]:
         """The numbers of the cables that end at all of these switches."""

@@ -1,4 +1,4 @@
-"""Execution targets: where programs run on a real MPI library. Hosts, batch jobs and test beds are made like this."""
+"""Execution targets: where programs run on a real MPI library. Hosts, batch jobs and test beds derive from it."""
 
 from __future__ import annotations
 

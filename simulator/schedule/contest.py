@@ -1,4 +1,4 @@
-"""Contests: of the cases that a choice is made from, those that take long are not played to their end."""
+"""Contests among the cases for one choice: a case is left as soon as it is surely slower than the fastest one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MARGIN = 1e-9
 
 
 def contest_of(case: Case) -> Case:
-    """What the cases have in common among which one is chosen."""
+    """The key of a case's contest: the case without its algorithm and parameters."""
     return replace(case, algorithm="", segment_bytes=0, fanout=0, limit_bytes=0)
 
 

@@ -108,7 +108,7 @@ class Group:
         self._terms.append(terms)
 
     def finish(self) -> None:
-        """Makes arrays of what was added."""
+        """Makes arrays of the cases, after the last one was added."""
         self.every_size = np.unique(np.concatenate([*self.sizes, np.zeros(0, np.uint64)]))
         self.columns = [np.searchsorted(self.every_size, sizes).astype(np.uint32) for sizes in self.sizes]
         # Terms that a case does not have are its first play, with no weight.
@@ -132,7 +132,7 @@ class Group:
 
     @cached_property
     def work(self) -> Work:
-        """The work of the plays, and then, of each case, of its first play beyond its second one."""
+        """The work of each play, followed by the work that each case's first play has beyond its second one."""
         plays = [(schedule, None) for schedule in self.schedules]
         further = [(self.schedules[first], self.schedules[second]) for first, second, *_ in self._plays]
         columns = [*self.columns, *(self.columns[play] for play in self._plays[:, 0])]
@@ -141,7 +141,8 @@ class Group:
     def times(self, tables: NetworkTables, every: bool) -> LiveTimes:
         """The times on a network.
 
-        They are those of every case if wanted, on the first network, with finite buffers, and if that is little work.
+        Every case is timed if `every` says so, on the first network, with finite buffers, or if that is little work;
+        else only those that may be the fastest.
         """
         plays = _Plays(self, tables)
         if every or not self._anchors or tables.buffers is not None or self._has_little_work:

@@ -105,7 +105,7 @@ def play_case_within(
 
 
 def least_seconds(case: Case, tables_of: TablesOf, node_of: NodeOf = None) -> float:
-    """A time that the case is not shorter than, from two processes alone; 0 if they have to know of others."""
+    """A lower bound of a case's time, from two processes alone; 0 if they have to know of others."""
     try:
         schedule = Schedule(case, node_of, root_alone=True)
     except UsageError:
@@ -121,7 +121,7 @@ def begins_longer(
     node_of: NodeOf = None,
     paces: dict[Case, float] | None = None,
 ) -> bool:
-    """Whether the beginning of a case shows that it takes longer than that; `messages` is about how many it has.
+    """Whether the beginning of a case shows that it takes longer than `most_seconds`; it has about `messages` messages.
 
     First little of it is recorded, then as much as the time suggests in which that is played. `paces` has the seconds
     of an operation that were found for messages of other sizes (0 in its keys) on the same network, which suggest how
@@ -146,7 +146,7 @@ def begins_longer(
 
 
 def bytes_a_step(case: Case) -> int:
-    """The bytes by which a message is longer that has one more segment, or one more in every block; 0: unsegmented."""
+    """The bytes that one more segment adds to a message, or one more in every block; 0 if unsegmented."""
     if case.segment_bytes == 0 or case.limit_bytes > 0 or not case.algorithm:
         return 0
     if not case.entry.pipelined:

@@ -1,4 +1,4 @@
-"""Recordings that cases share which differ only in the size of their messages."""
+"""Recordings that are shared by cases which differ only in the size of their messages."""
 
 from __future__ import annotations
 

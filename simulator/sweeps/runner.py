@@ -28,7 +28,7 @@ Result = TypeVar("Result")
 
 
 class Runner(Protocol):
-    """Makes times: SMPI, or a real MPI library somewhere."""
+    """Makes times: SMPI, the schedule engine, or a real MPI library somewhere."""
 
     processes_started: int = 0
     """The number of simulations or executions of MPI that `make` has started so far."""

@@ -1,4 +1,4 @@
-"""Hierarchical collectives made of tasks: `time_tasks`, `model_tasks`, `tune`."""
+"""Hierarchical collectives made of tasks: `time_tasks`, `model_tasks`, `tune_hierarchy`."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ _SOURCES = (_MEASURED, _SIMULATED, _PREDICTED, *ENGINES)
 
 
 def _sources(text: str) -> tuple[str, str]:
-    """Two names of _SOURCES. Raises UsageError."""
+    """The two sources that are named. Raises UsageError for unknown names, and for fewer or more of them."""
     names = arguments.names(text)
     for name in names:
         check_name("source of times", name, _SOURCES)

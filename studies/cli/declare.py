@@ -1,4 +1,4 @@
-"""Commands that say once what they take: the default value of each parameter is the option or argument that fills it.
+"""Declares commands: the default value of each parameter is the option or argument that fills it.
 
 @command("compare --platform gros --collective bcast --procs 16")
 def compare(procs: Counts = option("Process counts: 50,80,90.", COUNTS, required=True), as_json: bool = JSON) -> None:

@@ -37,6 +37,8 @@ _SIZES = {
     "barrier": (0,),
 }
 _OTHER_SIZES = (1024, 65536)
+_MOST_BYTES = 32 * 2**20
+"""The first message of rules that begin with longer ones than these is checked if P of them have at most so much."""
 
 
 @command("export bcast.json --openmpi-version 4.1 -o mine.rules")
@@ -147,8 +149,8 @@ def _check_mpich(file: Path, tables: Sequence[DecisionTable]) -> Iterator[tuple[
 def check_all(rules: Path, tables: Sequence[DecisionTable]) -> Iterator[tuple[str, bool]]:
     """Checks a short and a long message for each table: a line on what ran, and whether the rules ask for it.
 
-    A table whose rules begin with more processes than this machine can hold, or with longer messages than these, is not
-    checked, which is no success.
+    Where rules begin with longer messages, their first one is checked. A table whose rules begin with more processes
+    than this machine can hold, or with too long messages, is not checked, which is no success.
 
     The calls start at once and run beside what the caller does before it takes the lines. Taking one raises UsageError
     or CollwiseError when Open MPI is missing or does not run.
@@ -160,15 +162,16 @@ def check_all(rules: Path, tables: Sequence[DecisionTable]) -> Iterator[tuple[st
     calls, unchecked = [], []
     for table in tables:
         procs = max(_PROCS, min(table.rules))
-        sizes = _SIZES.get(table.collective, _OTHER_SIZES)
+        sizes, most = _SIZES.get(table.collective, _OTHER_SIZES), _MOST_BYTES // procs
         first = min((start for start, _ in table.row(procs)), default=None)
         if procs > _MOST_PROCS:
             unchecked.append(f"{table.collective}: no rule applies to {_MOST_PROCS} processes: nothing was checked")
-        elif first is None or first > max(sizes):
-            at_most = f"{procs} processes and {format_size(max(sizes))} or less"
+        elif first is None or first > max(*sizes, most):
+            at_most = f"{procs} processes and {format_size(most)} or less"
             unchecked.append(f"{table.collective}: no rule applies to {at_most}: nothing was checked")
         else:
-            calls += [(rules, table.collective, procs, size) for size in sizes if size >= first]
+            within = [size for size in sizes if size >= first] or [first]
+            calls += [(rules, table.collective, procs, size) for size in within]
     pool = ThreadPoolExecutor(_CHECKS_AT_ONCE)
     checks = [pool.submit(check_rules, *call) for call in calls]
     pool.shutdown(wait=False)

@@ -51,7 +51,10 @@ class _Machine:
     simulation: options.SimulationOptions
 
     def options(self, ppn: Sequence[int] | None) -> MachineOptions:
-        """What the public interface takes. Raises UsageError where neither a platform nor a target is named."""
+        """The options as `collwise.time_tasks` and its neighbours take them.
+
+        Raises UsageError where neither a platform nor a target is named.
+        """
         from collwise.hierarchy import MachineOptions
 
         if not self.where.named:

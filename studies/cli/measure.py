@@ -177,7 +177,7 @@ _COLUMNS = ("P", "m", "algorithm", "mean", "median", "minimum", "maximum", "+-",
 
 
 def _row(timing: Timing, with_segment: bool) -> tuple[object, ...]:
-    """A star marks a mean that is not as exact as was asked for."""
+    """The row of a timing; a star marks a mean that is not as exact as was asked for."""
     case = timing.case
     choice = Choice(case.algorithm, case.segment_bytes if with_segment else 0, case.fanout)
     name = "MPI's own" if case.experiment == BUILTIN else choice.label

@@ -1,4 +1,4 @@
-"""collwise predict: models evaluated."""
+"""collwise predict: times that fitted models predict for collectives, and for messages between two processes."""
 
 from __future__ import annotations
 

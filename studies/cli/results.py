@@ -1,4 +1,4 @@
-"""collwise results: list, show, export, prune; collwise import: what the store of times holds, and gets."""
+"""collwise results: lists, shows, exports and deletes stored times; collwise import: adds times measured elsewhere."""
 
 from __future__ import annotations
 

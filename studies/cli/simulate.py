@@ -1,4 +1,4 @@
-"""collwise simulate: fills the timing table from SMPI."""
+"""collwise simulate: fills the timing table by SMPI or the schedule engine."""
 
 from __future__ import annotations
 

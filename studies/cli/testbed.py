@@ -1,4 +1,4 @@
-"""collwise testbed: up, status, down, run."""
+"""collwise testbed: up, status, down, run; login and power for its Slurm."""
 
 from __future__ import annotations
 

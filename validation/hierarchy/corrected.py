@@ -63,11 +63,11 @@ class Corrected:
 
     @property
     def seconds(self) -> Mapping[Point, float]:
-        """The corrected time of every point; of those that were measured what that and the noise suggest."""
+        """The corrected time of every point; that of a measured one follows from its measured time and the noise."""
         return dict(zip(self.points, np.exp(self._belief.mean).tolist(), strict=True))
 
     def add(self, timings: Mapping[Point, Timing]) -> None:
-        """Takes measured times into account."""
+        """Updates what is believed by measured times; their points are no longer candidates for measuring."""
         for point, timing in timings.items():
             self._open[self._position[point]] = False
             spread = timing.half_width_seconds / _95_PERCENT / timing.seconds
@@ -175,7 +175,7 @@ class _Belief:
         self.plausibility = -(math.log(scale) ** 2) / 2
 
     def copy(self) -> _Belief:
-        """Another one that learns by itself."""
+        """A copy, which learns independently."""
         other = object.__new__(_Belief)
         other.__dict__.update(self.__dict__, mean=self.mean.copy(), variance=self.variance.copy())
         return other
@@ -186,7 +186,10 @@ class _Belief:
         return found
 
     def imagine(self, number: int, noise: float = _EXACT) -> Array:
-        """Lowers variances as a measured time would, whatever that is; returns by how much means rise with it."""
+        """Lowers variances as a measured time would, whatever that is.
+
+        Returns the change of every mean for a time that is one standard deviation above its own.
+        """
         row = self.covariance(np.array([number]))[:, 0] / math.sqrt(self.variance[number] + noise)
         self._learned = np.vstack([self._learned, row])
         self.variance = np.maximum(self.variance - row**2, 0.0)

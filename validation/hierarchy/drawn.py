@@ -1,4 +1,4 @@
-"""Machines that a description describes only roughly, for judging searches that predict by the description.
+"""Machines that deviate at random from a description, to judge searches that predict by the description.
 
 A search that predicts by the schedule engine cannot be judged with the engine on the same description as the machine:
 it would predict itself. A drawn machine is the engine too, but what the description says is off in three ways, each of
@@ -59,7 +59,7 @@ class DrawnMachine:
     seed: int
 
     def true(self, timer: Timer) -> Timer:
-        """The true times, by the engine's for `platform`."""
+        """A timer of this machine's times without noise, from the engine's timer for `platform`."""
         return lambda cases: {case: _scaled(one, self._deviation(case)) for case, one in timer(cases).items()}
 
     def measured(self, timer: Timer) -> Timer:
@@ -75,7 +75,7 @@ class DrawnMachine:
         return math.exp(self._normal(DEVIATION, 1, *key, size)[0])
 
     def _repeated(self, one: Timing) -> Timing:
-        """The mean over the repetitions; the tasks of a benchmark vary by themselves."""
+        """The mean over the repetitions, with noise; each task of a benchmark has noise of its own."""
         if not one.ok:
             return one
         mean = self._normal(NOISE / math.sqrt(REPETITIONS), len(one.samples or ()) // one.case.nodes or 1, one.case)
@@ -118,7 +118,7 @@ def _off(item: _Item, factor: _Factor) -> _Item:
 
 
 def _off_calibration(own: Calibration, factor: _Factor) -> Calibration:
-    """Overheads with a factor for their base and one for bytes; a handshake, and the sizes at which rows begin."""
+    """A calibration that is off: base and bytes of overheads, the handshake, and all sizes, by a factor each."""
     move = factor()
 
     def overheads(rows: tuple[OverheadRow, ...]) -> tuple[OverheadRow, ...]:

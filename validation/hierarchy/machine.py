@@ -17,7 +17,7 @@ Timer = Callable[[Sequence[Case]], Mapping[Case, Timing]]
 
 @dataclass
 class Bill:
-    """The benchmarks that a search made; one that was made before costs nothing again."""
+    """The benchmarks that a search made; each is paid for once, however often its time is asked for."""
 
     timings: dict[Case, Timing] = field(default_factory=dict)
 
@@ -28,13 +28,13 @@ class Bill:
 
     @property
     def repetitions(self) -> float:
-        """How often a benchmark was repeated, on average over the time of single ones."""
+        """The mean number of repetitions, weighted by the time of a single one."""
         once = sum(one.seconds for one in self.timings.values())
         return self.seconds / once if once > 0 else 1.0
 
     @property
     def benchmarks(self) -> int:
-        """How many there were."""
+        """The number of benchmarks."""
         return len(self.timings)
 
 

@@ -42,7 +42,8 @@ _FIRST_ROUND, _FURTHER_ROUNDS = 1 / 32, 0.5
 class Found:
     """What a search found: the best configuration and its seconds for each input, and what that cost.
 
-    `seconds` has what the search takes every configuration's time for; it says where one takes over from another.
+    `seconds` is the time that the search assumes for every configuration; it says where one takes
+    over from another.
     """
 
     search: str

@@ -99,7 +99,7 @@ class Space:
         )
 
     def segments_for(self, message_bytes: int) -> tuple[int, ...]:
-        """The segment sizes that differ for a message."""
+        """The segment sizes up to that of the message, or the least one: larger ones do not cut it."""
         return tuple(size for size in self.segment_bytes if size <= message_bytes) or (min(self.segment_bytes),)
 
     def points(self) -> Iterator[Point]:

@@ -153,7 +153,7 @@ def decision_tables(space: Space, found: Found, platform: str, maker: str) -> li
 
 
 def starts(sampled: Sequence[int]) -> list[tuple[int, int]]:
-    """The least number for which each sampled one decides, and that one: from their geometric mean on."""
+    """For each sampled number, the least one that it decides for: from the geometric mean with the one before on."""
     ordered = sorted(sampled)
     return [
         (number if before is None else math.isqrt(before * number) + 1, number)
@@ -207,7 +207,7 @@ def at_size(space: Space, choice: Choice, message_bytes: int) -> Choice:
 
 
 def usual_choice(space: Space, found: Found) -> Choice:
-    """The one configuration for all sizes that is slower than the best by least, by a search's times."""
+    """The one configuration for all inputs with the least mean slowdown against the best, by a search's times."""
     best = {one: found.seconds[Point(space.collective, one, choice)] for one, choice in found.best.items()}
 
     def mean_slowdown(choice: Choice) -> float:

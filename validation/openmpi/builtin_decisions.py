@@ -1,4 +1,7 @@
-"""Open MPI's built-in decisions for broadcast, gather and allreduce, by which it runs untuned."""
+"""Open MPI's built-in decisions for broadcast and gather (3.1), and for allreduce (up to 4.0).
+
+Those of later versions, for all collectives, are in `validation/library_defaults`.
+"""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ class CaseGrid:
 
     @property
     def points(self) -> list[tuple[int, int]]:
-        """Every (P, m)."""
+        """All points (P, m), by P and then by m."""
         return [(count, size) for count in self.procs for size in self.message_bytes]
 
     def most_bytes(self, procs: int) -> float:
@@ -187,7 +187,7 @@ class CaseGrid:
         return self.cases_of(self._with_enough_elements if self.for_openmpi else list(self.candidates.values()))
 
     def cases_of(self, choices: Sequence[Choice] | ChoicesAt) -> list[Case]:
-        """Other choices at every point that they run at."""
+        """The cases of other choices, at every point where they run and fit into memory."""
         found = cases(self.collective, choices, self.procs, self.message_bytes, self.processes_per_node)
         return [case for case in found if self.fits(case.procs, case.message_bytes)]
 

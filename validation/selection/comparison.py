@@ -44,7 +44,7 @@ class Pick:
 
     @classmethod
     def of(cls, choice: Choice, seconds: float, best_seconds: float) -> Pick:
-        """The pick of a choice of these seconds."""
+        """The pick of a choice that takes `seconds`, with its slowdown."""
         return cls(choice, seconds, float(slowdown(seconds, best_seconds)))
 
     @classmethod

@@ -122,7 +122,7 @@ _LEFT = (
 
 
 def _added(steps: Iterable[tuple[int, int]]) -> list[int]:
-    """The values that leave no wide step."""
+    """The values that have to be decided as well so that no step exceeds WIDE_STEP."""
     return sorted({low * WIDE_STEP**k for low, high in steps for k in range(1, 32) if low * WIDE_STEP**k < high})
 
 
@@ -363,7 +363,7 @@ class DecisionTable:
         return [] if self.evidence is None else self._wide(self.evidence.procs)
 
     def wide_size_steps(self) -> list[tuple[int, int]]:
-        """The same of message sizes, in bytes."""
+        """The pairs of decided message sizes, in bytes, that are as far apart, as `wide_steps` has them for P."""
         return [] if self.evidence is None else self._wide(size for size in self.evidence.message_bytes if size > 0)
 
     def _wide(self, decided: Iterable[int]) -> list[tuple[int, int]]:

@@ -1,6 +1,6 @@
 """The message sizes and segment sizes, in bytes, that every command uses unless it is given others.
 
-What `simulate` puts into the timing table with these is what `select --by simulation` and `report` look for there.
+What `simulate` puts into the timing table with these is what `select --by simulated` and `report` look for there.
 Nothing heavy is imported, so that every command may use this module.
 """
 

@@ -83,7 +83,7 @@ def predicted_seconds(model: CollectiveModel, grid: CaseGrid, progress: ShowProg
 def contested_seconds(
     model: CriticalPath, grid: CaseGrid, tolerance: float, progress: ShowProgress = without_progress
 ) -> Array:
-    """The same by schedules, for choices within the tolerance: nan as well for what is no such choice."""
+    """Like `predicted_seconds`, by playing schedules; nan also for choices beyond the tolerance."""
     choices = list(grid.candidates.values())
     seconds = np.full((len(choices), len(grid.procs), len(grid.message_bytes)), np.nan)
     stop = threading.Event()

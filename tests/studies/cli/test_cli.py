@@ -269,7 +269,7 @@ def test_from_a_cluster_to_rules_step_by_step(here: Path) -> None:
     ("procs", "start", "said"),
     [
         (65, 8, "bcast: no rule applies to 64 processes: nothing was checked"),
-        (4, 2**20, "bcast: no rule applies to 8 processes and 256 KiB or less: nothing was checked"),
+        (4, 2**23, "bcast: no rule applies to 8 processes and 4 MiB or less: nothing was checked"),
     ],
 )
 def test_a_check_of_nothing_is_no_success(here: Path, procs: int, start: int, said: str) -> None:
@@ -282,6 +282,15 @@ def test_a_check_of_nothing_is_no_success(here: Path, procs: int, start: int, sa
         assert exported.returncode == 1
         assert line in exported.stdout
         (here / "l.rules").unlink()
+
+
+def test_rules_for_long_messages_only_are_checked_at_their_first_one(here: Path) -> None:
+    table = DecisionTable("bcast", "toy", 1, "test", {4: ((2**20, Choice("binomial")),)})
+    (here / "long.json").write_text(json.dumps(decisions_document([table])))
+    exported = collwise("export", "long.json", "-o", "long.rules", "--check", cwd=here)
+    assert exported.returncode == 0, exported.stderr
+    assert exported.stdout.count("accepted the rules and ran") == 1
+    assert "ran binomial for bcast of 1 MiB on 8 processes" in exported.stdout
 
 
 def test_all_collectives_from_a_sweep_to_tables(here: Path) -> None:

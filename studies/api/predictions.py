@@ -47,9 +47,9 @@ class FittedModel:
     @cached_property
     def models(self) -> Mapping[str, CollectiveModel]:
         """The models that have these parameters, by name."""
-        from collwise.validation.fitting.models_by_name import models_with
+        from collwise.validation.fitting.models_by_name import models_of
 
-        return models_with(self.parameters)
+        return models_of(self.parameters)
 
     @property
     def platform(self) -> str:

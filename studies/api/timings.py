@@ -12,6 +12,7 @@ from collwise import arguments
 from collwise.algorithms.catalogue import GUIDELINES, Catalogue
 from collwise.arguments import Names, Numbers, PlatformLike
 from collwise.common.errors import UsageError
+from collwise.platforms import HostPlatform
 from collwise.platforms.smpi import warn_of_free_messages
 from collwise.predictions import ModelLike, model_from, predicted_times
 from collwise.simulator.store import Store
@@ -112,7 +113,7 @@ def simulate(
 
 
 def measure(
-    collective: str,
+    collective: Names,
     procs: Numbers,
     sizes: Numbers | None = None,
     *,
@@ -121,15 +122,16 @@ def measure(
     counts: Mapping[str, Numbers | None] | None = None,
     thresholds: Thresholds | None = None,
     target: str | ExecutionTarget = "openmpi",
+    platform: PlatformLike | None = None,
     method: Method | None = None,
     store: str | Path | None = None,
 ) -> pd.DataFrame:
     """Measured times of our algorithms under a real MPI library.
 
     Parameters: as for `simulate`, and `target`, 'openmpi' or 'mpich' on this machine, or an execution target;
-    `method`, how times are taken and how often (simulator.sweeps.method.Method; docs/measuring.md says which when);
-    'library' among the algorithms is the library's own collective, alone it stands for that and all of ours; `store`,
-    the SQLite file of timings.
+    `platform`, whose nodes' memory limits the sizes; `method`, how times are taken and how often
+    (simulator.sweeps.method.Method; docs/measuring.md says which when); 'library' among the algorithms is the library's
+    own collective, alone it stands for that and all of ours; `store`, the SQLite file of timings.
 
     Returns a DataFrame with one row per case: the case's columns, `seconds` (the mean), `half_width_seconds` of its
     confidence interval, `repetitions`, median, least and greatest, `precise` (whether the precision was reached) and
@@ -150,9 +152,10 @@ def measure(
 
     how = method or Method()
     ours, with_own = with_library(algorithms)
-    competing = choices([Catalogue.load().collective(collective).name], ours, segments, counts or {}, thresholds)
+    competing = choices(arguments.collectives(collective), ours, segments, counts or {}, thresholds)
     place = LocalMachine(target) if isinstance(target, str) else target
-    wanted = cases_to_measure(competing, procs, sizes, place, with_own)
+    described = None if platform is None else arguments.platform(platform)
+    wanted = cases_to_measure(competing, procs, sizes, place, with_own, described)
     with Store(arguments.store_path(store)) as opened:
         launches = measure_launches(place, wanted, opened, method=how)
     timings = [combine(each, how.precision.confidence) for each in zip(*launches, strict=True)]
@@ -212,10 +215,8 @@ def measure_adaptively(
     place = LocalMachine(target) if isinstance(target, str) else target
     asked = arguments.collectives(collective)
     competing = choices(asked, algorithms, segments, counts or {}, thresholds)
-    wanted = cases_to_measure(competing, procs, sizes, place)
     described = None if platform is None else arguments.platform(platform)
-    if described is not None:
-        wanted = cases_within_memory(described, wanted, max(case.processes_per_node for case in wanted))
+    wanted = cases_to_measure(competing, procs, sizes, place, platform=described)
     with arguments.opened(context) as opened:
         predictions = []
         if described is not None:
@@ -261,11 +262,14 @@ def cases_to_measure(
     sizes: Numbers | None,
     target: ExecutionTarget | None,
     with_own: bool = False,
+    platform: HostPlatform | None = None,
+    ppn: int | None = None,
 ) -> list[Case]:
     """Every choice, by collective, at every P and m; each that sends other messages once.
 
     There are as many processes per node as on the target, or one. With `with_own` the cases that call the library's
-    own collectives follow. Raises UsageError for a collective of which nothing runs.
+    own collectives follow. What a node of the platform cannot hold is left out, without a target with `ppn` processes
+    per node. Raises UsageError for a collective of which nothing runs.
     """
     counts = arguments.counts(procs)
     asked_sizes = None if sizes is None else arguments.sizes(sizes)
@@ -280,7 +284,10 @@ def cases_to_measure(
         ours += without_repeats(wanted)
         if with_own:
             own += [case for p in counts for case in builtin_cases(collective, [p], message_bytes, per_node[p])]
-    return ours + own
+    if platform is None:
+        return ours + own
+    unplaced = ppn or platform.default_processes_per_node
+    return cases_within_memory(platform, ours + own, max(per_node.values()) if target else unplaced)
 
 
 def nothing_runs(

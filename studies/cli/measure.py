@@ -76,7 +76,7 @@ def measure(
     from collwise.simulator.store import Store
     from collwise.simulator.sweeps.mpi_runner import measure_launches, samples_csv
     from collwise.timings import cases_to_measure, choices, with_library
-    from collwise.validation.selection.points import cases_within_memory, remark_on_sizes
+    from collwise.validation.selection.points import remark_on_sizes
 
     if adaptive["budget"] is not None:
         declare.refuse_options(("raw", "script", "nrep", "launches"), "measuring without --budget")
@@ -91,12 +91,7 @@ def measure(
     if with_own:
         declare.refuse_options(("script",), "our algorithms, not for --algorithms library")
     target = None if script is not None else target_from(where)
-    asked = cases_to_measure(competing, procs, sizes, target, with_own)
-    if (platform := adaptive["platform"]) is not None:
-        per_node = (
-            max(map(target.processes_per_node, procs)) if target else where.ppn or platform.default_processes_per_node
-        )
-        asked = cases_within_memory(platform, asked, per_node)
+    asked = cases_to_measure(competing, procs, sizes, target, with_own, adaptive["platform"], where.ppn)
     method = replace(method, keep_samples=raw is not None)
     if target is None:
         declare.refuse_options(("raw", "as_json", "as_csv"), "times that are measured now, not for --script")

@@ -16,12 +16,18 @@ from collwise.models.hockney import HockneyBySize
 from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.implementation_aware.parameters import ModelParameters
 from collwise.models.interface import CollectiveModel
-from collwise.models.loading import models_of
 from collwise.models.parameter_file import FAMILIES, FittedParameters
 from collwise.models.parameter_file import FORMAT as POINT_TO_POINT_FORMAT
 from collwise.models.parameter_reading import read_document
 from collwise.models.plogp import PLogP
-from collwise.models.registry import CRITICAL_PATH, DEFAULT_MODEL, IMPLEMENTATION_AWARE, ModelKind
+from collwise.models.point_to_point import PointToPointModel
+from collwise.models.registry import (
+    CRITICAL_PATH,
+    DEFAULT_MODEL,
+    IMPLEMENTATION_AWARE,
+    ModelKind,
+    models_of_family,
+)
 from collwise.platforms import HostPlatform, load
 from collwise.platforms.placement import PlacedPlatform
 from collwise.simulator.execution.targets import ExecutionTarget
@@ -38,11 +44,28 @@ Parameters = ModelParameters | PathParameters | FittedParameters
 """Parameters that a fit estimates and a parameter file holds."""
 
 
-def models_with(parameters: Parameters) -> dict[str, CollectiveModel]:
-    """Every model that has these parameters, by name; the one that they were made for is first."""
+def models_of(parameters: Parameters) -> dict[str, CollectiveModel]:
+    """The models that have these parameters, by name, the one that they were made for first.
+
+    Heterogeneous ones also serve the models of their means; heterogeneous LogP, LogGP and PLogP have no formulas of
+    collectives, so that only their means are models.
+    """
     if isinstance(parameters, PathParameters):
         return {CRITICAL_PATH: CriticalPath(parameters)}
-    return models_of(parameters)
+    if isinstance(parameters, ModelParameters):
+        kinds = models_of_family(IMPLEMENTATION_AWARE)
+        return {str(kind): ImplementationAware(parameters, str(kind)) for kind in kinds}
+    of_pairs, means = parameters.parameters, parameters.parameters.homogeneous()
+    return {
+        str(kind): PointToPointModel(
+            str(kind),
+            parameters.platform,
+            of_pairs if kind.heterogeneous else means,
+            parameters.reduce_seconds_per_byte,
+        )
+        for kind in models_of_family(parameters.family)
+        if of_pairs.heterogeneous or not kind.heterogeneous
+    }
 
 
 def named_model(models: Mapping[str, CollectiveModel], name: str | None, source: object) -> CollectiveModel:
@@ -60,7 +83,7 @@ def load_models(path: str | Path) -> dict[str, CollectiveModel]:
     """
     document = read_document(path)
     kinds: dict[object, type[Parameters]] = {PATH_FORMAT: PathParameters, POINT_TO_POINT_FORMAT: FittedParameters}
-    return models_with(kinds.get(document.get("format"), ModelParameters).from_document(document, path))
+    return models_of(kinds.get(document.get("format"), ModelParameters).from_document(document, path))
 
 
 def load_model(path: str | Path, name: str | None = None) -> CollectiveModel:

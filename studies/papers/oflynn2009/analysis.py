@@ -13,7 +13,6 @@ from collwise.models.collectives.scatter import lmo_parts
 from collwise.models.fitting.procedures import request
 from collwise.models.interface import CollectiveModel
 from collwise.models.lmo import LMO, Thresholds
-from collwise.models.loading import models_of
 from collwise.models.piecewise import Array
 from collwise.models.point_to_point import PointToPointModel
 from collwise.platforms import HostPlatform, load
@@ -23,7 +22,7 @@ from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.timing import Case
 from collwise.studies.papers.oflynn2009.estimates import PROCS, errors
 from collwise.studies.papers.oflynn2009.tables import KIB
-from collwise.validation.fitting.models_by_name import simulated_parameters
+from collwise.validation.fitting.models_by_name import models_of, simulated_parameters
 from collwise.validation.fitting.recovery import recover
 from collwise.validation.selection.rank_mapping import best_mappings, mapping_gains
 

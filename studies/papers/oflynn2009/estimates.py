@@ -16,7 +16,6 @@ from collwise.models.fitting.procedures import request
 from collwise.models.fitting.rounds import with_effort
 from collwise.models.hockney import Hockney
 from collwise.models.interface import CollectiveModel
-from collwise.models.loading import models_of
 from collwise.models.parameter_file import FittedParameters
 from collwise.models.piecewise import Array
 from collwise.models.point_to_point import PointToPointModel
@@ -31,7 +30,7 @@ from collwise.studies.papers.oflynn2009.tables import (
     TABLE_5_1_SECONDS,
     TABLE_7_1_MICROSECONDS,
 )
-from collwise.validation.fitting.models_by_name import simulated_parameters
+from collwise.validation.fitting.models_by_name import models_of, simulated_parameters
 
 PLATFORM = "hcl16"
 PROCS = 16

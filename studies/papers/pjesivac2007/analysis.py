@@ -18,7 +18,6 @@ from collwise.common.units import format_size
 from collwise.models.fitting.procedures import request
 from collwise.models.hockney import HockneyBySize
 from collwise.models.interface import CollectiveModel
-from collwise.models.loading import models_of
 from collwise.models.loggp import LogGP
 from collwise.models.piecewise import Array
 from collwise.models.plogp import PLogP
@@ -27,7 +26,7 @@ from collwise.platforms import HostPlatform
 from collwise.platforms.truth import point_to_point
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.papers.pjesivac2007.tables import TABLE_5
-from collwise.validation.fitting.models_by_name import simulated_parameters
+from collwise.validation.fitting.models_by_name import models_of, simulated_parameters
 from collwise.validation.selection.cases import CaseGrid
 from collwise.validation.selection.choice import Choice
 from collwise.validation.selection.maps import DecisionMaps

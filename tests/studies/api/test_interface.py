@@ -6,6 +6,7 @@ import json
 import math
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,10 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.arguments import algorithms, collectives, counts, names, sizes
 from collwise.platforms import description, load
 from collwise.simulator.store import Store
+from collwise.simulator.sweeps.method import Method, Precision
 from collwise.simulator.timing import Case
 from tests.models.parameter_examples import fitted
+from tests.needs import needs
 from tests.runners import context_with
 
 GROS = "gros"
@@ -187,3 +190,17 @@ def test_decisions_need_what_their_times_come_from() -> None:
         collwise.select("bcast", consumer="openmpi-4")
     with pytest.raises(collwise.UsageError, match="a number of percent from 0 on, not -1"):
         collwise.select("bcast", tolerance=-1)
+
+
+@needs("openmpi")
+def test_several_collectives_are_measured_as_far_as_memory_goes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    quick = Method(precision=Precision(2, 2))
+    small = replace(load("exact"), memory_bytes_per_node=2**20)
+    asked = ("bcast,alltoall", 2, "1KiB,256KiB")
+    times = collwise.measure(*asked, algorithms="all", platform=small, method=quick, store=tmp_path / "t.sqlite")
+    assert "alltoall at 1 of 2 points (P = 2: from 256 KiB)" in capsys.readouterr().err
+    assert (times.seconds > 0).all()
+    points = set(zip(times.collective, times.message_bytes, strict=True))
+    assert points == {("bcast", 1024), ("bcast", 262144), ("alltoall", 1024)}

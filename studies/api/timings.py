@@ -12,7 +12,6 @@ from collwise import arguments
 from collwise.algorithms.catalogue import GUIDELINES, Catalogue
 from collwise.arguments import Names, Numbers, PlatformLike
 from collwise.common.errors import UsageError
-from collwise.platforms import HostPlatform
 from collwise.platforms.smpi import warn_of_free_messages
 from collwise.predictions import ModelLike, model_from, predicted_times
 from collwise.simulator.store import Store
@@ -25,6 +24,7 @@ from collwise.validation.selection.points import asked_points, cases_within_memo
 
 if TYPE_CHECKING:
     from collwise.models.lmo import Thresholds
+    from collwise.platforms import HostPlatform
     from collwise.simulator.execution.targets import ExecutionTarget
     from collwise.simulator.sweeps.method import Method
     from collwise.validation.adaptive.goal import Goal
@@ -268,8 +268,8 @@ def cases_to_measure(
     """Every choice, by collective, at every P and m; each that sends other messages once.
 
     There are as many processes per node as on the target, or one. With `with_own` the cases that call the library's
-    own collectives follow. What a node of the platform cannot hold is left out, without a target with `ppn` processes
-    per node. Raises UsageError for a collective of which nothing runs.
+    own collectives follow. What the memory of the platform's nodes cannot hold is left out; where there is no target,
+    a node has `ppn` processes. Raises UsageError for a collective of which nothing runs.
     """
     counts = arguments.counts(procs)
     asked_sizes = None if sizes is None else arguments.sizes(sizes)
@@ -286,8 +286,8 @@ def cases_to_measure(
             own += [case for p in counts for case in builtin_cases(collective, [p], message_bytes, per_node[p])]
     if platform is None:
         return ours + own
-    unplaced = ppn or platform.default_processes_per_node
-    return cases_within_memory(platform, ours + own, max(per_node.values()) if target else unplaced)
+    on_a_node = max(per_node.values()) if target else ppn or platform.default_processes_per_node
+    return cases_within_memory(platform, ours + own, on_a_node)
 
 
 def nothing_runs(

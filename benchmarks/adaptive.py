@@ -38,11 +38,11 @@ from collwise.studies.reports.markdown import markdown_table, percent
 from collwise.validation.adaptive.belief import Predictions
 from collwise.validation.adaptive.goal import Goal
 from collwise.validation.adaptive.search import MOST_REPETITIONS, REPETITIONS, AdaptiveSearch, search_on
-from collwise.validation.selection.cases import candidates, cases
 from collwise.validation.testbed.bed import temporarily_up
 from collwise.validation.testbed.platform import simulated_platform
 from collwise.validation.testbed.shape import Shape
 from collwise.validation.testbed.target import TestBed
+from collwise.validation.times.grid import candidates, cases
 
 SHAPE, PROCS, SEGMENTS = Shape(8, 50e6), (4, 8), (8192, 32768)
 WHOLE, BLOCKS = [1024 * 2**k for k in range(9)], [256 * 2**k for k in range(8)]

@@ -22,7 +22,7 @@ from collwise.platforms import load_description
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import ENGINES, SimulationContext
 from collwise.simulator.timing import Case
-from collwise.validation.selection.defaults import SEGMENT_BYTES
+from collwise.validation.times.defaults import SEGMENT_BYTES
 
 MOST_SECONDS, TOLERANCE = 10, 0.01
 PROCS, PROCESSES_PER_NODE = 2048, 32

@@ -32,10 +32,10 @@ from collwise.simulator.sweeps.smpi_runner import cost_of
 from collwise.simulator.timing import Case
 from collwise.studies.cli.output import print_table
 from collwise.studies.reports.markdown import markdown_table, percent
+from collwise.validation.compare.evaluation import Evaluation, Score, evaluate
 from collwise.validation.fitting.models_by_name import models_on
 from collwise.validation.fitting.scheduled_model import PlayedModel
-from collwise.validation.selection.cases import CaseGrid
-from collwise.validation.selection.evaluation import Evaluation, Score, evaluate
+from collwise.validation.times.grid import CaseGrid
 
 SAMPLED = "fat-tree-1024"
 SAMPLED_PROCS, SAMPLED_SIZES, SAMPLED_MESSAGES = (64, 128, 256, 512, 1024), (2**10, 2**15, 2**19), 100_000

@@ -26,8 +26,8 @@ from collwise.common.units import parse_sizes
 from collwise.platforms import load
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import ENGINES, SimulationContext
-from collwise.validation.selection.cases import CaseGrid
-from collwise.validation.selection.consumers import algorithms_for
+from collwise.validation.select.consumers import algorithms_for
+from collwise.validation.times.grid import CaseGrid
 
 LIMIT_SECONDS = 120.0
 COLLECTIVES = "allreduce,bcast,alltoall"

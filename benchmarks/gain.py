@@ -33,12 +33,12 @@ from collwise.studies.reports.gain import gains_markdown
 from collwise.studies.reports.markdown import markdown_table
 from collwise.validation.library_defaults.baselines import baseline
 from collwise.validation.measurement.gain import LIBCOLLWISE, RULES, GainRow, MeasuredGain, measure_gain
-from collwise.validation.selection.cases import builtin_cases, candidates, case_of, cases
-from collwise.validation.selection.choice import LIBRARY_DECIDES
 from collwise.validation.testbed.bed import temporarily_up
 from collwise.validation.testbed.platform import simulated_platform
 from collwise.validation.testbed.shape import Shape
 from collwise.validation.testbed.target import TestBed
+from collwise.validation.times.choice import LIBRARY_DECIDES
+from collwise.validation.times.grid import builtin_cases, candidates, case_of, cases
 
 SHAPE = Shape(8, 100e6)
 COLLECTIVES = ("bcast", "gather", "scatter", "reduce", "allreduce", "allgather", "alltoall")

@@ -25,8 +25,8 @@ from collwise.simulator.execution.worklist import case_lines
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.smpi_runner import SmpiRunner
 from collwise.simulator.timing import Case
-from collwise.validation.selection.cases import CaseGrid
-from collwise.validation.selection.defaults import PAPER_SIZES, SEGMENT_BYTES
+from collwise.validation.times.defaults import PAPER_SIZES, SEGMENT_BYTES
+from collwise.validation.times.grid import CaseGrid
 
 
 def main() -> int:

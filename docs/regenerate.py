@@ -51,11 +51,11 @@ from collwise.validation.correctness.crosscheck_openmpi import compare_with_open
 from collwise.validation.correctness.crosscheck_smpi import TOLERANCE, SmpiRow, compare_with_smpi
 from collwise.validation.correctness.verification import verify
 from collwise.validation.library_defaults.baselines import BASELINES
-from collwise.validation.selection.consumers import OPENMPI_VERSIONS
-from collwise.validation.selection.defaults import PAPER_SIZES
-from collwise.validation.selection.tuning import Tuning, tune, tune_by_engine
+from collwise.validation.select.consumers import OPENMPI_VERSIONS
+from collwise.validation.select.tuning import Tuning, tune, tune_by_engine
 from collwise.validation.three_way.table import SCHEDULED, SIMULATED
 from collwise.validation.three_way.verdict import ALL, LARGE, MEAN_SLOWDOWN, MEDIAN_ERROR, WORST_SLOWDOWN
+from collwise.validation.times.defaults import PAPER_SIZES
 
 DOCS = Path(__file__).resolve().parent
 README = DOCS.parent / "README.md"

@@ -15,12 +15,12 @@ from collwise.common.errors import UsageError
 from collwise.models.registry import DEFAULT_MODEL, check_formulas
 from collwise.models.switch_points import fastest
 from collwise.simulator.sweeps.context import SCHEDULE, SMPI
+from collwise.validation.compare.maps import slowdown_of_picks
 from collwise.validation.fitting.models_by_name import models_on
-from collwise.validation.selection.cases import CaseGrid
-from collwise.validation.selection.defaults import SEGMENTS, sizes_of
-from collwise.validation.selection.maps import slowdown_of_picks
-from collwise.validation.selection.measured import measured_grid, measured_platform, measured_times, measurement_of
-from collwise.validation.selection.predictions import predicted_seconds, simulated_seconds
+from collwise.validation.times.defaults import SEGMENTS, sizes_of
+from collwise.validation.times.grid import CaseGrid
+from collwise.validation.times.measured import measured_grid, measured_platform, measured_times, measurement_of
+from collwise.validation.times.predictions import predicted_seconds, simulated_seconds
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -26,9 +26,7 @@ from collwise.simulator.timing import Case, Timing
 from collwise.stored import chosen_configurations
 from collwise.validation.exports.formats import FORMATS, exported
 from collwise.validation.exports.mpich import VERSIONS as MPICH_VERSIONS
-from collwise.validation.selection.cases import CaseGrid
-from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.consumers import (
+from collwise.validation.select.consumers import (
     ALL_CONSUMERS,
     OPENMPI,
     algorithms_for,
@@ -37,7 +35,7 @@ from collwise.validation.selection.consumers import (
     openmpi_version,
     segments_for,
 )
-from collwise.validation.selection.decision_table import (
+from collwise.validation.select.decisions import (
     MEASURED_UNDER,
     DecisionTable,
     all_at_once_text,
@@ -45,9 +43,11 @@ from collwise.validation.selection.decision_table import (
     decisions_text,
     wide_steps_texts,
 )
-from collwise.validation.selection.decisions import select_by_model, select_by_times, simulate_and_select
-from collwise.validation.selection.defaults import AGREEMENT, SEGMENTS, TIE_LIMIT, TOLERANCE_PERCENT, sizes_of
-from collwise.validation.selection.measured import (
+from collwise.validation.select.select import select_by_model, select_by_times, simulate_and_select
+from collwise.validation.times.choice import Choice
+from collwise.validation.times.defaults import AGREEMENT, SEGMENTS, TIE_LIMIT, TOLERANCE_PERCENT, sizes_of
+from collwise.validation.times.grid import CaseGrid
+from collwise.validation.times.measured import (
     Measurement,
     fill_gaps,
     gap_cases,
@@ -57,8 +57,8 @@ from collwise.validation.selection.measured import (
     measurement_of,
     with_own_times,
 )
-from collwise.validation.selection.points import asked_points, warn_of_doubtful
-from collwise.validation.selection.predictions import covered_by_model, without_prediction
+from collwise.validation.times.points import asked_points, warn_of_doubtful
+from collwise.validation.times.predictions import covered_by_model, without_prediction
 
 if TYPE_CHECKING:
     from collwise.simulator.store import Store

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collwise.validation.guidelines.library import Library
     from collwise.validation.guidelines.own_algorithms import OwnChecked
     from collwise.validation.guidelines.workflow import GuidelinesResult
-    from collwise.validation.selection.decision_table import DecisionTable
+    from collwise.validation.select.decisions import DecisionTable
 
 SIZES_TEXT = "8:128KiB:x4"
 """The message sizes that are checked by default."""

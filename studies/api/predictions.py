@@ -23,7 +23,7 @@ from collwise.models.parameter_file import FAMILIES, FittedParameters
 from collwise.models.registry import CRITICAL_PATH, IMPLEMENTATION_AWARE, no_parameters
 from collwise.platforms import HostPlatform
 from collwise.simulator.timing import Case
-from collwise.validation.selection.defaults import sizes_of
+from collwise.validation.times.defaults import sizes_of
 
 if TYPE_CHECKING:
     from collwise.simulator.execution.targets import ExecutionTarget

@@ -15,8 +15,8 @@ from collwise.common.errors import UsageError, warn
 from collwise.common.units import counted
 from collwise.simulator.execution.profiles import Profile, differing_calls, profile_of_runs, read_profile
 from collwise.validation.library_defaults.baselines import baseline as baseline_of
-from collwise.validation.selection.decision_table import decisions_from
-from collwise.validation.selection.defaults import SEGMENTS_TEXT
+from collwise.validation.select.decisions import decisions_from
+from collwise.validation.times.defaults import SEGMENTS_TEXT
 from collwise.validation.whatif.profile import (
     Expectation,
     achieved_between,

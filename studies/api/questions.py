@@ -18,12 +18,12 @@ from collwise.platforms import HostPlatform, Platform
 from collwise.platforms.changes import Change, changed, parse_change
 from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
 from collwise.validation.library_defaults.baselines import baseline as baseline_of
-from collwise.validation.selection.cases import CaseGrid
-from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.decision_table import DecisionTable, decisions_from
-from collwise.validation.selection.defaults import SEGMENTS_TEXT, TOLERANCE_PERCENT, sizes_of
-from collwise.validation.selection.points import asked_points, warn_of_doubtful
-from collwise.validation.selection.slowdown import summary_of
+from collwise.validation.select.decisions import DecisionTable, decisions_from
+from collwise.validation.times.choice import Choice
+from collwise.validation.times.defaults import SEGMENTS_TEXT, TOLERANCE_PERCENT, sizes_of
+from collwise.validation.times.grid import CaseGrid
+from collwise.validation.times.points import asked_points, warn_of_doubtful
+from collwise.validation.times.slowdown import summary_of
 from collwise.validation.whatif.application import Application, reported_calls, what_if_application
 from collwise.validation.whatif.comparison import Side, WhatIf, what_if
 from collwise.validation.whatif.limits import limits_of, main_limit

@@ -17,10 +17,10 @@ from collwise.predictions import ModelLike, model_from, predicted_times
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.timing import Case, Timing, named_parameters
-from collwise.validation.selection.cases import LIBRARY, CaseGrid, builtin_cases, candidates, cases, without_repeats
-from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.defaults import SEGMENTS_TEXT, sizes_of
-from collwise.validation.selection.points import asked_points, cases_within_memory, warn_of_doubtful
+from collwise.validation.times.choice import Choice
+from collwise.validation.times.defaults import SEGMENTS_TEXT, sizes_of
+from collwise.validation.times.grid import LIBRARY, CaseGrid, builtin_cases, candidates, cases, without_repeats
+from collwise.validation.times.points import asked_points, cases_within_memory, warn_of_doubtful
 
 if TYPE_CHECKING:
     from collwise.models.lmo import Thresholds
@@ -242,7 +242,7 @@ def choices(
 
     Raises UsageError for unknown names, and for names of algorithms where there are several collectives.
     """
-    from collwise.validation.selection.thresholds import check_thresholds_matter, with_thresholds
+    from collwise.validation.times.thresholds import check_thresholds_matter, with_thresholds
 
     if algorithms is not None and len(collectives) > 1 and arguments.names(algorithms) not in (("all",), (GUIDELINES,)):
         raise UsageError("--algorithms: names belong to one collective; several were asked for")

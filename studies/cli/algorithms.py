@@ -56,7 +56,7 @@ def parameters_text(algorithm: Algorithm) -> str:
 
 def ids_text(algorithm: Algorithm) -> str:
     """'1' if all versions of Open MPI have one id, else '4.1: 3, 5.0: 3'."""
-    from collwise.validation.selection.consumers import OPENMPI_VERSIONS
+    from collwise.validation.select.consumers import OPENMPI_VERSIONS
 
     ids = algorithm.openmpi
     if set(ids) == set(OPENMPI_VERSIONS) and len(set(ids.values())) == 1:

@@ -21,16 +21,16 @@ from collwise.studies.cli.declare import command, option
 from collwise.studies.cli.output import check_failed, print_json, print_table, write_figure
 from collwise.studies.cli.types import COUNTS, FOLDER, PATH, known_platform
 from collwise.validation.library_defaults.baselines import Baseline
-from collwise.validation.selection.cases import CaseGrid
-from collwise.validation.selection.defaults import SEGMENTS, SEGMENTS_TEXT, sizes_of
+from collwise.validation.times.defaults import SEGMENTS, SEGMENTS_TEXT, sizes_of
+from collwise.validation.times.grid import CaseGrid
 
 if TYPE_CHECKING:
     from collwise.models.piecewise import Array
     from collwise.platforms import HostPlatform
     from collwise.simulator.store import Store
-    from collwise.validation.selection.comparison import Comparison, ComparisonResult, Pick
-    from collwise.validation.selection.measured import Measurement
-    from collwise.validation.selection.sources import SideBySide
+    from collwise.validation.compare.comparison import Comparison, ComparisonResult, Pick
+    from collwise.validation.compare.sources import SideBySide
+    from collwise.validation.times.measured import Measurement
 
 _MEASURED, _PREDICTED, _SIMULATED = "measured", "predicted", "simulated"
 _SOURCES = (_MEASURED, _SIMULATED, _PREDICTED, *ENGINES)
@@ -93,10 +93,10 @@ def compare(
     times (without any, by the second source's).
     """
     from collwise.studies.reports.comparison_table import summary_line, table_columns, table_row
+    from collwise.validation.compare.comparison import compare as run_comparison
     from collwise.validation.fitting.models_by_name import model_of
-    from collwise.validation.selection.comparison import compare as run_comparison
-    from collwise.validation.selection.measured import measured_grid
-    from collwise.validation.selection.points import asked_points
+    from collwise.validation.times.measured import measured_grid
+    from collwise.validation.times.points import asked_points
 
     if sources is not None:
         declare.refuse_options(("figures", "baseline"), "comparisons of a model and Open MPI with simulated times")
@@ -195,7 +195,7 @@ def _row_record(row: Comparison, baseline: Baseline) -> dict[str, object]:
 
 def _measurement(store: Store, platform: HostPlatform | types.Unknown, collective: str, ppn: int | None) -> Measurement:
     """The measured times of a platform, or the only ones that there are."""
-    from collwise.validation.selection.measured import measured_names, measured_platform, measurement_of
+    from collwise.validation.times.measured import measured_names, measured_platform, measurement_of
 
     name = measured_platform(store, str(platform) if isinstance(platform, types.Unknown) else platform.name)
     others = measured_names(store)
@@ -227,8 +227,8 @@ class _Times:
     def by(self, source: str) -> Array:
         """The seconds by one of _SOURCES."""
         from collwise.validation.fitting.models_by_name import model_of
-        from collwise.validation.selection.measured import measured_times
-        from collwise.validation.selection.predictions import predicted_seconds, simulated_seconds
+        from collwise.validation.times.measured import measured_times
+        from collwise.validation.times.predictions import predicted_seconds, simulated_seconds
 
         grid, context = self.grid, self.context
         if source == _MEASURED and self.measurement is not None:
@@ -246,7 +246,7 @@ def _show_sources(sources: tuple[str, str], grid: CaseGrid, times: Sequence[Arra
     """Prints the choices by both sources, judged by measured times if these are one of them, else by the second."""
     import numpy as np
 
-    from collwise.validation.selection.sources import median_difference, side_by_side, slowdowns_of
+    from collwise.validation.compare.sources import median_difference, side_by_side, slowdowns_of
 
     judge = _MEASURED if _MEASURED in sources else sources[1]
     rows = side_by_side(grid, times[0], times[1], times[sources.index(judge)])

@@ -18,12 +18,12 @@ from collwise.studies.cli.declare import command, option
 from collwise.studies.cli.output import check_failed, print_json, print_table, write_figure
 from collwise.studies.cli.types import COUNTS, FOLDER, NAMES, SIZES, named_choices
 from collwise.validation.library_defaults.baselines import Baseline
-from collwise.validation.selection.cases import CaseGrid
-from collwise.validation.selection.defaults import sizes_of
+from collwise.validation.times.defaults import sizes_of
+from collwise.validation.times.grid import CaseGrid
 
 if TYPE_CHECKING:
     from collwise.platforms import HostPlatform
-    from collwise.validation.selection.maps import DecisionMaps, ModelMap
+    from collwise.validation.compare.maps import DecisionMaps, ModelMap
 
 
 @command("decision-map --platform gros --collective bcast --procs 3:16:+1 --figures figures")
@@ -55,9 +55,9 @@ def decision_map(
     at a segment size. Slowdowns compare simulated times of the picks with those of the best methods, as in figures 6
     and 7 of Pješivac-Grbović et al. 2007.
     """
+    from collwise.validation.compare.maps import decision_maps
     from collwise.validation.fitting.models_by_name import model_of, models_on
-    from collwise.validation.selection.maps import decision_maps
-    from collwise.validation.selection.points import asked_points
+    from collwise.validation.times.points import asked_points
 
     ppn = ppn or platform.default_processes_per_node
     names = arguments.algorithms(collective, algorithms)

@@ -14,8 +14,8 @@ from collwise.studies.cli.declare import command, flag, option
 from collwise.studies.cli.output import print_json, print_table
 from collwise.studies.cli.types import COUNTS, SIZES
 from collwise.validation.library_defaults.baselines import Baseline
-from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.defaults import sizes_of
+from collwise.validation.times.choice import Choice
+from collwise.validation.times.defaults import sizes_of
 
 
 @command("defaults --baseline openmpi-4.1 --collective allreduce --procs 16,1024")

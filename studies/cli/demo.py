@@ -17,13 +17,13 @@ from collwise.studies.cli.export import check_all
 from collwise.studies.cli.output import own_command, print_table
 from collwise.studies.cli.types import FOLDER
 from collwise.validation.library_defaults.baselines import Baseline
-from collwise.validation.selection.defaults import PAPER_SIZES
+from collwise.validation.times.defaults import PAPER_SIZES
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from collwise.validation.selection.comparison import ComparisonResult
-    from collwise.validation.selection.tuning import Tuning
+    from collwise.validation.compare.comparison import ComparisonResult
+    from collwise.validation.select.tuning import Tuning
 
 # The process counts of the paper's figure 5, and those of its tables 2 and 3, which are shown.
 CLUSTERS = {"grisou": (50, 80, 90), "gros": (80, 100, 124)}
@@ -51,7 +51,7 @@ def demo(
 
     from collwise.studies.cli.tables import stdout_console
     from collwise.studies.reports.report import rules_path, sections_of, write_report, write_rules
-    from collwise.validation.selection.tuning import decided
+    from collwise.validation.select.tuning import decided
 
     console = stdout_console()
     first, second = CLUSTERS
@@ -84,7 +84,7 @@ def demo(
 def _tuned(name: str, context: SimulationContext, baseline: Baseline, console: Console) -> Tuning:
     """The choices by models and engine on a platform, which are printed as well."""
     from collwise.platforms import load
-    from collwise.validation.selection.tuning import tune, tune_by_engine
+    from collwise.validation.select.tuning import tune, tune_by_engine
 
     tuning = tune(load(name), BY_MODEL, CLUSTERS[name], context, baseline, sizes=PAPER_SIZES)
     tuning = tune_by_engine(tuning, BY_ENGINE, SHOWN[name], context)

@@ -17,8 +17,8 @@ from collwise.studies.cli.declare import command, option
 from collwise.studies.cli.output import check_failed, print_json, print_table
 from collwise.studies.cli.types import COLLECTIVES, COUNTS, NAMES, PLATFORM, SIZES, named_choices
 from collwise.validation.library_defaults.baselines import Baseline
-from collwise.validation.selection.cases import CaseGrid
-from collwise.validation.selection.defaults import EVALUATED, EVALUATED_SEGMENTS, sizes_of
+from collwise.validation.times.defaults import EVALUATED, EVALUATED_SEGMENTS, sizes_of
+from collwise.validation.times.grid import CaseGrid
 
 if TYPE_CHECKING:
     from collwise.platforms import HostPlatform
@@ -88,8 +88,8 @@ def evaluate(
     """
     from collwise.platforms import load
     from collwise.studies.reports.model_scores import SCORE_COLUMNS, remarks, score_rows
+    from collwise.validation.compare.evaluation import evaluate as run_evaluation
     from collwise.validation.fitting.models_by_name import models_on
-    from collwise.validation.selection.evaluation import evaluate as run_evaluation
 
     if not platforms:
         raise UsageError("--platforms: names by commas, for example boba,frodo")
@@ -120,7 +120,7 @@ def _planned(
     sizes: Sequence[int] | None,
 ) -> tuple[list[str], list[CaseGrid]]:
     """The models and grids of a platform. Raises UsageError for what nothing covers and for too many processes."""
-    from collwise.validation.selection.evaluation import usual_grid
+    from collwise.validation.compare.evaluation import usual_grid
 
     chosen = [ModelKind.parse(name) for name in models or ()] or [
         kind for kind in MODELS.values() if not kind.printed and (platform.heterogeneous or not kind.heterogeneous)

@@ -21,8 +21,8 @@ from collwise.validation.exports.mpich import VERSIONS as MPICH_VERSIONS
 from collwise.validation.exports.pgmpi import parse_profile
 from collwise.validation.exports.variables import ucc_summary
 from collwise.validation.openmpi.untuned import summary_over_untuned
-from collwise.validation.selection.consumers import COLLWISE, OPENMPI, OPENMPI_VERSIONS
-from collwise.validation.selection.decision_table import DecisionTable
+from collwise.validation.select.consumers import COLLWISE, OPENMPI, OPENMPI_VERSIONS
+from collwise.validation.select.decisions import DecisionTable
 
 # Few enough processes for one machine, and the most that it can still hold where rules begin with more of them; one
 # short and one long message, or one where counting messages takes long.

@@ -17,7 +17,7 @@ from collwise.studies.cli.declare import command, option, refuse_options
 from collwise.studies.cli.output import check_failed, print_json, print_table, sweep_progress, write_figure
 from collwise.studies.cli.target_options import TARGET, TargetOptions, target_from
 from collwise.studies.cli.types import COLLECTIVES, COUNTS, NEW_FILE, PATH, PLATFORM, SIZES
-from collwise.validation.selection.cases import builtin_cases
+from collwise.validation.times.grid import builtin_cases
 
 _COLLECTIVES = "bcast,gather,scatter,reduce,allreduce,allgather,alltoall"
 

@@ -33,7 +33,7 @@ from collwise.studies.cli.types import (
 from collwise.validation.guidelines.criteria import CORRECTIONS
 from collwise.validation.guidelines.guideline import COLLECTIVES
 from collwise.validation.library_defaults.baselines import BASELINES
-from collwise.validation.selection.decision_table import decisions_from
+from collwise.validation.select.decisions import decisions_from
 
 _RECORDED = tuple(name for name, one in BASELINES.items() if not one.known)
 """The baselines whose decisions are known for every collective."""

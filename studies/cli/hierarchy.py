@@ -26,7 +26,7 @@ from collwise.studies.cli.target_options import (
     target_from,
 )
 from collwise.studies.cli.types import COUNTS, NAMES, NEW_FILE, SIZES
-from collwise.validation.selection.decision_table import decisions_text
+from collwise.validation.select.decisions import decisions_text
 
 if TYPE_CHECKING:
     from collwise.hierarchy import MachineOptions
@@ -409,7 +409,7 @@ def _write(
 ) -> None:
     from collwise.validation.hierarchy.tuning import decision_tables, usual_choice
     from collwise.validation.openmpi.han_rules import describe_usual, han_rules
-    from collwise.validation.selection.collwise_rules import collwise_rules
+    from collwise.validation.select.collwise_rules import collwise_rules
 
     tables = [
         one for tuning in tunings.values() for one in decision_tables(tuning.space, tuning.found[search], where, maker)

@@ -23,9 +23,9 @@ from collwise.studies.cli.output import check_failed, print_json, print_table, s
 from collwise.studies.cli.target_options import TARGET, TargetOptions, target_from
 from collwise.studies.cli.types import ALGORITHMS, COUNTS, NEW_FILE, PATH, PLATFORM, Parsed, Scaled
 from collwise.validation.adaptive.goal import LOSS, Goal
-from collwise.validation.selection.cases import BUILTIN, LIBRARY, CaseGrid
-from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.defaults import SEGMENTS_TEXT, sizes_of
+from collwise.validation.times.choice import Choice
+from collwise.validation.times.defaults import SEGMENTS_TEXT, sizes_of
+from collwise.validation.times.grid import BUILTIN, LIBRARY, CaseGrid
 
 
 @command("measure --library openmpi --collective bcast --procs 4 --sizes 8KiB:64KiB:x2")
@@ -76,7 +76,7 @@ def measure(
     from collwise.simulator.store import Store
     from collwise.simulator.sweeps.mpi_runner import measure_launches, samples_csv
     from collwise.timings import cases_to_measure, choices, with_library
-    from collwise.validation.selection.points import remark_on_sizes
+    from collwise.validation.times.points import remark_on_sizes
 
     if adaptive["budget"] is not None:
         declare.refuse_options(("raw", "script", "nrep", "launches"), "measuring without --budget")

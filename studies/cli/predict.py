@@ -16,7 +16,7 @@ from collwise.studies.cli import declare, options, types
 from collwise.studies.cli.declare import command, flag, group, option
 from collwise.studies.cli.output import print_json, print_table
 from collwise.studies.cli.types import ALGORITHMS, COLLECTIVE, COUNTS, PATH, SIZES
-from collwise.validation.selection.defaults import sizes_of
+from collwise.validation.times.defaults import sizes_of
 
 if TYPE_CHECKING:
     from collwise.models.piecewise import Array

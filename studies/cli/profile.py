@@ -25,7 +25,7 @@ from collwise.studies.cli import options
 from collwise.studies.cli.declare import argument, command, option, refuse_options
 from collwise.studies.cli.output import print_json, print_table
 from collwise.studies.cli.types import NEW_FILE, PATH, PLATFORM, NamedChoice
-from collwise.validation.selection.defaults import SEGMENTS_TEXT
+from collwise.validation.times.defaults import SEGMENTS_TEXT
 
 if TYPE_CHECKING:
     import pandas as pd

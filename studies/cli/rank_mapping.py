@@ -18,7 +18,7 @@ from collwise.studies.cli.output import print_json, print_table
 from collwise.studies.cli.types import NEW_FILE, PATH, SIZES, NamedChoice
 from collwise.studies.reports.markdown import percent
 from collwise.validation.selection import rank_mapping as mapped
-from collwise.validation.selection.defaults import SEGMENT_BYTES
+from collwise.validation.times.defaults import SEGMENT_BYTES
 
 
 @command("rank-mapping --platform hcl16 --collective gather --procs 4 --sizes 64KiB")

@@ -20,7 +20,7 @@ from collwise.studies.cli.declare import command, group, option
 from collwise.studies.cli.output import own_command
 from collwise.studies.cli.types import COLLECTIVES, COUNTS, PATH, SIZES
 from collwise.validation.library_defaults.baselines import Baseline
-from collwise.validation.selection.defaults import SEGMENTS_TEXT, sizes_of
+from collwise.validation.times.defaults import SEGMENTS_TEXT, sizes_of
 
 _TIMES = types.NamedChoice("source of times", ("predicted", "simulated"))
 
@@ -74,7 +74,7 @@ def report(
     """
     from collwise.platforms.smpi import charges_overheads
     from collwise.studies.reports.report import few_elements_line, measurements, sections_of, write_report, write_rules
-    from collwise.validation.selection.tuning import decided, tune
+    from collwise.validation.select.tuning import decided, tune
 
     if procs is None:
         per_node = ppn or platform.default_processes_per_node

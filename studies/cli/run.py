@@ -48,7 +48,7 @@ def run(
     The program is not modified; for smpi, it must have been built by smpicc. 'latency', 'asp', 'matmul' and 'training'
     are programs of ours. The exit code is the program's, or 1 if the program does not call the library.
     """
-    from collwise.validation.selection.thresholds import with_bounds
+    from collwise.validation.times.thresholds import with_bounds
 
     if report and report_to is not None:
         raise UsageError("give either --report or --report-to FILE")

@@ -16,9 +16,9 @@ from collwise.studies.cli.declare import command, option
 from collwise.studies.cli.output import check_pictures, print_json, print_table, write_figure
 from collwise.studies.cli.types import ALGORITHM, NEW_FILE, SIZES
 from collwise.validation.library_defaults.baselines import Baseline, library_decisions
-from collwise.validation.selection.cases import case_of
-from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.defaults import SEGMENT_BYTES
+from collwise.validation.times.choice import Choice
+from collwise.validation.times.defaults import SEGMENT_BYTES
+from collwise.validation.times.grid import case_of
 
 if TYPE_CHECKING:
     from collwise.models.lmo import Thresholds
@@ -55,7 +55,7 @@ def schedule(
     from collwise.simulator.schedule.library import Schedule
     from collwise.simulator.schedule.networks import network_tables
     from collwise.simulator.schedule.shared import proportions_for
-    from collwise.validation.selection.thresholds import check_thresholds_matter, with_thresholds
+    from collwise.validation.times.thresholds import check_thresholds_matter, with_thresholds
 
     if collective == "barrier":
         if size not in (None, (0,)):

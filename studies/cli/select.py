@@ -17,9 +17,9 @@ from collwise.studies.cli import declare, options, types
 from collwise.studies.cli.declare import command, flag, group, option
 from collwise.studies.cli.output import check_failed, print_json, print_table
 from collwise.studies.cli.types import COUNTS, NAMES, NEW_FILE, PATH, SIZES
-from collwise.validation.selection.consumers import ALL_CONSUMERS, openmpi_version
-from collwise.validation.selection.decision_table import DecisionTable, decisions_document, spans
-from collwise.validation.selection.defaults import AGREEMENT, SEGMENTS_TEXT, TIE_LIMIT, TOLERANCE_PERCENT
+from collwise.validation.select.consumers import ALL_CONSUMERS, openmpi_version
+from collwise.validation.select.decisions import DecisionTable, decisions_document, spans
+from collwise.validation.times.defaults import AGREEMENT, SEGMENTS_TEXT, TIE_LIMIT, TOLERANCE_PERCENT
 
 _TIMES = types.NamedChoice("source of times", ("predicted", "simulated", "measured"))
 _MOST_ROWS = 200
@@ -161,7 +161,7 @@ def _print_decisions(decisions: DecisionTable, tolerance: float, version: str | 
     """Prints a table, and by its times the loss of its choices or, for a version of Open MPI, of its rules."""
     from collwise.validation.exports.formats import for_openmpi
     from collwise.validation.openmpi.untuned import summary_over_untuned
-    from collwise.validation.selection.measured import loss_of, undecided_points
+    from collwise.validation.times.measured import loss_of, undecided_points
 
     rows: list[tuple[object, ...]] = []
     for p, row in decisions.rules.items():

@@ -17,7 +17,7 @@ from collwise.studies.cli.declare import command, group, option
 from collwise.studies.cli.output import print_json, print_table
 from collwise.studies.cli.types import ALGORITHMS, COUNTS, SIZE
 from collwise.validation.library_defaults.baselines import Baseline
-from collwise.validation.selection.defaults import SEGMENTS_TEXT, sizes_of
+from collwise.validation.times.defaults import SEGMENTS_TEXT, sizes_of
 
 if TYPE_CHECKING:
     import pandas as pd

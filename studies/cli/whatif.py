@@ -20,7 +20,7 @@ from collwise.studies.cli.declare import command, flag, option, refuse_options
 from collwise.studies.cli.output import check_failed, print_json, print_table, write_figure
 from collwise.studies.cli.types import COLLECTIVES, COUNTS, FOLDER, NEW_FILE, PATH, Parsed
 from collwise.studies.reports.markdown import percent
-from collwise.validation.selection.defaults import SEGMENTS_TEXT, TOLERANCE_PERCENT
+from collwise.validation.times.defaults import SEGMENTS_TEXT, TOLERANCE_PERCENT
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from collwise.models.piecewise import Array
 from collwise.models.switch_points import NOBODY, Indices
 from collwise.studies.figures.style import choice_patches, choice_style, choices_shown, ink
-from collwise.validation.selection.choice import Choice
+from collwise.validation.times.choice import Choice
 
 MOST_EVEN = 24
 """With more rows or columns than this, cells have the sizes that they have on a logarithmic axis."""

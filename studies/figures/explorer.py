@@ -12,7 +12,7 @@ from collwise.common.errors import UsageError
 from collwise.models.switch_points import picked_seconds
 from collwise.platforms.changes import Change
 from collwise.studies.figures.whatif import LiveFigure
-from collwise.validation.selection.slowdown import slowdown
+from collwise.validation.times.slowdown import slowdown
 from collwise.validation.whatif.live_map import LiveMap
 
 _PAUSE_SECONDS = 0.02

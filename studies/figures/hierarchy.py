@@ -18,7 +18,7 @@ from collwise.validation.hierarchy.overlap import TaskStudy
 from collwise.validation.hierarchy.searches import Found
 from collwise.validation.hierarchy.space import WITHIN, Input, Point, label
 from collwise.validation.hierarchy.tuning import SearchScore, Spread
-from collwise.validation.selection.choice import Choice
+from collwise.validation.times.choice import Choice
 
 _COLUMNS = 3
 _MOST_LEADERS = 8

@@ -40,8 +40,8 @@ from collwise.studies.figures.cells import (
     percent_values,
 )
 from collwise.studies.figures.style import choices_shown, panel_grid
-from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.maps import DecisionMaps
+from collwise.validation.compare.maps import DecisionMaps
+from collwise.validation.times.choice import Choice
 
 # The panels beside one another are no wider than this together, or a page shows their digits too small.
 _MOST_INCHES = 12.6

@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike
 from collwise.common.units import format_size
 from collwise.models.piecewise import Array
 from collwise.studies.figures.style import algorithm_style, ratio_axis, seconds_axis, size_axis
-from collwise.validation.selection.comparison import Comparison, ComparisonResult, Pick
-from collwise.validation.selection.tuning import EngineChoices
+from collwise.validation.compare.comparison import Comparison, ComparisonResult, Pick
+from collwise.validation.select.tuning import EngineChoices
 
 _MOST_COLUMNS = 3
 _BEST = "best"

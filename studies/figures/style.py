@@ -31,7 +31,7 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
 from collwise.common.units import format_size
 from collwise.models.switch_points import NOBODY, Indices
-from collwise.validation.selection.choice import LIBRARY_DECIDES, Choice
+from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999", "#882255", "#F0E442")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">")

@@ -23,7 +23,7 @@ from collwise.models.piecewise import Array
 from collwise.models.switch_points import NOBODY, Indices
 from collwise.studies.figures.cells import DIGITS_SIZE, NOT_TIMED, explain_cells, fill_choices
 from collwise.studies.figures.style import algorithm_style, choice_style, choices_shown, ink
-from collwise.validation.selection.choice import Choice
+from collwise.validation.times.choice import Choice
 from collwise.validation.whatif.comparison import WhatIf
 from collwise.validation.whatif.limits import LIMITS
 from collwise.validation.whatif.sweep import Sweep

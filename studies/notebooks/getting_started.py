@@ -24,9 +24,9 @@
 import collwise
 from collwise.studies.figures.maps import decision_figure, slowdown_figure
 from collwise.studies.papers.study import Study
+from collwise.validation.compare.maps import decision_maps
 from collwise.validation.library_defaults.baselines import BASELINES
-from collwise.validation.selection.cases import CaseGrid
-from collwise.validation.selection.maps import decision_maps
+from collwise.validation.times.grid import CaseGrid
 
 here = Study()
 PLATFORM, COLLECTIVE = "dahu", "bcast"

@@ -8,7 +8,7 @@ from typing import Any
 
 from collwise.common.units import counted, format_seconds, format_size
 from collwise.validation.adaptive.search import Searched
-from collwise.validation.selection.cases import choice_of
+from collwise.validation.times.grid import choice_of
 
 POINT_COLUMNS = ("collective", "P", "m", "algorithm", "median", "+-", "repetitions", "measured", "expected loss")
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from collwise.common.units import format_seconds, format_size
-from collwise.validation.selection.comparison import Comparison, ComparisonResult, Pick
+from collwise.validation.compare.comparison import Comparison, ComparisonResult, Pick
 
 
 def table_columns(result: ComparisonResult) -> tuple[str, ...]:

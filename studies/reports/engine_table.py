@@ -7,8 +7,8 @@ import numpy as np
 from collwise.common.units import format_seconds, format_size
 from collwise.models.switch_points import TIE
 from collwise.studies.reports.comparison_table import percent
-from collwise.validation.selection.slowdown import slowdown
-from collwise.validation.selection.tuning import EngineChoices
+from collwise.validation.select.tuning import EngineChoices
+from collwise.validation.times.slowdown import slowdown
 
 
 def engine_columns(choices: EngineChoices) -> tuple[str, ...]:

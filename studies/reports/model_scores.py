@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from collwise.studies.reports.markdown import percent
+from collwise.validation.compare.evaluation import Evaluation, Score
 from collwise.validation.fitting.recovery import Recovered
-from collwise.validation.selection.evaluation import Evaluation, Score
 
 SCORE_COLUMNS = (
     *("platform", "collective", "model", "predictions", "mean error", "worst error"),

@@ -35,16 +35,16 @@ from collwise.studies.reports.tuning_sections import (
 from collwise.validation.exports.formats import for_openmpi, how_to_use, ways_to_use_openmpi_rules
 from collwise.validation.openmpi.few_elements import ELEMENT_BYTES
 from collwise.validation.openmpi.rules import openmpi_rules
-from collwise.validation.selection.collwise_rules import collwise_rules
-from collwise.validation.selection.consumers import COLLWISE, OPENMPI, RULES_VERSIONS, consumers_of
-from collwise.validation.selection.decision_table import (
+from collwise.validation.select.collwise_rules import collwise_rules
+from collwise.validation.select.consumers import COLLWISE, OPENMPI, RULES_VERSIONS, consumers_of
+from collwise.validation.select.decisions import (
     DecisionTable,
     all_at_once_text,
     decisions_text,
     wide_steps_texts,
 )
-from collwise.validation.selection.measured import Measurement, measured_platform, measurement_of
-from collwise.validation.selection.tuning import Gain, Tuning
+from collwise.validation.select.tuning import Gain, Tuning
+from collwise.validation.times.measured import Measurement, measured_platform, measurement_of
 
 _INTRO = (
     "Times are simulated ({engine}). A choice is an algorithm and, if it cuts messages into segments, their size. In "

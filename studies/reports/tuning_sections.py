@@ -22,10 +22,10 @@ from collwise.studies.figures.picks import algorithms_by_engine, algorithms_by_s
 from collwise.studies.reports.comparison_table import chooses_segments, percent, summary_line, table_columns, table_row
 from collwise.studies.reports.engine_table import agreement_line, engine_columns, engine_rows, library_line
 from collwise.studies.reports.sections import Picture, Section, TextTable
-from collwise.validation.selection.comparison import ComparisonResult, Pick
-from collwise.validation.selection.decision_table import DecisionTable
-from collwise.validation.selection.measured import Measurement
-from collwise.validation.selection.tuning import EngineChoices, Tuning
+from collwise.validation.compare.comparison import ComparisonResult, Pick
+from collwise.validation.select.decisions import DecisionTable
+from collwise.validation.select.tuning import EngineChoices, Tuning
+from collwise.validation.times.measured import Measurement
 
 CLOSE = 0.05
 """A choice is close where the best other algorithm is slower by less than this share."""

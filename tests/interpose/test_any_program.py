@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from collwise.simulator.execution.interposed import decided_line, no_rule_for, preloadable, row_taken_for
-from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.collwise_rules import collwise_rules
-from collwise.validation.selection.decision_table import DecisionTable
+from collwise.validation.select.collwise_rules import collwise_rules
+from collwise.validation.select.decisions import DecisionTable
+from collwise.validation.times.choice import Choice
 from tests.interpose.running import arguments_of, counts_of, installation_of, run
 from tests.needs import each, needs
 

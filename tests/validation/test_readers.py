@@ -28,8 +28,8 @@ from collwise.validation.fitting.models_by_name import load_models
 from collwise.validation.measurement.imports import import_file
 from collwise.validation.measurement.imports.reading import MissingFacts
 from collwise.validation.openmpi.rules_file import parse_rules
-from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.decision_table import DecisionTable, Evidence, decisions_document, decisions_from
+from collwise.validation.select.decisions import DecisionTable, Evidence, decisions_document, decisions_from
+from collwise.validation.times.choice import Choice
 from collwise.validation.whatif.application import reported_calls
 from tests.models.parameter_examples import EXAMPLES, fitted
 from tests.run_reports import OF_AN_APPLICATION

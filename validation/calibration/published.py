@@ -24,7 +24,7 @@ from collwise.platforms import Platform
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.timing import Case
-from collwise.validation.selection.defaults import GATHER_SIZES, SEGMENT_BYTES
+from collwise.validation.times.defaults import GATHER_SIZES, SEGMENT_BYTES
 
 # The gather times by name.
 _GATHERS = {

@@ -14,8 +14,8 @@ from collwise.simulator.execution.local_machine import run_program
 from collwise.simulator.execution.worklist import case_lines, worklist
 from collwise.simulator.timing import Case
 from collwise.validation.openmpi.builtin_decisions import PIPELINES
-from collwise.validation.selection.cases import BUILTIN, cases
-from collwise.validation.selection.choice import Choice
+from collwise.validation.times.choice import Choice
+from collwise.validation.times.grid import BUILTIN, cases
 
 # An odd count, a power of two, and an even one. Sizes on both sides of the eager limit, multiples of each of these
 # counts and of the 8 bytes of an element: libraries treat remainders differently.

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 from collwise.common.errors import UsageError
 from collwise.common.units import format_size
-from collwise.validation.selection.choice import LIBRARY_DECIDES, Choice
-from collwise.validation.selection.decision_table import DecisionTable, merged, spans
-from collwise.validation.selection.slowdown import slowdown
+from collwise.validation.select.decisions import DecisionTable, merged, spans
+from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
+from collwise.validation.times.slowdown import slowdown
 
 Step = tuple[int, Choice | None]
 """From which message size on, and the choice; None where the library decides."""

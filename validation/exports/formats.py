@@ -19,9 +19,8 @@ from collwise.validation.openmpi.few_elements import divided, least_bytes, needs
 from collwise.validation.openmpi.rules import JSON_VERSION, inexpressible, json_rules, openmpi_rules, warnings_of
 from collwise.validation.openmpi.rules_file import settings_of_rules
 from collwise.validation.openmpi.untuned import with_untuned
-from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.collwise_rules import collwise_rules
-from collwise.validation.selection.consumers import (
+from collwise.validation.select.collwise_rules import collwise_rules
+from collwise.validation.select.consumers import (
     COLLWISE,
     OPENMPI,
     PGMPI,
@@ -31,12 +30,13 @@ from collwise.validation.selection.consumers import (
     sees_sizes,
     series,
 )
-from collwise.validation.selection.decision_table import (
+from collwise.validation.select.decisions import (
     DecisionTable,
     check_one_table_each,
     left_to_library,
     without_repeated_rows,
 )
+from collwise.validation.times.choice import Choice
 
 OPENMPI_JSON, MPICH_VARIABLES = "openmpi-json", "mpich-variables"
 

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from collwise.algorithms.catalogue import Catalogue
 from collwise.validation.exports.expressed import Expressed
 from collwise.validation.library_defaults.mpich_tables import Tree, own_tables, selected
-from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.decision_table import spans
+from collwise.validation.select.decisions import spans
+from collwise.validation.times.choice import Choice
 
 VERSIONS = ("4.0", "4.1")
 """MPICH 4.0, and 4.1 and later, whose barrier has another name."""

@@ -19,7 +19,7 @@ from collwise.simulator.execution.interposed import preloadable
 from collwise.simulator.execution.local_machine import run_program
 from collwise.validation.exports import mpich
 from collwise.validation.library_defaults.mpich_tables import own_tables, selected
-from collwise.validation.selection.decision_table import DecisionTable
+from collwise.validation.select.decisions import DecisionTable
 
 Sent = tuple[tuple[tuple[int, int], ...], ...]
 """For each process the messages that it sent: their sizes, ascending, and the number of each."""

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
 from collwise.validation.exports.expressed import Expressed
-from collwise.validation.selection.consumers import PGMPI
-from collwise.validation.selection.decision_table import spans
+from collwise.validation.select.consumers import PGMPI
+from collwise.validation.select.decisions import spans
 
 _TITLE = "# pgtune profile"
 _LARGEST = 2**31 - 1

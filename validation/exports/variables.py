@@ -12,8 +12,8 @@ from collwise.common.errors import UsageError
 from collwise.common.units import counted
 from collwise.validation.exports.expressed import Expressed
 from collwise.validation.openmpi.rules import repeated
-from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.decision_table import DecisionTable, spans
+from collwise.validation.select.decisions import DecisionTable, spans
+from collwise.validation.times.choice import Choice
 
 _LARGEST = 2**31 - 1
 

@@ -35,7 +35,7 @@ from collwise.simulator.sweeps.method import PRECISION_OF_FITS, Precision
 from collwise.simulator.timing import Case, Timing
 from collwise.validation.fitting.critical_path import fit_path, path_tables
 from collwise.validation.fitting.implementation_aware import MOST_SEGMENTS, default_procs, measured_timings
-from collwise.validation.selection.defaults import SIZES
+from collwise.validation.times.defaults import SIZES
 
 # A line through times of messages has at least this share of the least time as alpha, of the slope as beta: overheads
 # may be all that a message takes.

@@ -38,7 +38,7 @@ from collwise.simulator.sweeps.method import PRECISION_OF_FITS, Precision
 from collwise.validation.fitting import critical_path_fit
 from collwise.validation.fitting import implementation_aware as by_algorithm
 from collwise.validation.fitting.critical_path import CriticalPath
-from collwise.validation.selection.defaults import SEGMENT_BYTES
+from collwise.validation.times.defaults import SEGMENT_BYTES
 
 Parameters = ModelParameters | PathParameters | FittedParameters
 """Parameters that a fit estimates and a parameter file holds."""

@@ -22,8 +22,8 @@ from collwise.simulator.timing import Case, Timing, is_mock_up
 from collwise.validation.guidelines.criteria import Times
 from collwise.validation.library_defaults.baselines import Baseline, library_decisions
 from collwise.validation.measurement.gain import verify_algorithms
-from collwise.validation.selection.cases import case_of
-from collwise.validation.selection.choice import Choice
+from collwise.validation.times.choice import Choice
+from collwise.validation.times.grid import case_of
 
 # The limit of the launch that only shows what runs, where the method has none.
 _MOST_SECONDS = 600.0

@@ -16,10 +16,10 @@ from collwise.simulator.timing import Case
 from collwise.validation.guidelines.checks import Call, Checked, check
 from collwise.validation.guidelines.criteria import Share, Times
 from collwise.validation.guidelines.guideline import GUIDELINES, REDUCE_LOCAL, Guideline, Part, guidelines_of
-from collwise.validation.selection.cases import candidates, case_of, cases, choice_of
-from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.decision_table import DecisionTable
-from collwise.validation.selection.defaults import SEGMENTS
+from collwise.validation.select.decisions import DecisionTable
+from collwise.validation.times.choice import Choice
+from collwise.validation.times.defaults import SEGMENTS
+from collwise.validation.times.grid import candidates, case_of, cases, choice_of
 
 UNCHECKED = {"GL9": "its allgatherv has the root's block alone, and allgatherv is timed with equal blocks"}
 """The guidelines that are left out, and why."""

@@ -14,8 +14,8 @@ from collwise.validation.guidelines.criteria import Criterion, RankTest, Times
 from collwise.validation.guidelines.guideline import GUIDELINES, guidelines_of
 from collwise.validation.guidelines.library import Library, MeasuredLibrary
 from collwise.validation.guidelines.repair import Repair, RepairedRange, ranges, repairs, rules_text
-from collwise.validation.selection.cases import builtin_cases, case_of
-from collwise.validation.selection.choice import Choice
+from collwise.validation.times.choice import Choice
+from collwise.validation.times.grid import builtin_cases, case_of
 
 
 @dataclass(frozen=True)

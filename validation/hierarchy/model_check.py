@@ -10,7 +10,7 @@ import numpy as np
 from collwise.validation.hierarchy.machine import Machine, Timer
 from collwise.validation.hierarchy.space import Input, Point, Space, by_input
 from collwise.validation.hierarchy.tasks import SEGMENTS
-from collwise.validation.selection.slowdown import slowdown
+from collwise.validation.times.slowdown import slowdown
 
 
 @dataclass(frozen=True)

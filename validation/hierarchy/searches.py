@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from collwise.validation.hierarchy.corrected import Corrected
 from collwise.validation.hierarchy.machine import Bill, Machine, Predictor, Timer
 from collwise.validation.hierarchy.space import PREFIX, Input, Point, Space, by_input, segments_of
-from collwise.validation.selection.choice import Choice
+from collwise.validation.times.choice import Choice
 
 EXHAUSTIVE, PREDICT = "exhaustive", "predict"
 """The names of the search that the others are compared with, and of the one that needs predictions."""

@@ -16,8 +16,8 @@ from collwise.common.errors import UsageError
 from collwise.common.units import format_size
 from collwise.simulator.schedule.tasks import BY_SOCKET
 from collwise.simulator.timing import Case
-from collwise.validation.selection.cases import case_of
-from collwise.validation.selection.choice import Choice
+from collwise.validation.times.choice import Choice
+from collwise.validation.times.grid import case_of
 
 PREFIX = "tasks_"
 """The names of algorithms made of tasks begin with it; the algorithm between nodes follows."""

@@ -12,9 +12,9 @@ import numpy as np
 from collwise.validation.hierarchy.machine import Predictor, Timer
 from collwise.validation.hierarchy.searches import BUDGET, EXHAUSTIVE, PREDICT, Found, search
 from collwise.validation.hierarchy.space import Input, Point, Space
-from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.decision_table import DecisionTable, Row
-from collwise.validation.selection.slowdown import slowdown, summary_of
+from collwise.validation.select.decisions import DecisionTable, Row
+from collwise.validation.times.choice import Choice
+from collwise.validation.times.slowdown import slowdown, summary_of
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from collwise.validation.library_defaults import mpich, openmpi
 from collwise.validation.library_defaults.decision import Decision
 from collwise.validation.openmpi.builtin_decisions import DECIDED
 from collwise.validation.openmpi.builtin_decisions import decide as decide_by_openmpi_3
-from collwise.validation.selection.cases import CaseGrid, case_of
-from collwise.validation.selection.choice import Choice
+from collwise.validation.times.choice import Choice
+from collwise.validation.times.grid import CaseGrid, case_of
 
 if TYPE_CHECKING:
     from collwise.simulator.schedule.library import LibraryDecisions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from collwise.validation.selection.choice import Choice
+from collwise.validation.times.choice import Choice
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 from collwise.validation.library_defaults.decision import Decision, elements
 from collwise.validation.library_defaults.mpich_tables import own_tables, selected
-from collwise.validation.selection.choice import Choice
+from collwise.validation.times.choice import Choice
 
 _EXCHANGES_AT_A_TIME = 32
 

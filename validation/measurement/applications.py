@@ -17,13 +17,13 @@ from collwise.common.errors import CollwiseError, UsageError, check_name, unknow
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.runner import run_cases
 from collwise.validation.library_defaults.baselines import BASELINES, Baseline
-from collwise.validation.selection.cases import CaseGrid
-from collwise.validation.selection.choice import Choice
+from collwise.validation.times.choice import Choice
+from collwise.validation.times.grid import CaseGrid
 
 if TYPE_CHECKING:
     from collwise.platforms import HostPlatform
     from collwise.simulator.sweeps.application_runner import ApplicationRunner, CollectivesInUse
-    from collwise.validation.selection.decision_table import DecisionTable
+    from collwise.validation.select.decisions import DecisionTable
 
 SELECTORS = ("ompi", "mpich", "mvapich2", "impi")
 """SMPI's selectors, which decide as versions of Open MPI, MPICH, MVAPICH2 and Intel MPI do."""
@@ -173,7 +173,7 @@ def compare_collectives(
 def _in_use(name: str, tables: Sequence[DecisionTable]) -> CollectivesInUse:
     from collwise.simulator.execution.interposed import LibraryOptions
     from collwise.simulator.sweeps.application_runner import CollectivesInUse
-    from collwise.validation.selection.collwise_rules import collwise_rules
+    from collwise.validation.select.collwise_rules import collwise_rules
 
     if name in SELECTORS:
         return CollectivesInUse(name, name)
@@ -197,7 +197,7 @@ class _Tuning:
 
     def tables(self, name: str) -> list[DecisionTable]:
         """The decision tables of a choice of collectives; none for a selector and for a file of rules."""
-        from collwise.validation.selection.decision_table import decisions_from
+        from collwise.validation.select.decisions import decisions_from
 
         if name in SELECTORS:
             return []
@@ -220,8 +220,8 @@ class _Tuning:
 
         Raises UsageError if that is all of them.
         """
-        from collwise.validation.selection.consumers import COLLWISE, sees_sizes
-        from collwise.validation.selection.decision_table import DecisionTable
+        from collwise.validation.select.consumers import COLLWISE, sees_sizes
+        from collwise.validation.select.decisions import DecisionTable
 
         tables = []
         for one, sizes in self._sizes.items():
@@ -238,8 +238,8 @@ class _Tuning:
 
     def _tuned(self, by_node: bool) -> list[DecisionTable]:
         """The fastest algorithm by simulated time for each call, also among those by node if `by_node`."""
-        from collwise.validation.selection.consumers import COLLWISE, algorithms_for, sees_sizes
-        from collwise.validation.selection.decisions import simulate_and_select
+        from collwise.validation.select.consumers import COLLWISE, algorithms_for, sees_sizes
+        from collwise.validation.select.select import simulate_and_select
 
         catalogue = Catalogue.load()
         grids = []

@@ -28,10 +28,10 @@ from collwise.validation.exports.formats import for_openmpi
 from collwise.validation.openmpi.rules import inexpressible, openmpi_rules
 from collwise.validation.openmpi.rules_check import RulesCheck, check_rules
 from collwise.validation.openmpi.rules_file import RulesFile, settings_of_rules
-from collwise.validation.selection.choice import LIBRARY_DECIDES, Choice
-from collwise.validation.selection.collwise_rules import collwise_rules
-from collwise.validation.selection.consumers import COLLWISE, sees_sizes, series
-from collwise.validation.selection.decision_table import DecisionTable, left_to_library
+from collwise.validation.select.collwise_rules import collwise_rules
+from collwise.validation.select.consumers import COLLWISE, sees_sizes, series
+from collwise.validation.select.decisions import DecisionTable, left_to_library
+from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 
 DEFAULT, RULES, LIBCOLLWISE = "default", "rules", "libcollwise"
 WAYS = (DEFAULT, RULES, LIBCOLLWISE)

@@ -6,7 +6,7 @@ Those of later versions, for all collectives, are in `validation/library_default
 from __future__ import annotations
 
 from collwise.common.errors import UsageError
-from collwise.validation.selection.choice import Choice
+from collwise.validation.times.choice import Choice
 
 # Listing 1 of Nuriyev & Lastovetsky 2021: thresholds of the broadcast decision of Open MPI 3.1.
 _SMALL_BYTES = 2048

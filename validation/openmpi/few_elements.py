@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.decision_table import DecisionTable, Row, spans
+from collwise.validation.select.decisions import DecisionTable, Row, spans
+from collwise.validation.times.choice import Choice
 
 ELEMENT_BYTES = 16
 """The bytes of the largest elements that rules allow for, complex doubles."""

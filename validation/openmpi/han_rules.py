@@ -21,9 +21,9 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
 from collwise.common.units import format_size
 from collwise.validation.hierarchy.space import PREFIX, WITHIN
-from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.consumers import series
-from collwise.validation.selection.decision_table import DecisionTable, merged
+from collwise.validation.select.consumers import series
+from collwise.validation.select.decisions import DecisionTable, merged
+from collwise.validation.times.choice import Choice
 
 INTRA_NODE, INTER_NODE, GLOBAL = 0, 1, 2
 """HAN's topological levels."""

@@ -12,8 +12,7 @@ from collwise.common.errors import UsageError
 from collwise.common.units import format_size
 from collwise.validation.openmpi.few_elements import ELEMENT_BYTES, needs_elements
 from collwise.validation.openmpi.rules_file import OPENMPI_DECIDES, OTHER_COMPONENTS, Rule, RulesFile
-from collwise.validation.selection.choice import LIBRARY_DECIDES, Choice
-from collwise.validation.selection.consumers import (
+from collwise.validation.select.consumers import (
     LOCAL_SEND_COUNT_COMPARED,
     can_run,
     multiplies_by_procs,
@@ -21,7 +20,7 @@ from collwise.validation.selection.consumers import (
     sees_sizes,
     series,
 )
-from collwise.validation.selection.decision_table import (
+from collwise.validation.select.decisions import (
     DecisionTable,
     Row,
     check_one_choice,
@@ -29,6 +28,7 @@ from collwise.validation.selection.decision_table import (
     spans,
     wide_steps_texts,
 )
+from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 
 JSON_VERSION = "6.0"
 """The version of Open MPI that reads rules in JSON."""

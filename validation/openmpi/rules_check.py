@@ -19,8 +19,8 @@ from collwise.common.units import format_size
 from collwise.simulator.execution.installations import find_installation
 from collwise.validation.openmpi.monitoring import Traffic, forcing, monitored
 from collwise.validation.openmpi.rules_file import Rule, parse_rules, settings_of_rules
-from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.consumers import rule_message, series
+from collwise.validation.select.consumers import rule_message, series
+from collwise.validation.times.choice import Choice
 
 # The algorithms whose messages are known here.
 KNOWN_TRAFFIC = {

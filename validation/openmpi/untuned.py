@@ -8,8 +8,8 @@ from dataclasses import replace
 from statistics import geometric_mean
 
 from collwise.common.units import counted
-from collwise.validation.selection.choice import LIBRARY_DECIDES, Choice
-from collwise.validation.selection.decision_table import FASTER, MEASURED_UNDER, DecisionTable
+from collwise.validation.select.decisions import FASTER, MEASURED_UNDER, DecisionTable
+from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 
 DecidesUntuned = Callable[[str, int, int], Choice | None]
 """Gives the choice that an untuned library runs, by collective, P and m; None where the catalogue has no such one."""

@@ -14,8 +14,8 @@ from collwise.simulator.execution.mpirun import parameter_variables
 from collwise.simulator.execution.targets import ExecutionTarget, ModifiedTarget
 from collwise.simulator.timing import Case
 from collwise.validation.hierarchy.space import SIMULATED, WITHIN
-from collwise.validation.selection.slowdown import slowdown
 from collwise.validation.three_way.table import LABEL_SEPARATOR, POINT, distinguishable, fastest, predicted_by
+from collwise.validation.times.slowdown import slowdown
 
 FLAT, HIERARCHICAL = "flat", "hierarchical"
 KINDS = (FLAT, HIERARCHICAL)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
 from collwise.simulator.timing import Case
-from collwise.validation.selection.cases import builtin_cases, candidates, cases
-from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.defaults import SEGMENT_BYTES
 from collwise.validation.testbed.shape import TRANSPORTS, Shape
+from collwise.validation.times.choice import Choice
+from collwise.validation.times.defaults import SEGMENT_BYTES
+from collwise.validation.times.grid import builtin_cases, candidates, cases
 
 COLLECTIVES = ("bcast", "gather", "scatter", "reduce", "allreduce", "allgather", "alltoall")
 

@@ -14,8 +14,8 @@ import pandas as pd
 
 from collwise.models.switch_points import TIE
 from collwise.simulator.timing import Timing
-from collwise.validation.selection.slowdown import slowdown
 from collwise.validation.three_way.table import POINT, distinguishable, fastest, ours, own, predicted_by
+from collwise.validation.times.slowdown import slowdown
 
 WANTED_REPEATABILITY = 0.9
 """The share of the cases measured twice whose means should agree."""

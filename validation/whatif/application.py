@@ -21,9 +21,9 @@ from collwise.simulator.execution.profiles import OWN, ProfileRow, read_profile
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.timing import Case, Timing
 from collwise.validation.library_defaults.baselines import Baseline
-from collwise.validation.selection.cases import CaseGrid, choice_of
-from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.defaults import SEGMENTS
+from collwise.validation.times.choice import Choice
+from collwise.validation.times.defaults import SEGMENTS
+from collwise.validation.times.grid import CaseGrid, choice_of
 
 _ELEMENT_BYTES = 8
 

@@ -16,11 +16,11 @@ from collwise.platforms import HostPlatform
 from collwise.platforms.changes import Change, changed
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.timing import Timing
-from collwise.validation.selection.cases import CaseGrid
-from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.decision_table import DecisionTable
-from collwise.validation.selection.predictions import seconds_of, simulated_seconds
-from collwise.validation.selection.slowdown import slowdown
+from collwise.validation.select.decisions import DecisionTable
+from collwise.validation.times.choice import Choice
+from collwise.validation.times.grid import CaseGrid
+from collwise.validation.times.predictions import seconds_of, simulated_seconds
+from collwise.validation.times.slowdown import slowdown
 
 _SAME = 1e-9
 """Choices whose times differ by less than this share are equally good, so that nothing changes between them."""

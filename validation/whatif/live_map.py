@@ -16,8 +16,8 @@ from collwise.simulator.schedule.live import LiveCases
 from collwise.simulator.schedule.networks import network_tables
 from collwise.simulator.schedule.shared import NodeOf, Sizes
 from collwise.simulator.schedule.tables import NetworkTables
-from collwise.validation.selection.cases import CaseGrid, choice_of
-from collwise.validation.selection.choice import Choice
+from collwise.validation.times.choice import Choice
+from collwise.validation.times.grid import CaseGrid, choice_of
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,11 @@ from collwise.platforms import HostPlatform
 from collwise.simulator.execution.profiles import OWN, Profile, ProfileRow, rows_by_key
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.validation.library_defaults.baselines import Baseline
-from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.collwise_rules import words_of
-from collwise.validation.selection.consumers import COLLWISE, sees_sizes
-from collwise.validation.selection.decision_table import DecisionTable
-from collwise.validation.selection.defaults import SEGMENTS
+from collwise.validation.select.collwise_rules import words_of
+from collwise.validation.select.consumers import COLLWISE, sees_sizes
+from collwise.validation.select.decisions import DecisionTable
+from collwise.validation.times.choice import Choice
+from collwise.validation.times.defaults import SEGMENTS
 from collwise.validation.whatif.application import AS_RUN, calls_of, untuned, what_if_application
 
 

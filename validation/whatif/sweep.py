@@ -17,9 +17,9 @@ from collwise.platforms.changes import CHANGES, Change, changed, factor_of
 from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
 from collwise.simulator.sweeps.schedule_runner import ScheduleRunner
 from collwise.simulator.timing import Timing
-from collwise.validation.selection.cases import CaseGrid
-from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.predictions import simulated_seconds
+from collwise.validation.times.choice import Choice
+from collwise.validation.times.grid import CaseGrid
+from collwise.validation.times.predictions import simulated_seconds
 
 SWEPT = tuple(name for name, kind in CHANGES.items() if kind.has_factor)
 """The changes that a sweep can make."""

@@ -37,8 +37,8 @@ from collwise.studies.papers.luo2020.tables import (
 )
 from collwise.validation.library_defaults.baselines import BASELINES, Baseline
 from collwise.validation.openmpi.builtin_decisions import decide, decide_allreduce
-from collwise.validation.selection.cases import ChoicesAt, builtin_cases, candidates, cases
-from collwise.validation.selection.choice import Choice
+from collwise.validation.times.choice import Choice
+from collwise.validation.times.grid import ChoicesAt, builtin_cases, candidates, cases
 
 
 @dataclass(frozen=True)

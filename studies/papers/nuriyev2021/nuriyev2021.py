@@ -41,7 +41,7 @@ from collwise.studies.papers.nuriyev2021 import simulated as paper
 from collwise.studies.papers.nuriyev2021 import tables as published
 from collwise.studies.papers.study import Study
 from collwise.studies.reports.comparison_table import percent, table_columns, table_row
-from collwise.validation.selection.defaults import SEGMENT_BYTES
+from collwise.validation.times.defaults import SEGMENT_BYTES
 
 here = Study()
 

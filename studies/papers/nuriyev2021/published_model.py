@@ -23,8 +23,8 @@ from collwise.models.registry import AS_PRINTED, MODELS
 from collwise.studies.papers.nuriyev2021.tables import BCAST_CLUSTERS, EAGER_LIMIT_BYTES, GAMMAS, PARAMETERS, TABLES
 from collwise.studies.reports.comparison_table import percent
 from collwise.validation.openmpi.builtin_decisions import decide_as_listed
-from collwise.validation.selection.defaults import BCAST_SIZES, SEGMENT_BYTES
-from collwise.validation.selection.slowdown import slowdown
+from collwise.validation.times.defaults import BCAST_SIZES, SEGMENT_BYTES
+from collwise.validation.times.slowdown import slowdown
 
 PLUS, PRODUCT = "plus", "product"
 FLOOR, CEIL = "floor", "ceil"

@@ -34,13 +34,13 @@ from collwise.studies.papers.nuriyev2021.tables import (
     TABLES,
 )
 from collwise.studies.reports.comparison_table import percent
+from collwise.validation.compare.comparison import Comparison, ComparisonResult, compare
 from collwise.validation.fitting.implementation_aware import FitPlan, fit
 from collwise.validation.library_defaults.baselines import PAPERS
-from collwise.validation.selection.cases import CaseGrid
-from collwise.validation.selection.comparison import Comparison, ComparisonResult, compare
-from collwise.validation.selection.defaults import PAPER_SIZES, SEGMENT_BYTES
-from collwise.validation.selection.predictions import simulated_seconds
-from collwise.validation.selection.slowdown import slowdown
+from collwise.validation.times.defaults import PAPER_SIZES, SEGMENT_BYTES
+from collwise.validation.times.grid import CaseGrid
+from collwise.validation.times.predictions import simulated_seconds
+from collwise.validation.times.slowdown import slowdown
 
 
 @dataclass(frozen=True)

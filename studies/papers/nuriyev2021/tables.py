@@ -10,7 +10,7 @@ import pandas as pd
 
 from collwise.models.hockney import Hockney
 from collwise.models.implementation_aware.parts import Gamma
-from collwise.validation.selection.defaults import SEGMENT_BYTES
+from collwise.validation.times.defaults import SEGMENT_BYTES
 
 KIB = 1024
 # The default eager limit of Open MPI that section V-C gives.

@@ -24,7 +24,7 @@ from collwise.studies.papers.oflynn2009.estimates import PROCS, errors
 from collwise.studies.papers.oflynn2009.tables import KIB
 from collwise.validation.fitting.models_by_name import models_of, simulated_parameters
 from collwise.validation.fitting.recovery import recover
-from collwise.validation.selection.rank_mapping import best_mappings, mapping_gains
+from collwise.validation.rank_mapping import best_mappings, mapping_gains
 
 EXACT = "exact-heterogeneous"
 SIZES = (*range(KIB, 8 * KIB, KIB), *range(8 * KIB, 200 * KIB + 1, 4 * KIB))

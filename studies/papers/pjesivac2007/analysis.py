@@ -26,11 +26,11 @@ from collwise.platforms import HostPlatform
 from collwise.platforms.truth import point_to_point
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.papers.pjesivac2007.tables import TABLE_5
+from collwise.validation.compare.maps import DecisionMaps
 from collwise.validation.fitting.models_by_name import models_of, simulated_parameters
-from collwise.validation.selection.cases import CaseGrid
-from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.maps import DecisionMaps
-from collwise.validation.selection.predictions import predicted_seconds, simulated_seconds
+from collwise.validation.times.choice import Choice
+from collwise.validation.times.grid import CaseGrid
+from collwise.validation.times.predictions import predicted_seconds, simulated_seconds
 
 KIB, MIB = 1024, 2**20
 LARGEST_BYTES = 8 * MIB

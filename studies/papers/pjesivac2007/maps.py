@@ -31,9 +31,9 @@ from collwise.studies.papers.pjesivac2007.claims import (
     of_models,
     percent,
 )
-from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.maps import DecisionMaps
-from collwise.validation.selection.slowdown import slowdown
+from collwise.validation.compare.maps import DecisionMaps
+from collwise.validation.times.choice import Choice
+from collwise.validation.times.slowdown import slowdown
 
 ABOUT_1_KB = (KIB, KIB)
 COUPLE_OF_KB = (2 * KIB, 8 * KIB)

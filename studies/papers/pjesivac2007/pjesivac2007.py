@@ -45,8 +45,8 @@ from collwise.studies.papers.pjesivac2007 import figures as draw
 from collwise.studies.papers.pjesivac2007 import maps as map_claims
 from collwise.studies.papers.pjesivac2007.claims import Finding
 from collwise.studies.papers.study import Study
-from collwise.validation.selection.decisions import select_by_model
-from collwise.validation.selection.maps import decision_maps
+from collwise.validation.compare.maps import decision_maps
+from collwise.validation.select.select import select_by_model
 
 here = Study()
 boba, frodo = load("boba"), load("frodo")

@@ -19,7 +19,7 @@ from collwise.simulator.schedule.pipelines import play_case
 from collwise.simulator.schedule.shared import Sizes
 from collwise.simulator.schedule.tables import NetworkTables
 from collwise.simulator.timing import Case
-from collwise.validation.selection.cases import CaseGrid
+from collwise.validation.times.grid import CaseGrid
 
 GROS = load("gros")
 CHANGES = (

@@ -10,8 +10,8 @@ from collwise.common.errors import UsageError
 from collwise.common.units import parse_duration
 from collwise.simulator.store import Store
 from collwise.studies.cli.main import main
-from collwise.validation.selection.cases import case_of
-from collwise.validation.selection.decision_table import decisions_from
+from collwise.validation.select.decisions import decisions_from
+from collwise.validation.times.grid import case_of
 from tests.command_line import printed
 from tests.needs import needs
 

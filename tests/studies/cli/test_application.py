@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.decision_table import DecisionTable, decisions_document
+from collwise.validation.select.decisions import DecisionTable, decisions_document
+from collwise.validation.times.choice import Choice
 from tests.command_line import printed
 from tests.needs import needs
 from tests.studies.cli.model_commands import Capture, run

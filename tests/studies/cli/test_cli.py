@@ -14,8 +14,8 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.studies.cli.main import main
 from collwise.validation.library_defaults.baselines import baseline
 from collwise.validation.openmpi.rules_file import parse_rules
-from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.decision_table import DecisionTable, decisions_document
+from collwise.validation.select.decisions import DecisionTable, decisions_document
+from collwise.validation.times.choice import Choice
 from tests.command_line import printed
 
 SMALL = """

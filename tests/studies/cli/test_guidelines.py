@@ -16,7 +16,7 @@ from collwise.studies.cli.main import main
 from collwise.validation.exports.pgmpi import parse_profile
 from collwise.validation.guidelines.guideline import GUIDELINES
 from collwise.validation.library_defaults.baselines import BASELINES
-from collwise.validation.selection.cases import case_of
+from collwise.validation.times.grid import case_of
 from tests.command_line import printed
 from tests.needs import each, needs
 

@@ -9,9 +9,9 @@ import pytest
 from collwise.simulator.store import Store
 from collwise.studies.cli.main import main
 from collwise.studies.cli.target_options import TargetOptions, target_from
-from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.decision_table import DecisionTable, decisions_document
+from collwise.validation.select.decisions import DecisionTable, decisions_document
 from collwise.validation.testbed.bed import Bed, Shape
+from collwise.validation.times.choice import Choice
 from tests.command_line import Printed, printed
 from tests.needs import needs
 from tests.simulator.execution.stand_ins import BLIND_SHELL, OARSH, SRUN, stand_in

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.decision_table import DecisionTable, Evidence, decisions_document
+from collwise.validation.select.decisions import DecisionTable, Evidence, decisions_document
+from collwise.validation.times.choice import Choice
 from tests.command_line import printed
 from tests.run_reports import report
 from tests.studies.cli.model_commands import Capture, run

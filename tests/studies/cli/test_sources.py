@@ -10,8 +10,8 @@ import pytest
 from collwise.simulator.store import Store
 from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.studies.cli.main import main
-from collwise.validation.selection.cases import CaseGrid
-from collwise.validation.selection.sources import median_difference, side_by_side, slowdowns_of
+from collwise.validation.compare.sources import median_difference, side_by_side, slowdowns_of
+from collwise.validation.times.grid import CaseGrid
 from tests.command_line import printed
 from tests.needs import needs
 

@@ -9,8 +9,8 @@ import pytest
 
 from collwise.common.errors import warn
 from collwise.platforms import load
-from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.decision_table import DecisionTable, decisions_document
+from collwise.validation.select.decisions import DecisionTable, decisions_document
+from collwise.validation.times.choice import Choice
 from tests.command_line import printed
 from tests.needs import needs
 from tests.run_reports import OF_AN_APPLICATION

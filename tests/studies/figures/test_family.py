@@ -23,7 +23,7 @@ from collwise.studies.figures.picks import markers_and_lines
 from collwise.studies.figures.style import MOST_RATIO, algorithm_style, choice_style, ink, svg
 from collwise.validation.hierarchy.space import WITHIN
 from collwise.validation.measurement.gain import GainRow, MeanTime
-from collwise.validation.selection.choice import Choice
+from collwise.validation.times.choice import Choice
 
 ALL = Catalogue.load().collectives.values()
 SIZES, PROCS = (1024, 8192, 65536), (4, 8)

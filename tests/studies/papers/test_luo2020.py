@@ -16,8 +16,8 @@ from collwise.studies.papers.luo2020 import tables
 from collwise.studies.papers.luo2020 import whole as paper
 from collwise.studies.papers.luo2020.figures import rates, times_and_speed_ups
 from collwise.validation.measurement.applications import NAMES
-from collwise.validation.selection.cases import builtin_cases
-from collwise.validation.selection.choice import Choice
+from collwise.validation.times.choice import Choice
+from collwise.validation.times.grid import builtin_cases
 
 # Typed a second time from section IV-A: figure, small or large messages, the libraries' factors.
 STATED = """

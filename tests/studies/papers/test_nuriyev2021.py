@@ -31,11 +31,11 @@ from collwise.studies.papers.nuriyev2021.simulated import (
     engines_apart,
     printed_picks,
 )
+from collwise.validation.compare.comparison import Comparison, ComparisonResult, Pick
 from collwise.validation.library_defaults.baselines import PAPERS
-from collwise.validation.selection.cases import CaseGrid
-from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.comparison import Comparison, ComparisonResult, Pick
-from collwise.validation.selection.defaults import SEGMENT_BYTES
+from collwise.validation.times.choice import Choice
+from collwise.validation.times.defaults import SEGMENT_BYTES
+from collwise.validation.times.grid import CaseGrid
 
 # Typed a second time, row by row from the article, in another notation than the module's.
 TABLE_2_GRISOU = """

@@ -21,9 +21,9 @@ from collwise.studies.papers.pjesivac2007 import analysis as paper
 from collwise.studies.papers.pjesivac2007 import claims
 from collwise.studies.papers.pjesivac2007 import maps as map_claims
 from collwise.studies.papers.pjesivac2007 import tables as published
-from collwise.validation.selection.cases import CaseGrid
-from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.maps import DecisionMaps, ModelMap
+from collwise.validation.compare.maps import DecisionMaps, ModelMap
+from collwise.validation.times.choice import Choice
+from collwise.validation.times.grid import CaseGrid
 
 KIB, MIB = 1024, 2**20
 PLAN = paper.BROADCASTS

@@ -25,12 +25,12 @@ from collwise.studies.reports.tuning_sections import largest_decided
 from collwise.validation.exports.expressed import Substitution
 from collwise.validation.library_defaults.baselines import BASELINES
 from collwise.validation.openmpi.rules_file import parse_rules
-from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.consumers import algorithms_for, consumers_of
-from collwise.validation.selection.decisions import select_by_model
-from collwise.validation.selection.defaults import DECISION_SIZES, TOLERANCE_PERCENT
-from collwise.validation.selection.measured import Measurement
-from collwise.validation.selection.tuning import Tuning, decided, tune
+from collwise.validation.select.consumers import algorithms_for, consumers_of
+from collwise.validation.select.select import select_by_model
+from collwise.validation.select.tuning import Tuning, decided, tune
+from collwise.validation.times.choice import Choice
+from collwise.validation.times.defaults import DECISION_SIZES, TOLERANCE_PERCENT
+from collwise.validation.times.measured import Measurement
 from tests.browser import Browser, browser
 from tests.needs import need, needs
 

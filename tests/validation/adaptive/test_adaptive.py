@@ -23,8 +23,8 @@ from collwise.studies.reports.adaptive import document, point_rows, summary_line
 from collwise.validation.adaptive.belief import Belief, expected_gain
 from collwise.validation.adaptive.goal import Goal
 from collwise.validation.adaptive.search import MOST_REPETITIONS, REPETITIONS, AdaptiveSearch, Searched, pooled
-from collwise.validation.selection.cases import CaseGrid
-from collwise.validation.selection.measured import measured_grid, measured_times, measurement_of
+from collwise.validation.times.grid import CaseGrid
+from collwise.validation.times.measured import measured_grid, measured_times, measurement_of
 from tests.models.parameter_examples import fitted
 
 KIB = 1024

@@ -13,7 +13,7 @@ from collwise.validation.calibration.published import (
     simulated_targets,
     with_parameters,
 )
-from collwise.validation.selection.defaults import GATHER_SIZES
+from collwise.validation.times.defaults import GATHER_SIZES
 from tests.needs import needs
 
 SMALL = replace(load_description("grisou"), name="small", nodes=8)

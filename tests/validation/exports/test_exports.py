@@ -25,9 +25,9 @@ from collwise.validation.exports.variables import ucc_summary
 from collwise.validation.library_defaults.mpich_tables import own_tables, selected
 from collwise.validation.openmpi.rules import openmpi_rules
 from collwise.validation.openmpi.rules_file import parse_rules
-from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.consumers import ALL_CONSUMERS, algorithms_for, can_say, rule_message
-from collwise.validation.selection.decision_table import DecisionTable, Evidence, decisions_document
+from collwise.validation.select.consumers import ALL_CONSUMERS, algorithms_for, can_say, rule_message
+from collwise.validation.select.decisions import DecisionTable, Evidence, decisions_document
+from collwise.validation.times.choice import Choice
 from tests.models.parameter_examples import fitted
 from tests.validation.exports.lookups import intel_lookup, mvapich2_lookup, openmpi_json_lookup, ucc_lookup
 

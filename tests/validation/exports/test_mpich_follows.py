@@ -9,8 +9,8 @@ import pytest
 from collwise.common.errors import UsageError
 from collwise.validation.exports.formats import exported
 from collwise.validation.exports.mpich_check import SelectionCheck, check_selection, sent, telling_calls
-from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.decision_table import DecisionTable
+from collwise.validation.select.decisions import DecisionTable
+from collwise.validation.times.choice import Choice
 from tests.needs import needs
 
 CHOSEN = {

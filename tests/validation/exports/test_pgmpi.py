@@ -17,9 +17,9 @@ from collwise.common.errors import UsageError
 from collwise.studies.cli.main import main
 from collwise.validation.exports.formats import exported
 from collwise.validation.exports.pgmpi import Profile, Range, parse_profile, profile_text
-from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.consumers import algorithms_for
-from collwise.validation.selection.decision_table import DecisionTable, decisions_document
+from collwise.validation.select.consumers import algorithms_for
+from collwise.validation.select.decisions import DecisionTable, decisions_document
+from collwise.validation.times.choice import Choice
 
 # Hunold & Carpen-Amarie 2018, listing 1.
 LISTING = """# pgtune profile

@@ -20,16 +20,16 @@ from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.runner import RunResult
 from collwise.simulator.timing import Case, Configuration, Timing
+from collwise.validation.compare.comparison import ComparisonResult
 from collwise.validation.fitting import critical_path_fit
 from collwise.validation.fitting.critical_path import CriticalPath, path_counts, path_tables
 from collwise.validation.fitting.critical_path_fit import PathPlan, fit_algorithms, plan_cases, receives_first
 from collwise.validation.fitting.models_by_name import load_model, models_on
 from collwise.validation.library_defaults.baselines import BASELINES
-from collwise.validation.selection.cases import CaseGrid
-from collwise.validation.selection.comparison import ComparisonResult
-from collwise.validation.selection.decisions import select_by_model
-from collwise.validation.selection.predictions import contested_seconds, predicted_seconds
-from collwise.validation.selection.tuning import Tuning, decided
+from collwise.validation.select.select import select_by_model
+from collwise.validation.select.tuning import Tuning, decided
+from collwise.validation.times.grid import CaseGrid
+from collwise.validation.times.predictions import contested_seconds, predicted_seconds
 from tests.needs import needs
 
 MESSAGES = {EAGER: Hockney(2e-5, 1e-9), RENDEZVOUS: Hockney(5e-5, 9e-10), LOCAL: Hockney(1e-6, 2e-10)}

@@ -17,11 +17,11 @@ from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.experiment_runner import ExperimentRunner
 from collwise.simulator.sweeps.smpi_runner import SmpiRunner
 from collwise.simulator.timing import Case
+from collwise.validation.compare.comparison import ComparisonResult, compare
 from collwise.validation.fitting.implementation_aware import FitPlan, default_procs, fit
 from collwise.validation.library_defaults.baselines import PAPERS
-from collwise.validation.selection.cases import CaseGrid
-from collwise.validation.selection.comparison import ComparisonResult, compare
-from collwise.validation.selection.decisions import select_by_model, select_by_simulation
+from collwise.validation.select.select import select_by_model, select_by_simulation
+from collwise.validation.times.grid import CaseGrid
 from tests.needs import needs
 from tests.runners import context_with
 

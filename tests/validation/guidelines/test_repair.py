@@ -20,8 +20,8 @@ from collwise.validation.guidelines.guideline import GUIDELINES, REDUCE_LOCAL
 from collwise.validation.guidelines.library import MeasuredLibrary
 from collwise.validation.guidelines.repair import RepairedRange, profiles, ranges, ranges_of, repairs, rules_text
 from collwise.validation.guidelines.workflow import Plan, run
-from collwise.validation.selection.cases import BUILTIN
-from collwise.validation.selection.choice import Choice
+from collwise.validation.times.choice import Choice
+from collwise.validation.times.grid import BUILTIN
 
 SIZES = (8, 16, 32, 64)
 

@@ -16,7 +16,7 @@ from collwise.validation.hierarchy.searches import PREDICT, SEARCHES, Found, all
 from collwise.validation.hierarchy.space import Input, Point, Space, by_input, outputs
 from collwise.validation.hierarchy.tasks import EXPERIMENT
 from collwise.validation.hierarchy.tuning import spreads, tune
-from collwise.validation.selection.choice import Choice
+from collwise.validation.times.choice import Choice
 from tests.validation.hierarchy.synthetic import SPACE, SyntheticMachine
 
 

@@ -15,9 +15,9 @@ from collwise.validation.hierarchy.machine import Bill
 from collwise.validation.hierarchy.searches import EXHAUSTIVE, Found, search
 from collwise.validation.hierarchy.space import Input, Point, Space
 from collwise.validation.hierarchy.tuning import at_size, decision_tables, row_between, starts, usual_choice
-from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.collwise_rules import collwise_rules
-from collwise.validation.selection.decision_table import DecisionTable, decisions_document
+from collwise.validation.select.collwise_rules import collwise_rules
+from collwise.validation.select.decisions import DecisionTable, decisions_document
+from collwise.validation.times.choice import Choice
 from tests.validation.hierarchy.synthetic import SPACE, SyntheticMachine
 
 FOUND = search(EXHAUSTIVE, SPACE, SyntheticMachine())

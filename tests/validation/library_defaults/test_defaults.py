@@ -17,7 +17,7 @@ from collwise.validation.library_defaults import openmpi
 from collwise.validation.library_defaults.baselines import BASELINES, PAPERS, baseline
 from collwise.validation.library_defaults.installed import check
 from collwise.validation.openmpi.monitoring import monitored
-from collwise.validation.selection.choice import Choice
+from collwise.validation.times.choice import Choice
 from tests.needs import MPICH_ARCHIVE, needs
 
 OPENMPI, MPICH = BASELINES["openmpi-4.1"], BASELINES["mpich-4"]

@@ -29,11 +29,11 @@ from collwise.validation.measurement.gain import (
 )
 from collwise.validation.openmpi.rules import openmpi_rules
 from collwise.validation.openmpi.rules_file import parse_rules
-from collwise.validation.selection.cases import builtin_cases
-from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.decision_table import DecisionTable
+from collwise.validation.select.decisions import DecisionTable
 from collwise.validation.testbed.bed import Shape, down, up
 from collwise.validation.testbed.target import TestBed
+from collwise.validation.times.choice import Choice
+from collwise.validation.times.grid import builtin_cases
 from tests.needs import need, needs
 from tests.run_reports import calls_of, report
 from tests.simulator.execution.stand_ins import OARSH, stand_in

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
 from collwise.validation.openmpi.builtin_decisions import decide, decide_as_listed
-from collwise.validation.selection.choice import Choice
+from collwise.validation.times.choice import Choice
 
 
 def listing_1(procs: int, message_bytes: int, count: int = 2) -> str:

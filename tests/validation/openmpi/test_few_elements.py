@@ -17,10 +17,10 @@ from collwise.validation.openmpi.few_elements import ELEMENT_BYTES, NEEDS_ELEMEN
 from collwise.validation.openmpi.rules_check import observe
 from collwise.validation.openmpi.rules_file import Rule, parse_rules
 from collwise.validation.openmpi.untuned import gains_over_untuned
-from collwise.validation.selection.cases import CaseGrid
-from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.consumers import algorithms_for
-from collwise.validation.selection.decision_table import DecisionTable, Evidence, decisions_document, decisions_from
+from collwise.validation.select.consumers import algorithms_for
+from collwise.validation.select.decisions import DecisionTable, Evidence, decisions_document, decisions_from
+from collwise.validation.times.choice import Choice
+from collwise.validation.times.grid import CaseGrid
 from tests.needs import needs
 
 SECOND = {"bcast": "binomial", "reduce": "binomial", "allreduce": "recursive_doubling"}

@@ -10,8 +10,8 @@ import pytest
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
 from collwise.validation.openmpi.han_rules import GLOBAL, INTER_NODE, INTRA_NODE, han_rules
-from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.decision_table import DecisionTable
+from collwise.validation.select.decisions import DecisionTable
+from collwise.validation.times.choice import Choice
 from tests.needs import needs
 from tests.validation.openmpi.han_check import check_han, component_for
 

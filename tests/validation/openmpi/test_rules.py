@@ -18,10 +18,10 @@ from collwise.common.files import write_text
 from collwise.validation.openmpi.rules import openmpi_rules
 from collwise.validation.openmpi.rules_check import KNOWN_TRAFFIC, check_rules, observe, recognise, traffic
 from collwise.validation.openmpi.rules_file import Rule, parse_rules
-from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.collwise_rules import collwise_rules
-from collwise.validation.selection.consumers import OPENMPI_VERSIONS, algorithms_for, needs_one_choice, rule_message
-from collwise.validation.selection.decision_table import DecisionTable
+from collwise.validation.select.collwise_rules import collwise_rules
+from collwise.validation.select.consumers import OPENMPI_VERSIONS, algorithms_for, needs_one_choice, rule_message
+from collwise.validation.select.decisions import DecisionTable
+from collwise.validation.times.choice import Choice
 from tests.needs import need, needs
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -14,7 +14,7 @@ from collwise.platforms.changes import Change
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
 from collwise.validation.library_defaults.baselines import baseline
-from collwise.validation.selection.choice import Choice
+from collwise.validation.times.choice import Choice
 from collwise.validation.whatif.application import (
     AS_RUN,
     BEST_BEFORE,

@@ -21,9 +21,9 @@ from collwise.simulator.schedule.networks import network_tables
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SCHEDULE, SMPI, SimulationContext
 from collwise.simulator.timing import Case
-from collwise.validation.selection.cases import CaseGrid
-from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.decision_table import DecisionTable
+from collwise.validation.select.decisions import DecisionTable
+from collwise.validation.times.choice import Choice
+from collwise.validation.times.grid import CaseGrid
 from collwise.validation.whatif.comparison import WhatIf, what_if
 from collwise.validation.whatif.limits import LIMITS, limits_of, main_limit
 from tests.needs import needs

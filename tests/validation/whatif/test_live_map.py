@@ -16,8 +16,8 @@ from collwise.platforms.changes import Change, parse_change
 from collwise.simulator.schedule import live_groups
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
-from collwise.validation.selection.cases import CaseGrid
-from collwise.validation.selection.predictions import simulated_seconds
+from collwise.validation.times.grid import CaseGrid
+from collwise.validation.times.predictions import simulated_seconds
 from collwise.validation.whatif.comparison import what_if
 from collwise.validation.whatif.live_map import LiveMap
 

@@ -17,9 +17,9 @@ from collwise.platforms import load_description
 from collwise.platforms.changes import Change, changed
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
-from collwise.validation.selection.cases import CaseGrid
-from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.predictions import simulated_seconds
+from collwise.validation.times.choice import Choice
+from collwise.validation.times.grid import CaseGrid
+from collwise.validation.times.predictions import simulated_seconds
 from collwise.validation.whatif.sweep import _cross_overs, parse_factors, sweep_over
 
 GROS = load_description("gros")

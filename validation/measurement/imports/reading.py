@@ -10,7 +10,7 @@ from collwise.common.errors import UsageError
 from collwise.common.experiments import ROUNDTRIP
 from collwise.common.files import read_text
 from collwise.simulator.timing import Case, Configuration, Timing
-from collwise.validation.selection.cases import BUILTIN
+from collwise.validation.times.grid import BUILTIN
 
 # Our names by MPI's name in lower case without 'MPI_' and underscores. In all of these programs, as here, the size is
 # that of one block where a collective has a block per process or pair, and that of the whole vector in reductions.

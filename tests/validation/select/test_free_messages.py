@@ -1,0 +1,84 @@
+"""A platform without overheads is warned of, in one line, wherever its times choose something."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import collwise
+from collwise.common.errors import warn
+from collwise.platforms import Calibration, Platform, load_description
+from collwise.simulator.store import Store
+from collwise.simulator.sweeps.context import SCHEDULE, SMPI, SimulationContext
+from collwise.validation.compare.comparison import compare
+from collwise.validation.compare.maps import decision_maps
+from collwise.validation.library_defaults.baselines import PAPERS
+from collwise.validation.times.grid import CaseGrid
+from tests.needs import needs
+from tests.runners import context_with
+
+FREE = load_description("gros")
+CHARGED = replace(FREE, calibration=Calibration(os=((0, 1e-6, 0.0),)))
+GRID = CaseGrid("bcast", (4,), (8192,), 1, (0,), ("linear", "chain"))
+
+Choosing = Callable[[Platform, SimulationContext], object]
+
+
+class Model:
+    """Everything takes a second."""
+
+    name, platform = "constant", "gros"
+
+    def algorithms(self, collective: str) -> tuple[str, ...]:
+        return GRID.names
+
+    def predict(self, *_: object, **__: object) -> float:
+        return 1.0
+
+
+def select(platform: Platform, context: SimulationContext) -> object:
+    return collwise.select("bcast", platform=platform, by="simulated", procs=4, sizes=8192, context=context)
+
+
+def simulate(platform: Platform, context: SimulationContext) -> object:
+    return collwise.simulate(platform, "bcast", 4, 8192, context=context)
+
+
+def warnings_of(
+    choosing: Choosing, platform: Platform, context: SimulationContext, capsys: pytest.CaptureFixture[str]
+) -> list[str]:
+    warn.cache_clear()
+    choosing(platform, context)
+    return [line for line in capsys.readouterr().err.splitlines() if "warning" in line]
+
+
+@pytest.mark.parametrize(
+    "choosing",
+    [
+        simulate,
+        select,
+        lambda platform, context: compare(platform, GRID, Model(), context, PAPERS),  # type: ignore[arg-type]
+        lambda platform, context: decision_maps(platform, GRID, [Model()], context),  # type: ignore[list-item]
+    ],
+    ids=["simulate", "select", "compare", "decision-map"],
+)
+def test_what_chooses_warns_once(choosing: Choosing, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with Store(tmp_path / "timings.sqlite") as store:
+        context = context_with(store, lambda case: 1.0)
+        (line,) = warnings_of(choosing, FREE, context, capsys)
+        assert line.startswith("collwise: warning: platform 'gros' has no overheads (os, or, ois)")
+        # Stored times are warned of like new ones.
+        assert len(warnings_of(choosing, FREE, context, capsys)) == 1
+        assert warnings_of(choosing, CHARGED, context, capsys) == []
+
+
+@needs("smpi")
+@pytest.mark.parametrize("engine", [SMPI, SCHEDULE], ids=lambda engine: engine.name)
+def test_both_engines_warn(engine: object, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with Store(tmp_path / "timings.sqlite") as store:
+        context = SimulationContext(store, engine)  # type: ignore[arg-type]
+        assert len(warnings_of(simulate, FREE, context, capsys)) == 1
+        assert warnings_of(simulate, CHARGED, context, capsys) == []

@@ -1,0 +1,124 @@
+"""The one enumeration of cases, and the defaults that commands share."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from collwise.algorithms.catalogue import Catalogue
+from collwise.common.errors import UsageError
+from collwise.common.units import parse_sizes
+from collwise.simulator.sweeps.context import ENGINES, Engine
+from collwise.simulator.timing import Case
+from collwise.studies.cli.main import main
+from collwise.validation.openmpi.builtin_decisions import decide, decide_as_listed
+from collwise.validation.times.choice import Choice
+from collwise.validation.times.defaults import DECISION_SIZES, PAPER_SIZES, SEGMENTS, SEGMENTS_TEXT, SIZES, sizes_of
+from collwise.validation.times.grid import CaseGrid, builtin_cases, candidates, cases
+from tests.runners import FunctionRunner
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def test_candidates_at_the_common_segment_size_come_first() -> None:
+    assert candidates("bcast", (8192, 1024), ("linear", "chain", "binary")) == (
+        Choice("linear"), Choice("chain", 8192), Choice("binary", 8192), Choice("chain", 1024), Choice("binary", 1024),
+    )  # fmt: skip
+    assert {choice.algorithm for choice in candidates("bcast")} == set(Catalogue.load().collective("bcast").selectable)
+    assert candidates("bcast", (0, 1024), ("chain",)) == (Choice("chain"), Choice("chain", 1024))
+
+
+def test_counts_go_to_the_algorithms_that_take_them() -> None:
+    found = candidates("bcast", (0,), ("k_chain", "knomial", "chain"), {"chains": (2, 3)})
+    assert found == (Choice("k_chain", fanout=2), Choice("k_chain", fanout=3), Choice("knomial"), Choice("chain"))
+
+
+def test_unknown_names_are_refused() -> None:
+    with pytest.raises(UsageError, match="unknown bcast algorithm 'chian'; did you mean chain"):
+        candidates("bcast", (8192,), ("chian",))
+    with pytest.raises(UsageError, match="unknown collective 'bcst'; did you mean bcast"):
+        CaseGrid("bcst", (4,), (1024,)).cases()
+
+
+def test_cases_leave_out_process_counts_that_an_algorithm_does_not_run_on() -> None:
+    choices = [Choice("recursive_doubling"), Choice("ring"), Choice("neighbor_exchange"), Choice("ring")]
+    found = cases("allgather", choices, (3, 4, 6), (10, 20), processes_per_node=2, root=1)
+    assert [(case.procs, case.message_bytes, case.algorithm) for case in found] == [
+        *((3, size, "ring") for size in (10, 20)),
+        *((4, size, name) for size in (10, 20) for name in ("recursive_doubling", "ring", "neighbor_exchange")),
+        *((6, size, name) for size in (10, 20) for name in ("ring", "neighbor_exchange")),
+    ]
+    assert {(case.processes_per_node, case.root) for case in found} == {(2, 1)}
+
+
+def test_choices_may_depend_on_the_point() -> None:
+    found = cases("bcast", lambda procs, size: [decide("bcast", procs, size)], (4, 50), (1024, 2**22))
+    assert [(case.algorithm, case.segment_bytes) for case in found] == [
+        (choice.algorithm, choice.segment_bytes)
+        for choice in (decide("bcast", procs, size) for procs in (4, 50) for size in (1024, 2**22))
+    ]
+    limited = Choice("lmo", 5000, limit_bytes=65536)
+    assert cases("gather", [limited], [4], [10]) == [Case("gather", "lmo", 4, 10, 5000, limit_bytes=65536)]
+    assert builtin_cases("bcast", [2], [8], 2) == [
+        Case("bcast", "-", 2, 8, processes_per_node=2, experiment="builtin"),
+    ]
+
+
+def test_a_grid_labels_its_candidates() -> None:
+    grid = CaseGrid("bcast", (4,), (1024,), 1, (8192, 32768), ("linear", "chain"))
+    assert grid.candidates == {
+        "linear": Choice("linear"), "chain": Choice("chain", 8192), "chain, 32 KiB": Choice("chain", 32768)
+    }  # fmt: skip
+    assert grid.names == ("linear", "chain")
+    assert grid.at_common_segment("binary") == Choice("binary", 8192)
+    assert replace(grid, collective="gather", algorithms=()).at_common_segment("linear_sync") == Choice("linear_sync")
+    assert len(grid.cases()) == 3
+
+
+def test_defaults_fit_each_other() -> None:
+    assert tuple(parse_sizes(SEGMENTS_TEXT)) == SEGMENTS
+    assert set(SIZES) == set(Catalogue.load().collectives)
+    for name, sizes in SIZES.items():
+        assert set(PAPER_SIZES.get(name, ())) <= set(DECISION_SIZES[name]) <= set(sizes)
+        assert DECISION_SIZES[name]
+    assert sizes_of("bcast", (7,)) == (7,)
+    assert sizes_of("barrier", (7,)) == (0,)
+    assert sizes_of("gather", decided=True)[0] == 65536
+
+
+@pytest.fixture
+def runner(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FunctionRunner:
+    """Takes SMPI's place in the commands; the working directory is empty."""
+    made = FunctionRunner(lambda case: case.procs * (case.message_bytes + 1.0) + case.segment_bytes)
+    monkeypatch.setitem(ENGINES, "smpi", Engine("smpi", lambda *_: made))  # type: ignore[arg-type]
+    monkeypatch.chdir(tmp_path)
+    return made
+
+
+def run(*arguments: str) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert not ended.value.code
+
+
+def test_select_and_compare_use_what_simulate_filled_with_its_defaults(runner: FunctionRunner) -> None:
+    """Beside it only Open MPI's choices at segment sizes of its own are simulated, for `compare` and `report`."""
+    point: Sequence[str] = ("--platform", "grisou", "--procs", "4,6")
+    run("simulate", "--collective", "all", *point)
+    assert runner.processes_started == 1
+    run("select", "--by", "simulated", "--collective", "all", *point, "-o", "decisions.json")
+    run("simulate", "--collective", "bcast", *point)
+    assert runner.processes_started == 1
+    filled = {
+        case for name in SIZES for case in cases(name, candidates(name), (4, 6), SIZES[name], processes_per_node=2)
+    }
+    for name in ("bcast", "gather"):
+        grid = CaseGrid(name, (4, 6), SIZES[name], 2)
+        assert set(grid.cases()) <= filled
+        listed = cases(name, lambda p, m, grid=grid: [grid.at_common_segment(decide_as_listed(grid.collective, p, m))],
+                       (4, 6), SIZES[name], 2)  # fmt: skip
+        assert set(listed) <= filled

@@ -1,0 +1,1 @@
+"""Compares times and whatever decides: errors, ranks and the slowdowns of picks."""

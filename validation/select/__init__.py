@@ -1,0 +1,1 @@
+"""Decides which algorithm to run: decision tables with the fewest rows."""

@@ -1,0 +1,81 @@
+"""Writes decision tables as the table that libcollwise reads (`collwise run --table FILE`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from collwise.algorithms.catalogue import Catalogue
+from collwise.common.errors import UsageError
+from collwise.simulator.execution.interposed import decided_line
+from collwise.validation.select.consumers import COLLWISE, sees_sizes
+from collwise.validation.select.decisions import WIDE_STEP, DecisionTable, check_one_choice, left_to_library
+from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
+
+
+def collwise_rules(tables: Sequence[DecisionTable]) -> str:
+    """The text of a table: one rule on each line, 'default' where nothing is decided or no choice beats MPI's own.
+
+    For a call libcollwise takes the rules of its collective with the largest P that is not above the call's, among
+    these the ones with the largest number of processes per node that is not above the call's, and among these likewise
+    the one with the largest message size. So a rule has at most as many processes per node as processes. Tables of one
+    collective may differ in processes per node. Raises UsageError for two that do not, and for a choice by message size
+    where not all processes know it.
+    """
+    if not tables:
+        raise UsageError("no decision table to write rules from")
+    tables = [left_to_library(table, sees_sizes(COLLWISE, table.collective)) for table in tables]
+    by_key = {(table.collective, table.processes_per_node): table for table in tables}
+    if len(by_key) < len(tables):
+        raise UsageError("two decision tables of one collective for the same number of processes per node")
+    lines = [
+        "# Rules for collwise run:",
+        "# collective procs processes_per_node message_bytes algorithm [parameters]",
+        "# Between the process counts that were decided the rows of the next smaller one hold, for up to "
+        f"{WIDE_STEP} times as",
+        "# many processes, and for more if those of the next larger one are the same.",
+    ]
+    for name in sorted({table.collective for table in tables}):
+        mine = [by_key[key] for key in sorted(by_key) if key[0] == name]
+        lines.append("")
+        for table in mine:
+            lines.append(f"# {name} on {table.platform}, chosen by {' '.join(table.made_by.split())}")
+            lines.append(decided_line(name, sorted(table.decided_procs)))
+        # A row of one table would hide those of the others for less processes: all have rows wherever one has.
+        for procs in sorted({procs for table in mine for procs in table.rules}):
+            for per_node, table in _by_processes_per_node(mine, procs).items():
+                lines += _lines(table, procs, per_node)
+    return "\n".join(lines) + "\n"
+
+
+def _by_processes_per_node(tables: Sequence[DecisionTable], procs: int) -> dict[int, DecisionTable]:
+    """The tables, in ascending order, by how many of so many processes a node has at most.
+
+    Tables whose nodes hold all of them decide for the same calls: of these one that has a row for them is taken.
+    """
+    found: dict[int, DecisionTable] = {}
+    for table in tables:
+        per_node = min(table.processes_per_node, procs)
+        if per_node not in found or procs not in found[per_node].rules:
+            found[per_node] = table
+    return found
+
+
+def _lines(table: DecisionTable, procs: int, per_node: int) -> Iterator[str]:
+    row = table.row(procs)
+    if not sees_sizes(COLLWISE, table.collective) and procs in table.rules:
+        check_one_choice(table, procs, "rules of collwise")
+    where = f"{table.collective} {procs} {per_node}"
+    if not row or row[0][0] > 0:
+        yield f"{where} 0 default"
+    for start, choice in row:
+        if choice != LIBRARY_DECIDES:
+            yield f"{where} {start} {words_of(table.collective, choice)}"
+        elif start == 0 or (start, choice) != row[0]:
+            yield f"{where} {start} default"
+
+
+def words_of(collective: str, choice: Choice) -> str:
+    """A choice as a rule names it: the algorithm and its parameters."""
+    algorithm = Catalogue.load().algorithm(collective, choice.algorithm)
+    named = algorithm.named_parameters(choice.segment_bytes, choice.fanout, choice.limit_bytes)
+    return " ".join([choice.algorithm, *(f"{name}={value}" for name, value in named.items())])

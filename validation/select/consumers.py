@@ -1,0 +1,157 @@
+"""Decision consumers: Open MPI and other MPI libraries, which follow rules of theirs, and libcollwise with its table.
+
+What each can be asked for, and by what it looks a call up. The facts about Open MPI come from its component `tuned`
+(coll_tuned_decision_dynamic.c and coll_tuned_COLLECTIVE_decision.c), by version; docs/exports.md has the sources of
+those about other libraries.
+"""
+
+from __future__ import annotations
+
+from collwise.algorithms.catalogue import Algorithm, Catalogue
+from collwise.algorithms.catalogue_check import LIBRARIES
+from collwise.common.errors import UsageError, unknown_name
+from collwise.validation.times.choice import Choice
+
+_ALGORITHMS = [one for entry in Catalogue.load().collectives.values() for one in entry.algorithms.values()]
+OPENMPI_VERSIONS = tuple(sorted({version for algorithm in _ALGORITHMS for version in algorithm.openmpi}))
+OPENMPI, COLLWISE = "openmpi", "collwise"
+RULES_VERSIONS = ("4.1", "5.0")
+"""The versions of Open MPI that `report` and `demo` write rules for."""
+CONSUMERS = (COLLWISE, *(f"openmpi-{version}" for version in RULES_VERSIONS))
+"""Those that every table of `report` and `demo` is made for."""
+SMPI, PGMPI = "smpi", "pgmpi"
+ALL_CONSUMERS = (COLLWISE, *(f"openmpi-{version}" for version in OPENMPI_VERSIONS), *LIBRARIES, SMPI)
+
+# Open MPI 4.0 compares datatype size times processes and ignores the count (mended by its pull requests 7758, 8048);
+# for scans all versions do.
+_COUNT_IGNORED = {("gather", "4.0"), ("scatter", "4.0")} | {
+    (scan, version) for scan in ("scan", "exscan") for version in OPENMPI_VERSIONS
+}
+# Since 4.1 the mean of the blocks is compared (pull requests 8209, 8224).
+_TOTAL_COMPARED = {("allgatherv", "4.0")}
+LOCAL_SEND_COUNT_COMPARED = ("gather", "scatter")
+"""Collectives for which each process looks up what it passes as send count and type.
+
+At the root of a gather these mean nothing when it passes MPI_IN_PLACE, and in a scatter they mean something at the root
+only.
+"""
+# The classic rules file has no field for their parameter: linear_sync's limit of requests is then none.
+_PARAMETER_NOT_IN_RULES = {("alltoall", "linear_sync")}
+_SIZE_NOT_KNOWN_TO_ALL = ("gatherv", "scatterv", "alltoallv")
+# Collectives for which a library has one algorithm or no size that every process knows.
+_WITHOUT_SIZES = {
+    "mpich": (*_SIZE_NOT_KNOWN_TO_ALL, "gather", "scatter", "scan", "exscan", "barrier"),
+    "intel": (*_SIZE_NOT_KNOWN_TO_ALL, "barrier"),
+    "mvapich2": (*_SIZE_NOT_KNOWN_TO_ALL, "barrier"),
+    "ucc": (*_SIZE_NOT_KNOWN_TO_ALL, "barrier"),
+}
+# SMPI's versions of these choose their segments by call.
+_SMPI_SEGMENTS_BY_CALL = (
+    *(("bcast", "chain"), ("gather", "linear_sync")),
+    *(("reduce", name) for name in ("chain", "pipeline", "binomial")),
+)
+# UCC's trees have the radix that an option gives them for all calls; docs/exports.md says which.
+_RADIX = {("ucc", "bcast", "knomial"): 4, ("ucc", "reduce", "knomial"): 4}
+
+
+def series(openmpi_version: str) -> str:
+    """'4.1' of '4.1' or '4.1.4'. Raises UsageError for a version that the catalogue has no ids for."""
+    short = ".".join(openmpi_version.split(".")[:2])
+    if short not in OPENMPI_VERSIONS:
+        raise unknown_name("Open MPI version", openmpi_version, OPENMPI_VERSIONS)
+    return short
+
+
+def openmpi_version(consumer: str) -> str | None:
+    """'4.1' of 'openmpi-4.1', None for another consumer."""
+    return consumer.removeprefix("openmpi-") if consumer.startswith("openmpi-") else None
+
+
+def can_run(consumer: str, algorithm: Algorithm) -> bool:
+    """Whether a decision can ask the consumer for the algorithm."""
+    if consumer == SMPI:
+        return bool(algorithm.smpi) and (algorithm.collective, algorithm.name) not in _SMPI_SEGMENTS_BY_CALL
+    if consumer in LIBRARIES:
+        return bool(algorithm.name_in(consumer))
+    version = openmpi_version(consumer)
+    if version is None:
+        return True
+    return version in algorithm.openmpi and (algorithm.collective, algorithm.name) not in _PARAMETER_NOT_IN_RULES
+
+
+def segments_for(consumer: str | None, segments: tuple[int, ...]) -> tuple[int, ...]:
+    """The segment sizes that choices for a consumer may have: those asked for, or 0 where it has no segments."""
+    return (0,) if consumer in LIBRARIES else segments
+
+
+def can_say(consumer: str, collective: str, choice: Choice) -> bool:
+    """Whether a decision can ask one of LIBRARIES or SMPI for an algorithm with the parameters of a choice."""
+    algorithm = Catalogue.load().algorithm(collective, choice.algorithm)
+    if not can_run(consumer, algorithm) or choice.limit_bytes:
+        return False
+    if consumer == SMPI:
+        same_count = choice.fanout in (0, algorithm.default_count)
+        return same_count and choice.segment_bytes == algorithm.smpi_segment_bytes
+    radix = _RADIX.get((consumer, collective, choice.algorithm), algorithm.default_count)
+    return choice.segment_bytes == 0 and (choice.fanout or algorithm.default_count) == radix
+
+
+def algorithms_for(
+    collective: str, *consumers: str, by_node: bool = False, guidelines: bool = False
+) -> tuple[str, ...]:
+    """Names of the algorithms that a decision can ask each consumer for, those by node and mock-ups only if wanted.
+
+    PGMPITuneLib has nothing but mock-ups. Raises UsageError if there are none.
+    """
+    entry = Catalogue.load().collective(collective)
+    mock_ups = guidelines or PGMPI in consumers
+    offered = entry.selectable + (entry.by_node if by_node else ()) + (entry.mock_ups if mock_ups else ())
+    names = tuple(name for name in offered if all(can_run(each, entry.algorithms[name]) for each in consumers))
+    if not names:
+        raise UsageError(f"{', '.join(consumers)} has no {collective} algorithm that could be chosen")
+    return names
+
+
+def consumers_of(collective: str) -> tuple[str, ...]:
+    """The consumers that can be asked for an algorithm of the collective: Open MPI has no rules for two of them."""
+    algorithms = Catalogue.load().collective(collective).algorithms.values()
+    return tuple(one for one in CONSUMERS if any(can_run(one, algorithm) for algorithm in algorithms))
+
+
+def sees_sizes(consumer: str, collective: str) -> bool:
+    """Whether the consumer distinguishes messages of different sizes when it looks a call up."""
+    if consumer == SMPI:
+        return False
+    version = openmpi_version(consumer)
+    if version is None:
+        return collective not in _WITHOUT_SIZES.get(consumer, _SIZE_NOT_KNOWN_TO_ALL)
+    ignored = (collective, series(version)) in _COUNT_IGNORED
+    return not ignored and Catalogue.load().collective(collective).openmpi_message != "none"
+
+
+def needs_one_choice(collective: str, consumer: str | None = None) -> bool:
+    """Whether decisions for the consumer (None: for each of them) should have one choice for each process count.
+
+    They must where the consumer does not see message sizes, and should where processes may see different ones: two
+    algorithms at once hang.
+    """
+    if consumer is None:
+        return any(needs_one_choice(collective, each) for each in CONSUMERS)
+    different = openmpi_version(consumer) is not None and collective in LOCAL_SEND_COUNT_COMPARED
+    return different or not sees_sizes(consumer, collective)
+
+
+def rule_message(collective: str, version: str, procs: int, message_bytes: int) -> int:
+    """The number that Open MPI compares with the message sizes of its rules, for a call with a datatype of a byte."""
+    key = (collective, series(version))
+    if key in _COUNT_IGNORED:
+        return procs
+    compared = Catalogue.load().collective(collective).openmpi_message
+    if compared == "none":
+        return 0
+    return message_bytes * procs if compared == "times_procs" or key in _TOTAL_COMPARED else message_bytes
+
+
+def multiplies_by_procs(collective: str, version: str) -> bool:
+    """Whether the rules compare message sizes that are multiplied by the process count."""
+    return rule_message(collective, version, 2, 2) == 4

@@ -1,1 +1,0 @@
-"""Selects algorithms: compares candidates, writes decision tables and maps, scores models."""

@@ -1,0 +1,1 @@
+"""What is timed of a collective, and its times: one labelled array, wherever they come from."""

@@ -1,0 +1,104 @@
+"""The points asked for: those whose buffers a node cannot hold are left out, and remarks say what is assumed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from collwise.algorithms.catalogue import ELEMENT_BYTES, REDUCTIONS
+from collwise.common.errors import UsageError, note, warn
+from collwise.common.units import counted, format_size
+from collwise.platforms import HostPlatform
+from collwise.simulator.limits import buffers_of_node
+from collwise.simulator.timing import Case
+from collwise.validation.times.defaults import SEGMENTS
+from collwise.validation.times.grid import CaseGrid
+
+DOUBTED_BYTES = 4 * 2**30
+"""Buffers of one process, bytes, from which on a warning says that the memory of a node is unknown."""
+_MOST_NAMED = 4
+
+
+def asked_points(platform: HostPlatform, grids: Iterable[CaseGrid]) -> list[CaseGrid]:
+    """The grids `within_memory`, with remarks on their sizes on stderr. Raises the errors of `within_memory`."""
+    limited = within_memory(platform, grids)
+    remark_on_sizes(limited)
+    return limited
+
+
+def remark_on_sizes(grids: Sequence[CaseGrid]) -> None:
+    """Notes that reductions of some sizes combine bytes, and that segments which were asked for cut no message."""
+    bytewise = {
+        grid.collective: ", ".join(odd)
+        for grid in grids
+        if grid.collective in REDUCTIONS and (odd := [format_size(m) for m in grid.message_bytes if m % ELEMENT_BYTES])
+    }
+    if bytewise:
+        collectives, sizes = ", ".join(bytewise), "; ".join(dict.fromkeys(bytewise.values()))
+        note(f"{collectives} of {sizes}: combined byte by byte, as no whole number of doubles; other sizes are doubles")
+    longest = max((size for grid in grids for size in grid.message_bytes), default=0)
+    given = {one for grid in grids if grid.segments != SEGMENTS for one in grid.segments}
+    if useless := [format_size(one) for one in sorted(given) if one > longest]:
+        note(f"segments of {', '.join(useless)} cut nothing: no message is longer than {format_size(longest)}")
+
+
+def within_memory(platform: HostPlatform, grids: Iterable[CaseGrid]) -> list[CaseGrid]:
+    """The grids with the memory of the platform's nodes, which leaves out what these cannot hold; a note names it.
+
+    Where the memory is unknown nothing is left out (`warn_of_doubtful`). Raises UsageError for a grid of which nothing
+    is left.
+    """
+    limited = [replace(grid, memory_bytes_per_node=platform.memory_bytes_per_node) for grid in grids]
+    if platform.memory_bytes_per_node is None:
+        return limited
+    found = {grid: [point for point in grid.points if not grid.fits(*point)] for grid in limited}
+    lines = [_left_out(grid, points) for grid, points in found.items() if points]
+    if not lines:
+        return limited
+    per_node = counted(max(grid.processes_per_node for grid in found), "process")
+    memory = f"{format_size(platform.memory_bytes_per_node)} that '{platform.name}' has"
+    why = f"the buffers of a node's {per_node} take more than the {memory}"
+    if empty := [grid.collective for grid, points in found.items() if points == grid.points]:
+        raise UsageError(f"no point of {', '.join(empty)} fits: {why} (memory_bytes_per_node of the description)")
+    more = f" and {len(lines) - _MOST_NAMED} more" if len(lines) > _MOST_NAMED else ""
+    note(f"left out, as {why}: {'; '.join(lines[:_MOST_NAMED])}{more}")
+    return limited
+
+
+def cases_within_memory(platform: HostPlatform, cases: Sequence[Case], processes_per_node: int) -> list[Case]:
+    """The cases of a measurement that a node of the platform can hold with so many processes; a note names the others.
+
+    Raises UsageError for a collective of which nothing is left, and warns as `warn_of_doubtful`.
+    """
+    points: dict[str, tuple[dict[int, None], dict[int, None]]] = {}
+    for case in cases:
+        procs, sizes = points.setdefault(case.collective, ({}, {}))
+        procs[case.procs] = sizes[case.message_bytes] = None
+    grids = [CaseGrid(name, tuple(procs), tuple(sizes), processes_per_node) for name, (procs, sizes) in points.items()]
+    limits = {grid.collective: grid for grid in within_memory(platform, grids)}
+    warn_of_doubtful(platform, grids)
+    return [case for case in cases if limits[case.collective].fits(case.procs, case.message_bytes)]
+
+
+def _left_out(grid: CaseGrid, points: Sequence[tuple[int, int]]) -> str:
+    """'alltoall at 7 of 44 points (P = 2048: from 1 MiB)'."""
+    procs = max(procs for procs, _ in points)
+    least = format_size(min(size for count, size in points if count == procs))
+    return f"{grid.collective} at {len(points)} of {len(grid.points)} points (P = {procs}: from {least})"
+
+
+def warn_of_doubtful(platform: HostPlatform, grids: Sequence[CaseGrid]) -> None:
+    """Warns of buffers of more than DOUBTED_BYTES where the memory of a node is unknown."""
+    if platform.memory_bytes_per_node is not None:
+        return
+    largest = max(
+        ((buffers_of_node(one.collective, p, 1) * m, one.collective, p, m) for one in grids for p, m in one.points),
+        default=None,
+    )
+    if largest is not None and largest[0] > DOUBTED_BYTES:
+        size, collective, procs, message_bytes = largest
+        warn(
+            f"the buffers of one process take up to {size / 2**30:.3g} GiB ({collective} of "
+            f"{format_size(message_bytes)} with P = {procs}), and '{platform.name}' does not say what its nodes have: "
+            "with memory_bytes_per_node in its description, what does not fit is left out"
+        )

@@ -33,7 +33,7 @@ from collwise.studies.reports.tuning_sections import (
     largest_decided,
 )
 from collwise.validation.exports.formats import for_openmpi, how_to_use, ways_to_use_openmpi_rules
-from collwise.validation.openmpi.few_elements import ELEMENT_BYTES
+from collwise.validation.openmpi.least_elements import ELEMENT_BYTES
 from collwise.validation.openmpi.rules import openmpi_rules
 from collwise.validation.select.collwise_rules import collwise_rules
 from collwise.validation.select.consumers import COLLWISE, OPENMPI, RULES_VERSIONS, consumers_of

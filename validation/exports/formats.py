@@ -15,7 +15,8 @@ from collwise.validation.exports import mpich, pgmpi, variables
 from collwise.validation.exports.expressed import CanSay, Expressed, Substitution, expressed
 from collwise.validation.exports.mpich import selection_file
 from collwise.validation.library_defaults.openmpi import FIXED
-from collwise.validation.openmpi.few_elements import divided, least_bytes, needs_elements
+from collwise.validation.openmpi.few_elements import divided, needs_elements
+from collwise.validation.openmpi.least_elements import least_bytes
 from collwise.validation.openmpi.rules import JSON_VERSION, inexpressible, json_rules, openmpi_rules, warnings_of
 from collwise.validation.openmpi.rules_file import settings_of_rules
 from collwise.validation.openmpi.untuned import with_untuned

@@ -12,7 +12,7 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.common.units import format_size
 from collwise.simulator.limits import buffers_of_node
 from collwise.simulator.timing import Case
-from collwise.validation.openmpi.few_elements import least_bytes
+from collwise.validation.openmpi.least_elements import least_bytes
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.defaults import SEGMENTS
 

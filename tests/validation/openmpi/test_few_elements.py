@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import collwise
 from collwise.algorithms.catalogue import Catalogue
 from collwise.validation.exports.formats import exported, for_openmpi
-from collwise.validation.openmpi.few_elements import ELEMENT_BYTES, NEEDS_ELEMENTS, least_bytes, least_elements
+from collwise.validation.openmpi.least_elements import ELEMENT_BYTES, NEEDS_ELEMENTS, least_bytes, least_elements
 from collwise.validation.openmpi.rules_check import observe
 from collwise.validation.openmpi.rules_file import Rule, parse_rules
 from collwise.validation.openmpi.untuned import gains_over_untuned

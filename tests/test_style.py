@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -60,6 +61,29 @@ def test_mypy() -> None:
 
 @needs("clang-format")
 def test_clang_format() -> None:
+    assert_clean(["clang-format", "--dry-run", "-Werror", *c_files()])
+
+
+def test_no_line_of_c_is_too_long() -> None:
+    """Comments included, which clang-format must not wrap: it would run pseudocode together."""
+    longest = int(re.findall(r"^ColumnLimit: (\d+)$", (ROOT / ".clang-format").read_text(), re.MULTILINE)[0])
+    too_long = [
+        f"{file}:{number}: {len(line)} characters"
+        for file in c_files()
+        for number, line in enumerate((ROOT / file).read_text().splitlines(), start=1)
+        if len(line) > longest
+    ]
+    assert not too_long, "\n".join(too_long)
+
+
+@needs("clang-format")
+def test_clang_format_keeps_the_lines_of_a_comment() -> None:
+    comment = f"/* Too long:\n *     {'word ' * 30}end\n *     the next line\n */\n"
+    command = ["clang-format", f"--style=file:{ROOT / '.clang-format'}"]
+    assert subprocess.run(command, input=comment, capture_output=True, text=True, check=True).stdout == comment
+
+
+def c_files() -> list[str]:
     files = [
         str(path.relative_to(ROOT))
         for pattern in ("*.c", "*.h")
@@ -67,4 +91,4 @@ def test_clang_format() -> None:
         if NOT_OURS.isdisjoint(path.relative_to(ROOT).parts)
     ]
     assert files, "no C files found"
-    assert_clean(["clang-format", "--dry-run", "-Werror", *files])
+    return files

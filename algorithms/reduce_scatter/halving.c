@@ -3,10 +3,11 @@
  *     fold the processes into 2^k active ones, of which each acts for itself, or for its pair (fold.c)
  *     held = the shares of all active processes; a share is the blocks of the processes that one acts for
  *     for each of k rounds:
- *         partner = the furthest process with which no exchange was made (recursive halving), or the nearest
- * (butterfly) the one of lower rank takes the lower half of `held`, the other one the upper half exchange contributions
- * with the partner, and combine those to the half taken, which is now `held` send the blocks of the share that is left
- * to the processes that they belong to
+ *         partner = the furthest process with which no exchange was made (recursive halving),
+ *                   or the nearest (butterfly)
+ *         the one of lower rank takes the lower half of `held`, the other one the upper half
+ *         exchange contributions with the partner, and combine those to the half taken, which is now `held`
+ *     send the blocks of the share that is left to the processes that they belong to
  *
  * Between the furthest first, the share that is left is the process's own. Between the nearest first, where rank order
  * is kept, it is that of the process whose new rank has the same bits in reverse order. */

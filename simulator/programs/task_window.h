@@ -1,8 +1,8 @@
 /* The experiments with tasks, by name (task_times.h):
  *
  *     tasks                    the whole collective
- *     tasks:FIRST:END:STEPS    tasks FIRST to END - 1 alone, and of these the steps in STEPS, such as sbib; if empty
- * all
+ *     tasks:FIRST:END:STEPS    tasks FIRST to END - 1 alone, and of these the steps in STEPS, such as sbib;
+ *                              all of them if STEPS is empty
  */
 #ifndef COLLWISE_TASK_WINDOW_H
 #define COLLWISE_TASK_WINDOW_H

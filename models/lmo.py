@@ -29,6 +29,11 @@ class Thresholds:
     gather_irregular_from_bytes: int | None = None
     gather_regular_from_bytes: int | None = None
 
+    @property
+    def last_irregular_bytes(self) -> int:
+        """The largest size below M2, which LMO_Gather takes as its limit; 0 without M2, for none."""
+        return max((self.gather_regular_from_bytes or 0) - 1, 0)
+
     def irregular(self, message_bytes: ArrayLike) -> np.ndarray:
         """Whether the time of linear gather is not deterministic, which it is not from M1 on and below M2."""
         return _from(self.gather_irregular_from_bytes, message_bytes) & ~self.large(message_bytes)

@@ -97,14 +97,15 @@ def reduce_binomial_loggp(points: Points, model: LogGP) -> Array:
 
 
 def reduce_binary_loggp(points: Points, model: LogGP) -> Array:
-    """d (L + 3 o + (m_s - 1) G + 2 gamma m_s) + (n_s - 1) ((m_s - 1) G + max{g, 3 o + 2 gamma m_s}).
+    """d (L + 3 o + (m_s - 1) G + 2 gamma m_s + (n_s - 1) ((m_s - 1) G + max{g, 3 o + 2 gamma m_s})).
 
-    The print opens a bracket too many; the summand with n_s - 1 is not multiplied by d, as in the lines around it.
+    The outer bracket ends after the summand with n_s - 1, which d multiplies here, unlike in the lines around it.
     """
     t = _LogGPTerms(points, model)
     busy = 3 * t.overhead + 2 * _combining(points)
     steady = t.transmission + np.maximum(t.gap, busy)
-    return np.asarray(_levels(points) * (t.latency + busy + t.transmission) + (points.segments - 1) * steady)
+    each_level = t.latency + busy + t.transmission + (points.segments - 1) * steady
+    return np.asarray(_levels(points) * each_level)
 
 
 def _plogp_step(points: Points, model: PLogP, sending: bool = False) -> Array:

@@ -65,7 +65,8 @@ def binomial(points: Points, steps: Steps) -> Array:
 def binary(points: Points, steps: Steps) -> Array:
     """d (message + inflow(0)) + (n_s - 1) (inflow(0) + inflow(1)), d = ceil(log2(P + 1)) - 1.
 
-    The print has, under LogGP, (m_s - 1) G and g once for two children. No process both receives and sends for P <= 3.
+    The print has, under LogGP, (m_s - 1) G and g once for two children, and the summand with n_s - 1 d times. No
+    process both receives and sends for P <= 3.
     """
     levels = np.ceil(np.log2(points.procs + 1)) - 1
     children = np.minimum(points.procs - 1, 2)

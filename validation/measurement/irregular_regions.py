@@ -224,7 +224,7 @@ class _Measurements:
         if algorithm not in ("lmo", HALF_BOUND):
             return case
         bound = (thresholds.gather_irregular_from_bytes or 0) // (2 if algorithm == HALF_BOUND else 1)
-        limit = (thresholds.gather_regular_from_bytes or 1) - 1
+        limit = thresholds.last_irregular_bytes
         return replace(case, algorithm="lmo", segment_bytes=bound, limit_bytes=limit)
 
     def _rounds(self, cases: Sequence[Case], run: str) -> Array:

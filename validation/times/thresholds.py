@@ -13,11 +13,8 @@ from collwise.validation.times.choice import Choice
 if TYPE_CHECKING:
     from collwise.models.lmo import Thresholds
 
-# The names of the bound and of the limit, if there is one, for each collective.
-_NAMES: dict[str, tuple[str, str | None]] = {
-    "gather": ("gather_irregular_from_bytes", "gather_regular_from_bytes"),
-    "scatter": ("scatter_leap_bytes", None),
-}
+# The threshold that is the bound of each collective's algorithms.
+_BOUNDS = {"gather": "gather_irregular_from_bytes", "scatter": "scatter_leap_bytes"}
 
 
 def bounds_of(algorithm: Algorithm, thresholds: Thresholds | None) -> tuple[int, int]:
@@ -25,14 +22,13 @@ def bounds_of(algorithm: Algorithm, thresholds: Thresholds | None) -> tuple[int,
 
     A line on standard error says where the algorithm runs as linear because its threshold is missing.
     """
-    bound_name, limit_name = _NAMES[algorithm.collective]
+    bound_name = _BOUNDS[algorithm.collective]
     bound: int | None = getattr(thresholds, bound_name, None)
-    if bound is None:
+    if thresholds is None or bound is None:
         why = f"give {bound_name} by --thresholds FILE" if thresholds is None else f"the file has no {bound_name}"
         warn(f"{algorithm.collective} {algorithm.name} runs as linear: {why}")
         return 0, 0
-    regular_from: int | None = getattr(thresholds, limit_name) if limit_name is not None else None
-    return bound, 0 if regular_from is None else max(regular_from - 1, 0)
+    return bound, thresholds.last_irregular_bytes if algorithm.collective == "gather" else 0
 
 
 def with_thresholds(collective: str, choices: Sequence[Choice], thresholds: Thresholds | None) -> tuple[Choice, ...]:
@@ -51,7 +47,7 @@ def with_thresholds(collective: str, choices: Sequence[Choice], thresholds: Thre
 def check_thresholds_matter(algorithms: Sequence[Algorithm], thresholds: Thresholds | None) -> None:
     """Raises UsageError for thresholds that none of the algorithms takes."""
     if thresholds is not None and not any(algorithm.bounded for algorithm in algorithms):
-        entries = [one for of in _NAMES for one in Catalogue.load().collective(of).algorithms.values() if one.bounded]
+        entries = [one for of in _BOUNDS for one in Catalogue.load().collective(of).algorithms.values() if one.bounded]
         takers = ", ".join(f"{one.collective} {one.name}" for one in entries)
         raise UsageError(f"--thresholds: none of the algorithms asked for takes any; these do: {takers}")
 

@@ -56,9 +56,10 @@ def simulated_curves(
 
 def lmo_cases(thresholds: Thresholds) -> dict[str, Case]:
     """LMO_Gather and LMO_Scatter with these thresholds."""
-    first, last = thresholds.gather_irregular_from_bytes or 0, thresholds.gather_regular_from_bytes or 0
+    first = thresholds.gather_irregular_from_bytes or 0
+    limit = thresholds.last_irregular_bytes if first else 0
     return {
-        "gather": Case("gather", "lmo", PROCS, 0, segment_bytes=first, limit_bytes=last if first else 0),
+        "gather": Case("gather", "lmo", PROCS, 0, segment_bytes=first, limit_bytes=limit),
         "scatter": Case("scatter", "lmo", PROCS, 0, segment_bytes=thresholds.scatter_leap_bytes or 0),
     }
 

@@ -141,7 +141,20 @@ def test_reductions_that_compute_longer_than_the_gap_are_as_printed(procs: int, 
     if procs > 3:
         levels = ceil(log2(procs + 1)) - 1
         second_child = (levels + segments - 1) * one_more
-        assert reduce.binary(points, steps) - second_child == pytest.approx(printed.reduce_binary_loggp(points, FRODO))
+        each_segment = one_more + 3 * FRODO.overhead_seconds + 2 * gamma * each
+        on_other_levels = (levels - 1) * (segments - 1) * each_segment
+        assert reduce.binary(points, steps) - second_child + on_other_levels == pytest.approx(
+            printed.reduce_binary_loggp(points, FRODO)
+        )
+
+
+def test_binary_reduction_under_loggp_as_printed_pays_every_segment_on_every_level() -> None:
+    """Table 3 for 32 processes and 1 MiB in 128 segments of 8 KiB, in microseconds."""
+    first = 61.22 + 3 * 8.2 + 8191 * 0.084 + 2 * 0.002 * 8192
+    later = 8191 * 0.084 + max(23.8, 3 * 8.2 + 2 * 0.002 * 8192)
+    points = Points.of(32, 1 << 20, 8192, reduce_seconds_per_byte=GAMMA)
+    assert printed.reduce_binary_loggp(points, FRODO) == pytest.approx(1e-6 * 5 * (first + 127 * later))
+    assert printed.reduce_binary_loggp(points, FRODO) == pytest.approx(0.47737, rel=1e-5)
 
 
 @given(PROCS)

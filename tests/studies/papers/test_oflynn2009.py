@@ -22,6 +22,9 @@ from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.papers.oflynn2009 import analysis as thesis
 from collwise.studies.papers.oflynn2009 import estimates as estimating
 from collwise.studies.papers.oflynn2009 import tables
+from collwise.validation.selection.cases import choice_of
+from collwise.validation.selection.choice import Choice
+from collwise.validation.selection.thresholds import with_thresholds
 from tests.needs import needs
 from tests.runners import context_with
 
@@ -190,3 +193,14 @@ def test_lmo_is_exact_where_no_link_is_shared(tmp_path: Path) -> None:
         found = thesis.without_shared_links(load("hcl16"), SimulationContext(store))
     assert found.worst.lmo < 1e-3
     assert found["mean"].hockney > 0.2
+
+
+def test_cases_of_lmo_have_the_bounds_that_the_command_gives() -> None:
+    """From M2 on a gather is regular, so its blocks are not cut."""
+    from_the_thesis = thesis.lmo_cases(tables.THRESHOLDS)
+    for collective, case in from_the_thesis.items():
+        [choice] = with_thresholds(collective, [Choice("lmo")], tables.THRESHOLDS)
+        assert choice_of(case) == choice
+    assert from_the_thesis["gather"].limit_bytes == 64 * tables.KIB - 1
+    assert choice_of(thesis.lmo_cases(Thresholds(64 * tables.KIB))["gather"]) == Choice("lmo")
+    assert thesis.lmo_cases(Thresholds(None, 5 * tables.KIB))["gather"].limit_bytes == 0

@@ -18,6 +18,7 @@ import numpy as np
 from scipy import linalg, optimize, special, stats
 
 from collwise.models.piecewise import Array
+from collwise.simulator.sweeps.method import MEDIAN_VARIANCE
 from collwise.simulator.timing import Case, Timing
 
 Predictions = Mapping[Case, float]
@@ -59,8 +60,6 @@ _LEAST_SECONDS = 1e-12
 """What a measured time of nothing counts as."""
 _BETWEEN_LAUNCHES = 0.01
 """The least difference of the median from launch to launch, as a share."""
-MEDIAN_VARIANCE = math.pi / 2
-"""The variance of many values' median over that of their mean, if they are normally distributed."""
 _TO_DEVIATION = 1.2
 """The standard deviation of a few values over the sum of their distances from the median by their number less one:
 1.13 to 1.25 for three and more normally distributed ones."""

@@ -21,11 +21,11 @@ from collwise.simulator.execution.local_machine import LocalMachine
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.limits import check_measured_sizes
 from collwise.simulator.store import Store
-from collwise.simulator.sweeps.method import USUAL_METHOD, Method, Precision, half_width
+from collwise.simulator.sweeps.method import MEDIAN_VARIANCE, USUAL_METHOD, Method, Precision, half_width
 from collwise.simulator.sweeps.mpi_runner import MpiRunner
 from collwise.simulator.sweeps.runner import Runner
 from collwise.simulator.timing import Case, Configuration, Timing
-from collwise.validation.adaptive.belief import MEDIAN_VARIANCE, Belief, Predictions, expected_gain
+from collwise.validation.adaptive.belief import Belief, Predictions, expected_gain
 from collwise.validation.adaptive.goal import GOAL, Goal
 
 Numbers = NDArray[np.int_]

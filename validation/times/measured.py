@@ -16,9 +16,8 @@ import numpy as np
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError, check_name
 from collwise.simulator.store import Store, StoredConfiguration
-from collwise.simulator.sweeps.method import combine, half_width
+from collwise.simulator.sweeps.method import MEDIAN_VARIANCE, combine, half_width
 from collwise.simulator.timing import Case, Timing
-from collwise.validation.adaptive.belief import MEDIAN_VARIANCE
 from collwise.validation.select.decisions import DecisionTable
 from collwise.validation.select.select import IntervalTimes
 from collwise.validation.times.choice import Choice

@@ -37,6 +37,13 @@ def test_importing_costs_nothing(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout.strip()) == (0, ""), done.stderr
 
 
+def test_select_does_not_wait_for_scipy(tmp_path: Path) -> None:
+    """It takes most of the time of imports, and nothing that selects computes with it."""
+    program = "import sys, collwise; collwise.select; print(*sys.modules.keys() & {'scipy', 'numpy'})"
+    done = subprocess.run([sys.executable, "-P", "-c", program], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.stdout.split(), done.stderr) == (["numpy"], "")
+
+
 def test_every_public_name_is_there_and_documented() -> None:
     assert set(collwise.__all__) <= set(dir(collwise))
     for name in collwise.__all__:

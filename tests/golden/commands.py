@@ -1,0 +1,194 @@
+"""The table of command lines whose results are golden, by group; the commands of a group run in turn in one folder.
+
+The folder has models/*.toml, results.jsonl (measured.py), the store of `trio`, and what earlier commands wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from tests.golden.shapes import Ran, decisions, document, evidence, percentages, text_of
+
+CONSUMERS = ("openmpi-4.1", "mpich", "intel", "mvapich2", "ucc", "pgmpi", "smpi", "collwise")
+GRID = "--collective all --procs 3,4,8,13 --sizes 64,1KiB,8KiB,64KiB,1MiB"
+ENGINE = "--engine schedule --jobs 1 --store store.sqlite"
+GROS, STAMPEDE = f"--platform gros {ENGINE}", f"--platform stampede2 --ppn 4 {ENGINE}"
+MEASURED = "--by measured --platform gros --store measured.sqlite"
+IMPORT = "import results.jsonl --store measured.sqlite --json"
+
+
+class Golden(NamedTuple):
+    """The words of a command line, and what is kept of its results."""
+
+    words: str
+    keeps: Callable[[Ran], Any] = document
+
+
+def _selected(options: str) -> Golden:
+    return Golden(f"select {options} --json", decisions)
+
+
+def _for(consumer: str) -> str:
+    return f"--for {consumer}"
+
+
+def _predicted() -> dict[str, Golden]:
+    path, parts = f"{GRID} --parameters models/critical_path.toml", f"{GRID} --parameters models/parts.toml"
+    found = {"critical_path": path, "parts": parts}
+    found |= {f"critical_path for {one}": f"{path} {_for(one)}" for one in CONSUMERS if one != "pgmpi"}
+    for name in ("hockney", "hockney_by_size", "logp", "loggp", "plogp", "lmo"):
+        found[name] = f"{GRID} --parameters models/{name}.toml"
+    return {name: _selected(options) for name, options in found.items()} | {
+        "parts for openmpi-4.1": _selected(f"{parts} --for openmpi-4.1"),
+        "parts as printed": _selected(f"{parts} --model as_printed"),
+        "loggp as printed": _selected(f"{GRID} --parameters models/loggp.toml --model loggp_as_printed"),
+        "loggp exact": _selected(
+            "--collective bcast,reduce --procs 4,13 --sizes 8KiB,256KiB --parameters models/loggp.toml --exact"
+        ),
+        "loggp exact, every byte": _selected(
+            "--collective bcast,reduce --procs 4,13 --sizes 8KiB,256KiB --parameters models/loggp.toml --exact "
+            "--tolerance 0"
+        ),
+        "parts, tolerance 0": _selected(f"{parts} --tolerance 0"),
+        "parts, tolerance 20": _selected(f"{parts} --tolerance 20"),
+        "critical_path, one choice": _selected(f"{path} --one-choice"),
+        "plogp, one choice": _selected(f"{GRID} --parameters models/plogp.toml --one-choice"),
+        "plogp, segments": _selected(f"{GRID} --parameters models/plogp.toml --segments 1KiB,8KiB,1MiB"),
+        "every P": _selected("--collective bcast,allgather --procs 2:20:+1 --parameters models/critical_path.toml"),
+        "usual": _selected("--collective bcast,gather --procs 5,12 --parameters models/parts.toml"),
+    }
+
+
+def _simulated() -> dict[str, Golden]:
+    found = {"gros": f"{GRID} {GROS}", "stampede2": f"{GRID} {STAMPEDE}"}
+    found |= {f"gros for {one}": f"{GRID} {GROS} {_for(one)}" for one in CONSUMERS}
+    found |= {f"stampede2 for {one}": f"{GRID} {STAMPEDE} {_for(one)}" for one in CONSUMERS}
+    few = "--collective bcast,allreduce,gather --procs 4,8,13"
+    found |= {
+        "gros, tolerance 0": f"{GRID} {GROS} --tolerance 0",
+        "gros, tolerance 20": f"{GRID} {GROS} --tolerance 20",
+        "gros, one choice": f"{GRID} {GROS} --one-choice",
+        "gros, segments": f"{GRID} {GROS} --segments 1KiB,64KiB",
+        "gros, usual sizes": f"{few} {GROS}",
+        "stampede2, by node": f"{few} --sizes 1KiB,64KiB,1MiB {STAMPEDE} --by-node",
+        "stampede2, cyclic": f"{few} --sizes 1KiB,64KiB,1MiB {STAMPEDE} --placement cyclic",
+        "stampede2, mock-ups": f"{few} --sizes 1KiB,64KiB {STAMPEDE} --guidelines",
+        "stampede2, usual sizes": f"{few} {STAMPEDE}",
+    }
+    return {name: _selected(f"--by simulated {options}") for name, options in found.items()}
+
+
+def _measured() -> dict[str, Golden]:
+    every = f"--collective all {MEASURED}"
+    trio = "--collective bcast,allreduce --by measured --platform trio --store trio.sqlite"
+    found = {"all": every} | {f"for {one}": f"{every} {_for(one)}" for one in CONSUMERS if one not in ("ucc", "pgmpi")}
+    found |= {
+        "for ucc": f"--collective bcast,allreduce,scatter {MEASURED} --for ucc",
+        "tie limit 0": f"{every} --tie-limit 0",
+        "tie limit 3, tolerance 0": f"{every} --tie-limit 3 --tolerance 0",
+        "tolerance 10": f"{every} --tolerance 10",
+        "one choice": f"{every} --one-choice",
+        "some points": f"--collective bcast,reduce,scan {MEASURED} --procs 4,16 --sizes 8KiB,1MiB",
+        "filled by a model": f"{every} --fill predicted --parameters models/critical_path.toml --agreement 90",
+        "filled by simulation": f"--collective bcast,reduce {MEASURED} --fill simulated --agreement 90 "
+        "--engine schedule --jobs 1",
+        "launches": trio,
+        "launches, tie limit 0": f"{trio} --tie-limit 0",
+        "launches, one choice": f"{trio} --one-choice --for openmpi-4.1",
+    }
+    return {"imported": Golden(IMPORT)} | {name: _selected(options) for name, options in found.items()}
+
+
+def _evidence() -> dict[str, Golden]:
+    """Whole decision tables, with the times that they were made from."""
+    predicted = "--parameters models/critical_path.toml"
+    few = "--procs 4,13 --sizes 1KiB,64KiB --segments 8KiB --json"
+    return {
+        "imported": Golden(IMPORT),
+        "predicted": Golden(f"select --collective bcast,allgather {predicted} {few}", evidence),
+        "exact": Golden(f"select --collective bcast --parameters models/loggp.toml {few} --exact", evidence),
+        "simulated": Golden(f"select --collective bcast,barrier --by simulated {STAMPEDE} {few}", evidence),
+        "untuned": Golden(f"select --collective bcast --by simulated {STAMPEDE} {few} --for openmpi-4.1", evidence),
+        "measured": Golden(f"select --collective bcast,scan {MEASURED} --json", evidence),
+        "filled": Golden(
+            f"select --collective bcast {MEASURED} --fill predicted {predicted} --agreement 90 --json", evidence
+        ),
+        "launches": Golden(
+            "select --collective bcast --by measured --platform trio --store trio.sqlite --json", evidence
+        ),
+    }
+
+
+TUNED = (
+    "bcast,gather,scatter,allgather,allgatherv,alltoall,alltoallv,barrier,reduce,allreduce,reduce_scatter,"
+    "reduce_scatter_block,scan,exscan"
+)
+"""Those that rules of some version of Open MPI are about."""
+DECISION_FILES = {
+    "path": f"--collective {TUNED} --procs 4,8,13 --sizes 1KiB,64KiB,1MiB --parameters models/critical_path.toml",
+    "bytes": "--collective all --procs 2:9:+1 --sizes 8KiB,1MiB --parameters models/loggp.toml --tolerance 5",
+    "exact": "--collective bcast,reduce --procs 4,6 --sizes 8KiB,64KiB --parameters models/plogp.toml --exact",
+    "openmpi": f"--collective all --procs 4,8 --sizes 64,8KiB,1MiB --by simulated {STAMPEDE} --for openmpi-4.0",
+    "simulated": f"--collective {TUNED} --procs 4,8 --sizes 64,8KiB,1MiB --by simulated {STAMPEDE}",
+    "nodes": f"--collective bcast,allreduce --procs 8,16 --sizes 8KiB,1MiB --by simulated {STAMPEDE} --by-node",
+    "one": f"--collective {TUNED} --procs 4,6,8 --sizes 1KiB,64KiB --by simulated {STAMPEDE} --one-choice --for smpi",
+    "profile": f"--collective allreduce --procs 4,6,8 --sizes 1KiB,64KiB --by simulated {STAMPEDE} --for pgmpi",
+    "measured": f"--collective {TUNED} {MEASURED}",
+}
+FORMATS = {
+    "openmpi": "",
+    "openmpi 4.0": "--format openmpi --openmpi-version 4.0",
+    "openmpi 5.0": "--format openmpi --openmpi-version 5.0",
+    "openmpi 6.0": "--format openmpi --openmpi-version 6.0",
+    "openmpi-json": "--format openmpi-json",
+    "collwise": "--format collwise",
+    "mpich 4.0": "--format mpich --mpich-version 4.0",
+    "mpich 4.1": "--format mpich --mpich-version 4.1",
+    "mpich-variables": "--format mpich-variables --procs 8",
+    "intel": "--format intel",
+    "mvapich2": "--format mvapich2 --procs 8",
+    "ucc": "--format ucc",
+    "smpi": "--format smpi --procs 8",
+    "prf": "--format prf --procs 4",
+}
+EXPRESSED = {
+    "exact": ("openmpi", "openmpi 4.0", "openmpi 5.0", "openmpi 6.0", "openmpi-json", "collwise", "smpi"),
+    "nodes": tuple(name for name in FORMATS if name != "openmpi 4.0"),
+    "profile": ("collwise", "prf"),
+}
+"""Formats that can express something of a decision file, if not all but profiles."""
+
+
+def _written(name: str) -> Callable[[Ran], Any]:
+    """Keeps the text of a file, or of those in a folder, and the percentages in what was said about it."""
+
+    def keep(ran: Ran) -> Any:
+        path = ran.folder / name
+        files = sorted(path.iterdir()) if path.is_dir() else [path]
+        return {"percentages": percentages(ran.err)} | {
+            file.name if path.is_dir() else "text": text_of(file.read_text()) for file in files
+        }
+
+    return keep
+
+
+def _rules() -> dict[str, Golden]:
+    found = {"imported": Golden(IMPORT)}
+    for file, options in DECISION_FILES.items():
+        found[file] = Golden(f"select {options} -o {file}.json --json", decisions)
+        for name, words in FORMATS.items():
+            if name not in EXPRESSED.get(file, FORMATS) or (name == "prf") > (file == "profile"):
+                continue
+            output = f"{file}-{name.replace(' ', '-')}.rules"
+            found[f"{file} as {name}"] = Golden(f"export {file}.json {words} -o {output}", _written(output))
+    return found
+
+
+GROUPS: dict[str, dict[str, Golden]] = {
+    "select_predicted": _predicted(),
+    "select_simulated": _simulated(),
+    "select_measured": _measured(),
+    "evidence": _evidence(),
+    "rules": _rules(),
+}

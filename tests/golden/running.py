@@ -1,0 +1,65 @@
+"""Runs the commands of a group in a folder, in this process."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from collwise.studies.cli.main import main
+from tests.golden.commands import GROUPS
+from tests.golden.measured import store_launches, write_results
+from tests.golden.shapes import Ran
+
+HERE = Path(__file__).parent
+
+
+def run(words: str, folder: Path) -> Ran:
+    """Runs a command in the current folder."""
+    out, err = io.StringIO(), io.StringIO()
+    code: object = 0
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            main(words.split())
+        except SystemExit as ended:
+            code = ended.code or 0
+    assert isinstance(code, int), code
+    return Ran(out.getvalue(), err.getvalue(), code, folder)
+
+
+@contextlib.contextmanager
+def prepared(folder: Path) -> Iterator[None]:
+    """The folder, made the current one, with the files that commands of the table read."""
+    shutil.copytree(HERE / "models", folder / "models")
+    write_results(folder / "results.jsonl")
+    store_launches(folder / "trio.sqlite")
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+
+
+def results(group: str, folder: Path) -> dict[str, Any]:
+    """What is kept of each command of a group."""
+    found = {}
+    with prepared(folder):
+        for name, golden in GROUPS[group].items():
+            ran = run(golden.words, folder)
+            assert ran.code != 2, f"{golden.words}: {ran.err}"
+            found[name] = golden.keeps(ran)
+    return found
+
+
+def file_of(group: str) -> Path:
+    return HERE / f"{group}.json"
+
+
+def expected(group: str) -> Any:
+    return json.loads(file_of(group).read_text(encoding="utf-8"))

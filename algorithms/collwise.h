@@ -164,9 +164,11 @@ typedef struct {
     int default_count;
     const char *limit_parameter; /* the name of its second size, NULL if it has none */
     unsigned needs;
-    int by_node;           /* whether it treats processes of one node differently from others */
-    int real_mpi_only;     /* whether it cannot be simulated */
-    const char *guideline; /* the performance guideline that it is a mock-up of ("GL1"), NULL if it is none */
+    int by_node;              /* whether it treats processes of one node differently from others */
+    int real_mpi_only;        /* whether it cannot be simulated */
+    const char *guideline;    /* the performance guideline that it is a mock-up of ("GL1"), NULL if it is none */
+    int calls_reduce_scatter; /* of a mock-up: whether MPI_Reduce_scatter or its block form is one of its calls, */
+    int pads;                 /* and whether it extends the message to a multiple of P elements */
     collwise_memory_function *extra_memory; /* of a mock-up, else NULL */
     union {
         collwise_bcast_function *bcast;

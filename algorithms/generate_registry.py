@@ -48,6 +48,13 @@ def memory_function(algorithm: dict) -> str:
     )
 
 
+def mock_up_flags(algorithm: dict) -> str:
+    """The initialisers of what its objections depend on: its calls, and the padding `c` in its memory."""
+    calls_reduce_scatter = any(call.startswith("reduce_scatter") for call in algorithm["calls"])
+    pads = "c" in algorithm["message_memory"]
+    return f", .calls_reduce_scatter = {int(calls_reduce_scatter)}, .pads = {int(pads)}"
+
+
 def registry_source(catalogue: dict) -> str:
     """C source that defines `collwise_registry`, one designated initialiser an algorithm."""
     declarations, entries = [], []
@@ -60,6 +67,7 @@ def registry_source(catalogue: dict) -> str:
             if "guideline" in algorithm:
                 declarations.append(memory_function(algorithm))
                 guideline = algorithm["guideline"]
+                flags += mock_up_flags(algorithm)
                 flags += f', .guideline = "{guideline}", .extra_memory = memory_{guideline}'
             needs = " | ".join(NEEDS[word] for word in algorithm["requires"]) or "0"
             entries.append(

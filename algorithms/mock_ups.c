@@ -132,16 +132,10 @@ static int is_plain(MPI_Datatype type, MPI_Comm comm) {
 }
 
 /* Its MPI_Exscan of long messages is wrong for operations that do not commute. */
-static int keeps_order(const collwise_algorithm *algorithm, MPI_Op op) {
-    int commutes = 1;
-    if (algorithm->kind == COLLWISE_SCAN) {
-        MPI_Op_commutative(op, &commutes);
-    }
-    return commutes;
-}
+static int keeps_order(const collwise_algorithm *algorithm) { return algorithm->kind != COLLWISE_SCAN; }
 #else
-static int keeps_order(const collwise_algorithm *algorithm, MPI_Op op) {
-    (void)algorithm, (void)op;
+static int keeps_order(const collwise_algorithm *algorithm) {
+    (void)algorithm;
     return 1;
 }
 
@@ -153,18 +147,53 @@ static int is_plain(MPI_Datatype type, MPI_Comm comm) {
 }
 #endif
 
+/* Whether the data of each element begins and ends where its extent does. In MPICH (4.0) elements are the true extent
+ * apart where MPI_Reduce_scatter or its block form has an operation that does not commute: it is wrong for others. */
+static int is_filled(MPI_Datatype type, MPI_Comm comm) {
+    MPI_Aint low, extent, true_low, true_high;
+    MPI_Type_get_extent(type, &low, &extent);
+    collwise_true_bounds(type, &true_low, &true_high, comm);
+    return true_low == low && true_high == low + extent;
+}
+
+static int is_predefined(MPI_Op op) {
+    const MPI_Op defined[] = {MPI_SUM,  MPI_PROD, MPI_MAX,  MPI_MIN,  MPI_MAXLOC, MPI_MINLOC,
+                              MPI_LAND, MPI_LOR,  MPI_LXOR, MPI_BAND, MPI_BOR,    MPI_BXOR};
+    size_t i = 0, count = sizeof defined / sizeof *defined;
+    while (i < count && defined[i] != op) {
+        i++;
+    }
+    return i < count;
+}
+
+static const char *reduction_objection(const collwise_algorithm *algorithm, const collwise_call *call, int procs) {
+    int commutes;
+    MPI_Datatype type = call->receive_type;
+    MPI_Op_commutative(call->op, &commutes);
+    if (!collwise_is_contiguous(type) && !is_plain(type, call->comm)) {
+        return "needs elements whose data lies within their extent";
+    }
+    if (!commutes && !keeps_order(algorithm)) {
+        return "needs a commutative operation";
+    }
+    if (!commutes && algorithm->calls_reduce_scatter && !is_filled(type, call->comm)) {
+        return "needs elements without gaps between them";
+    }
+    /* MPI never passes an operation more elements than the call has. The program's own may rely on that. */
+    if (algorithm->pads && call->receive_count > 0 && call->receive_count % procs != 0 && !is_predefined(call->op)) {
+        return "needs a multiple of P elements, or a predefined operation";
+    }
+    return NULL;
+}
+
 const char *collwise_mock_up_objection(const collwise_algorithm *algorithm, const collwise_call *call) {
     collwise_memory extra;
     size_t most_bytes;
+    int procs = collwise_size_of(call->comm);
     int reduces = algorithm->kind >= COLLWISE_REDUCE && call->receive_type != MPI_DATATYPE_NULL;
-    if (reduces && !collwise_is_contiguous(call->receive_type) && !is_plain(call->receive_type, call->comm)) {
-        return "needs elements whose data lies within their extent";
-    }
-    if (!keeps_order(algorithm, call->op)) {
-        return "needs a commutative operation";
-    }
-    if (!memory_of(algorithm, call, collwise_size_of(call->comm), &most_bytes, &extra)) {
-        return NULL;
+    const char *objection = reduces ? reduction_objection(algorithm, call, procs) : NULL;
+    if (objection != NULL || !memory_of(algorithm, call, procs, &most_bytes, &extra)) {
+        return objection;
     }
     return most_bytes > INT_MAX                                     ? "needs messages of less than 2 GiB in all"
            : extra.message_bytes > atomic_load(&most_message_bytes) ? "needs a larger message buffer"

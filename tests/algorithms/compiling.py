@@ -13,14 +13,14 @@ COMPILERS = {"smpi": "smpicc", "openmpi": "mpicc.openmpi"}
 
 
 def compiled(library: str, source: Path, target: Path, *link_options: str) -> Path:
-    """The program `target`, for 'smpi' or 'openmpi'; the test is skipped where that is missing."""
+    """The program `target`, for 'smpi', 'openmpi' or 'mpich'; the test is skipped where that is missing."""
     need(library)
     chosen = find_installation(library)
     chosen.build.make()
     libraries = [str(chosen.build_directory / name) for name in ("libcollwise.a", "libcollwise_topology.a")]
     options = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", f"-I{SOURCES / 'algorithms'}"]
     # Simulated programs are shared libraries, in which SimGrid's own MPI_Send would come first.
-    command = [COMPILERS[library], *options, str(source), *libraries, "-Wl,-Bsymbolic-functions", *link_options]
+    command = [str(chosen.build.compiler), *options, str(source), *libraries, "-Wl,-Bsymbolic-functions", *link_options]
     done = subprocess.run([*command, "-o", str(target)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return target

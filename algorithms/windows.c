@@ -2,10 +2,19 @@
  * read by MPI_Get. Both keep counters of chunks, which all processes count alike, and two slots for chunks in each
  * direction, so that one chunk is written while the one before is read:
  *
- *     broadcast, root:     for each chunk: wait until all have read the chunk two before it; write it; publish it
+ *     broadcast, root:     for each chunk: wait until all have read what lies in its slot; write it; publish it
  *                others:   for each chunk: wait until it is published; read it; say so
- *     reduction, root:     for each chunk: for each process: wait for its contribution, combine it, say so
- *                others:   for each chunk: wait until the chunk two before it is combined; write it; say so
+ *     reduction, root:     for each chunk: for each process: wait for its contribution, combine it; say so of all
+ *                others:   for each chunk: wait until what lies in its slot is combined; write it; say so
+ *
+ * The root changes from call to call, and only those wait for the end of a call who need its data. So calls with
+ * several roots are under way at the same time, in broadcasts as in reductions, and two rules keep them apart:
+ *
+ * - Each counter has one writer and only grows: a process tells by it how far it has come, and counts the chunks in
+ *   their order.
+ * - A slot is written by its process alone, and only when all who were to read what lies in it have told that they are
+ *   done. The process remembers for each slot who they are, and what they tell then: after a broadcast they are all
+ *   others, after a reduction the root of that chunk, who need not be the root of the next one.
  *
  * Waiting is a poll of the operation, so that messages between nodes go on meanwhile. */
 #include "tasks.h"
@@ -13,11 +22,18 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
-/* The counters of a process, of chunks: */
+/* What processes tell one another: how many chunks they have published, read, contributed to, and combined. */
 typedef enum { PUBLISHED, READ, CONTRIBUTED, COMBINED, COUNTERS } counter;
 
-enum { LINE_BYTES = 64, HEADER_BYTES = COUNTERS * LINE_BYTES, CHUNK_BYTES = 32 << 10, SLOTS = 2 };
+enum { LINE_BYTES = 64, CHUNK_BYTES = 32 << 10, SLOTS = 2 };
+
+/* A contribution's reader, and what it tells when it has combined that. */
+typedef struct {
+    int root;
+    uint64_t combined;
+} contribution;
 
 struct collwise_window {
     collwise_within form;
@@ -26,36 +42,49 @@ struct collwise_window {
     int rank, size;
     char *own, **segments;       /* of the processes; only the own one if they are not shared */
     uint64_t broadcast, reduced; /* chunks so far */
+    uint64_t published[SLOTS];   /* what readers tell when they have read what lies in the own slot */
+    contribution contributions[SLOTS];
     char *received;
 };
 
+/* A process's segment begins with a line for each counter and each process that writes it. */
+static MPI_Aint line_of(const collwise_window *window, counter which, int writer) {
+    return (MPI_Aint)LINE_BYTES * ((MPI_Aint)which * window->size + writer);
+}
+
 /* Chunks of broadcasts come before those of reductions. */
-static size_t slot(uint64_t chunk, int of_reduction) {
-    return HEADER_BYTES + ((size_t)(chunk % SLOTS) + (of_reduction ? SLOTS : 0)) * CHUNK_BYTES;
+static size_t slot(const collwise_window *window, uint64_t chunk, int of_reduction) {
+    size_t index = (size_t)(chunk % SLOTS) + (of_reduction ? SLOTS : 0);
+    return (size_t)line_of(window, COUNTERS, 0) + index * CHUNK_BYTES;
 }
 
-static MPI_Aint place_of(counter which) { return (MPI_Aint)which * LINE_BYTES; }
-
-static uint64_t count_of(const collwise_window *window, int process, counter which) {
+/* What a process has told this one. In shared memory a counter lies with the process that writes it, else with the one
+ * that is told, which then need not ask for it. */
+static uint64_t told_by(const collwise_window *window, int process, counter which) {
+    const char *memory = window->own;
     if (window->form == COLLWISE_WITHIN_SHARED) {
-        _Atomic uint64_t *at = (void *)(window->segments[process] + place_of(which));
-        return atomic_load_explicit(at, memory_order_acquire);
+        memory = window->segments[process];
+    } else {
+        MPI_Win_sync(window->win);
     }
-    uint64_t nothing = 0, found;
-    MPI_Fetch_and_op(&nothing, &found, MPI_UINT64_T, process, place_of(which), MPI_NO_OP, window->win);
-    MPI_Win_flush(process, window->win);
-    return found;
+    return atomic_load_explicit((_Atomic uint64_t *)(void *)(memory + line_of(window, which, process)),
+                                memory_order_acquire);
 }
 
-static void set_count(const collwise_window *window, int process, counter which, uint64_t value) {
+/* Tells processes `first` to `end` - 1. */
+static void tell(const collwise_window *window, int first, int end, counter which, uint64_t value) {
+    MPI_Aint line = line_of(window, which, window->rank);
     if (window->form == COLLWISE_WITHIN_SHARED) {
-        _Atomic uint64_t *at = (void *)(window->segments[process] + place_of(which));
-        atomic_store_explicit(at, value, memory_order_release);
+        atomic_store_explicit((_Atomic uint64_t *)(void *)(window->own + line), value, memory_order_release);
         return;
     }
     MPI_Win_sync(window->win); /* what has been written to the own slots */
-    MPI_Accumulate(&value, 1, MPI_UINT64_T, process, place_of(which), 1, MPI_UINT64_T, MPI_REPLACE, window->win);
-    MPI_Win_flush(process, window->win);
+    for (int process = first; process < end; process++) {
+        if (process != window->rank) {
+            MPI_Accumulate(&value, 1, MPI_UINT64_T, process, line, 1, MPI_UINT64_T, MPI_REPLACE, window->win);
+            MPI_Win_flush(process, window->win);
+        }
+    }
 }
 
 static void read_slot(const collwise_window *window, char *data, int process, size_t at, size_t bytes) {
@@ -86,7 +115,7 @@ static collwise_window *make(const collwise_levels *levels, collwise_within form
         (collwise_window){.form = form, .comm = node, .rank = collwise_rank_in(node), .size = collwise_size_of(node)};
     made->segments = collwise_allocate((size_t)made->size * sizeof *made->segments, node);
     made->received = collwise_allocate(CHUNK_BYTES, node);
-    MPI_Aint bytes = (MPI_Aint)slot(0, 1) + SLOTS * CHUNK_BYTES;
+    MPI_Aint bytes = (MPI_Aint)slot(made, 0, 1) + SLOTS * CHUNK_BYTES;
     if (form == COLLWISE_WITHIN_SHARED) {
         MPI_Win_allocate_shared(bytes, 1, MPI_INFO_NULL, node, &made->own, &made->win);
         for (int process = 0; process < made->size; process++) {
@@ -98,9 +127,8 @@ static collwise_window *make(const collwise_levels *levels, collwise_within form
         MPI_Win_allocate(bytes, 1, MPI_INFO_NULL, node, &made->own, &made->win);
     }
     MPI_Win_lock_all(MPI_MODE_NOCHECK, made->win);
-    for (int which = 0; which < COUNTERS; which++) {
-        set_count(made, made->rank, (counter)which, 0);
-    }
+    memset(made->own, 0, (size_t)line_of(made, COUNTERS, 0));
+    MPI_Win_sync(made->win);
     PMPI_Barrier(node);
     return made;
 }
@@ -161,14 +189,15 @@ static int publish(void *state) {
     collwise_window *window = of->window;
     for (; of->done < of->count; next_chunk(of)) {
         uint64_t chunk = window->broadcast;
+        uint64_t *there = &window->published[chunk % SLOTS];
         for (; of->next < window->size; of->next++) {
-            if (chunk >= SLOTS && count_of(window, of->next, READ) < chunk + 1 - SLOTS) {
+            if (of->next != window->rank && told_by(window, of->next, READ) < *there) {
                 return not_yet(window);
             }
         }
-        collwise_copy(window->own + slot(chunk, 0), place_in(of), chunk_left(of) * of->unit);
-        set_count(window, window->rank, PUBLISHED, chunk + 1);
-        set_count(window, window->rank, READ, chunk + 1);
+        collwise_copy(window->own + slot(window, chunk, 0), place_in(of), chunk_left(of) * of->unit);
+        *there = chunk + 1;
+        tell(window, 0, window->size, PUBLISHED, chunk + 1);
         window->broadcast++;
     }
     return 1;
@@ -179,11 +208,11 @@ static int read_published(void *state) {
     collwise_window *window = of->window;
     for (; of->done < of->count; next_chunk(of)) {
         uint64_t chunk = window->broadcast;
-        if (count_of(window, of->root, PUBLISHED) < chunk + 1) {
+        if (told_by(window, of->root, PUBLISHED) < chunk + 1) {
             return not_yet(window);
         }
-        read_slot(window, place_in(of), of->root, slot(chunk, 0), chunk_left(of) * of->unit);
-        set_count(window, window->rank, READ, chunk + 1);
+        read_slot(window, place_in(of), of->root, slot(window, chunk, 0), chunk_left(of) * of->unit);
+        tell(window, of->root, of->root + 1, READ, chunk + 1);
         window->broadcast++;
     }
     return 1;
@@ -194,11 +223,13 @@ static int contribute(void *state) {
     collwise_window *window = of->window;
     for (; of->done < of->count; next_chunk(of)) {
         uint64_t chunk = window->reduced;
-        if (chunk >= SLOTS && count_of(window, window->rank, COMBINED) < chunk + 1 - SLOTS) {
+        contribution *there = &window->contributions[chunk % SLOTS];
+        if (told_by(window, there->root, COMBINED) < there->combined) {
             return not_yet(window);
         }
-        collwise_copy(window->own + slot(chunk, 1), place_in(of), chunk_left(of) * of->unit);
-        set_count(window, window->rank, CONTRIBUTED, chunk + 1);
+        collwise_copy(window->own + slot(window, chunk, 1), place_in(of), chunk_left(of) * of->unit);
+        *there = (contribution){.root = of->root, .combined = chunk + 1};
+        tell(window, of->root, of->root + 1, CONTRIBUTED, chunk + 1);
         window->reduced++;
     }
     return 1;
@@ -223,14 +254,14 @@ static int collect(void *state) {
         uint64_t chunk = window->reduced;
         for (; of->next < window->size; of->next++) {
             if (of->next == window->rank) {
-                set_count(window, of->next, CONTRIBUTED, chunk + 1);
-            } else if (count_of(window, of->next, CONTRIBUTED) < chunk + 1) {
-                return not_yet(window);
-            } else {
-                combine(of, of->next, slot(chunk, 1));
+                continue;
             }
-            set_count(window, of->next, COMBINED, chunk + 1);
+            if (told_by(window, of->next, CONTRIBUTED) < chunk + 1) {
+                return not_yet(window);
+            }
+            combine(of, of->next, slot(window, chunk, 1));
         }
+        tell(window, 0, window->size, COMBINED, chunk + 1);
         window->reduced++;
     }
     return 1;

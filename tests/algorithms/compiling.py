@@ -9,11 +9,11 @@ from collwise.common.folders import SOURCES
 from collwise.simulator.execution.installations import find_installation
 from tests.needs import need
 
-COMPILERS = {"smpi": "smpicc", "openmpi": "mpicc.openmpi"}
+COMPILERS = {"smpi": "smpicc", "openmpi": "mpicc.openmpi", "mpich": "mpicc.mpich"}
 
 
 def compiled(library: str, source: Path, target: Path, *link_options: str) -> Path:
-    """The program `target`, for 'smpi', 'openmpi' or 'mpich'; the test is skipped where that is missing."""
+    """The program `target`, for one of COMPILERS; the test is skipped where that is missing."""
     need(library)
     chosen = find_installation(library)
     chosen.build.make()

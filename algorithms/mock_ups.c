@@ -102,7 +102,7 @@ static int has_blocks(collwise_collective kind) {
 /* The memory of a call, of one process's block if there are blocks. Returns 0 if this process does not know it. */
 static int memory_of(const collwise_algorithm *algorithm, const collwise_call *call, int procs, size_t *most_bytes,
                      collwise_memory *extra) {
-    int at_root = collwise_rank_in(call->comm) == call->root, element_bytes, commutes = 1;
+    int at_root = collwise_rank_in(call->comm) == call->root, element_bytes;
     int is_sent = (algorithm->kind == COLLWISE_GATHER && !at_root) || (algorithm->kind == COLLWISE_SCATTER && at_root);
     int count = is_sent ? call->send_count : call->receive_count;
     MPI_Datatype type = is_sent ? call->send_type : call->receive_type;
@@ -115,9 +115,8 @@ static int memory_of(const collwise_algorithm *algorithm, const collwise_call *c
     size_t unit = reduces && element_bytes > 0 ? (size_t)element_bytes : 1;
     *extra = collwise_extra_memory(algorithm, bytes, unit, procs);
     *most_bytes = bytes * (has_blocks(algorithm->kind) ? (size_t)procs : 1) + (size_t)procs * unit;
-    if (algorithm->kind == COLLWISE_SCAN) {
-        MPI_Op_commutative(call->op, &commutes);
-        extra->message_bytes += call->send == MPI_IN_PLACE || !commutes ? bytes : 0;
+    if (algorithm->kind == COLLWISE_SCAN) { /* in place, which only some of the processes may be */
+        extra->message_bytes += bytes;
     }
     return 1;
 }

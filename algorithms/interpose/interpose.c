@@ -67,9 +67,7 @@ static outcome decide(interpose_state *state, collwise_collective kind, const co
         return unsized("invalid arguments");
     }
     const collwise_algorithm *algorithm = &collwise_registry[choice->algorithm];
-    const char *objection = (algorithm->needs & COLLWISE_NEEDS_COMMUTATIVE) != 0
-                                ? collwise_objection(algorithm, call)
-                                : collwise_procs_objection(algorithm, state->procs);
+    const char *objection = collwise_objection(algorithm, call);
     if (objection != NULL) {
         return mpis_own(objection, bytes);
     }

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import re
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given
@@ -10,9 +12,12 @@ from hypothesis import strategies as st
 
 from collwise.algorithms.catalogue import USUAL_BUFFERS, Algorithm, Catalogue, Memory, buffers
 from collwise.common.errors import UsageError
+from collwise.platforms import load
+from collwise.simulator.execution.local_machine import run_program
 from collwise.simulator.schedule.library import Schedule, load_library
 from collwise.simulator.timing import Case
 from collwise.validation.library_defaults.baselines import BASELINES, library_decisions
+from tests.algorithms.compiling import compiled
 
 MOCK_UPS = {one.guideline: one for one in Catalogue.load().algorithms() if one.guideline}
 # Equations GL1 to GL22 of Hunold & Carpen-Amarie 2018.
@@ -103,6 +108,17 @@ def test_a_mock_up_that_needs_more_than_its_buffers_does_not_run(monkeypatch: py
     monkeypatch.setenv("COLLWISE_INTEGER_BUFFER", "many")
     with pytest.raises(UsageError, match="COLLWISE_INTEGER_BUFFER: malformed size 'many'"):
         buffers()
+
+
+@pytest.mark.parametrize("library", ["openmpi", "smpi"])
+def test_objections_to_messages_of_any_size(library: str, tmp_path: Path) -> None:
+    """No count and no displacement within a mock-up can exceed an int, and none runs without its memory."""
+    program = compiled(library, Path(__file__).with_name("objections.c"), tmp_path / "objections")
+    platform = load("grisou") if library == "smpi" else None
+    for procs in (1, 3):
+        done = run_program(library, str(program), procs, [], platform=platform, timeout_seconds=300)
+        assert done.returncode == 0, done.error_text
+        assert re.fullmatch(r"ok [1-9]\d{3}", done.output_lines[-1]), done.output_lines
 
 
 def test_recorded_calls_are_those_that_the_library_decides_for() -> None:

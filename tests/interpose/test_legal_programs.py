@@ -1,0 +1,64 @@
+"""What MPI allows, and what it forgives, works under libcollwise as it does without."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from collwise.algorithms.catalogue import Algorithm, Catalogue
+from tests.interpose.running import counts_of, run
+from tests.needs import each
+
+HERE = Path(__file__).parent
+each_library = pytest.mark.parametrize("name", each("openmpi", "mpich"))
+each_engine = pytest.mark.parametrize("name", each("openmpi", "mpich", "smpi"))
+yielding = pytest.mark.usefixtures("yielding_mpich")
+
+MOCK_UPS = [one for one in Catalogue.load().algorithms() if one.guideline]
+PROCS = 3
+# Of both.c: the ints of its longest messages. Its short ones have room, but for counts and displacements.
+MOST_INTS = 700
+ROOM = {"COLLWISE_MESSAGE_BUFFER": "512", "COLLWISE_INTEGER_BUFFER": "7"}
+AT_BOTTOM = (
+    "bcast=binomial;gather=binomial;gatherv=linear;scatter=binomial;allgather=ring;alltoall=pairwise;reduce=binomial;"
+    "allreduce=ring;scan=binomial;exscan=binomial;reduce_scatter=ring;reduce_scatter_block=ring"
+)
+# Runs a plugin of a program that knows nothing of MPI, whose plugins find libcollwise ahead of MPI.
+PLUGIN = (
+    "import ctypes, sys\n"
+    "ctypes.CDLL(sys.argv[1], mode=ctypes.RTLD_GLOBAL)\n"
+    "plugin = ctypes.CDLL(sys.argv[2])\n"
+    "plugin.run.argtypes = ctypes.c_int, ctypes.c_void_p\n"
+    "sys.exit(plugin.run(0, None))\n"
+)
+
+
+def one_for_each_collective(algorithms: list[Algorithm], pick: int) -> list[Algorithm]:
+    """One of each collective's algorithms, such that going on with `pick` gets at all of them."""
+    found: dict[str, list[Algorithm]] = {}
+    for algorithm in algorithms:
+        found.setdefault(algorithm.collective, []).append(algorithm)
+    return [known[pick % len(known)] for known in found.values()]
+
+
+@each_engine
+@yielding
+def test_mock_ups_without_room_are_left_to_mpi(name: str, compiled) -> None:
+    """A mock-up runs the calls that its buffers have room for, and MPI's own algorithm the others."""
+    program = str(compiled(name, str(HERE / "both.c")))
+    for pick in range(4):
+        chosen = one_for_each_collective(MOCK_UPS, pick)
+        names = ";".join(f"{one.collective}={one.name}" for one in chosen)
+        done = run(name, PROCS, "--report", "--algorithms", names, "--", program, **ROOM)
+        assert (done.returncode, done.stdout[:3]) == (0, "ok "), done.stdout + done.stderr
+        counted = counts_of(done.stderr)
+        for one in chosen:
+            needed = one.extra_memory(PROCS, 4 * MOST_INTS, 4)
+            is_long = needed.message_bytes > 0 or one.guideline == "GL20"  # in place
+            expected = {
+                "MPI's own: needs a larger message buffer": is_long,
+                "MPI's own: needs a larger integer buffer": needed.integer_bytes > 0,
+                one.name: needed.integer_bytes == 0,
+            }
+            assert {what: counted.get((one.collective, what), 0) > 0 for what in expected} == expected, one.name

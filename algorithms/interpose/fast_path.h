@@ -11,7 +11,7 @@
 
 /* Simulated processes may share a thread, so nothing is cached for a thread. */
 static inline interpose_state *interpose_state_of(const interpose_settings *settings, MPI_Comm comm) {
-    return interpose_find_state(settings, comm);
+    return interpose_find_state_with_rows(settings, comm);
 }
 
 static inline MPI_Count interpose_element_bytes(MPI_Datatype type) { return interpose_query_element_bytes(type); }

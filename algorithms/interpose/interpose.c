@@ -20,7 +20,7 @@ INTERPOSE_THREAD_LOCAL interpose_short_calls interpose_short[COLLWISE_COLLECTIVE
 
 interpose_state *interpose_cache_state(const interpose_settings *settings, MPI_Comm comm,
                                        interpose_cached_state *entry) {
-    interpose_state *state = interpose_find_state(settings, comm);
+    interpose_state *state = interpose_find_state_with_rows(settings, comm);
     if (state != NULL) {
         *entry = (interpose_cached_state){comm, atomic_load(&interpose_generation), state};
     }
@@ -113,7 +113,7 @@ void interpose_begin(int function, collwise_collective kind, const collwise_call
     if (settings == NULL || settings->counting == 0 || interpose_is_inside()) {
         return;
     }
-    interpose_state *state = interpose_state_of(settings, call->comm);
+    interpose_state *state = interpose_find_state(settings, call->comm);
     uint64_t bytes = 0;
     int has_size = kind != COLLWISE_COLLECTIVES && state != NULL && !state->is_inter &&
                    interpose_message_bytes(kind, call, state->procs, &bytes);

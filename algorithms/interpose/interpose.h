@@ -1,8 +1,8 @@
 /* Shared declarations of the interposing library.
  *
  * Under SMPI all simulated processes share this library, and MPI_COMM_WORLD is one object for all of them. The settings
- * and the states of communicators are therefore the same for every process and do not change once they are made. What
- * differs between processes, the call counts, is an attribute of MPI_COMM_SELF. */
+ * and the states of communicators are therefore the same for every process and do not change once they are complete.
+ * What differs between processes, the call counts, is an attribute of MPI_COMM_SELF. */
 #ifndef COLLWISE_INTERPOSE_H
 #define COLLWISE_INTERPOSE_H
 
@@ -157,13 +157,17 @@ typedef struct interpose_state {
     int is_guarded;                 /* whether the next one is set, and errors reach the program's error handler */
     interpose_current_call current; /* the present call, if it runs an algorithm of ours */
     uint64_t group;                 /* tells communicators apart by name and processes; 0 if calls are not counted */
+    int has_rows;                   /* whether the next ones are set */
     const decision_row *rows[COLLWISE_COLLECTIVES];  /* NULL: no rule */
     interpose_repeatable last[COLLWISE_COLLECTIVES]; /* set by the process that owns the state; unused in simulation */
 } interpose_state;
 
-/* The state, an attribute of the communicator. The first call on a communicator makes it and may be collective. NULL
- * for MPI_COMM_NULL or if memory runs out. */
+/* The state, an attribute of the communicator that its first call of any function makes. NULL for MPI_COMM_NULL or if
+ * memory runs out. */
 interpose_state *interpose_find_state(const interpose_settings *settings, MPI_Comm comm);
+/* The same with its rows. For blocking collectives only: the first of them on the communicator looks the rows up, which
+ * may take collectives of its own. */
+interpose_state *interpose_find_state_with_rows(const interpose_settings *settings, MPI_Comm comm);
 
 /* Increases whenever a state is freed. */
 extern atomic_uint interpose_generation INTERPOSE_HIDDEN;

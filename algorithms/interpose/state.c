@@ -49,16 +49,16 @@ static int depends_on_nodes(const decision_table *table, int procs) {
     return 0;
 }
 
-static void fill(interpose_state *state, const decision_table *table, MPI_Comm comm) {
-    PMPI_Comm_test_inter(comm, &state->is_inter);
-    PMPI_Comm_size(comm, &state->procs);
-    if (table == NULL || state->is_inter || state->procs == 1) {
-        return;
+/* A collective call where some rules depend on the processes per node. Processes that share the state all find the same
+ * rows, and none has them before all of them have begun to look. */
+static void find_rows(interpose_state *state, const decision_table *table, MPI_Comm comm) {
+    if (table != NULL && !state->is_inter && state->procs > 1) {
+        uint64_t per_node = depends_on_nodes(table, state->procs) ? (uint64_t)most_per_node(comm) : 1;
+        for (int kind = 0; kind < COLLWISE_COLLECTIVES; kind++) {
+            state->rows[kind] = decision_table_row(table, kind, (uint64_t)state->procs, per_node);
+        }
     }
-    uint64_t per_node = depends_on_nodes(table, state->procs) ? (uint64_t)most_per_node(comm) : 1;
-    for (int kind = 0; kind < COLLWISE_COLLECTIVES; kind++) {
-        state->rows[kind] = decision_table_row(table, kind, (uint64_t)state->procs, per_node);
-    }
+    state->has_rows = 1;
 }
 
 interpose_state *interpose_find_state(const interpose_settings *settings, MPI_Comm comm) {
@@ -75,7 +75,8 @@ interpose_state *interpose_find_state(const interpose_settings *settings, MPI_Co
     if (state == NULL) {
         return NULL;
     }
-    fill(state, settings->table, comm);
+    PMPI_Comm_test_inter(comm, &state->is_inter);
+    PMPI_Comm_size(comm, &state->procs);
     state->group = (settings->counting & COUNT_FOR_REPORT) != 0 ? interpose_group_id(comm) : 0;
     /* If processes share the communicator object, another process may have set the attribute in the meantime. */
     PMPI_Comm_get_attr(comm, key, &earlier, &found);
@@ -84,5 +85,13 @@ interpose_state *interpose_find_state(const interpose_settings *settings, MPI_Co
         return earlier;
     }
     PMPI_Comm_set_attr(comm, key, state);
+    return state;
+}
+
+interpose_state *interpose_find_state_with_rows(const interpose_settings *settings, MPI_Comm comm) {
+    interpose_state *state = interpose_find_state(settings, comm);
+    if (state != NULL && !state->has_rows) {
+        find_rows(state, settings->table, comm);
+    }
     return state;
 }

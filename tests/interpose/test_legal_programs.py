@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -62,3 +63,24 @@ def test_mock_ups_without_room_are_left_to_mpi(name: str, compiled) -> None:
                 one.name: needed.integer_bytes == 0,
             }
             assert {what: counted.get((one.collective, what), 0) > 0 for what in expected} == expected, one.name
+
+
+@each_engine
+@yielding
+@pytest.mark.parametrize("report", [True, False])
+def test_a_communicator_may_begin_with_a_non_blocking_collective(
+    name: str, report: bool, compiled, tmp_path: Path
+) -> None:
+    """Rules by processes per node are found at the first blocking one, and the others make no process wait."""
+    table, written = tmp_path / "table", tmp_path / "report.json"
+    table.write_text("bcast 2 1 0 chain\nbcast 2 2 0 binomial\n")
+    program = str(compiled(name, str(HERE / "started.c")))
+    asked = ["--report-to", str(written)] if report else []
+    done = run(name, PROCS, *asked, "--table", str(table), "--", program)
+    assert (done.returncode, done.stdout) == (0, "ok\n"), done.stdout + done.stderr
+    if report:
+        rows = json.loads(written.read_text())["rows"]
+        by_collective = {row["collective"]: row for row in rows}
+        assert by_collective["bcast"]["algorithm"] == ("chain" if name == "smpi" else "binomial")
+        assert by_collective["ibarrier"]["mpis_own"] == "non-blocking"
+        assert all(row["communicator"] == "started" and row["processes"] == PROCS for row in rows)

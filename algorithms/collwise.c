@@ -425,7 +425,14 @@ static runner *const runners[COLLWISE_COLLECTIVES] = {
 };
 
 void collwise_run(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with) {
+    collwise_call absolute;
     with.count = count_of(algorithm, with);
+    if (MPI_BOTTOM != NULL) { /* SimGrid's: absolute addresses count from 0 all the same */
+        absolute = *call;
+        absolute.send = call->send == MPI_BOTTOM ? NULL : call->send;
+        absolute.receive = call->receive == MPI_BOTTOM ? NULL : call->receive;
+        call = &absolute;
+    }
     if (collwise_has_mock_up_form(algorithm)) {
         run_mock_up(algorithm, call);
     } else {

@@ -215,8 +215,29 @@ void collwise_true_bounds(MPI_Datatype type, MPI_Aint *low, MPI_Aint *high, MPI_
 
 #else
 
+static void move(direction way, char *packed, char *buffer, size_t count, MPI_Datatype type, MPI_Comm comm);
+
+/* Elements whose type has absolute addresses. MPICH's MPI_Pack refuses MPI_BOTTOM: here they count from the first byte.
+ */
+static void move_absolute(direction way, char *packed, size_t count, MPI_Datatype type, MPI_Comm comm) {
+    MPI_Aint low, high, back;
+    MPI_Datatype moved;
+    collwise_true_bounds(type, &low, &high, comm);
+    if (low < high) {
+        back = -low;
+        MPI_Type_create_hindexed_block(1, 1, &back, type, &moved);
+        MPI_Type_commit(&moved);
+        move(way, packed, (char *)low, count, moved, comm);
+        MPI_Type_free(&moved);
+    }
+}
+
 /* MPI_Pack counts bytes in an int: go by groups of elements that stay below that. */
 static void move(direction way, char *packed, char *buffer, size_t count, MPI_Datatype type, MPI_Comm comm) {
+    if (buffer == MPI_BOTTOM) {
+        move_absolute(way, packed, count, type, comm);
+        return;
+    }
     int size;
     MPI_Aint low, extent;
     MPI_Type_size(type, &size);

@@ -2,6 +2,7 @@
  * itself, each byte of the result is charged the time of the host's property collwise/reduce-seconds-per-byte. */
 #include "internal.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 
 #ifdef SMPI_SHARED_MALLOC
@@ -52,7 +53,8 @@ char *collwise_make_layout(const collwise_operation *op, size_t elements, char *
     if (memory == NULL) {
         memory = collwise_allocate(bytes, op->comm);
     }
-    *first = memory - true_low + (extent < 0 ? span : 0);
+    /* Where types have absolute addresses, this is far outside of the memory, and of any other. */
+    *first = (char *)((uintptr_t)memory - (uintptr_t)true_low + (uintptr_t)(extent < 0 ? span : 0));
     return memory;
 }
 

@@ -84,3 +84,12 @@ def test_a_communicator_may_begin_with_a_non_blocking_collective(
         assert by_collective["bcast"]["algorithm"] == ("chain" if name == "smpi" else "binomial")
         assert by_collective["ibarrier"]["mpis_own"] == "non-blocking"
         assert all(row["communicator"] == "started" and row["processes"] == PROCS for row in rows)
+
+
+@each_engine
+def test_data_at_absolute_addresses(name: str, compiled) -> None:
+    """Neither MPICH's MPI_Pack nor SimGrid's reductions take MPI_BOTTOM; ours do."""
+    program = str(compiled(name, str(HERE / "bottom.c")))
+    done = run(name, PROCS, "--report", "--algorithms", AT_BOTTOM, "--", program)
+    assert (done.returncode, done.stdout) == (0, "ok 23\n"), done.stdout + done.stderr
+    assert {f"{collective}={what}" for collective, what in counts_of(done.stderr)} == set(AT_BOTTOM.split(";"))

@@ -19,8 +19,6 @@ MPI_Count interpose_query_element_bytes(MPI_Datatype type) {
 
 #else
 
-INTERPOSE_THREAD_LOCAL interpose_cached_type interpose_type_cache[INTERPOSE_CACHED_TYPES];
-
 static int is_named(MPI_Datatype type) {
     int integers, addresses, types, combiner;
     PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
@@ -33,7 +31,7 @@ MPI_Count interpose_query_element_bytes(MPI_Datatype type) {
     if (is_named(type)) {
         interpose_cached_type named = {.is_set = 1, .type = type, .bytes = bytes};
         PMPI_Type_get_extent(type, &named.low, &named.extent);
-        *interpose_type_entry(type) = named;
+        interpose_own_thread()->types[interpose_type_index(type)] = named;
     }
     return bytes;
 }
@@ -158,21 +156,14 @@ static int operation_is_valid(MPI_Op op, MPI_Datatype type) {
 
 #else
 
-/* The predefined operation that this thread used last, and the named datatype. Neither is ever freed. */
-typedef struct {
-    int is_set;
-    MPI_Op op;
-    MPI_Datatype type;
-} cached_operation;
-
-static _Thread_local __attribute__((tls_model("initial-exec"))) cached_operation operation_cache;
-
 int interpose_is_predefined(MPI_Op op) {
-    return (operation_cache.is_set && operation_cache.op == op) || classes_accepted(op) > 0;
+    const interpose_cached_operation *known = &interpose_stored->operation;
+    return (known->is_set && known->op == op) || classes_accepted(op) > 0;
 }
 
 static int operation_is_valid(MPI_Op op, MPI_Datatype type) {
-    if (operation_cache.is_set && operation_cache.op == op && operation_cache.type == type) {
+    const interpose_cached_operation *known = &interpose_stored->operation;
+    if (known->is_set && known->op == op && known->type == type) {
         return 1;
     }
     int accepted = classes_accepted(op);
@@ -181,7 +172,7 @@ static int operation_is_valid(MPI_Op op, MPI_Datatype type) {
     }
     int is_valid = (accepted & class_of(type)) != 0;
     if (is_valid) {
-        operation_cache = (cached_operation){1, op, type};
+        interpose_own_thread()->operation = (interpose_cached_operation){1, op, type};
     }
     return is_valid;
 }

@@ -16,20 +16,19 @@ int interpose_guarded_run(const collwise_algorithm *algorithm, const collwise_ca
 
 #else
 
-INTERPOSE_THREAD_LOCAL interpose_current_call *interpose_current;
-
-int interpose_is_inside(void) { return interpose_current != NULL; }
+int interpose_is_inside(void) { return interpose_stored->current != NULL; }
 
 /* The handler of private communicators, which those made of them inherit. */
 static void pass_on(MPI_Comm *private, int *code, ...) {
-    if (interpose_current == NULL) {
+    interpose_current_call *now = interpose_stored->current;
+    if (now == NULL) {
         PMPI_Abort(*private, *code);
         return;
     }
-    if (interpose_current->status == MPI_SUCCESS) {
-        interpose_current->status = *code;
+    if (now->status == MPI_SUCCESS) {
+        now->status = *code;
     }
-    PMPI_Comm_call_errhandler(interpose_current->comm, *code);
+    PMPI_Comm_call_errhandler(now->comm, *code);
 }
 
 /* A collective call where the private communicator does not exist yet, as the algorithm itself would be. */
@@ -50,9 +49,10 @@ int interpose_guarded_run(const collwise_algorithm *algorithm, const collwise_ca
         guard(state, call->comm);
     }
     state->current.status = MPI_SUCCESS;
-    interpose_current = &state->current;
+    interpose_thread *own = interpose_own_thread();
+    own->current = &state->current;
     collwise_run(algorithm, call, with);
-    interpose_current = NULL;
+    own->current = NULL;
     return state->current.status;
 }
 

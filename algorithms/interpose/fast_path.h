@@ -26,31 +26,20 @@ static inline void interpose_store_short(collwise_collective kind, MPI_Datatype 
 
 #else
 
-#define INTERPOSE_THREAD_LOCAL _Thread_local __attribute__((tls_model("initial-exec"), visibility("hidden")))
+#include "thread.h"
 
-/* The communicators that this thread has used recently. An entry is valid until any state is freed. */
-enum { INTERPOSE_CACHED_STATES = 8 };
+/* Looks the state up and stores it. */
+interpose_state *interpose_cache_state(const interpose_settings *settings, MPI_Comm comm);
 
-typedef struct {
-    MPI_Comm comm;
-    unsigned generation;
-    interpose_state *state;
-} interpose_cached_state;
-
-extern INTERPOSE_THREAD_LOCAL interpose_cached_state interpose_state_cache[INTERPOSE_CACHED_STATES];
-
-/* Looks the state up and stores it in the cache's entry. */
-interpose_state *interpose_cache_state(const interpose_settings *settings, MPI_Comm comm,
-                                       interpose_cached_state *entry);
-
-static inline interpose_cached_state *interpose_state_entry(MPI_Comm comm) {
+/* The index of its entry. */
+static inline size_t interpose_state_index(MPI_Comm comm) {
     uintptr_t handle = (uintptr_t)comm;
-    return &interpose_state_cache[(handle ^ handle >> 4 ^ handle >> 8) % INTERPOSE_CACHED_STATES];
+    return (handle ^ handle >> 4 ^ handle >> 8) % INTERPOSE_CACHED_STATES;
 }
 
 /* The stored state; NULL if there is none. */
 static inline interpose_state *interpose_known_state(MPI_Comm comm) {
-    const interpose_cached_state *entry = interpose_state_entry(comm);
+    const interpose_cached_state *entry = &interpose_stored->states[interpose_state_index(comm)];
     return entry->comm == comm && entry->generation == atomic_load_explicit(&interpose_generation, memory_order_acquire)
                ? entry->state
                : NULL;
@@ -58,47 +47,23 @@ static inline interpose_state *interpose_known_state(MPI_Comm comm) {
 
 static inline interpose_state *interpose_state_of(const interpose_settings *settings, MPI_Comm comm) {
     interpose_state *known = interpose_known_state(comm);
-    return known != NULL ? known : interpose_cache_state(settings, comm, interpose_state_entry(comm));
+    return known != NULL ? known : interpose_cache_state(settings, comm);
 }
 
-/* Named datatypes that this thread has used recently. They are never freed, so a handle keeps its meaning. */
-enum { INTERPOSE_CACHED_TYPES = 16 };
-
-typedef struct {
-    int is_set;
-    MPI_Datatype type;
-    MPI_Count bytes;
-    MPI_Aint low, extent;
-} interpose_cached_type;
-
-extern INTERPOSE_THREAD_LOCAL interpose_cached_type interpose_type_cache[INTERPOSE_CACHED_TYPES];
-
-static inline interpose_cached_type *interpose_type_entry(MPI_Datatype type) {
+/* The index of a named datatype's entry. */
+static inline size_t interpose_type_index(MPI_Datatype type) {
     uintptr_t handle = (uintptr_t)type;
-    return &interpose_type_cache[(handle ^ handle >> 4 ^ handle >> 9) % INTERPOSE_CACHED_TYPES];
+    return (handle ^ handle >> 4 ^ handle >> 9) % INTERPOSE_CACHED_TYPES;
 }
 
 /* The stored properties of a datatype; NULL if there are none. */
 static inline const interpose_cached_type *interpose_known_type(MPI_Datatype type) {
-    const interpose_cached_type *entry = interpose_type_entry(type);
+    const interpose_cached_type *entry = &interpose_stored->types[interpose_type_index(type)];
     return entry->is_set && entry->type == type ? entry : NULL;
 }
 
-/* The calls that this thread left to MPI last: those of a collective on a communicator with fewer than `below` elements
- * of a named datatype. Valid until any state is freed. */
-typedef struct {
-    MPI_Comm comm;
-    MPI_Datatype type;
-    unsigned generation, below;
-} interpose_short_calls;
-
-extern INTERPOSE_THREAD_LOCAL interpose_short_calls interpose_short[COLLWISE_COLLECTIVES];
-
 /* Stores that calls are shorter than those for which the rules name an algorithm of ours. */
 void interpose_store_short(collwise_collective kind, MPI_Datatype type, MPI_Comm comm, const decision_row *row);
-
-/* The call of this thread that runs an algorithm of ours; NULL outside. */
-extern INTERPOSE_THREAD_LOCAL interpose_current_call *interpose_current;
 
 /* Whether the operation is one of MPI's own for reductions; all of these commute. */
 int interpose_is_predefined(MPI_Op op);
@@ -173,7 +138,7 @@ static inline int interpose_is_short(collwise_collective kind, int count, MPI_Da
 
 /* Whether the message is shorter than any for which a rule names an algorithm of ours, as far as this is stored. */
 static inline int interpose_is_short(collwise_collective kind, int count, MPI_Datatype type, MPI_Comm comm) {
-    const interpose_short_calls *stored = &interpose_short[kind];
+    const interpose_short_calls *stored = &interpose_stored->short_calls[kind];
     return stored->comm == comm && stored->type == type && (unsigned)count < stored->below &&
            stored->generation == atomic_load_explicit(&interpose_generation, memory_order_acquire);
 }

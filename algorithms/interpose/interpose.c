@@ -15,14 +15,11 @@ typedef struct {
 
 #ifndef SMPI_SHARED_MALLOC
 
-INTERPOSE_THREAD_LOCAL interpose_cached_state interpose_state_cache[INTERPOSE_CACHED_STATES];
-INTERPOSE_THREAD_LOCAL interpose_short_calls interpose_short[COLLWISE_COLLECTIVES];
-
-interpose_state *interpose_cache_state(const interpose_settings *settings, MPI_Comm comm,
-                                       interpose_cached_state *entry) {
+interpose_state *interpose_cache_state(const interpose_settings *settings, MPI_Comm comm) {
     interpose_state *state = interpose_find_state_with_rows(settings, comm);
     if (state != NULL) {
-        *entry = (interpose_cached_state){comm, atomic_load(&interpose_generation), state};
+        interpose_own_thread()->states[interpose_state_index(comm)] =
+            (interpose_cached_state){comm, atomic_load(&interpose_generation), state};
     }
     return state;
 }
@@ -32,8 +29,8 @@ void interpose_store_short(collwise_collective kind, MPI_Datatype type, MPI_Comm
     if (known != NULL && known->bytes > 0) {
         uint64_t each = (uint64_t)known->bytes, below = row->ours_from / each + (row->ours_from % each != 0);
         unsigned most = (unsigned)INT_MAX + 1;
-        interpose_short[kind] = (interpose_short_calls){comm, type, atomic_load(&interpose_generation),
-                                                        below < most ? (unsigned)below : most};
+        interpose_own_thread()->short_calls[kind] = (interpose_short_calls){
+            comm, type, atomic_load(&interpose_generation), below < most ? (unsigned)below : most};
     }
 }
 

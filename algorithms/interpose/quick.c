@@ -1,7 +1,6 @@
 /* Functions that answer what algorithms ask of MPI in every call from what is known already. The linker puts them in
  * place of MPI's in libcollwise (--wrap): a short call takes less time than the questions would. */
 #include "fast_path.h"
-#include "internal.h"
 
 #ifndef SMPI_SHARED_MALLOC
 
@@ -9,21 +8,21 @@
 #include <stddef.h>
 
 static int is_current(MPI_Comm comm) {
-    const interpose_current_call *now = interpose_current;
+    const interpose_current_call *now = interpose_stored->current;
     return now != NULL && (comm == now->private || comm == now->comm);
 }
 
 MPI_Comm __wrap_collwise_private(MPI_Comm comm);
 MPI_Comm __real_collwise_private(MPI_Comm comm);
 MPI_Comm __wrap_collwise_private(MPI_Comm comm) {
-    return interpose_current != NULL && comm == interpose_current->comm ? interpose_current->private
-                                                                        : __real_collwise_private(comm);
+    const interpose_current_call *now = interpose_stored->current;
+    return now != NULL && comm == now->comm ? now->private : __real_collwise_private(comm);
 }
 
 int __wrap_MPI_Comm_rank(MPI_Comm comm, int *rank);
 int __wrap_MPI_Comm_rank(MPI_Comm comm, int *rank) {
     if (is_current(comm)) {
-        *rank = interpose_current->rank;
+        *rank = interpose_stored->current->rank;
         return MPI_SUCCESS;
     }
     return PMPI_Comm_rank(comm, rank);
@@ -32,7 +31,7 @@ int __wrap_MPI_Comm_rank(MPI_Comm comm, int *rank) {
 int __wrap_MPI_Comm_size(MPI_Comm comm, int *procs);
 int __wrap_MPI_Comm_size(MPI_Comm comm, int *procs) {
     if (is_current(comm)) {
-        *procs = interpose_current->procs;
+        *procs = interpose_stored->current->procs;
         return MPI_SUCCESS;
     }
     return PMPI_Comm_size(comm, procs);
@@ -129,42 +128,30 @@ void __wrap_collwise_scratch_free(char *scratch);
 collwise_fold __real_collwise_fold_of(collwise_fold_rule rule, int root, MPI_Comm comm);
 collwise_fold __wrap_collwise_fold_of(collwise_fold_rule rule, int root, MPI_Comm comm);
 collwise_fold __wrap_collwise_fold_of(collwise_fold_rule rule, int root, MPI_Comm comm) {
-    /* The fold that this thread used last. */
-    static _Thread_local __attribute__((tls_model("initial-exec"))) struct {
-        int procs;
-        collwise_fold fold;
-    } last;
+    interpose_cached_fold *last = &interpose_own_thread()->fold;
     int procs, rank;
     __wrap_MPI_Comm_size(comm, &procs);
     __wrap_MPI_Comm_rank(comm, &rank);
-    if (last.procs != procs || last.fold.rank != rank || last.fold.rule != rule || last.fold.root != root) {
-        last.procs = procs;
-        last.fold = __real_collwise_fold_of(rule, root, comm);
+    if (last->procs != procs || last->fold.rank != rank || last->fold.rule != rule || last->fold.root != root) {
+        *last = (interpose_cached_fold){procs, __real_collwise_fold_of(rule, root, comm)};
     }
-    last.fold.comm = comm;
-    return last.fold;
+    last->fold.comm = comm;
+    return last->fold;
 }
 
 /* --- Trees -------------------------------------------------------------------------------------------------------- */
 
-/* The tree that this thread used last. */
-typedef struct {
-    int procs, rank, fanout;
-    collwise_tree tree;
-} known_tree;
-
-static _Thread_local __attribute__((tls_model("initial-exec"))) known_tree last_tree;
-
 collwise_tree __wrap_collwise_tree_of(collwise_topology topology, int root, MPI_Comm comm, int fanout);
 collwise_tree __wrap_collwise_tree_of(collwise_topology topology, int root, MPI_Comm comm, int fanout) {
+    interpose_cached_tree *last = &interpose_own_thread()->tree;
     int procs, rank;
     __wrap_MPI_Comm_size(comm, &procs);
     __wrap_MPI_Comm_rank(comm, &rank);
-    if (last_tree.procs != procs || last_tree.rank != rank || last_tree.fanout != fanout ||
-        last_tree.tree.topology != topology || last_tree.tree.root != root) {
-        last_tree = (known_tree){procs, rank, fanout, collwise_tree_at(topology, procs, root, rank, fanout)};
+    if (last->procs != procs || last->rank != rank || last->fanout != fanout || last->tree.topology != topology ||
+        last->tree.root != root) {
+        *last = (interpose_cached_tree){procs, rank, fanout, collwise_tree_at(topology, procs, root, rank, fanout)};
     }
-    return last_tree.tree;
+    return last->tree;
 }
 
 /* A message of one segment goes down the tree without lists of requests. */
@@ -231,18 +218,8 @@ void __wrap_collwise_tree_reduce(const char *data, char *result, size_t elements
 
 /* --- Memory for short messages and lists -------------------------------------------------------------------------- */
 
-enum { SHORT_BYTES = 512, SHORT_BUFFERS = 2, LIST_BUFFERS = 3 };
-
-typedef struct {
-    _Alignas(max_align_t) char bytes[SHORT_BYTES];
-    int is_used;
-} short_buffer;
-
-static _Thread_local __attribute__((tls_model("initial-exec"))) short_buffer short_buffers[SHORT_BUFFERS],
-    list_buffers[LIST_BUFFERS];
-
-static char *take_short(short_buffer *buffers, int count, size_t bytes) {
-    for (int i = 0; i < count && bytes <= SHORT_BYTES; i++) {
+static char *take_short(interpose_short_buffer *buffers, int count, size_t bytes) {
+    for (int i = 0; i < count && bytes <= INTERPOSE_SHORT_BYTES; i++) {
         if (!buffers[i].is_used) {
             buffers[i].is_used = 1;
             return buffers[i].bytes;
@@ -252,7 +229,7 @@ static char *take_short(short_buffer *buffers, int count, size_t bytes) {
 }
 
 /* Returns 0 if the memory is none of the buffers. */
-static int give_back(short_buffer *buffers, int count, const char *memory) {
+static int give_back(interpose_short_buffer *buffers, int count, const char *memory) {
     for (int i = 0; i < count; i++) {
         if (memory == buffers[i].bytes) {
             buffers[i].is_used = 0;
@@ -264,13 +241,13 @@ static int give_back(short_buffer *buffers, int count, const char *memory) {
 
 char *__real_collwise_scratch(size_t bytes, MPI_Comm comm);
 char *__wrap_collwise_scratch(size_t bytes, MPI_Comm comm) {
-    char *scratch = take_short(short_buffers, SHORT_BUFFERS, bytes);
+    char *scratch = take_short(interpose_own_thread()->short_buffers, INTERPOSE_SHORT_BUFFERS, bytes);
     return scratch != NULL ? scratch : __real_collwise_scratch(bytes, comm);
 }
 
 void __real_collwise_scratch_free(char *scratch);
 void __wrap_collwise_scratch_free(char *scratch) {
-    if (scratch != NULL && !give_back(short_buffers, SHORT_BUFFERS, scratch)) {
+    if (scratch != NULL && !give_back(interpose_own_thread()->short_buffers, INTERPOSE_SHORT_BUFFERS, scratch)) {
         __real_collwise_scratch_free(scratch);
     }
 }
@@ -278,14 +255,15 @@ void __wrap_collwise_scratch_free(char *scratch) {
 size_t *__wrap_collwise_sizes(size_t count, MPI_Comm comm);
 size_t *__real_collwise_sizes(size_t count, MPI_Comm comm);
 size_t *__wrap_collwise_sizes(size_t count, MPI_Comm comm) {
-    char *list = take_short(list_buffers, LIST_BUFFERS, count * sizeof(size_t));
+    char *list = take_short(interpose_own_thread()->list_buffers, INTERPOSE_LIST_BUFFERS, count * sizeof(size_t));
     return list != NULL ? (size_t *)(void *)list : __real_collwise_sizes(count, comm);
 }
 
 void __wrap_collwise_sizes_free(size_t *sizes);
 void __real_collwise_sizes_free(size_t *sizes);
 void __wrap_collwise_sizes_free(size_t *sizes) {
-    if (sizes != NULL && !give_back(list_buffers, LIST_BUFFERS, (const char *)sizes)) {
+    if (sizes != NULL &&
+        !give_back(interpose_own_thread()->list_buffers, INTERPOSE_LIST_BUFFERS, (const char *)sizes)) {
         __real_collwise_sizes_free(sizes);
     }
 }

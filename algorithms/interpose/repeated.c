@@ -153,9 +153,10 @@ int interpose_repeat(const interpose_repeatable *last, interpose_state *state) {
         return interpose_guarded_run(last->algorithm, &last->call, last->parameters, state);
     }
     state->current.status = MPI_SUCCESS;
-    interpose_current = &state->current;
+    interpose_thread *own = interpose_own_thread();
+    own->current = &state->current;
     last->run(last, &state->current);
-    interpose_current = NULL;
+    own->current = NULL;
     return state->current.status;
 }
 

@@ -6,9 +6,12 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from functools import cache
+from pathlib import Path
 
 from collwise.simulator.execution.installations import Installation, find_installation
+from collwise.simulator.execution.interposed import preloadable
 from tests.needs import need
 
 # Both have SimGrid's two ways of loading programs in them: 3.32 looks past what is preloaded unless told otherwise.
@@ -39,6 +42,25 @@ def run(name: str, procs: int, *arguments: str, **environment: str) -> subproces
     command = [sys.executable, "-P", "-m", "collwise.studies", "run", *arguments_of(name), "--procs", str(procs)]
     variables = os.environ | environment
     return subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=900, env=variables)
+
+
+def launched(
+    name: str, procs: int, command: Sequence[str], variables: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """The command's run by a real MPI's own launcher, with these variables in its processes."""
+    words = [str(installation_of(name).launcher), "-np", str(procs)]
+    for variable, value in variables.items():
+        words += ["-x", f"{variable}={value}"] if name == "openmpi" else ["-genv", variable, value]
+    words += ["--oversubscribe"] if name == "openmpi" else []
+    allowed = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    return subprocess.run([*words, *command], capture_output=True, text=True, env=os.environ | allowed, timeout=300)
+
+
+def uncounted(name: str, procs: int, program: Path, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """The program's run under libcollwise without a report; the folder may get a link to the library."""
+    preloaded = [preloadable(installation_of(name).program("libcollwise.so"), folder)]
+    preloaded += filter(None, [os.environ.get("LD_PRELOAD")])
+    return launched(name, procs, [str(program)], {"LD_PRELOAD": ":".join(preloaded), **variables})
 
 
 def counts_of(report: str) -> dict[tuple[str, str], int]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import re
 import subprocess
 import sys
@@ -13,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from collwise.simulator.execution.interposed import decided_line, no_rule_for, preloadable, row_taken_for
+from collwise.simulator.execution.interposed import decided_line, no_rule_for, row_taken_for
 from collwise.validation.select.collwise_rules import collwise_rules
 from collwise.validation.select.decisions import DecisionTable
 from collwise.validation.times.choice import Choice
-from tests.interpose.running import arguments_of, counts_of, installation_of, run
+from tests.interpose.running import arguments_of, counts_of, installation_of, run, uncounted
 from tests.needs import each, needs
 
 HERE = Path(__file__).parent
@@ -87,18 +86,6 @@ def test_calls_around_the_size_from_which_a_rule_holds(name: str, compiled, tmp_
     table.write_text("".join(f"{what} 2 1 0 default\n{what} 2 1 64 {rule}\n" for what, rule in rules.items()))
     done = uncounted(name, 2, compiled(name, str(HERE / "short.c")), tmp_path, COLLWISE_TABLE=str(table))
     assert (done.returncode, done.stdout) == (0, "ok 440\n"), done.stdout + done.stderr
-
-
-def uncounted(name: str, procs: int, program: Path, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    """The program's run under libcollwise without a report; the folder may get a link to the library."""
-    library = installation_of(name)
-    words = [str(library.launcher), "-np", str(procs)]
-    preloaded = preloadable(library.program("libcollwise.so"), folder)
-    for variable, value in {"LD_PRELOAD": preloaded, **variables}.items():
-        words += ["-x", f"{variable}={value}"] if name == "openmpi" else ["-genv", variable, value]
-    words += ["--oversubscribe"] if name == "openmpi" else []
-    allowed = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    return subprocess.run([*words, str(program)], capture_output=True, text=True, env=os.environ | allowed, timeout=300)
 
 
 @each_library

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
-from tests.interpose.running import counts_of, run
+from tests.interpose.running import COMPILERS, counts_of, installation_of, launched, run, uncounted
 from tests.needs import each
 
 HERE = Path(__file__).parent
@@ -93,3 +95,29 @@ def test_data_at_absolute_addresses(name: str, compiled) -> None:
     done = run(name, PROCS, "--report", "--algorithms", AT_BOTTOM, "--", program)
     assert (done.returncode, done.stdout) == (0, "ok 23\n"), done.stdout + done.stderr
     assert {f"{collective}={what}" for collective, what in counts_of(done.stderr)} == set(AT_BOTTOM.split(";"))
+
+
+@each_library
+@yielding
+def test_threads_that_come_and_go(name: str, compiled, tmp_path: Path) -> None:
+    """Each thread stores its calls in memory of its own, which is freed when it ends."""
+    program = compiled(name, str(HERE / "threads.c"))
+    chosen = "allreduce=recursive_doubling;bcast=binomial"
+    done = uncounted(name, 2, program, tmp_path, COLLWISE_ALGORITHMS=chosen)
+    if done.stdout == "no threads\n":
+        pytest.skip(f"{name} was built without MPI_THREAD_MULTIPLE")
+    assert (done.returncode, done.stdout) == (0, "ok\n"), done.stdout + done.stderr
+
+
+@each_library
+@yielding
+def test_a_running_program_can_load_it(name: str, tmp_path: Path) -> None:
+    """There is room for its thread-local variables in a program that was started without it."""
+    plugin, library = tmp_path / "plugin.so", installation_of(name).program("libcollwise.so")
+    command = [COMPILERS[name], "-std=gnu11", "-O1", "-shared", "-fPIC", "-Dmain=run", str(HERE / "repeated.c")]
+    built = subprocess.run([*command, "-o", str(plugin)], capture_output=True, text=True)
+    assert built.returncode == 0, built.stderr
+    chosen = {"COLLWISE_ALGORITHMS": "bcast=binomial;allreduce=ring;reduce=binomial", "COLLWISE_REPORT": "1"}
+    done = launched(name, 2, [sys.executable, "-c", PLUGIN, str(library), str(plugin)], chosen)
+    assert (done.returncode, done.stdout) == (0, "ok 1494\n"), done.stdout + done.stderr
+    assert counts_of(done.stderr)["allreduce", "ring"] > 0

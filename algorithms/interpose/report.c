@@ -181,36 +181,40 @@ static interpose_report own_report(void) {
 }
 
 /* Receives the records of another process and adds them. */
-static void take(interpose_report *report, int from) {
+static void take(interpose_report *report, int from, MPI_Comm comm) {
     int count;
-    PMPI_Recv(&count, 1, MPI_INT, from, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    PMPI_Recv(&count, 1, MPI_INT, from, TAG, comm, MPI_STATUS_IGNORE);
     size_t own = (size_t)report->count, record = sizeof *report->list;
     interpose_record *all = allocate((own + (size_t)count) * record);
     memcpy(all, report->list, own * record);
-    PMPI_Recv(all + own, count * (int)record, MPI_BYTE, from, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    PMPI_Recv(all + own, count * (int)record, MPI_BYTE, from, TAG, comm, MPI_STATUS_IGNORE);
     free(report->list);
     report->list = all;
     report->count += count;
     merge(report);
 }
 
-/* Adds up the records along a binomial tree, so that no process holds more of them than the report has lines. */
+/* Adds up the records along a binomial tree, so that no process holds more of them than the report has lines. The
+ * program may have left messages and receives behind in MPI_COMM_WORLD, hence a communicator of its own. */
 static interpose_report collect(void) {
     interpose_report report = own_report();
     double seconds = report.seconds;
     int rank, bytes;
-    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm comm;
+    PMPI_Comm_split(MPI_COMM_WORLD, 0, 0, &comm);
+    PMPI_Comm_rank(comm, &rank);
     merge(&report);
     for (int step = 1; step < report.procs && (rank & (step - 1)) == 0; step *= 2) {
         if ((rank & step) != 0) {
             bytes = report.count * (int)sizeof *report.list;
-            PMPI_Send(&report.count, 1, MPI_INT, rank - step, TAG, MPI_COMM_WORLD);
-            PMPI_Send(report.list, bytes, MPI_BYTE, rank - step, TAG, MPI_COMM_WORLD);
+            PMPI_Send(&report.count, 1, MPI_INT, rank - step, TAG, comm);
+            PMPI_Send(report.list, bytes, MPI_BYTE, rank - step, TAG, comm);
         } else if (rank + step < report.procs) {
-            take(&report, rank + step);
+            take(&report, rank + step, comm);
         }
     }
-    PMPI_Reduce(&seconds, &report.seconds, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+    PMPI_Reduce(&seconds, &report.seconds, 1, MPI_DOUBLE, MPI_SUM, 0, comm);
+    PMPI_Comm_free(&comm);
     report.seconds /= report.procs;
     return report;
 }

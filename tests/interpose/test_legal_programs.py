@@ -98,6 +98,14 @@ def test_data_at_absolute_addresses(name: str, compiled) -> None:
 
 
 @each_library
+def test_messages_that_nobody_receives_are_not_the_reports(name: str, compiled) -> None:
+    done = run(name, 4, "--report", "--", str(compiled(name, str(HERE / "unreceived.c"))))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "ok" in done.stdout.splitlines()  # beside what UCX says of messages that are left
+    assert counts_of(done.stderr) == {("barrier", "MPI's own: no rule"): 1}
+
+
+@each_library
 @yielding
 def test_threads_that_come_and_go(name: str, compiled, tmp_path: Path) -> None:
     """Each thread stores its calls in memory of its own, which is freed when it ends."""

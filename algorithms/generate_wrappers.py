@@ -272,7 +272,7 @@ def large_source(function: Function, number: int) -> str:
     counts = [argument for argument in function.arguments if argument in _SCALARS]
     small = ""
     if counts and not any(argument in function.arguments for argument in _ARRAYS):
-        fits = " && ".join(f"{count} <= INT_MAX" for count in counts)
+        fits = " && ".join(f"0 <= {count} && {count} <= INT_MAX" for count in counts)
         arguments = [f"(int){name}" if name in counts else name for name in function.arguments]
         small = f"    if ({fits}) {{\n{filled(f'        return {name}(', arguments, ');')}\n    }}"
     return _COUNTED.substitute(

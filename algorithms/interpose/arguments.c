@@ -214,6 +214,25 @@ static int buffer_is_valid(const interpose_signature *signature, const interpose
     return (!is_significant && !signature->has_op) || length_is_valid(buffer->length, given, procs);
 }
 
+/* The bytes of the calling process's block in a valid buffer of it, or of all processes' blocks. */
+static uint64_t own_block_bytes(const buffer_arguments *given, int rank) {
+    uint64_t bytes = 0;
+    product(given->counts != NULL ? given->counts[rank] : given->count, given->type, &bytes);
+    return bytes;
+}
+
+/* Whether what the process sends to itself has room where it receives it. */
+static int own_block_fits(const interpose_signature *signature, const buffer_arguments *send,
+                          const buffer_arguments *receive, MPI_Comm comm) {
+    int rank;
+    if (signature->send.length == INTERPOSE_LENGTH_NONE || send->address == MPI_IN_PLACE ||
+        receive->address == MPI_IN_PLACE) {
+        return 1;
+    }
+    PMPI_Comm_rank(comm, &rank);
+    return own_block_bytes(send, rank) <= own_block_bytes(receive, rank);
+}
+
 int interpose_arguments_are_valid(collwise_collective kind, const collwise_call *call, int procs) {
     const interpose_signature *signature = &interpose_signatures[kind];
     buffer_arguments send = {call->send, call->send_count, call->send_counts, call->send_displacements,
@@ -228,7 +247,8 @@ int interpose_arguments_are_valid(collwise_collective kind, const collwise_call 
     }
     int at_root = !signature->has_root || is_root(call);
     return buffer_is_valid(signature, &signature->send, &send, at_root, procs) &&
-           buffer_is_valid(signature, &signature->receive, &receive, at_root, procs);
+           buffer_is_valid(signature, &signature->receive, &receive, at_root, procs) &&
+           (!at_root || own_block_fits(signature, &send, &receive, call->comm));
 }
 
 #ifndef SMPI_SHARED_MALLOC

@@ -3,6 +3,9 @@
  * Two processes or more. Prints "ok", or what is wrong. */
 #include <mpi.h>
 #include <stdio.h>
+#include <stdlib.h>
+
+enum { ROOM = 4096 };
 
 static int handled, handled_class;
 
@@ -28,6 +31,29 @@ static int short_bcast(int rank, int procs, MPI_Comm comm) {
     return MPI_Bcast(data, rank == procs - 1 ? 16 : 64, MPI_INT, 0, comm);
 }
 
+/* More for the process itself than it has room for: nothing is written behind that. */
+static long check_own_block(MPI_Comm comm) {
+    enum { SENT = 32, RECEIVED = 8 };
+    int procs, class, *sent = calloc(ROOM, sizeof *sent), *received = calloc(ROOM, sizeof *received);
+    long failures = 0;
+    MPI_Comm_size(comm, &procs);
+    for (int i = 0; i < ROOM; i++) {
+        sent[i] = 1;
+    }
+    MPI_Error_class(MPI_Allgather(sent, SENT, MPI_INT, received, RECEIVED, MPI_INT, comm), &class);
+    failures += wrong(class == MPI_ERR_TRUNCATE, "a long block of its own, allgather");
+    MPI_Error_class(MPI_Alltoall(sent, SENT, MPI_INT, received, RECEIVED, MPI_INT, comm), &class);
+    failures += wrong(class == MPI_ERR_TRUNCATE, "a long block of its own, alltoall");
+    int is_clean = 1;
+    for (int i = procs * RECEIVED; i < ROOM; i++) {
+        is_clean &= received[i] == 0;
+    }
+    failures += wrong(is_clean, "behind the receive buffer");
+    free(sent);
+    free(received);
+    return failures;
+}
+
 static long check_returned(int rank, int procs, int within_ours) {
     int data[64] = {0}, class = MPI_SUCCESS;
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
@@ -37,6 +63,11 @@ static long check_returned(int rank, int procs, int within_ours) {
         MPI_Error_class(short_bcast(rank, procs, MPI_COMM_WORLD), &class);
         failures += wrong(rank == procs - 1 ? is_truncated(class) : class == MPI_SUCCESS, "a short buffer");
     }
+#if MPI_VERSION >= 4
+    MPI_Error_class(MPI_Bcast_c(data, (MPI_Count)5 - ((MPI_Count)1 << 32), MPI_INT, 0, MPI_COMM_WORLD), &class);
+    failures += wrong(class == MPI_ERR_COUNT, "a negative large count");
+#endif
+    failures += check_own_block(MPI_COMM_WORLD);
     return failures + wrong(MPI_Barrier(MPI_COMM_WORLD) == MPI_SUCCESS, "the next collective");
 }
 

@@ -89,7 +89,7 @@ def test_calls_around_the_size_from_which_a_rule_holds(name: str, compiled, tmp_
 
 
 @each_library
-@pytest.mark.parametrize("algorithms", ["bcast=linear;barrier=bruck", "bcast=default"])
+@pytest.mark.parametrize("algorithms", ["bcast=linear;barrier=bruck;allgather=ring;alltoall=pairwise", "bcast=default"])
 def test_errors_reach_the_programs_handlers(name: str, algorithms: str, compiled) -> None:
     program = compiled(name, str(HERE / "errors.c"))
     ours = ["ours"] if "linear" in algorithms else []

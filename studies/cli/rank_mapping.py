@@ -17,7 +17,7 @@ from collwise.studies.cli.declare import command, flag, option
 from collwise.studies.cli.output import print_json, print_table
 from collwise.studies.cli.types import NEW_FILE, PATH, SIZES, NamedChoice
 from collwise.studies.reports.markdown import percent
-from collwise.validation.selection import rank_mapping as mapped
+from collwise.validation import rank_mapping as mapped
 from collwise.validation.times.defaults import SEGMENT_BYTES
 
 

@@ -22,9 +22,9 @@ from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.papers.oflynn2009 import analysis as thesis
 from collwise.studies.papers.oflynn2009 import estimates as estimating
 from collwise.studies.papers.oflynn2009 import tables
-from collwise.validation.selection.cases import choice_of
-from collwise.validation.selection.choice import Choice
-from collwise.validation.selection.thresholds import with_thresholds
+from collwise.validation.times.choice import Choice
+from collwise.validation.times.grid import choice_of
+from collwise.validation.times.thresholds import with_thresholds
 from tests.needs import needs
 from tests.runners import context_with
 

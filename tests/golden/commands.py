@@ -8,13 +8,27 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from tests.golden.shapes import Ran, decisions, document, evidence, percentages, text_of
+from tests.golden.shapes import (
+    Ran,
+    configurations,
+    decisions,
+    document,
+    evidence,
+    percentages,
+    report_values,
+    rows,
+    stored,
+    text_of,
+    without_wall_times,
+)
 
 CONSUMERS = ("openmpi-4.1", "mpich", "intel", "mvapich2", "ucc", "pgmpi", "smpi", "collwise")
 GRID = "--collective all --procs 3,4,8,13 --sizes 64,1KiB,8KiB,64KiB,1MiB"
 ENGINE = "--engine schedule --jobs 1 --store store.sqlite"
 GROS, STAMPEDE = f"--platform gros {ENGINE}", f"--platform stampede2 --ppn 4 {ENGINE}"
 MEASURED = "--by measured --platform gros --store measured.sqlite"
+CONFIGURATIONS = "results list --store store.sqlite --json"
+SHOWN = "--procs 3,4 --json"
 IMPORT = "import results.jsonl --store measured.sqlite --json"
 
 
@@ -185,10 +199,154 @@ def _rules() -> dict[str, Golden]:
     return found
 
 
+def _times() -> dict[str, Golden]:
+    few = "--procs 3,8 --sizes 1KiB,64KiB --segments 8KiB --json"
+    return {
+        "imported": Golden(IMPORT),
+        "simulated": Golden(f"simulate --collective all {STAMPEDE} {few}", rows),
+        "simulated, by counts": Golden(
+            f"simulate --collective bcast --algorithms k_chain,knomial {GROS} {few} --chains 2,4 --radix 2,8 --root 2",
+            rows,
+        ),
+        "simulated, from tasks": Golden(
+            "simulate --collective allreduce --algorithms tasks_binary,multi_leader_binomial --leaders 1,2 "
+            f"--between-segment 4KiB {STAMPEDE} {few}",
+            rows,
+        ),
+        "simulated, mock-ups": Golden(
+            f"simulate --collective reduce --algorithms guidelines {STAMPEDE} {few} --baseline mpich-4", rows
+        ),
+        "predicted": Golden(f"predict --parameters models/critical_path.toml --collective bcast {few}", document),
+        "predicted, parts": Golden(f"predict --parameters models/parts.toml --collective reduce {few}", document),
+        "predicted, by schedule": Golden(
+            f"predict --parameters models/loggp.toml --collective allreduce --by-schedule {few}", document
+        ),
+        "predicted, one message": Golden(
+            "predict --parameters models/lmo.toml --pair 0,3 --sizes 1KiB,64KiB --json", document
+        ),
+        "stored": Golden(f"results show --store measured.sqlite --collective scan {SHOWN}", stored),
+        "stored simulations": Golden(f"results show --store store.sqlite --collective barrier {SHOWN}", stored),
+        "measured configurations": Golden("results list --store measured.sqlite --json", configurations),
+        "configurations of launches": Golden("results list --store trio.sqlite --json", configurations),
+        "simulated configurations": Golden(CONFIGURATIONS, configurations),
+    }
+
+
+def _compared() -> dict[str, Golden]:
+    few = "--procs 4,16 --sizes 1KiB,64KiB,1MiB --segments 8KiB,64KiB --baseline openmpi-4.1"
+    model = "--parameters models/critical_path.toml"
+    found = {"imported": Golden(IMPORT)}
+    for collective in ("bcast", "gather", "reduce", "allreduce", "allgather", "alltoall", "barrier", "reduce_scatter"):
+        sizes = few.replace("--sizes 1KiB,64KiB,1MiB ", "") if collective == "barrier" else few
+        found[collective] = Golden(f"compare --collective {collective} {GROS} {sizes} {model} --json", rows)
+    others = few.replace("openmpi-4.1", "mpich-4")
+    found["bcast, MPICH"] = Golden(f"compare --collective bcast {GROS} {others} --json", rows)
+    found["bcast, formulas"] = Golden(
+        f"compare --collective bcast {GROS} {few} --parameters models/loggp.toml --model loggp --json", rows
+    )
+    for sources in ("measured,simulated", "schedule,measured", "measured,predicted", "schedule,predicted"):
+        where = f"--store {'measured' if 'measured' in sources else 'store'}.sqlite --json"
+        extent = "" if "measured" in sources else "--procs 4,16 --sizes 1KiB,64KiB --segments 8KiB"
+        by = model if "predicted" in sources else ""
+        by = "--engine schedule" if "simulated" in sources else by
+        for collective in ("bcast", "scan"):
+            found[f"{collective}, {sources}"] = Golden(
+                f"compare --platform gros --collective {collective} --sources {sources} {extent} {by} {where}", rows
+            )
+    for collective in ("bcast", "reduce", "barrier"):
+        sizes = "" if collective == "barrier" else "--sizes 1KiB,32KiB,1MiB"
+        files = "models/critical_path.toml,models/loggp.toml,models/plogp.toml"
+        found[f"map of {collective}"] = Golden(
+            f"decision-map --collective {collective} --procs 3,4,9 {sizes} --models critical_path,loggp,plogp "
+            f"--parameters {files} --baseline openmpi-4.1 {GROS} --json"
+        )
+    found["defaults"] = Golden(
+        "defaults --baseline openmpi-4.1 --collective bcast,allreduce --procs 4,13 --sizes 1KiB,1MiB --json", rows
+    )
+    return found
+
+
+def _changed() -> dict[str, Golden]:
+    few = "--procs 8,13 --sizes 1KiB,64KiB,1MiB --segments 8KiB"
+    usual = f"--collective bcast,allreduce {few} {STAMPEDE} --json"
+    sweep = f"--collective allreduce,bcast --procs 8,13 --sizes 64KiB,1MiB --segments 8KiB {ENGINE} --json"
+    decided = f"--collective bcast,allreduce {few} --by simulated {STAMPEDE}"
+    return {
+        "rules": Golden(f"select {decided} -o kept.json --json", decisions),
+        "bandwidth": Golden(f"whatif {usual} --change bandwidth=x0.25"),
+        "several": Golden(f"whatif {usual} --change latency=x4 --change overheads=x2 --change reduction=x0.5"),
+        "kept rules": Golden(f"whatif {usual} --change latency=x0.25 --rules kept.json"),
+        "no limits": Golden(f"whatif {usual} --change placement=cyclic --no-limits"),
+        "slow node": Golden(f"whatif --collective gather --procs 8 {STAMPEDE} --change slow_node=1:x8 --json"),
+        "configurations": Golden(CONFIGURATIONS, configurations),
+        "sweep of bandwidth": Golden(f"whatif {sweep} --platform gros --sweep bandwidth=x0.0625:x4"),
+        "sweep of latency": Golden(f"whatif {sweep} --platform gros --sweep latency=x0.25:x8 --tolerance 0"),
+        "sweep of overheads": Golden(
+            f"whatif {sweep} --platform boba --sweep overheads=x0.25:x8 --change bandwidth=x0.5 --tolerance 5"
+        ),
+        "program": Golden(
+            f"whatif --application report.json --change bandwidth=x0.25 --baseline openmpi-4.1 {GROS} --json"
+        ),
+        "profile": Golden(
+            f"profile --report report.json --baseline openmpi-4.1 {GROS} --json --rules tuned.table",
+            _with("tuned.table"),
+        ),
+        "profile by decisions": Golden(
+            "profile --report report.json --baseline mpich-4 --decisions kept.json --json", document
+        ),
+    }
+
+
+def _with(name: str) -> Callable[[Ran], Any]:
+    """Keeps the rows and facts, and the text of a file."""
+    return lambda ran: document(ran) | {name: text_of((ran.folder / name).read_text())}
+
+
+def _searched() -> dict[str, Golden]:
+    few = f"--nodes 3,4 --ppn 4 --sizes 64KiB,1MiB --segments 16KiB,64KiB {ENGINE} --json"
+    tune = f"hierarchy tune --platform stampede2 --collective bcast,reduce,allreduce {few}"
+    drawn = f"hierarchy tune --platform stampede2 --collective bcast {few} --drawn 3"
+    few_sizes = few.replace("64KiB,1MiB --seg", "64KiB --seg")
+    no_sizes = few.replace("--sizes 64KiB,1MiB", "").replace("3,4", "3")
+    return {
+        "tune": Golden(
+            f"{tune} --search exhaustive,exhaustive-heuristics,tasks-heuristics,tasks -o d.json --table t.table"
+        ),
+        "table": Golden("export d.json --format collwise -o e.table", _written("e.table")),
+        "drawn machine": Golden(f"{drawn} --search all"),
+        "sockets": Golden(f"{tune.replace('3,4', '3')} --search tasks --within by-socket,point-to-point"),
+        "model": Golden(f"hierarchy model --platform stampede2 --collective bcast {few_sizes}"),
+        "tasks": Golden(f"hierarchy tasks --platform stampede2 --collective bcast {no_sizes}"),
+        "guidelines": Golden(
+            "guidelines --platform stampede2 --ppn 4 --collective bcast,gather,reduce,scatter --procs 4,8 "
+            f"--sizes 64,64KiB --baseline openmpi-4.1,mpich-4 {ENGINE} --json",
+            without_wall_times,
+        ),
+        "chosen": Golden(
+            f"select --collective allreduce,gather,scan --procs 4,8 --sizes 64,64KiB --by simulated {STAMPEDE} "
+            "-o chosen.json --json",
+            decisions,
+        ),
+        "guidelines of a table": Golden(
+            f"guidelines --table chosen.json --platform stampede2 --ppn 4 {ENGINE} --json", without_wall_times
+        ),
+        "report": Golden(
+            "report --procs 4,8 --collective bcast,allreduce,barrier --sizes 1KiB,1MiB --segments 8KiB "
+            f"--baseline openmpi-4.1 {STAMPEDE} -o report",
+            report_values,
+        ),
+        "configurations": Golden(CONFIGURATIONS, configurations),
+    }
+
+
 GROUPS: dict[str, dict[str, Golden]] = {
     "select_predicted": _predicted(),
     "select_simulated": _simulated(),
     "select_measured": _measured(),
     "evidence": _evidence(),
     "rules": _rules(),
+    "times": _times(),
+    "compare": _compared(),
+    "change": _changed(),
+    "search": _searched(),
 }

@@ -13,10 +13,15 @@ from typing import Any
 
 from collwise.studies.cli.main import main
 from tests.golden.commands import GROUPS
+from tests.golden.keys import configurations
 from tests.golden.measured import store_launches, write_results
 from tests.golden.shapes import Ran
+from tests.run_reports import OF_AN_APPLICATION
 
 HERE = Path(__file__).parent
+KEYS = "keys"
+NAMES = (*GROUPS, KEYS)
+"""Of the groups, each of which has a file."""
 
 
 def run(words: str, folder: Path) -> Ran:
@@ -38,6 +43,7 @@ def prepared(folder: Path) -> Iterator[None]:
     shutil.copytree(HERE / "models", folder / "models")
     write_results(folder / "results.jsonl")
     store_launches(folder / "trio.sqlite")
+    (folder / "report.json").write_text(OF_AN_APPLICATION)
     before = Path.cwd()
     os.chdir(folder)
     try:
@@ -47,7 +53,9 @@ def prepared(folder: Path) -> Iterator[None]:
 
 
 def results(group: str, folder: Path) -> dict[str, Any]:
-    """What is kept of each command of a group."""
+    """What is kept of each command of a group, or of each configuration."""
+    if group == KEYS:
+        return configurations(folder)
     found = {}
     with prepared(folder):
         for name, golden in GROUPS[group].items():

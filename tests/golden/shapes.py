@@ -10,10 +10,17 @@ import json
 import math
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from collwise.simulator.timing import Configuration
+
 _CHOICE = ("algorithm", "segment_bytes", "fanout", "limit_bytes")
+SENTENCES = ("summary", "left_out")
+"""Facts that are sentences."""
+MASKED = ("program_digest", "library_digest", "libcollwise", "library_decisions")
+"""Details of configurations that have digests of what was compiled, or of code."""
 _LONG = 2500
 """Texts with more characters than that are kept as a digest."""
 
@@ -30,7 +37,9 @@ class Ran(NamedTuple):
 def document(ran: Ran) -> Any:
     """The rows and facts that a command printed as JSON."""
     found = json.loads(ran.out)
-    return {"facts": brief(found["facts"]), "rows": brief(found["rows"])}
+    facts = {name: value for name, value in found["facts"].items() if name not in SENTENCES}
+    said = {name: percentages("\n".join(found["facts"][name])) for name in SENTENCES if name in found["facts"]}
+    return {"facts": brief(facts) | said, "rows": brief(found["rows"])}
 
 
 def rows(ran: Ran) -> Any:
@@ -56,6 +65,61 @@ def evidence(ran: Ran) -> Any:
     return brief(json.loads(ran.out)["facts"]["tables"])
 
 
+def stored(ran: Ran) -> Any:
+    """Rows of the store without the configuration's key, which has digests, and the time of day."""
+    found = json.loads(ran.out)["rows"]
+    for row in found:
+        del row["configuration"], row["made_at"], row["details"]
+    return brief(found)
+
+
+def configurations(ran: Ran) -> Any:
+    """Everything that stored times depend on but digests of what was compiled, in the order of the store's keys."""
+    found = [
+        masked(Configuration(row["source"], row["platform"], row["maker"], tuple(sorted(row["details"].items()))))
+        | {"collectives": row["collectives"]}
+        for row in json.loads(ran.out)["rows"]
+    ]
+    return sorted(found, key=lambda one: one["key"])
+
+
+def masked(configuration: Configuration) -> dict[str, Any]:
+    """A configuration with digests of compiled programs, libcollwise and code masked, and its key with these."""
+    details = {
+        name: re.sub("[0-9a-f]{64}", "masked", value) if name in MASKED else value
+        for name, value in configuration.details
+    }
+    key = replace(configuration, details=tuple(sorted(details.items()))).key
+    return {
+        "key": key,
+        "source": configuration.source,
+        "platform": configuration.platform,
+        "maker": configuration.maker,
+        "details": {name: value if len(value) < 200 else digest_of(value) for name, value in details.items()},
+    }
+
+
+def without_wall_times(ran: Ran) -> Any:
+    """Rows and facts of `guidelines` without the seconds that the check itself took."""
+    found = json.loads(ran.out)
+    for library in found["facts"].get("libraries", []):
+        del library["check_seconds"], library["repair_seconds"]
+    return {"facts": brief(found["facts"]), "rows": brief(found["rows"])}
+
+
+def report_values(ran: Ran) -> Any:
+    """The rows of a report's tables but those of facts, which have two columns; its rules and its decisions."""
+    folder = ran.folder / "report"
+    lines = (folder / "report.md").read_text().splitlines()
+    written = [file for file in sorted(folder.iterdir()) if file.suffix in (".rules", ".table")]
+    tables = [json.loads(file.read_text()) for file in folder.glob("*-decisions.json")]
+    return {
+        "tables": [line for line in lines if line.startswith("| ") and line.count("|") > 3],
+        "decisions": brief(tables),
+        "rules": {file.name: text_of(file.read_text()) for file in written},
+    }
+
+
 def choice_text(choice: dict[str, Any]) -> str:
     """'chain 8192', or 'k_chain 8192 4 0' with a number of chains or a limit."""
     algorithm, segment, fanout, limit = (choice[name] for name in _CHOICE)
@@ -70,8 +134,12 @@ def percentages(text: str) -> list[str]:
 def text_of(text: str) -> Any:
     """The lines of a text without empty ones, or a digest of a long one."""
     if len(text) > _LONG:
-        return {"sha256": hashlib.sha256(text.encode()).hexdigest(), "characters": len(text)}
+        return {"sha256": digest_of(text), "characters": len(text)}
     return [line for line in text.splitlines() if line.strip()]
+
+
+def digest_of(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def brief(value: Any) -> Any:

@@ -77,7 +77,7 @@ def _predicted() -> dict[str, Golden]:
 def _simulated() -> dict[str, Golden]:
     found = {"gros": f"{GRID} {GROS}", "stampede2": f"{GRID} {STAMPEDE}"}
     found |= {f"gros for {one}": f"{GRID} {GROS} {_for(one)}" for one in CONSUMERS}
-    found |= {f"stampede2 for {one}": f"{GRID} {STAMPEDE} {_for(one)}" for one in CONSUMERS}
+    found |= {f"stampede2 for {one}": f"{GRID} {STAMPEDE} {_for(one)}" for one in ("openmpi-4.1", "mpich", "smpi")}
     few = "--collective bcast,allreduce,gather --procs 4,8,13"
     found |= {
         "gros, tolerance 0": f"{GRID} {GROS} --tolerance 0",
@@ -339,6 +339,16 @@ def _searched() -> dict[str, Golden]:
     }
 
 
+def _evaluated() -> dict[str, Golden]:
+    few = "--procs 4,8 --sizes 1KiB,64KiB --baseline openmpi-4.1 --jobs 1 --store store.sqlite --json"
+    return {
+        "evaluated": Golden(
+            f"evaluate --platforms exact --collective bcast,gather,barrier --models hockney,loggp,critical_path {few}",
+            rows,
+        ),
+    }
+
+
 GROUPS: dict[str, dict[str, Golden]] = {
     "select_predicted": _predicted(),
     "select_simulated": _simulated(),
@@ -349,4 +359,5 @@ GROUPS: dict[str, dict[str, Golden]] = {
     "compare": _compared(),
     "change": _changed(),
     "search": _searched(),
+    "evaluate": _evaluated(),
 }

@@ -212,7 +212,7 @@ def _guidelines(target: ExecutionTarget, folder: Path) -> Iterator[tuple[str, Co
         mock.patch(f"{module}.measure", measure),
         mock.patch(f"{module}.verify_algorithms"),
         mock.patch(f"{module}.preloadable", lambda library, _: str(library)),
-        mock.patch.object(type(target), "shared_directory", lambda _: contextlib.nullcontext(folder)),
+        mock.patch.object(type(target), "shared_directory", return_value=contextlib.nullcontext(folder)),
     ):
         library = MeasuredLibrary(target, store, Method(keep_samples=True), launches=2)
         library.times([case])

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.method import Method, Precision
-from collwise.simulator.sweeps.mpi_runner import measured_configuration
+from collwise.simulator.sweeps.mpi_runner import measured_configuration, timing_from_record
 from collwise.simulator.timing import Case, Timing
 
 PROCS, SIZES, SEGMENTS = (4, 6, 16), (1024, 8192, 65536, 1 << 20), (8192, 65536)
@@ -41,10 +42,10 @@ LAUNCHED = ("bcast", "allreduce")
 METHOD = Method(precision=Precision(10, 10))
 
 
-def cases() -> Iterator[Case]:
+def cases(counts: Sequence[int] = PROCS) -> Iterator[Case]:
     """The cases that were measured, with MPI's own collectives."""
     for collective, algorithms in ALGORITHMS.items():
-        for procs in PROCS:
+        for procs in counts:
             for size in SIZES if collective != "barrier" else (0,):
                 for algorithm, segments in algorithms.items():
                     if procs & (procs - 1) and collective in POWER_OF_TWO.get(algorithm, ()):
@@ -64,7 +65,7 @@ def seconds_of(case: Case) -> float:
     return base * (1.02 if far < 0.3 else 1 + 0.4 * far)
 
 
-def record_of(case: Case, launch: int = 1) -> dict[str, object]:
+def record_of(case: Case, launch: int = 1) -> dict[str, Any]:
     """The record that the benchmark program prints; one case in fifteen has no interval."""
     seconds = seconds_of(case) * (1 + 0.02 * _share(f"launch {launch}", case))
     half_width = seconds * 0.08 * _share(f"width {launch}", case)
@@ -79,6 +80,10 @@ def record_of(case: Case, launch: int = 1) -> dict[str, object]:
         "clock_resolution_seconds": 1e-9,
         "precise": True,
     }
+
+
+def timing_of(case: Case, launch: int = 1) -> Timing:
+    return timing_from_record(case, record_of(case, launch))
 
 
 def _share(what: str, case: Case) -> float:
@@ -108,9 +113,5 @@ def store_launches(file: Path) -> None:
             configuration = measured_configuration(
                 "trio", "Open MPI 4.1.4", METHOD, {"hosts": "trio-[1-16]", "mapping": "by blocks"}, launch=launch
             )
-            records = [(case, record_of(case, launch)) for case in cases() if case.collective in LAUNCHED]
-            timings = [
-                Timing(case, **record | {"half_width_seconds": record["half_width_seconds"] or float("inf")})
-                for case, record in records
-            ]
-            store.add(configuration, timings)
+            timed = [case for case in cases() if case.collective in LAUNCHED]
+            store.add(configuration, [timing_of(case, launch) for case in timed])

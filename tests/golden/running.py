@@ -13,15 +13,19 @@ from typing import Any
 
 from collwise.studies.cli.main import main
 from tests.golden.commands import GROUPS
+from tests.golden.functions import scores, searches
 from tests.golden.keys import configurations
 from tests.golden.measured import store_launches, write_results
 from tests.golden.shapes import Ran
 from tests.run_reports import OF_AN_APPLICATION
 
 HERE = Path(__file__).parent
-KEYS = "keys"
-NAMES = (*GROUPS, KEYS)
+FUNCTIONS = {"keys": configurations, "scores": scores, "adaptive": searches}
+NAMES = (*GROUPS, *FUNCTIONS)
 """Of the groups, each of which has a file."""
+NEEDS_SMPI = ("evaluate", "scores")
+TOLERANCES = {"evaluate": 1e-9, "scores": 1e-9, "adaptive": 1e-4}
+"""Of fractions that least squares or a search for a maximum has made, whose last digits libraries decide."""
 
 
 def run(words: str, folder: Path) -> Ran:
@@ -53,9 +57,9 @@ def prepared(folder: Path) -> Iterator[None]:
 
 
 def results(group: str, folder: Path) -> dict[str, Any]:
-    """What is kept of each command of a group, or of each configuration."""
-    if group == KEYS:
-        return configurations(folder)
+    """What is kept of each command of a group, or what its function returns."""
+    if group in FUNCTIONS:
+        return FUNCTIONS[group](folder)
     found = {}
     with prepared(folder):
         for name, golden in GROUPS[group].items():

@@ -157,8 +157,8 @@ def brief(value: Any) -> Any:
     return value
 
 
-def differences(expected: Any, found: Any, where: str = "") -> Iterator[str]:
-    """A line for everything that is not as expected; fractions may differ by 1e-12 of themselves.
+def differences(expected: Any, found: Any, where: str = "", tolerance: float = 1e-12) -> Iterator[str]:
+    """A line for everything that is not as expected; fractions may differ by a tolerance, of themselves.
 
     What is below 1e-14 is nothing: the slowdown of a choice that is as fast as the best one.
     """
@@ -170,12 +170,12 @@ def differences(expected: Any, found: Any, where: str = "") -> Iterator[str]:
             elif key not in expected:
                 yield f"{place}: new"
             else:
-                yield from differences(expected[key], found[key], place)
+                yield from differences(expected[key], found[key], place, tolerance)
     elif isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):
         for position, (one, other) in enumerate(zip(expected, found, strict=True)):
-            yield from differences(one, other, f"{where}/{position}")
+            yield from differences(one, other, f"{where}/{position}", tolerance)
     elif isinstance(expected, float) and isinstance(found, (int, float)) and not isinstance(found, bool):
-        if not math.isclose(expected, found, rel_tol=1e-12) and max(abs(expected), abs(found)) > 1e-14:
+        if not math.isclose(expected, found, rel_tol=tolerance) and max(abs(expected), abs(found)) > 1e-14:
             yield f"{where}: {expected!r} became {found!r}"
     elif type(expected) is not type(found) or expected != found:
         yield f"{where}: {json.dumps(expected)[:200]} became {json.dumps(found)[:200]}"

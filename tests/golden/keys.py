@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-from unittest import mock
+
+import pytest
 
 from collwise.platforms import load
 from collwise.platforms.changes import Change, changed
@@ -102,10 +103,11 @@ def standing_in(folder: Path) -> Iterator[None]:
         f"{EXECUTION}.mpirun.shutil.which": lambda *_, **__: "/usr/bin/there",
         f"{SWEEPS}.schedule_runner.library_file": lambda: engine,
     }
-    with contextlib.ExitStack() as stack:
+    with pytest.MonkeyPatch.context() as patch:
         for name, stand_in in patched.items():
-            stack.enter_context(mock.patch(name, stand_in))
-        stack.enter_context(mock.patch.dict("os.environ", environment | {"OAR_NODEFILE": str(nodes)}))
+            patch.setattr(name, stand_in)
+        for name, value in (environment | {"OAR_NODEFILE": str(nodes)}).items():
+            patch.setenv(name, value)
         yield
 
 
@@ -207,13 +209,11 @@ def _guidelines(target: ExecutionTarget, folder: Path) -> Iterator[tuple[str, Co
 
     case = Case("bcast", "-", 4, 1024, experiment="builtin")
     module = "collwise.validation.guidelines.library"
-    with (
-        Store(":memory:") as store,
-        mock.patch(f"{module}.measure", measure),
-        mock.patch(f"{module}.verify_algorithms"),
-        mock.patch(f"{module}.preloadable", lambda library, _: str(library)),
-        mock.patch.object(type(target), "shared_directory", return_value=contextlib.nullcontext(folder)),
-    ):
+    with Store(":memory:") as store, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(f"{module}.measure", measure)
+        patch.setattr(f"{module}.verify_algorithms", lambda *_: None)
+        patch.setattr(f"{module}.preloadable", lambda library, _: str(library))
+        patch.setattr(target, "shared_directory", lambda: contextlib.nullcontext(folder))
         library = MeasuredLibrary(target, store, Method(keep_samples=True), launches=2)
         library.times([case])
         library.times_in_turn([case], [case], RULES, {})

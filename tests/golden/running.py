@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from collwise.common.errors import warn
 from collwise.studies.cli.main import main
 from tests.golden.commands import GROUPS
 from tests.golden.functions import scores, searches
@@ -30,6 +31,7 @@ TOLERANCES = {"evaluate": 1e-9, "scores": 1e-9, "adaptive": 1e-4}
 
 def run(words: str, folder: Path) -> Ran:
     """Runs a command in the current folder."""
+    warn.cache_clear()  # which says each warning once in a process
     out, err = io.StringIO(), io.StringIO()
     code: object = 0
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):

@@ -48,7 +48,7 @@ def rows(ran: Ran) -> Any:
 
 
 def decisions(ran: Ran) -> Any:
-    """The rules of decision tables, and what the command said that they lose."""
+    """The rules of decision tables, by what made them."""
     found: dict[str, Any] = {}
     for table in json.loads(ran.out)["facts"]["tables"]:
         by = f"{table['made_by']} on {table['platform']}, {table['processes_per_node']} a node"
@@ -57,7 +57,7 @@ def decisions(ran: Ran) -> Any:
             for procs, row in table["rules"].items()
         }
         found.setdefault(by, {})[table["collective"]] = rules
-    return {"tables": found, "percentages": percentages(ran.err)}
+    return found
 
 
 def evidence(ran: Ran) -> Any:

@@ -28,7 +28,6 @@ static int lie_packed(const collwise_blocks *blocks) {
 
 collwise_blocks collwise_blocks_of(const void *buffer, int count, const int *counts, const int *displacements,
                                    MPI_Datatype type, MPI_Comm comm) {
-    int bytes;
     MPI_Aint low;
     collwise_blocks blocks = {.buffer = (char *)buffer,
                               .count = count,
@@ -37,9 +36,8 @@ collwise_blocks collwise_blocks_of(const void *buffer, int count, const int *cou
                               .type = type,
                               .comm = comm};
     MPI_Comm_size(comm, &blocks.procs);
-    MPI_Type_size(type, &bytes);
     MPI_Type_get_extent(type, &low, &blocks.extent);
-    blocks.element_bytes = (size_t)bytes;
+    blocks.element_bytes = collwise_element_bytes(type);
     blocks.offsets = collwise_sizes((size_t)blocks.procs + 1, comm);
     blocks.offsets[0] = 0;
     for (int rank = 0; rank < blocks.procs; rank++) {

@@ -3,9 +3,7 @@
 #include "internal.h"
 
 collwise_bytes collwise_bytes_of(const void *buffer, size_t count, MPI_Datatype type, MPI_Comm comm) {
-    int size;
-    MPI_Type_size(type, &size);
-    collwise_bytes view = {.data = (char *)buffer, .bytes = count * (size_t)size};
+    collwise_bytes view = {.data = (char *)buffer, .bytes = count * collwise_element_bytes(type)};
     if (view.bytes > 0 && !collwise_is_contiguous(type)) {
         view.data = view.copy = collwise_scratch(view.bytes, comm);
     }

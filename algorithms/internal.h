@@ -439,6 +439,10 @@ void collwise_bytes_release(collwise_bytes *view);
 void collwise_pack(char *packed, const void *buffer, size_t count, MPI_Datatype type, MPI_Comm comm);
 void collwise_unpack(const char *packed, void *buffer, size_t count, MPI_Datatype type, MPI_Comm comm);
 
+/* The bytes of an element in packed form, which MPI_Type_size does not tell for 2 GiB and more: its result is an int.
+ */
+size_t collwise_element_bytes(MPI_Datatype type);
+
 /* Whether the packed form of elements of `type` is also their own layout. */
 int collwise_is_contiguous(MPI_Datatype type);
 

@@ -1,6 +1,7 @@
 /* Data between the layout of its datatype and packed form: the bytes of the type signature, in its order. */
 #include "internal.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -21,16 +22,21 @@ static void release(MPI_Datatype inner) {
 
 #endif
 
+size_t collwise_element_bytes(MPI_Datatype type) {
+    MPI_Count bytes;
+    MPI_Type_size_x(type, &bytes);
+    return (size_t)bytes;
+}
+
 /* Named types without holes are contiguous, and MPI_Type_contiguous and MPI_Type_dup of such. Size and extent alone
  * would not do: they are equal, too, for a struct whose members are listed in another order than they lie. The lower
  * bound counts because SimGrid describes blocks that follow one another as contiguous wherever they start. */
 int collwise_is_contiguous(MPI_Datatype type) {
-    int size, integers, addresses, types, combiner;
+    int integers, addresses, types, combiner;
     MPI_Aint low, extent;
     MPI_Type_get_extent(type, &low, &extent);
-    MPI_Type_size(type, &size);
     MPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
-    if (low != 0 || extent != size) {
+    if (low != 0 || extent != (MPI_Aint)collwise_element_bytes(type)) {
         return 0;
     }
     if (combiner != MPI_COMBINER_CONTIGUOUS && combiner != MPI_COMBINER_DUP) {
@@ -169,13 +175,11 @@ static MPI_Aint block_start(const contents *of, int index, MPI_Aint extent, MPI_
 
 static layout layout_of(MPI_Datatype type, MPI_Comm comm) {
     MPI_Aint low;
-    int size;
     layout made = {.comm = comm}, element = {.comm = comm};
     MPI_Type_get_extent(type, &low, &made.extent);
     contents of = read_contents(type, comm);
     if (of.combiner == MPI_COMBINER_NAMED || of.combiner == MPI_COMBINER_CONTIGUOUS) {
-        MPI_Type_size(type, &size);
-        add_run(&made, low, (size_t)size);
+        add_run(&made, low, collwise_element_bytes(type));
     } else {
         int blocks = of.combiner == MPI_COMBINER_DUP ? 1 : of.integers[0];
         for (int i = 0; i < blocks; i++) {
@@ -232,22 +236,47 @@ static void move_absolute(direction way, char *packed, size_t count, MPI_Datatyp
     }
 }
 
+/* A type of so many packed bytes, whose number need not be an int. */
+static MPI_Datatype packed_type(size_t bytes) {
+    int pieces = (int)(bytes / COLLWISE_PIECE_BYTES), rest = (int)(bytes % COLLWISE_PIECE_BYTES);
+    MPI_Aint end = (MPI_Aint)pieces * (MPI_Aint)COLLWISE_PIECE_BYTES;
+    MPI_Datatype piece, made;
+    MPI_Type_contiguous((int)COLLWISE_PIECE_BYTES, MPI_PACKED, &piece);
+    MPI_Type_create_struct(2, (const int[]){pieces, rest}, (const MPI_Aint[]){0, end},
+                           (const MPI_Datatype[]){piece, MPI_PACKED}, &made);
+    MPI_Type_commit(&made);
+    MPI_Type_free(&piece);
+    return made;
+}
+
+/* An element too large for MPI_Pack is a message to the process itself, since packed data matches any type. */
+static void move_large(direction way, char *packed, size_t bytes, char *element, MPI_Datatype type, MPI_Comm comm) {
+    MPI_Comm private = collwise_private(comm);
+    int self = collwise_rank_in(private);
+    MPI_Datatype packed_bytes = packed_type(bytes);
+    int packs = way == PACK;
+    MPI_Sendrecv(packs ? element : packed, 1, packs ? type : packed_bytes, self, COLLWISE_TAG, packs ? packed : element,
+                 1, packs ? packed_bytes : type, self, COLLWISE_TAG, private, MPI_STATUS_IGNORE);
+    MPI_Type_free(&packed_bytes);
+}
+
 /* MPI_Pack counts bytes in an int: go by groups of elements that stay below that. */
 static void move(direction way, char *packed, char *buffer, size_t count, MPI_Datatype type, MPI_Comm comm) {
     if (buffer == MPI_BOTTOM) {
         move_absolute(way, packed, count, type, comm);
         return;
     }
-    int size;
+    size_t size = collwise_element_bytes(type);
     MPI_Aint low, extent;
-    MPI_Type_size(type, &size);
     MPI_Type_get_extent(type, &low, &extent);
-    size_t at_once = size == 0 ? COLLWISE_PIECE_BYTES : 1 + (COLLWISE_PIECE_BYTES - 1) / (size_t)size;
+    size_t at_once = size == 0 ? COLLWISE_PIECE_BYTES : 1 + (COLLWISE_PIECE_BYTES - 1) / size;
     for (size_t first = 0; first < count; first += at_once) {
         size_t elements = collwise_least(count - first, at_once);
-        char *piece = packed + first * (size_t)size, *place = buffer + (MPI_Aint)first * extent;
-        int position = 0, bytes = (int)(elements * (size_t)size);
-        if (way == PACK) {
+        char *piece = packed + first * size, *place = buffer + (MPI_Aint)first * extent;
+        int position = 0, bytes = (int)(elements * size);
+        if (size > INT_MAX) {
+            move_large(way, piece, size, place, type, comm);
+        } else if (way == PACK) {
             MPI_Pack(place, (int)elements, type, piece, bytes, &position, comm);
         } else {
             MPI_Unpack(piece, bytes, &position, place, (int)elements, type, comm);
@@ -264,15 +293,9 @@ void collwise_true_bounds(MPI_Datatype type, MPI_Aint *low, MPI_Aint *high, MPI_
 
 #endif
 
-static size_t contiguous_bytes(size_t count, MPI_Datatype type) {
-    int size;
-    MPI_Type_size(type, &size);
-    return count * (size_t)size;
-}
-
 void collwise_pack(char *packed, const void *buffer, size_t count, MPI_Datatype type, MPI_Comm comm) {
     if (collwise_is_contiguous(type)) {
-        collwise_copy(packed, buffer, contiguous_bytes(count, type));
+        collwise_copy(packed, buffer, count * collwise_element_bytes(type));
     } else {
         move(PACK, packed, (char *)buffer, count, type, comm);
     }
@@ -280,7 +303,7 @@ void collwise_pack(char *packed, const void *buffer, size_t count, MPI_Datatype 
 
 void collwise_unpack(const char *packed, void *buffer, size_t count, MPI_Datatype type, MPI_Comm comm) {
     if (collwise_is_contiguous(type)) {
-        collwise_copy(buffer, packed, contiguous_bytes(count, type));
+        collwise_copy(buffer, packed, count * collwise_element_bytes(type));
     } else {
         move(UNPACK, (char *)packed, buffer, count, type, comm);
     }

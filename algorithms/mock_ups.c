@@ -102,17 +102,16 @@ static int has_blocks(collwise_collective kind) {
 /* The memory of a call, of one process's block if there are blocks. Returns 0 if this process does not know it. */
 static int memory_of(const collwise_algorithm *algorithm, const collwise_call *call, int procs, size_t *most_bytes,
                      collwise_memory *extra) {
-    int at_root = collwise_rank_in(call->comm) == call->root, element_bytes;
+    int at_root = collwise_rank_in(call->comm) == call->root;
     int is_sent = (algorithm->kind == COLLWISE_GATHER && !at_root) || (algorithm->kind == COLLWISE_SCATTER && at_root);
     int count = is_sent ? call->send_count : call->receive_count;
     MPI_Datatype type = is_sent ? call->send_type : call->receive_type;
     if (count < 0 || type == MPI_DATATYPE_NULL) {
         return 0;
     }
-    MPI_Type_size(type, &element_bytes);
-    size_t bytes = (size_t)count * (size_t)element_bytes;
+    size_t element_bytes = collwise_element_bytes(type), bytes = (size_t)count * element_bytes;
     int reduces = algorithm->kind >= COLLWISE_REDUCE;
-    size_t unit = reduces && element_bytes > 0 ? (size_t)element_bytes : 1;
+    size_t unit = reduces && element_bytes > 0 ? element_bytes : 1;
     *extra = collwise_extra_memory(algorithm, bytes, unit, procs);
     *most_bytes = bytes * (has_blocks(algorithm->kind) ? (size_t)procs : 1) + (size_t)procs * unit;
     if (algorithm->kind == COLLWISE_SCAN) { /* in place, which only some of the processes may be */

@@ -33,11 +33,9 @@ static void charge(const collwise_operation *op, size_t elements) {
 enum { ELEMENTS_AT_ONCE = 1024 };
 
 collwise_operation collwise_operation_of(MPI_Op op, MPI_Datatype type, MPI_Comm comm) {
-    int bytes;
     collwise_operation operation = {.op = op, .type = type, .comm = comm};
-    MPI_Type_size(type, &bytes);
     MPI_Op_commutative(op, &operation.commutative);
-    operation.element_bytes = (size_t)bytes;
+    operation.element_bytes = collwise_element_bytes(type);
     operation.contiguous = collwise_is_contiguous(type);
     operation.seconds_per_byte = seconds_per_byte();
     return operation;

@@ -4,7 +4,6 @@
 
 #ifndef SMPI_SHARED_MALLOC
 
-#include <limits.h>
 #include <stddef.h>
 
 static int is_current(MPI_Comm comm) {
@@ -40,14 +39,14 @@ int __wrap_MPI_Comm_size(MPI_Comm comm, int *procs) {
 /* --- Named datatypes and operations, which are never freed ---------------------------------------------------------
  */
 
-int __wrap_MPI_Type_size(MPI_Datatype type, int *bytes);
-int __wrap_MPI_Type_size(MPI_Datatype type, int *bytes) {
+int __wrap_MPI_Type_size_x(MPI_Datatype type, MPI_Count *bytes);
+int __wrap_MPI_Type_size_x(MPI_Datatype type, MPI_Count *bytes) {
     const interpose_cached_type *known = interpose_known_type(type);
-    if (known != NULL && known->bytes <= INT_MAX) {
-        *bytes = (int)known->bytes;
+    if (known != NULL) {
+        *bytes = known->bytes;
         return MPI_SUCCESS;
     }
-    return PMPI_Type_size(type, bytes);
+    return PMPI_Type_size_x(type, bytes);
 }
 
 int __wrap_MPI_Type_get_extent(MPI_Datatype type, MPI_Aint *low, MPI_Aint *extent);

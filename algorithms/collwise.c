@@ -46,7 +46,8 @@ void collwise_prepare(const collwise_algorithm *algorithm, const collwise_call *
         collwise_socket_levels_of(0, private);
         collwise_socket_levels_of(call->root, private);
         collwise_sockets_of_all(private);
-    } else if (has_count(algorithm, "within") && with.within != COLLWISE_WITHIN_MESSAGES) {
+    } else if (has_count(algorithm, "within") &&
+               (with.within == COLLWISE_WITHIN_SHARED || with.within == COLLWISE_WITHIN_ONE_SIDED)) {
         collwise_window_of(&levels, (collwise_within)with.within, private);
     }
 }

@@ -202,6 +202,8 @@ const char *collwise_objection(const collwise_algorithm *algorithm, const collwi
 
 /* The same for P processes and any operation that commutes. */
 const char *collwise_procs_objection(const collwise_algorithm *algorithm, int procs);
+/* Why the algorithm does not run with that `count` of collwise_parameters, or NULL. */
+const char *collwise_count_objection(const collwise_algorithm *algorithm, int count);
 
 /* Runs an algorithm that applies. */
 void collwise_run(const collwise_algorithm *algorithm, const collwise_call *call, collwise_parameters with);

@@ -69,7 +69,7 @@ static const char *objection(const bench_case *one, int world_procs) {
         return "root is not a rank";
     }
     if (one->message_bytes < 0 || one->part_bytes < 0 || one->gather_bytes < 0 || one->limit_bytes < 0 ||
-        one->message_bytes > 1 << 30) {
+        one->message_bytes > 1 << 30 || one->gather_bytes > 1 << 30) {
         return "sizes must be between 0 and 1 GiB";
     }
     if (is(one, "barrier") || is(one, "exchange")) {
@@ -104,7 +104,8 @@ static const char *objection(const bench_case *one, int world_procs) {
     if (SIMULATED && has_within && has_window) {
         return "shared and one-sided memory of a node cannot be simulated: 'within' has to be 0 or 3";
     }
-    return collwise_procs_objection(algorithm, one->procs);
+    const char *wrong_count = collwise_count_objection(algorithm, one->count);
+    return wrong_count != NULL ? wrong_count : collwise_procs_objection(algorithm, one->procs);
 }
 
 /* The collective of a case; experiments without one use a broadcast's buffer. */
@@ -143,8 +144,10 @@ static preparation prepare(const bench_case *one, MPI_Comm comm) {
     preparation ready = {.algorithm = collwise_find(one->collective, one->algorithm)};
     ready.has_tasks = task_window_read(one->experiment, &ready.tasks.window);
     int made = workload_make(&ready.work, kind_of(one), (size_t)one->message_bytes, one->root, comm, payload_memory);
-    made = made &&
-           workload_make(&ready.gather, COLLWISE_GATHER, (size_t)one->gather_bytes, one->root, comm, payload_memory);
+    if (made && is(one, "bcast_gather")) {
+        made =
+            workload_make(&ready.gather, COLLWISE_GATHER, (size_t)one->gather_bytes, one->root, comm, payload_memory);
+    }
     if (!made) {
         fail("out of memory for", one->algorithm);
     }

@@ -212,6 +212,9 @@ void recording_process(recording *to, int rank) {
 
 /* --- The whole ---------------------------------------------------------------------------------------------------- */
 
+/* Of the messages of all processes together. */
+#define MOST_BYTES ((uint64_t)4 << 40)
+
 /* Why the case cannot be recorded, or NULL. */
 static const char *objection(const schedule_case *wanted, const collwise_algorithm *algorithm) {
     int procs = wanted->procs;
@@ -221,7 +224,7 @@ static const char *objection(const schedule_case *wanted, const collwise_algorit
     if (wanted->root < 0 || wanted->root >= procs) {
         return "root is not a rank";
     }
-    if (wanted->message_bytes > PAYLOAD_BYTES / 4 / (uint64_t)procs || wanted->message_bytes > 1 << 30) {
+    if (wanted->message_bytes > MOST_BYTES / (uint64_t)procs || wanted->message_bytes > 1 << 30) {
         return "sizes must be between 0 and 1 GiB, and those of all processes together at most 4 TiB";
     }
     for (int rank = 0; wanted->node_of != NULL && rank < procs; rank++) {
@@ -243,7 +246,8 @@ static const char *objection(const schedule_case *wanted, const collwise_algorit
     if (algorithm == NULL) {
         return "unknown algorithm";
     }
-    return collwise_procs_objection(algorithm, procs);
+    const char *wrong_count = collwise_count_objection(algorithm, wanted->count);
+    return wrong_count != NULL ? wrong_count : collwise_procs_objection(algorithm, procs);
 }
 
 /* Blocks of equal size in bytes; for a reduce_scatter, blocks in elements, into which the message is split. */

@@ -379,7 +379,10 @@ static int check_refusals(void) {
         {"collective", "bcast", "chain", 4, 4, 1, 0, 0, 0, 0, NULL, NULL, NULL, NULL},
         {"none", "bcast", "chain", 4, 0, 1, 0, 0, 0, 0, NULL, NULL, NULL, NULL},
         {"collective", "allgather", "neighbor_exchange", 3, 0, 1, 0, 0, 0, 0, NULL, NULL, NULL, NULL},
-        {"collective", "bcast", "chain", 4, 0, (uint64_t)1 << 31, 0, 0, 0, 0, NULL, NULL, NULL, NULL}};
+        {"collective", "bcast", "chain", 4, 0, (uint64_t)1 << 31, 0, 0, 0, 0, NULL, NULL, NULL, NULL},
+        {"collective", "bcast", "k_chain", 4, 0, 1, 0, 0, 0, -1, NULL, NULL, NULL, NULL},
+        {"collective", "bcast", "knomial", 4, 0, 1, 0, 0, 0, 1, NULL, NULL, NULL, NULL},
+        {"collective", "bcast", "tasks_chain", 4, 0, 1, 0, 0, 0, 9, NULL, NULL, NULL, NULL}};
     int failures = 0;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         char problem[200] = "";
@@ -389,6 +392,33 @@ static int check_refusals(void) {
             schedule_free(made);
             failures++;
         }
+    }
+    return failures;
+}
+
+/* Memory of a process that is longer than all that the program has is recorded like any other, up to a limit. */
+static int check_memory(void) {
+    enum { PROCS = 1 << 19 };
+    schedule_case wanted = {.experiment = "collective",
+                            .collective = "alltoall",
+                            .algorithm = "tasks_pairwise",
+                            .procs = 4096,
+                            .message_bytes = (uint64_t)1 << 30};
+    char problem[200] = "";
+    schedule *made = schedule_record_root(&wanted, problem, sizeof problem);
+    int failures = made == NULL || made->messages == 0;
+    schedule_free(made);
+    int32_t *node_of = calloc(PROCS, sizeof *node_of);
+    wanted.algorithm = "hierarchical";
+    wanted.procs = PROCS;
+    wanted.message_bytes = (uint64_t)1 << 23;
+    wanted.node_of = node_of;
+    made = schedule_record(&wanted, problem, sizeof problem);
+    failures += made != NULL || strstr(problem, "alltoall hierarchical needs 2305843009213693952 bytes") == NULL;
+    schedule_free(made);
+    free(node_of);
+    if (failures > 0) {
+        fprintf(stderr, "long memory: %s\n", problem);
     }
     return failures;
 }
@@ -476,7 +506,7 @@ static const int counts[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 13, 16, 17, MOST_PRO
 #endif
 
 int main(void) {
-    int failures = check_refusals() + check_failures();
+    int failures = check_refusals() + check_memory() + check_failures();
     for (const collwise_algorithm *algorithm = collwise_registry; algorithm->collective != NULL; algorithm++) {
         for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
             int is_recorded = !algorithm->real_mpi_only && collwise_procs_objection(algorithm, counts[i]) == NULL;

@@ -169,17 +169,21 @@ def test_every_root_gives_the_same_time(tmp_path: Path) -> None:
 @needs("smpi")
 def test_bad_cases_are_told_and_the_others_run(tmp_path: Path) -> None:
     good = "{} collective bcast chain 3 0 8192 0 0 0 0\n"
-    bad = {
-        "unknown algorithm": "collective bcast chian 3 0 8192 0 0 0 0",
-        "unknown experiment": "colective bcast chain 3 0 8192 0 0 0 0",
-        "root is not a rank": "collective bcast chain 3 3 8192 0 0 0 0",
-        "procs is not between 1 and the number of processes started": "collective bcast chain 5 0 8192 0 0 0 0",
-        "sizes must be between 0 and 1 GiB": "collective bcast chain 3 0 1073741825 0 0 0 0",
-    }
-    lines = [good.format(0), *(f"{i} {line}\n" for i, line in enumerate(bad.values(), 1)), good.format(99)]
+    bad = [
+        ("unknown algorithm", "collective bcast chian 3 0 8192 0 0 0 0"),
+        ("unknown experiment", "colective bcast chain 3 0 8192 0 0 0 0"),
+        ("root is not a rank", "collective bcast chain 3 3 8192 0 0 0 0"),
+        ("procs is not between 1 and the number of processes started", "collective bcast chain 5 0 8192 0 0 0 0"),
+        ("sizes must be between 0 and 1 GiB", "collective bcast chain 3 0 1073741825 0 0 0 0"),
+        ("sizes must be between 0 and 1 GiB", "bcast_gather bcast chain 3 0 8192 0 0 4294967297 0"),
+        ("'within' has to be from 0 to 3", "collective bcast tasks_chain 3 0 8192 0 9 0 0"),
+        ("'radix' has to be at least 2, or 0 for the default", "collective bcast knomial 3 0 8192 0 1 0 0"),
+        ("the number of chains, requests or leaders is negative", "collective bcast k_chain 3 0 8192 0 -4 0 0"),
+    ]
+    lines = [good.format(0), *(f"{i} {line}\n" for i, (_, line) in enumerate(bad, 1)), good.format(99)]
     found = records(run_text("".join(lines), 4, tmp_path))
-    assert [record["id"] for record in found] == [0, 1, 2, 3, 4, 5, 99]
-    assert [record.get("error") for record in found] == [None, *bad, None]
+    assert [record["id"] for record in found] == [*range(len(bad) + 1), 99]
+    assert [record.get("error") for record in found] == [None, *(error for error, _ in bad), None]
     assert found[0]["seconds"] == pytest.approx(found[-1]["seconds"], abs=PRECISION)
 
 

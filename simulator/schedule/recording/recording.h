@@ -14,17 +14,18 @@
 #include <setjmp.h>
 #include <ucontext.h>
 
-/* Users' data lies at addresses that nobody ever reads or writes. */
-#define PAYLOAD_START ((uintptr_t)1 << 46)
-#define PAYLOAD_BYTES ((uintptr_t)1 << 44)
+/* Users' data lies at addresses that nobody ever reads or writes, and that no process has: processors know no more than
+ * 57 bits. There are buffers for what is sent and received, the memory of mock-ups and scratch memory. */
+#define PAYLOAD_START ((uintptr_t)1 << 62)
+#define PAYLOAD_BUFFER_BYTES ((uintptr_t)1 << 60)
+enum { PAYLOAD_BUFFERS = 4 };
 
 static inline int recording_is_payload(const void *address) {
-    return (uintptr_t)address >= PAYLOAD_START && (uintptr_t)address < PAYLOAD_START + PAYLOAD_BYTES;
+    return (uintptr_t)address - PAYLOAD_START < PAYLOAD_BUFFERS * PAYLOAD_BUFFER_BYTES;
 }
 
-/* Buffers, each one behind anything that an algorithm finds in the first. */
 static inline char *recording_payload(int which) {
-    return (char *)(PAYLOAD_START + (uintptr_t)which * (PAYLOAD_BYTES / 4));
+    return (char *)(PAYLOAD_START + (uintptr_t)which * PAYLOAD_BUFFER_BYTES);
 }
 
 /* Data of the program's own that one process sends another. */

@@ -45,9 +45,22 @@ size_t *collwise_sizes(size_t count, MPI_Comm comm) { return collwise_allocate(c
 
 void collwise_sizes_free(size_t *sizes) { recording_free(sizes); }
 
+/* A buffer for so many bytes. What lies beyond its end would be taken for other data, or for the program's own. */
+static char *payload_for(int which, size_t bytes) {
+    const recording *to = recording_now;
+    if (bytes > PAYLOAD_BUFFER_BYTES) {
+        const collwise_algorithm *by = to->algorithm;
+        recording_fail(recording_now,
+                       "process %d of %s %s needs %zu bytes of memory, and a recording has room for 1 EiB",
+                       to->now->rank, by == NULL ? "experiment" : by->collective,
+                       by == NULL ? to->wanted->experiment : by->name, bytes);
+    }
+    return recording_payload(which);
+}
+
 char *collwise_scratch(size_t bytes, MPI_Comm comm) {
-    (void)bytes, (void)comm;
-    return recording_payload(3);
+    (void)comm;
+    return payload_for(3, bytes);
 }
 
 void collwise_scratch_free(char *scratch) { (void)scratch; }
@@ -68,7 +81,7 @@ char *collwise_message_memory(size_t bytes, MPI_Comm comm) {
     collwise_memory *extra = &recording_now->made->extra;
     (void)comm;
     extra->message_bytes = larger(extra->message_bytes, bytes);
-    return recording_payload(2);
+    return payload_for(2, bytes);
 }
 
 int *collwise_integer_memory(size_t count, MPI_Comm comm) {

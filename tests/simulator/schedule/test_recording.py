@@ -164,3 +164,10 @@ def test_calls_that_cannot_be_recorded_do_not_compile(tmp_path: Path, statement:
     command = ["gcc", "-std=gnu11", "-Wall", "-Werror", "-fsyntax-only", *include, str(source)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode == 0) == compiles, done.stderr
+
+
+def test_the_memory_of_a_process_may_be_longer_than_a_machine_has() -> None:
+    """All messages to another node pass through one process of the own one, which holds 16 TiB."""
+    case = Case("alltoall", "tasks_pairwise", 128, 2**30, processes_per_node=64)
+    long, short = Schedule(case), Schedule(replace(case, message_bytes=2**20))
+    assert long.message_bytes == 2**10 * short.message_bytes

@@ -1,6 +1,7 @@
 """The table of command lines whose results are golden, by group; the commands of a group run in turn in one folder.
 
-The folder has models/*.toml, results.jsonl (measured.py), the store of `trio`, and what earlier commands wrote.
+The folder has files/ with parameters of models and a decision file in its third format, results.jsonl (measured.py),
+the store of `trio`, and what earlier commands wrote.
 """
 
 from __future__ import annotations
@@ -48,29 +49,29 @@ def _for(consumer: str) -> str:
 
 
 def _predicted() -> dict[str, Golden]:
-    path, parts = f"{GRID} --parameters models/critical_path.toml", f"{GRID} --parameters models/parts.toml"
+    path, parts = f"{GRID} --parameters files/critical_path.toml", f"{GRID} --parameters files/parts.toml"
     found = {"critical_path": path, "parts": parts}
     found |= {f"critical_path for {one}": f"{path} {_for(one)}" for one in CONSUMERS if one != "pgmpi"}
     for name in ("hockney", "hockney_by_size", "logp", "loggp", "plogp", "lmo"):
-        found[name] = f"{GRID} --parameters models/{name}.toml"
+        found[name] = f"{GRID} --parameters files/{name}.toml"
     return {name: _selected(options) for name, options in found.items()} | {
         "parts for openmpi-4.1": _selected(f"{parts} --for openmpi-4.1"),
         "parts as printed": _selected(f"{parts} --model as_printed"),
-        "loggp as printed": _selected(f"{GRID} --parameters models/loggp.toml --model loggp_as_printed"),
+        "loggp as printed": _selected(f"{GRID} --parameters files/loggp.toml --model loggp_as_printed"),
         "loggp exact": _selected(
-            "--collective bcast,reduce --procs 4,13 --sizes 8KiB,256KiB --parameters models/loggp.toml --exact"
+            "--collective bcast,reduce --procs 4,13 --sizes 8KiB,256KiB --parameters files/loggp.toml --exact"
         ),
         "loggp exact, every byte": _selected(
-            "--collective bcast,reduce --procs 4,13 --sizes 8KiB,256KiB --parameters models/loggp.toml --exact "
+            "--collective bcast,reduce --procs 4,13 --sizes 8KiB,256KiB --parameters files/loggp.toml --exact "
             "--tolerance 0"
         ),
         "parts, tolerance 0": _selected(f"{parts} --tolerance 0"),
         "parts, tolerance 20": _selected(f"{parts} --tolerance 20"),
         "critical_path, one choice": _selected(f"{path} --one-choice"),
-        "plogp, one choice": _selected(f"{GRID} --parameters models/plogp.toml --one-choice"),
-        "plogp, segments": _selected(f"{GRID} --parameters models/plogp.toml --segments 1KiB,8KiB,1MiB"),
-        "every P": _selected("--collective bcast,allgather --procs 2:20:+1 --parameters models/critical_path.toml"),
-        "usual": _selected("--collective bcast,gather --procs 5,12 --parameters models/parts.toml"),
+        "plogp, one choice": _selected(f"{GRID} --parameters files/plogp.toml --one-choice"),
+        "plogp, segments": _selected(f"{GRID} --parameters files/plogp.toml --segments 1KiB,8KiB,1MiB"),
+        "every P": _selected("--collective bcast,allgather --procs 2:20:+1 --parameters files/critical_path.toml"),
+        "usual": _selected("--collective bcast,gather --procs 5,12 --parameters files/parts.toml"),
     }
 
 
@@ -104,7 +105,7 @@ def _measured() -> dict[str, Golden]:
         "tolerance 10": f"{every} --tolerance 10",
         "one choice": f"{every} --one-choice",
         "some points": f"--collective bcast,reduce,scan {MEASURED} --procs 4,16 --sizes 8KiB,1MiB",
-        "filled by a model": f"{every} --fill predicted --parameters models/critical_path.toml --agreement 90",
+        "filled by a model": f"{every} --fill predicted --parameters files/critical_path.toml --agreement 90",
         "filled by simulation": f"--collective bcast,reduce {MEASURED} --fill simulated --agreement 90 "
         "--engine schedule --jobs 1",
         "launches": trio,
@@ -116,12 +117,12 @@ def _measured() -> dict[str, Golden]:
 
 def _evidence() -> dict[str, Golden]:
     """Whole decision tables, with the times that they were made from."""
-    predicted = "--parameters models/critical_path.toml"
+    predicted = "--parameters files/critical_path.toml"
     few = "--procs 4,13 --sizes 1KiB,64KiB --segments 8KiB --json"
     return {
         "imported": Golden(IMPORT),
         "predicted": Golden(f"select --collective bcast,allgather {predicted} {few}", evidence),
-        "exact": Golden(f"select --collective bcast --parameters models/loggp.toml {few} --exact", evidence),
+        "exact": Golden(f"select --collective bcast --parameters files/loggp.toml {few} --exact", evidence),
         "simulated": Golden(f"select --collective bcast,barrier --by simulated {STAMPEDE} {few}", evidence),
         "untuned": Golden(f"select --collective bcast --by simulated {STAMPEDE} {few} --for openmpi-4.1", evidence),
         "measured": Golden(f"select --collective bcast,scan {MEASURED} --json", evidence),
@@ -140,9 +141,9 @@ TUNED = (
 )
 """Those that rules of some version of Open MPI are about."""
 DECISION_FILES = {
-    "path": f"--collective {TUNED} --procs 4,8,13 --sizes 1KiB,64KiB,1MiB --parameters models/critical_path.toml",
-    "bytes": "--collective all --procs 2:9:+1 --sizes 8KiB,1MiB --parameters models/loggp.toml --tolerance 5",
-    "exact": "--collective bcast,reduce --procs 4,6 --sizes 8KiB,64KiB --parameters models/plogp.toml --exact",
+    "path": f"--collective {TUNED} --procs 4,8,13 --sizes 1KiB,64KiB,1MiB --parameters files/critical_path.toml",
+    "bytes": "--collective all --procs 2:9:+1 --sizes 8KiB,1MiB --parameters files/loggp.toml --tolerance 5",
+    "exact": "--collective bcast,reduce --procs 4,6 --sizes 8KiB,64KiB --parameters files/plogp.toml --exact",
     "openmpi": f"--collective all --procs 4,8 --sizes 64,8KiB,1MiB --by simulated {STAMPEDE} --for openmpi-4.0",
     "simulated": f"--collective {TUNED} --procs 4,8 --sizes 64,8KiB,1MiB --by simulated {STAMPEDE}",
     "nodes": f"--collective bcast,allreduce --procs 8,16 --sizes 8KiB,1MiB --by simulated {STAMPEDE} --by-node",
@@ -188,7 +189,8 @@ def _written(name: str) -> Callable[[Ran], Any]:
 
 
 def _rules() -> dict[str, Golden]:
-    found = {"imported": Golden(IMPORT)}
+    before = Golden("export files/decisions-3.json --format collwise -o before.rules", _written("before.rules"))
+    found = {"imported": Golden(IMPORT), "written before": before}
     for file, options in DECISION_FILES.items():
         found[file] = Golden(f"select {options} -o {file}.json --json", decisions)
         for name, words in FORMATS.items():
@@ -216,13 +218,13 @@ def _times() -> dict[str, Golden]:
         "simulated, mock-ups": Golden(
             f"simulate --collective reduce --algorithms guidelines {STAMPEDE} {few} --baseline mpich-4", rows
         ),
-        "predicted": Golden(f"predict --parameters models/critical_path.toml --collective bcast {few}", document),
-        "predicted, parts": Golden(f"predict --parameters models/parts.toml --collective reduce {few}", document),
+        "predicted": Golden(f"predict --parameters files/critical_path.toml --collective bcast {few}", document),
+        "predicted, parts": Golden(f"predict --parameters files/parts.toml --collective reduce {few}", document),
         "predicted, by schedule": Golden(
-            f"predict --parameters models/loggp.toml --collective allreduce --by-schedule {few}", document
+            f"predict --parameters files/loggp.toml --collective allreduce --by-schedule {few}", document
         ),
         "predicted, one message": Golden(
-            "predict --parameters models/lmo.toml --pair 0,3 --sizes 1KiB,64KiB --json", document
+            "predict --parameters files/lmo.toml --pair 0,3 --sizes 1KiB,64KiB --json", document
         ),
         "stored": Golden(f"results show --store measured.sqlite --collective scan {SHOWN}", stored),
         "stored simulations": Golden(f"results show --store store.sqlite --collective barrier {SHOWN}", stored),
@@ -234,7 +236,7 @@ def _times() -> dict[str, Golden]:
 
 def _compared() -> dict[str, Golden]:
     few = "--procs 4,16 --sizes 1KiB,64KiB,1MiB --segments 8KiB,64KiB --baseline openmpi-4.1"
-    model = "--parameters models/critical_path.toml"
+    model = "--parameters files/critical_path.toml"
     found = {"imported": Golden(IMPORT)}
     for collective in ("bcast", "gather", "reduce", "allreduce", "allgather", "alltoall", "barrier", "reduce_scatter"):
         sizes = few.replace("--sizes 1KiB,64KiB,1MiB ", "") if collective == "barrier" else few
@@ -242,7 +244,7 @@ def _compared() -> dict[str, Golden]:
     others = few.replace("openmpi-4.1", "mpich-4")
     found["bcast, MPICH"] = Golden(f"compare --collective bcast {GROS} {others} --json", rows)
     found["bcast, formulas"] = Golden(
-        f"compare --collective bcast {GROS} {few} --parameters models/loggp.toml --model loggp --json", rows
+        f"compare --collective bcast {GROS} {few} --parameters files/loggp.toml --model loggp --json", rows
     )
     for sources in ("measured,simulated", "schedule,measured", "measured,predicted", "schedule,predicted"):
         where = f"--store {'measured' if 'measured' in sources else 'store'}.sqlite --json"
@@ -255,7 +257,7 @@ def _compared() -> dict[str, Golden]:
             )
     for collective in ("bcast", "reduce", "barrier"):
         sizes = "" if collective == "barrier" else "--sizes 1KiB,32KiB,1MiB"
-        files = "models/critical_path.toml,models/loggp.toml,models/plogp.toml"
+        files = "files/critical_path.toml,files/loggp.toml,files/plogp.toml"
         found[f"map of {collective}"] = Golden(
             f"decision-map --collective {collective} --procs 3,4,9 {sizes} --models critical_path,loggp,plogp "
             f"--parameters {files} --baseline openmpi-4.1 {GROS} --json"

@@ -46,7 +46,7 @@ def run(words: str, folder: Path) -> Ran:
 @contextlib.contextmanager
 def prepared(folder: Path) -> Iterator[None]:
     """The folder, made the current one, with the files that commands of the table read."""
-    shutil.copytree(HERE / "models", folder / "models")
+    shutil.copytree(HERE / "files", folder / "files")
     write_results(folder / "results.jsonl")
     store_launches(folder / "trio.sqlite")
     (folder / "report.json").write_text(OF_AN_APPLICATION)

@@ -274,7 +274,6 @@ typedef struct collwise_hierarchy {
     struct collwise_hierarchy *sockets;                     /* of the node; NULL before the first use */
     collwise_nodes *sockets_of_all;                         /* NULL before the first use */
     struct collwise_window *windows[COLLWISE_WITHIN_FORMS]; /* of the node; NULL where it has one process */
-    int has_windows[COLLWISE_WITHIN_FORMS];                 /* whether they have been made */
     collwise_leaders leaders[];                             /* for each place of a root */
 } collwise_hierarchy;
 

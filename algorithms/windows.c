@@ -19,10 +19,15 @@
  * Waiting is a poll of the operation, so that messages between nodes go on meanwhile. */
 #include "tasks.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 /* What processes tell one another: how many chunks they have published, read, contributed to, and combined. */
 typedef enum { PUBLISHED, READ, CONTRIBUTED, COMBINED, COUNTERS } counter;
@@ -108,6 +113,30 @@ static collwise_window *make(const collwise_levels *levels, collwise_within form
 
 #else
 
+/* Open MPI confuses the windows that several groups of processes make on one machine at the same time, such as those of
+ * a split: they take turns by a lock of the machine, which the first process of a group holds. It does so only when all
+ * of the group are there, since those who wait for the lock do not answer MPI meanwhile. */
+static int lock_machine(MPI_Comm group) {
+    int lock = -1;
+    PMPI_Barrier(group);
+    if (collwise_rank_in(group) == 0) {
+        char path[sizeof P_tmpdir + 64];
+        snprintf(path, sizeof path, "%s/collwise-windows-%ld", P_tmpdir, (long)getuid());
+        lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        while (lock >= 0 && flock(lock, LOCK_EX) != 0 && errno == EINTR) {
+        }
+    }
+    PMPI_Barrier(group);
+    return lock;
+}
+
+static void unlock_machine(int lock, MPI_Comm group) {
+    PMPI_Barrier(group);
+    if (lock >= 0) {
+        close(lock);
+    }
+}
+
 static collwise_window *make(const collwise_levels *levels, collwise_within form) {
     MPI_Comm node = levels->node;
     collwise_window *made = collwise_allocate(sizeof *made, node);
@@ -116,6 +145,7 @@ static collwise_window *make(const collwise_levels *levels, collwise_within form
     made->segments = collwise_allocate((size_t)made->size * sizeof *made->segments, node);
     made->received = collwise_allocate(CHUNK_BYTES, node);
     MPI_Aint bytes = (MPI_Aint)slot(made, 0, 1) + SLOTS * CHUNK_BYTES;
+    int lock = lock_machine(node);
     if (form == COLLWISE_WITHIN_SHARED) {
         MPI_Win_allocate_shared(bytes, 1, MPI_INFO_NULL, node, &made->own, &made->win);
         for (int process = 0; process < made->size; process++) {
@@ -126,6 +156,7 @@ static collwise_window *make(const collwise_levels *levels, collwise_within form
     } else {
         MPI_Win_allocate(bytes, 1, MPI_INFO_NULL, node, &made->own, &made->win);
     }
+    unlock_machine(lock, node);
     MPI_Win_lock_all(MPI_MODE_NOCHECK, made->win);
     memset(made->own, 0, (size_t)line_of(made, COUNTERS, 0));
     MPI_Win_sync(made->win);
@@ -135,25 +166,10 @@ static collwise_window *make(const collwise_levels *levels, collwise_within form
 
 #endif
 
-/* Open MPI confuses the windows that different groups of processes make on one machine at the same time: nodes that may
- * be one machine take turns. */
-static void make_all(collwise_hierarchy *of, const collwise_levels *levels, collwise_within form, MPI_Comm comm) {
-    int turns = of->is_placed ? levels->nodes->nodes : 1;
-    for (int turn = 0; turn < turns; turn++) {
-        if ((turns == 1 || turn == levels->own_node) && collwise_node_size(levels->nodes, levels->own_node) > 1) {
-            of->windows[form] = make(levels, form);
-        }
-        if (turns > 1) {
-            PMPI_Barrier(comm);
-        }
-    }
-    of->has_windows[form] = 1;
-}
-
 collwise_window *collwise_window_of(const collwise_levels *levels, collwise_within form, MPI_Comm comm) {
     collwise_hierarchy *of = collwise_hierarchy_of(comm);
-    if (!of->has_windows[form]) {
-        make_all(of, levels, form, comm);
+    if (of->windows[form] == NULL && collwise_node_size(levels->nodes, levels->own_node) > 1) {
+        of->windows[form] = make(levels, form);
     }
     return of->windows[form];
 }

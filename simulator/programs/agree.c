@@ -66,7 +66,7 @@ static int agree(const collwise_algorithm *algorithm, collwise_parameters with, 
     if (objection != NULL) {
         fail(algorithm->name, objection);
     }
-    workload_call_mpi(&theirs);
+    workload_call_mpi(theirs.kind, &theirs.call, NULL);
     collwise_run(algorithm, &ours.call, with);
     int agreed = same(ours.call.send, theirs.call.send) && same(ours.call.receive, theirs.call.receive);
     workload_free(&ours);

@@ -126,7 +126,7 @@ static void run(const bench_case *one, preparation *ready, MPI_Comm comm) {
         collwise_split_binary_exchange(ready->work.call.receive, (size_t)one->message_bytes, one->root,
                                        collwise_private(comm));
     } else if (is(one, "builtin")) {
-        workload_call_mpi(&ready->work);
+        workload_call_mpi(ready->work.kind, &ready->work.call, NULL);
     } else {
         if (ready->has_tasks) {
             task_times_run(&ready->tasks, ready->algorithm, &ready->work.call, parameters_of(one));
@@ -153,7 +153,7 @@ static preparation prepare(const bench_case *one, MPI_Comm comm) {
     }
     collwise_private(comm);
     if (is(one, "builtin")) {
-        workload_call_mpi(&ready.work);
+        workload_call_mpi(ready.work.kind, &ready.work.call, NULL);
     } else if (ready.algorithm != NULL) {
         collwise_prepare(ready.algorithm, &ready.work.call, parameters_of(one));
         if (ready.algorithm->guideline != NULL) {

@@ -39,7 +39,7 @@ int main(int argc, char **argv) {
         use_type(&work.call, element_bytes == 8 ? MPI_DOUBLE : MPI_C_DOUBLE_COMPLEX, bytes, element_bytes);
     }
     MPI_Pcontrol(1);
-    workload_call_mpi(&work);
+    workload_call_mpi(work.kind, &work.call, NULL);
     MPI_Pcontrol(0);
     workload_free(&work);
     MPI_Finalize();

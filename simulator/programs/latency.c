@@ -122,7 +122,7 @@ static double mean_seconds(const workload *load, const options *chosen) {
     for (long i = 0; i < chosen->warmup + chosen->iterations; i++) {
         MPI_Barrier(MPI_COMM_WORLD);
         double start = MPI_Wtime();
-        workload_call_mpi(load);
+        workload_call_mpi(load->kind, &load->call, NULL);
         total += i < chosen->warmup ? 0 : MPI_Wtime() - start;
     }
     return total / (double)chosen->iterations;

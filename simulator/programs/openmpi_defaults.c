@@ -152,7 +152,7 @@ int main(int argc, char **argv) {
             fail("out of memory");
         }
         ran = NULL;
-        workload_call_mpi(&work);
+        workload_call_mpi(work.kind, &work.call, NULL);
         *size = whole;
         printf("%s\n", ran == NULL ? "nothing" : ran);
         workload_free(&work);

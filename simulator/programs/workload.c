@@ -112,62 +112,68 @@ void workload_free(workload *made) {
     *made = (workload){.kind = made->kind};
 }
 
-void workload_call_mpi(const workload *made) {
-    const collwise_call *c = &made->call;
-    switch (made->kind) {
+/* `MPI_NAME` or `MPI_INAME`. */
+#define CALL(name, non_blocking, ...)                                                                                  \
+    (request == NULL ? MPI_##name(__VA_ARGS__) : MPI_##non_blocking(__VA_ARGS__, request))
+
+void workload_call_mpi(collwise_collective kind, const collwise_call *c, MPI_Request *request) {
+    switch (kind) {
     case COLLWISE_BCAST:
-        MPI_Bcast(c->receive, c->receive_count, c->receive_type, c->root, c->comm);
+        CALL(Bcast, Ibcast, c->receive, c->receive_count, c->receive_type, c->root, c->comm);
         break;
     case COLLWISE_GATHER:
-        MPI_Gather(c->send, c->send_count, c->send_type, c->receive, c->receive_count, c->receive_type, c->root,
-                   c->comm);
+        CALL(Gather, Igather, c->send, c->send_count, c->send_type, c->receive, c->receive_count, c->receive_type,
+             c->root, c->comm);
         break;
     case COLLWISE_GATHERV:
-        MPI_Gatherv(c->send, c->send_count, c->send_type, c->receive, c->receive_counts, c->receive_displacements,
-                    c->receive_type, c->root, c->comm);
+        CALL(Gatherv, Igatherv, c->send, c->send_count, c->send_type, c->receive, c->receive_counts,
+             c->receive_displacements, c->receive_type, c->root, c->comm);
         break;
     case COLLWISE_SCATTER:
-        MPI_Scatter(c->send, c->send_count, c->send_type, c->receive, c->receive_count, c->receive_type, c->root,
-                    c->comm);
+        CALL(Scatter, Iscatter, c->send, c->send_count, c->send_type, c->receive, c->receive_count, c->receive_type,
+             c->root, c->comm);
         break;
     case COLLWISE_SCATTERV:
-        MPI_Scatterv(c->send, c->send_counts, c->send_displacements, c->send_type, c->receive, c->receive_count,
-                     c->receive_type, c->root, c->comm);
+        CALL(Scatterv, Iscatterv, c->send, c->send_counts, c->send_displacements, c->send_type, c->receive,
+             c->receive_count, c->receive_type, c->root, c->comm);
         break;
     case COLLWISE_ALLGATHER:
-        MPI_Allgather(c->send, c->send_count, c->send_type, c->receive, c->receive_count, c->receive_type, c->comm);
+        CALL(Allgather, Iallgather, c->send, c->send_count, c->send_type, c->receive, c->receive_count, c->receive_type,
+             c->comm);
         break;
     case COLLWISE_ALLGATHERV:
-        MPI_Allgatherv(c->send, c->send_count, c->send_type, c->receive, c->receive_counts, c->receive_displacements,
-                       c->receive_type, c->comm);
+        CALL(Allgatherv, Iallgatherv, c->send, c->send_count, c->send_type, c->receive, c->receive_counts,
+             c->receive_displacements, c->receive_type, c->comm);
         break;
     case COLLWISE_ALLTOALL:
-        MPI_Alltoall(c->send, c->send_count, c->send_type, c->receive, c->receive_count, c->receive_type, c->comm);
+        CALL(Alltoall, Ialltoall, c->send, c->send_count, c->send_type, c->receive, c->receive_count, c->receive_type,
+             c->comm);
         break;
     case COLLWISE_ALLTOALLV:
-        MPI_Alltoallv(c->send, c->send_counts, c->send_displacements, c->send_type, c->receive, c->receive_counts,
-                      c->receive_displacements, c->receive_type, c->comm);
+        CALL(Alltoallv, Ialltoallv, c->send, c->send_counts, c->send_displacements, c->send_type, c->receive,
+             c->receive_counts, c->receive_displacements, c->receive_type, c->comm);
         break;
     case COLLWISE_BARRIER:
-        MPI_Barrier(c->comm);
+        CALL(Barrier, Ibarrier, c->comm);
         break;
     case COLLWISE_REDUCE:
-        MPI_Reduce(c->send, c->receive, c->receive_count, c->receive_type, c->op, c->root, c->comm);
+        CALL(Reduce, Ireduce, c->send, c->receive, c->receive_count, c->receive_type, c->op, c->root, c->comm);
         break;
     case COLLWISE_ALLREDUCE:
-        MPI_Allreduce(c->send, c->receive, c->receive_count, c->receive_type, c->op, c->comm);
+        CALL(Allreduce, Iallreduce, c->send, c->receive, c->receive_count, c->receive_type, c->op, c->comm);
         break;
     case COLLWISE_REDUCE_SCATTER:
-        MPI_Reduce_scatter(c->send, c->receive, c->receive_counts, c->receive_type, c->op, c->comm);
+        CALL(Reduce_scatter, Ireduce_scatter, c->send, c->receive, c->receive_counts, c->receive_type, c->op, c->comm);
         break;
     case COLLWISE_REDUCE_SCATTER_BLOCK:
-        MPI_Reduce_scatter_block(c->send, c->receive, c->receive_count, c->receive_type, c->op, c->comm);
+        CALL(Reduce_scatter_block, Ireduce_scatter_block, c->send, c->receive, c->receive_count, c->receive_type, c->op,
+             c->comm);
         break;
     case COLLWISE_SCAN:
-        MPI_Scan(c->send, c->receive, c->receive_count, c->receive_type, c->op, c->comm);
+        CALL(Scan, Iscan, c->send, c->receive, c->receive_count, c->receive_type, c->op, c->comm);
         break;
     case COLLWISE_EXSCAN:
-        MPI_Exscan(c->send, c->receive, c->receive_count, c->receive_type, c->op, c->comm);
+        CALL(Exscan, Iexscan, c->send, c->receive, c->receive_count, c->receive_type, c->op, c->comm);
         break;
     case COLLWISE_COLLECTIVES:
         break;

@@ -30,7 +30,7 @@ int workload_make(workload *made, collwise_collective kind, size_t message_bytes
                   workload_memory memory);
 void workload_free(workload *made);
 
-/* Calls MPI's own collective. */
-void workload_call_mpi(const workload *made);
+/* Calls MPI's own collective; with a request, the non-blocking one. */
+void workload_call_mpi(collwise_collective kind, const collwise_call *call, MPI_Request *request);
 
 #endif

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from dataclasses import asdict
 
@@ -14,6 +15,7 @@ from collwise.studies.cli import declare, options, types
 from collwise.studies.cli.declare import command, flag, option
 from collwise.studies.cli.output import print_json, print_table
 from collwise.studies.cli.types import COLLECTIVE, named_choices
+from collwise.validation.correctness.sequences import MAX_SEED, SECONDS, verify_sequences
 from collwise.validation.correctness.verification import PROCS as ENGINES
 from collwise.validation.correctness.verification import verify as run_verification
 from collwise.validation.correctness.verification import verify_hierarchical
@@ -27,7 +29,17 @@ def verify(
     ),
     collective: str | None = option("Only this one.", COLLECTIVE),
     algorithm: str | None = option("Only this one."),
-    quick: bool = flag("Run fewer process counts and cases."),
+    quick: bool = flag("Run fewer process counts and cases, and no sequences."),
+    seconds: float | None = option(
+        f"Run only random sequences of calls, for so many seconds under each library. Default: {SECONDS:g}, after the "
+        "cases.",
+        types.FiniteRange(0, min_open=True),
+    ),
+    seed: int | None = option(
+        "Run only the sequence of this seed; with --seconds, those of the seeds after it, too. Default: one that is "
+        "drawn, and named if anything is wrong.",
+        click.IntRange(0, MAX_SEED),
+    ),
     selector: str | None = option(
         "For smpi: the selector by which its own collectives, which mock-ups call, choose their algorithms.",
         types.NamedChoice("selector", SMPI_SELECTORS),
@@ -44,7 +56,9 @@ def verify(
     """Runs every algorithm on real data under SMPI, Open MPI and MPICH and compares every element.
 
     The cases cover roots, counts, segment sizes, datatypes with holes and differing descriptions, operations that do
-    not commute, communicators that overlap, and threads. The exit code is 1 if anything is wrong.
+    not commute, communicators that overlap, and threads. Random sequences follow: hundreds of calls in a row, some of
+    them non-blocking, on communicators that come and go, by processes that come late, linked and through libcollwise.
+    The exit code is 1 if anything is wrong.
     """
     from rich.console import Console
 
@@ -63,15 +77,29 @@ def verify(
     if "smpi" not in libraries:
         declare.refuse_options(("simgrid",), "--library smpi")
     if testbed is not None:
-        declare.refuse_options(("libraries", "quick", "selector", "simgrid"), "this machine, not for --testbed")
+        only_here = ("libraries", "quick", "seconds", "seed", "selector", "simgrid")
+        declare.refuse_options(only_here, "this machine, not for --testbed")
+    only_sequences = seconds is not None or seed is not None
+    if only_sequences:
+        declare.refuse_options(("quick", "selector"), "cases, not for the sequences of --seconds and --seed")
     target = None if testbed is None else TestBed(running(testbed))
     with Console(stderr=True).status("verifying") as status:
         if target is not None:
             results = verify_hierarchical(target, collective, algorithm, status.update)
         else:
-            results = run_verification(
-                libraries, collective, algorithm, quick, status.update, smpi_version=simgrid, selector=selector
-            )
+            results = []
+            if not only_sequences:
+                results += run_verification(
+                    libraries, collective, algorithm, quick, status.update, smpi_version=simgrid, selector=selector
+                )
+            if only_sequences or not quick:
+                first = secrets.randbelow(MAX_SEED + 1) if seed is None else seed
+                length = seconds or (SECONDS if seed is None else 0.0)
+                for library in libraries:
+                    version = simgrid if library == "smpi" else None
+                    results += verify_sequences(
+                        library, first, length, collective, algorithm, status.update, smpi_version=version
+                    )
     if as_json:
         print_json([asdict(result) for result in results])
     else:

@@ -23,7 +23,7 @@ static bool nobody_leaves_early(const verify_call *call, int late, MPI_Comm comm
         usleep(LATE_MICROSECONDS);
     }
     entered = now();
-    collwise_run(call->algorithm, &made, call->with);
+    verify_make(call, &made);
     left = now();
     MPI_Allreduce(&entered, &last_entered, 1, MPI_DOUBLE, MPI_MAX, comm);
     MPI_Allreduce(&left, &first_left, 1, MPI_DOUBLE, MPI_MIN, comm);
@@ -38,6 +38,11 @@ static bool nobody_leaves_early(const verify_call *call, int late, MPI_Comm comm
 bool verify_barrier(const verify_call *call, MPI_Comm comm, char complaint[VERIFY_TEXT]) {
     int procs;
     bool right = true;
+    if (call->sequence != NULL) {
+        collwise_call made = verify_blank_call(call, comm);
+        verify_make(call, &made);
+        return call->is_non_blocking || verify_all_have_entered(call, complaint);
+    }
     MPI_Comm_size(comm, &procs);
     for (unsigned round = 0; round < ROUNDS && right; round++) {
         right = nobody_leaves_early(call, (int)((call->serial * ROUNDS + round) % (unsigned)procs), comm, complaint);

@@ -45,24 +45,55 @@ int verify_differing_size(int ints, unsigned which) {
     }
 }
 
-static bool applies(const verify_call *call, MPI_Comm comm) {
+void verify_make(const verify_call *call, const collwise_call *made) {
+    if (call->sequence != NULL) {
+        verify_sequence_make(call, made);
+    } else {
+        collwise_run(call->algorithm, made, call->with);
+    }
+}
+
+/* The data that one process has, or gets, of a message or block. */
+static verify_buffer message_of(const verify_call *call) {
+    return verify_buffer_of_one(verify_is_reduction(call->algorithm->kind) ? call->operand : call->kinds[0],
+                                call->ints);
+}
+
+bool verify_call_applies(const verify_call *call, MPI_Comm comm) {
     collwise_call asked = verify_blank_call(call, comm);
     bool reduces = verify_is_reduction(call->algorithm->kind);
-    verify_buffer element = verify_buffer_of_one(call->operand, 1);
+    verify_buffer message = message_of(call);
+    asked.send_count = asked.receive_count = message.counts[0];
+    asked.send_type = asked.receive_type = message.type;
+    asked.send = call->in_place ? MPI_IN_PLACE : NULL;
+    if (call->is_absolute) {
+        asked.send_type = asked.receive_type = verify_type_at(message.found, message.type);
+    }
     if (reduces) {
         asked.op = verify_operation_make(call->operation);
-        asked.receive_type = element.type;
     }
     bool answer = collwise_objection(call->algorithm, &asked) == NULL;
     if (reduces) {
         verify_operation_free(call->operation, &asked.op);
     }
-    verify_buffer_free(&element);
+    if (call->is_absolute) {
+        MPI_Type_free(&asked.receive_type);
+    }
+    verify_buffer_free(&message);
     return answer;
 }
 
+size_t verify_call_bytes(const verify_call *call) {
+    int element_bytes;
+    verify_buffer message = message_of(call);
+    MPI_Type_size(message.type, &element_bytes);
+    size_t bytes = (size_t)message.counts[0] * (size_t)element_bytes;
+    verify_buffer_free(&message);
+    return bytes;
+}
+
 verify_outcome verify_call_run(const verify_call *call, MPI_Comm comm, char complaint[VERIFY_TEXT]) {
-    if (!applies(call, comm)) {
+    if (!call->is_mpis_own && !verify_call_applies(call, comm)) {
         return VERIFY_NOT_APPLICABLE;
     }
     return definitions[call->algorithm->kind](call, comm, complaint) ? VERIFY_RIGHT : VERIFY_WRONG;

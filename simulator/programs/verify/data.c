@@ -4,8 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 enum { GUARD = 0xA5, MARGIN_BYTES = 128 };
+
+/* The extent of a vast element: pages of any size begin at its multiples. */
+#define VAST_BYTES (((ptrdiff_t)1 << 31) + (1 << 16))
 
 #define RUNS(...)                                                                                                      \
     (sizeof((run[]){__VA_ARGS__}) / sizeof(run)), (const run[]) { __VA_ARGS__ }
@@ -38,6 +43,9 @@ static const struct {
     [VERIFY_HINDEXED] = {"hindexed", 6, 48, RUNS({44, 4}, {0, 12}, {20, 8})},
     [VERIFY_NEGATIVE] = {"negative", 6, 44, RUNS({-8, 8}, {4, 4}, {12, 12})},
     [VERIFY_NESTED] = {"nested", 6, 40, RUNS({0, 4}, {8, 4}, {16, 4}, {20, 4}, {28, 4}, {36, 4})},
+    [VERIFY_PADDED] = {"padded", 6, 40, RUNS({0, 4}, {8, 12}, {28, 8})},
+    [VERIFY_ROOMY] = {"roomy", 6, 32, RUNS({0, 24})},
+    [VERIFY_VAST] = {"vast", 6, VAST_BYTES, RUNS({VAST_BYTES - 12, 12}, {0, 12})},
     [VERIFY_ADJACENT] = {"adjacent", 6, 24, RUNS({16, 24})},
     [VERIFY_ADJACENT_STRUCT] = {"adjacent_struct", 6, 24, RUNS({8, 24})},
     [VERIFY_ADJACENT_BELOW] = {"adjacent_below", 6, 24, RUNS({-48, 24})},
@@ -82,6 +90,17 @@ static MPI_Datatype nested(void) {
     MPI_Type_free(&vector);
     MPI_Type_free(&duplicate);
     return type;
+}
+
+static MPI_Datatype padded(void) {
+    return resized_struct(3, (const int[]){1, 3, 2}, (const MPI_Aint[]){0, 8, 28},
+                          (const MPI_Datatype[]){MPI_INT, MPI_INT, MPI_INT}, 0, 40);
+}
+
+static MPI_Datatype roomy(void) {
+    MPI_Datatype six;
+    MPI_Type_contiguous(6, MPI_INT, &six);
+    return resized(six, 0, 32);
 }
 
 /* SimGrid has the extent of a negative stride wrong: it is set. */
@@ -152,6 +171,15 @@ static MPI_Datatype make_type(verify_kind kind, int ints) {
     case VERIFY_NESTED:
         type = nested();
         break;
+    case VERIFY_PADDED:
+        type = padded();
+        break;
+    case VERIFY_ROOMY:
+        type = roomy();
+        break;
+    case VERIFY_VAST:
+        MPI_Type_create_hindexed(2, (const int[]){3, 3}, (const MPI_Aint[]){VAST_BYTES - 12, 0}, MPI_INT, &type);
+        break;
     case VERIFY_ADJACENT:
         MPI_Type_indexed(3, (const int[]){2, 2, 2}, (const int[]){4, 6, 8}, MPI_INT, &type);
         break;
@@ -205,10 +233,28 @@ size_t verify_message_bytes(verify_kind kind, int ints) {
     return (size_t)maps_in_all * map_bytes(kind);
 }
 
-verify_kind verify_kind_of_six(MPI_Datatype type) {
+MPI_Datatype verify_type_at(const void *buffer, MPI_Datatype type) {
+    MPI_Datatype made;
+    MPI_Aint address;
+    char name[MPI_MAX_OBJECT_NAME];
+    int length;
+    MPI_Type_get_name(type, name, &length);
+    MPI_Get_address(buffer, &address);
+    MPI_Type_create_hindexed(1, (const int[]){1}, &address, type, &made);
+    snprintf(name + length, sizeof name - (size_t)length, "@%td", (ptrdiff_t)address);
+    MPI_Type_set_name(made, name);
+    MPI_Type_commit(&made);
+    return made;
+}
+
+verify_kind verify_kind_of_six(MPI_Datatype type, ptrdiff_t *address) {
     char name[MPI_MAX_OBJECT_NAME] = "";
     int length, kind = 0;
     MPI_Type_get_name(type, name, &length);
+    char *at = strchr(name, '@');
+    *address = at == NULL ? 0 : strtoll(at + 1, NULL, 10);
+    length = at == NULL ? length : (int)(at - name);
+    name[length] = '\0';
     while (kind < VERIFY_KINDS && (maps[kind].ints_per_element != VERIFY_SIX || strcmp(maps[kind].name, name) != 0)) {
         kind++;
     }
@@ -241,14 +287,39 @@ static verify_buffer start_buffer(verify_kind kind, int ints, int blocks) {
     return buffer;
 }
 
-/* `elements` are what the blocks and their gaps take in all, `before` those of them that lie before element 0. */
+/* Memory of which only the parts can be used, and are filled with guard bytes. */
+static char *guarded(const verify_buffer *buffer) {
+    char *memory;
+    if (buffer->kind == VERIFY_VAST) {
+        memory = mmap(NULL, buffer->bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        for (size_t i = 0; i < buffer->parts; i++) {
+            if (memory == MAP_FAILED ||
+                mprotect(memory + i * buffer->step, buffer->part_bytes, PROT_READ | PROT_WRITE) != 0) {
+                perror("verify: no memory for a vast type");
+                MPI_Abort(MPI_COMM_WORLD, 2);
+            }
+        }
+    } else {
+        memory = collwise_allocate(buffer->bytes, MPI_COMM_WORLD);
+    }
+    for (size_t i = 0; i < buffer->parts; i++) {
+        memset(memory + i * buffer->step, GUARD, buffer->part_bytes);
+    }
+    return memory;
+}
+
+/* `elements` are what the blocks and their gaps take in all, `before` those of them that lie before element 0. Data of
+ * a vast type lies on both sides of where elements begin and end: in the middle of pages. */
 static void guard(verify_buffer *buffer, int elements, int before) {
-    buffer->bytes = (size_t)(elements * buffer->extent) + 2 * (size_t)MARGIN_BYTES;
-    buffer->origin = MARGIN_BYTES + before * buffer->extent;
-    buffer->found = collwise_allocate(buffer->bytes, MPI_COMM_WORLD);
-    buffer->expected = collwise_allocate(buffer->bytes, MPI_COMM_WORLD);
-    memset(buffer->found, GUARD, buffer->bytes);
-    memset(buffer->expected, GUARD, buffer->bytes);
+    bool is_vast = buffer->kind == VERIFY_VAST;
+    size_t span = (size_t)(elements * buffer->extent), page = (size_t)sysconf(_SC_PAGESIZE);
+    buffer->parts = is_vast ? (size_t)elements + 1 : 1;
+    buffer->step = (size_t)buffer->extent;
+    buffer->part_bytes = is_vast ? page : span + 2 * (size_t)MARGIN_BYTES;
+    buffer->bytes = is_vast ? span + page : buffer->part_bytes;
+    buffer->origin = (is_vast ? (ptrdiff_t)page / 2 : MARGIN_BYTES) + before * buffer->extent;
+    buffer->found = guarded(buffer);
+    buffer->expected = guarded(buffer);
 }
 
 verify_buffer verify_buffer_of_blocks(verify_kind kind, int ints, int blocks) {
@@ -286,8 +357,13 @@ void verify_buffer_free(verify_buffer *buffer) {
     }
     free(buffer->counts);
     free(buffer->displacements);
-    free(buffer->found);
-    free(buffer->expected);
+    if (buffer->kind == VERIFY_VAST) {
+        munmap(buffer->found, buffer->bytes);
+        munmap(buffer->expected, buffer->bytes);
+    } else {
+        free(buffer->found);
+        free(buffer->expected);
+    }
 }
 
 void *verify_buffer_pointer(const verify_buffer *buffer) { return buffer->found + buffer->origin; }
@@ -330,17 +406,28 @@ void verify_buffer_fill(verify_buffer *buffer, verify_time when, int block, unsi
     free(packed);
 }
 
-bool verify_buffer_is_right(const verify_buffer *buffer, const char *name, MPI_Comm comm, char *complaint) {
-    if (memcmp(buffer->expected, buffer->found, buffer->bytes) == 0) {
-        return true;
+/* The first byte that is not what it should be; the buffer's size if there is none. */
+static size_t first_wrong_byte(const verify_buffer *buffer) {
+    for (size_t part = 0; part < buffer->parts; part++) {
+        size_t i = part * buffer->step, end = i + buffer->part_bytes;
+        if (memcmp(buffer->expected + i, buffer->found + i, buffer->part_bytes) != 0) {
+            while (i < end && buffer->expected[i] == buffer->found[i]) {
+                i++;
+            }
+            return i;
+        }
     }
-    size_t i = 0;
-    while (buffer->expected[i] == buffer->found[i]) {
-        i++;
+    return buffer->bytes;
+}
+
+bool verify_buffer_is_right(const verify_buffer *buffer, const char *name, MPI_Comm comm, char *complaint) {
+    size_t first = first_wrong_byte(buffer);
+    if (first == buffer->bytes) {
+        return true;
     }
     int rank;
     MPI_Comm_rank(comm, &rank);
     snprintf(complaint, VERIFY_TEXT, "rank %d has a wrong byte at offset %td of its %s buffer", rank,
-             (ptrdiff_t)i - buffer->origin, name);
+             (ptrdiff_t)first - buffer->origin, name);
     return false;
 }

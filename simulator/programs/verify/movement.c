@@ -75,7 +75,7 @@ bool verify_bcast(const verify_call *call, MPI_Comm comm, char complaint[VERIFY_
     verify_buffer_fill(&message, rank == call->root ? VERIFY_THROUGHOUT : VERIFY_AFTER, 0, call->serial, call->root);
     collwise_call made = verify_blank_call(call, comm);
     receive_one(&made, &message);
-    collwise_run(call->algorithm, &made, call->with);
+    verify_make(call, &made);
     bool right = verify_buffer_is_right(&message, "broadcast", comm, complaint);
     verify_buffer_free(&message);
     return right;
@@ -101,7 +101,7 @@ static bool gather(const verify_call *call, bool is_v, MPI_Comm comm, char compl
             made.send_type = MPI_DATATYPE_NULL;
         }
     }
-    collwise_run(call->algorithm, &made, call->with);
+    verify_make(call, &made);
     bool right = verify_buffer_is_right(&mine, "send", comm, complaint);
     if (rank == root) {
         right = right && verify_buffer_is_right(&all, "receive", comm, complaint);
@@ -138,7 +138,7 @@ static bool scatter(const verify_call *call, bool is_v, MPI_Comm comm, char comp
     } else {
         made.receive = MPI_IN_PLACE;
     }
-    collwise_run(call->algorithm, &made, call->with);
+    verify_make(call, &made);
     bool right = verify_buffer_is_right(&mine, "receive", comm, complaint);
     if (rank == root) {
         right = right && verify_buffer_is_right(&all, "send", comm, complaint);
@@ -178,7 +178,7 @@ static bool allgather(const verify_call *call, bool is_v, MPI_Comm comm, char co
     } else {
         send_one(&made, &mine);
     }
-    collwise_run(call->algorithm, &made, call->with);
+    verify_make(call, &made);
     bool right = verify_buffer_is_right(&mine, "send", comm, complaint) &&
                  verify_buffer_is_right(&all, "receive", comm, complaint);
     verify_buffer_free(&mine);
@@ -215,7 +215,7 @@ static bool alltoall(const verify_call *call, bool is_v, MPI_Comm comm, char com
     } else {
         send_blocks(&made, &sent, is_v);
     }
-    collwise_run(call->algorithm, &made, call->with);
+    verify_make(call, &made);
     bool right = verify_buffer_is_right(&sent, "send", comm, complaint) &&
                  verify_buffer_is_right(&received, "receive", comm, complaint);
     verify_buffer_free(&sent);

@@ -42,14 +42,16 @@ static void put_six(const uint32_t *six, char *element, const ptrdiff_t *places)
 /* The function that MPI calls: right = left op right for `length` elements of a datatype known by its handle only. Any
  * other datatype leaves `right` as it is, which comes out as wrong. */
 static void combine_in_layout(const char *left, char *right, int length, MPI_Datatype type, combination *combine) {
-    verify_kind kind = verify_kind_of_six(type);
-    ptrdiff_t places[VERIFY_SIX];
+    ptrdiff_t places[VERIFY_SIX], address;
+    verify_kind kind = verify_kind_of_six(type, &address);
     MPI_Aint low, extent;
     if (kind == VERIFY_KINDS) {
         return;
     }
     verify_places_of_six(kind, places);
     MPI_Type_get_extent(type, &low, &extent);
+    left += address;
+    right += address;
     for (int i = 0; i < length; i++, left += extent, right += extent) {
         uint32_t total[VERIFY_SIX], next[VERIFY_SIX];
         get_six(total, left, places);
@@ -250,7 +252,7 @@ static void expect_the_first_ones(verify_buffer *result, MPI_Comm comm) {
 /* Makes the call and checks both buffers; `result` is NULL where there is none. */
 static bool comes_out_right(const verify_call *call, collwise_call *made, const verify_buffer *sent,
                             verify_buffer *result, char complaint[VERIFY_TEXT]) {
-    collwise_run(call->algorithm, made, call->with);
+    verify_make(call, made);
     verify_operation_free(call->operation, &made->op);
     bool right = verify_buffer_is_right(sent, "send", made->comm, complaint);
     if (result != NULL && call->operation == VERIFY_ROUNDED_SUM) {

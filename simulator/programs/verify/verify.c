@@ -1,6 +1,11 @@
 /* Runs every algorithm of the registry on real data and compares each byte with the collective's definition.
  *
  *     verify [--collective NAME] [--algorithm NAME] [--by-node] [--procs 1,2,5] [--quick] [--skip N]
+ *     verify --seed N --calls N --directory DIR [--interposed] [--collective NAME] [--algorithm NAME]
+ *
+ * The second form makes a random sequence of calls (sequence.c), with --interposed by the functions of libcollwise,
+ * which must have been preloaded. It prints no results: a process that gets something wrong ends the program, and DIR
+ * has a board that says where each of them is (board.c). The first form runs all cases.
  *
  * With --by-node it takes only algorithms that treat the processes of one node differently from others. Without --procs
  * it takes every process count up to the number of processes started. One JSON line an algorithm:
@@ -14,11 +19,12 @@
 #include "verify.h"
 #include "../timing.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_LISTED = 64, MOST_SEGMENTS = 64 };
+enum { MOST_LISTED = 64 };
 
 /* Cases on each communicator: fewer on large ones, whose calls take longer to simulate. */
 enum { QUICK_CASES = 8, CASES = 19, CASES_OF_LARGE = 10, LARGE_PROCS = 18 };
@@ -27,122 +33,18 @@ typedef struct {
     const char *collective, *algorithm; /* NULL: all */
     bool by_node, quick;
     int skip;
+    verify_sequence_options sequence; /* of no calls: the cases are run */
+    bool procs_given;
     int listed;
     int procs[MOST_LISTED];
 } options;
 
+/* As many ints as there is room for, or fewer; cases.c says more of their number. */
+enum { ONE_BELOW_PROCS = -1, ROOM = 1 << 30 };
+static const int int_counts[] = {0, 1, 2, 7, 1009, ONE_BELOW_PROCS, ROOM};
+
 typedef enum { PLAIN, REVERSED, DUPLICATE, COMMUNICATORS } communicator;
 static const char *const communicator_names[] = {"ranks as started", "ranks reversed", "duplicated communicator"};
-
-/* Which processes share a node, and a socket of it, for the algorithms that look at this: as MPI says, on nodes of 1,
- * 2, 3 and so on, by turns on nodes of about 3, and each on a node of its own. */
-typedef enum { AS_STARTED, UNEVEN, CYCLIC, APART, PLACEMENTS } placement;
-static const char *const placement_names[] = {"", ", uneven nodes", ", cyclic placement", ", nodes of one process"};
-
-/* The elements of a case. The lengths of these lists (3, 7, 8, 11, 17, 19, and 5 by twos for in place) have no common
- * factor: case i takes entry i modulo the length of each, and any two lists are combined in full by as many cases in a
- * row as their product. */
-enum { ROOTS = 3 };
-enum { ONE_BELOW_PROCS = -1, MOST_INTS = 50000 };
-static const int int_counts[] = {0, 1, 2, 7, 1009, ONE_BELOW_PROCS, MOST_INTS};
-static const size_t part_sizes[] = {0, 1, 7, 100, 1024, 4097, 8192, 10000000};
-static const size_t limits[] = {0, 4, 4035, 28, 0, 8072, 0, 100000, 4036, 0, 16144, 1, 0, 4037, 200000, 1000, 0};
-static const int counts[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 31, 100};
-static const verify_kind kinds[][2] = {
-    {VERIFY_INT, VERIFY_INT},
-    {VERIFY_BYTE, VERIFY_BYTE},
-    {VERIFY_DOUBLE_INT, VERIFY_DOUBLE_INT},
-    {VERIFY_CONTIGUOUS, VERIFY_ADJACENT},
-    {VERIFY_VECTOR, VERIFY_VECTOR},
-    {VERIFY_INTERLEAVED, VERIFY_DEEP},
-    {VERIFY_INDEXED, VERIFY_INDEXED},
-    {VERIFY_ADJACENT_BELOW, VERIFY_HINDEXED},
-    {VERIFY_PAIR, VERIFY_SWAPPED_PAIR},
-    {VERIFY_SPREAD, VERIFY_BACKWARDS},
-    {VERIFY_HINDEXED, VERIFY_ADJACENT_STRUCT},
-    {VERIFY_NEGATIVE, VERIFY_NEGATIVE},
-    {VERIFY_ADJACENT, VERIFY_ADJACENT_BELOW},
-    {VERIFY_WHOLE, VERIFY_INT},
-    {VERIFY_DEEP, VERIFY_SPREAD},
-    {VERIFY_ADJACENT_STRUCT, VERIFY_INTERLEAVED},
-    {VERIFY_INT, VERIFY_WHOLE},
-    {VERIFY_VECTOR, VERIFY_CONTIGUOUS},
-    {VERIFY_NESTED, VERIFY_BACKWARDS},
-};
-/* As many as kinds, which reductions do not look at. */
-static const struct {
-    verify_operation operation;
-    verify_kind operand;
-} reductions[] = {
-    {VERIFY_SUM, VERIFY_INT},          {VERIFY_COMPOSE, VERIFY_CONTIGUOUS},     {VERIFY_MAXLOC, VERIFY_DOUBLE_INT},
-    {VERIFY_COMPOSE, VERIFY_ADJACENT}, {VERIFY_ROUNDED_SUM, VERIFY_DOUBLE},     {VERIFY_CIRCLE, VERIFY_INTERLEAVED},
-    {VERIFY_COMPOSE, VERIFY_VECTOR},   {VERIFY_COMPOSE, VERIFY_SPREAD},         {VERIFY_XOR, VERIFY_BYTE},
-    {VERIFY_CIRCLE, VERIFY_NEGATIVE},  {VERIFY_COMPOSE, VERIFY_ADJACENT_BELOW}, {VERIFY_CIRCLE, VERIFY_INT},
-    {VERIFY_COMPOSE, VERIFY_INDEXED},  {VERIFY_CIRCLE, VERIFY_ADJACENT_STRUCT}, {VERIFY_COMPOSE, VERIFY_DEEP},
-    {VERIFY_MAX, VERIFY_DOUBLE},       {VERIFY_COMPOSE, VERIFY_HINDEXED},       {VERIFY_CIRCLE, VERIFY_BACKWARDS},
-    {VERIFY_COMPOSE, VERIFY_NESTED},
-};
-
-#define ENTRY(list, index) (list)[(index) % (sizeof(list) / sizeof *(list))]
-
-static size_t largest(size_t a, size_t b) { return a > b ? a : b; }
-
-static int least(int a, int b) { return a < b ? a : b; }
-
-/* All data of a process is bounded, and so is the work of its references. */
-static int bounded(int ints, const collwise_algorithm *algorithm, int procs) {
-    bool blocks_of_all = (algorithm->kind >= COLLWISE_ALLGATHER && algorithm->kind <= COLLWISE_ALLTOALLV) ||
-                         algorithm->kind == COLLWISE_REDUCE_SCATTER || algorithm->kind == COLLWISE_REDUCE_SCATTER_BLOCK;
-    return least(ints, MOST_INTS / procs * (blocks_of_all ? 1 : 8));
-}
-
-static bool is_parameter(const char *name, const char *wanted) { return name != NULL && strcmp(name, wanted) == 0; }
-
-static verify_call call_of(const collwise_algorithm *algorithm, unsigned index, int procs) {
-    const int roots[ROOTS] = {0, procs / 2, procs - 1};
-    int ints = ENTRY(int_counts, index);
-    verify_call call = {.algorithm = algorithm,
-                        .serial = index,
-                        .root = ENTRY(roots, index),
-                        .ints = ints == ONE_BELOW_PROCS ? procs - 1 : bounded(ints, algorithm, procs),
-                        .kinds = {ENTRY(kinds, index)[0], ENTRY(kinds, index)[1]},
-                        .operation = ENTRY(reductions, index).operation,
-                        .operand = ENTRY(reductions, index).operand,
-                        .in_place = index % 5 < 2,
-                        .with = {.part_bytes = ENTRY(part_sizes, index),
-                                 .count = ENTRY(counts, index),
-                                 .limit_bytes = ENTRY(limits, index)}};
-    if (call.with.part_bytes > 0) { /* tiny segments of a large message would take minutes to simulate */
-        size_t bytes = verify_message_bytes(call.kinds[0], call.ints);
-        call.with.part_bytes = largest(call.with.part_bytes, bytes / MOST_SEGMENTS);
-    }
-    if (is_parameter(algorithm->limit_parameter, "between_segment_bytes") && call.with.between_segment_bytes > 0) {
-        size_t bytes = verify_message_bytes(call.kinds[0], call.ints);
-        call.with.between_segment_bytes = largest(call.with.between_segment_bytes, bytes / MOST_SEGMENTS);
-    }
-    if (is_parameter(algorithm->count_parameter, "within")) {
-        call.with.within %= COLLWISE_WITHIN_FORMS;
-    }
-    return call;
-}
-
-static void describe(const verify_call *call, int procs, const char *where, char text[VERIFY_TEXT]) {
-    char data[VERIFY_TEXT / 2];
-    if (call->algorithm->kind == COLLWISE_BARRIER) {
-        snprintf(text, VERIFY_TEXT, "P = %d (%s), case %u", procs, where, call->serial);
-        return;
-    }
-    if (verify_is_reduction(call->algorithm->kind)) {
-        snprintf(data, sizeof data, "%s of %s", verify_operation_name(call->operation),
-                 verify_kind_name(call->operand));
-    } else {
-        snprintf(data, sizeof data, "%s and %s", verify_kind_name(call->kinds[0]), verify_kind_name(call->kinds[1]));
-    }
-    snprintf(text, VERIFY_TEXT,
-             "P = %d (%s), case %u, root %d, %d items, %s, parts of %zu bytes, limit %zu, count %d%s", procs, where,
-             call->serial, call->root, call->ints, data, call->with.part_bytes, call->with.limit_bytes,
-             call->with.count, call->in_place ? ", in place" : "");
-}
 
 /* A duplicate outlives its original, which has a private duplicate already. */
 static MPI_Comm make_communicator(int procs, communicator kind) {
@@ -156,42 +58,16 @@ static MPI_Comm make_communicator(int procs, communicator kind) {
     return comm;
 }
 
-/* A process's node. */
-static int node_of(placement placed, int rank, int procs) {
-    int node = 0;
-    switch (placed) {
-    case UNEVEN:
-        for (int first = 0; first + node < rank; first += node) {
-            node++;
-        }
-        return node;
-    case CYCLIC:
-        return rank % ((procs + 2) / 3);
-    default:
-        return rank;
-    }
-}
-
-/* A process's socket: on nodes of uneven sizes, sockets of 1, 2, 3 and so on; elsewhere by turns on two, and so on
- * every other node of uneven size. */
-static int socket_of(placement placed, int rank, int procs) {
-    int node = node_of(placed, rank, procs), place = 0;
-    for (int other = 0; other < rank; other++) {
-        place += node_of(placed, other, procs) == node;
-    }
-    return placed == UNEVEN && node % 2 == 0 ? node_of(UNEVEN, place, procs) : place % 2;
-}
-
 /* Real nodes cannot share the memory of others: where there are several, they are divided, and for a cyclic placement
  * the ranks go round them by turns. Simulated nodes have one process each here, and share nothing. */
-static MPI_Comm place(MPI_Comm comm, placement placed) {
+static MPI_Comm place(MPI_Comm comm, verify_placement placed) {
     int rank, procs, neighbours, first, local_rank;
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &procs);
-    if (placed == AS_STARTED) {
+    if (placed == VERIFY_AS_STARTED) {
         return comm;
     }
-    int label = node_of(placed, rank, procs);
+    int label = verify_node_of(placed, rank, procs);
     if (!SIMULATED) {
         MPI_Comm node;
         MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node);
@@ -200,7 +76,7 @@ static MPI_Comm place(MPI_Comm comm, placement placed) {
         MPI_Allreduce(&rank, &first, 1, MPI_INT, MPI_MIN, node);
         MPI_Comm_free(&node);
         MPI_Allreduce(MPI_IN_PLACE, &neighbours, 1, MPI_INT, MPI_MAX, comm);
-        if (neighbours < procs && placed == CYCLIC) {
+        if (neighbours < procs && placed == VERIFY_CYCLIC) {
             MPI_Comm by_turns;
             MPI_Comm_split(comm, 0, local_rank * procs + rank, &by_turns);
             MPI_Comm_free(&comm);
@@ -208,8 +84,24 @@ static MPI_Comm place(MPI_Comm comm, placement placed) {
         }
         label += neighbours < procs ? first * procs : 0;
     }
-    collwise_place(comm, label, socket_of(placed, rank, procs));
+    collwise_place(comm, label, verify_socket_of(placed, rank, procs));
     return comm;
+}
+
+/* Case i takes entry i of every list. */
+static verify_call call_of(const collwise_algorithm *algorithm, unsigned index, int procs) {
+    unsigned at[VERIFY_LISTS];
+    int ints = int_counts[index % (sizeof int_counts / sizeof *int_counts)];
+    for (int list = 0; list < VERIFY_LISTS; list++) {
+        at[list] = index;
+    }
+    return verify_call_of(algorithm, index, at, ints == ONE_BELOW_PROCS ? procs - 1 : ints, procs);
+}
+
+static void describe(const verify_call *call, int procs, const char *where, char text[VERIFY_TEXT]) {
+    snprintf(text, VERIFY_TEXT, "P = %d (%s), case %u", procs, where, call->serial);
+    verify_describe_data(call, text);
+    verify_describe_parameters(call->algorithm, call->with, text);
 }
 
 static void run_cases(const collwise_algorithm *algorithm, MPI_Comm comm, const char *where, unsigned first,
@@ -235,10 +127,10 @@ static unsigned cases_on(int procs, const options *options) {
 
 /* All cases on one communicator. */
 static void run_on(const collwise_algorithm *algorithm, const options *options, int procs, communicator kind,
-                   placement placed, unsigned first, verify_tally *tally) {
+                   verify_placement placed, unsigned first, verify_tally *tally) {
     char where[VERIFY_TEXT / 4];
     unsigned cases = cases_on(procs, options);
-    snprintf(where, sizeof where, "%s%s", communicator_names[kind], placement_names[placed]);
+    snprintf(where, sizeof where, "%s%s", communicator_names[kind], verify_placement_names[placed]);
     verify_say_started(algorithm->collective, algorithm->name, procs, where);
     MPI_Comm comm = make_communicator(procs, kind);
     if (comm == MPI_COMM_NULL) {
@@ -254,13 +146,13 @@ static void run_on(const collwise_algorithm *algorithm, const options *options, 
 static void run_algorithm(const collwise_algorithm *algorithm, const options *options) {
     verify_tally tally;
     unsigned first = 0;
-    placement placements = algorithm->by_node ? PLACEMENTS : AS_STARTED + 1;
+    verify_placement placements = algorithm->by_node ? VERIFY_PLACEMENTS : VERIFY_AS_STARTED + 1;
     verify_start(&tally);
     for (int i = 0; i < options->listed; i++) {
         communicator kind = options->quick ? (communicator)(i % COMMUNICATORS) : PLAIN;
         communicator end = options->quick ? kind + 1 : COMMUNICATORS;
         for (; kind < end; kind++) {
-            for (placement placed = AS_STARTED; placed < placements; placed++) {
+            for (verify_placement placed = VERIFY_AS_STARTED; placed < placements; placed++) {
                 run_on(algorithm, options, options->procs[i], kind, placed, first, &tally);
                 first += cases_on(options->procs[i], options);
             }
@@ -271,38 +163,50 @@ static void run_algorithm(const collwise_algorithm *algorithm, const options *op
 
 static void fail(const char *what, const char *detail) {
     fprintf(stderr, "verify: %s %s\n", what, detail);
-    MPI_Abort(MPI_COMM_WORLD, 2);
+    exit(2);
 }
 
-static void list_procs(options *options, const char *text, int world_procs) {
+static void list_procs(options *options, const char *text) {
     const char *rest = text;
     for (options->listed = 0; options->listed == 0 || *rest++ == ','; options->listed++) {
         char *end;
         long procs = strtol(rest, &end, 10);
-        if (end == rest || procs < 1 || procs > world_procs || options->listed == MOST_LISTED) {
-            fail("--procs takes a list of process counts up to that of the processes started, not", text);
+        if (end == rest || procs < 1 || procs > INT_MAX || options->listed == MOST_LISTED) {
+            fail("--procs takes a list of process counts, not", text);
         }
         options->procs[options->listed] = (int)procs;
         rest = end;
     }
+    options->procs_given = true;
     if (rest[-1] != '\0') {
         fail("--procs takes whole numbers with commas between them, not", text);
     }
 }
 
-static options parse(int argc, char **argv, int world_procs) {
-    options options = {.listed = world_procs < MOST_LISTED ? world_procs : MOST_LISTED};
-    for (int i = 0; i < options.listed; i++) {
-        options.procs[i] = i + 1;
+/* Without a list, it is that of all process counts. */
+static void complete_procs(options *options, int world_procs) {
+    while (options->listed < world_procs && options->listed < MOST_LISTED && !options->procs_given) {
+        options->procs[options->listed] = options->listed + 1;
+        options->listed++;
     }
+    for (int i = 0; i < options->listed; i++) {
+        if (options->procs[i] > world_procs) {
+            fprintf(stderr, "verify: --procs has more than the %d processes started\n", world_procs);
+            MPI_Abort(MPI_COMM_WORLD, 2);
+        }
+    }
+}
+
+static options parse(int argc, char **argv) {
+    options options = {0};
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
-        if (strcmp(argv[i], "--quick") == 0) {
-            options.quick = true;
-            continue;
-        }
-        if (strcmp(argv[i], "--by-node") == 0) {
-            options.by_node = true;
+        bool *flag = strcmp(argv[i], "--quick") == 0        ? &options.quick
+                     : strcmp(argv[i], "--by-node") == 0    ? &options.by_node
+                     : strcmp(argv[i], "--interposed") == 0 ? &options.sequence.is_interposed
+                                                            : NULL;
+        if (flag != NULL) {
+            *flag = true;
             continue;
         }
         if (value == NULL) {
@@ -314,7 +218,13 @@ static options parse(int argc, char **argv, int world_procs) {
         } else if (strcmp(argv[i], "--skip") == 0) {
             options.skip = atoi(value);
         } else if (strcmp(argv[i], "--procs") == 0) {
-            list_procs(&options, value, world_procs);
+            list_procs(&options, value);
+        } else if (strcmp(argv[i], "--seed") == 0) {
+            options.sequence.seed = strtoull(value, NULL, 10);
+        } else if (strcmp(argv[i], "--calls") == 0) {
+            options.sequence.calls = (unsigned)strtoul(value, NULL, 10);
+        } else if (strcmp(argv[i], "--directory") == 0) {
+            options.sequence.directory = value;
         } else {
             fail("unknown option", argv[i]);
         }
@@ -331,24 +241,40 @@ static bool is_wanted(const options *options, const char *collective, const char
     return ++*wanted > options->skip;
 }
 
-int main(int argc, char **argv) {
-    int world_procs, rank, granted, wanted = 0;
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &granted);
-    MPI_Comm_size(MPI_COMM_WORLD, &world_procs);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    options options = parse(argc, argv, world_procs);
+static void run_all(const options *options, int world_procs) {
+    int wanted = 0;
     for (const collwise_algorithm *each = collwise_registry; each->collective != NULL; each++) {
-        if ((each->by_node || !options.by_node) && is_wanted(&options, each->collective, each->name, &wanted)) {
-            run_algorithm(each, &options);
+        if ((each->by_node || !options->by_node) && is_wanted(options, each->collective, each->name, &wanted)) {
+            run_algorithm(each, options);
         }
     }
-    for (int test = 0; !options.by_node && verify_isolation_name(test) != NULL; test++) {
-        if (is_wanted(&options, "isolation", verify_isolation_name(test), &wanted)) {
+    for (int test = 0; !options->by_node && verify_isolation_name(test) != NULL; test++) {
+        if (is_wanted(options, "isolation", verify_isolation_name(test), &wanted)) {
             verify_isolation(test, world_procs);
         }
     }
     if (wanted == 0) {
-        fail("no such algorithm in the catalogue:", options.algorithm ? options.algorithm : options.collective);
+        fprintf(stderr, "verify: no such algorithm in the catalogue\n");
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+}
+
+int main(int argc, char **argv) {
+    int world_procs, rank, granted;
+    options options = parse(argc, argv);
+    if (options.sequence.calls > 0) {
+        options.sequence.collective = options.collective;
+        options.sequence.algorithm = options.algorithm;
+        verify_sequence_set_up(&options.sequence);
+    }
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &granted);
+    MPI_Comm_size(MPI_COMM_WORLD, &world_procs);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (options.sequence.calls > 0) {
+        verify_sequence_run(&options.sequence);
+    } else {
+        complete_procs(&options, world_procs);
+        run_all(&options, world_procs);
     }
     if (rank == 0) {
         printf("{\"finished\": true}\n");

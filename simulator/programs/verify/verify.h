@@ -24,6 +24,9 @@ typedef enum {
     VERIFY_HINDEXED, /* holes, and out of memory order */
     VERIFY_NEGATIVE, /* a struct resized to a negative lower bound */
     VERIFY_NESTED,   /* contiguous of a duplicate of a vector */
+    VERIFY_PADDED,   /* a struct that ends in a hole, as others in it */
+    VERIFY_ROOMY,    /* contiguous, resized to a longer extent */
+    VERIFY_VAST,     /* two blocks that are more than 2 GiB apart: memory of which few pages can be used */
     /* Adjacent blocks, which start above 0: indexed and struct; and which start below 0: blocks of one length. */
     VERIFY_ADJACENT,
     VERIFY_ADJACENT_STRUCT,
@@ -42,10 +45,14 @@ const char *verify_kind_name(verify_kind kind);
 int verify_elements(verify_kind kind, int ints);
 size_t verify_message_bytes(verify_kind kind, int ints);
 
-/* Elements of six ints: the kind that a datatype is, VERIFY_KINDS if it is none of these, and where in an element of
- * that kind the ints lie, in signature order. */
+/* The type of elements that count from an address, for buffers at MPI_BOTTOM. To be freed. */
+MPI_Datatype verify_type_at(const void *address, MPI_Datatype type);
+
+/* Elements of six ints: the kind that a datatype is, VERIFY_KINDS if it is none of these, the address from which its
+ * elements count (0 unless `verify_type_at` made it), and where in an element of that kind the ints lie, in signature
+ * order. */
 enum { VERIFY_SIX = 6 };
-verify_kind verify_kind_of_six(MPI_Datatype type);
+verify_kind verify_kind_of_six(MPI_Datatype type, ptrdiff_t *address);
 void verify_places_of_six(verify_kind kind, ptrdiff_t places[VERIFY_SIX]);
 
 /* A buffer of the program: blocks of elements of one datatype, and around and between them guard bytes. It is kept
@@ -57,7 +64,9 @@ typedef struct {
     int *counts, *displacements; /* of the blocks, in elements */
     int repeats;                 /* of the kind's map in an element of `type` */
     ptrdiff_t extent, origin;
-    size_t bytes;
+    size_t bytes;            /* of the memory, */
+    size_t parts;            /* of which so many parts can be used: */
+    size_t part_bytes, step; /* each of that size, so many bytes from one's start to the next one's */
     char *found, *expected;
 } verify_buffer;
 
@@ -119,6 +128,8 @@ typedef enum {
     VERIFY_COMPOSE      /* affine maps one after the other: the program's own, does not commute; six ints */
 } verify_operation;
 
+struct verify_sequence;
+
 /* The root, or every other process in collectives without one, describes its data as the first of the two kinds. */
 typedef struct {
     const collwise_algorithm *algorithm;
@@ -128,8 +139,36 @@ typedef struct {
     verify_operation operation; /* of reductions, */
     verify_kind operand;        /* and the kind of their elements on all processes */
     bool in_place;
+    bool is_absolute; /* whether buffers are at MPI_BOTTOM and the types have their addresses */
     collwise_parameters with;
+    struct verify_sequence *sequence; /* that the call is part of, and that makes it in its own way; else NULL */
+    bool is_mpis_own;                 /* whether MPI's own algorithm runs, */
+    bool is_non_blocking;             /* and its non-blocking function is called */
 } verify_call;
+
+/* The lists of elements of which a call is made (cases.c): */
+typedef enum {
+    VERIFY_ROOTS,
+    VERIFY_DATA,
+    VERIFY_REDUCTIONS,
+    VERIFY_PLACES, /* in place, or not */
+    VERIFY_PARTS,
+    VERIFY_COUNTS,
+    VERIFY_LIMITS,
+    VERIFY_LISTS /* how many there are */
+} verify_list;
+
+/* The call of the entries at these places, each taken modulo its list's length, and of at most `ints` items. */
+verify_call verify_call_of(const collwise_algorithm *algorithm, unsigned serial, const unsigned at[VERIFY_LISTS],
+                           int ints, int procs);
+/* Whether the algorithm lets choose how processes of a node communicate. */
+bool verify_has_within(const collwise_algorithm *algorithm);
+/* Add words to a text. */
+void verify_describe_parameters(const collwise_algorithm *algorithm, collwise_parameters with, char text[VERIFY_TEXT]);
+void verify_describe_data(const verify_call *call, char text[VERIFY_TEXT]);
+
+/* Makes a call with these arguments, in the way that `call` says. */
+void verify_make(const verify_call *call, const collwise_call *made);
 
 bool verify_is_reduction(collwise_collective kind);
 const char *verify_operation_name(verify_operation operation);
@@ -137,6 +176,11 @@ const char *verify_operation_name(verify_operation operation);
 /* Makes the call, if the algorithm applies to it, and compares with the definition. Where this process's data is not
  * what it should be, the reason is in `complaint`. */
 verify_outcome verify_call_run(const verify_call *call, MPI_Comm comm, char complaint[VERIFY_TEXT]);
+
+/* Whether the algorithm has no objection to the call. */
+bool verify_call_applies(const verify_call *call, MPI_Comm comm);
+/* The bytes of a message, or of one block. */
+size_t verify_call_bytes(const verify_call *call);
 
 /* The definitions, one a collective: each makes a call and is true if all came out as it should. */
 typedef bool verify_definition(const verify_call *call, MPI_Comm comm, char complaint[VERIFY_TEXT]);
@@ -152,6 +196,21 @@ int verify_differing_size(int ints, unsigned which);
 
 MPI_Op verify_operation_make(verify_operation operation);
 void verify_operation_free(verify_operation operation, MPI_Op *op);
+
+/* --- Nodes that processes of one machine are taken to be on (placement.c) ----------------------------------------- */
+
+/* As MPI says, on nodes of 1, 2, 3 and so on, by turns on nodes of about 3, and each on a node of its own. */
+typedef enum {
+    VERIFY_AS_STARTED,
+    VERIFY_UNEVEN,
+    VERIFY_CYCLIC,
+    VERIFY_APART,
+    VERIFY_PLACEMENTS /* how many there are */
+} verify_placement;
+extern const char *const verify_placement_names[VERIFY_PLACEMENTS];
+/* A process's node, and its socket. */
+int verify_node_of(verify_placement placed, int rank, int procs);
+int verify_socket_of(verify_placement placed, int rank, int procs);
 
 /* --- Communicators (isolation.c, threads.c) ---------------------------------------------------------------------- */
 
@@ -175,5 +234,90 @@ verify_isolation_test verify_two_threads;
 /* A call like any other. */
 verify_outcome verify_some_call(const collwise_algorithm *algorithm, unsigned serial, MPI_Comm comm,
                                 char complaint[VERIFY_TEXT]);
+
+/* --- Sequences of calls (sequence.c) ------------------------------------------------------------------------------ */
+
+typedef struct {
+    uint64_t seed;
+    unsigned calls;                     /* in all; 0: there is no sequence */
+    const char *directory;              /* for the files by which the program is watched */
+    const char *collective, *algorithm; /* the only ones to be called; NULL: all */
+    bool is_interposed;                 /* whether MPI's functions are called, which libcollwise replaces */
+} verify_sequence_options;
+
+/* Sets what libcollwise reads in MPI_Init, which comes next. */
+void verify_sequence_set_up(const verify_sequence_options *options);
+/* Makes the calls. Whatever is wrong ends the program. */
+void verify_sequence_run(const verify_sequence_options *options);
+/* Makes a call of the sequence, and others while it is under way if it is non-blocking. */
+void verify_sequence_make(const verify_call *call, const collwise_call *made);
+/* Whether all processes of a barrier have entered it, as they must have when one leaves. */
+bool verify_all_have_entered(const verify_call *call, char complaint[VERIFY_TEXT]);
+
+/* Random numbers that depend on the seed, on what they are for, and on a number, such as that of the call. */
+typedef struct {
+    uint64_t state;
+} verify_draws;
+
+typedef enum {
+    VERIFY_OF_SETTINGS,
+    VERIFY_OF_RULES,
+    VERIFY_OF_CALLS,
+    VERIFY_OF_BURSTS,
+    VERIFY_OF_COMMUNICATORS,
+    VERIFY_OF_LAGGARDS,
+    VERIFY_OF_DELAYS,
+    VERIFY_OF_STARTS
+} verify_purpose;
+
+verify_draws verify_draws_of(uint64_t seed, verify_purpose purpose, uint64_t of);
+/* A number from 0 up to before `below`. It takes one step of the draws, whatever the bound. */
+unsigned verify_draw(verify_draws *from, unsigned below);
+
+/* A communicator of the calling process (families.c). The processes that a split has left out have one of their own. */
+typedef struct {
+    MPI_Comm comm;
+    int rank, procs;
+    int per_node; /* the most processes on a node */
+    int *world;   /* ranks of its processes in MPI_COMM_WORLD */
+    char name[VERIFY_TEXT / 4];
+} verify_family;
+
+verify_family verify_family_of(MPI_Comm comm, const char *name);
+/* Makes one of another, in a way that is drawn, and returns how its processes are to be placed. Collective. */
+verify_placement verify_family_derive(verify_family *made, const verify_family *of, uint64_t salt, verify_draws *draws);
+/* A collective call. */
+void verify_family_free(verify_family *family);
+
+/* The rules of libcollwise (rules.c): those of a seed say which algorithm runs, NULL for MPI's own. */
+typedef struct {
+    const collwise_algorithm *algorithm;
+    collwise_parameters with;
+} verify_rule;
+
+/* The rule for `procs` processes, of which at most `per_node` share a node. */
+verify_rule verify_rule_for(const verify_sequence_options *options, collwise_collective kind, int procs, int per_node,
+                            size_t message_bytes);
+/* All rules, as libcollwise reads them. */
+void verify_write_rules(const verify_sequence_options *options, const char *path);
+
+/* Where the processes are (board.c): a file of one entry for each, which all of them and who started them can read at
+ * any time, also when the program hangs or has crashed. */
+enum { VERIFY_ENTRY_TEXT = 484 };
+
+typedef enum { VERIFY_RUNNING, VERIFY_FINISHED, VERIFY_FAILED, VERIFY_STUCK } verify_state;
+
+typedef struct {
+    _Atomic int64_t entered;         /* the number of the last call that it has entered */
+    int64_t calls, skipped, by_ours; /* counted by the first process of each communicator */
+    _Atomic int64_t state;           /* verify_state */
+    char call[VERIFY_ENTRY_TEXT];    /* the call that it is in */
+    char complaint[1024 - 5 * sizeof(int64_t) - VERIFY_ENTRY_TEXT];
+} verify_entry;
+
+/* The entries of all processes, by their ranks in the world. */
+verify_entry *verify_board_open(const char *directory);
+/* Notes the call that the calling process is in. It gets a limited time from here on. */
+void verify_board_note(verify_entry *own, const char *call);
 
 #endif

@@ -1,0 +1,205 @@
+"""Verifies algorithms by random sequences of calls in a row, linked and through libcollwise, on real data.
+
+A seed says everything about one sequence: its calls, the number of processes, and whether the algorithms are linked to
+the program or run in libcollwise in place of MPI's functions. The program `verify` makes the calls and checks what each
+process gets. Its processes note on a board, a file, where they are, so that a hang or a crash is told with the call
+that each is in.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+
+from collwise.common.errors import CollwiseError
+from collwise.platforms import load
+from collwise.simulator.execution.installations import Installation, find_installation
+from collwise.simulator.execution.interposed import LIBRARY, preloadable
+from collwise.simulator.execution.local_machine import run_program
+from collwise.simulator.execution.processes import ProgramRun
+from collwise.simulator.execution.profiles import read_profile
+from collwise.validation.correctness.verification import VerificationResult
+
+SECONDS = 20.0
+"""How long sequences are run under each library, unless a user says otherwise."""
+MAX_SEED = 2**32 - 1
+
+# Numbers of processes, by turns. Polling makes more real processes than cores slow, MPICH's most of all.
+_PROCS = {"smpi": (4, 7, 2, 8, 3, 13, 5), "openmpi": (4, 7, 3, 5, 2, 8, 6), "mpich": (4, 3, 2)}
+_CALLS = 1000
+_TIME_LIMIT_SECONDS = 300.0
+# Any platform with enough nodes serves. libcollwise sees the nodes that MPI sees.
+_PLATFORM, _PROCESSES_PER_NODE = "gros", 2
+# An entry of the board (verify_entry in simulator/programs/verify/verify.h).
+_ENTRY = struct.Struct("<5q484s500s")
+
+
+class _State(IntEnum):
+    RUNNING, FINISHED, FAILED, STUCK = range(4)
+
+
+@dataclass(frozen=True)
+class _Process:
+    """What a process has noted: the last call that it has entered, how many it has counted, and where it is."""
+
+    entered: int
+    calls: int
+    skipped: int
+    by_ours: int
+    state: _State
+    call: str
+    complaint: str
+
+
+@dataclass(frozen=True)
+class _Sequence:
+    """The sequence of a seed under a library. `options` are further ones of the program."""
+
+    installation: Installation
+    seed: int
+    options: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"the sequence of seed {self.seed}, {self.way}, on {self.procs} processes"
+
+    @property
+    def is_interposed(self) -> bool:
+        return self.seed % 2 == 1
+
+    @property
+    def way(self) -> str:
+        return "libcollwise" if self.is_interposed else "linked"
+
+    @property
+    def procs(self) -> int:
+        choice = _PROCS[self.installation.library]
+        return choice[self.seed // 2 % len(choice)]
+
+    def run(self, simgrid: str | None) -> _Outcome:
+        with tempfile.TemporaryDirectory(prefix="collwise-") as name:
+            args = ["--seed", str(self.seed), "--calls", str(_CALLS), "--directory", name, *self.options]
+            is_simulated = self.installation.library == "smpi"
+            environment = {}
+            if self.is_interposed:
+                args.append("--interposed")
+                preloaded = preloadable(self.installation.program(LIBRARY), Path(name))
+                others = "" if is_simulated else os.environ.get("LD_PRELOAD", "")
+                environment["LD_PRELOAD"] = f"{preloaded}:{others}" if others else preloaded
+            simulation = {"processes_per_node": _PROCESSES_PER_NODE} if is_simulated else {}
+            run = run_program(
+                self.installation.library,
+                "verify",
+                self.procs,
+                args,
+                platform=load(_PLATFORM) if is_simulated else None,
+                simgrid=simgrid,
+                environment=environment,
+                timeout_seconds=_TIME_LIMIT_SECONDS,
+                **simulation,
+            )
+            processes = _read_board(Path(name, "board"))
+            return _Outcome(self, processes, _problem(run, processes, Path(name, "report.json")))
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """What the processes have noted, and what was wrong; empty if nothing was."""
+
+    sequence: _Sequence
+    processes: Sequence[_Process]
+    problem: str
+
+
+def verify_sequences(
+    library: str,
+    seed: int,
+    seconds: float = 0.0,
+    collective: str | None = None,
+    algorithm: str | None = None,
+    on_progress: Callable[[str], object] = lambda line: None,
+    *,
+    smpi_version: str | None = None,
+) -> list[VerificationResult]:
+    """Runs the sequences of `seed` and of those that follow it until `seconds` have passed, but at least one.
+
+    `collective` and `algorithm` narrow down what is called. A result for algorithms linked to the program and one for
+    those in libcollwise, as algorithms of 'sequences', whose cases are calls. The first failure ends the run; its text
+    has the seed, what was wrong in which call, and the command that repeats the sequence. A missing library is a
+    failure.
+    """
+    only = [*(("--collective", collective) if collective else ()), *(("--algorithm", algorithm) if algorithm else ())]
+    try:
+        installation = find_installation(library, smpi_version)
+    except CollwiseError as error:
+        return [VerificationResult(library, "", "", "", 0, 0, 1, " ".join(str(error).split()), ())]
+    again = ["collwise verify --library", library, *only, *(["--simgrid", smpi_version] if smpi_version else [])]
+    made: list[_Outcome] = []
+    end = time.monotonic() + seconds
+    while not made or (not made[-1].problem and time.monotonic() < end):
+        sequence = _Sequence(installation, (seed + len(made)) % (MAX_SEED + 1), tuple(only))
+        on_progress(f"{installation.label}: {sequence}")
+        made.append(sequence.run(smpi_version))
+    ways = {
+        outcome.sequence.way: [each for each in made if each.sequence.way == outcome.sequence.way] for outcome in made
+    }
+    return [_result(way, outcomes, " ".join(again)) for way, outcomes in ways.items()]
+
+
+def _result(way: str, outcomes: Sequence[_Outcome], again: str) -> VerificationResult:
+    last = outcomes[-1]
+    installation, seed = last.sequence.installation, last.sequence.seed
+    return VerificationResult(
+        installation.library,
+        installation.version,
+        "sequences",
+        way,
+        cases=sum(process.calls for each in outcomes for process in each.processes),
+        skipped=sum(process.skipped for each in outcomes for process in each.processes),
+        failures=int(bool(last.problem)),
+        first_failure=f"{last.sequence}: {last.problem}; again: {again} --seed {seed}" if last.problem else None,
+        procs=tuple(sorted({each.sequence.procs for each in outcomes})),
+    )
+
+
+def _read_board(path: Path) -> list[_Process]:
+    """What each process has noted; nothing if the program did not get so far."""
+    found = []
+    for entered, calls, skipped, by_ours, state, *texts in _ENTRY.iter_unpack(
+        path.read_bytes() if path.exists() else b""
+    ):
+        call, complaint = (text.split(b"\0")[0].decode(errors="replace") for text in texts)
+        found.append(_Process(entered, calls, skipped, by_ours, _State(state), call, complaint))
+    return found
+
+
+def _problem(run: ProgramRun, processes: Sequence[_Process], report: Path) -> str:
+    """What was wrong with a sequence; empty if nothing was."""
+    if failed := [process for process in processes if process.state == _State.FAILED]:
+        first = min(failed, key=lambda process: process.entered)
+        return f"{first.call}: {first.complaint}"
+    if any(process.state == _State.STUCK for process in processes):
+        return f"no progress ({_where(processes)})"
+    if run.returncode != 0 or any(process.state != _State.FINISHED for process in processes):
+        return f"{run.problem} ({_where(processes)})"
+    if warnings := [line for line in run.error_text.splitlines() if line.startswith("collwise: warning")]:
+        return warnings[0]
+    if report.exists():
+        counted = sum(row.calls for row in read_profile(report).rows if row.algorithm)
+        expected = sum(process.by_ours for process in processes)
+        if counted != expected:
+            return f"libcollwise reports {counted} calls by our algorithms, and by its rules they are {expected}"
+    return ""
+
+
+def _where(processes: Sequence[_Process]) -> str:
+    """The call that each process is in."""
+    ranks: dict[str, list[str]] = {}
+    for rank, process in enumerate(processes):
+        ranks.setdefault(process.call, []).append(str(rank))
+    return "; ".join(f"rank {', '.join(those)} in {call}" for call, those in ranks.items()) or "at the start"

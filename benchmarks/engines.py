@@ -18,6 +18,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,10 +34,11 @@ from collwise.simulator.sweeps.smpi_runner import cost_of
 from collwise.simulator.timing import Case
 from collwise.studies.cli.output import print_table
 from collwise.studies.reports.markdown import markdown_table, percent
-from collwise.validation.compare.evaluation import Evaluation, Score, evaluate
+from collwise.studies.reports.model_scores import score_records
+from collwise.validation.compare.simulated import evaluate
 from collwise.validation.fitting.models_by_name import models_on
 from collwise.validation.fitting.scheduled_model import PlayedModel
-from collwise.validation.times.grid import CaseGrid
+from collwise.validation.times.grid import Grid
 
 SAMPLED = "fat-tree-1024"
 SAMPLED_PROCS, SAMPLED_SIZES, SAMPLED_MESSAGES = (64, 128, 256, 512, 1024), (2**10, 2**15, 2**19), 100_000
@@ -50,6 +53,17 @@ COLUMNS = (
     *("slowdown, SMPI's rules: mean", "worst", "slowdown, own rules: mean", "worst"),
     *("best formula", "error: mean", "worst", "slowdown: mean", "worst"),
 )
+
+
+Score = Any
+"""What `score_records` says of a model and a collective."""
+
+
+class Evaluation(NamedTuple):
+    """The scores of a platform."""
+
+    platform: str
+    scores: list[Score]
 
 
 @dataclass(frozen=True)
@@ -102,14 +116,15 @@ def evaluated(platform: HostPlatform, procs: Sequence[int], context: SimulationC
     """Scores of the engine with both rules and of the formulas."""
     grids = [grid_of(platform, name, procs) for name in Catalogue.load().collectives]
     formulas = models_on(platform, FORMULAS, 1, SEGMENTS, context)
-    return evaluate(platform, [Engine(platform, True), Engine(platform, False), *formulas], grids, context)
+    found = evaluate(platform, [Engine(platform, True), Engine(platform, False), *formulas], grids, context)
+    return Evaluation(platform.name, [SimpleNamespace(**one) for scores in found for one in score_records(scores)])
 
 
-def grid_of(platform: HostPlatform, collective: str, procs: Sequence[int]) -> CaseGrid:
+def grid_of(platform: HostPlatform, collective: str, procs: Sequence[int]) -> Grid:
     """The cases of a collective; on the sampled platform none with more processes than SMPI has time for."""
     is_sampled = platform.name == SAMPLED
     sizes = SAMPLED_SIZES if is_sampled else SIZES
-    grid = CaseGrid(collective, tuple(procs), sizes if collective != "barrier" else (0,), segments=SEGMENTS)
+    grid = Grid.of(collective, tuple(procs), sizes if collective != "barrier" else (0,), segments=SEGMENTS)
     if not is_sampled:
         return grid
 

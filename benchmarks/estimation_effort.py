@@ -12,8 +12,9 @@ from pathlib import Path
 
 from collwise.models.fitting.procedures import PROCEDURES, request
 from collwise.platforms import load
+from collwise.simulator.bench import Simulated
 from collwise.simulator.store import Store
-from collwise.validation.fitting.models_by_name import SimulationContext, simulated_parameters
+from collwise.validation.fitting.models_by_name import SimulationContext, parameters_on
 
 
 def main() -> int:
@@ -29,7 +30,7 @@ def main() -> int:
             wanted = request(family, name, heterogeneous=None if platform.heterogeneous else False)
             with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "timings.sqlite") as store:
                 started = time.perf_counter()
-                fitted = simulated_parameters(platform, wanted, SimulationContext(store), procs)
+                fitted = parameters_on(Simulated(platform, SimulationContext(store)), wanted, procs)
                 wall = time.perf_counter() - started
             kind = "of each pair" if wanted.heterogeneous else "means"
             print(f"{family:16} {name:12} {kind:12} {fitted.measurements:12} {fitted.seconds:13.3f} {wall:9.1f}")

@@ -27,7 +27,7 @@ from collwise.platforms import load
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import ENGINES, SimulationContext
 from collwise.validation.select.consumers import algorithms_for
-from collwise.validation.times.grid import CaseGrid
+from collwise.validation.times.grid import Grid
 
 LIMIT_SECONDS = 120.0
 COLLECTIVES = "allreduce,bcast,alltoall"
@@ -42,7 +42,7 @@ CASES = "--procs 64,2048 --segments 64KiB --by simulated --by-node --engine sche
 def play_all(collectives: Sequence[str], sizes: str, folder: str) -> None:
     """Stores the times of all cases."""
     grids = [
-        CaseGrid(
+        Grid.of(
             one, PROCS, tuple(parse_sizes(sizes)), 32, (SEGMENT_BYTES,), algorithms_for(one, "collwise", by_node=True)
         )
         for one in collectives

@@ -61,9 +61,7 @@ SCORES = (
 )
 PAPER = {
     "exhaustive": "100 %",
-    "exhaustive-heuristics": "26.8 %",
     "tasks": "23 %",
-    "tasks-heuristics": "4.3 %",
     "predict": "-",
 }
 
@@ -300,14 +298,14 @@ def costs_by_segment(tunings: Tunings) -> str:
     rows = []
     for collective, tuning in tunings.items():
         sizes, longest = tuning.space.segment_bytes, max(tuning.space.message_bytes)
-        spent = {name: seconds_by_segment(tuning, name) for name in (EXHAUSTIVE, "tasks", "tasks-heuristics")}
+        spent = {name: seconds_by_segment(tuning, name) for name in (EXHAUSTIVE, "tasks")}
         for size in sizes:
             shares = (by_size[size] / tuning.exhaustive_seconds for by_size in spent.values())
             most = segments_of(longest, size)
             rows.append((collective, format_size(size), most, *(f"{100 * share:.2f} %" for share in shares)))
     return show(
         "Shares of the exhaustive search's time by segment size; shorter messages count with the shortest segments:",
-        ("collective", "segments of", "in the longest message", "exhaustive", "tasks", "tasks-heuristics"),
+        ("collective", "segments of", "in the longest message", "exhaustive", "tasks"),
         rows,
     )
 

@@ -26,7 +26,7 @@ from collwise.simulator.store import Store
 from collwise.simulator.sweeps.smpi_runner import SmpiRunner
 from collwise.simulator.timing import Case
 from collwise.validation.times.defaults import PAPER_SIZES, SEGMENT_BYTES
-from collwise.validation.times.grid import CaseGrid
+from collwise.validation.times.grid import Grid
 
 
 def main() -> int:
@@ -37,7 +37,7 @@ def main() -> int:
     options = parser.parse_args()
     platform = load(options.platform)
     sizes, ppn = PAPER_SIZES[options.collective], platform.default_processes_per_node
-    cases = CaseGrid(options.collective, (options.procs,), sizes, ppn, (SEGMENT_BYTES,)).cases()
+    cases = Grid.of(options.collective, (options.procs,), sizes, ppn, (SEGMENT_BYTES,)).cases()
     with tempfile.TemporaryDirectory() as folder:
         loop_seconds, by_loop = shell_loop(platform, cases, Path(folder))
         sweep_seconds, by_sweep = sweep(options, cases, Path(folder))

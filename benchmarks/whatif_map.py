@@ -23,10 +23,13 @@ import numpy as np
 
 import collwise
 from collwise.algorithms.catalogue import Catalogue
+from collwise.platforms import HostPlatform
+from collwise.platforms.changes import changed
 from collwise.simulator.schedule.networks import network_tables
 from collwise.simulator.schedule.pipelines import play_case
 from collwise.studies.figures.explorer import Explorer
-from collwise.validation.whatif.live_map import LiveMap, LiveView
+from collwise.validation.times.times import State
+from collwise.validation.whatif.live_map import LiveMap
 
 Position = dict[str, float | str]
 
@@ -64,7 +67,7 @@ async def benchmark(collective: str) -> bool:
     started = time.perf_counter()
     live = collwise.live_map("gros", collective, procs=PROCS, sizes=SIZES)
     explorer = Explorer(live)
-    points = f"{len(live.grid.message_bytes)} sizes x {len(PROCS)} process counts x {len(live.choices)} choices"
+    points = f"{len(live.grid.message_bytes)} sizes x {len(PROCS)} process counts x {len(live.grid.timed)} choices"
     print(f"{collective}: {points}, recorded and drawn for the first time in {time.perf_counter() - started:.1f} s")
     seconds: dict[str, list[float]] = {}
     busy = []
@@ -109,19 +112,20 @@ def compare(explorer: Explorer, live: LiveMap) -> tuple[int, int]:
     worst, beyond, faster, left_out = 0.0, 0, 0, 0
     for _, position in moves:
         set_sliders(explorer, position)
-        view = live.on(explorer.changes())
-        is_known = ~np.isnan(view.seconds)
-        is_left_out = ~is_known & ~np.isnan(live.base.seconds)
+        changes = explorer.changes()
+        view, where = live.on(changes), changed(live.platform, changes).platform
+        seconds, errors, best = view.seconds.values, view.half_widths.values, view.at(view.best).values
+        is_known, is_left_out = view.state.values == State.TIMED, view.state.values == State.LEFT_OUT
         left_out += int(is_left_out.sum())
         for cells in (is_known, is_left_out):
             for place in map(tuple, np.random.default_rng(1).permutation(np.argwhere(cells))[:COMPARED]):
-                exact = exact_seconds(live, view, place)
+                exact = exact_seconds(live, where, place)
                 if is_known[place]:
-                    wrong = abs(exact - view.seconds[place])
+                    wrong = abs(exact - seconds[place])
                     worst = max(worst, wrong / exact)
-                    beyond += bool(wrong > view.errors[place] + 1e-9 * exact)
+                    beyond += bool(wrong > errors[place] + 1e-9 * exact)
                 else:
-                    faster += bool(exact < view.best_seconds[place[1:]])
+                    faster += bool(exact < best[place[1:]])
     print(
         f"  after {len(moves)} moves, {COMPARED} times of each: the largest error is {worst * 100:.3f} %, {beyond} are "
         f"wrong by more than stated; of {left_out} candidates that were left out {COMPARED} each: {faster} are faster "
@@ -130,11 +134,11 @@ def compare(explorer: Explorer, live: LiveMap) -> tuple[int, int]:
     return beyond, faster
 
 
-def exact_seconds(live: LiveMap, view: LiveView, place: tuple[int, int, int]) -> float:
-    """The time of a candidate, P and m, by the schedule engine alone."""
+def exact_seconds(live: LiveMap, platform: HostPlatform, place: tuple[int, int, int]) -> float:
+    """The time of a choice, P and m, by the schedule engine alone."""
     number, i, j = place
-    case = live.grid.case(live.choices[number], live.grid.procs[i], live.grid.message_bytes[j])
-    return play_case(case, partial(network_tables, view.platform, case.procs, case.processes_per_node)).seconds
+    case = live.grid.case(live.grid.timed[number], live.grid.procs[i], live.grid.message_bytes[j])
+    return play_case(case, partial(network_tables, platform, case.procs, case.processes_per_node)).seconds
 
 
 if __name__ == "__main__":

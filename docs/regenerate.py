@@ -41,8 +41,15 @@ from collwise.studies.cli.demo import BY_ENGINE, BY_MODEL, CLUSTERS, SHOWN
 from collwise.studies.figures.applications import application_figure
 from collwise.studies.figures.picks import algorithms_by_engine, picks_by_size
 from collwise.studies.figures.style import save
-from collwise.studies.reports.comparison_table import summary_line, table_columns, table_row
-from collwise.studies.reports.engine_table import agreement_line, engine_columns, engine_rows, library_line
+from collwise.studies.reports.choices import PlatformChoices, compared_on
+from collwise.studies.reports.comparison_table import compared_places, summary_line, table_columns, table_row
+from collwise.studies.reports.engine_table import (
+    agreement_line,
+    checked_times,
+    engine_columns,
+    engine_rows,
+    library_line,
+)
 from collwise.studies.reports.markdown import markdown_table, percent
 from collwise.studies.reports.validation_report import OWN
 from collwise.validation.calibration.published import PAPER_GATHER_PROCS, calibrate
@@ -52,7 +59,6 @@ from collwise.validation.correctness.crosscheck_smpi import TOLERANCE, SmpiRow, 
 from collwise.validation.correctness.verification import verify
 from collwise.validation.library_defaults.baselines import BASELINES
 from collwise.validation.select.consumers import OPENMPI_VERSIONS
-from collwise.validation.select.tuning import Tuning, tune, tune_by_engine
 from collwise.validation.three_way.table import SCHEDULED, SIMULATED
 from collwise.validation.three_way.verdict import ALL, LARGE, MEAN_SLOWDOWN, MEDIAN_ERROR, WORST_SLOWDOWN
 from collwise.validation.times.defaults import PAPER_SIZES
@@ -113,25 +119,26 @@ def write_validation() -> None:
 
 
 def write_results() -> None:
-    tunings = []
+    every = []
     with tempfile.TemporaryDirectory() as folder, Store(Path(folder, "timings.sqlite")) as store:
         context = SimulationContext(store)
         for name, procs in CLUSTERS.items():
-            tuning = tune(load(name), BY_MODEL, procs, context, BASELINES["openmpi-4.1"], sizes=PAPER_SIZES)
-            tunings.append(tune_by_engine(tuning, BY_ENGINE, SHOWN[name], context))
-    for tuning in tunings:
-        name, title = tuning.platform.name, tuning.platform.title
+            baseline = BASELINES["openmpi-4.1"]
+            choices = compared_on(load(name), BY_MODEL, procs, context, baseline, sizes=PAPER_SIZES)
+            every.append(choices.with_engine(BY_ENGINE, SHOWN[name], context))
+    for choices in every:
+        name, title = choices.platform.name, choices.platform.title
         pictures = {
-            collective: picks_by_size(result, f"{collective} on {title}, simulated")
-            for collective, result in tuning.comparisons.items()
+            collective: picks_by_size(scores, choices.baseline, f"{collective} on {title}, simulated")
+            for collective, scores in choices.compared.items()
         }
         for collective in BY_ENGINE:
-            choices, heading = tuning.by_engine[collective], f"{collective} on {title}, P = {SHOWN[name]}"
-            pictures[collective] = algorithms_by_engine(choices, SHOWN[name], heading)
+            scores, heading = choices.by_engine[collective], f"{collective} on {title}, P = {SHOWN[name]}"
+            pictures[collective] = algorithms_by_engine(scores.right, checked_times(scores), SHOWN[name], heading)
         for collective, picture in pictures.items():
             save(picture, DOCS / "figures" / f"{name}-{collective}.png")
-    write(DOCS / "results.md", results_page(tunings))
-    write_block(README, "results", readme_block(tunings))
+    write(DOCS / "results.md", results_page(every))
+    write_block(README, "results", readme_block(every))
 
 
 def write_study(name: str, page: str = "", empty_store: bool = False) -> None:
@@ -401,8 +408,8 @@ def smpi_ratios(rows: Sequence[SmpiRow]) -> str:
     return markdown_table(columns, [[*key, *line.values()] for key, line in ratios.items()])
 
 
-def results_page(tunings: Sequence[Tuning]) -> str:
-    engine = tunings[0].parameters.made_by
+def results_page(every: Sequence[PlatformChoices]) -> str:
+    engine = every[0].parameters.made_by
     parts = [
         NOTE,
         f"# Results\n\nSimulated by {engine}, models fitted in simulation. A choice is an algorithm and, for "
@@ -410,25 +417,28 @@ def results_page(tunings: Sequence[Tuning]) -> str:
         "in percent. Open MPI 4.1 decides without tuning ([defaults.md](defaults.md)). `./collwise demo` prints the "
         "same tables.\n",
     ]
-    for tuning in tunings:
-        for collective, result in tuning.comparisons.items():
-            parts.append(f"\n## {collective} on {tuning.platform.title}\n\n")
-            parts.append(markdown_table(table_columns(result), [table_row(row) for row in result.rows]))
-            parts.append(f"\n{summary_line(result)}.\n\n{agreement_line(tuning.by_engine[collective])}.\n")
-            picture = f"figures/{tuning.platform.name}-{collective}.png"
+    for choices in every:
+        baseline = choices.baseline
+        for collective, scores in choices.compared.items():
+            rows = [table_row(scores, baseline, *place) for place in compared_places(scores)]
+            parts.append(f"\n## {collective} on {choices.platform.title}\n\n")
+            parts.append(markdown_table(table_columns(scores, baseline), rows))
+            agreement = agreement_line(choices.by_engine[collective])
+            parts.append(f"\n{summary_line(scores, baseline)}.\n\n{agreement}.\n")
+            picture = f"figures/{choices.platform.name}-{collective}.png"
             parts.append(f"\n![time of each pick over message size]({picture})\n")
     parts.append(
         "\n## By the schedule engine\n\n`./collwise demo` prints the same for one process count a cluster. SMPI timed "
         "every algorithm at a few points, as a check. The clusters have no overheads, so that small segments look too "
         "cheap, and messages below 8 KiB are not decided ([limits.md](limits.md)).\n"
     )
-    for tuning in tunings:
+    for choices in every:
         for collective in BY_ENGINE:
-            choices = tuning.by_engine[collective]
-            parts.append(f"\n### {collective} on {tuning.platform.title}\n\n")
-            parts.append(markdown_table(engine_columns(choices), engine_rows(choices)))
-            parts.append(f"\n{library_line(choices)}.\n\n{agreement_line(choices)}.\n")
-            picture = f"figures/{tuning.platform.name}-{collective}.png"
+            scores = choices.by_engine[collective]
+            parts.append(f"\n### {collective} on {choices.platform.title}\n\n")
+            parts.append(markdown_table(engine_columns(scores), engine_rows(scores, choices.baseline)))
+            parts.append(f"\n{library_line(scores)}.\n\n{agreement_line(scores)}.\n")
+            picture = f"figures/{choices.platform.name}-{collective}.png"
             parts.append(f"\n![time of each algorithm over message size]({picture})\n")
     parts.append("\n## How well the calibration meets the published figures\n\n")
     parts.append("`collwise calibrate --published --platform NAME`. Gather times in seconds.\n")
@@ -447,25 +457,26 @@ def results_page(tunings: Sequence[Tuning]) -> str:
     return "".join(parts)
 
 
-def readme_block(tunings: Sequence[Tuning]) -> str:
+def readme_block(every: Sequence[PlatformChoices]) -> str:
     parts = []
-    for tuning in tunings:
-        procs = SHOWN[tuning.platform.name]
-        result = tuning.comparisons["bcast"]
-        rows = [table_row(row)[1:] for row in result.rows if row.procs == procs]
+    for choices in every:
+        procs, baseline = SHOWN[choices.platform.name], choices.baseline
+        scores = choices.compared["bcast"]
+        counts = scores.right.procs
+        rows = [table_row(scores, baseline, i, j)[1:] for i, j in compared_places(scores) if counts[i] == procs]
         parts.append(
-            f"\nBroadcast on {tuning.platform.title}, P = {procs}, simulated by {tuning.parameters.made_by}:\n\n"
+            f"\nBroadcast on {choices.platform.title}, P = {procs}, simulated by {choices.parameters.made_by}:\n\n"
         )
-        parts.append(markdown_table(table_columns(result)[1:], rows))
-        counts = sorted({row.procs for row in result.rows})
-        for collective, compared in tuning.comparisons.items():
-            parts.append(f"\n{collective}, P = {', '.join(map(str, counts))}: {summary_line(compared)}.\n")
+        parts.append(markdown_table(table_columns(scores, baseline)[1:], rows))
+        for collective, compared in choices.compared.items():
+            parts.append(f"\n{collective}, P = {', '.join(map(str, counts))}: {summary_line(compared, baseline)}.\n")
         for collective in BY_ENGINE:
-            choices = tuning.by_engine[collective]
-            picks = dict.fromkeys(row[2].partition(",")[0] for row in engine_rows(choices) if row[0] == str(procs))
+            scores = choices.by_engine[collective]
+            cells = engine_rows(scores, baseline)
+            picks = dict.fromkeys(row[2].partition(",")[0] for row in cells if row[0] == str(procs))
             chosen = f"{collective} by the schedule engine, P = {procs}, from 8 KiB on: {', '.join(picks)}."
-            counts = ", ".join(dict.fromkeys(row[0] for row in engine_rows(choices)))
-            parts.append(f"\n{chosen} P = {counts}: {library_line(choices)}.\n")
+            counts = ", ".join(dict.fromkeys(row[0] for row in cells))
+            parts.append(f"\n{chosen} P = {counts}: {library_line(scores)}.\n")
     return "".join(parts)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -68,6 +68,24 @@ class CollectiveModel(Protocol):
     @property
     def platform(self) -> str:
         """The platform that the parameters were fitted on."""
+
+    @property
+    def processes_per_node(self) -> int | None:
+        """The processes per node for which the parameters hold; None if they hold for any number."""
+
+    @property
+    def segment_bytes(self) -> int:
+        """The segment size that the parameters were fitted with, bytes; 0 if they hold for any."""
+
+    def reach(self, collective: str) -> tuple[int, float]:
+        """The largest P and m that it was fitted to; 0 if its parameters do not say."""
+
+    @property
+    def plays(self) -> bool:
+        """Whether it plays schedules, which takes long, and has no formulas."""
+
+    def document(self) -> dict[str, Any]:
+        """Its parameters as a parameter file has them, in plain dictionaries and lists."""
 
     def algorithms(self, collective: str) -> tuple[str, ...]:
         """The algorithms with a formula and parameters; none for a collective without any."""

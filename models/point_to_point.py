@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from collwise.algorithms.catalogue import Catalogue
-from collwise.models.hockney import Hockney
-from collwise.models.interface import Points
+from collwise.models.hockney import Hockney, HockneyBySize
+from collwise.models.interface import DEFAULT_EAGER_LIMIT_BYTES, Points
 from collwise.models.lmo import LMO
 from collwise.models.loggp import LogGP
-from collwise.models.parameter_file import FAMILIES, Parameters
+from collwise.models.parameter_file import FAMILIES, FittedParameters, Parameters
 from collwise.models.piecewise import Array
+from collwise.models.plogp import PLogP
 from collwise.models.registry import RegisteredModel
 
 
@@ -35,6 +37,27 @@ class PointToPointModel(RegisteredModel):
         if not isinstance(self.parameters, wanted) or self.parameters.heterogeneous != heterogeneous:
             form = "heterogeneous" if heterogeneous else "homogeneous"
             raise ValueError(f"model {self.name} takes {form} parameters of class {wanted.__name__}")
+
+    def reach(self, collective: str) -> tuple[int, float]:
+        """No P, and the largest message whose parameters depend on its size."""
+        known = self.parameters
+        if isinstance(known, HockneyBySize):
+            return 0, known.time.message_bytes[-1]
+        return 0, known.gap.message_bytes[-1] if isinstance(known, PLogP) else 0
+
+    def document(self) -> dict[str, Any]:
+        """Its parameters as a parameter file has them, in plain dictionaries and lists."""
+        procs = 2 if np.isinf(self.most_procs) else int(self.most_procs)
+        known = (
+            self.kind.family,
+            "",
+            self.platform,
+            "",
+            procs,
+            DEFAULT_EAGER_LIMIT_BYTES,
+            self.reduce_seconds_per_byte,
+        )
+        return FittedParameters(*known, self.parameters).as_document()
 
     def predict(
         self,

@@ -132,6 +132,17 @@ class RegisteredModel:
     """The base of all models of collectives, which have a name in the registry."""
 
     name: str
+    plays = False
+    segment_bytes = 0
+
+    @property
+    def processes_per_node(self) -> int | None:
+        """The processes per node for which the parameters hold; None if they hold for any number."""
+        return None
+
+    def reach(self, collective: str) -> tuple[int, float]:
+        """The largest P and m that it was fitted to; 0 if its parameters do not say."""
+        return 0, 0
 
     @property
     def kind(self) -> ModelKind:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from collwise.models.hockney import Hockney
-from collwise.models.implementation_aware.parameters import ModelParameters
+from collwise.models.implementation_aware.parameters import ModelParameters, reach_of
 from collwise.models.implementation_aware.parts import EAGER, RENDEZVOUS, Part
 from collwise.models.interface import Points
 from collwise.models.piecewise import Array
@@ -27,6 +28,24 @@ class ImplementationAware(RegisteredModel):
     def platform(self) -> str:
         """The platform that the parameters were fitted on."""
         return self.parameters.platform
+
+    @property
+    def processes_per_node(self) -> int | None:
+        """The processes per node for which the parameters hold."""
+        return self.parameters.processes_per_node
+
+    def reach(self, collective: str) -> tuple[int, float]:
+        """The largest P and m of the experiments."""
+        return reach_of(self.parameters.observations.get(collective, {}))
+
+    @property
+    def segment_bytes(self) -> int:  # type: ignore[override]
+        """The common segment size of the experiments."""
+        return self.parameters.segment_bytes
+
+    def document(self) -> dict[str, Any]:
+        """Its parameters as a parameter file has them, in plain dictionaries and lists."""
+        return self.parameters.as_document()
 
     def algorithms(self, collective: str) -> tuple[str, ...]:
         """The algorithms with a formula and parameters; none for a collective without any."""

@@ -51,6 +51,12 @@ class Observation:
         return cls(experiment, procs, size, segment, float(given["seconds"]), fanout, gather)
 
 
+def reach_of(observations: Mapping[str, Sequence[Observation]]) -> tuple[int, float]:
+    """The largest P and m of the observations of a collective's algorithms; 0 without any."""
+    points = [(one.procs, one.message_bytes) for each in observations.values() for one in each]
+    return max((p for p, _ in points), default=0), max((m for _, m in points), default=0)
+
+
 class WithResiduals:
     """A fit with its relative residuals, (predicted - observed) / observed for the observations, in their order."""
 

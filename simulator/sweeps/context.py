@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from collwise.common.errors import UsageError, note
 from collwise.simulator.sweeps.runner import (
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collwise.simulator.schedule.library import LibraryDecisions
     from collwise.simulator.store import Store
     from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
+    from collwise.simulator.sweeps.schedule_runner import ScheduleRunner
 
 ShowProgress = Callable[[str], AbstractContextManager[Progress | None]]
 """Shows how far some work with a label is, while the context that it makes is open."""
@@ -50,12 +51,14 @@ class Engine:
     """A program that simulates. `experiments` is None if it has no experiments between a few processes.
 
     `has_library` says whether it has collectives of its own, which mock-ups call; else the context's library stands in.
+    `leaves_out` says whether it leaves out cases that are no choice within a tolerance.
     """
 
     name: str
     collectives: CollectiveRunners
     experiments: ExperimentRunners | None = None
     has_library: bool = True
+    leaves_out: bool = False
 
 
 def _smpi(collectives: str, experiments: str, own: Mapping[str, str] = MappingProxyType({}), rules: str = "") -> Engine:
@@ -113,7 +116,7 @@ def _schedule_engine(like_smpi: bool) -> Engine:
 
         return ScheduleRunner(platform, context.pool, context.library, like_smpi)
 
-    return Engine("schedule", runner, has_library=False)
+    return Engine("schedule", runner, has_library=False, leaves_out=True)
 
 
 SCHEDULE, SCHEDULE_LIKE_SMPI = _schedule_engine(like_smpi=False), _schedule_engine(like_smpi=True)
@@ -184,15 +187,15 @@ class SimulationContext:
         )
 
     def _simulate(self, platform: HostPlatform, cases: Sequence[Case], label: str) -> RunResult:
-        from collwise.simulator.sweeps.schedule_runner import ScheduleRunner
-
         procs = max((case.procs for case in cases), default=1)
         runner = self.engine.collectives(platform, procs, self)
         known = None
-        if self.tolerances and isinstance(runner, ScheduleRunner):
+        if self.tolerances and self.engine.leaves_out:
             known = successful_timings(self.store, runner.configuration)
             # Stored times of other cases, such as algorithms that a consumer lacks, are no limit for these.
-            runner.choose_within(self.tolerances, {case: known[case] for case in cases if case in known})
+            cast("ScheduleRunner", runner).choose_within(
+                self.tolerances, {case: known[case] for case in cases if case in known}
+            )
         with self.progress(label or platform.name) as advance:
             return run_cases(runner, cases, self.store, advance, known)
 

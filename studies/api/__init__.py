@@ -3,15 +3,17 @@
 The public interface, for notebooks and scripts (docs/python.md has examples):
 
     platform(name)                         a cluster: a known one, or a .toml or .xml file
-    simulate(platform, collective, procs)  simulated times, a pandas DataFrame
-    measure(collective, procs)             measured times under Open MPI or MPICH, a DataFrame
+    simulate(platform, collective, procs)  simulated times
+    measure(collective, procs)             measured times under Open MPI or MPICH
     measure_adaptively(collective, procs)  the same within a budget, only where the choice is in doubt
+    stored(query)                          times that the store has
     results(), configurations()            every time in the store, and what made them, DataFrames
     prune(platform=name)                   deletes times from the store
     fit(platform)                          a model whose parameters are estimated there
-    predict(model, collective, procs)      predicted times, a DataFrame
-    accuracy(platform, collective)         which model or simulation to trust, by collective and message size
-    select(collective, model)              decisions: which algorithm for which P and message size
+    predict(model, collective, procs)      predicted times
+    compare(right, other, ...)             errors of times and what choices cost, by the right times: whom to trust
+    figure(times)                          every algorithm over the message size, a matplotlib figure
+    select(times)                          decisions: which algorithm for which P and message size
     time_tasks(collective, platform)       times of the tasks of a hierarchical collective
     model_tasks(collective, platform)      the cost model of tasks beside whole collectives
     tune_hierarchy(collective, platform)   the best configuration of a hierarchical collective for each n, p and m
@@ -20,16 +22,17 @@ The public interface, for notebooks and scripts (docs/python.md has examples):
     check_decisions(tables, platform)      the same guidelines for decisions of ours, with better combinations
     application(name, platform, procs)     an application's time under several choices of collectives, a DataFrame
     whatif(platform, changes, collective)  which choices and times change with the platform
-    whatif_sweep(platform, factors, ...)   the same over many factors, with cross-over points
+    sweep(platform, factors, ...)          the same over many factors, with cross-over points
     whatif_application(platform, ...)      a program's collectives on the changed platform
     profile(report, platform)              which collectives of a program matter, and what it would gain
     achieved(before, after)                what a tuned run saved, a DataFrame
     live_map(platform, collective)         a map that follows changes within a fraction of a second
     session(...)                           a store, a version of SimGrid and so on, for several calls
 
-Times are seconds and sizes bytes. Wherever sizes or process counts are taken, they are numbers, lists of numbers, or
-text as on the command line: '8KiB', '8KiB:4MiB:x2', '2:16:+2'. Wrong arguments raise UsageError, and a problem found
-on the way CollwiseError; both say what was wrong in one line.
+Times are seconds and sizes bytes. What makes times returns them by collective, with `frame()` for pandas, and `save()`;
+`select`, `compare` and figures take them from any source, or a file of them. Wherever sizes or process counts are
+taken, they are numbers, lists of numbers, or text as on the command line: '8KiB', '8KiB:4MiB:x2', '2:16:+2'. Wrong
+arguments raise UsageError, and a problem found on the way CollwiseError; both say what was wrong in one line.
 
 Importing this package costs nothing: what a function needs is loaded when it is first used.
 """
@@ -41,35 +44,35 @@ from typing import TYPE_CHECKING
 from collwise.common.lazy import names_of
 
 if TYPE_CHECKING:
-    from collwise.accuracy import AccuracyResult, accuracy
     from collwise.applications import application
     from collwise.arguments import platform, session
     from collwise.common.errors import CollwiseError, UsageError
+    from collwise.comparisons import compare, figure
     from collwise.decisions import Decisions, export, select
     from collwise.guideline_checks import LibraryGuidelines, check_decisions, guidelines
     from collwise.hierarchy import model_tasks, time_tasks, tune_hierarchy
     from collwise.predictions import FittedModel, fit, predict
     from collwise.profiles import ProfileResult, achieved, profile
-    from collwise.questions import SweepResult, WhatIfResult, live_map, whatif, whatif_application, whatif_sweep
-    from collwise.stored import configurations, prune, results
+    from collwise.questions import Sweep, WhatIf, live_map, sweep, whatif, whatif_application
+    from collwise.store_contents import configurations, prune, results, stored
     from collwise.timings import measure, measure_adaptively, simulate
 
 __all__ = [
-    "AccuracyResult",
     "CollwiseError",
     "Decisions",
     "FittedModel",
     "LibraryGuidelines",
     "ProfileResult",
-    "SweepResult",
+    "Sweep",
     "UsageError",
-    "WhatIfResult",
-    "accuracy",
+    "WhatIf",
     "achieved",
     "application",
     "check_decisions",
+    "compare",
     "configurations",
     "export",
+    "figure",
     "fit",
     "guidelines",
     "live_map",
@@ -84,27 +87,28 @@ __all__ = [
     "select",
     "session",
     "simulate",
+    "stored",
+    "sweep",
     "time_tasks",
     "tune_hierarchy",
     "whatif",
     "whatif_application",
-    "whatif_sweep",
 ]
 
 __getattr__ = names_of(
     __name__,
     {
-        "accuracy": ("AccuracyResult", "accuracy"),
         "applications": ("application",),
         "arguments": ("platform", "session"),
+        "comparisons": ("compare", "figure"),
         "common.errors": ("CollwiseError", "UsageError"),
         "decisions": ("Decisions", "export", "select"),
         "guideline_checks": ("LibraryGuidelines", "check_decisions", "guidelines"),
         "hierarchy": ("model_tasks", "time_tasks", "tune_hierarchy"),
         "predictions": ("FittedModel", "fit", "predict"),
         "profiles": ("ProfileResult", "achieved", "profile"),
-        "questions": ("SweepResult", "WhatIfResult", "live_map", "whatif", "whatif_application", "whatif_sweep"),
-        "stored": ("configurations", "prune", "results"),
+        "questions": ("Sweep", "WhatIf", "live_map", "sweep", "whatif", "whatif_application"),
+        "store_contents": ("configurations", "prune", "results", "stored"),
         "timings": ("measure", "measure_adaptively", "simulate"),
     },
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from numbers import Integral
 from pathlib import Path
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collwise.platforms import HostPlatform
     from collwise.simulator.sweeps.context import SimulationContext
     from collwise.simulator.sweeps.runner import Pool, Progress
+    from collwise.validation.times.times import Times
 
 Numbers = str | int | Iterable[int | str]
 """Sizes or process counts: '8KiB:4MiB:x2', 8192, [8192, '64KiB']."""
@@ -26,6 +27,8 @@ Names = str | Iterable[str]
 """Names: 'chain', 'chain,binary', ['chain', 'binary']."""
 PlatformLike: TypeAlias = "HostPlatform | str | Path"
 """A platform, the name of a known one, or a .toml or .xml file."""
+TimesLike: TypeAlias = "Times | Mapping[str, Times] | str | Path"
+"""The times of one collective, those of several by name, or the path of a file that they were saved in."""
 
 
 def platform(name: PlatformLike) -> HostPlatform:
@@ -113,6 +116,15 @@ def store_path(given: str | Path | None = None) -> Path:
 def opened(context: SimulationContext | None, engine: str = "smpi") -> AbstractContextManager[SimulationContext]:
     """The context given, which stays open, or a session of its own with that engine."""
     return session(engine=engine) if context is None else nullcontext(context)
+
+
+def times(given: TimesLike) -> Mapping[str, Times]:
+    """Times by collective. Raises UsageError for a file that holds none."""
+    if isinstance(given, (str, Path)):
+        from collwise.validation.times.files import AllTimes
+
+        return AllTimes.load(given)
+    return given if isinstance(given, Mapping) else {given.collective: given}
 
 
 def check_percent(what: str, percent: float) -> None:

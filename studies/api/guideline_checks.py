@@ -208,7 +208,7 @@ def check_decisions(
     tables without a collective that has guidelines, and CollwiseError when a simulation fails.
 
     >>> import collwise
-    >>> chosen = collwise.select("allreduce", platform="gros", by="simulated", procs=4, sizes="8KiB")
+    >>> chosen = collwise.select(collwise.simulate("gros", "allreduce", procs=4, sizes="8KiB"))
     >>> found = collwise.check_decisions(chosen.tables, "gros", sizes="8KiB")
     >>> sorted(one.guideline for one in found.checked.comparisons)
     ['GL5', 'GL6', 'GL7']
@@ -233,8 +233,8 @@ def check_decisions(
 
 def _sizes(table: DecisionTable) -> tuple[int, ...]:
     """The message sizes that a table was made from, else those that its rows start at."""
-    if table.evidence is not None:
-        return table.evidence.message_bytes
+    if table.times is not None:
+        return table.times.message_bytes
     return tuple(sorted({start for row in table.rules.values() for start, _ in row if start > 0}))
 
 

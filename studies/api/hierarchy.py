@@ -253,10 +253,10 @@ def tune_hierarchy(
 ) -> Tuning:
     """Searches the best configuration of a hierarchical collective for each number of nodes and processes, and size.
 
-    Parameters: as for `model_tasks`, and `searches`: 'exhaustive', 'exhaustive-heuristics', 'tasks',
-    'tasks-heuristics', 'predict', several by commas; `budget`, the share of the exhaustive search's machine time that
-    'predict' may take; `drawn`, the seed of a machine that is simulated in place of the one that the platform
-    describes, for judging searches. With a `target` the `platform` is the one on which 'predict' predicts.
+    Parameters: as for `model_tasks`, and `searches`: 'exhaustive', 'tasks', 'predict', several by commas; `budget`, the
+    share of the exhaustive search's machine time that 'predict' may take; `drawn`, the seed of a machine that is
+    simulated in place of the one that the platform describes, for judging searches. With a `target` the `platform` is
+    the one on which 'predict' predicts.
 
     Returns a Tuning: `found`, by search, with the `best` choice for each input, and `scores`. Raises UsageError for
     wrong arguments, also for 'predict' on the schedule engine, which would predict itself unless a machine is drawn.

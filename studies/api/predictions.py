@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -16,21 +16,24 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.arguments import Names, Numbers, PlatformLike
 from collwise.common.errors import UsageError, check_name, note, warn
 from collwise.models.critical_path import PathParameters
-from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.implementation_aware.parameters import ModelParameters
 from collwise.models.interface import CollectiveModel
 from collwise.models.parameter_file import FAMILIES, FittedParameters
 from collwise.models.registry import CRITICAL_PATH, IMPLEMENTATION_AWARE, no_parameters
 from collwise.platforms import HostPlatform
 from collwise.simulator.timing import Case
+from collwise.validation.times.choice import Choice
 from collwise.validation.times.defaults import sizes_of
+from collwise.validation.times.grid import Grid
 
 if TYPE_CHECKING:
+    from collwise.simulator.bench import Bench
     from collwise.simulator.execution.targets import ExecutionTarget
     from collwise.simulator.sweeps.context import SimulationContext
     from collwise.simulator.sweeps.method import Precision
     from collwise.validation.fitting.critical_path_fit import PathPlan
     from collwise.validation.fitting.implementation_aware import FitPlan
+    from collwise.validation.times.files import AllTimes
 
 Parameters = ModelParameters | PathParameters | FittedParameters
 
@@ -113,45 +116,47 @@ def fit(
     >>> model
     <FittedModel hockney on exact, simulated, SimGrid ...>
     """
-    from collwise.models.fitting.procedures import CLOSE, QUICK, most_useful_procs, request
+    from collwise.models.fitting.procedures import CLOSE, QUICK, request
+    from collwise.simulator.bench import Measured, Simulated
     from collwise.simulator.execution.targets import ExecutionTarget
-    from collwise.simulator.sweeps.method import PRECISION_OF_FITS
+    from collwise.simulator.sweeps.method import PRECISION_OF_FITS, Method
     from collwise.validation.fitting import critical_path_fit, implementation_aware
-    from collwise.validation.fitting.models_by_name import measured_parameters, simulated_parameters
+    from collwise.validation.fitting.models_by_name import parameters_on
 
     known = (IMPLEMENTATION_AWARE, CRITICAL_PATH, *FAMILIES)
     check_name("model", model, known)
     where = platform if isinstance(platform, ExecutionTarget) else arguments.platform(platform)
     counts = None if procs is None else arguments.counts(procs)
-    precision = precision or PRECISION_OF_FITS
-    if model in (IMPLEMENTATION_AWARE, CRITICAL_PATH):
-        fitting: Any = critical_path_fit if model == CRITICAL_PATH else implementation_aware
-        plan: FitPlan | PathPlan = (
-            _path_plan(where, counts, segments, ppn)
-            if model == CRITICAL_PATH
-            else _fit_plan(where, counts, segments, chains or 0, ppn)
-        )
-        if collective != "all":
-            plan = replace(plan, collectives=arguments.collectives(collective))
-        with arguments.opened(context) as simulations:
-            if isinstance(where, HostPlatform):
-                return FittedModel(fitting.fit(where, plan, simulations))
-            return FittedModel(fitting.fit_measured(where, plan, simulations.store, precision=precision))
-    if counts is not None and len(counts) != 1:
-        raise UsageError(f"--procs: one number for --model {model}, not {len(counts)}")
-    count = counts[0] if counts else None
-    if heterogeneous is None and (isinstance(where, ExecutionTarget) or not where.heterogeneous):
-        heterogeneous = False
-    wanted = request(model, procedure, heterogeneous)
     with arguments.opened(context) as simulations:
-        if isinstance(where, HostPlatform):
-            return FittedModel(simulated_parameters(where, wanted, simulations, count))
-        count = count or most_useful_procs(wanted, where.usual_procs)
-        detail = CLOSE if thorough else QUICK
-        return FittedModel(measured_parameters(where, wanted, simulations.store, count, precision, detail))
+        bench: Bench
+        if isinstance(where, ExecutionTarget):
+            method = Method(timing="maximum", precision=precision or PRECISION_OF_FITS)
+            bench = Measured(where, simulations, method, _LIMIT_SECONDS.get(model, 3600.0))
+        else:
+            bench = Simulated(where, simulations)
+        if model in (IMPLEMENTATION_AWARE, CRITICAL_PATH):
+            names = () if collective == "all" else arguments.collectives(collective)
+            if model == CRITICAL_PATH:
+                path_plan = _path_plan(bench, where, counts, segments, ppn)
+                plan = replace(path_plan, collectives=names or path_plan.collectives)
+                return FittedModel(critical_path_fit.fit(bench, plan))
+            fit_plan = _fit_plan(bench, where, counts, segments, chains or 0, ppn)
+            fit_plan = replace(fit_plan, collectives=names or fit_plan.collectives)
+            return FittedModel(implementation_aware.fit(bench, fit_plan))
+        if counts is not None and len(counts) != 1:
+            raise UsageError(f"--procs: one number for --model {model}, not {len(counts)}")
+        if heterogeneous is None and not bench.is_heterogeneous:
+            heterogeneous = False
+        detail = CLOSE if thorough or bench.is_exact else QUICK
+        count = counts[0] if counts else None
+        return FittedModel(parameters_on(bench, request(model, procedure, heterogeneous), count, detail))
+
+
+_LIMIT_SECONDS = {IMPLEMENTATION_AWARE: 600.0}
 
 
 def _fit_plan(
+    bench: Bench,
     where: HostPlatform | ExecutionTarget,
     procs: tuple[int, ...] | None,
     segments: Numbers | None,
@@ -167,12 +172,16 @@ def _fit_plan(
         per_node = ppn or where.default_processes_per_node
         plan = FitPlan(procs or default_procs(where, per_node), per_node, common, chains)
     else:
-        plan = measured_plan(where, procs or measured_procs(where.usual_procs), common, chains)
+        plan = measured_plan(bench, procs or measured_procs(where.usual_procs), common, chains)
     return plan if segments is None else replace(plan, more_segments=tuple(more))
 
 
 def _path_plan(
-    where: HostPlatform | ExecutionTarget, procs: tuple[int, ...] | None, segments: Numbers | None, ppn: int | None
+    bench: Bench,
+    where: HostPlatform | ExecutionTarget,
+    procs: tuple[int, ...] | None,
+    segments: Numbers | None,
+    ppn: int | None,
 ) -> PathPlan:
     """The extent of a fit of the model critical_path, with the usual extent of what is not given."""
     from collwise.validation.fitting import critical_path_fit
@@ -182,7 +191,7 @@ def _path_plan(
         plan = critical_path_fit.simulated_plan(where, ppn or where.default_processes_per_node)
         plan = replace(plan, procs=procs or plan.procs)
     else:
-        plan = critical_path_fit.measured_plan(where, procs or measured_procs(where.usual_procs))
+        plan = critical_path_fit.measured_plan(bench, procs or measured_procs(where.usual_procs))
     return plan if segments is None else replace(plan, segment_bytes=arguments.sizes(segments))
 
 
@@ -196,7 +205,7 @@ def predict(
     segments: Numbers | None = None,
     name: str | None = None,
     by_schedule: bool = False,
-) -> pd.DataFrame:
+) -> AllTimes:
     """Predicted times of a collective's algorithms at every process count and message size.
 
     Parameters: `model`, what `fit` returned, or the path of a parameter file; `collective`, a name; `procs`, process
@@ -205,16 +214,18 @@ def predict(
     `by_schedule`, for a point-to-point model, times along the schedule of each algorithm instead of its formula, which
     all algorithms of all collectives have.
 
-    Returns a DataFrame with one row per algorithm, segment size, P and m: `collective`, `algorithm`, `segment_bytes`,
-    `procs`, `message_bytes`, `seconds`; nan where the time is not deterministic or beyond what was fitted. Its `attrs`
-    name the `platform` and the `model`. Raises UsageError where the model has no formula.
+    Returns Times of the collective, by its name. There is none where the time is not deterministic or beyond what was
+    fitted. Between the points the Times ask the model, so that `select` decides to the byte. Raises UsageError where
+    the model has no formula.
 
     >>> import collwise
     >>> times = collwise.predict(collwise.fit("exact", "hockney"), "bcast", procs="2:8:x2", sizes="1KiB,1MiB")
-    >>> sorted(times.columns)
-    ['algorithm', 'collective', 'message_bytes', 'procs', 'seconds', 'segment_bytes']
+    >>> times["bcast"].procs
+    (2, 4, 8)
     """
     from collwise.validation.fitting.models_by_name import beyond_what_is_known
+    from collwise.validation.times.files import AllTimes
+    from collwise.validation.times.sources import predicted
 
     fitted = model_from(model, name)
     if by_schedule:
@@ -225,19 +236,12 @@ def predict(
     counts, message_bytes = arguments.counts(procs), sizes_of(collective, arguments.sizes(sizes) if sizes else None)
     for line in beyond_what_is_known(fitted, collective, max(counts), max(message_bytes)):
         warn(line)
-    p, m = np.array(counts)[:, None], np.array(message_bytes)[None, :]
-    methods = [
-        (algorithm, segment)
+    choices = tuple(
+        Choice(algorithm, segment)
         for algorithm in covered
         for segment in _segments_of(fitted, collective, algorithm, segments)
-    ]
-    points = [(*method, count, size) for method in methods for count in counts for size in message_bytes]
-    frame = pd.DataFrame(points, columns=["algorithm", "segment_bytes", "procs", "message_bytes"])
-    frame.insert(0, "collective", collective)
-    seconds = [fitted.predict(collective, algorithm, p, m, segment).ravel() for algorithm, segment in methods]
-    frame["seconds"] = np.concatenate(seconds)
-    frame.attrs = {"platform": fitted.platform, "model": fitted.name}
-    return frame
+    )
+    return AllTimes.of([predicted(fitted, Grid(collective, choices, counts, message_bytes))])
 
 
 def model_from(model: ModelLike, name: str | None = None) -> CollectiveModel:
@@ -287,4 +291,4 @@ def _segments_of(model: CollectiveModel, collective: str, algorithm: str, given:
         return (0,)
     if given is not None:
         return arguments.sizes(given)
-    return (model.parameters.segment_bytes if isinstance(model, ImplementationAware) else 0,)
+    return (model.segment_bytes,)

@@ -17,13 +17,7 @@ from collwise.simulator.execution.profiles import Profile, differing_calls, prof
 from collwise.validation.library_defaults.baselines import baseline as baseline_of
 from collwise.validation.select.decisions import decisions_from
 from collwise.validation.times.defaults import SEGMENTS_TEXT
-from collwise.validation.whatif.profile import (
-    Expectation,
-    achieved_between,
-    expected_of,
-    expected_on,
-    rules_of,
-)
+from collwise.validation.whatif.workload import BEST_BEFORE, Savings, Workload, achieved_between, rules_of, savings
 
 if TYPE_CHECKING:
     from collwise.simulator.sweeps.context import SimulationContext
@@ -31,10 +25,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class ProfileResult:
-    """The answer of `profile`: `profile` has the run's calls, `expectation` their savings, None if nobody was asked."""
+    """The answer of `profile`: `profile` has the run's calls, `savings` what is known of them, None if nobody asked."""
 
     profile: Profile
-    expectation: Expectation | None
+    savings: Savings | None
 
     def frame(self) -> pd.DataFrame:
         """A row per collective, communicator and size, the most time first.
@@ -43,13 +37,13 @@ class ProfileResult:
         `default` and `tuned`, the algorithms, `default_seconds` and `tuned_seconds` of one call, and `saving_seconds`
         of all calls with the half-width of its confidence interval; nan where nothing is known.
         """
-        known = {} if self.expectation is None else {one.row: one for one in self.expectation.rows}
+        known = {} if self.savings is None else {one.row: one for one in self.savings.rows}
         rows = []
         for row in sorted(self.profile.rows, key=lambda row: -row.seconds * row.processes):
             spent = row.seconds * row.processes / self.profile.processes
             share = spent / self.profile.seconds if self.profile.seconds else 0.0
             found: dict[str, object] = {**vars(row), "share": share}
-            if self.expectation is not None:
+            if self.savings is not None:
                 one = known.get(row)
                 found |= {
                     "default": one.default.label if one else "-",
@@ -65,18 +59,18 @@ class ProfileResult:
     @property
     def saving_seconds(self) -> float:
         """What a tuned table would save, by the mean process; nan if that was not asked."""
-        return float("nan") if self.expectation is None else self.expectation.saving_seconds(self.profile.processes)
+        return float("nan") if self.savings is None else self.savings.saving_seconds(self.profile.processes)
 
     @property
     def saving_half_width(self) -> float:
         """The half-width of its confidence interval, by those of measured times; nan where these are not known."""
-        return float("nan") if self.expectation is None else self.expectation.saving_half_width(self.profile.processes)
+        return float("nan") if self.savings is None else self.savings.saving_half_width(self.profile.processes)
 
     def rules(self) -> str:
         """A table for libcollwise with the tuned choices. Raises UsageError if savings were not asked for."""
-        if self.expectation is None:
+        if self.savings is None:
             raise UsageError("rules need the savings: give a platform or decisions")
-        return rules_of(self.expectation)
+        return rules_of(self.savings)
 
     def __repr__(self) -> str:
         return f"<ProfileResult {len(self.profile.rows)} rows, {self.profile.collective_seconds:.3g} s in collectives>"
@@ -119,13 +113,17 @@ def profile(
     if ppn is not None:
         read = replace(read, rows=tuple(replace(row, processes_per_node=ppn) for row in read.rows))
     library = baseline_of(baseline)
+    called = Workload.of(read.rows)
     if decisions is not None:
-        return ProfileResult(read, expected_of(decisions_from(Path(decisions)), read, library))
+        tables = decisions_from(Path(decisions))
+        return ProfileResult(read, savings(called, tables, lambda calls, _: calls.untuned(library)))
     if platform is None:
         return ProfileResult(read, None)
+    where = arguments.platform(platform)
     with arguments.opened(context, "schedule") as simulations:
-        found = expected_on(arguments.platform(platform), read, simulations, library, arguments.sizes(segments))
-    return ProfileResult(read, found)
+        times = called.simulated(where, simulations, library, arguments.sizes(segments))
+    found = savings(called, times, lambda calls, best: calls.untuned(library) or (best, BEST_BEFORE))
+    return ProfileResult(read, replace(found, made_by=f"{where.title}, {found.made_by}"))
 
 
 def _profile_of(report: str | Path | Sequence[str | Path]) -> Profile:

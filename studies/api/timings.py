@@ -1,12 +1,10 @@
-"""Simulated and measured times as pandas DataFrames: `simulate`, `measure`."""
+"""Times that are made now: `simulate`, `measure`, `measure_adaptively`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import pandas as pd
 
 from collwise import arguments
 from collwise.algorithms.catalogue import GUIDELINES, Catalogue
@@ -16,10 +14,12 @@ from collwise.platforms.smpi import warn_of_free_messages
 from collwise.predictions import ModelLike, model_from, predicted_times
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
-from collwise.simulator.timing import Case, Timing, named_parameters
+from collwise.simulator.timing import Case
+from collwise.validation.times import sources
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.defaults import SEGMENTS_TEXT, sizes_of
-from collwise.validation.times.grid import LIBRARY, CaseGrid, builtin_cases, candidates, cases, without_repeats
+from collwise.validation.times.files import AllTimes
+from collwise.validation.times.grid import LIBRARY, Grid, builtin_cases, candidates, without_repeats
 from collwise.validation.times.points import asked_points, cases_within_memory, warn_of_doubtful
 
 if TYPE_CHECKING:
@@ -29,15 +29,6 @@ if TYPE_CHECKING:
     from collwise.simulator.sweeps.method import Method
     from collwise.validation.adaptive.goal import Goal
     from collwise.validation.adaptive.search import Searched
-
-_CASE = (
-    *("collective", "algorithm", "procs", "message_bytes", "segment_bytes", "fanout", "limit_bytes"),
-    *("processes_per_node", "nodes", "root"),
-)
-_MEASURED = (
-    *("half_width_seconds", "repetitions", "median_seconds", "least_seconds", "greatest_seconds"),
-    *("late_starts", "precise"),
-)
 
 
 def simulate(
@@ -53,8 +44,9 @@ def simulate(
     thresholds: Thresholds | None = None,
     root: int = 0,
     ppn: int | None = None,
+    margin: float | None = None,
     context: SimulationContext | None = None,
-) -> pd.DataFrame:
+) -> AllTimes:
     """Simulated times of algorithms at every process count, message size and segment size.
 
     Parameters: `platform`, see `platform`; `collective`, one name, several, or 'all'; `procs`, process counts;
@@ -64,19 +56,19 @@ def simulate(
     algorithms that take one;
     `between_segment`, the bytes of the parts in which algorithms from tasks send a segment between nodes, 0 for whole
     segments; `thresholds`, for the lmo algorithms; `root`, the root's rank; `ppn`, processes per node, by default the
-    platform's; `context`, see `session`.
+    platform's; `margin`, for times by which choices are made: the schedule engine may leave out choices that are slower
+    than the best by more than so many percent; `context`, see `session`.
 
-    Returns a DataFrame with one row per case: its columns are the case's, `parameters` ('segment_bytes=8192 radix=4',
-    with the defaults of the algorithm), `seconds` (nan where it failed) and `error`.
-    Its `attrs` say what simulated (`maker`), how many rows were in the store before (`reused`) and how many simulator
-    processes ran (`processes_started`). Process counts that an algorithm does not run on are left out. What the store
-    has is not simulated again.
+    Returns Times by collective; `frame()` has a row for each case, with its `seconds`, or the `error` where it failed.
+    Their `facts` say how many rows were in the store before (`reused`) and how many simulator processes ran
+    (`processes_started`). What the store has is not simulated again.
 
     Raises UsageError for wrong arguments and where SimGrid is missing.
 
     >>> import collwise
     >>> times = collwise.simulate("gros", "bcast", procs="4,8", sizes="8KiB:64KiB:x8", segments=8192)
-    >>> times.pivot(index=["procs", "message_bytes"], columns="algorithm", values="seconds").loc[8, 65536].idxmin()
+    >>> frame = times.frame()
+    >>> frame.pivot(index=["procs", "message_bytes"], columns="algorithm", values="seconds").loc[8, 65536].idxmin()
     '...'
     """
     where = arguments.platform(platform)
@@ -87,29 +79,23 @@ def simulate(
     process_counts = arguments.counts(procs)
     if root >= min(process_counts):
         raise UsageError(f"--root: rank {root} does not exist with P = {min(process_counts)}")
-    cut = arguments.sizes(segments)
-    grids = [CaseGrid(one, process_counts, sizes_of(one, asked_sizes), per_node, cut) for one in competing]
-    limits = {grid.collective: grid for grid in asked_points(where, grids)}
-    wanted = [
-        case
-        for one, among in competing.items()
-        for case in cases(one, among, process_counts, sizes_of(one, asked_sizes), per_node, root)
-        if limits[one].fits(case.procs, case.message_bytes)
-    ]
-    if not wanted:
+    if margin is not None:
+        arguments.check_percent("margin", margin)
+    grids = asked_points(
+        where,
+        [
+            Grid(one, among, process_counts, sizes_of(one, asked_sizes), per_node, root)
+            for one, among in competing.items()
+        ],
+    )
+    if not any(grid.cases() for grid in grids):
         raise nothing_runs(competing, process_counts, sizes_of(asked[0], asked_sizes))
+    margins = {} if margin is None else dict.fromkeys(competing, margin / 100)
     with arguments.opened(context) as simulations:
-        result = simulations.simulate(where, wanted, f"{where.name} {arguments.several(asked)}")
+        found = sources.simulate(where, grids, simulations, margins, f"{where.name} {arguments.several(asked)}")
     warn_of_free_messages(where)
     warn_of_doubtful(where, grids)
-    frame = _frame(result.timings.values(), ("seconds", "error"))
-    frame.attrs = {
-        "platform": where.name,
-        "maker": result.configuration.maker,
-        "reused": result.reused,
-        "processes_started": result.processes_started,
-    }
-    return frame
+    return AllTimes.of(found)
 
 
 def measure(
@@ -125,7 +111,7 @@ def measure(
     platform: PlatformLike | None = None,
     method: Method | None = None,
     store: str | Path | None = None,
-) -> pd.DataFrame:
+) -> AllTimes:
     """Measured times of our algorithms under a real MPI library.
 
     Parameters: as for `simulate`, and `target`, 'openmpi' or 'mpich' on this machine, or an execution target;
@@ -133,22 +119,24 @@ def measure(
     (simulator.sweeps.method.Method; docs/measuring.md says which when); 'library' among the algorithms is the library's
     own collective, alone it stands for that and all of ours; `store`, the SQLite file of timings.
 
-    Returns a DataFrame with one row per case: the case's columns, `seconds` (the mean), `half_width_seconds` of its
-    confidence interval, `repetitions`, median, least and greatest, `precise` (whether the precision was reached) and
-    `error`. On this machine alone, times are of its shared memory, not of a cluster's network.
+    Returns Times by collective; `frame()` has a row for each case, with `seconds`, the median, of several launches the
+    median of their medians, `half_width_seconds` of its confidence interval, `mean_seconds`, `repetitions`, least and
+    greatest, `precise` (whether the precision was reached) and `error`. On this machine alone, times are of its shared
+    memory, not of a cluster's network.
 
     Raises UsageError for wrong arguments and where the library is missing, CollwiseError when it does not run.
 
     >>> import collwise
     >>> from collwise.simulator.sweeps.method import Method, Precision
     >>> quick = Method(precision=Precision(2, 2))
-    >>> times = collwise.measure("bcast", procs=2, sizes="8KiB", algorithms="linear", method=quick)
+    >>> times = collwise.measure("bcast", procs=2, sizes="8KiB", algorithms="linear", method=quick).frame()
     >>> list(times.algorithm), int(times.repetitions[0])
     (['linear'], 2)
     """
     from collwise.simulator.execution.local_machine import LocalMachine
-    from collwise.simulator.sweeps.method import Method, combine
+    from collwise.simulator.sweeps.method import Method
     from collwise.simulator.sweeps.mpi_runner import measure_launches
+    from collwise.validation.times.measured import times_of_launches
 
     how = method or Method()
     ours, with_own = with_library(algorithms)
@@ -158,10 +146,14 @@ def measure(
     wanted = cases_to_measure(competing, procs, sizes, place, with_own, described)
     with Store(arguments.store_path(store)) as opened:
         launches = measure_launches(place, wanted, opened, method=how)
-    timings = [combine(each, how.precision.confidence) for each in zip(*launches, strict=True)]
-    frame = _frame(timings, ("seconds", *_MEASURED, "error"))
-    frame.attrs = {"platform": place.name, "maker": place.installation.label}
-    return frame
+    every = list(zip(*launches, strict=True))
+    confidence, maker = how.precision.confidence, place.installation.label
+    return AllTimes.of(
+        times_of_launches(
+            one, [each for each in every if each[0].case.collective == one], place.name, maker, confidence
+        )
+        for one in competing
+    )
 
 
 def with_library(algorithms: Names | None) -> tuple[Names | None, bool]:
@@ -278,7 +270,9 @@ def cases_to_measure(
     own: list[Case] = []
     for collective, among in competing.items():
         message_bytes = sizes_of(collective, asked_sizes)
-        wanted = [case for p in counts for case in cases(collective, among, [p], message_bytes, per_node[p])]
+        wanted = [
+            case for p in counts for case in Grid(collective, tuple(among), (p,), message_bytes, per_node[p]).cases()
+        ]
         if not wanted:
             raise nothing_runs({collective: among}, counts, message_bytes)
         ours += without_repeats(wanted)
@@ -302,15 +296,3 @@ def nothing_runs(
     reasons = (f"{name} {entry.objection(procs[0], message_bytes[0])}" for name, entry in entries.items())
     what = next(iter(entries)) if len(entries) == 1 else f"any of {', '.join(entries)}"
     return UsageError(f"no case of {what} can run on P = {', '.join(map(str, procs))}: {'; '.join(reasons)}")
-
-
-def _frame(timings: Iterable[Timing], values: Sequence[str]) -> pd.DataFrame:
-    rows = [
-        [
-            *(getattr(one.case, name) for name in _CASE),
-            named_parameters(one.case),
-            *(getattr(one, name) for name in values),
-        ]
-        for one in timings
-    ]
-    return pd.DataFrame(rows, columns=[*_CASE, "parameters", *values])

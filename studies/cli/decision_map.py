@@ -18,12 +18,13 @@ from collwise.studies.cli.declare import command, option
 from collwise.studies.cli.output import check_failed, print_json, print_table, write_figure
 from collwise.studies.cli.types import COUNTS, FOLDER, NAMES, SIZES, named_choices
 from collwise.validation.library_defaults.baselines import Baseline
+from collwise.validation.times.choice import Choice
 from collwise.validation.times.defaults import sizes_of
-from collwise.validation.times.grid import CaseGrid
+from collwise.validation.times.grid import Grid
 
 if TYPE_CHECKING:
     from collwise.platforms import HostPlatform
-    from collwise.validation.compare.maps import DecisionMaps, ModelMap
+    from collwise.validation.compare.scores import Scores
 
 
 @command("decision-map --platform gros --collective bcast --procs 3:16:+1 --figures figures")
@@ -55,9 +56,10 @@ def decision_map(
     at a segment size. Slowdowns compare simulated times of the picks with those of the best methods, as in figures 6
     and 7 of Pješivac-Grbović et al. 2007.
     """
-    from collwise.validation.compare.maps import decision_maps
+    from collwise.validation.compare.simulated import beside_simulation, one_segment_is_none, remarks
     from collwise.validation.fitting.models_by_name import model_of, models_on
     from collwise.validation.times.points import asked_points
+    from collwise.validation.times.sources import predicted
 
     ppn = ppn or platform.default_processes_per_node
     names = arguments.algorithms(collective, algorithms)
@@ -71,7 +73,7 @@ def decision_map(
         raise UsageError(f"no figure of {collective}: {why}; leave out --figures or the size 0")
     for count in procs:
         platform.hosts_for(count, ppn)
-    (grid,) = asked_points(platform, [CaseGrid(collective, procs, sizes, ppn, segments, names)])
+    (grid,) = asked_points(platform, [Grid.of(collective, procs, sizes, ppn, segments, names)])
     check_message_sizes(grid.cases())
     with simulation.context() as context:
         loaded = (
@@ -81,23 +83,24 @@ def decision_map(
                 platform, [name for name, _ in asked if name], ppn, segments, context.with_experiments(), [collective]
             )
         )
-        made = decision_maps(platform, grid, loaded, context, baseline)
-    for remark in (remark for found in made.maps.values() for remark in found.remarks):
+        predictions = [one_segment_is_none(predicted(one, grid, progress=context.progress)) for one in loaded]
+        scores = beside_simulation(platform, grid, predictions, context, baseline)
+    for remark in remarks(scores):
         note(remark)
     if figures is not None:
         from collwise.studies.figures.maps import decision_figure, slowdown_figure
 
         what, stem = f"{collective} on {platform.title}", f"{platform.name}-{collective}"
-        write_figure(decision_figure(made, f"Best method: {what}"), figures / f"{stem}-decisions.png")
-        slowdowns = slowdown_figure(made, f"Slowdown of the models' picks: {what}")
+        write_figure(decision_figure(scores, f"Best method: {what}"), figures / f"{stem}-decisions.png")
+        slowdowns = slowdown_figure(scores, f"Slowdown of the models' picks: {what}")
         write_figure(slowdowns, figures / f"{stem}-slowdowns.png")
     if as_json:
-        print_json(*_document(made))
+        print_json(*_document(scores))
     else:
-        _print(made, platform)
+        _print(scores, platform)
         if figures is not None:
             click.echo(f"figures: {figures}")
-    check_failed(made.sweep.failed)
+    check_failed(scores.right.failed)
 
 
 def _asked(models: Sequence[str] | None, parameters: Sequence[str] | None) -> list[tuple[str | None, Path | None]]:
@@ -115,67 +118,71 @@ def _asked(models: Sequence[str] | None, parameters: Sequence[str] | None) -> li
     return list(zip(models, files * len(models) if len(files) == 1 else files, strict=True))
 
 
-def _print(made: DecisionMaps, platform: HostPlatform) -> None:
+def _print(scores: Scores, platform: HostPlatform) -> None:
     import numpy as np
 
     rows = []
-    for name, drawn in made.maps.items():
-        if np.isnan(drawn.slowdown).all():
+    for name in scores.others:
+        found = _summary(scores, name)
+        if found is None:
             rows.append((name, *["-"] * 4))
             continue
-        found = made.summary(name)
-        where = f"P = {found.worst_procs}, m = {format_size(found.worst_bytes)}: {found.worst_pick.label}"
-        if found.worst_slowdown == 0:
-            where = "-"
-        rows.append(
-            (
-                name, where, f"{found.best_share * 100:.0f} %",
-                f"{found.mean_slowdown * 100:.1f} %", f"{found.worst_slowdown * 100:.1f} %",
-            )
-        )  # fmt: skip
-    points = f"{len(made.grid.procs)} x {len(made.grid.message_bytes)} points, {len(made.grid.candidates)} methods"
-    title = f"{made.grid.collective} on {platform.title}, {points}, {made.sweep.configuration.maker}"
+        pick = Choice(**found["worst_pick"])
+        where = f"P = {found['worst_procs']}, m = {format_size(found['worst_bytes'])}: {pick.label}"
+        shares = (found["best_share"] * 100, found["mean_slowdown"] * 100, found["worst_slowdown"] * 100)
+        texts = (f"{value:.{digits}f} %" for value, digits in zip(shares, (0, 1, 1), strict=True))
+        rows.append((name, "-" if found["worst_slowdown"] == 0 else where, *texts))
+    right = scores.right
+    points = f"{len(right.procs)} x {len(right.message_bytes)} points, {len(right.choices)} methods"
+    title = f"{right.collective} on {platform.title}, {points}, {right.maker}"
     columns = ["model or library", "worst at", "picks the best", "mean slowdown", "worst"]
     print_table(title, columns, rows, left=2)
-    best = [made.best == index for index in range(len(made.grid.candidates))]
-    shares = {one.label: np.mean(mine) for one, mine in zip(made.grid.candidates.values(), best, strict=True)}
-    leading = sorted(((share, name) for name, share in shares.items() if share > 0), reverse=True)
+    leads = {one.label: float(np.mean(right.best.values == index)) for index, one in enumerate(right.choices)}
+    leading = sorted(((share, name) for name, share in leads.items() if share > 0), reverse=True)
     click.echo("Best by simulation: " + "; ".join(f"{name} {share * 100:.0f} %" for share, name in leading))
 
 
-def _document(made: DecisionMaps) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+def _document(scores: Scores) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """The points of the maps, and beside them the methods, to which picks are indices, and the summary of each map.
 
     A pick is -1 where there is none.
     """
-    import numpy as np
-
-    least = np.min(np.where(np.isnan(made.seconds), np.inf, made.seconds), axis=0)
-    maps = {**made.models, **made.library}
+    right = scores.right
     rows = [
         {
             "procs": count,
             "message_bytes": size,
-            "best": int(made.best[i, j]),
-            "seconds": float(least[i, j]),
-            "picks": {name: int(one.winners[i, j]) for name, one in maps.items()},
-            "slowdowns": {name: float(one.slowdown[i, j]) for name, one in maps.items()},
+            "best": int(right.best.values[i, j]),
+            "seconds": float(right.best_seconds.values[i, j]),
+            "picks": {name: int(picks.values[i, j]) for name, picks in scores.picks.items()},
+            "slowdowns": {name: float(lost.values[i, j]) for name, lost in scores.slowdown.items()},
         }
-        for i, count in enumerate(made.grid.procs)
-        for j, size in enumerate(made.grid.message_bytes)
+        for i, count in enumerate(right.procs)
+        for j, size in enumerate(right.message_bytes)
     ]
     facts = {
-        "collective": made.grid.collective,
-        "methods": [vars(choice) for choice in made.methods],
-        "models": {name: _summary(made, name, found) for name, found in made.models.items()},
-        "libraries": {name: _summary(made, name, found) for name, found in made.library.items()},
+        "collective": right.collective,
+        "methods": [vars(choice) for choice in right.grid.timed],
+        "models": {name: _summary(scores, name) for name in scores.times},
+        "libraries": {name: _summary(scores, name) for name in scores.deciders},
     }
     return rows, facts
 
 
-def _summary(made: DecisionMaps, name: str, found: ModelMap) -> dict[str, Any] | None:
-    import numpy as np
+def _summary(scores: Scores, name: str) -> dict[str, Any] | None:
+    """What a source's picks are worth; None where it picks nothing that was timed."""
+    from collwise.validation.compare.scores import CLOCK
 
-    if np.isnan(found.slowdown).all():
+    found = scores.summary(name, CLOCK)
+    if not found.points:
         return None
-    return {**vars(made.summary(name)), "worst_pick": vars(made.summary(name).worst_pick)}
+    i, j = found.worst_at
+    choice = scores.pick(name, i, j).choice
+    return {
+        "best_share": found.best_share,
+        "mean_slowdown": found.mean,
+        "worst_slowdown": found.worst,
+        "worst_procs": scores.right.procs[i],
+        "worst_bytes": scores.right.message_bytes[j],
+        "worst_pick": vars(choice),
+    }

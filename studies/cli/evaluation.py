@@ -18,11 +18,12 @@ from collwise.studies.cli.output import check_failed, print_json, print_table
 from collwise.studies.cli.types import COLLECTIVES, COUNTS, NAMES, PLATFORM, SIZES, named_choices
 from collwise.validation.library_defaults.baselines import Baseline
 from collwise.validation.times.defaults import EVALUATED, EVALUATED_SEGMENTS, sizes_of
-from collwise.validation.times.grid import CaseGrid
 
 if TYPE_CHECKING:
     from collwise.platforms import HostPlatform
+    from collwise.validation.compare.scores import Scores
     from collwise.validation.fitting.recovery import Recovered
+    from collwise.validation.times.grid import Grid
 
 # Those of an evaluation's grid, the common one of the fit first.
 _SEGMENTS = tuple(sorted(EVALUATED_SEGMENTS, reverse=True))
@@ -87,29 +88,32 @@ def evaluate(
     there are slowdowns only. All sixteen collectives can be evaluated.
     """
     from collwise.platforms import load
-    from collwise.studies.reports.model_scores import SCORE_COLUMNS, remarks, score_rows
-    from collwise.validation.compare.evaluation import evaluate as run_evaluation
+    from collwise.studies.reports.model_scores import SCORE_COLUMNS, remarks, score_records, score_rows
+    from collwise.validation.compare.simulated import evaluate as run_evaluation
     from collwise.validation.fitting.models_by_name import models_on
 
     if not platforms:
         raise UsageError("--platforms: names by commas, for example boba,frodo")
     plans = {load(name): _planned(load(name), collectives, models, procs, sizes) for name in platforms}
-    results = []
+    results: list[Scores] = []
+    lines: list[str] = []
     with simulation.context() as context:
         for platform, (names, grids) in plans.items():
             fitted = models_on(
                 platform, names, 1, _SEGMENTS, context.with_experiments(), [grid.collective for grid in grids]
             )
-            results.append(run_evaluation(platform, fitted, grids, context, baseline))
-    scores = [score for result in results for score in result.scores]
+            found = run_evaluation(platform, fitted, grids, context, baseline)
+            lines += [line for grid, one in zip(grids, found, strict=True) for line in remarks(one, grid.names)]
+            results += found
+    records = [record for one in results for record in score_records(one)]
     if as_json:
-        print_json([asdict(score) for score in scores])
+        print_json(records)
     else:
         title = "Predicted against simulated times, and the slowdown of picks against the best"
-        print_table(title, SCORE_COLUMNS, score_rows(scores), left=3)
-    for line in (line for result in results for line in remarks(result)):
+        print_table(title, SCORE_COLUMNS, score_rows(records), left=3)
+    for line in lines:
         click.echo(line, err=as_json)
-    check_failed([timing for result in results for timing in result.failed])
+    check_failed([timing for one in results for timing in one.right.failed])
 
 
 def _planned(
@@ -118,9 +122,9 @@ def _planned(
     models: Sequence[str] | None,
     procs: Sequence[int] | None,
     sizes: Sequence[int] | None,
-) -> tuple[list[str], list[CaseGrid]]:
+) -> tuple[list[str], list[Grid]]:
     """The models and grids of a platform. Raises UsageError for what nothing covers and for too many processes."""
-    from collwise.validation.compare.evaluation import usual_grid
+    from collwise.validation.compare.simulated import usual_grid
 
     chosen = [ModelKind.parse(name) for name in models or ()] or [
         kind for kind in MODELS.values() if not kind.printed and (platform.heterogeneous or not kind.heterogeneous)
@@ -155,8 +159,9 @@ def recover(
     """
     from collwise.platforms import load
     from collwise.platforms.truth import point_to_point
+    from collwise.simulator.bench import Simulated
     from collwise.studies.reports.model_scores import RECOVERED_COLUMNS, recovered_cells
-    from collwise.validation.fitting.models_by_name import simulated_parameters
+    from collwise.validation.fitting.models_by_name import parameters_on
     from collwise.validation.fitting.recovery import LMO_TOLERANCE, PLATFORMS, TOLERANCE, objection, requests
     from collwise.validation.fitting.recovery import recover as run_recovery
 
@@ -168,7 +173,7 @@ def recover(
             for asked in wanted:
                 if why := objection(asked, truth):
                     left_out.append(f"{one.name}: {asked.family} by {asked.procedure} {why}; left out")
-            rows += run_recovery(one, wanted, partial(simulated_parameters, one, context=context))
+            rows += run_recovery(one, wanted, partial(parameters_on, Simulated(one, context)))
     if as_json:
         print_json([asdict(row) | {"ok": row.ok} for row in rows])
     else:

@@ -17,6 +17,7 @@ from collwise.studies.cli.declare import command, option, refuse_options
 from collwise.studies.cli.output import check_failed, print_json, print_table, sweep_progress, write_figure
 from collwise.studies.cli.target_options import TARGET, TargetOptions, target_from
 from collwise.studies.cli.types import COLLECTIVES, COUNTS, NEW_FILE, PATH, PLATFORM, SIZES
+from collwise.validation.times.defaults import TOLERANCE_PERCENT
 from collwise.validation.times.grid import builtin_cases
 
 _COLLECTIVES = "bcast,gather,scatter,reduce,allreduce,allgather,alltoall"
@@ -51,8 +52,10 @@ def gain(
     --launcher srun --ppn 32 --mpirun-args "--cpu-bind=cores" --procs 64 --no-check.
     """
     from collwise.simulator.store import Store
+    from collwise.studies.cli.deciding import Asked, choosable, simulated_times
     from collwise.studies.reports.gain import COLUMNS, cells, check_lines, gains_markdown, records, summary_lines
     from collwise.validation.measurement.gain import measure_gain
+    from collwise.validation.times.files import AllTimes
 
     if where.library not in (None, "openmpi"):
         raise UsageError(f"--library {where.library}: rules files are Open MPI's; valid: openmpi")
@@ -70,10 +73,12 @@ def gain(
             chosen = collwise.Decisions.load(decisions)
         else:
             context = SimulationContext(opened, progress=sweep_progress)
-            chosen = collwise.select(
-                collectives or _COLLECTIVES, platform=platform, by="simulated", procs=procs, sizes=sizes,
-                segments=segments, one_choice=False, ppn=1, context=context,
-            )  # fmt: skip
+            assert platform is not None
+            algorithms = choosable(collectives or _COLLECTIVES.split(","), None, by_node=False, guidelines=False)
+            margins = dict.fromkeys(algorithms, TOLERANCE_PERCENT / 100)
+            asked = Asked(algorithms, None, procs, sizes, segments, 1, margins)
+            times = AllTimes.of(simulated_times(asked, platform, context))
+            chosen = collwise.select(times, one_choice=False)
             check_failed(chosen.failed)
         tables = {one.collective: one for one in chosen.tables}
         if missing := [name for name in collectives or () if name not in tables]:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from collwise.validation.hierarchy.overlap import TaskStudy
     from collwise.validation.hierarchy.space import Input
     from collwise.validation.hierarchy.tuning import SearchScore, Tuning
+    from collwise.validation.select.decisions import DecisionTable
 
 
 @click.group(cls=CommandGroup, epilog=example("hierarchy tasks --platform stampede2 --nodes 6 --ppn 12"))
@@ -267,8 +268,7 @@ def tune(
         "16KiB:1MiB:x4", sizes=option("Message sizes that are sampled.", SIZES, "4KiB:4MiB:x4")
     ),
     searches: Sequence[str] = option(
-        "exhaustive, exhaustive-heuristics, tasks, tasks-heuristics, predict, by commas, or all. The decisions are "
-        "those of the last one.",
+        "exhaustive, tasks, predict, by commas, or all. The decisions are those of the last one.",
         NAMES,
         "predict",
         names="--search",
@@ -306,6 +306,7 @@ def tune(
     """
     from collwise.hierarchy import check_searches, space_of
     from collwise.validation.hierarchy.searches import EXHAUSTIVE, SEARCHES
+    from collwise.validation.hierarchy.tuning import decision_tables
     from collwise.validation.hierarchy.tuning import tune as search
     from collwise.validation.openmpi.han_rules import han_version
 
@@ -324,7 +325,13 @@ def tune(
             for name, asked in spaces.items():
                 tunings[name] = search(asked, names, machines.timer, machines.predict, budget / 100, machines.true)
     title = how.target.name if how.target is not None else str(how.platform and how.platform.name)
-    _write(tunings, names[-1], title, machines.maker, output, table, han, openmpi_version)
+    source = "simulated" if how.target is None else "measured"
+    tables = [
+        one
+        for tuning in tunings.values()
+        for one in decision_tables(tuning.space, tuning.found[names[-1]], title, machines.maker, source)
+    ]
+    _write(tunings, names[-1], tables, output, table, han, openmpi_version)
     _draw_tuning(tunings, draw, draw_costs, f"{title}, {machines.maker}")
     if as_json:
         print_json([_tuning_record(tuning) for tuning in tunings.values()])
@@ -400,20 +407,16 @@ def _tuning_record(tuning: Tuning) -> dict[str, Any]:
 def _write(
     tunings: dict[str, Tuning],
     search: str,
-    where: str,
-    maker: str,
+    tables: Sequence[DecisionTable],
     output: Path | None,
     table: Path | None,
     han: Path | None,
     openmpi_version: str,
 ) -> None:
-    from collwise.validation.hierarchy.tuning import decision_tables, usual_choice
+    from collwise.validation.hierarchy.tuning import usual_choice
     from collwise.validation.openmpi.han_rules import describe_usual, han_rules
     from collwise.validation.select.collwise_rules import collwise_rules
 
-    tables = [
-        one for tuning in tunings.values() for one in decision_tables(tuning.space, tuning.found[search], where, maker)
-    ]
     if output is not None:
         write_text(output, decisions_text(tables))
     if table is not None:

@@ -25,7 +25,7 @@ from collwise.studies.cli.types import ALGORITHMS, COUNTS, NEW_FILE, PATH, PLATF
 from collwise.validation.adaptive.goal import LOSS, Goal
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.defaults import SEGMENTS_TEXT, sizes_of
-from collwise.validation.times.grid import BUILTIN, LIBRARY, CaseGrid
+from collwise.validation.times.grid import BUILTIN, LIBRARY, Grid
 
 
 @command("measure --library openmpi --collective bcast --procs 4 --sizes 8KiB:64KiB:x2")
@@ -87,7 +87,7 @@ def measure(
     ours, with_own = with_library(algorithms)
     segments = varied["segments"]
     competing = choices(collectives, ours, **varied)
-    remark_on_sizes([CaseGrid(one, tuple(procs), sizes_of(one, sizes), 1, tuple(segments)) for one in collectives])
+    remark_on_sizes([Grid.of(one, procs, sizes_of(one, sizes), segments=segments) for one in collectives])
     if with_own:
         declare.refuse_options(("script",), "our algorithms, not for --algorithms library")
     target = None if script is not None else target_from(where)

@@ -63,30 +63,40 @@ def predict(
         raise UsageError("name one of --collective and --pair")
     if how["procs"] is None:
         raise UsageError("--procs is missing: process counts, for example 50,80,90")
-    evaluate = collwise.predict  # this loads pandas, which is no part of the time
+    evaluate = collwise.predict  # this loads xarray, which is no part of the time
     started = time.perf_counter()
-    times = evaluate(parameters, collective, **how)
+    (times,) = evaluate(parameters, collective, **how).values()
     elapsed = time.perf_counter() - started
-    if unknown := int(times.seconds.isna().sum()):
+    every = np.moveaxis(times.seconds.values, 0, -1)
+    if unknown := int(np.isnan(every).sum()):
         note(f"{unknown} times are not deterministic, or beyond what was fitted")
     several_segments = len(how["segments"] or ()) > 1
-    cut = times.segment_bytes.map(lambda size: f", {format_size(size)}" if several_segments and size else "")
-    labels = times.algorithm + cut
-    seconds = times.assign(label=labels).pivot(index=["procs", "message_bytes"], columns="label", values="seconds")
-    seconds = seconds[labels.unique()]
-    predicted_by = times.attrs["model"]
+    labels = [
+        one.algorithm + (f", {format_size(one.segment_bytes)}" if several_segments and one.segment_bytes else "")
+        for one in times.choices
+    ]
+    points = times.grid.points
     if as_json:
-        print_json(times.to_dict("records"), {"model": predicted_by})
+        seconds = times.seconds.values.reshape(len(labels), -1)
+        records = [
+            {
+                **{"collective": collective, "algorithm": one.algorithm, "segment_bytes": one.segment_bytes},
+                **{"procs": count, "message_bytes": size, "seconds": value},
+            }
+            for one, row in zip(times.choices, seconds.tolist(), strict=True)
+            for (count, size), value in zip(points, row, strict=True)
+        ]
+        print_json(records, {"model": times.between.name if times.between else ""})
         return
     rows = [
         (count, format_size(size), *(format_seconds(one) if np.isfinite(one) else "-" for one in row))
-        for (count, size), row in zip(seconds.index, seconds.to_numpy(), strict=True)
+        for (count, size), row in zip(points, every.reshape(len(points), -1), strict=True)
     ]
-    title = f"{collective} on {times.attrs['platform']}, predicted by {predicted_by}"
-    print_table(title, ["P", "m", *seconds], rows[:_MOST_ROWS], left=0, keys=2)
+    title = f"{collective} on {times.platform}, predicted by {times.maker.removeprefix('model ')}"
+    print_table(title, ["P", "m", *labels], rows[:_MOST_ROWS], left=0, keys=2)
     if len(rows) > _MOST_ROWS:
         click.echo(f"the first {_MOST_ROWS} of {len(rows)} points; --json prints all")
-    click.echo(f"{len(times)} predictions in {format_seconds(elapsed)}")
+    click.echo(f"{every.size} predictions in {format_seconds(elapsed)}")
 
 
 def _predict_pair(path: Path, pair: tuple[int, int], sizes: Sequence[int], as_json: bool) -> None:

@@ -173,7 +173,7 @@ def _size(row: Any) -> str:
 
 
 def _show(found: collwise.ProfileResult, as_json: bool) -> None:
-    frame, expected = found.frame(), found.expectation
+    frame, expected = found.frame(), found.savings
     if as_json:
         print_json(
             frame.to_dict("records"),
@@ -206,7 +206,7 @@ def _show(found: collwise.ProfileResult, as_json: bool) -> None:
     ]  # fmt: skip
     title = f"Collectives of {found.profile.processes} processes by time"
     if expected:
-        of = "" if expected.made_by.startswith("times ") else "the times of "
+        of = "" if expected.source == "measured" else "the times of "
         title += f"; expected savings by {of}{expected.made_by}"
     print_table(title, heads, shown, left=2)
     if len(frame) > _MOST_ROWS:
@@ -232,12 +232,12 @@ def _summary(found: collwise.ProfileResult) -> list[str]:
     if runs := found.profile.run_seconds:
         each = ", ".join(map(format_seconds, runs))
         lines.append(f"Times are medians of {len(runs)} runs, which spent {each} in collectives.")
-    if found.expectation is not None:
+    if found.savings is not None:
         saving, width = found.saving_seconds, found.saving_half_width
         off = f" +- {format_seconds(width)}" if width > 0 else ""
         part = f", {100 * saving / total:.1f} % of the run" if total else ""
         lines.append(f"A tuned table would save {format_seconds(saving)}{off}{part}.")
-        if found.expectation.is_measured:
+        if found.savings.source == "measured":
             if math.isnan(width):
                 lines.append("How exact that is, is not known: some of the times have no confidence interval.")
             elif width > saving:
@@ -248,8 +248,8 @@ def _summary(found: collwise.ProfileResult) -> list[str]:
 
 def _show_achieved(found: collwise.ProfileResult, frame: pd.DataFrame, as_json: bool) -> None:
     expected: dict[tuple[str, str, int, int | None], float] = {}
-    if found.expectation is not None:
-        for one in found.expectation.rows:
+    if found.savings is not None:
+        for one in found.savings.rows:
             key = (one.row.collective, one.row.where, one.row.processes, one.row.least_bytes)
             expected[key] = expected.get(key, 0.0) + one.saving_seconds
     rows = []

@@ -73,8 +73,8 @@ def report(
     compares, and hold from each of --procs up to the next one.
     """
     from collwise.platforms.smpi import charges_overheads
+    from collwise.studies.reports.choices import compared_on
     from collwise.studies.reports.report import few_elements_line, measurements, sections_of, write_report, write_rules
-    from collwise.validation.select.tuning import decided, tune
 
     if procs is None:
         per_node = ppn or platform.default_processes_per_node
@@ -90,16 +90,20 @@ def report(
     sizes = {name: sizes_of(name, how["sizes"], decided=free) for name in collectives}
     output = writable_folder(output or results_folder() / f"{platform.name}-report")
     with simulation.context() as context:
-        tuning = tune(
+        choices = compared_on(
             platform, collectives, procs, context, baseline,
             processes_per_node=ppn, segments=how["segments"], sizes=sizes, model=model,
         )  # fmt: skip
-        measured = measurements(context.store, tuning)
-        tuning = decided(tuning, by, sizes, context.progress)
-    write_rules([tuning], output)
-    page = write_report([tuning], output, [sections_of(tuning, output, measured)], own_command())
+        measured = measurements(context.store, choices)
+        if by == "predicted":
+            deciding = choices.predictions_to_decide(sizes, context.progress)
+        else:
+            deciding = choices.times_to_decide(sizes)
+        choices = choices.decided(deciding, sizes)
+    write_rules([choices], output)
+    page = write_report([choices], output, [sections_of(choices, output, measured)], own_command())
     click.echo(f"report: {page}")
-    if line := few_elements_line(tuning):
+    if line := few_elements_line(choices):
         warn(line)
-    if tuning.failures:
-        raise CollwiseError(f"{counted(tuning.failures, 'case')} failed; their rows are left out")
+    if choices.failures:
+        raise CollwiseError(f"{counted(choices.failures, 'case')} failed; their rows are left out")

@@ -37,7 +37,7 @@ def _rows(store: Path, **wanted: Any) -> pd.DataFrame:
 
     Raises UsageError where there is no store, or nothing of what is named.
     """
-    from collwise.stored import chosen_configurations, results
+    from collwise.store_contents import chosen_configurations, results
 
     _check_store(store)
     given = {name: value for name, value in wanted.items() if value is not None}
@@ -74,7 +74,7 @@ def results() -> None:
 @command("results list --json", "list", parent=results)
 def list_configurations(store: Path = options.STORE, as_json: bool = options.JSON) -> None:
     """Lists the configurations: everything that times depend on besides the case; results of two never mix."""
-    from collwise.stored import configurations
+    from collwise.store_contents import configurations
 
     found = configurations(store)
     if as_json:
@@ -125,7 +125,7 @@ def export(
     output: Path = option("The file.", NEW_FILE, required=True, names="-o --output"),
 ) -> None:
     """Writes times with everything that is known of them, one row a case, to a file."""
-    from collwise.stored import FORMATS, write_results
+    from collwise.store_contents import FORMATS, write_results
 
     ending = output.suffix.removeprefix(".").lower()
     if format_name is None and ending not in FORMATS:
@@ -148,7 +148,7 @@ def prune(
 
     Everything is deleted at once: a command that is stopped has deleted nothing.
     """
-    from collwise.stored import chosen_configurations, time_of
+    from collwise.store_contents import chosen_configurations, time_of
 
     if configuration is source is platform is before is None:
         raise click.UsageError("name what to delete: --configuration, --source, --platform or --before")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 import collwise
+from collwise import arguments
+from collwise.common.errors import UsageError, note
 from collwise.common.program import program_name
 from collwise.common.units import counted, format_size
 from collwise.platforms import HostPlatform
@@ -17,9 +19,21 @@ from collwise.studies.cli import declare, options, types
 from collwise.studies.cli.declare import command, flag, group, option
 from collwise.studies.cli.output import check_failed, print_json, print_table
 from collwise.studies.cli.types import COUNTS, NAMES, NEW_FILE, PATH, SIZES
-from collwise.validation.select.consumers import ALL_CONSUMERS, openmpi_version
-from collwise.validation.select.decisions import DecisionTable, decisions_document, spans
+from collwise.validation.select.consumers import ALL_CONSUMERS, needs_one_choice, openmpi_version
+from collwise.validation.select.decisions import (
+    DecisionTable,
+    beats_own,
+    decisions_document,
+    loss_of,
+    spans,
+    undecided_points,
+)
+from collwise.validation.times.choice import LIBRARY_DECIDES
 from collwise.validation.times.defaults import AGREEMENT, SEGMENTS_TEXT, TIE_LIMIT, TOLERANCE_PERCENT
+
+if TYPE_CHECKING:
+    from collwise.simulator.sweeps.context import SimulationContext
+    from collwise.validation.times.times import Times
 
 _TIMES = types.NamedChoice("source of times", ("predicted", "simulated", "measured"))
 _MOST_ROWS = 200
@@ -136,9 +150,11 @@ def select(
         simulation.check_store()
     # Predicted times need the progress only.
     with (options.SimulationOptions(Path(":memory:")) if by == "predicted" else simulation).context() as context:
-        decisions = collwise.select(
-            collectives, parameters, platform=platform, by=by, procs=procs, ppn=ppn, context=context, **how
-        )
+        times = _times_by(by, collectives, parameters, platform, procs, ppn, how, context)
+        chosen = {name: how[name] for name in ("consumer", "one_choice", "tolerance", "exact", "tie_limit")}
+        decisions = collwise.select({one.collective: one for one in times}, **chosen)
+    if by == "simulated" and how["by_node"]:
+        note("forms of algorithms that use memory which the processes of a node share are not simulated, and no choice")
     if output is not None:
         decisions.save(output)
     if as_json:
@@ -157,11 +173,51 @@ def select(
     check_failed(decisions.failed)
 
 
+def _times_by(
+    by: str,
+    collectives: Sequence[str],
+    parameters: Path | None,
+    platform: HostPlatform | types.Unknown | None,
+    procs: tuple[int, ...] | None,
+    ppn: int | None,
+    how: Mapping[str, Any],
+    context: SimulationContext,
+) -> Sequence[Times]:
+    """The times of a source that the options ask for."""
+    from collwise.studies.cli import deciding
+
+    for name, what in (("tolerance", "tolerance"), ("tie_limit", "limit of ties")):
+        arguments.check_percent(what, how[name])
+    consumer, fill, agreement = how["consumer"], how["fill"], how["agreement"]
+    algorithms = deciding.choosable(collectives, consumer, how["by_node"], how["guidelines"])
+    single = {name: needs_one_choice(name, consumer) for name in algorithms if how["one_choice"] is None}
+    margins = {name: how["tolerance"] / 100 for name in algorithms if not single.get(name, how["one_choice"])}
+    asked = deciding.Asked(algorithms, consumer, procs, how["sizes"], how["segments"], ppn, margins)
+    where = None if isinstance(platform, types.Unknown) else platform
+    if by == "measured":
+        if fill is not None and not 0 <= agreement < 100:
+            raise UsageError(f"agreement within {agreement:g} percent; valid: from 0 to below 100")
+        filler = None
+        if fill == "simulated":
+            if where is None:
+                raise UsageError("gaps filled by simulation need a platform")
+            filler = deciding.filled_by_simulation(where, context)
+        elif fill == "predicted" and parameters is not None:
+            filler = deciding.filled_by_model(parameters, how["name"])
+        return deciding.measured_times(asked, platform, how["configuration"], filler, agreement / 100, context)
+    if where is not None and ppn is not None:
+        where.check_processes_per_node(ppn)
+    if by == "predicted":
+        assert parameters is not None
+        return deciding.predicted_times(asked, parameters, how["name"], where, context)
+    assert where is not None
+    return deciding.simulated_times(asked, where, context)
+
+
 def _print_decisions(decisions: DecisionTable, tolerance: float, version: str | None) -> None:
     """Prints a table, and by its times the loss of its choices or, for a version of Open MPI, of its rules."""
     from collwise.validation.exports.formats import for_openmpi
     from collwise.validation.openmpi.untuned import summary_over_untuned
-    from collwise.validation.times.measured import loss_of, undecided_points
 
     rows: list[tuple[object, ...]] = []
     for p, row in decisions.rules.items():
@@ -190,25 +246,26 @@ def _print_decisions(decisions: DecisionTable, tolerance: float, version: str | 
     undecided, points = undecided_points(decisions)
     if points:
         click.echo(_undecided_text(undecided, points))
-        if decisions.made_by.startswith("times measured"):
+        if decisions.source == "measured":
             click.echo(_own_text(decisions))
     if decisions.between is not None:
         click.echo(f"between the sizes, {decisions.between}")
-    if any(str(row[2]).endswith(" *") for row in rows) and decisions.evidence is not None:
-        click.echo(f"* at some of its sizes by {decisions.evidence.filled_by}, where the choice was not measured")
+    if any(str(row[2]).endswith(" *") for row in rows) and decisions.times is not None:
+        click.echo(f"* at some of its sizes by {decisions.times.filled_by}, where the choice was not measured")
 
 
 def _own_text(decisions: DecisionTable) -> str:
     """A sentence on measured choices against MPI's own collective."""
-    known = decisions.evidence
-    if known is None or not known.own:
+    known = decisions.times
+    if known is None or LIBRARY_DECIDES not in known.grid.timed:
         return (
             "MPI's own collective is not among these times: measure it with --algorithms library, or the table with "
             f"'{program_name()} gain'"
         )
-    chosen = {(p, m): decisions.choice_at(p, m) for p in known.procs for m in known.message_bytes}
-    both = {point: one for point, one in chosen.items() if one and not math.isnan(known.own_at(*point)[0])}
-    faster = sum(known.beats_own(one, *point) for point, one in both.items())
+    chosen = {point: decisions.choice_at(*point) for point in known.grid.points}
+    own = {point: known.seconds_of(LIBRARY_DECIDES, *point) for point in chosen}
+    both = {point: one for point, one in chosen.items() if one and not math.isnan(own[point])}
+    faster = sum(beats_own(known, one, *point) for point, one in both.items())
     left = "" if faster == len(both) else "; rules for Open MPI and libcollwise leave the others to MPI"
     return f"faster than MPI's own collective beyond the intervals at {faster} of {counted(len(both), 'point')}{left}"
 

@@ -18,11 +18,15 @@ from collwise.studies.cli.output import print_json, print_table
 from collwise.studies.cli.types import ALGORITHMS, COUNTS, SIZE
 from collwise.validation.library_defaults.baselines import Baseline
 from collwise.validation.times.defaults import SEGMENTS_TEXT, sizes_of
+from collwise.validation.times.grid import CASE_COLUMNS
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from collwise.platforms import HostPlatform
+
+
+_COLUMNS = [*CASE_COLUMNS, "parameters", "seconds", "error"]
 
 
 @command("simulate --platform gros --collective bcast --procs 4,8 --sizes 8KiB:64KiB:x2")
@@ -59,18 +63,18 @@ def simulate(
     that an algorithm does not run on are left out; it is an error if no algorithm runs on any.
     """
     with simulation.context(called.name) as context:
-        times = collwise.simulate(platform, collectives, procs, algorithms=algorithms, context=context, **others)
+        made = collwise.simulate(platform, collectives, procs, algorithms=algorithms, context=context, **others)
+    times, (first, *_) = made.frame()[_COLUMNS], made.values()
     if as_json:
         print_json(times.to_dict("records"))
     else:
         for name in collectives:
             shown = times[times.collective == name]
-            maker = times.attrs["maker"]
             among = arguments.algorithms(name, algorithms)
-            _print_table(platform, name, among, procs, sizes_of(name, others["sizes"]), shown, maker)
+            _print_table(platform, name, among, procs, sizes_of(name, others["sizes"]), shown, first.maker)
         click.echo(
-            f"{counted(len(times), 'case')}, {times.attrs['reused']} of them from {simulation.store}; "
-            f"{counted(times.attrs['processes_started'], 'simulator process')}; {times.attrs['maker']}"
+            f"{counted(len(times), 'case')}, {first.facts['reused']} of them from {simulation.store}; "
+            f"{counted(first.facts['processes_started'], 'simulator process')}; {first.maker}"
         )
     if any(times.error):
         failed = times[times.error != ""]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from collwise.platforms import HostPlatform
-    from collwise.validation.whatif.application import Application
+    from collwise.questions import Application, Sweep, WhatIf
     from collwise.validation.whatif.sweep import Factors
 
 _COMPARED = (
@@ -151,13 +151,13 @@ def whatif(
             failed = list(found.failed)
         elif sweep is not None:
             how |= {"changes": changes, "tolerance": tolerance}
-            swept = [collwise.whatif_sweep(platform, sweep, name, **points, **how) for name in names]
+            swept = [collwise.sweep(platform, sweep, name, **points, **how) for name in names]
             _show_sweeps(swept, figures, as_json)
-            failed = [one for each in swept for one in each.result.failed]
+            failed = [one for each in swept for one in each.times.failed]
         else:
             answers = [collwise.whatif(platform, changes, name, rules=rules, **points, **how) for name in names]
             _show_answers(answers, figures, as_json, not no_limits, rules is not None)
-            failed = [one for each in answers for one in each.result.failed]
+            failed = [one for each in answers for one in each.times.failed]
     warn_of_free_messages(platform)
     check_failed(failed)
 
@@ -175,30 +175,30 @@ def _save(platform: HostPlatform, changes: Sequence[Change], file: Path) -> None
 
 
 def _show_answers(
-    answers: Sequence[collwise.WhatIfResult], figures: Path | None, as_json: bool, limits: bool, has_rules: bool
+    answers: Sequence[WhatIf], figures: Path | None, as_json: bool, limits: bool, has_rules: bool
 ) -> None:
     """Prints the answers for several collectives, with what limits the choices if asked; figures are written first."""
+    names = [answer.times.collective for answer in answers]
     if figures is not None:
-        for answer in answers:
-            after = answer.result.after
-            file = write_figure(answer.figure(), figures / f"{after.platform.name}-{after.grid.collective}.png")
+        for answer, name in zip(answers, names, strict=True):
+            file = write_figure(answer.figure(), figures / f"{answer.after.platform.name}-{name}.png")
             note(f"written: {file}")
     if not as_json:
         for answer in answers:
             _show(answer, limits, has_rules)
         return
-    first = answers[0].result
+    first = answers[0]
     print_json(
-        [row for answer in answers for row in _records(answer.result.before.grid.collective, answer.frame(limits))],
+        [row for answer, name in zip(answers, names, strict=True) for row in _records(name, answer.frame(limits))],
         {
-            "collective": ",".join(answer.result.before.grid.collective for answer in answers),
-            "platform": first.before.platform.name,
+            "collective": ",".join(names),
+            "platform": first.before.name,
             "changes": [vars(change) for change in first.changes],
-            "made_by": first.made_by,
-            "kept_rules": "; ".join(dict.fromkeys(answer.result.kept_rules for answer in answers)),
+            "made_by": first.times.maker,
+            "kept_rules": "; ".join(dict.fromkeys(answer.kept_rules for answer in answers)),
             "summary": [
-                f"{answer.result.before.grid.collective}: {line}" if len(answers) > 1 else line
-                for answer in answers
+                f"{name}: {line}" if len(answers) > 1 else line
+                for answer, name in zip(answers, names, strict=True)
                 for line in answer.summary()
             ],
         },
@@ -210,8 +210,7 @@ def _records(collective: str, frame: pd.DataFrame) -> list[dict[str, Any]]:
     return [{"collective": collective, **row} for row in frame.to_dict("records")]
 
 
-def _show(answer: collwise.WhatIfResult, limits: bool, has_rules: bool) -> None:
-    found = answer.result
+def _show(answer: WhatIf, limits: bool, has_rules: bool) -> None:
     frame = answer.frame(limits)
     rows = [
         (
@@ -224,8 +223,8 @@ def _show(answer: collwise.WhatIfResult, limits: bool, has_rules: bool) -> None:
         )
         for row in frame.itertuples()
     ]  # fmt: skip
-    what = ", ".join(change.label for change in found.changes)
-    title = f"{found.before.grid.collective} on {found.before.platform.title}, {what}, {found.made_by}"
+    what = ", ".join(change.label for change in answer.changes)
+    title = f"{answer.times.collective} on {answer.before.title}, {what}, {answer.times.maker}"
     heads = [
         "P", "m", "best before", "best after", "time before", "time after", "ratio",
         *(("rules before", "rules after") if has_rules else ("rules kept",)),
@@ -238,46 +237,44 @@ def _show(answer: collwise.WhatIfResult, limits: bool, has_rules: bool) -> None:
         click.echo(line)
 
 
-def _show_sweeps(sweeps: Sequence[collwise.SweepResult], figures: Path | None, as_json: bool) -> None:
+def _show_sweeps(sweeps: Sequence[Sweep], figures: Path | None, as_json: bool) -> None:
     """Prints the sweeps of several collectives, whose figures are written first."""
+    names = [swept.times.collective for swept in sweeps]
     if figures is not None:
-        for swept in sweeps:
-            found = swept.result
-            stem = f"{found.platform.name}-{found.grid.collective}-{found.factors.name}"
-            files = [write_figure(swept.map(size), figures / f"{stem}-{size}.png") for size in found.grid.message_bytes]
+        for swept, name in zip(sweeps, names, strict=True):
+            stem, sizes = f"{swept.platform.name}-{name}-{swept.factors.name}", swept.times.message_bytes
+            files = [write_figure(swept.map(size), figures / f"{stem}-{size}.png") for size in sizes]
             files.append(write_figure(swept.figure(), figures / f"{stem}.png"))
             note(f"written: {', '.join(map(str, files))}")
     if not as_json:
         for swept in sweeps:
             _show_sweep(swept)
         return
-    first = sweeps[0].result
+    first, pairs = sweeps[0], list(zip(names, sweeps, strict=True))
     print_json(
-        [row for swept in sweeps for row in _records(swept.result.grid.collective, swept.frame())],
+        [row for name, swept in pairs for row in _records(name, swept.frame())],
         {
-            "collective": ",".join(swept.result.grid.collective for swept in sweeps),
+            "collective": ",".join(names),
             "platform": first.platform.name,
-            "changes": [vars(change) for change in first.others],
+            "changes": [vars(change) for change in first.factors.others],
             "sweep": first.factors.name,
-            "unit": sweeps[0].unit(),
-            "made_by": first.made_by,
-            "crossovers": [
-                row for swept in sweeps for row in _records(swept.result.grid.collective, swept.crossovers())
-            ],
+            "unit": first.unit(),
+            "made_by": first.times.maker,
+            "crossovers": [row for name, swept in pairs for row in _records(name, swept.crossovers())],
         },
     )
 
 
-def _show_sweep(swept: collwise.SweepResult) -> None:
-    found = swept.result
+def _show_sweep(swept: Sweep) -> None:
     rows = [
         (row.procs, format_size(row.message_bytes), f"x{row.factor:.3g}", row.below, row.above)
         for row in swept.crossovers().itertuples()
     ]
-    others = "".join(f", {change.label}" for change in found.others)
-    name = found.factors.name.replace("_", " ")
-    span = f"x{found.factors.values[0]:g} to x{found.factors.values[-1]:g} of {swept.unit()}"
-    title = f"{found.grid.collective} on {found.platform.title}{others}, {name} {span}, {found.made_by}"
+    factors, times = swept.factors, swept.times
+    others = "".join(f", {change.label}" for change in factors.others)
+    name = factors.name.replace("_", " ")
+    span = f"x{factors.values[0]:g} to x{factors.values[-1]:g} of {swept.unit()}"
+    title = f"{times.collective} on {swept.platform.title}{others}, {name} {span}, {times.maker}"
     if rows:
         print_table(title, ("P", "m", "from", "best below", "best from there on"), rows, left=0, keys=2)
     else:
@@ -287,18 +284,20 @@ def _show_sweep(swept: collwise.SweepResult) -> None:
 
 
 def _show_application(found: Application, platform: HostPlatform, changes: Sequence[Change], as_json: bool) -> None:
+    from collwise.validation.whatif.workload import Calls
+
     totals = ("default_before", "tuned_before", "default_after", "tuned_after")
     if as_json:
         print_json(
             [
                 {
-                    **vars(line.calls),
-                    "default": vars(line.default),
-                    "default_is": line.default_is,
-                    "tuned": vars(line.tuned),
-                    **{name: getattr(line, name) for name in totals},
+                    **vars(Calls.of(before.row)),
+                    "default": vars(before.default),
+                    "default_is": before.default_is,
+                    "tuned": vars(after.tuned),
+                    **found.seconds((before, after)),
                 }
-                for line in found.lines
+                for before, after in found.rows
             ],
             {
                 "platform": platform.name,
@@ -311,11 +310,11 @@ def _show_application(found: Application, platform: HostPlatform, changes: Seque
         return
     rows = [
         (
-            line.calls.collective, line.calls.procs, format_size(line.calls.message_bytes or 0), line.calls.calls,
-            f"{line.default.label} ({line.default_is})", line.tuned.label,
-            *(format_seconds(getattr(line, name)) for name in totals),
+            before.row.collective, before.row.processes, format_size(Calls.of(before.row).message_bytes or 0),
+            before.row.calls, f"{before.default.label} ({before.default_is})", after.tuned.label,
+            *(format_seconds(found.seconds((before, after))[name]) for name in totals),
         )
-        for line in found.lines
+        for before, after in found.rows
     ]  # fmt: skip
     what = ", ".join(change.label for change in changes)
     names = ("default choice", "tuned choice", "default before", "tuned before", "default after", "tuned after")

@@ -9,11 +9,10 @@ import ipywidgets as widgets
 import numpy as np
 
 from collwise.common.errors import UsageError
-from collwise.models.switch_points import picked_seconds
 from collwise.platforms.changes import Change
 from collwise.studies.figures.whatif import LiveFigure
 from collwise.validation.times.slowdown import slowdown
-from collwise.validation.whatif.live_map import LiveMap
+from collwise.validation.whatif.live_map import LiveMap, largest_error
 
 _PAUSE_SECONDS = 0.02
 """Time in which further moves of a slider arrive, of which only the last counts."""
@@ -31,7 +30,7 @@ class Explorer:
     def __init__(self, live: LiveMap) -> None:
         self._live = live
         grid = live.grid
-        self._figure = LiveFigure(live.choices, grid.procs, grid.message_bytes)
+        self._figure = LiveFigure(grid.timed, grid.procs, grid.message_bytes)
         self.bandwidth, self.latency, self.reduction = (
             _slider(widgets.FloatLogSlider, name, value=1.0, base=2, min=-3, max=3, step=0.25)
             for name in ("bandwidth x", "latency x", "reduction x")
@@ -82,16 +81,16 @@ class Explorer:
         except UsageError as problem:
             self._label.value = str(problem)
             return
-        ratio = view.best_seconds / base.best_seconds
-        self._image.value = self._figure.draw(view.best, ratio)
-        kept = picked_seconds(view.seconds, base.best)
+        best, error = view.at(view.best).values, largest_error(view)
+        ratio = best / base.at(base.best).values
+        self._image.value = self._figure.draw(view.best.values, ratio)
         # What was not timed is slower.
-        other = int((~(slowdown(kept, view.best_seconds) <= view.largest_error) & ~np.isnan(ratio)).sum())
+        other = int((~(slowdown(view.at(base.best).values, best) <= error) & ~np.isnan(ratio)).sum())
         what = ", ".join(change.label for change in changes) or "no change"
         self._label.value = (
             f"{what}: another choice is the best at {other} of {ratio.size} points; the best times are multiplied by "
             f"{np.nanmin(ratio):.3g} to {np.nanmax(ratio):.3g}. Times are exact or wrong by at most "
-            f"{view.largest_error * 100:.1f} %; drawn in {time.perf_counter() - started:.2f} s."
+            f"{error * 100:.1f} %; drawn in {time.perf_counter() - started:.2f} s."
         )
 
     async def drawn(self) -> None:

@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from numpy.typing import NDArray
 
+from collwise.common.errors import UsageError
 from collwise.common.units import format_size
 from collwise.models.piecewise import Array
 from collwise.models.switch_points import NOBODY, Indices
@@ -40,7 +41,7 @@ from collwise.studies.figures.cells import (
     percent_values,
 )
 from collwise.studies.figures.style import choices_shown, panel_grid
-from collwise.validation.compare.maps import DecisionMaps
+from collwise.validation.compare.scores import AllScores, Scores
 from collwise.validation.times.choice import Choice
 
 # The panels beside one another are no wider than this together, or a page shows their digits too small.
@@ -59,10 +60,12 @@ class Slowdowns(NamedTuple):
     chosen: NDArray[np.bool_]
 
 
-def decision_figure(maps: DecisionMaps, title: str) -> Figure:
-    """The best method at every (m, P): a panel for simulation and one for each model."""
-    panels = {"simulation": maps.best} | {_title(maps, name): found.winners for name, found in maps.maps.items()}
-    return method_map(panels, maps.methods, maps.grid.procs, maps.grid.message_bytes, title, timed="simulation")
+def decision_figure(scores: Scores, title: str) -> Figure:
+    """The best method at every (m, P): a panel for simulation and one for each model or library."""
+    right = scores.right
+    panels = {"simulation": right.best.values}
+    panels |= {_title(scores, name): picks.values for name, picks in scores.picks.items()}
+    return method_map(panels, right.grid.timed, right.procs, right.message_bytes, title, timed="simulation")
 
 
 def method_map(
@@ -99,16 +102,17 @@ def method_map(
     return figure
 
 
-def _title(maps: DecisionMaps, name: str) -> str:
-    return f"model {name}" if name in maps.models else name
+def _title(scores: Scores, name: str) -> str:
+    return f"model {name}" if name in scores.times else name
 
 
-def slowdown_figure(maps: DecisionMaps, title: str) -> Figure:
+def slowdown_figure(scores: Scores, title: str) -> Figure:
     """The slowdown of the picks of each model and the library against the best method, in percent: a panel for each."""
     panels = {
-        _title(maps, name): Slowdowns(found.slowdown, found.winners != NOBODY) for name, found in maps.maps.items()
+        _title(scores, name): Slowdowns(lost.values, scores.picks[name].values != NOBODY)
+        for name, lost in scores.slowdown.items()
     }
-    return slowdown_map(panels, maps.grid.procs, maps.grid.message_bytes, title)
+    return slowdown_map(panels, scores.right.procs, scores.right.message_bytes, title)
 
 
 def slowdown_map(
@@ -151,6 +155,26 @@ def _heat_panels(
         blanks += fill_blanks(axis, across, upwards, {NOT_TIMED: chosen & np.isnan(values)})
     explain_cells(figure, blanks)
     return figure, axes
+
+
+_SCORES = {
+    "median_error": "median error (%)", "mean_error": "mean error (%)", "ninetieth_error": "90 % of errors (%)",
+    "worst_error": "worst error (%)", "mean_slowdown": "slowdown against the best (%)",
+    "worst_slowdown": "worst slowdown (%)",
+}  # fmt: skip
+
+
+def score_maps(scores: AllScores, what: str = "mean_error") -> Figure:
+    """Maps of a column of shares of scores, by collective and size, a panel for each source."""
+    if what not in _SCORES:
+        raise UsageError(f"no figure of '{what}'; valid: {', '.join(_SCORES)}")
+    known = scores.table(["collective", "message_bytes", "source"]).dropna(subset=[what])
+    panels = {
+        source: dict(zip(zip(rows.collective, rows.message_bytes, strict=True), rows[what], strict=True))
+        for source, rows in known.groupby("source", sort=False)
+    }
+    where = ", ".join(dict.fromkeys(one.right.platform for one in scores.values()))
+    return collective_maps(panels, f"{what.replace('_', ' ').capitalize()} on {where}", _SCORES[what])
 
 
 def collective_maps(panels: Mapping[str, Mapping[tuple[str, int], float]], title: str, label: str) -> Figure:

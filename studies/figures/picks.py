@@ -18,58 +18,61 @@ from numpy.typing import ArrayLike
 from collwise.common.units import format_size
 from collwise.models.piecewise import Array
 from collwise.studies.figures.style import algorithm_style, ratio_axis, seconds_axis, size_axis
-from collwise.validation.compare.comparison import Comparison, ComparisonResult, Pick
-from collwise.validation.select.tuning import EngineChoices
+from collwise.studies.reports.comparison_table import compared_places, library_pick
+from collwise.validation.compare.scores import Picked, Scores
+from collwise.validation.library_defaults.baselines import Baseline
+from collwise.validation.times.times import Times
 
 _MOST_COLUMNS = 3
-_BEST = "best"
 
 
 class _Line(NamedTuple):
-    """How the picks of a source are drawn."""
+    """How the picks of a source are drawn; without a source they are the best ones."""
 
     label: str
-    source: str
+    source: str | None
     style: Any
     colour: str
     width: float
 
 
-def picks_by_size(result: ComparisonResult, title: str) -> Figure:
+def picks_by_size(scores: Scores, baseline: Baseline, title: str) -> Figure:
     """The simulated time of each source's pick over m, and below it the ratio to the best: a pair for each P."""
-    return _picks_figure(result, title, by_size=True)
+    return _picks_figure(scores, baseline, title, by_size=True)
 
 
-def picks_by_procs(result: ComparisonResult, title: str) -> Figure:
+def picks_by_procs(scores: Scores, baseline: Baseline, title: str) -> Figure:
     """The simulated time of each source's pick over P, and below it the ratio to the best: a pair for each size."""
-    return _picks_figure(result, title, by_size=False)
+    return _picks_figure(scores, baseline, title, by_size=False)
 
 
-def _picks_figure(result: ComparisonResult, title: str, by_size: bool) -> Figure:
-    panels: dict[int, list[Comparison]] = {}
-    for row in sorted(result.rows, key=lambda row: row.procs if by_size else row.message_bytes):
-        panels.setdefault(row.procs if by_size else row.message_bytes, []).append(row)
+def _picks_figure(scores: Scores, baseline: Baseline, title: str, by_size: bool) -> Figure:
+    right, places = scores.right, compared_places(scores)
+    panels: dict[int, list[tuple[int, int]]] = {}
+    for i, j in sorted(places, key=lambda place: right.procs[place[0]] if by_size else right.message_bytes[place[1]]):
+        panels.setdefault(right.procs[i] if by_size else right.message_bytes[j], []).append((i, j))
     columns = min(_MOST_COLUMNS, len(panels))
     pairs = -(-len(panels) // columns)
     figure, axes = plt.subplots(
         2 * pairs, columns, figsize=(3.9 * columns + 2.4, 4.4 * pairs + 0.4), squeeze=False,
         sharex=by_size, sharey="row" if by_size else False, height_ratios=[3, 2] * pairs,
     )  # fmt: skip
-    lines, algorithms = _lines(result), set[str]()
-    worst = max(float(np.nanmax(_ratios(result.rows, line.source), initial=1.0)) for line in lines)
+    lines, algorithms = _lines(scores, baseline), set[str]()
+    drawn = {line: {place: _picked(scores, baseline, line.source, *place) for place in places} for line in lines}
+    ratios = [picked.slowdown + 1 for of_line in drawn.values() for picked in of_line.values()]
+    worst = float(np.nanmax(ratios, initial=1.0))
     for number in range(columns * pairs):
         above, below = (axes[2 * (number // columns) + k][number % columns] for k in (0, 1))
         if number >= len(panels):
             above.remove()
             below.remove()
             continue
-        common, rows = list(panels.items())[number]
-        x = np.array([row.message_bytes if by_size else row.procs for row in rows])
+        common, here = list(panels.items())[number]
+        x = np.array([right.message_bytes[j] if by_size else right.procs[i] for i, j in here])
         for line in lines:
-            picks = [getattr(row, line.source) for row in rows]
-            seconds = np.array([np.nan if pick is None else pick.seconds for pick in picks])
-            algorithms |= _draw(above, x, picks, seconds, line)
-            algorithms |= _draw(below, x, picks, _ratios(rows, line.source), line)
+            picks = [drawn[line][place] for place in here]
+            algorithms |= _draw(above, x, picks, np.array([one.seconds for one in picks]), line)
+            algorithms |= _draw(below, x, picks, np.array([one.slowdown + 1 for one in picks]), line)
         above.set_title(f"P = {common}" if by_size else f"m = {format_size(common)}", fontsize=10)
         seconds_axis(above)
         ratio_axis(below, worst, "time / best")
@@ -84,43 +87,45 @@ def _picks_figure(result: ComparisonResult, title: str, by_size: bool) -> Figure
             above.set_ylabel("")
             below.set_ylabel("")
     handles = [Line2D([], [], ls=one.style, color=one.colour, lw=one.width, label=one.label) for one in lines]
-    figure.legend(handles=[*handles, *_algorithm_keys(result, algorithms)], loc="outside right upper", fontsize=8.5)
+    figure.legend(
+        handles=[*handles, *_algorithm_keys(scores.right.grid.names, algorithms)],
+        loc="outside right upper",
+        fontsize=8.5,
+    )
     figure.suptitle(title, fontsize=11)
     return figure
 
 
-def _lines(result: ComparisonResult) -> list[_Line]:
-    baseline = result.baseline.title
-    listed = any(row.listed is not None for row in result.rows)
-    found = [_Line(f"{baseline}, its segments" if listed else baseline, "baseline", ":", "#777777", 1.6)]
-    if listed:
-        found.append(_Line(f"{baseline}, common segments", "listed", "--", "#777777", 1.3))
-    if result.has_model:
-        found.append(_Line("model's choice", "model", "-.", "#444444", 1.6))
-    return [*found, _Line("best", _BEST, "-", "#444444", 0.9)]
+def _lines(scores: Scores, baseline: Baseline) -> list[_Line]:
+    name = baseline.title
+    listed = next((one for one in scores.deciders if one != name), None)
+    found = [_Line(name if listed is None else f"{name}, its segments", name, ":", "#777777", 1.6)]
+    if listed is not None:
+        found.append(_Line(listed, listed, "--", "#777777", 1.3))
+    found += [_Line("model's choice", model, "-.", "#444444", 1.6) for model in scores.times]
+    return [*found, _Line("best", None, "-", "#444444", 0.9)]
 
 
-def _ratios(rows: Sequence[Comparison], source: str) -> Array:
-    picks = [getattr(row, source) for row in rows]
-    return np.array([np.nan if pick is None else pick.slowdown + 1 for pick in picks])
+def _picked(scores: Scores, baseline: Baseline, source: str | None, i: int, j: int) -> Picked:
+    return library_pick(scores, baseline, i, j) if source == baseline.title else scores.pick(source, i, j)
 
 
-def _draw(axis: Axes, x: Array, picks: Sequence[Pick | None], y: Array, line: _Line) -> set[str]:
+def _draw(axis: Axes, x: Array, picks: Sequence[Picked], y: Array, line: _Line) -> set[str]:
     """A source's line with the marker of the algorithm that it picks at each point; returns these algorithms."""
     axis.plot(x, y, line.style, color=line.colour, linewidth=line.width)
     drawn = set()
     # Of points where sources pick the same, the best one's marker is the smallest, and so all can be seen.
-    size, filled = (4.0, True) if line.source == _BEST else (7.0, False)
+    size, filled = (4.0, True) if line.source is None else (7.0, False)
     for at, value, pick in zip(x, y, picks, strict=True):
-        if pick is not None and np.isfinite(value):
+        if pick.choice is not None and np.isfinite(value):
             colour, marker = algorithm_style(pick.choice.algorithm)
             drawn.add(pick.choice.algorithm)
             axis.plot(at, value, marker, color=colour, markersize=size, markerfacecolor=colour if filled else "none")
     return drawn
 
 
-def _algorithm_keys(result: ComparisonResult, algorithms: Iterable[str]) -> list[Line2D]:
-    order = {name: number for number, name in enumerate(result.grid.names)}
+def _algorithm_keys(names: Sequence[str], algorithms: Iterable[str]) -> list[Line2D]:
+    order = {name: number for number, name in enumerate(names)}
     keys = []
     for name in sorted(algorithms, key=lambda one: order.get(one, len(order))):
         colour, marker = algorithm_style(name)
@@ -129,31 +134,34 @@ def _algorithm_keys(result: ComparisonResult, algorithms: Iterable[str]) -> list
 
 
 def algorithms_by_size(
-    rows: Sequence[Comparison], title: str, simulated_by: str = "simulated", fitted_to: str = ""
+    scores: Scores, procs: int, title: str, simulated_by: str = "simulated", fitted_to: str = ""
 ) -> Figure:
     """The simulated (markers) and predicted (lines) time of every algorithm over m, for one process count.
 
     Where nothing is predicted the lines join the markers. The legend names what simulated, and what the model was
     fitted to.
     """
-    # A comma separates a segment size that is not the common one.
-    names = [label for label in rows[0].simulated if "," not in label]
-    simulated = {name: [row.simulated[name] for row in rows] for name in names}
-    predicted = {name: [row.predicted[name] for row in rows] for name in names if name in rows[0].predicted}
-    sizes = [row.message_bytes for row in rows]
-    if not predicted:
-        return markers_and_lines(sizes, simulated, simulated, title, simulated_by)
+    at = scores.right.procs.index(procs)
+    sizes = [j for i, j in compared_places(scores) if i == at]
+    simulated, *others = (_at_common_segments(one, at, sizes) for one in (scores.right, *scores.times.values()))
+    shown = [scores.right.message_bytes[j] for j in sizes]
+    if not others:
+        return markers_and_lines(shown, simulated, simulated, title, simulated_by)
     lines = f"line: model, fitted to\n{fitted_to}" if fitted_to else "line: model"
-    return markers_and_lines(sizes, simulated, predicted, title, f"marker: {simulated_by}\n{lines}")
+    return markers_and_lines(shown, simulated, others[0], title, f"marker: {simulated_by}\n{lines}")
 
 
-def algorithms_by_engine(choices: EngineChoices, procs: int, title: str) -> Figure:
+def algorithms_by_engine(played: Times, checked: Times, procs: int, title: str) -> Figure:
     """The time of every algorithm over m by the schedule engine (lines) and, where there is one, by SMPI (markers)."""
-    grid, at = choices.grid, choices.grid.procs.index(procs)
-    labels = {name: list(grid.candidates).index(name) for name in grid.names}
-    played = {name: choices.seconds[index, at] for name, index in labels.items()}
-    checked = {name: choices.smpi_seconds[index, at] for name, index in labels.items()}
-    return markers_and_lines(grid.message_bytes, checked, played, title, "marker: SMPI\nline: schedule engine")
+    at, sizes = played.procs.index(procs), range(len(played.message_bytes))
+    markers, lines = (_at_common_segments(one, at, sizes) for one in (checked, played))
+    return markers_and_lines(played.message_bytes, markers, lines, title, "marker: SMPI\nline: schedule engine")
+
+
+def _at_common_segments(times: Times, i: int, sizes: Sequence[int]) -> dict[str, Array]:
+    """Seconds of each algorithm, at the segment size that is common to all, at a place of P and those of m."""
+    firsts = {name: times.choices.index(times.grid.at_common_segment(name)) for name in times.grid.names}
+    return {name: times.array[place, i, list(sizes)] for name, place in firsts.items()}
 
 
 def markers_and_lines(

@@ -24,9 +24,10 @@ from collwise.models.switch_points import NOBODY, Indices
 from collwise.studies.figures.cells import DIGITS_SIZE, NOT_TIMED, explain_cells, fill_choices
 from collwise.studies.figures.style import algorithm_style, choice_style, choices_shown, ink
 from collwise.validation.times.choice import Choice
-from collwise.validation.whatif.comparison import WhatIf
+from collwise.validation.times.times import Times
+from collwise.validation.whatif.comparison import AFTER, BEFORE, CHANGE, changes_choice
 from collwise.validation.whatif.limits import LIMITS
-from collwise.validation.whatif.sweep import Sweep
+from collwise.validation.whatif.sweep import FACTOR, CrossOver
 
 _GREYS = ("#999999", "#555555", "#C8C8C8", "#222222")
 _LIMIT_COLOURS = dict(zip(LIMITS, ("#56B4E9", "#E69F00", *_GREYS, "#0072B2", "#CC79A7"), strict=True))
@@ -46,57 +47,53 @@ _LEAST_RATIO = 1.25
 """Colours of ratios reach at least from 1 / this to this, so that small ones do not look large."""
 
 
-def whatif_figure(found: WhatIf, title: str) -> Figure:
-    """Maps of the best choice before and after the changes, of the ratio of times, and of what the kept rules cost."""
+def whatif_figure(times: Times, time_ratio: Array, kept_slowdown: Array, title: str) -> Figure:
+    """Maps of the best choice before and after changes, of the ratio of times, and of what the kept rules cost."""
     figure, axes = plt.subplots(2, 2, figsize=(10.2, 6.8), sharex=True, sharey=True)
     before, after, ratio, kept = axes.ravel()
-    grid = found.before.grid
-    choices = list(grid.candidates.values())
-    across, upwards = (np.arange(count + 1.0) for count in (len(grid.message_bytes), len(grid.procs)))
-    for axis, best in ((before, found.before.best), (after, found.after.best)):
+    choices, picks = times.grid.timed, [times.best.sel({CHANGE: when}).values for when in (BEFORE, AFTER)]
+    across, upwards = (np.arange(count + 1.0) for count in (len(times.message_bytes), len(times.procs)))
+    for axis, best in ((before, picks[0]), (after, picks[1])):
         fill_choices(axis, across, upwards, best, choices, NOT_TIMED)
         axis.set(xlim=(0, across[-1]), ylim=(0, upwards[-1]))
-    for i, j in np.argwhere(found.changes_choice):
+    for i, j in np.argwhere(changes_choice(times)):
         # White with a black edge, the dot stands out from every colour and hatch.
         after.plot(j + 0.5, i + 0.5, "o", markersize=6, color="#FFFFFF", markeredgecolor="#000000", markeredgewidth=1.5)
     before.set_title("best choice before")
     after.set_title("best choice after (dots: another one)")
-    _heat(ratio, found.time_ratio, _ratio_norm(found.time_ratio), "RdBu_r", "{:.2f}")
+    _heat(ratio, time_ratio, _ratio_norm(time_ratio), "RdBu_r", "{:.2f}")
     ratio.set_title("best time after / before")
-    _heat(kept, found.kept_slowdown * 100, Normalize(0, _WORST_PERCENT), "Oranges", "{:.0f}")
+    _heat(kept, kept_slowdown * 100, Normalize(0, _WORST_PERCENT), "Oranges", "{:.0f}")
     kept.set_title("slowdown of the kept rules, % (hatched: none)")
-    _label_cells(axes, grid.procs, grid.message_bytes)
-    shown = [choices[index] for index in choices_shown(choices, (found.before.best, found.after.best))]
+    _label_cells(axes, times.procs, times.message_bytes)
+    shown = [choices[index] for index in choices_shown(choices, picks)]
     explain_cells(figure, [], shown, loc="outside right upper", title="choice", alignment="left")
     figure.suptitle(title, fontsize=11, wrap=True)
     return figure
 
 
 def sweep_figure(
-    sweep: Sweep, procs: int, message_bytes: int, limits: Mapping[float, Mapping[str, float]], unit: str, title: str
+    times: Times, crossovers: Sequence[CrossOver], limits: Mapping[float, Mapping[str, float]], over: str, title: str
 ) -> Figure:
-    """Times relative to the best over the factor, with cross-over points; below them what limits the best choice.
+    """Times of one point relative to the best over the factor, with cross-over points; below them its limits.
 
-    `limits` are the shares of the best choice's critical path by factor; `unit` is what a factor of 1 stands for.
+    `limits` are the shares of the best choice's critical path by factor; `over` says what the factor is of.
     """
-    factors = np.array(sweep.factors.values)
-    seconds = sweep.every_second(procs, message_bytes)
-    ratios = seconds / np.nanmin(seconds, axis=1)[:, None]
+    factors, choices = times.seconds[FACTOR].values, times.choices
+    seconds = times.array[:, 0, 0]
+    ratios = seconds / np.nanmin(seconds, axis=0)
     figure, (above, below) = plt.subplots(2, 1, figsize=(8.4, 6.6), sharex=True, height_ratios=(3, 2))
-    for index in _best_of_each_algorithm(sweep.choices, ratios):
-        colour, marker = algorithm_style(sweep.choices[index].algorithm)
-        above.plot(
-            factors, ratios[:, index], color=colour, marker=marker, markersize=4.5, label=sweep.choices[index].label
-        )
-    for crossing in sweep.crossovers:
-        if (crossing.procs, crossing.message_bytes) == (procs, message_bytes):
-            for axis in (above, below):
-                axis.axvline(crossing.factor, color="#444444", linestyle="--", linewidth=1)
-            above.annotate(
-                f"from x{crossing.factor:.3g} on {crossing.above.label}", (crossing.factor, 0.97),
-                xytext=(4, 0), textcoords="offset points", xycoords=("data", "axes fraction"), rotation=90, va="top",
-                fontsize=8.5,
-            )  # fmt: skip
+    for index in _best_of_each_algorithm(choices, ratios):
+        colour, marker = algorithm_style(choices[index].algorithm)
+        above.plot(factors, ratios[index], color=colour, marker=marker, markersize=4.5, label=choices[index].label)
+    for crossing in crossovers:
+        for axis in (above, below):
+            axis.axvline(crossing.value, color="#444444", linestyle="--", linewidth=1)
+        above.annotate(
+            f"from x{crossing.value:.3g} on {crossing.above.label}", (crossing.value, 0.97),
+            xytext=(4, 0), textcoords="offset points", xycoords=("data", "axes fraction"), rotation=90, va="top",
+            fontsize=8.5,
+        )  # fmt: skip
     above.set_yscale("log", base=2)
     above.set_ylim(0.93, min(_LARGEST_RATIO, 1.15 * float(np.nanmax(ratios))))
     above.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
@@ -109,27 +106,27 @@ def sweep_figure(
     )  # fmt: skip
     below.set_ylabel("critical path of\nthe best choice, %")
     below.set_ylim(0, 100)
-    _factor_axis(below, sweep, unit)
+    _factor_axis(below, factors, over)
     for axis, name in ((above, "choice"), (below, "limited by")):
         axis.legend(fontsize=8.5, title=name, alignment="left", loc="upper left", bbox_to_anchor=(1.01, 1))
     figure.suptitle(title, fontsize=11, wrap=True)
     return figure
 
 
-def sweep_map(sweep: Sweep, message_bytes: int, unit: str, title: str) -> Figure:
-    """The best choice over the factor and P, for one message size."""
-    best = sweep.best[:, :, sweep.grid.message_bytes.index(message_bytes)].T
-    crossed = np.array([[sweep.choices.index(one.above) for one in sweep.crossovers]], dtype=np.int64)
-    used = choices_shown(sweep.choices, (best, crossed))
-    rows = len(sweep.grid.procs)
+def sweep_map(times: Times, crossovers: Sequence[CrossOver], over: str, title: str) -> Figure:
+    """The best choice over the factor and P, for times of one message size; `over` says what the factor is of."""
+    factors, choices, best = times.seconds[FACTOR].values, times.choices, times.best.values[:, 0]
+    crossed = np.array([[choices.index(one.above) for one in crossovers]], dtype=np.int64)
+    used = choices_shown(choices, (best, crossed))
+    rows = len(times.procs)
     figure, axis = plt.subplots(figsize=(8.4, 1.9 + 0.28 * rows))
-    low, high = sweep.factors.values[0], sweep.factors.values[-1]
-    for row, procs in enumerate(sweep.grid.procs):
-        mine = [one for one in sweep.crossovers if (one.procs, one.message_bytes) == (procs, message_bytes)]
-        starts = [(low, int(best[row, 0])), *((one.factor, sweep.choices.index(one.above)) for one in mine)]
-        for (start, index), end in zip(starts, [*(one.factor for one in mine), high], strict=True):
+    low, high = factors[0], factors[-1]
+    for row, procs in enumerate(times.procs):
+        mine = [one for one in crossovers if one.point == (procs, times.message_bytes[0])]
+        starts = [(low, int(best[row, 0])), *((one.value, choices.index(one.above)) for one in mine)]
+        for (start, index), end in zip(starts, [*(one.value for one in mine), high], strict=True):
             if index in used:
-                colour, hatch, lines = choice_style(sweep.choices[index])
+                colour, hatch, lines = choice_style(choices[index])
                 axis.barh(
                     row + 0.5,
                     end - start,
@@ -141,15 +138,15 @@ def sweep_map(sweep: Sweep, message_bytes: int, unit: str, title: str) -> Figure
                     linewidth=0,
                 )  # fmt: skip
         for start, index in starts[1:]:
-            colour = choice_style(sweep.choices[index]).ink if index in used else "black"
+            colour = choice_style(choices[index]).ink if index in used else "black"
             axis.text(start, row + 0.5, f" x{start:.2g}", va="center", fontsize=8.5, color=colour)
     axis.set_ylim(0, rows)
-    axis.set_yticks(np.arange(rows) + 0.5, [str(count) for count in sweep.grid.procs])
+    axis.set_yticks(np.arange(rows) + 0.5, [str(count) for count in times.procs])
     axis.grid(axis="y", visible=False)
     axis.set_axisbelow(False)
     axis.set_ylabel("processes P")
-    _factor_axis(axis, sweep, unit)
-    shown = [sweep.choices[index] for index in used]
+    _factor_axis(axis, factors, over)
+    shown = [choices[index] for index in used]
     explain_cells(figure, [], shown, loc="outside right center", title="best choice", alignment="left")
     figure.suptitle(title, fontsize=11, wrap=True)
     return figure
@@ -255,24 +252,23 @@ def _label_cells(axes: np.ndarray, procs: Sequence[int], message_bytes: Sequence
 # --- Sweeps -----------------------------------------------------------------------------------------------------------
 
 
-def _factor_axis(axis: Axes, sweep: Sweep, unit: str) -> None:
-    factors = sweep.factors.values
+def _factor_axis(axis: Axes, factors: Array, over: str) -> None:
     axis.set_xscale("log", base=2)
     axis.set_xlim(factors[0], factors[-1])
     ticks = [2.0**k for k in range(-20, 21) if factors[0] <= 2.0**k <= factors[-1]]
     axis.xaxis.set_major_locator(FixedLocator(ticks))
     axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"x{value:g}"))
     axis.xaxis.set_minor_formatter(NullFormatter())
-    axis.set_xlabel(f"{sweep.factors.name.replace('_', ' ')}, relative to {unit}")
+    axis.set_xlabel(over)
 
 
 def _best_of_each_algorithm(choices: Sequence[Choice], ratios: Array) -> list[int]:
     """Of each algorithm the choice that is the best at most factors, or else comes closest on the mean."""
     found: dict[str, int] = {}
     for index, choice in enumerate(choices):
-        if np.isnan(ratios[:, index]).all():
+        if np.isnan(ratios[index]).all():
             continue
         other = found.get(choice.algorithm)
-        if other is None or np.nanmean(ratios[:, index]) < np.nanmean(ratios[:, other]) - 1e-9:
+        if other is None or np.nanmean(ratios[index]) < np.nanmean(ratios[other]) - 1e-9:
             found[choice.algorithm] = index
     return list(found.values())

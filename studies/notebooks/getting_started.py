@@ -24,9 +24,8 @@
 import collwise
 from collwise.studies.figures.maps import decision_figure, slowdown_figure
 from collwise.studies.papers.study import Study
-from collwise.validation.compare.maps import decision_maps
+from collwise.validation.compare.simulated import beside_simulation
 from collwise.validation.library_defaults.baselines import BASELINES
-from collwise.validation.times.grid import CaseGrid
 
 here = Study()
 PLATFORM, COLLECTIVE = "dahu", "bcast"
@@ -42,7 +41,7 @@ PROCS, SIZES, SEGMENTS = "8,16,32,48,64", "8KiB:4MiB:x2", "8KiB,64KiB"
 # %%
 with here.context("schedule") as context:
     times = collwise.simulate(PLATFORM, COLLECTIVE, PROCS, SIZES, segments=SEGMENTS, context=context)
-shown = times[(times.procs == 64) & (times.message_bytes == 2**20)].sort_values("seconds")
+shown = times.frame().query("procs == 64 and message_bytes == 2**20").sort_values("seconds")
 shown = shown[["algorithm", "segment_bytes", "seconds"]].head(5)
 here.table("The fastest choices for 1 MiB on 64 processes (seconds)", shown, "{:.3g}")
 
@@ -53,19 +52,19 @@ here.table("The fastest choices for 1 MiB on 64 processes (seconds)", shown, "{:
 # below how much slower that is.
 
 # %%
-where = collwise.platform(PLATFORM)
-grid = CaseGrid(
-    COLLECTIVE, collwise.arguments.counts(PROCS), collwise.arguments.sizes(SIZES), 2, collwise.arguments.sizes(SEGMENTS)
-)
 with here.context("schedule") as context:
-    maps = decision_maps(where, grid, [], context, BASELINES["openmpi-4.1"])
-here.figure(decision_figure(maps, "Broadcast on Dahu"), "getting-started-choices", "The best choices, and Open MPI's.")
+    scores = beside_simulation(
+        collwise.platform(PLATFORM), times[COLLECTIVE].grid, [], context, BASELINES["openmpi-4.1"]
+    )
 here.figure(
-    slowdown_figure(maps, "Broadcast on Dahu: what Open MPI's choices cost"),
+    decision_figure(scores, "Broadcast on Dahu"), "getting-started-choices", "The best choices, and Open MPI's."
+)
+here.figure(
+    slowdown_figure(scores, "Broadcast on Dahu: what Open MPI's choices cost"),
     "getting-started-costs",
     "Slowdown of Open MPI's choices against the best, in percent.",
 )
-summary = maps.summary("Open MPI 4.1")
+summary = scores.summary("Open MPI 4.1")
 
 # %% [markdown]
 # ## Rules
@@ -74,11 +73,7 @@ summary = maps.summary("Open MPI 4.1")
 # 1 %, among the algorithms that Open MPI 4.1 has. `collwise.export` writes it as rules that Open MPI reads.
 
 # %%
-with here.context("schedule") as context:
-    decisions = collwise.select(
-        COLLECTIVE, platform=PLATFORM, by="simulated", procs=PROCS, sizes=SIZES, segments=SEGMENTS,
-        consumer="openmpi-4.1", context=context,
-    )  # fmt: skip
+decisions = collwise.select(times, consumer="openmpi-4.1")
 rules = collwise.export(decisions)
 here.table("The rules", decisions.frame())
 here.text(
@@ -93,9 +88,7 @@ here.text(
 best = decisions.choose(COLLECTIVE, 64, "1MiB")
 here.conclude(f"With 64 processes and 1 MiB a broadcast on Dahu should run {best.label}.")
 here.conclude(
-    f"Open MPI 4.1 untuned is {summary.mean_slowdown * 100:.0f} % slower than the best on the mean, and "
-    f"{summary.worst_slowdown * 100:.0f} % at worst, by simulated times."
+    f"Open MPI 4.1 untuned is {summary.mean * 100:.0f} % slower than the best on the mean, and "
+    f"{summary.worst * 100:.0f} % at worst, by simulated times."
 )
-here.publish(
-    {"best": best.label, "mean_slowdown": summary.mean_slowdown, "rules": len(decisions.frame()), "text": len(rules)}
-)
+here.publish({"best": best.label, "mean_slowdown": summary.mean, "rules": len(decisions.frame()), "text": len(rules)})

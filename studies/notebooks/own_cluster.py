@@ -50,10 +50,8 @@ here.text(f"Interconnects to choose from: {', '.join(interconnect_names())}.")
 
 # %%
 with here.context("schedule") as context:
-    decisions = collwise.select(
-        COLLECTIVES, platform=mine, by="simulated", procs=PROCS, sizes=SIZES, segments=SEGMENTS, ppn=1,
-        consumer="openmpi-4.1", context=context,
-    )  # fmt: skip
+    times = collwise.simulate(mine, COLLECTIVES, PROCS, SIZES, segments=SEGMENTS, ppn=1, context=context)
+decisions = collwise.select(times, consumer="openmpi-4.1")
 rules = collwise.export(decisions)
 here.table("The rules", decisions.frame())
 
@@ -71,7 +69,7 @@ for change in ("bandwidth=x0.7", "latency=x2", "overheads=x2"):
             other = collwise.whatif(
                 mine, change, collective, procs=PROCS, sizes=SIZES, segments=SEGMENTS, ppn=1, context=context
             )
-        kept = other.result.kept_slowdown
+        kept = other.kept_slowdown()
         lines.append((change, collective, float(kept.mean()), float(kept.max())))
         if change == "latency=x2":
             here.figure(other.figure(), f"own-cluster-{collective}", f"{collective} with twice the latency.")

@@ -58,7 +58,7 @@ for line in quarter.summary():
 
 # %%
 with here.context("schedule") as context:
-    sweep = collwise.whatif_sweep(
+    sweep = collwise.sweep(
         PLATFORM, "bandwidth=x0.0625:x8", COLLECTIVE, procs="16,31,32,48,62,64,80,93,124", sizes=SIZE, segments="8KiB",
         context=context,
     )  # fmt: skip
@@ -98,7 +98,7 @@ explorer.widget
 here.publish(
     {
         "crossovers": crossovers.to_dict("records"),
-        "changed_points": int(quarter.result.changes_choice.sum()),
+        "changed_points": int(quarter.frame(limits=False).changes.sum()),
         "slider": explorer.text.partition("; drawn")[0],
     }
 )

@@ -3,45 +3,84 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from collwise.common.units import format_seconds, format_size
-from collwise.validation.compare.comparison import Comparison, ComparisonResult, Pick
+from collwise.validation.compare.scores import Picked, Scores
+from collwise.validation.compare.simulated import remarks
+from collwise.validation.library_defaults.baselines import Baseline
+from collwise.validation.times.choice import Choice
 
 
-def table_columns(result: ComparisonResult) -> tuple[str, ...]:
+class Columns(NamedTuple):
+    """What a comparison with simulated times shows: the titles of a model, if any, and of the library's deciders.
+
+    `listed` is the library's choice at the common segment size, which the paper compares; with other segment sizes
+    there is no such column.
+    """
+
+    baseline: Baseline
+    model: str | None
+    listed: str | None
+
+    @classmethod
+    def of(cls, scores: Scores, baseline: Baseline) -> Columns:
+        """The columns of scores whose times are a model's, and whose deciders are the library, maybe as listed."""
+        listed = next((name for name in scores.deciders if name != baseline.title), None)
+        return cls(baseline, next(iter(scores.times), None), None if chooses_segments(scores) else listed)
+
+    @property
+    def heads(self) -> dict[str, str]:
+        """The titles of sources and the heads of their columns."""
+        found = {} if self.model is None else {self.model: "model"}
+        if self.listed is None:
+            return found | {self.baseline.title: self.baseline.title}
+        return found | {self.listed: self.baseline.title, self.baseline.title: "with its segments"}
+
+
+def compared_places(scores: Scores) -> list[tuple[int, int]]:
+    """The places (i, j) of P and m that are shown: those with a simulated time, and with a prediction, if any is."""
+    return scores.places(*scores.times)
+
+
+def table_columns(scores: Scores, baseline: Baseline) -> tuple[str, ...]:
     """The heads of `table_row`'s cells."""
-    rows, title = result.rows, result.baseline.title
-    shipped = f"{title} (%)"
-    model = ("model (%)",) if result.has_model else ()
-    if any(row.listed is not None for row in rows) and not chooses_segments(rows):
-        return ("P", "m", "best", "time", *model, shipped, "with its segments (%)")
-    return ("P", "m", "best", "time", *model, shipped)
+    return ("P", "m", "best", "time", *(f"{head} (%)" for head in Columns.of(scores, baseline).heads.values()))
 
 
-def chooses_segments(rows: Sequence[Comparison]) -> bool:
+def chooses_segments(scores: Scores) -> bool:
     """Whether candidates have several segment sizes. The paper's comparison has one, also for Open MPI's algorithm."""
-    return any("," in label for row in rows for label in row.simulated)
+    grid = scores.right.grid
+    return any("," in grid.labels[choice] for choice in grid.choices)
 
 
-def table_row(row: Comparison) -> tuple[str, ...]:
+def library_pick(scores: Scores, baseline: Baseline, i: int, j: int) -> Picked:
+    """The untuned library's pick at a place; where the catalogue does not have its algorithm, just the name of that."""
+    right = scores.right
+    decision = baseline.decide(right.collective, right.procs[i], right.message_bytes[j])
+    return scores.pick(baseline.title, i, j)._replace(choice=decision.choice or Choice(decision.algorithm))
+
+
+def table_row(scores: Scores, baseline: Baseline, i: int, j: int) -> tuple[str, ...]:
     """The best choice with its time, and each pick with its slowdown in percent."""
-    wide = chooses_segments([row])
+    right, wide = scores.right, chooses_segments(scores)
 
-    def name(pick: Pick, with_segment: bool = wide) -> str:
-        return pick.choice.label if with_segment else pick.choice.algorithm
+    def cell(title: str) -> str:
+        if title == baseline.title:
+            taken = library_pick(scores, baseline, i, j)
+            return f"{taken.label} ({percent(taken.slowdown)})"
+        picked = scores.pick(title, i, j)
+        return f"{picked.label if wide else picked.name} ({percent(picked.slowdown)})"
 
-    model = (f"{name(row.model)} ({percent(row.model.slowdown)})",) if row.predicted else ()
-    common = () if wide or row.listed is None else (f"{name(row.listed)} ({percent(row.listed.slowdown)})",)
+    best = scores.pick(None, i, j)
     return (
-        str(row.procs),
-        format_size(row.message_bytes),
-        name(row.best),
-        format_seconds(row.best.seconds),
-        *model,
-        *common,
-        f"{name(row.baseline, True)} ({percent(row.baseline.slowdown)})",
+        str(right.procs[i]),
+        format_size(right.message_bytes[j]),
+        best.label if wide else best.name,
+        format_seconds(best.seconds),
+        *map(cell, Columns.of(scores, baseline).heads),
     )
 
 
@@ -50,26 +89,22 @@ def percent(slowdown: float) -> str:
     return "-" if np.isnan(slowdown) else f"{slowdown * 100:z.0f}"
 
 
-def summary_line(result: ComparisonResult, made_by: str = "") -> str:
+def summary_line(scores: Scores, baseline: Baseline, made_by: str = "") -> str:
     """Mean and worst slowdown of each source's picks, in one sentence; more lines name algorithms that are left out.
 
     `made_by` is what made the times that the model was fitted to, which a line names if it is not what judges.
     """
-    title = result.baseline.title
-    sources = [("model", "model"), ("baseline", title)]
-    if any(row.listed is not None for row in result.rows) and not chooses_segments(result.rows):
-        sources = [("model", "model"), ("listed", title), ("baseline", "with its segments")]
-    if not result.has_model:
-        sources = sources[1:]
-    parts = []
-    for source, name in sources:
-        values = result.slowdowns(source) * 100
-        if np.isnan(values).all():
-            parts.append(f"{name} not known")
-        else:
-            parts.append(f"{name} {np.nanmean(values):.1f} % on average, {np.nanmax(values):.1f} % at worst")
-    lines = ["Slowdown against the best: " + "; ".join(parts) + ("." if result.left_out else "")]
-    maker = result.sweep.configuration.maker
-    if result.has_model and made_by and made_by != maker:
-        lines.append(f"The model was fitted to times by {made_by}, but is judged by times by {maker}, which differ.")
-    return "\n".join([*lines, *([result.left_out] if result.left_out else [])])
+    places, lines = compared_places(scores), remarks(scores)
+    columns = Columns.of(scores, baseline)
+    parts = [_costs(scores, title, head, places) for title, head in columns.heads.items()]
+    text = "Slowdown against the best: " + "; ".join(parts) + ("." if lines else "")
+    maker = scores.right.maker
+    differs = f"The model was fitted to times by {made_by}, but is judged by times by {maker}, which differ."
+    return "\n".join([text, *([differs] if columns.model and made_by and made_by != maker else []), *lines])
+
+
+def _costs(scores: Scores, title: str, head: str, places: Sequence[tuple[int, int]]) -> str:
+    values = np.array([scores.slowdown[title].values[place] for place in places]) * 100
+    if np.isnan(values).all():
+        return f"{head} not known"
+    return f"{head} {np.nanmean(values):.1f} % on average, {np.nanmax(values):.1f} % at worst"

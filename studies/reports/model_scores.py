@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
+from collwise.common.units import format_size
 from collwise.studies.reports.markdown import percent
-from collwise.validation.compare.evaluation import Evaluation, Score
+from collwise.validation.compare.scores import Scores
 from collwise.validation.fitting.recovery import Recovered
+from collwise.validation.library_defaults.baselines import Baseline
 
 SCORE_COLUMNS = (
     *("platform", "collective", "model", "predictions", "mean error", "worst error"),
@@ -17,47 +21,95 @@ SCORE_COLUMNS = (
 RECOVERED_COLUMNS = ("platform", "model", "procedure", "parameter", "true", "estimated", "worst error", "found")
 
 
-def score_rows(scores: Sequence[Score]) -> list[tuple[object, ...]]:
+def score_records(scores: Scores) -> list[dict[str, Any]]:
+    """What each model, and then the untuned library, is worth on a collective, as plain data.
+
+    `picks` are the points where it picks anything that was timed, `best_picks` those where it picks the best.
+    `left_out` are algorithms that a model has no formula for, `unpredicted` choices at points without a prediction.
+    """
+    return [_record(scores, title) for title in scores.others]
+
+
+def _record(scores: Scores, title: str) -> dict[str, Any]:
+    right, summary, errors = scores.right, scores.summary(title), scores.errors_of(title)
+    library = title in scores.deciders
+
+    def at(place: tuple[int, int], choice: str) -> str:
+        return f"P = {place[0]}, {format_size(place[1])}: {choice}"
+
+    worst = wrong = ""
+    if summary.points:
+        i, j = summary.worst_at
+        place = (right.procs[i], right.message_bytes[j])
+        picked = scores.pick(title, i, j).choice
+        decider = scores.deciders.get(title)
+        if isinstance(decider, Baseline):
+            worst = at(place, decider.decide(right.collective, *place).algorithm)
+        elif picked is not None:
+            worst = at(place, picked.label)
+    if errors is not None:
+        choice, *point = scores.worst_error_at(title)
+        wrong = at((point[0], point[1]), choice.label)
+    return {
+        "platform": right.platform,
+        "collective": right.collective,
+        "model": title,
+        "predictions": 0 if errors is None else errors.count,
+        "mean_error": math.nan if errors is None else errors.mean,
+        "worst_error": math.nan if errors is None else abs(errors.worst),
+        "worst_error_at": wrong,
+        "picks": summary.points,
+        "best_picks": summary.best_chosen,
+        "mean_slowdown": summary.mean,
+        "worst_slowdown": summary.worst,
+        "worst_at": worst,
+        "left_out": () if library else scores.unknown(title),
+        "unpredicted": 0 if library else scores.unpredicted(title),
+        "library": library,
+    }
+
+
+def score_rows(records: Iterable[Mapping[str, Any]]) -> list[tuple[object, ...]]:
     """Rows under SCORE_COLUMNS; none for a model without any formula for the collective."""
     return [
         (
-            *(score.platform, score.collective, score.model),
-            _predictions(score),
-            *(("-", "-") if score.library else (percent(score.mean_error), percent(score.worst_error))),
-            f"{score.best_picks} of {score.picks}" if score.picks else "-",
-            *(percent(score.mean_slowdown), percent(score.worst_slowdown)),
-            score.worst_at if score.worst_slowdown > 0 else "-",
+            *(one["platform"], one["collective"], one["model"]),
+            _predictions(one),
+            *(("-", "-") if one["library"] else (percent(one["mean_error"]), percent(one["worst_error"]))),
+            f"{one['best_picks']} of {one['picks']}" if one["picks"] else "-",
+            *(percent(one["mean_slowdown"]), percent(one["worst_slowdown"])),
+            one["worst_at"] if one["worst_slowdown"] > 0 else "-",
         )
-        for score in scores
-        if score.predictions or score.unpredicted or score.library
+        for one in records
+        if one["predictions"] or one["unpredicted"] or one["library"]
     ]
 
 
-def _predictions(score: Score) -> str:
-    if score.library:
+def _predictions(one: Mapping[str, Any]) -> str:
+    if one["library"]:
         return "-"
-    return f"{score.predictions} ({score.unpredicted} not)" if score.unpredicted else str(score.predictions)
+    return f"{one['predictions']} ({one['unpredicted']} not)" if one["unpredicted"] else str(one["predictions"])
 
 
-def remarks(result: Evaluation) -> list[str]:
-    """For each collective the model with the least mean slowdown, and the algorithms that models, or all, left out."""
-    lines = []
-    for collective, names in result.covered_by_none.items():
-        best, where = result.best(collective), f"{result.platform}, {collective}"
-        lines.append(
-            f"{where}: no model predicts any of these points"
-            if best is None
-            else f"{where}: the picks of {best.model} have the least slowdown, "
-            f"{percent(best.mean_slowdown)} on average, {percent(best.worst_slowdown)} at worst"
-        )
-        models: dict[tuple[str, ...], list[str]] = {}
-        for score in result.scores:
-            if score.collective == collective and score.left_out:
-                missing = score.left_out if score.predictions or score.unpredicted else ("any of these",)
-                models.setdefault(missing, []).append(score.model)
-        lines += [f"{where}: no formula in {', '.join(of)} for {', '.join(missing)}" for missing, of in models.items()]
-        if names:
-            lines.append(f"{where}: no model here has a formula for {', '.join(names)}; left out")
+def remarks(scores: Scores, asked: Sequence[str]) -> list[str]:
+    """The model with the least mean slowdown, and the algorithms that models, or all of those asked for, leave out."""
+    where = f"{scores.right.platform}, {scores.right.collective}"
+    costs = {title: found for title in scores.times if (found := scores.summary(title)).points}
+    best = min(costs, key=lambda title: (costs[title].mean, costs[title].worst), default=None)
+    lines = [
+        f"{where}: no model predicts any of these points"
+        if best is None
+        else f"{where}: the picks of {best} have the least slowdown, "
+        f"{percent(costs[best].mean)} on average, {percent(costs[best].worst)} at worst"
+    ]
+    models: dict[tuple[str, ...], list[str]] = {}
+    for title in scores.times:
+        if unknown := scores.unknown(title):
+            missing = unknown if scores.errors_of(title) or scores.unpredicted(title) else ("any of these",)
+            models.setdefault(missing, []).append(title)
+    lines += [f"{where}: no formula in {', '.join(of)} for {', '.join(missing)}" for missing, of in models.items()]
+    if names := [name for name in asked if name not in scores.right.grid.names]:
+        lines.append(f"{where}: no model here has a formula for {', '.join(names)}; left out")
     return lines
 
 

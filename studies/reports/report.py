@@ -23,15 +23,19 @@ from collwise.platforms.description import Description
 from collwise.platforms.smpi import charges_overheads
 from collwise.simulator.store import Store
 from collwise.studies.figures.maps import collective_maps
-from collwise.studies.reports.parameters import fitted_pairs
-from collwise.studies.reports.sections import Notes, Picture, Section, Step, TextTable, write_sections
-from collwise.studies.reports.tuning_sections import (
+from collwise.studies.reports.choices import Gained, PlatformChoices
+from collwise.studies.reports.collective_sections import (
     CLOSE,
+    both_timed,
     close_points,
     comparison_section,
     engine_section,
     largest_decided,
 )
+from collwise.studies.reports.comparison_table import compared_places
+from collwise.studies.reports.parameters import fitted_pairs
+from collwise.studies.reports.sections import Notes, Picture, Section, Step, TextTable, write_sections
+from collwise.validation.compare.scores import AllScores
 from collwise.validation.exports.formats import for_openmpi, how_to_use, ways_to_use_openmpi_rules
 from collwise.validation.openmpi.least_elements import ELEMENT_BYTES
 from collwise.validation.openmpi.rules import openmpi_rules
@@ -43,8 +47,9 @@ from collwise.validation.select.decisions import (
     decisions_text,
     wide_steps_texts,
 )
-from collwise.validation.select.tuning import Gain, Tuning
-from collwise.validation.times.measured import Measurement, measured_platform, measurement_of
+from collwise.validation.times.grid import choice_of
+from collwise.validation.times.measured import measured_platform, stored_times
+from collwise.validation.times.times import State, Times
 
 _INTRO = (
     "Times are simulated ({engine}). A choice is an algorithm and, if it cuts messages into segments, their size. In "
@@ -81,154 +86,150 @@ _GAIN_COLUMNS = (
 )  # fmt: skip
 
 
-def write_rules(tunings: Sequence[Tuning], folder: Path) -> None:
+def write_rules(every: Sequence[PlatformChoices], folder: Path) -> None:
     """Writes the rules files into a folder. Raises UsageError when it cannot be written."""
     writable_folder(folder)
-    for tuning in tunings:
+    for choices in every:
         for openmpi_version in RULES_VERSIONS:
-            tables = _with_rules(tuning, openmpi_version)
+            tables = _with_rules(choices, openmpi_version)
             if tables:
                 said = for_openmpi(tables, openmpi_version)[0]
-                write_text(rules_path(folder, tuning, openmpi_version), openmpi_rules(said, openmpi_version))
-        tables = list(tuning.decisions.values())
-        write_text(table_path(folder, tuning), collwise_rules(tables))
-        write_text(decisions_path(folder, tuning), decisions_text(tables))
+                write_text(rules_path(folder, choices, openmpi_version), openmpi_rules(said, openmpi_version))
+        tables = list(choices.decisions.values())
+        write_text(table_path(folder, choices), collwise_rules(tables))
+        write_text(decisions_path(folder, choices), decisions_text(tables))
 
 
-def _with_rules(tuning: Tuning, openmpi_version: str) -> list[DecisionTable]:
+def _with_rules(choices: PlatformChoices, openmpi_version: str) -> list[DecisionTable]:
     """The tables of collectives that this version of Open MPI has rules for."""
     consumer = f"openmpi-{openmpi_version}"
-    return [table for name, table in tuning.decisions.items() if consumer in consumers_of(name)]
+    return [table for name, table in choices.decisions.items() if consumer in consumers_of(name)]
 
 
 def write_report(
-    tunings: Sequence[Tuning], folder: Path, sections: Sequence[Sequence[Section]], command: str = ""
+    every: Sequence[PlatformChoices], folder: Path, sections: Sequence[Sequence[Section]], command: str = ""
 ) -> Path:
     """Writes report.html, report.md and figures (SVG) beside the rules files; returns the HTML page's path.
 
-    `sections` are those of each tuning, `command` the one that made the report. Raises UsageError when the folder
+    `sections` are those of each choices, `command` the one that made the report. Raises UsageError when the folder
     cannot be written.
     """
-    first = next(iter(tunings[0].comparisons.values()))
-    intro = _INTRO.format(engine=first.sweep.configuration.maker, baseline=first.baseline.title)
-    every = [section for some in sections for section in some]
-    every.append(_made(tunings, command))
-    page, _ = write_sections("Which collective algorithm to use", intro, every, folder, "report")
+    first = next(iter(every[0].compared.values()))
+    intro = _INTRO.format(engine=first.right.maker, baseline=every[0].baseline.title)
+    parts = [section for some in sections for section in some]
+    parts.append(_made(every, command))
+    page, _ = write_sections("Which collective algorithm to use", intro, parts, folder, "report")
     return page
 
 
-def rules_path(folder: Path, tuning: Tuning, openmpi_version: str) -> Path:
+def rules_path(folder: Path, choices: PlatformChoices, openmpi_version: str) -> Path:
     """The path of a platform's rules file in a report's folder."""
-    return folder / f"{tuning.platform.name}-openmpi-{openmpi_version}.rules"
+    return folder / f"{choices.platform.name}-openmpi-{openmpi_version}.rules"
 
 
-def table_path(folder: Path, tuning: Tuning) -> Path:
+def table_path(folder: Path, choices: PlatformChoices) -> Path:
     """The path of a platform's table for libcollwise in a report's folder."""
-    return folder / f"{tuning.platform.name}-collwise.table"
+    return folder / f"{choices.platform.name}-collwise.table"
 
 
-def decisions_path(folder: Path, tuning: Tuning) -> Path:
+def decisions_path(folder: Path, choices: PlatformChoices) -> Path:
     """The path of a platform's decisions in a report's folder, for commands that take `--decisions`."""
-    return folder / f"{tuning.platform.name}-decisions.json"
+    return folder / f"{choices.platform.name}-decisions.json"
 
 
-def measurements(store: Store, tuning: Tuning) -> dict[str, Measurement]:
-    """The measured times that the store has of the tuning's collectives on its platform, by collective."""
+def measurements(store: Store, choices: PlatformChoices) -> dict[str, Times]:
+    """The measured times that the store has of the compared collectives on their platform, by collective."""
     found = {}
-    for name, result in tuning.comparisons.items():
+    for name in choices.compared:
         try:
-            where = measured_platform(store, tuning.platform.name)
-            found[name] = measurement_of(store, where, name, result.grid.processes_per_node)
+            where = measured_platform(store, choices.platform.name)
+            found[name] = stored_times(store, "measured", where, name, choices.processes_per_node)
         except UsageError:
             continue  # nothing of it is measured
     return found
 
 
-def sections_of(tuning: Tuning, folder: Path, measured: Mapping[str, Measurement] | None = None) -> list[Section]:
-    """The sections of a tuning's platform, with all figures drawn, and with the measured times by collective.
+def sections_of(choices: PlatformChoices, folder: Path, measured: Mapping[str, Times] | None = None) -> list[Section]:
+    """The sections of a platform, with all figures drawn, and with the measured times by collective.
 
     `folder` is that of the rules.
     """
     measured = measured or {}
-    sections = [_first(tuning, folder, measured), Section(f"Collectives on {tuning.platform.title}")]
+    sections = [_first(choices, folder, measured), Section(f"Collectives on {choices.platform.title}")]
     sections += [
-        comparison_section(tuning, collective, result, measured.get(collective))
-        for collective, result in tuning.comparisons.items()
-        if result.rows
+        comparison_section(choices, collective, measured.get(collective))
+        for collective, scores in choices.compared.items()
+        if compared_places(scores)
     ]
-    sections += [
-        engine_section(tuning, collective, choices, tuning.rules[collective])
-        for collective, choices in tuning.by_engine.items()
-        if choices.decisions is not None
-    ]
-    return sections if tuning.model is None else [*sections, _accuracy(tuning)]
+    sections += [engine_section(choices, collective) for collective in choices.decided_by_engine]
+    return sections if choices.model is None else [*sections, _accuracy(choices)]
 
 
 # --- What to do first -------------------------------------------------------------------------------------------------
 
 
-def _first(tuning: Tuning, folder: Path, measured: Mapping[str, Measurement]) -> Section:
+def _first(choices: PlatformChoices, folder: Path, measured: Mapping[str, Times]) -> Section:
     """The rules, how they are installed, what they gain, and how sure that is."""
-    gains = {name: tuning.gains(name) for name in tuning.decisions}
-    rows = [_gain_row(tuning, name, found) for name, found in gains.items() if found]
+    gains = {name: choices.gains(name) for name in choices.decisions}
+    rows = [_gain_row(choices, name, found) for name, found in gains.items() if found]
     bad = {(i, 4) for i, row in enumerate(rows) if not row[4].startswith("0 of")}
     known = {name: [one.ratio for one in found if np.isfinite(one.ratio)] for name, found in gains.items()}
     ratios = [ratio for found in known.values() for ratio in found]
     lost = [name for name, found in known.items() if found and geometric_mean(found) < 0.99]
-    few = _few(tuning)
-    several = tuning.processes_per_node > 1 and _with_rules(tuning, "5.0")
+    few = _few(choices)
+    several = choices.processes_per_node > 1 and _with_rules(choices, "5.0")
     limits = [
-        *_short_messages(tuning),
-        *_beyond(tuning),
-        *_doubtful(tuning),
-        *([_LOST.format(", ".join(lost), tuning.baseline.title)] if lost else []),
+        *_short_messages(choices),
+        *_beyond(choices),
+        *_doubtful(choices),
+        *([_LOST.format(", ".join(lost), choices.baseline.title)] if lost else []),
         *([_HAN] if several else []),
-        *([_HCOLL] if _with_rules(tuning, "4.1") else []),
+        *([_HCOLL] if _with_rules(choices, "4.1") else []),
         *([_DIFFERS] if few else []),
-        *([] if charges_overheads(tuning.platform.smpi_options()) else [_free(tuning)]),
+        *([] if charges_overheads(choices.platform.smpi_options()) else [_free(choices)]),
     ]
     return Section(
-        f"What to do first on {tuning.platform.title}",
-        steps=_steps(tuning, folder, measured),
-        after=[_gained(tuning, ratios)],
-        tables=[TextTable(_GAIN_COLUMNS, rows, 1, f"What the rules gain over {tuning.baseline.title}", bad=bad)],
+        f"What to do first on {choices.platform.title}",
+        steps=_steps(choices, folder, measured),
+        after=[_gained(choices, ratios)],
+        tables=[TextTable(_GAIN_COLUMNS, rows, 1, f"What the rules gain over {choices.baseline.title}", bad=bad)],
         notes=[
             Notes("What the rules do not cover", limits),
             Notes("How gains are counted", _counted(ratios), folded=True),
             Notes("Where the rules for Open MPI differ from the table of libcollwise", few, folded=True),
-            Notes("Figures of this description that are estimates, not measured", _guessed(tuning), folded=True),
+            Notes("Figures of this description that are estimates, not measured", _guessed(choices), folded=True),
         ],
     )
 
 
-def _steps(tuning: Tuning, folder: Path, measured: Mapping[str, Measurement]) -> list[Step]:
+def _steps(choices: PlatformChoices, folder: Path, measured: Mapping[str, Times]) -> list[Step]:
     """The steps by which a cluster's owner puts the rules to use, in order."""
-    rules = {one: rules_path(folder, tuning, one) for one in RULES_VERSIONS if _with_rules(tuning, one)}
-    table = table_path(folder, tuning)
+    rules = {one: rules_path(folder, choices, one) for one in RULES_VERSIONS if _with_rules(choices, one)}
+    table = table_path(folder, choices)
     files = {path.name: f"rules for Open MPI {one}" for one, path in rules.items()}
-    without = [name for name in tuning.decisions if not any(one.startswith(OPENMPI) for one in consumers_of(name))]
+    without = [name for name in choices.decisions if not any(one.startswith(OPENMPI) for one in consumers_of(name))]
     only = f", also for {', '.join(without)}, of which Open MPI has no rules" if without and rules else ""
     files[table.name] = f"a table for libcollwise, under any MPI library{only}{_EXPRESSIBLE if rules else ''}"
     (shown, path), *others = rules.items() or [("", None)]
     use = (
         _USE
-        + _placed(tuning.processes_per_node)
+        + _placed(choices.processes_per_node)
         + (_OWN_FILE.format(shown, " and ".join(one for one, _ in others)) if others else "")
     )
     ways = {} if path is None else ways_to_use_openmpi_rules(path)
     ways["With libcollwise, which runs our algorithms"] = how_to_use(COLLWISE, table)
-    how = {"In an allocation under Slurm": _measuring(tuning, decisions_path(folder, tuning))}
+    how = {"In an allocation under Slurm": _measuring(choices, decisions_path(folder, choices))}
     return [
         Step(_TAKE, files),
         Step(use, commands=ways),
-        Step(f"{_MEASURE} {_sure(tuning, measured)}", commands=how if rules else {}),
+        Step(f"{_MEASURE} {_sure(choices, measured)}", commands=how if rules else {}),
     ]
 
 
-def _measuring(tuning: Tuning, decisions: Path) -> str:
+def _measuring(choices: PlatformChoices, decisions: Path) -> str:
     """The command that measures the gain on two nodes, or more if the rules were not decided for as few."""
-    per_node = tuning.processes_per_node
-    decided = sorted({procs for table in tuning.decisions.values() for procs in table.decided_procs})
+    per_node = choices.processes_per_node
+    decided = sorted({procs for table in choices.decisions.values() for procs in table.decided_procs})
     whole = [procs for procs in decided if procs % per_node == 0 and procs >= 2 * per_node]
     procs = (whole or decided[-1:])[0]
     place = f"--nodes {-(-procs // per_node)} --ntasks-per-node {per_node}"
@@ -247,9 +248,9 @@ def _placed(processes_per_node: int) -> str:
     )
 
 
-def _short_messages(tuning: Tuning) -> list[str]:
+def _short_messages(choices: PlatformChoices) -> list[str]:
     """A sentence on the messages that are shorter than those decided, if there are any."""
-    least = {name: min(tuning.decided_sizes[name]) for name in tuning.decisions if name != "barrier"}
+    least = {name: min(choices.decided_sizes[name]) for name in choices.decisions if name != "barrier"}
     missing = {name: size for name, size in least.items() if size > _SHORTEST}
     if not missing:
         return []
@@ -259,15 +260,15 @@ def _short_messages(tuning: Tuning) -> list[str]:
     since = "; ".join(f"{', '.join(names)} from {format_size(size)} on" for size, names in sorted(by_size.items()))
     how = (
         f"a report with smaller --sizes, such as {_SHORTEST}:1MiB:x2, decides them, too."
-        if charges_overheads(tuning.platform.smpi_options())
+        if charges_overheads(choices.platform.smpi_options())
         else "without overheads in the description these cannot be decided."
     )
     return [f"Shorter messages are left to the MPI library's own decision: the rules decide {since}; {how}"]
 
 
-def _free(tuning: Tuning) -> str:
+def _free(choices: PlatformChoices) -> str:
     """A sentence on what the times lack on a platform whose messages cost processors nothing."""
-    undecided = "barrier" in tuning.comparisons and "barrier" not in tuning.decisions
+    undecided = "barrier" in choices.compared and "barrier" not in choices.decisions
     without = " The barrier therefore has no rules." if undecided else ""
     return (
         "The description of this platform has no overheads (os, or, ois), so that short messages and small segments "
@@ -276,10 +277,10 @@ def _free(tuning: Tuning) -> str:
     )
 
 
-def _beyond(tuning: Tuning) -> list[str]:
+def _beyond(choices: PlatformChoices) -> list[str]:
     """A sentence on the process counts for which the rules only repeat what is chosen for fewer processes, if any."""
-    most = tuning.platform.max_procs(tuning.processes_per_node)
-    known = {largest_decided(tuning.platform, one) for one in tuning.decisions.values()}
+    most = choices.platform.max_procs(choices.processes_per_node)
+    known = {largest_decided(choices.platform, one) for one in choices.decisions.values()}
     if not known or min(known) == most:
         return []
     return [
@@ -288,9 +289,9 @@ def _beyond(tuning: Tuning) -> list[str]:
     ]
 
 
-def few_elements_line(tuning: Tuning) -> str:
+def few_elements_line(choices: PlatformChoices) -> str:
     """A line for the terminal on what Open MPI's rules say otherwise for messages of few elements; empty if nothing."""
-    few = [one for one in tuning.substituted if one.too_few]
+    few = [one for one in choices.substituted if one.too_few]
     if not few:
         return ""
     names = ", ".join(dict.fromkeys(one.collective for one in few))
@@ -301,9 +302,9 @@ def few_elements_line(tuning: Tuning) -> str:
     )
 
 
-def _few(tuning: Tuning) -> list[str]:
+def _few(choices: PlatformChoices) -> list[str]:
     """The differences of the rules for Open MPI from the table of libcollwise, since messages may have few elements."""
-    few = [str(one) for one in tuning.substituted if one.too_few]
+    few = [str(one) for one in choices.substituted if one.too_few]
     if not few:
         return []
     why = (
@@ -314,22 +315,21 @@ def _few(tuning: Tuning) -> list[str]:
     return [why, *few[:_MOST_SUBSTITUTIONS], *more]
 
 
-def _gain_row(tuning: Tuning, name: str, gains: Sequence[Gain]) -> tuple[str, ...]:
+def _gain_row(choices: PlatformChoices, name: str, gains: Sequence[Gained]) -> tuple[str, ...]:
     known = [one for one in gains if np.isfinite(one.ratio)]
     close = "-"
-    if name in tuning.comparisons:
-        result = tuning.comparisons[name]
-        at = [(result.grid.procs.index(one.procs), result.grid.message_bytes.index(one.message_bytes)) for one in known]
-        points = close_points(result)
-        others = np.array([points[place] for place in at])
+    scores = choices.compared.get(name) or choices.by_engine[name]
+    if name in choices.compared:
+        points = close_points(scores.right)
+        others = np.array([points[one.i, one.j] for one in known])
         close = f"{int((others < CLOSE).sum())} of {int(np.isfinite(others).sum())}"
     if not known:
         return (name, str(len(gains)), "-", "-", "0 of 0", close, "-")
     largest = max(known, key=lambda one: one.ratio)
     slower = sum(one.ratio < 0.99 for one in known)
     where = (
-        f"P = {largest.procs}, {format_size(largest.message_bytes)}: {largest.rules.choice.label} "
-        f"for {largest.default.choice.label}"
+        f"P = {scores.right.procs[largest.i]}, {format_size(scores.right.message_bytes[largest.j])}: "
+        + " for ".join(one.choice.label for one in (largest.rules, largest.default) if one.choice is not None)
     )
     return (
         *(name, str(len(known)), f"x {geometric_mean(one.ratio for one in known):.2f}", f"x {largest.ratio:.2f}"),
@@ -337,12 +337,12 @@ def _gain_row(tuning: Tuning, name: str, gains: Sequence[Gain]) -> tuple[str, ..
     )
 
 
-def _gained(tuning: Tuning, ratios: Sequence[float]) -> str:
+def _gained(choices: PlatformChoices, ratios: Sequence[float]) -> str:
     if not ratios:
-        return f"What is gained over {tuning.baseline.title} is not known: none of its choices was timed."
+        return f"What is gained over {choices.baseline.title} is not known: none of its choices was timed."
     return (
         f"By simulated times, a call takes {geometric_mean(ratios):.2f} times as long under untuned "
-        f"{tuning.baseline.title} as with the rules for Open MPI, on the geometric mean of {len(ratios)} points."
+        f"{choices.baseline.title} as with the rules for Open MPI, on the geometric mean of {len(ratios)} points."
     )
 
 
@@ -359,27 +359,29 @@ def _counted(ratios: Sequence[float]) -> list[str]:
     ]
 
 
-def _doubtful(tuning: Tuning) -> Iterator[str]:
+def _doubtful(choices: PlatformChoices) -> Iterator[str]:
     """Sentences on rules that the times support less than others."""
-    tables = list(tuning.rules.values())
+    tables = list(choices.rules.values())
     for text in filter(None, (*wide_steps_texts(tables, are_left=True), all_at_once_text(tables))):
         yield f"{text[0].upper()}{text[1:]}."
 
 
-def _guessed(tuning: Tuning) -> list[str]:
+def _guessed(choices: PlatformChoices) -> list[str]:
     """The figures of the description that were not measured, as its sources say."""
-    if not isinstance(tuning.platform, Description):
+    if not isinstance(choices.platform, Description):
         return []
-    return [one.what for one in tuning.platform.sources if "estimated" in one.what or "not measured" in one.what]
+    return [one.what for one in choices.platform.sources if "estimated" in one.what or "not measured" in one.what]
 
 
-def _sure(tuning: Tuning, measured: Mapping[str, Measurement]) -> str:
+def _sure(choices: PlatformChoices, measured: Mapping[str, Times]) -> str:
     """How far the simulated times are known to be right."""
     errors = [
-        abs(tuning.comparisons[name].sweep.timings[case].seconds / one.seconds - 1)
+        abs(
+            float(right.seconds.values[a, i, j]) / found.seconds_of(choice_of(case), case.procs, case.message_bytes) - 1
+        )
         for name, found in measured.items()
-        for case, one in found.timings.items()
-        if case in tuning.comparisons[name].sweep.timings
+        for right in (choices.compared[name].right,)
+        for case, a, i, j in both_timed(right, found)
     ]
     if errors:
         return (
@@ -395,30 +397,27 @@ def _sure(tuning: Tuning, measured: Mapping[str, Measurement]) -> str:
 # --- How right, and how made ------------------------------------------------------------------------------------------
 
 
-def _accuracy(tuning: Tuning) -> Section:
+def _accuracy(choices: PlatformChoices) -> Section:
     """The errors of the model against simulated times, by collective and size."""
-    errors: dict[tuple[str, int], float] = {}
+    by_size = AllScores(choices.compared.values()).table(["collective", "message_bytes", "source"])
+    known = by_size[by_size["cases"] > 0]
+    errors = dict(zip(zip(known.collective, known.message_bytes, strict=True), known.mean_error, strict=True))
     rows: list[tuple[str, ...]] = []
-    for name, result in tuning.comparisons.items():
-        known: dict[int, list[float]] = {}
-        for row in result.rows:
-            ratios = [row.predicted[one] / row.simulated[one] for one in row.predicted if row.simulated[one]]
-            known.setdefault(row.message_bytes, []).extend(abs(one - 1) for one in ratios if np.isfinite(one))
-        every = [error for found in known.values() for error in found]
-        if every:
-            errors |= {(name, size): float(np.mean(found)) for size, found in known.items() if found}
-            slower = result.slowdowns("model") * 100
-            costs = (f"{np.nanmean(slower):z.1f} %", f"{np.nanmax(slower):z.1f} %")
-            rows.append((name, str(len(every)), f"{np.mean(every):.1%}", f"{max(every):.1%}", *costs))
+    for name, scores in choices.compared.items():
+        for title in scores.times:
+            if (found := scores.errors_of(title)) is not None:
+                slower = scores.summary(title)
+                costs = (f"{slower.mean * 100:z.1f} %", f"{slower.worst * 100:z.1f} %")
+                rows.append((name, str(found.count), f"{found.mean:.1%}", f"{abs(found.worst):.1%}", *costs))
     columns = ("collective", "predictions", "mean error", "worst error", "mean slowdown of choices", "worst slowdown")
-    title = f"Errors of the model on {tuning.platform.title}"
+    title = f"Errors of the model on {choices.platform.title}"
     pictures = []
     if errors:
         picture = collective_maps({"mean error of all algorithms, %": errors}, title, "mean error (%)")
         caption = "Mean error of the model's times against simulated ones, in percent, by collective and message size."
-        pictures.append(Picture.of(f"{tuning.platform.name}-accuracy", picture, caption))
+        pictures.append(Picture.of(f"{choices.platform.name}-accuracy", picture, caption))
     return Section(
-        f"Model accuracy on {tuning.platform.title}",
+        f"Model accuracy on {choices.platform.title}",
         [
             "Relative errors of predicted against simulated times, over all algorithms and segment sizes, and what the "
             "model's choices cost by simulated times. Choices can be good although times are wrong."
@@ -428,37 +427,38 @@ def _accuracy(tuning: Tuning) -> Section:
     )
 
 
-def _made(tunings: Sequence[Tuning], command: str) -> Section:
+def _made(every: Sequence[PlatformChoices], command: str) -> Section:
     """Versions, options, the command, and the fitted parameters."""
     rows = [
         ("collwise", version("collwise")),
         ("Python", python_platform.python_version()),
-        ("untuned library", tunings[0].baseline.title),
+        ("untuned library", every[0].baseline.title),
     ]
     tables = []
-    for tuning in tunings:
-        grid = next(iter(tuning.comparisons.values())).grid
+    for choices in every:
+        grid = next(iter(choices.compared.values())).right.grid
         facts = [
-            ("nodes", len(tuning.platform.hosts)),
-            ("processes per node", tuning.processes_per_node),
+            ("nodes", len(choices.platform.hosts)),
+            ("processes per node", choices.processes_per_node),
             ("process counts compared", ", ".join(map(str, grid.procs))),
-            ("segment sizes", ", ".join(map(format_size, grid.segments))),
-            *([] if tuning.parameters is None else _facts_of(tuning.parameters)),
-            *((f"simulation of {name}", _made_by(tuning, name)) for name in tuning.comparisons),
+            ("segment sizes", ", ".join(map(format_size, choices.segments))),
+            *([] if choices.parameters is None else _facts_of(choices.parameters)),
+            *((f"simulation of {name}", _made_by(choices, name)) for name in choices.compared),
         ]
         columns = ("collective", "algorithm", "part", "alpha (s)", "beta (s/byte)", "mean error (%)", "worst (%)")
-        title = f"Fitted parameters and residuals on {tuning.platform.title}"
-        tables.append(TextTable(("", tuning.platform.title), facts, 2))
-        tables.append(TextTable(columns, _fit_rows(tuning), 3, title, folded=True))
+        title = f"Fitted parameters and residuals on {choices.platform.title}"
+        tables.append(TextTable(("", choices.platform.title), facts, 2))
+        tables.append(TextTable(columns, _fit_rows(choices), 3, title, folded=True))
     return Section(
         "How it was made", ["The command and the versions:"], [TextTable(("", ""), rows, 2), *tables],
         commands=[command] if command else [],
     )  # fmt: skip
 
 
-def _made_by(tuning: Tuning, collective: str) -> str:
-    sweep = tuning.comparisons[collective].sweep
-    return f"{sweep.configuration.maker}, configuration {sweep.configuration.key[:12]}, {len(sweep.timings)} times"
+def _made_by(choices: PlatformChoices, collective: str) -> str:
+    right = choices.compared[collective].right
+    number = int(np.isin(right.state, (State.TIMED, State.FAILED)).sum())
+    return f"{right.maker}, configuration {right.facts['configuration'][:12]}, {number} times"
 
 
 def _facts_of(parameters: ModelParameters | PathParameters) -> list[tuple[str, str]]:
@@ -475,14 +475,14 @@ def _facts_of(parameters: ModelParameters | PathParameters) -> list[tuple[str, s
     return [made_by, ("gamma(3..7)", shown), ("point to point", line(parameters.hockney))]
 
 
-def _fit_rows(tuning: Tuning) -> list[tuple[str, ...]]:
-    if tuning.parameters is None:
+def _fit_rows(choices: PlatformChoices) -> list[tuple[str, ...]]:
+    if choices.parameters is None:
         return []
     return [
         (
             *(*place, f"{pair.alpha_seconds:.3g}", f"{pair.beta_seconds_per_byte:.3g}"),
             *(f"{fitted.mean_residual * 100:.1f}", f"{fitted.worst_residual * 100:.1f}"),
         )
-        for model, place, pair, fitted in fitted_pairs(tuning.parameters)
+        for model, place, pair, fitted in fitted_pairs(choices.parameters)
         if model in (BY_PARTS, CRITICAL_PATH)
     ]

@@ -19,12 +19,12 @@ from collwise.studies.reports.markdown import percent
 from collwise.studies.reports.sections import Picture, Section, TextTable, write_sections
 from collwise.studies.reports.shared_nodes import shared_node_document, shared_node_sections
 from collwise.studies.reports.testbed_check import COLUMNS, check_rows, check_words
+from collwise.validation.compare.scores import Errors
 from collwise.validation.three_way.conditions import CONDITIONS
 from collwise.validation.three_way.disagreements import LIMIT, Disagreement, Pair
 from collwise.validation.three_way.pipeline import Validation
 from collwise.validation.three_way.scores import (
     WANTED_REPEATABILITY,
-    Errors,
     RankAgreement,
     errors_by,
     errors_of,

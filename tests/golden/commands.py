@@ -311,9 +311,7 @@ def _searched() -> dict[str, Golden]:
     few_sizes = few.replace("64KiB,1MiB --seg", "64KiB --seg")
     no_sizes = few.replace("--sizes 64KiB,1MiB", "").replace("3,4", "3")
     return {
-        "tune": Golden(
-            f"{tune} --search exhaustive,exhaustive-heuristics,tasks-heuristics,tasks -o d.json --table t.table"
-        ),
+        "tune": Golden(f"{tune} --search exhaustive,tasks -o d.json --table t.table"),
         "table": Golden("export d.json --format collwise -o e.table", _written("e.table")),
         "drawn machine": Golden(f"{drawn} --search all"),
         "sockets": Golden(f"{tune.replace('3,4', '3')} --search tasks --within by-socket,point-to-point"),

@@ -7,39 +7,63 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import collwise
+from collwise import arguments
+from collwise.platforms import load
 from collwise.simulator.store import Store
+from collwise.simulator.sweeps.context import SCHEDULE, SMPI
 from collwise.simulator.sweeps.runner import Keep
 from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.validation.adaptive.goal import Goal
 from collwise.validation.adaptive.search import AdaptiveSearch
+from collwise.validation.compare.scores import AllScores, compare
+from collwise.validation.fitting.models_by_name import models_on
+from collwise.validation.times.defaults import SEGMENTS
+from collwise.validation.times.grid import Grid
+from collwise.validation.times.measured import asked_of, stored_times
+from collwise.validation.times.sources import predicted, simulate
 from tests.golden.measured import cases, record_of, seconds_of, timing_of
 from tests.golden.shapes import brief, choice_text
 
-FEW = {"procs": "4,8", "sizes": "1KiB,64KiB", "segments": "8KiB"}
+COLUMNS = (
+    *("collective", "reference", "source", "message_bytes", "cases"),
+    *("mean_error", "worst_error", "points", "mean_slowdown", "worst_slowdown"),
+)
 
 
 def scores(folder: Path) -> dict[str, Any]:
     """Errors and slowdowns of models and engines against simulated times, and against measured ones."""
-    of = "bcast,gather"
+    platform, names = load("exact"), ("bcast", "gather")
     with collwise.session(store=folder / "store.sqlite") as context:
-        simulated = collwise.accuracy("exact", of, "hockney,critical_path", **FEW, context=context)
+        grids = [Grid.of(name, (4, 8), (1024, 65536), segments=(8192,)) for name in names]
+        smpi, played = (simulate(platform, grids, replace(context, engine=engine)) for engine in (SMPI, SCHEDULE))
+        models = models_on(platform, ["hockney", "critical_path"], 1, (8192,), context, names)
+        predictions = [[predicted(model, grid) for grid in grids] for model in models]
+        simulated = AllScores(map(compare, smpi, played, *predictions))
         made = Configuration("measured", "exact", "Open MPI 4.1.4")
-        timed = [case for case in cases((4, 8)) if case.collective in of and case.message_bytes < 2**20]
+        timed = [case for case in cases((4, 8)) if case.collective in names and case.message_bytes < 2**20]
         context.store.add(made, [timing_of(case) for case in timed])
-        measured = collwise.accuracy("exact", of, "hockney", context=context)
-    return {
-        name: brief(
-            one.table.replace("^SimGrid .*", "SimGrid", regex=True)
-            .astype(object)
-            .where(one.table.notna(), None)
-            .to_dict("records")
-        )
-        for name, one in {"simulated": simulated, "measured": measured}.items()
-    }
+        stored = [stored_times(context.store, "measured", "exact", name) for name in names]
+        right = [times.of_grid(asked_of(times, arguments.algorithms(times.collective, None))) for times in stored]
+        grids = [Grid.of(one.collective, one.procs, one.message_bytes, segments=SEGMENTS) for one in right]
+        engines = (simulate(platform, grids, replace(context, engine=engine)) for engine in (SMPI, SCHEDULE))
+        fitted = [predicted(models_on(platform, ["hockney"], 1, SEGMENTS, context, names)[0], grid) for grid in grids]
+        measured = AllScores(map(compare, right, *engines, fitted))
+    return {name: brief(_rows(one)) for name, one in {"simulated": simulated, "measured": measured}.items()}
+
+
+def _rows(found: AllScores) -> list[dict[str, Any]]:
+    table = found.table(["collective", "source", "message_bytes"])
+    table["reference"] = [found[name].right.maker for name in table.collective]
+    table["worst_error"] = table.worst_error.abs()
+    table["source"] = table.source.str.removeprefix("model ")
+    table = table.replace("^SimGrid .*", "SimGrid", regex=True)
+    table.loc[table.source == "SimGrid", "source"] = "SMPI"
+    return table.astype(object).where(table.notna(), None)[list(COLUMNS)].to_dict("records")
 
 
 class Machine:

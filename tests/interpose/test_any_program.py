@@ -199,7 +199,9 @@ def test_rows_of_other_process_counts_are_named(decided: Sequence[int], procs: i
 
 
 def test_an_exported_table_says_what_it_was_decided_for(tmp_path: Path) -> None:
-    made = DecisionTable("bcast", "gros", 1, "hand", {4: ((0, Choice("chain")),), 16: ((0, Choice("binary")),)})
+    made = DecisionTable(
+        "bcast", "gros", 1, "simulated", "hand", {4: ((0, Choice("chain")),), 16: ((0, Choice("binary")),)}
+    )
     (tmp_path / "rules").write_text(collwise_rules([made]))
     assert row_taken_for(tmp_path / "rules", 16) == ""
     assert "(bcast: those of P = 4)" in row_taken_for(tmp_path / "rules", 8)

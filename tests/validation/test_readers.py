@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -28,9 +29,10 @@ from collwise.validation.fitting.models_by_name import load_models
 from collwise.validation.measurement.imports import import_file
 from collwise.validation.measurement.imports.reading import MissingFacts
 from collwise.validation.openmpi.rules_file import parse_rules
-from collwise.validation.select.decisions import DecisionTable, Evidence, decisions_document, decisions_from
+from collwise.validation.select.decisions import DecisionTable, decisions_document, decisions_from
 from collwise.validation.times.choice import Choice
-from collwise.validation.whatif.application import reported_calls
+from collwise.validation.times.grid import Grid
+from collwise.validation.times.times import State, Times
 from tests.models.parameter_examples import EXAMPLES, fitted
 from tests.run_reports import OF_AN_APPLICATION
 
@@ -64,8 +66,10 @@ RULES = "1 # collectives\n7 # bcast\n1 # counts\n4 # processes\n2 # sizes\n0 6 0
 
 
 def _decisions() -> str:
-    evidence = Evidence((Choice("binomial"),), (4, 8), (8, 64), (((1e-6, 2e-6), (3e-6, float("nan"))),))
-    table = DecisionTable("bcast", "gros", 1, "hand", {4: ((8, Choice("binomial")),)}, evidence)
+    grid = Grid("bcast", (Choice("binomial"),), (4, 8), (8, 64))
+    seconds = np.array([[[1e-6, 2e-6], [3e-6, np.nan]]])
+    times = Times.of_seconds(grid, seconds, "gros", "simulated", "hand", State.FAILED)
+    table = DecisionTable("bcast", "gros", 1, "simulated", "hand", {4: ((8, Choice("binomial")),)}, times)
     return json.dumps(decisions_document([table]))
 
 
@@ -90,7 +94,7 @@ TEXTS: dict[str, tuple[str, Reader]] = {
         "# rules\nbcast 2 1 0 default\nbcast 2 1 8192 k_chain segment_bytes=8192 chains=3\n",
         lambda path: LibraryOptions(path).check(),
     ),
-    "report": (OF_AN_APPLICATION, reported_calls),
+    "report": (OF_AN_APPLICATION, read_profile),
     "profile": (json.dumps({"collwise_report": 1, "processes": 4, "seconds": 1.5, "rows": [ROW]}), read_profile),
     "decisions": (_decisions(), decisions_from),
     "prf": (PRF, lambda path: parse_profile(path.read_text(errors="replace"))),

@@ -13,13 +13,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
-from scipy import linalg, optimize, special, stats
+from scipy import optimize, special, stats
 
 from collwise.models.piecewise import Array
 from collwise.simulator.sweeps.method import MEDIAN_VARIANCE
 from collwise.simulator.timing import Case, Timing
+from collwise.validation.adaptive.process import Numbers, Process
 
 Predictions = Mapping[Case, float]
 """Seconds by case, from one source."""
@@ -89,8 +91,7 @@ class Belief:
         self._prior, self._doubt = _sources(logs, len(cases))
         self._lines = {name: [number for number, case in enumerate(cases) if case.algorithm == name] for name in names}
         self._measured: dict[int, tuple[float, float]] = {}
-        self.scale = 1.0
-        self.mean, self.covariance = self._posterior()
+        self._believe()
 
     def learn(self, timings: Mapping[Case, Timing]) -> None:
         """Replaces what was measured by these timings, which have all their samples; forgets what was imagined."""
@@ -109,9 +110,7 @@ class Belief:
         }
         if not self.predicted:
             self._prior = self._from_lines()
-        if self._measured:
-            self.scale = max(_SCALES, key=self._plausibility)
-        self.mean, self.covariance = self._posterior()
+        self._believe()
 
     def _noise_of(self, spread: Mapping[int, tuple[float, int]]) -> Array:
         """The variance of a repetition of each case, as a share: that at its point, drawn towards that over all."""
@@ -152,7 +151,20 @@ class Belief:
         noise = float((_GUESSES * self._noise[number] + squares) / (_GUESSES + freedom))
         return (MEDIAN_VARIANCE * noise + _BETWEEN_LAUNCHES**2 * self._in_a_round) / repetitions
 
-    def _kernel(self, rows: Array | slice, columns: Array | slice, scale: float) -> Array:
+    def _believe(self) -> None:
+        """Sets means, covariances and the scale by what is measured."""
+        processes = [
+            Process(self._prior, partial(self._kernel, scale=scale), scale)
+            for scale in (_SCALES if self._measured else (1.0,))
+        ]
+        if self._measured:
+            logs, variances = np.array(list(self._measured.values())).T
+            for process in processes:
+                process.learn(np.array(list(self._measured)), logs, variances)
+        best = max(processes, key=lambda process: process.plausibility)
+        self.scale, self.mean, self.covariance = best.scale, best.mean, best.covariance()
+
+    def _kernel(self, rows: Numbers, columns: Numbers, scale: float) -> Array:
         far = [
             np.abs(np.subtract.outer(self._places[rows, axis], self._places[columns, axis])) / _FAR[axis]
             for axis in range(3)
@@ -197,29 +209,6 @@ class Belief:
         if np.ptp(parts[:, 1]) == 0:
             return np.array([seconds.mean(), 0.0, 0.0])
         return optimize.nnls(parts / seconds[:, None], np.ones(len(numbers)))[0]
-
-    def _learned(self, scale: float) -> tuple[Array, Array, Array]:
-        """The numbers of the measured cases, the Cholesky factor of their covariance, and their surprises."""
-        numbers = np.array(list(self._measured))
-        logs, variances = np.array(list(self._measured.values())).T
-        factor = linalg.cholesky(self._kernel(numbers, numbers, scale) + np.diag(variances), lower=True)
-        return numbers, factor, logs - self._prior[numbers]
-
-    def _plausibility(self, scale: float) -> float:
-        """The log-likelihood of the measured times under a scale, with a prior that is widest at 1."""
-        _, factor, surprises = self._learned(scale)
-        whitened = linalg.solve_triangular(factor, surprises, lower=True)
-        return float(-whitened @ whitened / 2 - np.log(np.diag(factor)).sum() - math.log(scale) ** 2 / 2)
-
-    def _posterior(self) -> tuple[Array, Array]:
-        everything = slice(None)
-        covariance = self._kernel(everything, everything, self.scale)
-        if not self._measured:
-            return self._prior.copy(), covariance
-        numbers, factor, surprises = self._learned(self.scale)
-        across = linalg.solve_triangular(factor, covariance[numbers], lower=True)
-        mean = self._prior + across.T @ linalg.solve_triangular(factor, surprises, lower=True)
-        return mean, covariance - across.T @ across
 
 
 def expected_gain(behind: Array, deviation: Array) -> Array:

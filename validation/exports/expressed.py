@@ -120,7 +120,7 @@ def _said_of_elements(
     few: CanSay,
 ) -> tuple[Choice | None, float]:
     """The choice for a step, and its cost; `few`: whether there are too few elements for a choice."""
-    if table.evidence is None or procs in table.evidence.procs:
+    if table.times is None or procs in table.times.procs:
         return _said(table, procs, step, end, lambda one: can_say(one) and not few(one))
     said, cost = _said(table, procs, step, end, can_say)
     return (said, cost) if said is None or not few(said) else (LIBRARY_DECIDES, math.nan)
@@ -144,14 +144,13 @@ def _said(
 
 def _costs(table: DecisionTable, procs: int, steps: Mapping[int, Choice], end: int | None) -> dict[Choice, float]:
     """The worst slowdown of every candidate that has a time at all sizes of the steps, against what they choose."""
-    evidence = table.evidence
-    if evidence is None:
+    if table.times is None:
         return {}
     first = min(steps)
-    sizes = [size for size in evidence.message_bytes if first <= size and (end is None or size < end)] or [first]
+    sizes = [size for size in table.times.message_bytes if first <= size and (end is None or size < end)] or [first]
     worst: dict[Choice, float] = {}
     for number, size in enumerate(sizes):
-        times = evidence.at(procs, size)
+        times = table.seconds_at(procs, size)
         wanted = [choice for start, choice in steps.items() if start <= size][-1]
         against = times.get(wanted, min(times.values(), default=math.nan))
         here = {choice: float(slowdown(seconds, against)) for choice, seconds in times.items()}

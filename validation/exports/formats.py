@@ -200,7 +200,7 @@ def _sayable(table: DecisionTable, version: str) -> tuple[DecisionTable, list[Su
 
     by_size = sees_sizes(f"openmpi-{version}", table.collective)
     fits = all(map(says, table.choices)) and (by_size or max(map(len, table.rules.values())) == 1)
-    if (fits and not needs_elements(table)) or not (fits or table.evidence):
+    if (fits and not needs_elements(table)) or not (fits or table.times):
         return table, []
     said = _with_enough_elements(table, says, by_size)
     if not fits and any(choice is None for row in said.rows.values() for start, choice in row if start):

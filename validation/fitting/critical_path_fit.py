@@ -26,15 +26,11 @@ from collwise.models.implementation_aware.fitting import fit_hockney
 from collwise.models.implementation_aware.parameters import Observation
 from collwise.models.piecewise import PiecewiseLinear
 from collwise.platforms import HostPlatform
-from collwise.simulator.execution.targets import ExecutionTarget
+from collwise.simulator.bench import Bench
 from collwise.simulator.schedule.library import Schedule
-from collwise.simulator.store import Store
-from collwise.simulator.sweeps.context import SimulationContext
-from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
-from collwise.simulator.sweeps.method import PRECISION_OF_FITS, Precision
 from collwise.simulator.timing import Case, Timing
 from collwise.validation.fitting.critical_path import fit_path, path_tables
-from collwise.validation.fitting.implementation_aware import MOST_SEGMENTS, default_procs, measured_timings
+from collwise.validation.fitting.implementation_aware import MOST_SEGMENTS, default_procs
 from collwise.validation.times.defaults import SIZES
 
 # A line through times of messages has at least this share of the least time as alpha, of the slope as beta: overheads
@@ -68,51 +64,32 @@ def simulated_plan(platform: HostPlatform, processes_per_node: int) -> PathPlan:
     return PathPlan(default_procs(platform, processes_per_node), processes_per_node)
 
 
-def measured_plan(target: ExecutionTarget, procs: Sequence[int]) -> PathPlan:
+def measured_plan(bench: Bench, procs: Sequence[int]) -> PathPlan:
     """A plan with few sizes, since a real network is slow. Raises UsageError for more processes than fit."""
     return PathPlan(
         tuple(procs),
-        target.processes_per_node(max(procs)),
+        bench.processes_per_node(max(procs)),
         segment_bytes=(0, 8192),
         message_bytes=(64, 1024, 8192, 32768, 131072, 262144),
         single_bytes=(64, 512, 4096, 16384, 65536, 262144),
     )
 
 
-def fit(platform: HostPlatform, plan: PathPlan, context: SimulationContext) -> PathParameters:
-    """Fits the model to simulated times.
+def fit(bench: Bench, plan: PathPlan) -> PathParameters:
+    """Fits the model to the times of a bench.
 
-    Raises UsageError when the plan does not fit on the platform and CollwiseError when an experiment fails.
+    Raises UsageError when the plan does not fit there and CollwiseError when an experiment fails.
     """
-    _check(plan, len(platform.hosts))
-    cases = plan_cases(plan)
-    sweep = context.simulate(
-        platform, [*cases, chain_case(plan)], f"{platform.name}: fitting alpha and beta by algorithm"
-    )
-    lab = context.laboratory(platform, _processes_of_singles(plan), plan.processes_per_node)
-    known = single_messages(lab, plan, platform.reduce_seconds_per_byte)
-    known = replace(known, platform=platform.name, made_by=sweep.configuration.maker)
-    return fit_algorithms(known, plan, sweep.timings)
-
-
-def fit_measured(
-    target: ExecutionTarget,
-    plan: PathPlan,
-    store: Store,
-    *,
-    precision: Precision = PRECISION_OF_FITS,
-    limit_seconds: float = 3600.0,
-) -> PathParameters:
-    """Fits the model to times measured on an execution target. Raises the errors of `fit`."""
-    _check(plan, -(-max(plan.procs) // plan.processes_per_node))
-    cases = [*plan_cases(plan), chain_case(plan)]
-    timings = measured_timings(target, cases, store, precision, limit_seconds)
-    count = min(_processes_of_singles(plan), max(plan.procs))
-    lab = ExperimentLaboratory.measured(target, count, store, precision=precision, limit_seconds=limit_seconds)
-    (reduction,) = lab.run([Experiment(REDUCE, (0, 1), _REDUCED_BYTES)])
-    known = single_messages(lab, plan, reduction.seconds / _REDUCED_BYTES)
-    known = replace(known, platform=target.name, made_by=f"measured, {target.installation.label}")
-    return fit_algorithms(known, plan, timings)
+    apart, per_node = bench.alike(max(plan.procs))
+    _check(plan, apart // per_node)
+    timings = bench.time([*plan_cases(plan), chain_case(plan)], f"{bench.name}: fitting alpha and beta by algorithm")
+    lab = bench.laboratory(min(_processes_of_singles(plan), max(plan.procs)), plan.processes_per_node)
+    reduction = bench.reduce_seconds_per_byte
+    if reduction is None:
+        (measured,) = lab.run([Experiment(REDUCE, (0, 1), _REDUCED_BYTES)])
+        reduction = measured.seconds / _REDUCED_BYTES
+    known = single_messages(lab, plan, reduction)
+    return fit_algorithms(replace(known, platform=bench.name, made_by=bench.made_by), plan, timings)
 
 
 def _check(plan: PathPlan, nodes: int) -> None:

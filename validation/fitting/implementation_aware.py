@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import CollwiseError, UsageError
@@ -17,12 +17,7 @@ from collwise.models.implementation_aware.fitting import fit_algorithm, fit_gamm
 from collwise.models.implementation_aware.parameters import AlgorithmFit, ModelParameters, Observation
 from collwise.models.registry import AS_PRINTED, BY_PARTS, MODELS
 from collwise.platforms import HostPlatform
-from collwise.simulator.execution.targets import ExecutionTarget
-from collwise.simulator.store import Store
-from collwise.simulator.sweeps.context import SimulationContext
-from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
-from collwise.simulator.sweeps.method import PRECISION_OF_FITS, Method, Precision
-from collwise.simulator.sweeps.mpi_runner import measure
+from collwise.simulator.bench import Bench
 from collwise.simulator.timing import Case, Timing
 from collwise.validation.times.defaults import BCAST_SIZES, GATHER_SIZES, SEGMENT_BYTES, SEGMENTS
 
@@ -95,72 +90,36 @@ def measured_procs(most: int) -> tuple[int, ...]:
     return tuple(sorted({max(2, min(5, most // 2 + 1)), most}))
 
 
-def measured_plan(
-    target: ExecutionTarget, procs: Sequence[int], segment_bytes: int = SEGMENT_BYTES, fanout: int = 0
-) -> FitPlan:
+def measured_plan(bench: Bench, procs: Sequence[int], segment_bytes: int = SEGMENT_BYTES, fanout: int = 0) -> FitPlan:
     """A small plan with one segment size and whole messages. Raises UsageError for more processes than fit."""
-    per_node = target.processes_per_node(max(procs))
+    per_node = bench.processes_per_node(max(procs))
     return FitPlan(tuple(procs), per_node, segment_bytes, fanout, more_segments=(0,), sizes=MEASURED_SIZES)
 
 
-def fit(
-    platform: HostPlatform,
-    plan: FitPlan,
-    context: SimulationContext,
-) -> ModelParameters:
-    """Fits gamma, Hockney, and alpha and beta of every algorithm, as printed and by parts, to simulated times.
+def fit(bench: Bench, plan: FitPlan) -> ModelParameters:
+    """Fits gamma, Hockney, and alpha and beta of every algorithm, as printed and by parts.
 
-    Raises UsageError when the plan does not fit on the platform and CollwiseError when an experiment fails.
+    Experiments that the paper reads on the root's clock end at the root, by a gather or a reply. Where a bench measures
+    no root's time the slowest process's is the root's, too, and free of the closing barrier that a root-based time of a
+    collective needs. Raises UsageError when the plan does not fit on the bench and CollwiseError when an experiment
+    fails.
     """
-    if len(platform.hosts) < 2 or min(plan.procs) < 2:
+    apart, apart_per_node = bench.alike(max(plan.procs))
+    if apart < 2 or min(plan.procs) < 2:
         raise UsageError(
-            f"platform '{platform.name}' with {len(platform.hosts)} nodes, P = {min(plan.procs)}: "
+            f"{bench.name} with {apart // apart_per_node} nodes, P = {min(plan.procs)}: "
             "a fit needs two nodes and two processes at least"
         )
-    experiments = _Experiments(plan, len(platform.hosts), platform.eager_limit_bytes)
-    sweep = context.simulate(platform, experiments.all_cases(), f"{platform.name}: fitting models")
-    one_way = one_way_seconds(context.laboratory(platform, 2), plan.sizes.broadcasts)
-    return experiments.evaluate(sweep.timings, one_way, platform.name, sweep.configuration.maker)
-
-
-def fit_measured(
-    target: ExecutionTarget,
-    plan: FitPlan,
-    store: Store,
-    *,
-    precision: Precision = PRECISION_OF_FITS,
-    limit_seconds: float = 600.0,
-) -> ModelParameters:
-    """Fits the same to times measured on an execution target, with one process per node or all on one node.
-
-    Experiments that the paper reads on the root's clock end at the root, by a gather or a reply: the slowest process's
-    time is the root's there, and free of the closing barrier that a root-based time of a collective needs.
-    Raises UsageError when the plan does not fit there and CollwiseError when an experiment fails or has no time.
-    """
-    most = max(plan.procs)
-    per_node = target.processes_per_node(most)
-    if min(plan.procs) < 2:
-        raise UsageError(f"P = {min(plan.procs)}: a fit needs two processes at least")
-    if 1 < per_node < most:
+    if 1 < apart_per_node < apart:
         raise UsageError(
-            f"{target.name} with {per_node} processes per node: gamma(p) needs one process per node; give --ppn 1"
+            f"{bench.name} with {apart_per_node} processes per node: gamma(p) needs one process per node; give --ppn 1"
         )
-    experiments = _Experiments(replace(plan, processes_per_node=per_node), most, target.eager_limit_bytes, per_node)
-    cases = list(dict.fromkeys(experiments.all_cases()))
-    timings = measured_timings(target, cases, store, precision, limit_seconds)
-    by_case = {case: replace(timing, root_seconds=timing.seconds) for case, timing in timings.items()}
-    lab = ExperimentLaboratory.measured(target, most, store, precision=precision, limit_seconds=limit_seconds)
+    experiments = _Experiments(plan, apart, bench.eager_limit_bytes, apart_per_node)
+    timings = bench.time(experiments.all_cases(), f"{bench.name}: fitting models")
+    # Launches of a real MPI keep all processes of the fit, whichever of them an experiment names.
+    lab = bench.laboratory(2 if bench.is_exact else apart)
     one_way = one_way_seconds(lab, plan.sizes.broadcasts)
-    return experiments.evaluate(by_case, one_way, target.name, f"measured, {target.installation.label}")
-
-
-def measured_timings(
-    target: ExecutionTarget, cases: Sequence[Case], store: Store, precision: Precision, limit_seconds: float
-) -> dict[Case, Timing]:
-    """The slowest process's times of a fit's experiments."""
-    method = Method(timing="maximum", precision=precision)
-    timings = measure(target, cases, store, method=method, timeout_seconds=limit_seconds)
-    return {timing.case: timing for timing in timings}
+    return experiments.evaluate(timings, one_way, bench.name, bench.made_by)
 
 
 def one_way_seconds(lab: Laboratory, sizes: Sequence[int]) -> list[float]:
@@ -260,7 +219,7 @@ class _Experiments:
         gamma = fit_gamma(seconds)
         hockney = fit_hockney(self.sizes.broadcasts, one_way_seconds)
         closing = [
-            Observation("gather", case.procs, 0, 0, timings[case].root_seconds, 0, case.message_bytes)
+            Observation("gather", case.procs, 0, 0, _root_seconds(timings[case]), 0, case.message_bytes)
             for case in self.closing_cases
         ]
         fits: dict[str, dict[str, dict[str, AlgorithmFit]]] = {}
@@ -292,12 +251,16 @@ class _Experiments:
         timing = timings[case]
         seconds = timing.seconds
         if case.experiment == "bcast_gather":
-            seconds = timing.root_seconds - timings[self._barrier(case.procs)].seconds
+            seconds = _root_seconds(timing) - timings[self._barrier(case.procs)].seconds
         if not 0 < seconds < math.inf:
             raise CollwiseError(f"an experiment of the fit took {seconds:g} s, too little to tell from noise: {case}")
         return Observation(
             case.experiment, case.procs, case.message_bytes, case.segment_bytes, seconds, case.fanout, case.gather_bytes
         )
+
+
+def _root_seconds(timing: Timing) -> float:
+    return timing.seconds if math.isnan(timing.root_seconds) else timing.root_seconds
 
 
 def _as_paper(collective: str, observations: Sequence[Observation]) -> list[Observation]:

@@ -6,20 +6,19 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from collwise.common.errors import CollwiseError, UsageError, check_name, warn
 from collwise.common.units import format_size
 from collwise.models.critical_path import FORMAT as PATH_FORMAT
 from collwise.models.critical_path import PathParameters
-from collwise.models.fitting.procedures import QUICK, Detail, FitRequest, fit, most_useful_procs, request
-from collwise.models.hockney import HockneyBySize
+from collwise.models.fitting.procedures import CLOSE, QUICK, Detail, FitRequest, fit, most_useful_procs, request
 from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.implementation_aware.parameters import ModelParameters
 from collwise.models.interface import CollectiveModel
 from collwise.models.parameter_file import FAMILIES, FittedParameters
 from collwise.models.parameter_file import FORMAT as POINT_TO_POINT_FORMAT
 from collwise.models.parameter_reading import read_document
-from collwise.models.plogp import PLogP
 from collwise.models.point_to_point import PointToPointModel
 from collwise.models.registry import (
     CRITICAL_PATH,
@@ -30,14 +29,12 @@ from collwise.models.registry import (
 )
 from collwise.platforms import HostPlatform, load
 from collwise.platforms.placement import PlacedPlatform
-from collwise.simulator.execution.targets import ExecutionTarget
-from collwise.simulator.store import Store
+from collwise.simulator.bench import Bench, Simulated
 from collwise.simulator.sweeps.context import SimulationContext
-from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
-from collwise.simulator.sweeps.method import PRECISION_OF_FITS, Precision
 from collwise.validation.fitting import critical_path_fit
 from collwise.validation.fitting import implementation_aware as by_algorithm
 from collwise.validation.fitting.critical_path import CriticalPath
+from collwise.validation.fitting.scheduled_model import ScheduledModel
 from collwise.validation.times.defaults import SEGMENT_BYTES
 
 Parameters = ModelParameters | PathParameters | FittedParameters
@@ -81,7 +78,18 @@ def load_models(path: str | Path) -> dict[str, CollectiveModel]:
 
     Raises UsageError, naming the file and what is wrong.
     """
-    document = read_document(path)
+    return _models_from(read_document(path), path)
+
+
+def model_from_document(document: Mapping[str, Any], path: str | Path) -> CollectiveModel:
+    """The model of that `name` whose `document` this is. Raises UsageError, naming the file that it is from."""
+    known = dict(document)
+    name, by_schedule = known.pop("name"), known.pop("by_schedule", False)
+    found = named_model(_models_from(known, path), name, path)
+    return ScheduledModel.of(found) if by_schedule else found
+
+
+def _models_from(document: Mapping[str, Any], path: str | Path) -> dict[str, CollectiveModel]:
     kinds: dict[object, type[Parameters]] = {PATH_FORMAT: PathParameters, POINT_TO_POINT_FORMAT: FittedParameters}
     return models_of(kinds.get(document.get("format"), ModelParameters).from_document(document, path))
 
@@ -91,58 +99,40 @@ def load_model(path: str | Path, name: str | None = None) -> CollectiveModel:
     return named_model(load_models(path), name, path)
 
 
-def simulated_parameters(
-    platform: HostPlatform, wanted: FitRequest, context: SimulationContext, procs: int | None = None
+def parameters_on(
+    bench: Bench, wanted: FitRequest, procs: int | None = None, detail: Detail | None = None
 ) -> FittedParameters:
-    """Fits a point-to-point model on a simulated platform, with one process per node.
-
-    Raises UsageError for more processes than nodes, and what `fit` raises.
-    """
-    count = procs or most_useful_procs(wanted, len(platform.hosts), alike=not platform.heterogeneous)
-    runner = context.laboratory(platform, count)
-    return fit(wanted, runner, platform.name, f"simulated, {runner.label}", platform.reduce_seconds_per_byte)
-
-
-def measured_parameters(
-    target: ExecutionTarget,
-    wanted: FitRequest,
-    store: Store,
-    procs: int,
-    precision: Precision = PRECISION_OF_FITS,
-    detail: Detail = QUICK,
-    limit_seconds: float = 3600.0,
-) -> FittedParameters:
-    """Fits a point-to-point model from experiments on an execution target, with `procs` processes there.
+    """Fits a point-to-point model on a bench, by default with as many of its processes as change anything.
 
     Raises UsageError for more processes than it holds, CollwiseError when the time is up, and what `fit` raises.
     """
-    runner = ExperimentLaboratory.measured(target, procs, store, precision=precision, limit_seconds=limit_seconds)
-    return fit(wanted, runner, target.name, f"measured, {runner.label}", detail=detail)
+    usual = most_useful_procs(wanted, bench.most_procs, alike=not bench.is_heterogeneous)
+    lab = bench.laboratory(procs or usual)
+    made_by, reduction = f"{bench.source}, {lab.label}", bench.reduce_seconds_per_byte or 0.0
+    return fit(wanted, lab, bench.name, made_by, reduction, detail or (CLOSE if bench.is_exact else QUICK))
 
 
 def measured_models(
-    target: ExecutionTarget,
-    store: Store,
+    bench_within: Callable[[float], Bench],
     procs: int,
     *,
     budget_seconds: float = 240.0,
     on_note: Callable[[str], None] = lambda note: None,
 ) -> list[CollectiveModel]:
-    """Every model that can be fitted on the target within the time, each with its printed form if it has one.
+    """Every model that can be fitted within the time, each with its printed form if it has one.
 
-    Point-to-point models are fitted on no more processes than change anything, LMO and the implementation-aware models
-    on `procs`. A model whose fit fails, or for which no time is left, is missing; `on_note` receives the reason.
+    `bench_within` gives a bench that stops after so many seconds. Point-to-point models are fitted on no more processes
+    than change anything, LMO and the implementation-aware models on `procs`. A model whose fit fails, or for which no
+    time is left, is missing; `on_note` receives the reason.
     """
     until = time.monotonic() + budget_seconds
     found: dict[str, CollectiveModel] = {}
 
-    def fitted(family: str, left: float) -> ModelParameters | FittedParameters:
+    def fitted(family: str, bench: Bench) -> ModelParameters | FittedParameters:
         if family == IMPLEMENTATION_AWARE:
-            plan = by_algorithm.measured_plan(target, by_algorithm.measured_procs(procs))
-            return by_algorithm.fit_measured(target, plan, store, limit_seconds=left)
+            return by_algorithm.fit(bench, by_algorithm.measured_plan(bench, by_algorithm.measured_procs(procs)))
         wanted = request(family)
-        count = procs if family == "lmo" else most_useful_procs(wanted, procs)
-        return measured_parameters(target, wanted, store, count, limit_seconds=left)
+        return parameters_on(bench, wanted, procs if family == "lmo" else most_useful_procs(wanted, procs))
 
     for family in (IMPLEMENTATION_AWARE, *FAMILIES):
         left = until - time.monotonic()
@@ -150,7 +140,7 @@ def measured_models(
             on_note(f"{family}: not fitted, {budget_seconds:g} s were over")
             continue
         try:
-            found |= models_of(fitted(family, left))
+            found |= models_of(fitted(family, bench_within(left)))
         except CollwiseError as problem:
             on_note(f"{family}: not fitted: {problem}")
     return list(found.values())
@@ -178,7 +168,7 @@ def implementation_aware(
     plan = by_algorithm.FitPlan(procs, ppn, segments[0], more_segments=tuple(segments[1:]))
     if collectives:
         plan = replace(plan, collectives=tuple(collectives))
-    return by_algorithm.fit(platform, plan, context)
+    return by_algorithm.fit(Simulated(platform, context), plan)
 
 
 def models_on(
@@ -206,11 +196,11 @@ def models_on(
         elif kind.family == CRITICAL_PATH:
             plan = critical_path_fit.simulated_plan(platform, ppn)
             plan = replace(plan, collectives=tuple(collectives))
-            found[name] = CriticalPath(critical_path_fit.fit(platform, plan, context))
+            found[name] = CriticalPath(critical_path_fit.fit(Simulated(platform, context), plan))
         else:
             where_possible = None if platform.heterogeneous else False
             wanted = request(kind.family, heterogeneous=kind.heterogeneous or where_possible)
-            found |= models_of(simulated_parameters(platform, wanted, context))
+            found |= models_of(parameters_on(Simulated(platform, context), wanted))
     return [found[name] for name in names]
 
 
@@ -237,11 +227,6 @@ def model_of(
     return model
 
 
-def fitted_per_node(model: CollectiveModel) -> int | None:
-    """The processes per node for which the model's parameters hold; None if they hold for any number."""
-    return model.parameters.processes_per_node if isinstance(model, (ImplementationAware, CriticalPath)) else None
-
-
 def check_fits_platform(model: CollectiveModel, file: Path, platform: HostPlatform, ppn: int) -> None:
     """Raises UsageError, naming the file, for a model of another platform or number of processes per node.
 
@@ -249,7 +234,7 @@ def check_fits_platform(model: CollectiveModel, file: Path, platform: HostPlatfo
     """
     if isinstance(platform, PlacedPlatform):
         warn(f"{file}: predictions are for ranks placed by blocks; --placement changes simulated times only")
-    per_node = fitted_per_node(model)
+    per_node = model.processes_per_node
     if model.platform != platform.name or per_node not in (None, ppn):
         fitted_with = "" if per_node is None else f" with {per_node} per node"
         wanted = "" if per_node is None else f" with {ppn}"
@@ -271,7 +256,7 @@ def platform_of(model: CollectiveModel, file: Path) -> HostPlatform:
 
 def beyond_what_is_known(model: CollectiveModel, collective: str, procs: int, message_bytes: int) -> list[str]:
     """Warnings where the largest P or m of a prediction is beyond the platform or the model's experiments."""
-    fitted_procs, fitted_bytes = _reach(model, collective)
+    fitted_procs, fitted_bytes = model.reach(collective)
     found = []
     try:
         platform = load(model.platform)
@@ -280,7 +265,7 @@ def beyond_what_is_known(model: CollectiveModel, collective: str, procs: int, me
         if fitted_procs and procs > 2 * fitted_procs:
             found.append(f"P = {procs} is far beyond what was fitted, P of up to {fitted_procs}")
     else:
-        per_node = fitted_per_node(model) or platform.default_processes_per_node
+        per_node = model.processes_per_node or platform.default_processes_per_node
         most = platform.max_procs(per_node)
         if procs > most:
             found.append(
@@ -290,15 +275,3 @@ def beyond_what_is_known(model: CollectiveModel, collective: str, procs: int, me
         size, most_fitted = format_size(message_bytes), format_size(int(fitted_bytes))
         found.append(f"messages of {size} are beyond what was fitted, {most_fitted} at most")
     return found
-
-
-def _reach(model: CollectiveModel, collective: str) -> tuple[int, float]:
-    """The largest P and m that the model was fitted to; 0 if its parameters do not say."""
-    if isinstance(model, (ImplementationAware, CriticalPath)):
-        by_algorithm = model.parameters.observations.get(collective, {})
-        points = [(one.procs, one.message_bytes) for observations in by_algorithm.values() for one in observations]
-        return max((p for p, _ in points), default=0), max((m for _, m in points), default=0)
-    parameters = getattr(model, "parameters", None)
-    if isinstance(parameters, HockneyBySize):
-        return 0, parameters.time.message_bytes[-1]
-    return 0, parameters.gap.message_bytes[-1] if isinstance(parameters, PLogP) else 0

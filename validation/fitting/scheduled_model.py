@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -95,9 +96,22 @@ def _costs(parameters: Parameters, m: Array, classes: int) -> _Costs:
 class PlayedModel(ABC):
     """A model that plays the schedule of each case, and so predicts every algorithm of the catalogue."""
 
+    plays = True
+    segment_bytes = 0
+    processes_per_node = None
+
+    def reach(self, collective: str) -> tuple[int, float]:
+        """Nothing is fitted to schedules: their messages are those of the parameters."""
+        return 0, 0
+
     @abstractmethod
     def seconds(self, case: Case) -> float:
         """The seconds of a case that its algorithm can run; nan if there is no prediction."""
+
+    def seconds_within(self, case: Case, most_seconds: float) -> float | None:
+        """The seconds of a case; None if there is no prediction. All are played to their end."""
+        seconds = self.seconds(case)
+        return None if np.isnan(seconds) else seconds
 
     def algorithms(self, collective: str) -> tuple[str, ...]:
         """All algorithms of the catalogue that can be recorded without an MPI library's decisions."""
@@ -152,6 +166,10 @@ class ScheduledModel(PlayedModel):
     def platform(self) -> str:
         """The platform that the parameters were fitted on."""
         return self.base.platform
+
+    def document(self) -> dict[str, Any]:
+        """The document of the point-to-point model, with its name and a mark."""
+        return {**self.base.document(), "name": self.base.name, "by_schedule": True}
 
     def seconds(self, case: Case) -> float:
         """The seconds of a case; nan beyond the processors of a heterogeneous model."""

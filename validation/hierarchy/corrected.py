@@ -11,12 +11,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from copy import copy
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from collwise.models.piecewise import Array
 from collwise.simulator.timing import Timing
+from collwise.validation.adaptive.process import Process
 from collwise.validation.hierarchy.space import Input, Point
 
 _LEVEL, _SIZE, _ALGORITHM, _CUT, _ALONE = 0.3, 0.2, 0.15, 0.1, 0.05
@@ -53,7 +56,7 @@ class Corrected:
         self._counts = np.diff([*self._first.tolist(), len(of_input)])
         logs = np.log(list(predicted.values()))
         alike = _Alike(self.points)
-        self._beliefs = [_Belief(alike, scale, logs) for scale in _SCALES]
+        self._beliefs = [Process(logs, partial(alike, scale=scale), scale) for scale in _SCALES]
         self._open = np.ones(len(self.points), dtype=bool)
 
     @property
@@ -68,11 +71,13 @@ class Corrected:
 
     def add(self, timings: Mapping[Point, Timing]) -> None:
         """Updates what is believed by measured times; their points are no longer candidates for measuring."""
-        for point, timing in timings.items():
-            self._open[self._position[point]] = False
-            spread = timing.half_width_seconds / _95_PERCENT / timing.seconds
-            for belief in self._beliefs:
-                belief.learn(self._position[point], math.log(timing.seconds), spread**2 + _EXACT)
+        if not timings:
+            return
+        numbers = np.array([self._position[point] for point in timings])
+        seconds, widths = np.array([(one.seconds, one.half_width_seconds) for one in timings.values()]).T
+        self._open[numbers] = False
+        for belief in self._beliefs:
+            belief.learn(numbers, np.log(seconds), (widths / _95_PERCENT / seconds) ** 2 + _EXACT)
 
     def least_sum_of_seconds(self) -> float:
         """The least time of all points together: two standard deviations below their corrected sum."""
@@ -90,7 +95,7 @@ class Corrected:
         expected is how much faster the choices become, as a share, summed over all inputs; benchmarks of which less
         than `least_gain` is expected are left out.
         """
-        belief, still_open = self._belief.copy(), self._open.copy()
+        belief, still_open = copy(self._belief), self._open.copy()
         chosen: list[Point] = []
         while seconds > 0:
             candidates = self._candidates(belief, still_open)
@@ -103,23 +108,23 @@ class Corrected:
             best = int(np.argmax(gains / expected))
             seconds -= expected[best]
             budget -= cautious[best]
-            belief.imagine(candidates[best])
+            belief.imagine(candidates[best], _EXACT)
             still_open[candidates[best]] = False
             chosen.append(self.points[candidates[best]])
         return chosen
 
     @property
-    def _belief(self) -> _Belief:
+    def _belief(self) -> Process:
         return max(self._beliefs, key=lambda belief: belief.plausibility)
 
-    def _candidates(self, belief: _Belief, still_open: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
+    def _candidates(self, belief: Process, still_open: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
         """Points that are not measured, those first that are the least behind the best one for their uncertainty."""
         behind = belief.mean - np.repeat(np.minimum.reduceat(belief.mean, self._first), self._counts)
         found = np.flatnonzero(still_open)
         order = np.argsort(behind[found] / np.sqrt(belief.variance[found] + _EXACT), kind="stable")
         return found[order[:_MOST]]
 
-    def _gains(self, belief: _Belief, candidates: npt.NDArray[np.intp]) -> Array:
+    def _gains(self, belief: Process, candidates: npt.NDArray[np.intp]) -> Array:
         """The knowledge gradient: by how much the best means are expected to fall when a candidate is measured."""
         if not len(candidates):
             return np.zeros(0)
@@ -161,43 +166,3 @@ class _Alike:
         alone = np.exp(-size / _FAR_SIZE_ALONE - place) * _ALONE**2 * (same & (cut == 0))
         found: Array = _LEVEL**2 + near + alone
         return found
-
-
-class _Belief:
-    """Means and covariances of logarithms under one scale; measured times are taken into account one by one."""
-
-    def __init__(self, alike: _Alike, scale: float, logs: Array) -> None:
-        self._alike, self._scale = alike, scale
-        self.mean = logs.copy()
-        self._every = np.arange(len(logs))
-        self.variance = np.concatenate([alike(one, one, scale)[0] for one in self._every[:, None]])
-        self._learned = np.zeros((0, len(logs)))
-        self.plausibility = -(math.log(scale) ** 2) / 2
-
-    def copy(self) -> _Belief:
-        """A copy, which learns independently."""
-        other = object.__new__(_Belief)
-        other.__dict__.update(self.__dict__, mean=self.mean.copy(), variance=self.variance.copy())
-        return other
-
-    def covariance(self, columns: npt.NDArray[np.intp]) -> Array:
-        """The covariance of every point with some, (points, columns)."""
-        found: Array = self._alike(self._every, columns, self._scale) - self._learned.T @ self._learned[:, columns]
-        return found
-
-    def imagine(self, number: int, noise: float = _EXACT) -> Array:
-        """Lowers variances as a measured time would, whatever that is.
-
-        Returns the change of every mean for a time that is one standard deviation above its own.
-        """
-        row = self.covariance(np.array([number]))[:, 0] / math.sqrt(self.variance[number] + noise)
-        self._learned = np.vstack([self._learned, row])
-        self.variance = np.maximum(self.variance - row**2, 0.0)
-        return row
-
-    def learn(self, number: int, log_seconds: float, noise: float) -> None:
-        """Takes the logarithm of a measured time with this variance into account."""
-        deviation = math.sqrt(self.variance[number] + noise)
-        surprise = (log_seconds - self.mean[number]) / deviation
-        self.plausibility -= surprise**2 / 2 + math.log(deviation)
-        self.mean += surprise * self.imagine(number, noise)

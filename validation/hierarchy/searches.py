@@ -1,7 +1,7 @@
-"""Searches for the best configuration of each input: the four of Luo et al. 2020, section III-C, and one of our own.
+"""Searches for the best configuration of each input: two of Luo et al. 2020, section III-C, and one of our own.
 
 `exhaustive` times every configuration for every input, `tasks` only tasks, from which the cost model computes whole
-collectives of any size. Each also exists with rules of thumb. `predict` times few whole collectives:
+collectives of any size. `predict` times few whole collectives:
 
 1. The schedule engine predicts every configuration for every input.
 2. Measured times correct predictions nearby, and tell how uncertain the others are (`Corrected`).
@@ -13,19 +13,18 @@ collectives of any size. Each also exists with rules of thumb. `predict` times f
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from collwise.validation.hierarchy.corrected import Corrected
 from collwise.validation.hierarchy.machine import Bill, Machine, Predictor, Timer
-from collwise.validation.hierarchy.space import PREFIX, Input, Point, Space, by_input, segments_of
+from collwise.validation.hierarchy.space import Input, Point, Space, by_input
 from collwise.validation.times.choice import Choice
 
 EXHAUSTIVE, PREDICT = "exhaustive", "predict"
 """The names of the search that the others are compared with, and of the one that needs predictions."""
 
-SEARCHES = (EXHAUSTIVE, "exhaustive-heuristics", "tasks", "tasks-heuristics", PREDICT)
+SEARCHES = (EXHAUSTIVE, "tasks", PREDICT)
 """The names of the searches."""
 
 BUDGET = 0.02
@@ -52,28 +51,28 @@ class Found:
     bill: Bill
 
 
-def search(name: str, space: Space, timer: Timer, predict: Predictor | None = None, budget: float = BUDGET) -> Found:
+def search(
+    name: str,
+    space: Space,
+    timer: Timer,
+    predict: Predictor | None = None,
+    budget: float = BUDGET,
+    points: Sequence[Point] = (),
+) -> Found:
     """Makes the search of that name, one of SEARCHES; `predict` and `budget` are for the one that predicts.
 
+    The others may be limited to some of the space's `points`.
     Raises CollwiseError if a benchmark fails, and ValueError without predictions for the search that needs them.
     """
     machine = Machine(timer)
     if name == PREDICT:
         seconds = _predicted_and_corrected(space, machine, predict, budget)
     else:
-        points = allowed(space) if name.endswith("-heuristics") else list(space.points())
-        seconds = (machine.tasks if name.startswith("tasks") else machine.whole)(points)
+        seconds = (machine.tasks if name == "tasks" else machine.whole)(points or list(space.points()))
     best = {
         one: min(points, key=lambda point: seconds[point]).choice for one, points in by_input(list(seconds)).items()
     }
     return Found(name, best, dict(seconds), machine.bill)
-
-
-def allowed(space: Space) -> list[Point]:
-    """The points that the rules of thumb let be tested; all of an input for which they would leave none."""
-    points = list(space.points())
-    kept = {one: [point for point in group if worth_testing(point)] for one, group in by_input(points).items()}
-    return [point for one, group in by_input(points).items() for point in kept[one] or group]
 
 
 def _predicted_and_corrected(
@@ -92,39 +91,3 @@ def _predicted_and_corrected(
             return predictions.seconds
         machine.whole(chosen)
         predictions.add({point: machine.bill.timings[point.case] for point in chosen})
-
-
-# --- Rules of thumb ---------------------------------------------------------------------------------------------------
-
-# Luo et al. 2020, section III-C, name the first two kinds of rules that leave configurations untested; the others are
-# of the same sort, and were written down before anything was timed.
-
-ONE_SIDED, SHARED_MEMORY = 2, 1
-ONE_SIDED_FROM_BYTES = 512 * 2**10
-"""The paper's rule: one-sided communication within a node only for segments above 512 KB."""
-
-MOST_SEGMENTS = 256
-"""More segments than fill any pipeline cost only overhead."""
-
-PIECES_FROM_BYTES = 4
-"""A segment is sent between nodes in pieces only if it is this many times as large as a piece."""
-
-
-def worth_testing(point: Point) -> bool:
-    """Whether the rules of thumb let a configuration be tested for an input."""
-    choice, one = point.choice, point.input
-    segment = min(choice.segment_bytes, one.message_bytes)
-    pieces = point.segments * segments_of(segment, choice.limit_bytes or segment)
-    between = choice.algorithm.removeprefix(PREFIX)
-    if choice.fanout == ONE_SIDED and segment <= ONE_SIDED_FROM_BYTES:
-        return False
-    if choice.fanout == SHARED_MEMORY and segment > ONE_SIDED_FROM_BYTES:
-        return False
-    # A chain of n nodes is full after n pieces; the root of a binomial tree sends each of its children all pieces.
-    if between == "chain" and pieces < one.nodes:
-        return False
-    if between == "binomial" and pieces > max(1, math.ceil(math.log2(one.nodes))):
-        return False
-    if choice.limit_bytes and segment < PIECES_FROM_BYTES * choice.limit_bytes:
-        return False
-    return point.segments <= MOST_SEGMENTS

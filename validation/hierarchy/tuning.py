@@ -134,7 +134,7 @@ def _estimate(space: Space, found: Sequence[Found]) -> float:
 # --- Between sampled inputs -------------------------------------------------------------------------------------------
 
 
-def decision_tables(space: Space, found: Found, platform: str, maker: str) -> list[DecisionTable]:
+def decision_tables(space: Space, found: Found, platform: str, maker: str, source: str) -> list[DecisionTable]:
     """Decisions for all inputs between the least and the largest sampled ones, a table for each p.
 
     Between two message sizes the choice of the larger one takes over where their times, on straight lines between the
@@ -148,7 +148,7 @@ def decision_tables(space: Space, found: Found, platform: str, maker: str) -> li
         rows = {nodes: row_between(space, found, (sampled, per_node)) for nodes, sampled in starts(space.nodes)}
         fewest = min(rows)
         rules = {nodes * (least_per_node if nodes == fewest else per_node): row for nodes, row in rows.items()}
-        tables.append(DecisionTable(space.collective, platform, least_per_node, made_by, rules))
+        tables.append(DecisionTable(space.collective, platform, least_per_node, source, made_by, rules))
     return tables
 
 

@@ -18,7 +18,7 @@ from collwise.validation.library_defaults.decision import Decision
 from collwise.validation.openmpi.builtin_decisions import DECIDED
 from collwise.validation.openmpi.builtin_decisions import decide as decide_by_openmpi_3
 from collwise.validation.times.choice import Choice
-from collwise.validation.times.grid import CaseGrid, case_of
+from collwise.validation.times.grid import Grid, case_of
 
 if TYPE_CHECKING:
     from collwise.simulator.schedule.library import LibraryDecisions
@@ -119,7 +119,7 @@ def _decided(baseline: Baseline, collective: str, procs: int, message_bytes: int
     return case_of(collective, decision.choice, procs, message_bytes)
 
 
-def remarks_on(baseline: Baseline, grid: CaseGrid) -> list[str]:
+def remarks_on(baseline: Baseline, grid: Grid) -> list[str]:
     """Lines for the user: the baseline's algorithms that are not in the catalogue, and what it does within nodes."""
     decisions = [baseline.decide(grid.collective, *point) for point in grid.points]
     missing = [one.algorithm for one in decisions if one.choice is None]

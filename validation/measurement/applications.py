@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import CollwiseError, UsageError, check_name, unknown_name, warn
+from collwise.platforms.smpi import warn_of_free_messages
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.runner import run_cases
 from collwise.validation.library_defaults.baselines import BASELINES, Baseline
 from collwise.validation.times.choice import Choice
-from collwise.validation.times.grid import CaseGrid
+from collwise.validation.times.grid import Grid
 
 if TYPE_CHECKING:
     from collwise.platforms import HostPlatform
@@ -230,7 +231,7 @@ class _Tuning:
             row = tuple((size, choice) for size, choice in found if choice is not None)
             if row:
                 rules = {self.procs: _from_the_start(row)}
-                tables.append(DecisionTable(one, self.platform.name, self.per_node, baseline.title, rules))
+                tables.append(DecisionTable(one, self.platform.name, self.per_node, "library", baseline.title, rules))
         if not tables:
             known = f"decision of {baseline.title} for {', '.join(self._sizes)} that our algorithms follow"
             raise UsageError(f"{baseline.name}: no {known}; valid: {', '.join(SELECTORS)}")
@@ -239,19 +240,25 @@ class _Tuning:
     def _tuned(self, by_node: bool) -> list[DecisionTable]:
         """The fastest algorithm by simulated time for each call, also among those by node if `by_node`."""
         from collwise.validation.select.consumers import COLLWISE, algorithms_for, sees_sizes
-        from collwise.validation.select.select import simulate_and_select
+        from collwise.validation.select.select import select
+        from collwise.validation.times.points import warn_of_doubtful
+        from collwise.validation.times.sources import simulate
 
         catalogue = Catalogue.load()
         grids = []
         for one, sizes in self._sizes.items():
             offered = algorithms_for(one, COLLWISE, by_node=by_node)
             names = tuple(name for name in offered if not catalogue.algorithm(one, name).real_mpi_only)
-            grids.append(CaseGrid(one, (self.procs,), sizes, self.per_node, self.segments, names))
-        tables, sweep = simulate_and_select(
-            self.platform, grids, self.context, lambda one: not sees_sizes(COLLWISE, one), 0.0
-        )
-        if sweep.failed and not all(table.rules for table in tables):
-            raise CollwiseError(f"{len(sweep.failed)} cases failed; first: {sweep.failed[0].error}")
+            grids.append(Grid.of(one, (self.procs,), sizes, self.per_node, self.segments, names))
+        sized = {one: sees_sizes(COLLWISE, one) for one in self._sizes}
+        margins = {one: 0.0 for one, by_size in sized.items() if by_size}
+        found = simulate(self.platform, grids, self.context, margins)
+        warn_of_free_messages(self.platform)
+        warn_of_doubtful(self.platform, grids)
+        tables = [select(times, not sized[times.collective]) for times in found]
+        failed = [timing for times in found for timing in times.failed]
+        if failed and not all(table.rules for table in tables):
+            raise CollwiseError(f"{len(failed)} cases failed; first: {failed[0].error}")
         return [replace(one, rules={p: _from_the_start(row) for p, row in one.rules.items()}) for one in tables]
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from statistics import geometric_mean
 
 from collwise.common.units import counted
-from collwise.validation.select.decisions import FASTER, MEASURED_UNDER, DecisionTable
+from collwise.validation.select.decisions import FASTER, DecisionTable
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 
 DecidesUntuned = Callable[[str, int, int], Choice | None]
@@ -19,25 +19,25 @@ def with_untuned(table: DecisionTable, decides: DecidesUntuned | None) -> Decisi
     """The table with the times of the library's own decisions among those that it was made from, as LIBRARY_DECIDES.
 
     They are those of the same algorithm, where it was timed and the decisions are known. Measured times of ours are not
-    the library's own. Those of another library's own collective (`Evidence.own`) say nothing of Open MPI, and are left
-    out.
+    the library's own. Those of another library's own collective say nothing of Open MPI, and are left out.
     """
-    known = table.evidence
-    if known is None or LIBRARY_DECIDES in known.choices or table.made_by.startswith(f"{MEASURED_UNDER} Open MPI"):
-        return table
-    if table.made_by.startswith(MEASURED_UNDER):
-        return replace(table, evidence=replace(known, own=()))
-    if decides is None:
-        return table
-    place = {choice: index for index, choice in enumerate(known.choices)}
+    from collwise.validation.times.times import State, Times
 
-    def seconds(i: int, j: int) -> float:
-        choice = decides(table.collective, known.procs[i], known.message_bytes[j])
-        return math.nan if choice not in place else known.seconds[place[choice]][i][j]
-
-    times = tuple(tuple(seconds(i, j) for j in range(len(known.message_bytes))) for i in range(len(known.procs)))
-    evidence = replace(known, choices=(*known.choices, LIBRARY_DECIDES), seconds=(*known.seconds, times))
-    return replace(table, evidence=evidence)
+    known = table.times
+    if known is None:
+        return table
+    has_own = LIBRARY_DECIDES in known.grid.timed
+    if table.source == "measured":
+        if not has_own or known.maker.startswith("Open MPI"):
+            return table
+        others = tuple(one for one in known.grid.besides if one[2] != LIBRARY_DECIDES)
+        return replace(table, times=known.of_grid(replace(known.grid, besides=others)))
+    if has_own or decides is None:
+        return table
+    own = known.at(known.picks_of(partial(decides, table.collective))).values[None]
+    grid = replace(known.grid, choices=(LIBRARY_DECIDES,), besides=())
+    untuned = Times.of_seconds(grid, own, known.platform, known.source, known.maker, State.NOT_ASKED)
+    return replace(table, times=known.with_times(untuned))
 
 
 def summary_over_untuned(table: DecisionTable, version: str) -> str:

@@ -96,6 +96,16 @@ def can_say(consumer: str, collective: str, choice: Choice) -> bool:
     return choice.segment_bytes == 0 and (choice.fanout or algorithm.default_count) == radix
 
 
+def can_choose(consumer: str | None, collective: str, choice: Choice) -> bool:
+    """Whether decisions for the consumer (None: libcollwise) may name the choice: it can be chosen, and asked for."""
+    entry = Catalogue.load().collective(collective)
+    if choice.algorithm not in {*entry.selectable, *entry.by_node, *entry.mock_ups}:
+        return False
+    if consumer in LIBRARIES:
+        return can_say(consumer, collective, choice)
+    return consumer is None or can_run(consumer, entry.algorithms[choice.algorithm])
+
+
 def algorithms_for(
     collective: str, *consumers: str, by_node: bool = False, guidelines: bool = False
 ) -> tuple[str, ...]:

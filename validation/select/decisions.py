@@ -11,81 +11,30 @@ from functools import cached_property
 from itertools import groupby, pairwise, zip_longest
 from pathlib import Path
 from statistics import geometric_mean
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from collwise.common.errors import UsageError
 from collwise.common.files import read_text
 from collwise.common.units import format_size
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
+from collwise.validation.times.grid import Grid
+from collwise.validation.times.slowdown import SlowdownSummary, slowdown, summary_of
+
+if TYPE_CHECKING:
+    from collwise.models.piecewise import Array
+    from collwise.validation.times.times import Times
 
 _Held = TypeVar("_Held")
 Row = tuple[tuple[int, Choice], ...]
 """The decisions for one process count: from how many message bytes on, and the choice; ascending."""
 
 _FORMAT = "collwise decisions 3"
+_SOURCES = {"times measured under": "measured", "model ": "predicted"}
+"""The beginnings of what a file says made the times, where these are not simulated."""
+DIGITS = "digits"
+"""The fact of times that says to how many digits they are rounded."""
 _MAKE_ONE = "make one with: collwise select -o FILE"
 
-
-@dataclass(frozen=True)
-class Evidence:
-    """The seconds of every candidate at the points that a table was made from: by candidate, process count and size.
-
-    They are nan where a candidate does not run or has no time. `filled` marks points of candidates (indices) whose time
-    is not measured but `filled_by` another source. `half_widths` of the seconds' confidence intervals have the same
-    form; empty where they are exact or not known. `own` has the seconds of the MPI library's own collective, where that
-    was measured beside the candidates, and the half-widths of their intervals, each by process count and size.
-    """
-
-    choices: tuple[Choice, ...]
-    procs: tuple[int, ...]
-    message_bytes: tuple[int, ...]
-    seconds: tuple[tuple[tuple[float, ...], ...], ...]
-    filled: frozenset[tuple[int, int, int]] = frozenset()
-    filled_by: str = ""
-    half_widths: tuple[tuple[tuple[float, ...], ...], ...] = ()
-    own: tuple[tuple[tuple[float, ...], ...], ...] = ()
-
-    def at(self, procs: int, message_bytes: int) -> dict[Choice, float]:
-        """The candidates' seconds at the point that a row from P and m on starts at; those that have a time there.
-
-        Where P or m is not among the points, the next lower one counts, else the first one.
-        """
-        i, j = _at_or_below(self.procs, procs), _at_or_below(self.message_bytes, message_bytes)
-        found = {choice: times[i][j] for choice, times in zip(self.choices, self.seconds, strict=True)}
-        return {choice: seconds for choice, seconds in found.items() if not math.isnan(seconds)}
-
-    def half_width(self, choice: Choice, procs: int, message_bytes: int) -> float:
-        """The half-width of the interval of the choice's seconds there; nan where it is not known."""
-        if not self.half_widths:
-            return math.nan
-        i, j = _at_or_below(self.procs, procs), _at_or_below(self.message_bytes, message_bytes)
-        return self.half_widths[self.choices.index(choice)][i][j]
-
-    def own_at(self, procs: int, message_bytes: int) -> tuple[float, float]:
-        """The seconds of MPI's own collective at the point, and the half-width of their interval; nan without any."""
-        if not self.own:
-            return math.nan, math.nan
-        i, j = _at_or_below(self.procs, procs), _at_or_below(self.message_bytes, message_bytes)
-        return self.own[0][i][j], self.own[1][i][j]
-
-    def beats_own(self, choice: Choice, procs: int, message_bytes: int) -> bool:
-        """Whether the choice is faster than MPI's own collective beyond both intervals, or that was not measured."""
-        own, around = self.own_at(procs, message_bytes)
-        ours, width = self.at(procs, message_bytes).get(choice), self.half_width(choice, procs, message_bytes)
-        if math.isnan(own) or ours is None:
-            return True
-        return ours + (0.0 if math.isnan(width) else width) < own - (0.0 if math.isnan(around) else around)
-
-    def is_filled(self, choice: Choice, procs: int, message_bytes: int) -> bool:
-        """Whether a choice's time at a point comes from another source."""
-        if choice not in self.choices or procs not in self.procs or message_bytes not in self.message_bytes:
-            return False
-        place = (self.choices.index(choice), self.procs.index(procs), self.message_bytes.index(message_bytes))
-        return place in self.filled
-
-
-MEASURED_UNDER = "times measured under"
-"""The beginning of `made_by` for measured times; the MPI library follows."""
 
 FASTER = 1.01
 """The least factor by which the library's own decision is faster where it takes the place of a choice."""
@@ -134,9 +83,9 @@ def all_at_once_text(tables: Sequence[DecisionTable]) -> str:
     """A sentence on choices in which very many messages are under way at once, which no engine limits; or nothing."""
     found: dict[str, set[int]] = {}
     for table in tables:
-        if table.made_by.startswith("times measured"):
+        if table.source == "measured":
             continue
-        for procs in {*table.rules, *(table.evidence.procs if table.evidence is not None else ())}:
+        for procs in {*table.rules, *(table.times.procs if table.times is not None else ())}:
             for _, choice in table.row(procs):
                 if procs >= _MANY_PROCS and (table.collective, choice.algorithm) in _ALL_AT_ONCE:
                     found.setdefault(f"{table.collective} {choice.algorithm}", set()).add(procs)
@@ -212,13 +161,12 @@ def left_to_library(table: DecisionTable, by_size: bool, decided: DecisionTable 
 def _left_where_faster(table: DecisionTable, by_size: bool) -> DecisionTable:
     """The table that leaves calls to the MPI library where that is known to be no slower.
 
-    With measured times of MPI's own collective (`Evidence.own`) these are all that a choice does not beat beyond both
-    intervals; with exact times of LIBRARY_DECIDES among those of the choices, all at which it is over 1 % faster.
-    Without `by_size` a row has one choice: it stays if it beats MPI's own at all measured sizes, or if the library is
-    not over 1 % faster on average.
+    With measured times of MPI's own collective these are all that a choice does not beat beyond both intervals; with
+    exact times of it all at which it is over 1 % faster. Without `by_size` a row has one choice: it stays if it beats
+    MPI's own at all measured sizes, or if the library is not over 1 % faster on average.
     """
-    known = table.evidence
-    if known is None or not (known.own or LIBRARY_DECIDES in known.choices) or not table.rules:
+    known = table.times
+    if known is None or LIBRARY_DECIDES not in known.grid.timed or not table.rules:
         return table
     counts = sorted({*table.rules, *(one for one in known.procs if one >= min(table.rules))})
     kept = _kept_by_size if by_size else _kept_whole
@@ -246,31 +194,41 @@ def _left_in_wide_steps(table: DecisionTable, by_size: bool, decided: DecisionTa
     return replace(table, rules=without_repeated_rows(sorted(rows.items()), table.rules))
 
 
-def _kept_by_size(known: Evidence, procs: int, row: Row) -> Row:
+def _kept_by_size(known: Times, procs: int, row: Row) -> Row:
     def kept(start: int, chosen: Choice) -> Choice:
-        if known.own:
-            return chosen if known.beats_own(chosen, procs, start) else LIBRARY_DECIDES
-        times = known.at(procs, start)
-        return LIBRARY_DECIDES if times.get(LIBRARY_DECIDES, math.inf) * FASTER < times.get(chosen, 0.0) else chosen
+        point = known.at_or_below(procs, start)
+        if not known.is_exact:
+            return chosen if beats_own(known, chosen, *point) else LIBRARY_DECIDES
+        own, ours = (known.seconds_of(one, *point) for one in (LIBRARY_DECIDES, chosen))
+        return LIBRARY_DECIDES if own * FASTER < (0.0 if math.isnan(ours) else ours) else chosen
 
     return refined(row, known.message_bytes, kept)
 
 
-def _kept_whole(known: Evidence, procs: int, row: Row) -> Row:
+def _kept_whole(known: Times, procs: int, row: Row) -> Row:
     if len(row) != 1:
         return row
     start, chosen = row[0]
-    if known.own:
-        stays = all(known.beats_own(chosen, procs, size) for size in known.message_bytes)
+    points = [known.at_or_below(procs, size) for size in known.message_bytes]
+    if not known.is_exact:
+        stays = all(beats_own(known, chosen, *point) for point in points)
     else:
-        at = [known.at(procs, size) for size in known.message_bytes if size >= start]
+        at = [known.at_point(*point) for point in points if point[1] >= start]
         ratios = [one[LIBRARY_DECIDES] / one[chosen] for one in at if LIBRARY_DECIDES in one and one.get(chosen)]
         stays = not ratios or geometric_mean(ratios) * FASTER >= 1
     return row if stays else ((start, LIBRARY_DECIDES),)
 
 
-def _at_or_below(values: Sequence[int], wanted: int) -> int:
-    return max(bisect.bisect_right(values, wanted) - 1, 0)
+def beats_own(times: Times, choice: Choice, procs: int, message_bytes: int) -> bool:
+    """Whether a choice is faster than MPI's own collective at a point beyond both intervals, or that was not measured.
+
+    An interval of the choice that is not known counts as empty; one of MPI's own is beyond every choice.
+    """
+    own, ours = (times.seconds_of(one, procs, message_bytes) for one in (LIBRARY_DECIDES, choice))
+    if math.isnan(own) or math.isnan(ours):
+        return True
+    around, width = (times.half_width_of(one, procs, message_bytes) for one in (LIBRARY_DECIDES, choice))
+    return ours + (width if math.isfinite(width) else 0.0) < own - (0.0 if math.isnan(around) else around)
 
 
 _MOST_LISTED = 12
@@ -284,33 +242,34 @@ def _listed(procs: Sequence[int]) -> str:
 
 @dataclass(frozen=True)
 class DecisionTable:
-    """The choices to run: for each process count, ascending, its row. `made_by` is a model or what simulated.
+    """The choices to run: for each process count, ascending, its row.
 
-    A point between two entries takes the lower one, in P and in m. Nothing is decided below the first entries and where
-    a row is empty. `evidence` has the times that decided, if they are known, and `between` the loss at sizes between
-    those that it was decided at, where a model says it. `platform_procs` is the platform's largest process count, if it
-    is known.
+    `source` and `made_by` say what made the times that decided: simulated, measured or predicted, and by what. A point
+    between two entries takes the lower one, in P and in m. Nothing is decided below the first entries and where a row
+    is empty. `times` are those that decided, if they are known, and `between` the loss at sizes between theirs, where a
+    model says it. `platform_procs` is the platform's largest process count, if it is known.
     """
 
     collective: str
     platform: str
     processes_per_node: int
+    source: str
     made_by: str
     rules: Mapping[int, Row]
-    evidence: Evidence | None = field(default=None, compare=False)
+    times: Times | None = field(default=None, compare=False)
     between: Loss | None = field(default=None, compare=False)
     platform_procs: int | None = field(default=None, compare=False)
 
     @property
     def last_procs(self) -> int:
         """The largest process count that is used: the platform's, else the largest one decided for."""
-        decided = self.evidence.procs if self.evidence is not None else ()
+        decided = self.times.procs if self.times is not None else ()
         return self.platform_procs or max((*self.rules, *decided))
 
     @property
     def decided_procs(self) -> tuple[int, ...]:
         """The process counts that were decided, as far as it is known: those of the times, else those of the rows."""
-        return self.evidence.procs if self.evidence is not None else tuple(sorted(self.rules))
+        return self.times.procs if self.times is not None else tuple(sorted(self.rules))
 
     @property
     def choices(self) -> tuple[Choice, ...]:
@@ -337,6 +296,8 @@ class DecisionTable:
 
     def choose(self, procs: int, message_bytes: int) -> Choice:
         """The choice for a point. Raises UsageError where nothing is decided."""
+        if not self.rules:
+            raise UsageError(f"nothing is decided for {self.collective}")
         if procs < min(self.rules):
             raise UsageError(f"the decision table starts at P = {min(self.rules)}, not {procs}")
         choice = self.choice_at(procs, message_bytes)
@@ -348,37 +309,76 @@ class DecisionTable:
         """The choice for a point; None where nothing is decided."""
         return choice_in(self.row(procs), message_bytes)
 
+    def seconds_at(self, procs: int, message_bytes: int) -> dict[Choice, float]:
+        """The seconds of the choices at the point of the times that a row from P and m on starts at.
+
+        Where P or m is not among the points, the next lower one counts, else the first one. Exact times of the MPI
+        library's own decision are among them; measured ones are not, since it is asked for by no rule.
+        """
+        if self.times is None:
+            return {}
+        found = self.times.at_point(*self.times.at_or_below(procs, message_bytes))
+        return {one: value for one, value in found.items() if one != LIBRARY_DECIDES or self.times.is_exact}
+
     def timed_points(self) -> Iterator[tuple[Choice | None, dict[Choice, float]]]:
-        """The choice and the candidates' seconds at every point that times decided; nothing where none are known."""
-        if self.evidence is not None:
-            for procs in self.evidence.procs:
-                for size in self.evidence.message_bytes:
-                    yield self.choice_at(procs, size), self.evidence.at(procs, size)
+        """The choice and the choices' seconds at every point that times decided; nothing where none are known."""
+        for procs, size in self.times.grid.points if self.times is not None else ():
+            yield self.choice_at(procs, size), self.seconds_at(procs, size)
 
     def wide_steps(self) -> list[tuple[int, int]]:
         """Neighbouring process counts that times decided for, the larger one over WIDE_STEP times the smaller one.
 
         Tables by formulas have none: they can decide for every P.
         """
-        return [] if self.evidence is None else self._wide(self.evidence.procs)
+        return [] if self.times is None else self._wide(self.times.procs)
 
     def wide_size_steps(self) -> list[tuple[int, int]]:
         """The pairs of decided message sizes, in bytes, that are as far apart, as `wide_steps` has them for P."""
-        return [] if self.evidence is None else self._wide(size for size in self.evidence.message_bytes if size > 0)
+        return [] if self.times is None else self._wide(size for size in self.times.message_bytes if size > 0)
 
     def _wide(self, decided: Iterable[int]) -> list[tuple[int, int]]:
-        if self.made_by.startswith("model "):
+        if self.source == "predicted":
             return []
         return [(low, high) for low, high in pairwise(sorted(decided)) if high > WIDE_STEP * low]
 
     def rests_on_gaps(self, procs: int, start: int, end: int | None) -> bool:
         """Whether the choice for P from one size up to another has times there that fill gaps."""
-        known = self.evidence
+        from collwise.validation.times.times import State
+
+        known = self.times
         return known is not None and any(
-            known.is_filled(self.choose(procs, size), procs, size)
+            known.state_of(self.choose(procs, size), procs, size) == State.FILLED
             for size in known.message_bytes
             if start <= size and (end is None or size < end)
         )
+
+
+def loss_of(table: DecisionTable) -> SlowdownSummary:
+    """The slowdowns of a table's choices against the best one, by the times that it was made from, at their points."""
+    points = table.timed_points()
+    costs = [slowdown(times[chosen], min(times.values())) for chosen, times in points if chosen in times]
+    return summary_of(costs, 0.0)
+
+
+def undecided_points(table: DecisionTable) -> tuple[int, int]:
+    """The number of points whose intervals do not tell the fastest choice from another one, and that of all points.
+
+    There the interval of another one overlaps that of the fastest. 0 of 0 for a table without intervals.
+    """
+    import numpy as np
+
+    times = table.times
+    if times is None or times.is_exact:
+        return 0, 0
+    seconds, widths = times.array, times.competing(times.half_widths)
+    widths = np.where(np.isinf(widths), 0.0, widths)
+    filled = np.where(np.isnan(seconds), np.inf, seconds)
+    fastest = np.argmin(filled, axis=0)[None]
+    reach = np.take_along_axis(filled + np.nan_to_num(widths), fastest, axis=0)
+    others = seconds != np.take_along_axis(seconds, fastest, axis=0)  # equal ones are the same case
+    overlapping = others & (filled - np.nan_to_num(widths) < reach)
+    known = np.isfinite(filled).any(axis=0)
+    return int((overlapping.any(axis=0) & known).sum()), int(known.sum())
 
 
 def check_one_choice(table: DecisionTable, procs: int, whose: str) -> None:
@@ -421,55 +421,84 @@ def decisions_document(tables: Sequence[DecisionTable]) -> list[dict[str, Any]]:
                 for p, row in table.rules.items()
             },
             **({} if table.between is None else {"loss_between_sizes": vars(table.between)}),
-            **({} if table.evidence is None else {"times": _evidence_document(table.evidence)}),
+            **({} if table.times is None else {"times": _times_document(table.times)}),
         }
         for table in tables
     ]
 
 
-def _evidence_document(evidence: Evidence) -> dict[str, Any]:
+def _times_document(times: Times) -> dict[str, Any]:
     """Seconds to four digits, and null where there is none; gaps that were filled as [choice, P, m]."""
-    procs, sizes = list(evidence.procs), list(evidence.message_bytes)
-    choices = [vars(choice) for choice in evidence.choices]
+    import numpy as np
+
+    from collwise.validation.times.times import State
+
+    own = times.index_of(LIBRARY_DECIDES)
+    measured_own = LIBRARY_DECIDES in times.grid.timed and not times.is_exact
+    kept = [place for place in range(len(times.grid.timed)) if not (measured_own and place == own)]
+    seconds, widths, state = (values.values for values in (times.seconds, times.half_widths, times.state))
+    procs, sizes = list(times.procs), list(times.message_bytes)
     document: dict[str, Any] = {
-        "choices": choices,
+        "choices": [vars(times.grid.timed[place]) for place in kept],
         "procs": procs,
         "message_bytes": sizes,
-        "seconds": _digits(evidence.seconds),
+        "seconds": _digits(seconds[kept]),
     }
-    if evidence.half_widths:
-        document["half_widths"] = _digits(evidence.half_widths)
-    if evidence.own:
-        document["own"] = _digits(evidence.own)
-    if evidence.filled:
-        document["gaps_filled_by"] = evidence.filled_by
-        document["gaps_filled"] = [[choice, procs[i], sizes[j]] for choice, i, j in sorted(evidence.filled)]
+    if times.source == "measured":
+        document["half_widths"] = _digits(np.where(np.isinf(widths), 0.0, widths)[kept])
+    if measured_own:
+        document["own"] = _digits(np.stack([seconds[own], widths[own]]))
+    if (filled := np.argwhere(state[kept] == State.FILLED)).size:
+        document["gaps_filled_by"] = times.filled_by
+        document["gaps_filled"] = [[a, procs[i], sizes[j]] for a, i, j in filled.tolist()]
     return document
 
 
-def _digits(values: Sequence[Sequence[Sequence[float]]]) -> list[list[list[float | None]]]:
+def _digits(values: Array) -> list[list[list[float | None]]]:
     return [[[None if math.isnan(one) else float(f"{one:.4g}") for one in row] for row in each] for each in values]
 
 
-def _evidence_from(document: Mapping[str, Any]) -> Evidence:
+def _times_from(entry: Mapping[str, Any], source: str) -> Times:
+    """The times of a table's document; they are rounded to four digits, which `facts` say."""
+    import numpy as np
+
+    from collwise.validation.times.times import MEASURED_UNDER, State, Times
+
+    document = entry["times"]
     procs, sizes = tuple(map(int, document["procs"])), tuple(map(int, document["message_bytes"]))
     choices = tuple(_choice(one) for one in document["choices"])
-    seconds, half_widths = _read_digits(document["seconds"]), _read_digits(document.get("half_widths", ()))
-    for values in (seconds, half_widths) if half_widths else (seconds,):
-        shapes = [len(values) == len(choices), all(len(times) == len(procs) for times in values)]
-        if not (all(shapes) and procs and sizes and all(len(row) == len(sizes) for times in values for row in times)):
-            raise ValueError("its times do not fit its process counts and sizes")
-    own = _read_digits(document.get("own", ()))
-    if own and [[len(row) for row in each] for each in own] != [[len(sizes)] * len(procs)] * 2:
+    seconds, widths, own = (_read_digits(document.get(name, ())) for name in ("seconds", "half_widths", "own"))
+    shape = (len(choices), len(procs), len(sizes))
+    if not (procs and sizes) or seconds.shape != shape or (widths.size and widths.shape != shape):
+        raise ValueError("its times do not fit its process counts and sizes")
+    if own.size and own.shape != (2, *shape[1:]):
         raise ValueError("the times of MPI's own collective do not fit its process counts and sizes")
-    filled = frozenset((index, procs.index(p), sizes.index(m)) for index, p, m in document.get("gaps_filled", ()))
-    return Evidence(choices, procs, sizes, seconds, filled, document.get("gaps_filled_by", ""), half_widths, own)
-
-
-def _read_digits(values: Sequence[Any]) -> tuple[tuple[tuple[float, ...], ...], ...]:
-    return tuple(
-        tuple(tuple(math.nan if one is None else float(one) for one in row) for row in each) for each in values
+    if not widths.size:
+        widths = np.where(np.isnan(seconds), np.nan, 0.0)
+    besides: tuple[tuple[int, int, Choice], ...] = ()
+    if own.size:
+        besides = tuple((p, m, LIBRARY_DECIDES) for p in procs for m in sizes)
+        seconds, widths = np.concatenate([seconds, own[:1]]), np.concatenate([widths, own[1:]])
+    grid = Grid(entry["collective"], choices, procs, sizes, int(entry["processes_per_node"]), besides=besides)
+    state = np.where(np.isnan(seconds), State.NOT_ASKED, State.TIMED).astype(np.int8)
+    for a, p, m in document.get("gaps_filled", ()):
+        state[a, procs.index(p), sizes.index(m)] = State.FILLED
+    maker = entry["made_by"].removeprefix(MEASURED_UNDER).strip()
+    return Times.of_values(
+        grid,
+        {"seconds": seconds, "half_width_seconds": widths, "state": state},
+        entry["platform"],
+        source,
+        maker,
+        filled_by=document.get("gaps_filled_by", ""),
+        facts={DIGITS: 4},
     )
+
+
+def _read_digits(values: Sequence[Any]) -> Array:
+    import numpy as np
+
+    return np.array([[[math.nan if one is None else float(one) for one in row] for row in each] for each in values])
 
 
 def _choice(step: Mapping[str, Any]) -> Choice:
@@ -493,10 +522,12 @@ def _table(entry: Mapping[str, Any]) -> DecisionTable:
     rules = {int(p): tuple((step["from_bytes"], _choice(step)) for step in row) for p, row in entry["rules"].items()}
     if not rules:
         raise ValueError("no process counts")
-    evidence = _evidence_from(entry["times"]) if "times" in entry else None
+    made_by = entry["made_by"]
+    source = next((source for words, source in _SOURCES.items() if made_by.startswith(words)), "simulated")
+    times = _times_from(entry, source) if "times" in entry else None
     between = Loss(**entry["loss_between_sizes"]) if "loss_between_sizes" in entry else None
     most = None if entry.get("platform_procs") is None else int(entry["platform_procs"])
     return DecisionTable(
-        *(entry["collective"], entry["platform"], int(entry["processes_per_node"]), entry["made_by"]),
-        *(rules, evidence, between, most),
+        *(entry["collective"], entry["platform"], int(entry["processes_per_node"]), source, made_by),
+        *(rules, times, between, most),
     )

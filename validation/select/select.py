@@ -1,95 +1,159 @@
-"""Makes decision tables, from a model, from simulation or from times with confidence intervals."""
+"""Makes decision tables: from times of any source, the choices in the fewest rows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
+from collwise.common.errors import UsageError
 from collwise.models.interface import CollectiveModel
 from collwise.models.piecewise import Array
-from collwise.models.switch_points import TIE, Standings, Times, good_enough, switch_points
-from collwise.platforms import HostPlatform
-from collwise.platforms.smpi import warn_of_free_messages
-from collwise.simulator.sweeps.context import ShowProgress, SimulationContext, without_progress
-from collwise.simulator.sweeps.runner import RunResult
-from collwise.validation.fitting.critical_path import CriticalPath
-from collwise.validation.library_defaults.openmpi import fixed_choice
-from collwise.validation.select.decisions import DecisionTable, Evidence, Loss, Row
+from collwise.models.switch_points import TIE, Standings, good_enough, switch_points
+from collwise.models.switch_points import Times as TimesOfCandidate
+from collwise.validation.select.consumers import can_choose, openmpi_version
+from collwise.validation.select.decisions import DIGITS, DecisionTable, Loss, Row
 from collwise.validation.select.fewest_rows import fewest_rows
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.defaults import TIE_LIMIT
-from collwise.validation.times.grid import CaseGrid, ChoicesAt
-from collwise.validation.times.points import warn_of_doubtful
-from collwise.validation.times.predictions import (
-    contested_seconds,
-    covered_by_model,
-    predict_choice,
-    predicted_seconds,
-    seconds_of,
-    simulated_seconds,
-)
+from collwise.validation.times.grid import Grid
 from collwise.validation.times.slowdown import slowdown, summary_of
+from collwise.validation.times.sources import predict_choice, predicted
+from collwise.validation.times.times import State, Times
 
 # Standings at some P, for some of a grid's candidates by index.
 _StandingsOf = Callable[[Sequence[int], Sequence[int]], Mapping[int, Standings]]
 
 
-def select_by_model(
-    model: CollectiveModel,
-    grid: CaseGrid,
+def select(
+    times: Times,
     one_choice: bool = False,
-    sampled: bool = False,
     tolerance: float = 0.0,
-    switches: bool = False,
-    progress: ShowProgress = without_progress,
+    exact: bool = False,
+    tie_limit: float = TIE_LIMIT,
+    consumer: str | None = None,
 ) -> DecisionTable:
-    """Predicted choices for every P of the grid, from its least to its largest m, in the fewest rows.
+    """Choices for every P of the times, from the least to the largest m, in the fewest rows.
 
-    No choice has a slowdown above the tolerance (0.01: 1 %) against the fastest one, at any size; with 0 each is the
-    fastest one. With `sampled`, and for a model that plays schedules, that holds only at the sizes of the grid, and the
-    table has the loss between them, if formulas say it. With `switches`, and for such a model without `sampled`, the
-    later of two choices begins at the byte from which on it is faster, at the row's P, and not at the grid's size. With
-    `one_choice` each P has one choice for all m (see `consumers.needs_one_choice`): one whose worst time over the
-    grid's sizes, relative to the best one, is within the tolerance of the least. A choice that does not run on every P
-    holds only where it was decided: at P + 1 one without such a requirement follows it. Algorithms that the model does
-    not cover are no choice. Raises UsageError if it covers none.
+    No choice has a slowdown above the tolerance (0.01: 1 %) against the fastest one, at the sizes of the times; with 0
+    each is the fastest one. With `one_choice` each P has one choice for all m: one whose worst time over the sizes,
+    relative to the best one, is within the tolerance of the least. A choice that does not run on every P holds only
+    where it was decided: at P + 1 one without such a requirement follows it. For a `consumer` choices are what it can
+    be asked for (`competing_for`).
+
+    By times that a model predicts, the later of two choices begins at the byte from which on it is faster, at the row's
+    P, and the table has the loss between the sizes if formulas say it; with `exact` formulas decide at every size, to
+    the byte. By times with confidence intervals, choices whose interval overlaps that of the fastest one are as good as
+    it is (`tied_seconds`), and of rows that are equally short, each has the choice with the least mean slowdown.
+
+    Raises UsageError for `exact` without a model, for times that are rounded, and for times that a contest left out and
+    the decisions need.
     """
-    grid, _ = covered_by_model(model, grid)
-    played = model if isinstance(model, CriticalPath) else None
-    if sampled or one_choice or played is not None:
-        if played is None or one_choice:
-            seconds = predicted_seconds(model, grid, progress)
-        else:
-            seconds = contested_seconds(played, grid, tolerance, progress)
-        rules = _rules(grid, _sampled(grid, seconds, one_choice, tolerance))
-        if not one_choice and (switches or not sampled):
-            rules = {p: _to_the_byte(model, grid, p, row) for p, row in rules.items()}
+    model = times.between
+    if exact and model is None:
+        raise UsageError(f"exact is for predicted times; {times.source} ones are known at single sizes only")
+    if times.array.ndim != 3:
+        raise UsageError(f"times of {times.collective} differ by {times.seconds.dims[3]}, too; select by one of them")
+    if DIGITS in times.facts:
+        raise UsageError(
+            f"times of {times.collective} are rounded to {times.facts[DIGITS]} digits, as decision files have them; "
+            "select by the times that they were made from"
+        )
+    if times.margin is not None and (one_choice or tolerance > times.margin):
+        need = "one choice for all sizes needs" if one_choice else f"a tolerance of {tolerance * 100:g} % needs"
+        raise _left_out(times, need)
+    times, competing = competing_for(times, consumer)
+    plays = model is not None and model.plays
+    if exact and model is not None and not plays and not one_choice:
+        rules = _rules(times.grid, _exact(model, times.grid, tolerance))
+        return _table(_timed(times, rules), rules)
+    if times.is_exact:
+        rules = _rules(times.grid, _sampled(times.grid, competing.array, one_choice, tolerance))
     else:
-        seconds = None
-        rules = _rules(grid, _exact(model, grid, tolerance))
-    between = _loss_between(model, grid, rules) if seconds is not None and played is None else None
-    shown = replace(grid, procs=tuple(p for p in grid.procs if p in rules) or grid.procs[:1])
-    times = predicted_seconds(model, shown) if seconds is None else seconds[:, np.isin(grid.procs, shown.procs)]
+        tied = tied_seconds(competing, tie_limit)
+        standings = _sampled(times.grid, tied, one_choice, max(tolerance, TIE))
+        rules = _rules(times.grid, standings, _by_mean_slowdown(competing))
+    if model is None:
+        return _table(times, rules)
+    if not one_choice:
+        rules = {p: _to_the_byte(model, times.grid, p, row) for p, row in rules.items()}
+    between = None if plays else _loss_between(model, times.grid, rules)
+    return _table(_timed(times, rules), rules, between)
+
+
+def competing_for(times: Times, consumer: str | None) -> tuple[Times, Times]:
+    """The times of the choices that decisions for a consumer may name at all, and where each of them may be named.
+
+    Open MPI runs some algorithms only where a message has enough elements (`Grid.competes`). Exact times at single
+    points compete from there on for its rules; what was measured was also run, and what a model says between the sizes
+    is cut when the rules are written. Raises UsageError where nothing is left, and where it needs times that a contest
+    left out.
+    """
+    kept = times.only(lambda one: can_choose(consumer, times.collective, one))
+    if not kept.choices:
+        whose = "no decision" if consumer is None else f"no decision for {consumer}"
+        have = ", ".join(times.grid.names)
+        raise UsageError(f"{whose} can name any of the {times.collective} algorithms with times: {have}")
+    at_points = times.is_exact and times.between is None
+    few = kept.grid.for_openmpi or (at_points and openmpi_version(consumer or "") is not None)
+    competing = _with_enough_elements(kept) if few else kept
+    if times.margin is not None and (kept.choices, few) != (times.choices, times.grid.for_openmpi):
+        unsure = (competing.competing(kept.state) == State.LEFT_OUT).any(0)
+        best, known = times.best_seconds.values, competing.best_seconds.values
+        if bool((unsure & (np.isnan(known) | (known > best))).any()):
+            raise _left_out(times, f"decisions for {consumer or 'any consumer'} need")
+    return kept, competing
+
+
+def _with_enough_elements(times: Times) -> Times:
+    """The times where their choices have enough elements for Open MPI."""
+    grid = replace(times.grid, for_openmpi=True)
+    competes = [grid.competes(choice, *point) for choice in grid.timed for point in grid.points]
+    seconds = times.seconds.where(np.reshape(competes, times.seconds.shape))
+    return replace(times, data=times.data.assign(seconds=seconds))
+
+
+def _left_out(times: Times, need: str) -> UsageError:
+    margin = (times.margin or 0.0) * 100
+    return UsageError(f"{need} times of all choices, and those slower than {margin:g} % were left out")
+
+
+def _table(times: Times, rules: Mapping[int, Row], between: Loss | None = None) -> DecisionTable:
     return DecisionTable(
-        grid.collective,
-        model.platform,
-        grid.processes_per_node,
-        f"model {model.name}",
+        times.collective,
+        times.platform,
+        times.processes_per_node,
+        times.source,
+        times.made_by,
         rules,
-        evidence_of(shown, times),
+        times,
         between,
+        times.max_procs,
     )
+
+
+def _timed(times: Times, rules: Mapping[int, Row]) -> Times:
+    """The times at the process counts of rows: predictions exist for all others, too."""
+    return times.only(procs=[p for p in times.procs if p in rules] or times.procs[:1])
+
+
+def _by_mean_slowdown(times: Times) -> list[int]:
+    """The indices of the choices by ascending mean slowdown over the points where they have a time."""
+    with np.errstate(invalid="ignore"):
+        costs = slowdown(times.array, times.best_seconds.values)
+    known = ~np.isnan(costs)
+    mean = np.where(known, costs, 0.0).sum(axis=(1, 2)) / np.maximum(known.sum(axis=(1, 2)), 1)
+    return [int(index) for index in np.argsort(np.where(known.any(axis=(1, 2)), mean, np.inf), kind="stable")]
 
 
 _SIZES_BETWEEN = 7
 
 
-def _loss_between(model: CollectiveModel, grid: CaseGrid, rules: Mapping[int, Row]) -> Loss | None:
+def _loss_between(model: CollectiveModel, grid: Grid, rules: Mapping[int, Row]) -> Loss | None:
     """The loss of rules at sizes between those of the grid, among them the last byte before each; None without any."""
     sizes = sorted(grid.message_bytes)
     between = {
@@ -100,164 +164,30 @@ def _loss_between(model: CollectiveModel, grid: CaseGrid, rules: Mapping[int, Ro
     asked = replace(grid, message_bytes=tuple(sorted(between - set(sizes))))
     if not asked.message_bytes:
         return None
-    table = DecisionTable(grid.collective, model.platform, grid.processes_per_node, model.name, rules)
-    index = {choice: place for place, choice in enumerate(grid.candidates.values())}
-    seconds = predicted_seconds(model, asked)
-    taken = np.full(seconds.shape[1:], np.nan)
-    for place, procs in enumerate(asked.procs):
-        for start, choice in table.row(procs):
-            larger = np.array(asked.message_bytes) >= start
-            taken[place, larger] = seconds[index[choice], place, larger]
-    costs = summary_of(slowdown(taken, best_seconds(seconds)), 0.0)
+    times = predicted(model, asked)
+    table = _table(times, rules)
+    costs = summary_of(times.slowdown(times.picks_of(table.choice_at)).values, 0.0)
     return Loss(costs.points, costs.mean, costs.worst) if costs.points else None
 
 
-def select_by_simulation(
-    platform: HostPlatform,
-    grid: CaseGrid,
-    sweep: RunResult,
-    one_choice: bool = False,
-    tolerance: float = 0.0,
-    untuned: RunResult | None = None,
-) -> DecisionTable:
-    """Simulated choices for every P and m of the grid; otherwise like `select_by_model`, sampled.
-
-    The sweep holds at least the grid's cases. The times of what untuned Open MPI runs, as far as that sweep or
-    `untuned` has them, are among those of the table.
-    """
-    seconds = simulated_seconds(grid, sweep)
-    rules = _rules(grid, _sampled(grid, seconds, one_choice, tolerance))
-    maker, per_node = sweep.configuration.maker, grid.processes_per_node
-    evidence = _with_untuned_times(evidence_of(grid, seconds), grid, untuned or sweep)
-    most = platform.max_procs(per_node)
-    return DecisionTable(grid.collective, platform.name, per_node, maker, rules, evidence, platform_procs=most)
-
-
-def select_by_times(
-    grid: CaseGrid,
-    times: IntervalTimes,
-    platform: str,
-    made_by: str,
-    one_choice: bool = False,
-    tolerance: float = 0.0,
-    tie_limit: float = TIE_LIMIT,
-) -> DecisionTable:
-    """Choices by times with confidence intervals, at the points of the grid, in the fewest rows.
-
-    Choices whose interval overlaps that of the fastest one are as good as it is (`tied_seconds`), as are those within
-    the tolerance. Of rows that are equally short, each has the choice with the least mean slowdown over the grid. The
-    table keeps the intervals.
-    """
-    tied = tied_seconds(times, tie_limit)
-    with np.errstate(invalid="ignore"):
-        costs = slowdown(times.seconds, best_seconds(times.seconds))
-    known = ~np.isnan(costs)
-    mean = np.where(known, costs, 0.0).sum(axis=(1, 2)) / np.maximum(known.sum(axis=(1, 2)), 1)
-    order = np.argsort(np.where(known.any(axis=(1, 2)), mean, np.inf), kind="stable").tolist()
-    standings = _sampled(grid, tied, one_choice, max(tolerance, TIE))
-    rules = _rules(grid, standings, order)
-    evidence = evidence_of(grid, times.seconds, times.filled, times.filled_by)
-    widths = np.where(np.isnan(times.seconds), np.nan, times.half_widths)
-    evidence = replace(evidence, half_widths=_tuples(widths))
-    return DecisionTable(grid.collective, platform, grid.processes_per_node, made_by, rules, evidence)
-
-
-def _with_untuned_times(evidence: Evidence, grid: CaseGrid, sweep: RunResult) -> Evidence:
-    """The times with those of what Open MPI 4.1 and 5.0 run untuned, each at the points where they do."""
-    times = dict(zip(evidence.choices, np.array(evidence.seconds), strict=True))
-    for place, point in enumerate(grid.points):
-        choice = fixed_choice(grid.collective, *point)
-        if choice is not None and not np.isnan(seconds := seconds_of(grid, sweep, choice, *point)):
-            found = times.setdefault(choice, np.full((len(grid.procs), len(grid.message_bytes)), np.nan))
-            found.flat[place] = seconds
-    return replace(evidence, choices=tuple(times), seconds=_tuples(np.array(list(times.values()))))
-
-
-@dataclass(frozen=True)
-class IntervalTimes:
-    """Seconds of a grid's candidates and the half-widths of their confidence intervals, shape (candidates, P, m).
-
-    Seconds are nan where there is no time. A half-width that is not known is 0. `filled` marks the times that come from
-    another source, `filled_by`.
-    """
-
-    seconds: Array
-    half_widths: Array
-    filled: NDArray[np.bool_]
-    filled_by: str = ""
-
-
-def best_seconds(seconds: Array) -> Array:
-    """The least time of all candidates (first axis) at every point; nan where none has one."""
-    least = np.min(np.where(np.isnan(seconds), np.inf, seconds), axis=0)
-    return np.where(np.isfinite(least), least, np.nan)
-
-
-def tied_seconds(times: IntervalTimes, limit: float = TIE_LIMIT) -> Array:
+def tied_seconds(times: Times, limit: float = TIE_LIMIT) -> Array:
     """The seconds, with the best time in place of those whose confidence interval overlaps that of the fastest one.
 
-    A time above the best one by more than the share `limit` is no tie, however wide its interval is.
+    A time above the best one by more than the share `limit` is no tie, however wide its interval is. An interval that
+    is not known counts as empty.
     """
-    seconds = times.seconds
+    seconds, widths = times.array, times.competing(times.half_widths)
+    widths = np.where(np.isfinite(widths), widths, 0.0)
     unknown = np.isnan(seconds)
     fastest_of_all = np.argmin(np.where(unknown, np.inf, seconds), axis=0)[None]
     best = np.take_along_axis(seconds, fastest_of_all, axis=0)
-    reach = best + np.take_along_axis(times.half_widths, fastest_of_all, axis=0)
+    reach = best + np.take_along_axis(widths, fastest_of_all, axis=0)
     with np.errstate(invalid="ignore"):
-        overlapping = ~unknown & (seconds - times.half_widths <= reach) & (seconds <= best * (1 + limit))
+        overlapping = ~unknown & (seconds - widths <= reach) & (seconds <= best * (1 + limit))
     return np.where(overlapping, best, seconds)
 
 
-def evidence_of(
-    grid: CaseGrid, seconds: Array, filled: NDArray[np.bool_] | None = None, filled_by: str = ""
-) -> Evidence:
-    """The times that decide, as a table keeps them; shape (candidates, P, m)."""
-    return Evidence(
-        tuple(grid.candidates.values()),
-        grid.procs,
-        grid.message_bytes,
-        _tuples(seconds),
-        frozenset() if filled is None else frozenset((int(a), int(b), int(c)) for a, b, c in np.argwhere(filled)),
-        filled_by,
-    )
-
-
-def _tuples(values: Array) -> tuple[tuple[tuple[float, ...], ...], ...]:
-    return tuple(tuple(map(tuple, each)) for each in values.tolist())
-
-
-def simulate_and_select(
-    platform: HostPlatform,
-    grids: Sequence[CaseGrid],
-    context: SimulationContext,
-    one_choice: Callable[[str], bool],
-    tolerance: float,
-) -> tuple[list[DecisionTable], RunResult]:
-    """Simulates what is missing of several grids and makes a table of each; `one_choice` says which have one choice.
-
-    Of the others the schedule engine leaves out what cannot be chosen. For grids of Open MPI's choices, what it runs
-    untuned is simulated, too. The sweep holds the cases that failed. Raises UsageError for what does not fit on the
-    platform.
-    """
-    names = ", ".join(grid.collective for grid in grids) if len(grids) <= 3 else f"{len(grids)} collectives"
-    cases = [case for grid in grids for case in grid.cases()]
-    free = {grid.collective: tolerance for grid in grids if not one_choice(grid.collective)}
-    sweep = replace(context, tolerances=free).simulate(platform, cases, f"{platform.name}: simulating {names}")
-    warn_of_free_messages(platform)
-    warn_of_doubtful(platform, grids)
-    shipped = [case for grid in grids if grid.for_openmpi for case in grid.cases_of(_untuned(grid.collective))]
-    untuned = context.simulate(platform, shipped, f"{platform.name}: simulating untuned {names}") if shipped else None
-    tables = [
-        select_by_simulation(platform, grid, sweep, one_choice(grid.collective), tolerance, untuned) for grid in grids
-    ]
-    return tables, sweep
-
-
-def _untuned(collective: str) -> ChoicesAt:
-    return lambda procs, message_bytes: filter(None, [fixed_choice(collective, procs, message_bytes)])
-
-
-def _to_the_byte(model: CollectiveModel, grid: CaseGrid, procs: int, row: Row) -> Row:
+def _to_the_byte(model: CollectiveModel, grid: Grid, procs: int, row: Row) -> Row:
     """The row with its switch points between sizes of the grid, where the later choice becomes the faster one.
 
     They are found by bisection, which takes it that the two choices change places once between the two sizes.
@@ -265,8 +195,6 @@ def _to_the_byte(model: CollectiveModel, grid: CaseGrid, procs: int, row: Row) -
     sizes = sorted(grid.message_bytes)
 
     def seconds(choice: Choice, message_bytes: int) -> float:
-        if isinstance(model, CriticalPath):
-            return model.seconds_of(grid.case(choice, procs, message_bytes))
         found = predict_choice(model, grid.collective, choice, np.array([procs]), np.array([message_bytes]))
         return float(found[0])
 
@@ -283,13 +211,13 @@ def _to_the_byte(model: CollectiveModel, grid: CaseGrid, procs: int, row: Row) -
     return tuple(found)
 
 
-def _exact(model: CollectiveModel, grid: CaseGrid, tolerance: float) -> _StandingsOf:
+def _exact(model: CollectiveModel, grid: Grid, tolerance: float) -> _StandingsOf:
     """Standings at every size, to the byte."""
-    choices, algorithms = list(grid.candidates.values()), _algorithms(grid)
+    choices, algorithms = list(grid.choices), _algorithms(grid)
     segments = sorted({choice.segment_bytes for choice in choices})
     longest = np.vectorize(grid.most_bytes, otypes=[float])
 
-    def times(choice: Choice, algorithm: Algorithm) -> Times:
+    def times(choice: Choice, algorithm: Algorithm) -> TimesOfCandidate:
         def seconds(procs: Array, message_bytes: Array) -> Array:
             found = predict_choice(model, grid.collective, choice, procs, message_bytes)
             if grid.memory_bytes_per_node is not None:
@@ -309,7 +237,7 @@ def _exact(model: CollectiveModel, grid: CaseGrid, tolerance: float) -> _Standin
     return standings
 
 
-def _sampled(grid: CaseGrid, seconds: Array, one_choice: bool, tolerance: float) -> _StandingsOf:
+def _sampled(grid: Grid, seconds: Array, one_choice: bool, tolerance: float) -> _StandingsOf:
     """Standings at the grid's sizes, from seconds of shape (candidate, P, m), nan where there is no time."""
 
     def standing(times: Array) -> Standings:
@@ -341,12 +269,12 @@ def _good_for_all_sizes(times: Array, tolerance: float) -> NDArray[np.bool_]:
     return good if good.any() else complete
 
 
-def _rules(grid: CaseGrid, standings_of: _StandingsOf, order: Sequence[int] = ()) -> dict[int, Row]:
+def _rules(grid: Grid, standings_of: _StandingsOf, order: Sequence[int] = ()) -> dict[int, Row]:
     """Rules for the grid's P, but those without any time. Where no candidate has one, what was chosen below stays.
 
     Of candidates that make rows equally short, the first one in `order` (indices) is chosen.
     """
-    choices = list(grid.candidates.values())
+    choices = list(grid.choices)
     order = order or range(len(choices))
     rank = {index: place for place, index in enumerate(order)}
     bound = {index for index, algorithm in enumerate(_algorithms(grid)) if algorithm.bound_to_procs}
@@ -368,5 +296,5 @@ def _rules(grid: CaseGrid, standings_of: _StandingsOf, order: Sequence[int] = ()
     return {p: tuple((start, choices[order[place]]) for start, place in row) for p, row in fewest_rows(ranked).items()}
 
 
-def _algorithms(grid: CaseGrid) -> list[Algorithm]:
-    return [Catalogue.load().algorithm(grid.collective, one.algorithm) for one in grid.candidates.values()]
+def _algorithms(grid: Grid) -> list[Algorithm]:
+    return [Catalogue.load().algorithm(grid.collective, one.algorithm) for one in grid.choices]

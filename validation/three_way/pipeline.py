@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,11 @@ from collwise.common.errors import CollwiseError
 from collwise.common.files import write_text
 from collwise.models.interface import CollectiveModel
 from collwise.platforms import HostPlatform, Platform, write_description
+from collwise.simulator.bench import Measured
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SCHEDULE, SMPI, SimulationContext
-from collwise.simulator.sweeps.method import Method, Precision
+from collwise.simulator.sweeps.method import PRECISION_OF_FITS, Method, Precision
 from collwise.simulator.sweeps.mpi_runner import measure
 from collwise.simulator.timing import Case, Timing
 from collwise.validation.calibration.calibration import alone_platform, measure_points, refit
@@ -201,7 +203,10 @@ class ThreeWayComparison:
             return []
         budget = QUICK_MODELS_SECONDS if self.plan.quick else MODELS_SECONDS
         with self._stage(f"{target.name}: models fitted"):
-            return measured_models(target, self.store, procs, budget_seconds=budget, on_note=self._notes.append)
+            context = SimulationContext(self.store)
+            method = Method(timing="maximum", precision=PRECISION_OF_FITS)
+            benches = partial(Measured, target, context, method)
+            return measured_models(benches, procs, budget_seconds=budget, on_note=self._notes.append)
 
     def _verified(self, bed: TestBed) -> list[VerificationResult]:
         if bed.bed.shape.ranks_per_node == 1:

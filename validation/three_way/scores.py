@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import statistics
 from collections.abc import Iterable
@@ -12,28 +11,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from collwise.models.switch_points import TIE
 from collwise.simulator.timing import Timing
+from collwise.validation.compare.scores import Errors, ranks_of
 from collwise.validation.three_way.table import POINT, distinguishable, fastest, ours, own, predicted_by
 from collwise.validation.times.slowdown import slowdown
 
 WANTED_REPEATABILITY = 0.9
 """The share of the cases measured twice whose means should agree."""
-
-
-@dataclass(frozen=True)
-class Errors:
-    """A summary of relative errors e (0.1 is 10 %).
-
-    Median, mean and 90th percentile of |e|, the mean of e (`bias`), and the e of the largest |e|.
-    """
-
-    count: int
-    median: float
-    mean: float
-    bias: float
-    ninetieth: float
-    worst: float
 
 
 @dataclass(frozen=True)
@@ -79,18 +63,7 @@ def relative_errors(rows: pd.DataFrame, source: str) -> pd.Series:
 
 def errors_of(rows: pd.DataFrame, source: str) -> Errors | None:
     """A summary of the relative errors of a source; None where it predicts nothing."""
-    found = relative_errors(rows, source).to_numpy()
-    if found.size == 0:
-        return None
-    size = np.abs(found)
-    return Errors(
-        count=int(found.size),
-        median=float(np.median(size)),
-        mean=float(np.mean(size)),
-        bias=float(np.mean(found)),
-        ninetieth=float(np.percentile(size, 90)),
-        worst=float(found[np.argmax(size)]),
-    )
+    return Errors.of(relative_errors(rows, source))
 
 
 def errors_by(rows: pd.DataFrame, source: str, columns: str | list[str]) -> dict[Any, Errors]:
@@ -101,26 +74,17 @@ def errors_by(rows: pd.DataFrame, source: str, columns: str | list[str]) -> dict
 
 def rank_agreement(rows: pd.DataFrame, source: str) -> RankAgreement:
     """The rank agreement of a source with measured times at the points of these rows, among what it predicts."""
-    from scipy import stats
-
-    taus, pair_taus, shares = [], [], []
-    for _, here in predicted_by(source, rows).groupby(POINT, sort=False):
-        if len(here) < 2:
-            continue
-        taus.append(stats.kendalltau(here.seconds, here[source]).statistic)
-        pairs = list(itertools.combinations(zip(here.itertuples(), here[source], strict=True), 2))
-        signs = [_sign(a.seconds < b.seconds, x, y) for (a, x), (b, y) in pairs if distinguishable(a, b)]
-        shares.append(len(signs) / len(pairs))
-        if signs:
-            pair_taus.append(float(np.mean(signs)))
-    return RankAgreement(len(taus), _mean(taus), _mean(pair_taus), _mean(shares))
-
-
-def _sign(ascending: bool, first: float, second: float) -> float:
-    """1 where a source orders two algorithms as measured, -1 where the other way round, 0 where it ties them."""
-    if abs(first - second) <= TIE * max(first, second):
-        return 0.0
-    return 1.0 if (first < second) == ascending else -1.0
+    points = [here for _, here in predicted_by(source, rows).groupby(POINT, sort=False) if len(here) > 1]
+    ranks = [
+        ranks_of(*(here[name].to_numpy(dtype=float) for name in ("seconds", "half_width_seconds", source)))
+        for here in points
+    ]
+    return RankAgreement(
+        len(points),
+        _mean([one.tau for one in ranks]),
+        _mean([one.tau_distinguishable for one in ranks]),
+        _mean([one.distinguishable for one in ranks]),
+    )
 
 
 def _mean(values: list[float]) -> float:

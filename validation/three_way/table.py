@@ -18,6 +18,7 @@ import pandas as pd
 from collwise.algorithms.catalogue import Catalogue
 from collwise.models.interface import CollectiveModel
 from collwise.simulator.timing import Case, Timing
+from collwise.validation.compare import scores
 from collwise.validation.hierarchy.space import WITHIN
 
 SIMULATED = "simulated"
@@ -106,7 +107,7 @@ def fastest(rows: pd.DataFrame, column: str, by: Sequence[str] = POINT) -> pd.Da
 
 def distinguishable(a: Any, b: Any) -> Any:
     """Whether the means of two rows, or tables, differ by more than their intervals: |a - b| > sqrt(h_a^2 + h_b^2)."""
-    return abs(a.seconds - b.seconds) > np.hypot(a.half_width_seconds, b.half_width_seconds)
+    return scores.distinguishable(a.seconds, a.half_width_seconds, b.seconds, b.half_width_seconds)
 
 
 def with_points(table: pd.DataFrame) -> list[dict[str, Any]]:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
+from typing import Any
 
 from collwise.algorithms.catalogue import Catalogue
-from collwise.common.units import format_size
 from collwise.simulator.limits import buffers_of_node
 from collwise.simulator.timing import Case
 from collwise.validation.openmpi.least_elements import least_bytes
-from collwise.validation.times.choice import Choice
+from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.defaults import SEGMENTS
 
 ChoicesAt = Callable[[int, int], Iterable[Choice]]
@@ -21,6 +21,11 @@ ChoicesAt = Callable[[int, int], Iterable[Choice]]
 
 BUILTIN = "builtin"
 """The experiment in which MPI's own collective is called."""
+CASE_COLUMNS = (
+    *("collective", "algorithm", "procs", "message_bytes", "segment_bytes", "fanout", "limit_bytes"),
+    *("processes_per_node", "nodes", "root"),
+)
+"""The columns of a case in frames."""
 LIBRARY = "library"
 """The name of the MPI library's own collective among algorithms that are measured."""
 
@@ -124,34 +129,95 @@ def builtin_cases(
 
 
 @dataclass(frozen=True)
-class CaseGrid:
-    """The points (P, m) of one collective, and the algorithms and segment sizes that compete at each of them.
+class Grid:
+    """What is timed of one collective: the choices that compete at every P and m, and others besides at some points.
 
-    The first of `segments` (0: unsegmented) is common to all algorithms that cut messages; without `algorithms` all
-    that can be chosen compete. So do `further` choices, whatever their parameters. With `for_openmpi` a choice competes
-    only where a message has enough elements for it in Open MPI, also large ones (`few_elements`). There are no cases at
-    points whose buffers take more than `memory_bytes_per_node`, if that is given (`points.within_memory`).
+    With `for_openmpi` a choice competes only where a message has enough elements for it in Open MPI, also large ones
+    (`least_bytes`). `besides` are choices that are timed without competing, each at one point (P, m): what an untuned
+    library runs there, say. There are no cases at points whose buffers take more than `memory_bytes_per_node`, if that
+    is given (`points.within_memory`).
     """
 
     collective: str
+    choices: tuple[Choice, ...]
     procs: tuple[int, ...]
     message_bytes: tuple[int, ...]
     processes_per_node: int = 1
-    segments: tuple[int, ...] = SEGMENTS
-    algorithms: tuple[str, ...] = ()
+    root: int = 0
     for_openmpi: bool = False
-    further: tuple[Choice, ...] = ()
     memory_bytes_per_node: int | None = None
+    besides: tuple[tuple[int, int, Choice], ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        collective: str,
+        procs: Sequence[int],
+        message_bytes: Sequence[int],
+        processes_per_node: int = 1,
+        segments: Sequence[int] = SEGMENTS,
+        algorithms: Sequence[str] = (),
+        **others: Any,
+    ) -> Grid:
+        """The grid of algorithms, by default all that can be chosen, each with the segment sizes that it can have.
+
+        The first of `segments` (0: unsegmented) is common to all algorithms that cut messages. `others` are fields of
+        the class. Raises UsageError for names that the catalogue does not have.
+        """
+        choices = candidates(collective, segments, algorithms)
+        return cls(collective, choices, tuple(procs), tuple(message_bytes), processes_per_node, **others)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The algorithms that compete."""
-        return tuple(dict.fromkeys(choice.algorithm for choice in self.candidates.values()))
+        return tuple(dict.fromkeys(choice.algorithm for choice in self.choices))
+
+    @property
+    def timed(self) -> tuple[Choice, ...]:
+        """The choices that are timed anywhere: those that compete, and after them others."""
+        return tuple(dict.fromkeys([*self.choices, *(choice for _, _, choice in self.besides)]))
 
     @property
     def points(self) -> list[tuple[int, int]]:
         """All points (P, m), by P and then by m."""
         return [(count, size) for count in self.procs for size in self.message_bytes]
+
+    @property
+    def segments(self) -> tuple[int, ...]:
+        """The segment sizes of the choices that compete, in their order; 0 alone where none cuts messages."""
+        return tuple(dict.fromkeys(one.segment_bytes for one in self.choices if one.segment_bytes)) or (0,)
+
+    @cached_property
+    def labels(self) -> dict[Choice, str]:
+        """The choices by what they are called here: an algorithm's first one by its name, others 'chain, 32 KiB'."""
+        found: dict[Choice, str] = {}
+        named: set[str] = set()
+        for choice in self.timed:
+            found[choice] = choice.label if choice.algorithm in named else choice.algorithm
+            named.add(choice.algorithm)
+        return found
+
+    def only(self, keep: Callable[[Choice], bool]) -> Grid:
+        """The grid with those of its competing choices that `keep` names."""
+        return replace(self, choices=tuple(filter(keep, self.choices)))
+
+    def of_algorithms(self, names: Container[str]) -> Grid:
+        """The grid with those of its competing choices that are of these algorithms."""
+        return self.only(lambda choice: choice.algorithm in names)
+
+    def by_algorithm(self) -> Grid:
+        """The grid with the choices of each algorithm one after another, each in their order."""
+        return replace(self, choices=tuple(sorted(self.choices, key=lambda one: self.names.index(one.algorithm))))
+
+    def at_common_segment(self, algorithm: str) -> Choice:
+        """The first of an algorithm's choices: that with the segment size that is common to all algorithms."""
+        return next(choice for choice in self.choices if choice.algorithm == algorithm)
+
+    def with_besides(self, choice_at: Callable[[int, int], Choice | None]) -> Grid:
+        """The grid that times, besides, what a function names at a point, where it names something."""
+        named = ((procs, size, choice_at(procs, size)) for procs, size in self.points)
+        more = [(procs, size, choice) for procs, size, choice in named if choice is not None]
+        return replace(self, besides=tuple(dict.fromkeys([*self.besides, *more])))
 
     def most_bytes(self, procs: int) -> float:
         """The longest message of which a node can hold the buffers; infinity where nothing limits it."""
@@ -163,34 +229,34 @@ class CaseGrid:
         """Whether a node can hold the buffers at a point."""
         return message_bytes <= self.most_bytes(procs)
 
-    @cached_property
-    def candidates(self) -> dict[str, Choice]:
-        """The choices by label: the algorithm's name at the common segment size, 'chain, 32 KiB' at another."""
-        common = candidates(self.collective, self.segments[:1], self.algorithms)
-        others = [one for one in candidates(self.collective, self.segments, self.algorithms) if one not in common]
-        found = {one.algorithm: one for one in common} | {
-            f"{one.algorithm}, {format_size(one.segment_bytes)}": one for one in others
-        }
-        known = set(found.values())
-        return found | {f"{one.label}, as given": one for one in dict.fromkeys(self.further) if one not in known}
+    def runs(self, choice: Choice, procs: int, message_bytes: int) -> bool:
+        """Whether the choice's algorithm runs at a point, and a node can hold the buffers."""
+        if not self.fits(procs, message_bytes):
+            return False
+        entry = Catalogue.load().find(self.collective, choice.algorithm)
+        return entry is None or not entry.objection(procs, message_bytes)
 
-    def at_common_segment(self, algorithm: str) -> Choice:
-        """An algorithm at the common segment size."""
-        return candidates(self.collective, self.segments[:1], (algorithm,))[0]
+    def competes(self, choice: Choice, procs: int, message_bytes: int) -> bool:
+        """Whether a choice that runs at a point is to be timed there as one that competes."""
+        if not self.for_openmpi:
+            return True
+        return message_bytes >= least_bytes(self.collective, choice.algorithm, procs)
 
     def case(self, choice: Choice, procs: int, message_bytes: int) -> Case:
-        """The case that times a choice at a point."""
-        return case_of(self.collective, choice, procs, message_bytes, self.processes_per_node)
+        """The case that times a choice at a point; of LIBRARY_DECIDES, the one that calls MPI's own collective."""
+        if choice == LIBRARY_DECIDES:
+            return builtin_cases(self.collective, [procs], [message_bytes], self.processes_per_node)[0]
+        return case_of(self.collective, choice, procs, message_bytes, self.processes_per_node, self.root)
 
     def cases(self) -> list[Case]:
-        """Every candidate at every point that it runs at."""
-        return self.cases_of(self._with_enough_elements if self.for_openmpi else list(self.candidates.values()))
-
-    def cases_of(self, choices: Sequence[Choice] | ChoicesAt) -> list[Case]:
-        """The cases of other choices, at every point where they run and fit into memory."""
-        found = cases(self.collective, choices, self.procs, self.message_bytes, self.processes_per_node)
-        return [case for case in found if self.fits(case.procs, case.message_bytes)]
-
-    def _with_enough_elements(self, procs: int, message_bytes: int) -> Iterable[Choice]:
-        choices = self.candidates.values()
-        return (one for one in choices if message_bytes >= least_bytes(self.collective, one.algorithm, procs))
+        """Every choice at every point where it runs and competes, then those that are timed besides."""
+        competing = [
+            self.case(choice, procs, size)
+            for procs, size in self.points
+            for choice in self.choices
+            if self.runs(choice, procs, size) and self.competes(choice, procs, size)
+        ]
+        besides = [
+            self.case(choice, procs, size) for procs, size, choice in self.besides if self.runs(choice, procs, size)
+        ]
+        return list(dict.fromkeys([*competing, *besides]))

@@ -1,79 +1,34 @@
-"""Measured times of the store as decisions need them: one measurement of a collective, and gaps filled from elsewhere.
-
-A gap is a candidate without a measured time at a point. Another source, simulated or predicted, fills it only where it
-agrees with what is measured nearby (`fill_gaps`).
-"""
+"""Measured times of the store: one measurement of a collective, of several launches."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-
-import numpy as np
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError, check_name
 from collwise.simulator.store import Store, StoredConfiguration
 from collwise.simulator.sweeps.method import MEDIAN_VARIANCE, combine, half_width
 from collwise.simulator.timing import Case, Timing
-from collwise.validation.select.decisions import DecisionTable
-from collwise.validation.select.select import IntervalTimes
-from collwise.validation.times.choice import Choice
-from collwise.validation.times.defaults import AGREEMENT
-from collwise.validation.times.grid import BUILTIN, CaseGrid, cuts_nothing
-from collwise.validation.times.slowdown import SlowdownSummary, slowdown, summary_of
+from collwise.validation.times.choice import LIBRARY_DECIDES
+from collwise.validation.times.grid import BUILTIN, Grid, choice_of, cuts_nothing
+from collwise.validation.times.times import State, Times
 
-_NEAR_SIZES, _NEAR_PROCS = 4.0, 2.0
-"""Nearby is what has at most this many times the size, or the process count, or this part of it."""
 # Details of a configuration that differ between the executions of one measurement.
 _EXECUTION = ("launch", "run")
 _HOW_TO_MEASURE = "measure some (collwise measure, or --script for another machine) or read some (collwise import)"
 
 
-@dataclass(frozen=True)
-class Measurement:
-    """The measured times of one collective on a platform, made by one method under one library.
-
-    Their `seconds` are medians, of several launches the median of the launches' medians (`robust`).
-    `keys` are its configurations, one for each launch; `others` is the number of other measurements of the collective
-    there. `own` has the times of the MPI library's own collective, by process count and size.
-    """
-
-    platform: str
-    collective: str
-    maker: str
-    processes_per_node: int
-    timings: Mapping[Case, Timing]
-    keys: tuple[str, ...]
-    others: int = 0
-    own: Mapping[tuple[int, int], Timing] = field(default_factory=dict)
-
-    @property
-    def measured(self) -> int:
-        """The number of cases that were measured; those that send the same messages share one's time."""
-        return len({timing.case for timing in self.timings.values()})
-
-    @property
-    def label(self) -> str:
-        """The beginning of its first configuration's key, and the number of the others."""
-        more = f" and {len(self.keys) - 1} more" if len(self.keys) > 1 else ""
-        return self.keys[0][:12] + more
-
-    @property
-    def exact(self) -> bool:
-        """Whether every time has a confidence interval."""
-        return all(math.isfinite(one.half_width_seconds) for one in self.timings.values())
-
-
 def measured_names(store: Store) -> set[str]:
     """The names of platforms that the store has measured times of."""
-    return {one.configuration.platform for one in _measured(store)}
+    return {one.configuration.platform for one in _of_source(store, "measured")}
 
 
-def _measured(store: Store) -> list[StoredConfiguration]:
-    return [one for one in store.configurations() if one.configuration.source == "measured"]
+def _of_source(store: Store, source: str) -> list[StoredConfiguration]:
+    return [one for one in store.configurations() if one.configuration.source == source]
 
 
 def measured_platform(store: Store, name: str | None = None) -> str:
@@ -91,36 +46,38 @@ def measured_platform(store: Store, name: str | None = None) -> str:
     return alike[0] if name not in known and len(alike) == 1 else name
 
 
-def measurement_of(
+def stored_times(
     store: Store,
+    source: str,
     platform: str,
     collective: str,
     processes_per_node: int | None = None,
     keys: Sequence[str] = (),
-) -> Measurement:
-    """The measurement of a collective that the store has: of several, that with the most times, else the newest.
+) -> Times:
+    """The times of a collective that the store has from a source: measured or simulated.
 
-    Launches and repeated runs of one measurement are combined (`robust`). `keys`, beginnings of configurations' keys,
-    say which measurement is wanted. Raises UsageError where nothing is measured.
+    Of several measurements it is the one with the most times, else the newest. Launches and repeated runs of one
+    measurement are combined (`robust`). `keys`, beginnings of configurations' keys, say which measurement is wanted.
+    The times of the MPI library's own collective are those of LIBRARY_DECIDES. The facts are the keys of the
+    `configurations`, how many cases were `measured`, and how many `others` there are. Raises UsageError where nothing
+    is measured.
     """
-    measured = _measured(store)
-    known = dict.fromkeys(one.configuration.platform for one in measured)
+    stored = _of_source(store, source)
+    known = dict.fromkeys(one.configuration.platform for one in stored)
     if not known:
-        raise UsageError(f"store {store.path} has no measured times; {_HOW_TO_MEASURE}")
-    check_name("platform with measured times", platform, known, _HOW_TO_MEASURE)
-    wanted = [
-        one for one in measured if one.configuration.platform == platform and one.key.startswith(tuple(keys) or "")
-    ]
+        raise UsageError(f"store {store.path} has no {source} times; {_HOW_TO_MEASURE}")
+    check_name(f"platform with {source} times", platform, known, _HOW_TO_MEASURE)
+    wanted = [one for one in stored if one.configuration.platform == platform and one.key.startswith(tuple(keys) or "")]
     alike: dict[object, list[StoredConfiguration]] = {}
     for one in wanted:
         if collective in one.collectives:
             details = tuple(pair for pair in one.configuration.details if pair[0] not in _EXECUTION)
             alike.setdefault((one.configuration.maker, details), []).append(one)
-    found = [_combined(store, group, collective) for group in alike.values()]
-    found = [one for one in found if one.timings]
-    per_node = {ppn for one in found for ppn in {case.processes_per_node for case in one.timings}}
+    combined = [(group, _combined(store, group, collective)) for group in alike.values()]
+    found = [(group, timings) for group, timings in combined if any(map(_is_ours, timings))]
+    per_node = {case.processes_per_node for _, timings in found for case in timings if _is_ours(case)}
     if processes_per_node is None and len(per_node) > 1:
-        if not _one_mapping(found):
+        if not _one_mapping(timings for _, timings in found):
             counts = ", ".join(map(str, sorted(per_node)))
             raise UsageError(
                 f"{collective} on {platform} was measured with {counts} processes per node; say for which: --ppn"
@@ -130,11 +87,61 @@ def measurement_of(
     if not found:
         raise _nothing(store, platform, collective, wanted)
     ppn = processes_per_node or per_node.pop()
-    here = [replace(one, processes_per_node=ppn, timings=_mapped(one.timings.values(), ppn)) for one in found]
-    if not any(one.timings for one in here):
+    here = [(group, _mapped(timings.values(), ppn)) for group, timings in found]
+    here = [(group, timings) for group, timings in here if any(map(_is_ours, timings))]
+    if not here:
         raise UsageError(f"{collective} on {platform} was not measured with {ppn} processes per node")
-    newest = max(enumerate(here), key=lambda pair: (len(pair[1].timings), pair[0]))[1]
-    return replace(newest, timings=_with_repeats(newest.timings), others=sum(bool(one.timings) for one in here) - 1)
+    _, (group, timings) = max(enumerate(here), key=lambda pair: (sum(map(_is_ours, pair[1][1])), pair[0]))
+    made = group[0].configuration
+    facts = {"configurations": [one.key for one in group], "others": len(here) - 1}
+    return _times_of(collective, ppn, timings, source, made.platform, made.maker, facts)
+
+
+def times_of_launches(
+    collective: str, launches: Sequence[Sequence[Timing]], platform: str, maker: str, confidence: float
+) -> Times:
+    """The times of a collective's cases from timings in each launch, with the `mean_seconds` over all launches."""
+    ok = [each for each in launches if all(one.ok for one in each)]
+    ppn = max(each[0].case.processes_per_node for each in launches)
+    timings = {
+        **{each[0].case: each[0] for each in launches},
+        **{each[0].case: robust(each, confidence) for each in ok},
+    }
+    times = _times_of(collective, ppn, _mapped(timings.values(), ppn), "measured", platform, maker, {})
+    means = _mapped((combine(each, confidence) for each in ok), ppn)
+    of_means = _times_of(collective, ppn, means, "measured", platform, maker, {}).of_grid(times.grid)
+    return replace(times, data=times.data.assign(mean_seconds=of_means.seconds))
+
+
+def _times_of(
+    collective: str,
+    per_node: int,
+    timings: Mapping[Case, Timing],
+    source: str,
+    platform: str,
+    maker: str,
+    facts: Mapping[str, Any],
+) -> Times:
+    """The times of all choices and points of these timings; also of cases whose segments cut nothing."""
+    ours = {case: timing for case, timing in timings.items() if _is_ours(case)}
+    every = {**_with_repeats(ours), **timings}
+    number = len({timing.case for timing in ours.values()})
+    return Times.of_timings(
+        _grid_of(collective, per_node, every), every, platform, source, maker, facts={**facts, "measured": number}
+    )
+
+
+def _is_ours(case: Case) -> bool:
+    return case.experiment != BUILTIN
+
+
+def _grid_of(collective: str, per_node: int, every: Iterable[Case]) -> Grid:
+    """The grid of all choices and points of these cases, where MPI's own collective is timed besides."""
+    found = list(every)
+    choices = dict.fromkeys(choice_of(case) for case in found if _is_ours(case))
+    procs, sizes = ({getattr(case, name) for case in found} for name in ("procs", "message_bytes"))
+    own = tuple((case.procs, case.message_bytes, LIBRARY_DECIDES) for case in found if not _is_ours(case))
+    return Grid(collective, tuple(choices), tuple(sorted(procs)), tuple(sorted(sizes)), per_node, besides=own)
 
 
 def _with_repeats(timings: Mapping[Case, Timing]) -> dict[Case, Timing]:
@@ -170,7 +177,7 @@ def _nothing(store: Store, platform: str, collective: str, wanted: Sequence[Stor
     return UsageError(f"nothing is measured of {collective} on {platform}{has}; {_HOW_TO_MEASURE}")
 
 
-def _combined(store: Store, group: Sequence[StoredConfiguration], collective: str) -> Measurement:
+def _combined(store: Store, group: Sequence[StoredConfiguration], collective: str) -> dict[Case, Timing]:
     """The times of a measurement, each from those of its executions that have the case, if it ran there."""
     launches = [
         {
@@ -184,11 +191,7 @@ def _combined(store: Store, group: Sequence[StoredConfiguration], collective: st
     ]
     confidence = float(dict(group[0].configuration.details).get("confidence", 0.95))
     cases = dict.fromkeys(case for one in launches for case in one)
-    timings = {case: robust([one[case] for one in launches if case in one], confidence) for case in cases}
-    made = group[0].configuration
-    ours = {case: one for case, one in timings.items() if case.experiment != BUILTIN}
-    own = {(case.procs, case.message_bytes): one for case, one in timings.items() if case.experiment == BUILTIN}
-    return Measurement(made.platform, collective, made.maker, 1, ours, tuple(one.key for one in group), own=own)
+    return {case: robust([one[case] for one in launches if case in one], confidence) for case in cases}
 
 
 def robust(launches: Sequence[Timing], confidence: float = 0.95) -> Timing:
@@ -208,9 +211,9 @@ def robust(launches: Sequence[Timing], confidence: float = 0.95) -> Timing:
     return replace(combined, seconds=combined.median_seconds, half_width_seconds=width)
 
 
-def _one_mapping(found: Iterable[Measurement]) -> bool:
+def _one_mapping(found: Iterable[Mapping[Case, Timing]]) -> bool:
     """Whether all cases fill nodes with the same number of processes, of which small ones have fewer."""
-    cases = [case for one in found for case in one.timings]
+    cases = [case for timings in found for case in timings if _is_ours(case)]
     most = max(case.processes_per_node for case in cases)
     return all(case.processes_per_node == min(most, case.procs) for case in cases)
 
@@ -224,158 +227,42 @@ def _mapped(timings: Iterable[Timing], processes_per_node: int) -> dict[Case, Ti
     }
 
 
-def measured_grid(
-    measurement: Measurement,
+def asked_of(
+    times: Times,
     algorithms: Sequence[str],
     procs: Sequence[int] | None = None,
     message_bytes: Sequence[int] | None = None,
     segments: Sequence[int] | None = None,
-) -> CaseGrid:
+) -> Grid:
     """The grid of what is measured of these algorithms, or of points and segment sizes asked for.
 
     Raises UsageError where none of the algorithms is measured with one of the segment sizes.
     """
-    name = measurement.collective
+    name = times.collective
     pipelined = {one.name for one in Catalogue.load().algorithms(name) if one.pipelined}
-    cases = [
-        case
-        for case in measurement.timings
-        if case.algorithm in algorithms
-        and (segments is None or case.algorithm not in pipelined or case.segment_bytes in segments)
-        and not case.fanout
-        and not case.limit_bytes
-    ]
-    if not cases:
-        have = dict.fromkeys(case.algorithm for case in measurement.timings)
-        raise UsageError(
-            f"no {name} algorithm that can be chosen is measured on {measurement.platform}; measured: {', '.join(have)}"
+    found = times.only(
+        lambda one: (
+            one.algorithm in algorithms
+            and (segments is None or one.algorithm not in pipelined or one.segment_bytes in segments)
+            and not one.fanout
+            and not one.limit_bytes
         )
-    cuts = sorted({case.segment_bytes for case in cases if case.algorithm in pipelined}) or [0]
-    return CaseGrid(
-        name,
-        tuple(procs or sorted({case.procs for case in cases})),
-        tuple(message_bytes or sorted({case.message_bytes for case in cases})),
-        measurement.processes_per_node,
-        tuple(cuts),
-        tuple(dict.fromkeys(one for one in algorithms if one in {case.algorithm for case in cases})),
     )
-
-
-def measured_times(grid: CaseGrid, measurement: Measurement) -> IntervalTimes:
-    """The measured times of the grid's candidates; where the interval is not known its half-width counts as 0."""
-    shape = (len(grid.candidates), len(grid.procs), len(grid.message_bytes))
-    seconds, widths = np.full(shape, np.nan), np.zeros(shape)
-    for a, choice in enumerate(grid.candidates.values()):
-        for i, procs in enumerate(grid.procs):
-            for j, size in enumerate(grid.message_bytes):
-                if timing := measurement.timings.get(grid.case(choice, procs, size)):
-                    seconds[a, i, j] = timing.seconds
-                    widths[a, i, j] = timing.half_width_seconds if math.isfinite(timing.half_width_seconds) else 0.0
-    return IntervalTimes(seconds, widths, np.zeros(shape, dtype=bool))
-
-
-def with_own_times(table: DecisionTable, measurement: Measurement) -> DecisionTable:
-    """The table with the measured times of the MPI library's own collective at its points, if there are any."""
-    known = table.evidence
-    if known is None or not measurement.own:
-        return table
-
-    def values(of: Callable[[Timing], float]) -> tuple[tuple[float, ...], ...]:
-        found = [[measurement.own.get((procs, size)) for size in known.message_bytes] for procs in known.procs]
-        return tuple(tuple(math.nan if one is None else of(one) for one in row) for row in found)
-
-    own = (values(lambda one: one.seconds), values(lambda one: one.half_width_seconds))
-    if all(math.isnan(seconds) for row in own[0] for seconds in row):
-        return table
-    return replace(table, evidence=replace(known, own=own))
-
-
-def gap_cases(grid: CaseGrid, measurement: Measurement) -> list[Case]:
-    """The cases of the grid without a measured time, and the measured cases nearby by which a source is judged."""
-    nearby = _nearby_in(measurement)
-    gaps = [case for case in grid.cases() if case not in measurement.timings]
-    near = [near for gap in gaps for near in nearby(gap)]
-    return list(dict.fromkeys([*gaps, *near]))
-
-
-def fill_gaps(
-    grid: CaseGrid,
-    measurement: Measurement,
-    times: IntervalTimes,
-    source: Mapping[Case, float],
-    filled_by: str,
-    agreement: float = AGREEMENT,
-) -> IntervalTimes:
-    """The times with gaps filled where the source agrees with what is measured nearby.
-
-    Nearby are the measured points of the same choice that are next to the gap: at the same P the next smaller and next
-    larger size, up to four times away, and at the same size the next P on both sides, up to twice away. The source
-    fills the gap if there is such a point and its time differs from the measured one by at most the share `agreement`
-    at each of them. The largest of these differences is the half-width of the filled time's interval.
-    """
-    seconds, widths, filled = times.seconds.copy(), times.half_widths.copy(), times.filled.copy()
-    index = {choice: a for a, choice in enumerate(grid.candidates.values())}
-    nearby = _nearby_in(measurement)
-    for gap in grid.cases():
-        if gap in measurement.timings or gap not in source:
-            continue
-        near = [case for case in nearby(gap) if case in source]
-        differences = [abs(source[case] / measurement.timings[case].seconds - 1) for case in near]
-        if not near or max(differences) > agreement:
-            continue
-        place = (
-            index[Choice(gap.algorithm, gap.segment_bytes)],
-            grid.procs.index(gap.procs),
-            grid.message_bytes.index(gap.message_bytes),
+    if not found.choices:
+        have = dict.fromkeys(choice.algorithm for choice in times.choices)
+        raise UsageError(
+            f"no {name} algorithm that can be chosen is measured on {times.platform}; measured: {', '.join(have)}"
         )
-        seconds[place], filled[place] = source[gap], True
-        widths[place] = max(differences) * source[gap]
-    return IntervalTimes(seconds, widths, filled, filled_by)
-
-
-def _nearby_in(measurement: Measurement) -> Callable[[Case], list[Case]]:
-    """A function that lists the measured points of a gap's choice that are next to it."""
-    by_choice: dict[Case, list[Case]] = {}
-    for case, timing in measurement.timings.items():
-        if timing.seconds > 0:
-            by_choice.setdefault(replace(case, procs=1, message_bytes=0), []).append(case)
-
-    def nearby(gap: Case) -> list[Case]:
-        same = by_choice.get(replace(gap, procs=1, message_bytes=0), [])
-        along_sizes = [(case.message_bytes, case) for case in same if case.procs == gap.procs]
-        along_procs = [(case.procs, case) for case in same if case.message_bytes == gap.message_bytes]
-        return [*_beside(gap.message_bytes, along_sizes, _NEAR_SIZES), *_beside(gap.procs, along_procs, _NEAR_PROCS)]
-
-    return nearby
-
-
-def _beside(here: int, there: Sequence[tuple[int, Case]], most: float) -> list[Case]:
-    """The next one below and the next one above, of those that are at most `most` times away."""
-    below = max((one for one in there if one[0] < here and one[0] * most >= here), default=None)
-    above = min((one for one in there if one[0] > here and one[0] <= here * most), default=None)
-    return [one[1] for one in (below, above) if one is not None]
-
-
-def loss_of(table: DecisionTable) -> SlowdownSummary:
-    """The slowdowns of a table's choices against the best one, by the times that it was made from, at their points."""
-    points = table.timed_points()
-    costs = [slowdown(times[chosen], min(times.values())) for chosen, times in points if chosen in times]
-    return summary_of(costs, 0.0)
-
-
-def undecided_points(table: DecisionTable) -> tuple[int, int]:
-    """The number of points whose intervals do not tell the fastest choice from another one, and that of all points.
-
-    There the interval of another one overlaps that of the fastest. 0 of 0 for a table without intervals.
-    """
-    evidence = table.evidence
-    if evidence is None or not evidence.half_widths:
-        return 0, 0
-    seconds, widths = np.array(evidence.seconds), np.array(evidence.half_widths)
-    filled = np.where(np.isnan(seconds), np.inf, seconds)
-    fastest = np.argmin(filled, axis=0)[None]
-    reach = np.take_along_axis(filled + np.nan_to_num(widths), fastest, axis=0)
-    others = seconds != np.take_along_axis(seconds, fastest, axis=0)  # equal ones are the same case
-    overlapping = others & (filled - np.nan_to_num(widths) < reach)
-    known = np.isfinite(filled).any(axis=0)
-    return int((overlapping.any(axis=0) & known).sum()), int(known.sum())
+    timed = found.competing(found.state) == State.TIMED
+    cuts = sorted({one.segment_bytes for one in found.choices if one.algorithm in pipelined}) or [0]
+    names = {one.algorithm for one in found.choices}
+    grid = Grid.of(
+        name,
+        procs or [p for p, here in zip(times.procs, timed.any((0, 2)), strict=True) if here],
+        message_bytes or [m for m, here in zip(times.message_bytes, timed.any((0, 1)), strict=True) if here],
+        times.processes_per_node,
+        cuts,
+        tuple(dict.fromkeys(one for one in algorithms if one in names)),
+    )
+    own = {(p, m): one for p, m, one in times.grid.besides}
+    return grid.with_besides(lambda p, m: own.get((p, m)))

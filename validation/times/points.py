@@ -12,21 +12,21 @@ from collwise.platforms import HostPlatform
 from collwise.simulator.limits import buffers_of_node
 from collwise.simulator.timing import Case
 from collwise.validation.times.defaults import SEGMENTS
-from collwise.validation.times.grid import CaseGrid
+from collwise.validation.times.grid import Grid
 
 DOUBTED_BYTES = 4 * 2**30
 """Buffers of one process, bytes, from which on a warning says that the memory of a node is unknown."""
 _MOST_NAMED = 4
 
 
-def asked_points(platform: HostPlatform, grids: Iterable[CaseGrid]) -> list[CaseGrid]:
+def asked_points(platform: HostPlatform, grids: Iterable[Grid]) -> list[Grid]:
     """The grids `within_memory`, with remarks on their sizes on stderr. Raises the errors of `within_memory`."""
     limited = within_memory(platform, grids)
     remark_on_sizes(limited)
     return limited
 
 
-def remark_on_sizes(grids: Sequence[CaseGrid]) -> None:
+def remark_on_sizes(grids: Sequence[Grid]) -> None:
     """Notes that reductions of some sizes combine bytes, and that segments which were asked for cut no message."""
     bytewise = {
         grid.collective: ", ".join(odd)
@@ -42,7 +42,7 @@ def remark_on_sizes(grids: Sequence[CaseGrid]) -> None:
         note(f"segments of {', '.join(useless)} cut nothing: no message is longer than {format_size(longest)}")
 
 
-def within_memory(platform: HostPlatform, grids: Iterable[CaseGrid]) -> list[CaseGrid]:
+def within_memory(platform: HostPlatform, grids: Iterable[Grid]) -> list[Grid]:
     """The grids with the memory of the platform's nodes, which leaves out what these cannot hold; a note names it.
 
     Where the memory is unknown nothing is left out (`warn_of_doubtful`). Raises UsageError for a grid of which nothing
@@ -74,20 +74,20 @@ def cases_within_memory(platform: HostPlatform, cases: Sequence[Case], processes
     for case in cases:
         procs, sizes = points.setdefault(case.collective, ({}, {}))
         procs[case.procs] = sizes[case.message_bytes] = None
-    grids = [CaseGrid(name, tuple(procs), tuple(sizes), processes_per_node) for name, (procs, sizes) in points.items()]
+    grids = [Grid.of(name, tuple(procs), tuple(sizes), processes_per_node) for name, (procs, sizes) in points.items()]
     limits = {grid.collective: grid for grid in within_memory(platform, grids)}
     warn_of_doubtful(platform, grids)
     return [case for case in cases if limits[case.collective].fits(case.procs, case.message_bytes)]
 
 
-def _left_out(grid: CaseGrid, points: Sequence[tuple[int, int]]) -> str:
+def _left_out(grid: Grid, points: Sequence[tuple[int, int]]) -> str:
     """'alltoall at 7 of 44 points (P = 2048: from 1 MiB)'."""
     procs = max(procs for procs, _ in points)
     least = format_size(min(size for count, size in points if count == procs))
     return f"{grid.collective} at {len(points)} of {len(grid.points)} points (P = {procs}: from {least})"
 
 
-def warn_of_doubtful(platform: HostPlatform, grids: Sequence[CaseGrid]) -> None:
+def warn_of_doubtful(platform: HostPlatform, grids: Sequence[Grid]) -> None:
     """Warns of buffers of more than DOUBTED_BYTES where the memory of a node is unknown."""
     if platform.memory_bytes_per_node is not None:
         return

@@ -38,6 +38,11 @@ class SlowdownSummary:
     worst: float
     worst_at: tuple[int, ...]
 
+    @property
+    def best_share(self) -> float:
+        """The share of the points at which the choice is the best; nan without any."""
+        return self.best_chosen / self.points if self.points else math.nan
+
 
 def summary_of(slowdowns: ArrayLike, tolerance: float) -> SlowdownSummary:
     """The summary of an array, nan left out; of no points, mean and worst are nan.

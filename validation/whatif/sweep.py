@@ -1,25 +1,30 @@
-"""Sweeps over a change: the choices at many factors, and the factors at which they change."""
+"""Sweeps over a change: times at many factors, and the values of a dimension at which the best choice changes."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 
 import numpy as np
 
 from collwise.common.errors import UsageError, check_name
 from collwise.models.piecewise import Array
-from collwise.models.switch_points import NOBODY, Indices, fastest
+from collwise.models.switch_points import NOBODY, fastest
 from collwise.platforms import HostPlatform
 from collwise.platforms.changes import CHANGES, Change, changed, factor_of
-from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
+from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.schedule_runner import ScheduleRunner
 from collwise.simulator.timing import Timing
 from collwise.validation.times.choice import Choice
-from collwise.validation.times.grid import CaseGrid
-from collwise.validation.times.predictions import simulated_seconds
+from collwise.validation.times.grid import Grid
+from collwise.validation.times.sources import predict_choice, simulate
+from collwise.validation.times.times import BYTES, CHOICE, PROCS, State, Times, joined
+
+FACTOR = "factor"
+"""The dimension of times at several factors of a change."""
 
 SWEPT = tuple(name for name, kind in CHANGES.items() if kind.has_factor)
 """The changes that a sweep can make."""
@@ -27,85 +32,39 @@ SWEPT = tuple(name for name, kind in CHANGES.items() if kind.has_factor)
 STEPS_A_DOUBLING = 4
 _MOST_FACTORS = 200
 _EXACTLY = 1.002
-"""Cross-over points are found up to this factor."""
+"""Cross-over points are found up to this factor; in whole numbers exactly."""
+
+Timer = Callable[[Mapping[str, float]], Array]
+"""Seconds of the competing choices at any point, which has the coordinates of all dimensions; nan where left out."""
 
 
 @dataclass(frozen=True)
 class Factors:
     """The factors of a sweep over one change, ascending, evenly spaced in logarithms; 1 is among them if it is within.
 
-    `name` is the change's.
+    `name` is the change's; the changes of `others` hold at all factors.
     """
 
     name: str
     values: tuple[float, ...]
+    others: tuple[Change, ...] = ()
 
-    def change(self, factor: float) -> Change:
-        """The change by a factor."""
-        return Change(self.name, f"x{factor:.10g}")
+    def on(self, platform: HostPlatform, factor: float) -> HostPlatform:
+        """The platform with the other changes and this factor. Raises UsageError for changes that cannot be made."""
+        return changed(platform, [*self.others, Change(self.name, f"x{factor:.10g}")]).platform
 
 
 @dataclass(frozen=True)
 class CrossOver:
-    """The factor, up to 0.2 %, from which on the choice `above` is faster than `below` for P processes and m bytes."""
+    """The value of a dimension, up to 0.2 %, from which on the choice `above` is faster than `below`.
 
-    procs: int
-    message_bytes: int
-    factor: float
-    below: Choice
-    above: Choice
-
-
-@dataclass(frozen=True)
-class Sweep:
-    """A grid timed at each factor: `seconds` of shape (factors, candidates, P, m), and the cross-over points.
-
-    With a `tolerance` of 0.01 a choice stays until it is 1 % slower than the fastest one: choices that are nearly as
-    fast as each other at many factors do not take turns. The schedule engine leaves out candidates that are slower than
-    the best one (`leaves_out`): their seconds are nan.
+    `point` has the coordinates of all other dimensions, in the order of the times.
     """
 
-    platform: HostPlatform
-    others: tuple[Change, ...]
-    grid: CaseGrid
-    factors: Factors
-    seconds: Array
-    crossovers: tuple[CrossOver, ...]
-    made_by: str
-    tolerance: float = 0.0
-    failed: tuple[Timing, ...] = ()
-    leaves_out: bool = False
-
-    @property
-    def best(self) -> Indices:
-        """The fastest candidate, shape (factors, P, m)."""
-        return np.array([fastest(seconds) for seconds in self.seconds])
-
-    @property
-    def choices(self) -> list[Choice]:
-        """The candidates, in the order of the indices."""
-        return list(self.grid.candidates.values())
-
-    def every_second(self, procs: int, message_bytes: int) -> Array:
-        """The seconds of all candidates at one point, shape (factors, candidates).
-
-        Those that were left out are played now; nan stays for what does not run, and for mock-ups.
-        """
-        i, j = self.grid.procs.index(procs), self.grid.message_bytes.index(message_bytes)
-        seconds = self.seconds[:, :, i, j].copy()
-        point = replace(self.grid, procs=(procs,), message_bytes=(message_bytes,))
-        runs = set(point.cases()) if self.leaves_out else set()
-        for k, factor in enumerate(self.factors.values):
-            runner = ScheduleRunner(self.platform_at(factor))
-            for index in np.flatnonzero(np.isnan(seconds[k])):
-                case = self.grid.case(self.choices[index], procs, message_bytes)
-                if case in runs:
-                    seconds[k, index] = runner.timing(case).seconds
-        return seconds
-
-    def platform_at(self, factor: float) -> HostPlatform:
-        """The platform with the other changes and this factor."""
-        return changed(self.platform, [*self.others, self.factors.change(factor)]).platform
+    point: tuple[float, ...]
+    value: float
+    below: Choice
+    above: Choice
 
 
 def parse_factors(text: str) -> Factors:
@@ -127,56 +86,88 @@ def parse_factors(text: str) -> Factors:
 
 
 def sweep_over(
-    platform: HostPlatform,
-    others: Sequence[Change],
-    factors: Factors,
-    grid: CaseGrid,
-    context: SimulationContext,
-    tolerance: float = 0.0,
-) -> Sweep:
-    """Times a grid at each factor with the context's engine, and finds where the fastest candidate changes.
+    platform: HostPlatform, factors: Factors, grid: Grid, context: SimulationContext, tolerance: float = 0.0
+) -> tuple[Times, list[CrossOver]]:
+    """The times of a grid at each factor, in the dimension `factor`, and the cross-over points.
 
-    `others` are changes that hold at all factors; `tolerance`, see `Sweep`. Raises UsageError for changes that cannot
-    be made.
+    Choices that are slower than the best by more than the tolerance may be left out. `tolerance`: see `crossovers`.
+    Raises UsageError for changes that cannot be made.
     """
     failed: list[Timing] = []
-    maker = ""
-    # Candidates that are slower than the tolerance allows are not timed to their end.
-    context = replace(context, tolerances={grid.collective: tolerance})
 
-    def seconds_at(points: CaseGrid, factor: float) -> Array:
-        nonlocal maker
-        new = changed(platform, [*others, factors.change(factor)]).platform
-        sweep = context.simulate(new, points.cases(), f"{new.name}: timing")
-        failed.extend(sweep.failed)
-        maker = sweep.configuration.maker
-        return simulated_seconds(points, sweep)
+    def timed(grid: Grid, factor: float) -> Times:
+        new = factors.on(platform, factor)
+        [found] = simulate(new, [grid], context, {grid.collective: tolerance}, f"{new.name}: timing")
+        failed.extend(found.failed)
+        return found
 
-    per_node = changed(platform, others).processes_per_node
-    if per_node is not None:
-        grid = replace(grid, processes_per_node=per_node)
+    def timer(point: Mapping[str, float]) -> Array:
+        grid = replace(times.grid, procs=(int(point[PROCS]),), message_bytes=(int(point[BYTES]),))
+        found: Array = timed(grid, point[FACTOR]).array[:, 0, 0]
+        return found
+
+    per_node = changed(platform, factors.others).processes_per_node
+    grid = replace(grid, processes_per_node=per_node or grid.processes_per_node)
     for procs in grid.procs:
-        changed(platform, [*others, factors.change(1.0)]).platform.hosts_for(procs, grid.processes_per_node)
-    seconds = np.array([seconds_at(grid, factor) for factor in factors.values])
-    choices = list(grid.candidates.values())
-    found = []
-    for i, procs in enumerate(grid.procs):
-        for j, size in enumerate(grid.message_bytes):
-            point = replace(grid, procs=(procs,), message_bytes=(size,))
-            swept = dict(zip(factors.values, seconds[:, :, i, j], strict=True))
-            for factor, below, above in _cross_overs(swept, partial(seconds_at, point), tolerance):
-                found.append(CrossOver(procs, size, factor, choices[below], choices[above]))
-    return Sweep(
-        platform,
-        tuple(others),
-        grid,
-        factors,
-        seconds,
-        tuple(found),
-        maker,
-        tolerance,
-        tuple(failed),
-        leaves_out=context.engine is SCHEDULE,
+        factors.on(platform, 1.0).hosts_for(procs, grid.processes_per_node)
+    times = joined([timed(grid, factor) for factor in factors.values], FACTOR, factors.values)
+    found = list(crossovers(times, FACTOR, timer, tolerance))
+    return replace(times, failed=tuple(dict.fromkeys(failed))), found
+
+
+def with_left_out(times: Times, platform: HostPlatform, factors: Factors) -> Times:
+    """The times at several factors, where what the schedule engine left out is played as well.
+
+    It has a time then, or has failed, as mock-ups do.
+    """
+    data = times.data.copy(deep=True)
+    seconds, widths, state = (data[name].values for name in ("seconds", "half_width_seconds", "state"))
+    left_out = np.argwhere(state == State.LEFT_OUT)
+    runners = {k: ScheduleRunner(factors.on(platform, factors.values[k])) for k in {*left_out[:, -1].tolist()}}
+    for index in map(tuple, left_out):
+        a, i, j, k = index
+        timing = runners[k].timing(times.grid.case(times.grid.timed[a], times.procs[i], times.message_bytes[j]))
+        seconds[index], widths[index] = timing.seconds, 0.0 if timing.ok else math.nan
+        state[index] = State.TIMED if timing.ok else State.FAILED
+    return replace(times, data=data, margin=None)
+
+
+def crossovers(times: Times, dim: str, timer: Timer | None = None, tolerance: float = 0.0) -> Iterator[CrossOver]:
+    """The values of a dimension at which the choice changes, at every point of the others, by P and then by m.
+
+    Between the values of `times` the timer says the seconds, by default the model that predicted them. With a tolerance
+    of 0.01 a choice stays until it is 1 % slower than the fastest one: choices that are nearly as fast as each other at
+    many values do not take turns. The cross-over point is then where the times of the two cross.
+    """
+    seconds_at = timer or partial(_predicted, times)
+    seconds = times.seconds[: len(times.choices)]
+    others = [str(other) for other in seconds.dims if other not in (CHOICE, dim)]
+    values = seconds[dim].values.tolist()
+    points = product(*(seconds[name].values.tolist() for name in others))
+    for point, at_point in zip(points, _rows(seconds.transpose(*others, dim, CHOICE).values), strict=True):
+        where = dict(zip(others, point, strict=True))
+        swept = dict(zip(values, at_point, strict=True))
+
+        def seconds_here(value: float, where: Mapping[str, float] = where) -> Array:
+            return seconds_at({**where, dim: value})
+
+        for value, below, above in _cross_overs(swept, seconds_here, tolerance):
+            yield CrossOver(point, value, times.choices[below], times.choices[above])
+
+
+def _rows(values: Array) -> Array:
+    return values.reshape(-1, *values.shape[-2:])
+
+
+def _predicted(times: Times, point: Mapping[str, float]) -> Array:
+    """Seconds of the competing choices at a point by the model that predicted the times."""
+    if times.between is None:
+        raise UsageError(f"the times of {times.collective} are known only at their points: no model predicted them")
+    return np.array(
+        [
+            float(predict_choice(times.between, times.collective, choice, point[PROCS], point[BYTES]))
+            for choice in times.choices
+        ]
     )
 
 
@@ -185,8 +176,7 @@ def _cross_overs(
 ) -> Iterator[tuple[float, int, int]]:
     """The factors at which the choice of a point changes, with the candidates below and above.
 
-    `swept` has the seconds of all candidates at ascending factors; `seconds_at` gives them at any other one, in the
-    shape of a grid of a single point.
+    `swept` has the seconds of all candidates at ascending factors; `seconds_at` gives them at any other one.
     """
     now = NOBODY
     # The largest factors so far: at which the choice was looked for, and at which it was also the fastest.
@@ -225,9 +215,10 @@ def _first(
     rule: Callable[[Array], int],
 ) -> tuple[float, int]:
     """The first factor, nearly, at which a rule no longer names `at_low`, and what it names; `at_high` at `high`."""
-    while high / low > _EXACTLY:
-        middle = math.sqrt(low * high)
-        found = rule(seconds_at(middle)[:, 0, 0])
+    whole = isinstance(low, int) and isinstance(high, int)
+    while high - low > 1 if whole else high / low > _EXACTLY:
+        middle = (low + high) // 2 if whole else math.sqrt(low * high)
+        found = rule(seconds_at(middle))
         if found == at_low:
             low = middle
         else:

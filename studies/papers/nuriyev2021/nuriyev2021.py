@@ -40,7 +40,8 @@ from collwise.studies.papers.nuriyev2021 import published_model as formulas
 from collwise.studies.papers.nuriyev2021 import simulated as paper
 from collwise.studies.papers.nuriyev2021 import tables as published
 from collwise.studies.papers.study import Study
-from collwise.studies.reports.comparison_table import percent, table_columns, table_row
+from collwise.studies.reports.comparison_table import compared_places, percent, table_columns, table_row
+from collwise.validation.library_defaults.baselines import PAPERS
 from collwise.validation.times.defaults import SEGMENT_BYTES
 
 here = Study()
@@ -175,14 +176,16 @@ with here.context() as simulation:
     context = paper.with_algorithm_1(simulation)
     tables = paper.fitted_tables(context)
     over_procs = {one.cluster.name: paper.picks_over_procs(one, context) for one in tables if one.collective == "bcast"}
-maker = tables[0].by_model["by_parts"].sweep.configuration.maker
+maker = tables[0].scores.right.maker
 here.text(f"Simulated by {maker}.")
 
 # %%
 for fitted in tables:
     title = f"{fitted.collective} on {fitted.cluster.name}, P = {fitted.cluster.table_procs}"
-    columns = list(table_columns(fitted.by_model[BY_PARTS])[1:])
-    shown = pd.DataFrame([table_row(row)[1:] for row in fitted.printed_rows], columns=columns)
+    scores = fitted.by_parts()
+    columns = list(table_columns(scores, PAPERS)[1:])
+    rows = [table_row(scores, PAPERS, *place)[1:] for place in fitted.printed_places]
+    shown = pd.DataFrame(rows, columns=columns)
     here.table(f"{title}, simulated; model: by parts", shown)
 slowdowns = paper.slowdowns(tables)
 costs = slowdowns.map(paper.mean_and_worst)
@@ -192,12 +195,14 @@ here.table("Degradation over all process counts and sizes, mean / worst (%)",
            shown.rename_axis("cluster and collective").reset_index())  # fmt: skip
 costly = [
     (
-        *(fitted.cluster.name, row.procs, format_size(row.message_bytes), row.best.choice.algorithm),
-        f"{row.model.choice.algorithm} ({percent(row.model.slowdown)})",
+        *(fitted.cluster.name, scores.right.procs[i], format_size(scores.right.message_bytes[j])),
+        *(scores.pick(None, i, j).name, f"{picked.name} ({percent(picked.slowdown)})"),
     )
     for fitted in tables
-    for row in fitted.by_model[AS_PRINTED].rows
-    if row.model.slowdown > published.NEAR_OPTIMAL
+    for scores in (fitted.scores,)
+    for i, j in compared_places(scores)
+    for picked in (scores.pick(AS_PRINTED, i, j),)
+    if picked.slowdown > published.NEAR_OPTIMAL
 ]
 here.table(
     "Rows where the pick of the model as printed is more than 10 % off",
@@ -212,7 +217,7 @@ here.table(
 for fitted in tables:
     name = f"{fitted.collective}-{fitted.cluster.name}"
     title = f"{fitted.collective} on {fitted.cluster.name.capitalize()}, simulated"
-    here.figure(draw.picks_by_size(fitted.by_model[BY_PARTS], title), f"figure-5-{name}", f"Figure 5: {title}.")
+    here.figure(draw.picks_by_size(fitted.by_parts(), PAPERS, title), f"figure-5-{name}", f"Figure 5: {title}.")
 
 # %% [markdown]
 # Figure 6: the message size is fixed and P varies. The text of the paper does not give its size; here are one with two
@@ -221,8 +226,10 @@ for fitted in tables:
 # %%
 for name, result in over_procs.items():
     title = f"bcast on {name.capitalize()}, simulated"
-    here.figure(draw.picks_by_procs(result, title), f"figure-6-{name}", f"Figure 6: {title}.")
-over_procs_costs = {name: paper.mean_and_worst(result.slowdowns("model")) for name, result in over_procs.items()}
+    here.figure(draw.picks_by_procs(result, PAPERS, title), f"figure-6-{name}", f"Figure 6: {title}.")
+over_procs_costs = {
+    name: paper.mean_and_worst(paper.slowdowns_at(result, BY_PARTS)) for name, result in over_procs.items()
+}
 here.text(
     "Degradation of the model by parts where P varies: "
     + "; ".join(
@@ -453,7 +460,7 @@ here.conclude(
     f"of {len(agreements)} rows, the published model's choice in {counts.model_same_way.sum()}."
 )
 
-by_models = shaheen_ii.table.by_model[AS_PRINTED].slowdowns("model")
+by_models = paper.slowdowns_at(shaheen_ii.table.scores, AS_PRINTED)
 here.conclude(
     f"(d) On the simulated Shaheen II the best algorithm is the measured one in {at_1024.same_best.sum()} of "
     f"{len(at_1024)} rows of table 8, and one that the measurements do not distinguish from it in "

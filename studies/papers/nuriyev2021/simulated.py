@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,6 +22,7 @@ from collwise.models.piecewise import Array
 from collwise.models.registry import AS_PRINTED, BY_PARTS, MODELS, TRADITIONAL
 from collwise.platforms import HostPlatform, load, load_description
 from collwise.platforms.changes import Change, changed
+from collwise.simulator.bench import Simulated
 from collwise.simulator.sweeps.context import SCHEDULE, SMPI, SMPI_ALGORITHM_1, SimulationContext
 from collwise.studies.papers.nuriyev2021.published_model import ADOPTED, predicted_seconds, segment_seconds
 from collwise.studies.papers.nuriyev2021.tables import (
@@ -33,14 +34,16 @@ from collwise.studies.papers.nuriyev2021.tables import (
     TABLE_8_SHAHEEN,
     TABLES,
 )
-from collwise.studies.reports.comparison_table import percent
-from collwise.validation.compare.comparison import Comparison, ComparisonResult, compare
+from collwise.studies.reports.comparison_table import compared_places, percent
+from collwise.validation.compare.scores import Scores
+from collwise.validation.compare.simulated import beside_simulation
 from collwise.validation.fitting.implementation_aware import FitPlan, fit
 from collwise.validation.library_defaults.baselines import PAPERS
 from collwise.validation.times.defaults import PAPER_SIZES, SEGMENT_BYTES
-from collwise.validation.times.grid import CaseGrid
-from collwise.validation.times.predictions import simulated_seconds
+from collwise.validation.times.grid import Grid
 from collwise.validation.times.slowdown import slowdown
+from collwise.validation.times.sources import predicted, simulate
+from collwise.validation.times.times import Times
 
 
 @dataclass(frozen=True)
@@ -71,28 +74,43 @@ SHAHEEN_SMPI_BYTES = 328 * KIB
 PAPER_ALGORITHMS = {collective: tuple(formulas) for collective, formulas in MODELS[AS_PRINTED].formulas.items()}
 # The paper's figure 6 does not say its message size. Here are one with few segments and one with many.
 SIZES_OF_FIGURE_6 = (16 * KIB, 1024 * KIB)
-# The columns of choices by their makers: the model of a comparison, and a source of it.
+# The columns of choices by their makers, and what these are called in comparisons.
 SOURCES = {
-    "by parts": (BY_PARTS, "model"),
-    "as printed": (AS_PRINTED, "model"),
-    "Open MPI 3.1": (BY_PARTS, "listed"),
-    "Open MPI 3.1, its segments": (BY_PARTS, "baseline"),
+    "by parts": BY_PARTS,
+    "as printed": AS_PRINTED,
+    PAPERS.title: f"{PAPERS.title}, common segments",
+    f"{PAPERS.title}, its segments": PAPERS.title,
 }
 
 
 @dataclass(frozen=True)
 class FittedTable:
-    """Comparisons of one collective on a cluster, by model; the simulated times are the same for all models."""
+    """The scores of both models and of Open MPI by simulated times, for one collective on a cluster."""
 
     cluster: ClusterUse
     collective: str
     parameters: ModelParameters
-    by_model: Mapping[str, ComparisonResult]
+    scores: Scores
 
     @property
-    def printed_rows(self) -> list[Comparison]:
-        """The rows of the model by parts at the process count of tables 2 and 3."""
-        return [row for row in self.by_model[BY_PARTS].rows if row.procs == self.cluster.table_procs]
+    def printed_places(self) -> list[tuple[int, int]]:
+        """The places of P and m at the process count of tables 2 and 3."""
+        places = compared_places(self.scores)
+        return [at for at in places if self.scores.right.procs[at[0]] == self.cluster.table_procs]
+
+    @property
+    def sizes(self) -> list[int]:
+        """The message sizes at these places, in bytes."""
+        return [self.scores.right.message_bytes[j] for _, j in self.printed_places]
+
+    def seconds(self, times: Times) -> pd.DataFrame:
+        """Seconds at these places by message size and algorithm."""
+        at = tuple(np.transpose(self.printed_places))
+        return pd.DataFrame(times.array[:, *at].T, self.sizes, times.grid.names)
+
+    def by_parts(self) -> Scores:
+        """The scores without the model as printed."""
+        return self.scores.without(AS_PRINTED)
 
 
 def with_algorithm_1(context: SimulationContext) -> SimulationContext:
@@ -109,29 +127,34 @@ def fitted_tables(context: SimulationContext) -> list[FittedTable]:
     for cluster in CLUSTERS:
         platform, ppn = load(cluster.name), cluster.processes_per_node
         plan = FitPlan(cluster.fit_procs, ppn, SEGMENT_BYTES, more_segments=(), broadcasts=PAPER_ALGORITHMS["bcast"])
-        parameters = fit(platform, plan, context)
+        parameters = fit(Simulated(platform, context), plan)
         for collective, sizes in PAPER_SIZES.items():
             names = PAPER_ALGORITHMS[collective]
-            points = CaseGrid(collective, cluster.procs, sizes, ppn, (SEGMENT_BYTES,), names)
-            by_model = {
-                model: compare(platform, points, ImplementationAware(parameters, model), context, PAPERS)
-                for model in (BY_PARTS, AS_PRINTED)
-            }
-            tables.append(FittedTable(cluster, collective, parameters, by_model))
-            by_model[BY_PARTS].sweep.complete()
+            points = Grid.of(collective, cluster.procs, sizes, ppn, (SEGMENT_BYTES,), names)
+            scores = _compared(platform, points, parameters, (BY_PARTS, AS_PRINTED), context)
+            tables.append(FittedTable(cluster, collective, parameters, scores))
+            scores.right.complete()
     return tables
 
 
-def picks_over_procs(table: FittedTable, context: SimulationContext) -> ComparisonResult:
+def _compared(
+    platform: HostPlatform, points: Grid, parameters: ModelParameters, models: Sequence[str], context: SimulationContext
+) -> Scores:
+    """The scores of models and of Open MPI, both as the paper compares it and with its segments."""
+    predictions = [predicted(ImplementationAware(parameters, name), points) for name in models]
+    return beside_simulation(platform, predictions[0].grid, predictions, context, PAPERS)
+
+
+def picks_over_procs(table: FittedTable, context: SimulationContext) -> Scores:
     """Figure 6: broadcast with m fixed and P varying. Raises CollwiseError when a case fails."""
     cluster = table.cluster
-    plan = CaseGrid(
+    plan = Grid.of(
         "bcast", cluster.procs_of_figure_6, SIZES_OF_FIGURE_6, cluster.processes_per_node, (SEGMENT_BYTES,),
         PAPER_ALGORITHMS["bcast"],
     )  # fmt: skip
-    result = compare(load(cluster.name), plan, ImplementationAware(table.parameters, BY_PARTS), context, PAPERS)
-    result.sweep.complete()
-    return result
+    scores = _compared(load(cluster.name), plan, table.parameters, (BY_PARTS,), context)
+    scores.right.complete()
+    return scores
 
 
 # Table 8.
@@ -151,8 +174,7 @@ class Shaheen:
     @property
     def scheduled(self) -> pd.DataFrame:
         """Seconds of the schedule engine, by message size and algorithm."""
-        rows = self.table.printed_rows
-        return pd.DataFrame([row.simulated for row in rows], [row.message_bytes for row in rows])
+        return self.table.seconds(self.table.scores.right)
 
 
 def shaheen(context: SimulationContext) -> Shaheen:
@@ -162,17 +184,14 @@ def shaheen(context: SimulationContext) -> Shaheen:
     """
     platform, ppn, names = load_description(SHAHEEN.name), SHAHEEN.processes_per_node, PAPER_ALGORITHMS["bcast"]
     plan = FitPlan(SHAHEEN.fit_procs, ppn, SEGMENT_BYTES, more_segments=(), broadcasts=names)
-    parameters = fit(platform, plan, context)
-    points = CaseGrid("bcast", SHAHEEN.procs, tuple(TABLE_8_SHAHEEN.message_bytes), ppn, (SEGMENT_BYTES,), names)
+    parameters = fit(Simulated(platform, context), plan)
+    points = Grid.of("bcast", SHAHEEN.procs, tuple(TABLE_8_SHAHEEN.message_bytes), ppn, (SEGMENT_BYTES,), names)
     scheduling = replace(context, engine=SCHEDULE)
-    by_model = {
-        model: compare(platform, points, ImplementationAware(parameters, model), scheduling, PAPERS)
-        for model in (BY_PARTS, AS_PRINTED)
-    }
+    scores = _compared(platform, points, parameters, (BY_PARTS, AS_PRINTED), scheduling)
     reached = replace(points, message_bytes=tuple(size for size in points.message_bytes if size <= SHAHEEN_SMPI_BYTES))
     eager = changed(platform, [Change("eager_limit", f"{EAGER_LIMIT_BYTES}B")]).platform
     return Shaheen(
-        FittedTable(SHAHEEN, "bcast", parameters, by_model),
+        FittedTable(SHAHEEN, "bcast", parameters, scores),
         _seconds(platform, reached, context),
         _seconds(eager, points, scheduling),
     )
@@ -192,9 +211,9 @@ def engines_apart(of: Shaheen) -> pd.Series:
 
 def picks_of_models(of: Shaheen) -> pd.DataFrame:
     """The picks of both models, with their slowdowns in percent, beside the simulated best."""
-    table = of.table
-    shown = {"best": [row.best.choice.algorithm for row in table.printed_rows]} | {
-        title: [f"{row.model.choice.algorithm} ({percent(row.model.slowdown)})" for row in table.by_model[model].rows]
+    places, pick = of.table.printed_places, of.table.scores.pick
+    shown = {"best": [pick(None, *at).name for at in places]} | {
+        title: [f"{pick(model, *at).name} ({percent(pick(model, *at).slowdown)})" for at in places]
         for title, model in (("model as printed", AS_PRINTED), ("model by parts", BY_PARTS))
     }
     return _by_kib(pd.DataFrame(shown, of.scheduled.index))
@@ -226,11 +245,10 @@ def printed_picks(of: Shaheen) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["m (KB)", "algorithm", "measured", *sources])
 
 
-def _seconds(platform: HostPlatform, points: CaseGrid, context: SimulationContext) -> pd.DataFrame:
+def _seconds(platform: HostPlatform, points: Grid, context: SimulationContext) -> pd.DataFrame:
     """Simulated seconds of a grid with one P, by message size and algorithm."""
-    sweep = context.simulate(platform, points.cases())
-    sweep.complete()
-    return pd.DataFrame(simulated_seconds(points, sweep)[:, 0].T, points.message_bytes, list(points.candidates))
+    (times,) = simulate(platform, [points], context)
+    return pd.DataFrame(times.complete().array[:, 0].T, points.message_bytes, points.names)
 
 
 # Slowdowns of picks against the best.
@@ -241,10 +259,15 @@ def mean_and_worst(values: Array) -> dict[str, float]:
     return {"mean": float(np.mean(values)), "worst": float(np.max(values))}
 
 
+def slowdowns_at(scores: Scores, title: str) -> Array:
+    """The slowdowns of a source's picks at all points compared."""
+    return np.array([scores.slowdown[title].values[at] for at in compared_places(scores)])
+
+
 def slowdowns(tables: Sequence[FittedTable]) -> pd.DataFrame:
     """Slowdowns over all process counts and sizes, an array in each cell: one row per table, a column per source."""
     return pd.DataFrame(
-        [[table.by_model[model].slowdowns(source) for model, source in SOURCES.values()] for table in tables],
+        [[slowdowns_at(table.scores, title) for title in SOURCES.values()] for table in tables],
         index=[f"{table.cluster.name} {table.collective}" for table in tables],
         columns=list(SOURCES),
     )
@@ -255,14 +278,13 @@ def slowdowns(tables: Sequence[FittedTable]) -> pd.DataFrame:
 
 def traditional_and_ours(table: FittedTable) -> dict[str, pd.DataFrame]:
     """Figure 3: seconds of binary and binomial by message size, by kind of curve."""
-    rows, names = table.printed_rows, list(bcast.TRADITIONAL)
-    sizes = [row.message_bytes for row in rows]
+    sizes, names = table.sizes, list(bcast.TRADITIONAL)
     traditional = ImplementationAware(table.parameters, TRADITIONAL)
     predicted = {name: traditional.predict("bcast", name, table.cluster.table_procs, sizes) for name in names}
     return {
         "traditional": pd.DataFrame(predicted, sizes),
-        "simulated": pd.DataFrame([row.simulated for row in rows], sizes, names),
-        "by parts": pd.DataFrame([row.predicted for row in rows], sizes, names),
+        "simulated": table.seconds(table.scores.right)[names],
+        "by parts": table.seconds(table.scores.times[BY_PARTS])[names],
     }
 
 
@@ -292,15 +314,17 @@ def agreement_with_measured_best(
     distinguish the simulated best from the measured one.
     """
     simulated = {
-        (table.cluster.name, table.collective, row.message_bytes): row for table in tables for row in table.printed_rows
+        (table.cluster.name, table.collective, size): row
+        for table in tables
+        for size, row in table.seconds(table.scores.right).iterrows()
     }
     rows = pd.concat(printed, ignore_index=True)
     points = [simulated[key] for key in zip(rows.cluster, rows.collective, rows.message_bytes, strict=True)]
-    rows["simulated_best"] = [point.best.choice.algorithm for point in points]
+    rows["simulated_best"] = [point.idxmin() for point in points]
     rows["same_best"] = rows["best_within_precision"] = rows.simulated_best == rows.best
     for source in ("best", "openmpi", "model"):
-        seconds = [point.simulated[name] for point, name in zip(points, rows[source], strict=True)]
-        rows[f"{source}_slowdown"] = slowdown(seconds, [point.best.seconds for point in points])
+        seconds = [point[name] for point, name in zip(points, rows[source], strict=True)]
+        rows[f"{source}_slowdown"] = slowdown(seconds, [point.min() for point in points])
     for source in ("openmpi", "model"):
         measured, near = rows[f"{source}_percent"], rows[f"{source}_slowdown"] <= NEAR_OPTIMAL
         rows[f"{source}_same_way"] = (measured <= NEAR_OPTIMAL * 100) == near

@@ -18,11 +18,12 @@ from collwise.models.point_to_point import PointToPointModel
 from collwise.platforms import HostPlatform, load
 from collwise.platforms.description import HeterogeneousPlatform
 from collwise.platforms.truth import point_to_point
+from collwise.simulator.bench import Simulated
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.timing import Case
 from collwise.studies.papers.oflynn2009.estimates import PROCS, errors
 from collwise.studies.papers.oflynn2009.tables import KIB
-from collwise.validation.fitting.models_by_name import models_of, simulated_parameters
+from collwise.validation.fitting.models_by_name import models_of, parameters_on
 from collwise.validation.fitting.recovery import recover
 from collwise.validation.rank_mapping import best_mappings, mapping_gains
 
@@ -161,8 +162,8 @@ def on_the_exact_platform(context: SimulationContext) -> tuple[pd.DataFrame, pd.
     """
     platform = load(EXACT)
     wanted = request("lmo", "triplets", heterogeneous=True)
-    fitted = simulated_parameters(platform, wanted, context)
-    by_regression = simulated_parameters(platform, request("hockney", "regression", heterogeneous=True), context)
+    fitted = parameters_on(Simulated(platform, context), wanted)
+    by_regression = parameters_on(Simulated(platform, context), request("hockney", "regression", heterogeneous=True))
     assert isinstance(fitted.parameters, LMO)
     _, others = lmo_parts(fitted.parameters, PROCS, np.array([float(SIZES[-1])]))
     slowest_last = platform.reordered([0, *(1 + int(node) for node in np.argsort(others[:, 0]))])

@@ -20,6 +20,7 @@ from collwise.models.parameter_file import FittedParameters
 from collwise.models.piecewise import Array
 from collwise.models.point_to_point import PointToPointModel
 from collwise.platforms import HostPlatform
+from collwise.simulator.bench import Simulated
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.papers.oflynn2009.tables import (
     HOCKNEY_SIZES,
@@ -30,7 +31,7 @@ from collwise.studies.papers.oflynn2009.tables import (
     TABLE_5_1_SECONDS,
     TABLE_7_1_MICROSECONDS,
 )
-from collwise.validation.fitting.models_by_name import models_of, simulated_parameters
+from collwise.validation.fitting.models_by_name import models_of, parameters_on
 
 PLATFORM = "hcl16"
 PROCS = 16
@@ -86,7 +87,8 @@ def estimates(platform: HostPlatform, context: SimulationContext) -> dict[str, F
         "LMO": ("lmo", "triplets"),
     }
     return {
-        name: simulated_parameters(platform, request(*one, heterogeneous=True), context) for name, one in wanted.items()
+        name: parameters_on(Simulated(platform, context), request(*one, heterogeneous=True))
+        for name, one in wanted.items()
     }
 
 

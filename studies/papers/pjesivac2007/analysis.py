@@ -24,13 +24,15 @@ from collwise.models.plogp import PLogP
 from collwise.models.registry import MODELS
 from collwise.platforms import HostPlatform
 from collwise.platforms.truth import point_to_point
+from collwise.simulator.bench import Simulated
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.papers.pjesivac2007.tables import TABLE_5
-from collwise.validation.compare.maps import DecisionMaps
-from collwise.validation.fitting.models_by_name import models_of, simulated_parameters
+from collwise.validation.compare.scores import Scores, compare
+from collwise.validation.fitting.models_by_name import models_of, parameters_on
 from collwise.validation.times.choice import Choice
-from collwise.validation.times.grid import CaseGrid
-from collwise.validation.times.predictions import predicted_seconds, simulated_seconds
+from collwise.validation.times.grid import Grid
+from collwise.validation.times.sources import predicted, simulate
+from collwise.validation.times.times import Times
 
 KIB, MIB = 1024, 2**20
 LARGEST_BYTES = 8 * MIB
@@ -64,7 +66,7 @@ MODEL_SETS = {
 def models_of_set(name: str, platform: HostPlatform, context: SimulationContext) -> list[CollectiveModel]:
     """Hockney, LogGP and PLogP of one of MODEL_SETS, estimated on a simulated platform."""
     requests, printed = MODEL_SETS[name]
-    fitted = [models_of(simulated_parameters(platform, one, context)) for one in requests]
+    fitted = [models_of(parameters_on(Simulated(platform, context), one)) for one in requests]
     return [model for models in fitted for name, model in models.items() if MODELS[name].printed == printed]
 
 
@@ -80,7 +82,7 @@ def table_5(platform: HostPlatform, context: SimulationContext) -> dict[str, Log
     latency = float(truth.seconds(1)) - send - receive
     found = {"published": TABLE_5[platform.name], "description": LogGP(latency, send, receive, send, per_byte)}
     for procedure in ("culler", "hoefler", "kielmann", "fitted"):
-        parameters = simulated_parameters(platform, request("loggp", procedure), context).parameters
+        parameters = parameters_on(Simulated(platform, context), request("loggp", procedure)).parameters
         assert isinstance(parameters, LogGP)
         found[procedure] = parameters
     return found
@@ -125,7 +127,7 @@ class Figure1:
 def figure_1(platform: HostPlatform, context: SimulationContext) -> Figure1:
     """Estimates the parameters that figure 1 shows."""
     by_size, by_kielmann, fitted = (
-        simulated_parameters(platform, wanted, context)
+        parameters_on(Simulated(platform, context), wanted)
         for wanted in (request("hockney_by_size"), request("plogp", "kielmann"), request("plogp", "fitted"))
     )
     assert isinstance(by_size.parameters, HockneyBySize)
@@ -139,16 +141,31 @@ def figure_1(platform: HostPlatform, context: SimulationContext) -> Figure1:
 
 @dataclass(frozen=True)
 class Curves:
-    """Seconds of every method by its label, shape (P, m), simulated and predicted by model."""
+    """Models beside simulation: seconds of every method by its label, shape (P, m)."""
 
-    plan: CaseGrid
-    simulated: Mapping[str, Array]
-    predicted: Mapping[str, Mapping[str, Array]]
+    scores: Scores
+
+    @property
+    def plan(self) -> Grid:
+        """The grid of the methods."""
+        return self.scores.right.grid
+
+    @property
+    def simulated(self) -> dict[str, Array]:
+        """Simulated seconds."""
+        return self._by_label(self.scores.right)
+
+    @property
+    def predicted(self) -> dict[str, dict[str, Array]]:
+        """Predicted seconds by model."""
+        return {name: self._by_label(times) for name, times in self.scores.times.items()}
+
+    def _by_label(self, times: Times) -> dict[str, Array]:
+        return {self.plan.labels[choice]: seconds for choice, seconds in zip(times.choices, times.array, strict=True)}
 
     def same_order(self, model: str, labels: Sequence[str]) -> float:
         """The share of points at which the model ranks the methods as simulation does; a tie agrees with any rank."""
-        ours = np.stack([self.simulated[label] for label in labels])
-        theirs = np.stack([self.predicted[model][label] for label in labels])
+        ours, theirs = (np.stack([of[label] for label in labels]) for of in (self.simulated, self.predicted[model]))
         agrees = np.ones(ours.shape[1:], dtype=bool)
         for one in range(len(labels)):
             for other in range(one):
@@ -164,32 +181,25 @@ class Curves:
         return float(np.mean(np.abs(self.ratio(model, label) - 1)))
 
 
-def curves(
-    platform: HostPlatform, plan: CaseGrid, models: Sequence[CollectiveModel], context: SimulationContext
-) -> Curves:
+def curves(platform: HostPlatform, plan: Grid, models: Sequence[CollectiveModel], context: SimulationContext) -> Curves:
     """Simulates the plan's methods and predicts them. Raises CollwiseError when a case fails."""
-    sweep = context.simulate(platform, plan.cases()).complete()
-    seconds = simulated_seconds(plan, sweep)
-    return Curves(
-        plan,
-        dict(zip(plan.candidates, seconds, strict=True)),
-        {model.name: dict(zip(plan.candidates, predicted_seconds(model, plan), strict=True)) for model in models},
-    )
+    (right,) = simulate(platform, [plan], context)
+    return Curves(compare(right.complete(), *(predicted(model, plan) for model in models)))
 
 
-BARRIERS = CaseGrid("barrier", tuple(range(2, 33)), (0,), 1, (0,), ("bruck", "recursive_doubling", "linear"))
+BARRIERS = Grid.of("barrier", tuple(range(2, 33)), (0,), 1, (0,), ("bruck", "recursive_doubling", "linear"))
 """Figure 2."""
 
-REDUCTIONS = CaseGrid("reduce", (8, 24), _doubling(1, MIB), 1, (0, SMALL_SEGMENT), ("binomial", "pipeline"))
+REDUCTIONS = Grid.of("reduce", (8, 24), _doubling(1, MIB), 1, (0, SMALL_SEGMENT), ("binomial", "pipeline"))
 """Figures 3 and 4; the figure's largest message is not in the text."""
 
 CUT = f", {format_size(SMALL_SEGMENT)}"
 """The end of the label of a method with small segments."""
 
-EXCHANGES = CaseGrid("alltoall", tuple(range(2, 25, 2)), _doubling(1, 64 * KIB, 4), 1, (0,), ("pairwise",))
+EXCHANGES = Grid.of("alltoall", tuple(range(2, 25, 2)), _doubling(1, 64 * KIB, 4), 1, (0,), ("pairwise",))
 """Figure 5; message bytes are those of a block, of which every process sends P."""
 
-BROADCASTS = CaseGrid(
+BROADCASTS = Grid.of(
     "bcast", tuple(range(3, 33)), _doubling(1, LARGEST_BYTES), 1, (0, SMALL_SEGMENT, LARGE_SEGMENT),
     ("linear", "binomial", "binary", "split_binary", "chain"),
 )  # fmt: skip
@@ -233,15 +243,15 @@ def segmentation_conditions(found: Figure1, sizes: Sequence[int], per_byte: floa
 # Figures 6 and 7.
 
 
-def chain_steps(maps: DecisionMaps, loggp: LogGP) -> pd.DataFrame:
+def chain_steps(maps: Scores, loggp: LogGP) -> pd.DataFrame:
     """The time per further segment of the chain in simulation, beside LogGP's gap and a whole message.
 
     The steps for 1 and 8 KiB are from the two largest messages of the map on its largest process count.
     """
-    small, large = maps.grid.message_bytes[-2:]
+    small, large = maps.right.message_bytes[-2:]
     rows = []
     for segment in (SMALL_SEGMENT, LARGE_SEGMENT):
-        seconds = maps.seconds[maps.methods.index(Choice("chain", segment)), -1]
+        seconds = maps.right.seconds.values[maps.right.index_of(Choice("chain", segment)), -1]
         simulated = (seconds[-1] - seconds[-2]) / ((large - small) / segment)
         gap, message = loggp.gap_seconds + (segment - 1) * loggp.gap_seconds_per_byte, loggp.predict(segment)
         rows.append((segment, simulated, float(gap), float(message)))

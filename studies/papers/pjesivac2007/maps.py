@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -31,7 +30,7 @@ from collwise.studies.papers.pjesivac2007.claims import (
     of_models,
     percent,
 )
-from collwise.validation.compare.maps import DecisionMaps
+from collwise.validation.compare.scores import Scores
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.slowdown import slowdown
 
@@ -61,17 +60,17 @@ CHAIN_1, CHAIN_8 = _is("chain", SMALL_SEGMENT), _is("chain", LARGE_SEGMENT)
 BY_8_KIB = {Choice(name, LARGE_SEGMENT) for name in BROADCASTS.names}
 
 
-def reading_of(maps: DecisionMaps, winners: Indices, slowdowns: Array) -> pd.DataFrame:
+def reading_of(maps: Scores, winners: Indices, slowdowns: Array) -> pd.DataFrame:
     """The picks of a map and their slowdowns, both of shape (P, m), point by point."""
-    points = pd.DataFrame(product(maps.grid.procs, maps.grid.message_bytes), columns=["procs", "size"])
-    picks = [None if index == NOBODY else maps.methods[index] for index in winners.ravel()]
+    points = pd.DataFrame(maps.right.grid.points, columns=["procs", "size"])
+    picks = [None if index == NOBODY else maps.right.grid.timed[index] for index in winners.ravel()]
     return points.assign(pick=pd.Series(picks, dtype=object), slowdown=slowdowns.ravel())
 
 
-def _readings(maps: DecisionMaps) -> tuple[pd.DataFrame, dict[str, pd.DataFrame]]:
+def _readings(maps: Scores) -> tuple[pd.DataFrame, dict[str, pd.DataFrame]]:
     """The readings of the simulated best and of the models."""
-    best = reading_of(maps, maps.best, np.zeros(maps.best.shape))
-    return best, {name: reading_of(maps, found.winners, found.slowdown) for name, found in maps.models.items()}
+    best = reading_of(maps, maps.right.best.values, np.zeros(maps.right.best.shape))
+    return best, {name: reading_of(maps, maps.picks[name].values, maps.slowdown[name].values) for name in maps.times}
 
 
 def inside(reading: pd.DataFrame, sizes: tuple[int, int], procs: tuple[int, int] = ANY_PROCS) -> pd.DataFrame:
@@ -104,7 +103,7 @@ def settles_from(reading: pd.DataFrame, wanted: Wanted) -> Array:
     return np.where(settled.any(axis=1), sizes[settled.argmax(axis=1)], np.inf)
 
 
-def best_broadcasts(maps: DecisionMaps) -> list[Finding]:
+def best_broadcasts(maps: Scores) -> list[Finding]:
     """The claims about figure 6 (a), the measured decision function; here the simulated one."""
     best, _ = _readings(maps)
     switches = settles_from(best, CHAIN_1 | CHAIN_8)
@@ -122,7 +121,7 @@ def best_broadcasts(maps: DecisionMaps) -> list[Finding]:
     ]
 
 
-def picked_broadcasts(maps: DecisionMaps) -> list[Finding]:
+def picked_broadcasts(maps: Scores) -> list[Finding]:
     """The claims about figure 6 (b) to (d), the models' decision functions."""
     best, models = _readings(maps)
     hockney, loggp, plogp = models.values()
@@ -152,7 +151,7 @@ def picked_broadcasts(maps: DecisionMaps) -> list[Finding]:
     ]
 
 
-def penalties(maps: DecisionMaps) -> list[Finding]:
+def penalties(maps: Scores) -> list[Finding]:
     """The claims about figure 7."""
     _, models = _readings(maps)
     hockney, loggp, plogp = models.values()
@@ -178,7 +177,7 @@ def penalties(maps: DecisionMaps) -> list[Finding]:
     ]
 
 
-def share_of_chain(maps: DecisionMaps, model: str) -> float:
+def share_of_chain(maps: Scores, model: str) -> float:
     """The share of points with large messages at which the model picks a segmented chain."""
     return share(inside(_readings(maps)[1][model], LARGE), CHAIN_1 | CHAIN_8)
 
@@ -190,11 +189,12 @@ def _bounded(claim: str, regions: Mapping[str, pd.DataFrame], wanted: Callable[[
     return Finding(claim, text, if_true(*(wanted(100 * cost) for cost, _ in found.values())))
 
 
-def _split_binary_for_chain(maps: DecisionMaps, hockney: pd.DataFrame) -> Finding:
+def _split_binary_for_chain(maps: Scores, hockney: pd.DataFrame) -> Finding:
     there = inside(hockney[hockney.pick.isin(SPLIT_BINARY_8)], LARGE).index
     if there.empty:
         return Finding("penalty-hockney-large", "Hockney never picks it", NO)
-    ours, better = (maps.seconds[maps.methods.index(one)].ravel()[there] for one in (*SPLIT_BINARY_8, *CHAIN_1))
+    seconds = maps.right.seconds.values
+    ours, better = (seconds[maps.right.index_of(one)].ravel()[there] for one in (*SPLIT_BINARY_8, *CHAIN_1))
     cost = float(np.mean(slowdown(ours, better)))
     text = f"{100 * cost:+.0f} % against the chain with 1 KiB, on average of {len(there)} points"
     return Finding("penalty-hockney-large", text, if_true(about(cost, published.HOCKNEY_LARGE_PERCENT / 100)))

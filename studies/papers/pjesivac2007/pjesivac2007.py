@@ -45,8 +45,10 @@ from collwise.studies.papers.pjesivac2007 import figures as draw
 from collwise.studies.papers.pjesivac2007 import maps as map_claims
 from collwise.studies.papers.pjesivac2007.claims import Finding
 from collwise.studies.papers.study import Study
-from collwise.validation.compare.maps import decision_maps
-from collwise.validation.select.select import select_by_model
+from collwise.validation.compare.scores import CLOCK
+from collwise.validation.compare.simulated import beside_simulation, one_segment_is_none
+from collwise.validation.select.select import select
+from collwise.validation.times.sources import predicted
 
 here = Study()
 boba, frodo = load("boba"), load("frodo")
@@ -156,11 +158,12 @@ show_findings("Figure 5", claims.exchanges(exchanges))
 plan = paper.FEW_BROADCASTS if here.quick else paper.BROADCASTS
 with here.context() as context:
     model_sets = {name: paper.models_of_set(name, frodo, context) for name in paper.MODEL_SETS}
-    maps = {name: decision_maps(frodo, plan, models, context) for name, models in model_sets.items()}
-for made in maps.values():
-    made.sweep.complete()
+    maps = {}
+    for name, models in model_sets.items():
+        predictions = [one_segment_is_none(predicted(model, plan)) for model in models]
+        maps[name] = beside_simulation(frodo, plan, predictions, context)
 printed, derived = maps[paper.AS_PRINTED], maps[paper.DERIVED]
-here.text(f"Simulated by {printed.sweep.configuration.maker}: {len(printed.sweep.timings)} times.")
+here.text(f"Simulated by {printed.right.complete().maker}: {len(plan.cases())} times.")
 for name, made in ((paper.AS_PRINTED, printed), (paper.DERIVED, derived)):
     stem = name.replace(" ", "-")
     here.figure(
@@ -181,12 +184,12 @@ show_findings(
     map_claims.picked_broadcasts(printed), map_claims.picked_broadcasts(derived),
 )  # fmt: skip
 show_findings("Figure 7: penalties", map_claims.penalties(printed), map_claims.penalties(derived))
-summaries = {(name, model): made.summary(model) for name, made in maps.items() for model in made.models}
+summaries = {(name, model): made.summary(model, CLOCK) for name, made in maps.items() for model in made.times}
 rows = [
     (
-        *(name, model, f"{100 * one.best_share:.0f} %", f"{100 * one.mean_slowdown:.1f} %"),
-        f"{100 * one.worst_slowdown:.0f} %",
-        f"P = {one.worst_procs}, {format_size(one.worst_bytes)}: {one.worst_pick.label}",
+        *(name, model, f"{100 * one.best_share:.0f} %", f"{100 * one.mean:.1f} %", f"{100 * one.worst:.0f} %"),
+        f"P = {plan.procs[one.worst_at[0]]}, {format_size(plan.message_bytes[one.worst_at[1]])}: "
+        f"{maps[name].pick(model, *one.worst_at).label}",
     )
     for (name, model), one in summaries.items()
 ]
@@ -220,7 +223,7 @@ here.text(
 
 # %%
 exact = replace(paper.BROADCASTS, procs=(4, 8, 16, 24, 32))
-switches = dict(sorted(select_by_model(model_sets[paper.DERIVED][1], exact).rules.items()))
+switches = dict(sorted(select(predicted(model_sets[paper.DERIVED][1], exact), exact=True).rules.items()))
 texts = [(procs, "; ".join(f"{start}: {choice.label}" for start, choice in row)) for procs, row in switches.items()]
 here.table(
     "Where LogGP (derived, Culler's parameters) switches on Frodo: first message size in bytes and method",
@@ -255,14 +258,14 @@ here.conclude(
     f"{100 * off['kielmann']:.1f} %; Hoefler's differs by {100 * off['hoefler']:.0f} % and the paper's fit to pipeline "
     f"and barrier by {100 * off['fitted']:.0f} %, both for reasons that are known."
 )
-best = {name: min(made.models, key=lambda model: made.summary(model).mean_slowdown) for name, made in maps.items()}
+best = {name: min(made.times, key=lambda model: made.summary(model).mean) for name, made in maps.items()}
 for name in (paper.AS_PRINTED, paper.DERIVED):
-    costs = [f"{model} {100 * summaries[name, model].mean_slowdown:.1f} %" for model in maps[name].models]
+    costs = [f"{model} {100 * summaries[name, model].mean:.1f} %" for model in maps[name].times]
     here.conclude(
         f"Broadcast on Frodo, {name}: the mean penalties are {', '.join(costs)}; those of {best[name]} are "
-        f"{100 * summaries[name, best[name]].worst_slowdown:.0f} % at worst."
+        f"{100 * summaries[name, best[name]].worst:.0f} % at worst."
     )
-chain = {name: map_claims.share_of_chain(maps[name], list(maps[name].models)[-1]) for name in maps}
+chain = {name: map_claims.share_of_chain(maps[name], list(maps[name].times)[-1]) for name in maps}
 here.conclude(
     "Table 2's line for split-binary under PLogP lacks the exchange of halves. Taken literally, PLogP picks a "
     f"pipeline at {100 * chain[paper.AS_PRINTED]:.0f} % of the points from 128 KiB on, with the exchange at "
@@ -276,7 +279,7 @@ here.publish({
     "tally": tally,
     "loggp": {name: columns.loc[["L", "o", "g", "G"]].to_dict() for name, columns in table_5.items()},
     "penalties": {
-        f"{name}; {model}": {"mean": one.mean_slowdown, "worst": one.worst_slowdown, "best_share": one.best_share}
+        f"{name}; {model}": {"mean": one.mean, "worst": one.worst, "best_share": one.best_share}
         for (name, model), one in summaries.items()
     },
     "chain_steps": steps.to_dict("records"),

@@ -19,7 +19,7 @@ from collwise.simulator.schedule.pipelines import play_case
 from collwise.simulator.schedule.shared import Sizes
 from collwise.simulator.schedule.tables import NetworkTables
 from collwise.simulator.timing import Case
-from collwise.validation.times.grid import CaseGrid
+from collwise.validation.times.grid import Grid
 
 GROS = load("gros")
 CHANGES = (
@@ -44,7 +44,7 @@ def messages_of(live: LiveCases) -> int:
 
 
 def cases_of(collective: str, procs: tuple[int, ...], sizes: tuple[int, ...]) -> list[Case]:
-    return CaseGrid(collective, procs, sizes, 1, (4096,)).cases()
+    return Grid.of(collective, procs, sizes, 1, (4096,)).cases()
 
 
 def platforms_of(changes: Sequence[Sequence[str]]) -> list[HostPlatform]:
@@ -155,6 +155,6 @@ def test_a_single_size_of_uneven_blocks_knows_its_error() -> None:
 
 
 def test_equal_schedules_are_played_once() -> None:
-    grid = CaseGrid("bcast", (16,), (1024,), 1, (4096, 8192, 16384), ("chain", "binary"))
+    grid = Grid.of("bcast", (16,), (1024,), 1, (4096, 8192, 16384), ("chain", "binary"))
     live = LiveCases(grid.cases(), lambda procs: None)
     assert (len(grid.cases()), len(schedules_of(live))) == (6, 2)

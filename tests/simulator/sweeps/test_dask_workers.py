@@ -150,7 +150,7 @@ def test_an_interrupt_keeps_what_is_finished_and_ends_what_runs(
         times = collwise.simulate(
             "gros", "bcast", [4, 6, 8, 10], "1KiB,64KiB", algorithms="chain,binary", segments="8KiB", context=context
         )
-    assert times.attrs["reused"] == len(kept)
+    assert times["bcast"].facts["reused"] == len(kept)
     assert rows(store) == local
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import collwise
-from collwise.algorithms.catalogue import Catalogue
+from collwise import decisions as decisions_module
 from collwise.arguments import algorithms, collectives, counts, names, sizes
 from collwise.platforms import description, load
 from collwise.simulator.store import Store
@@ -46,8 +46,10 @@ def test_select_does_not_wait_for_scipy(tmp_path: Path) -> None:
 
 def test_every_public_name_is_there_and_documented() -> None:
     assert set(collwise.__all__) <= set(dir(collwise))
+    modules = {path.stem for path in Path(decisions_module.__file__).parent.glob("*.py")}
     for name in collwise.__all__:
         assert getattr(collwise, name).__doc__
+        assert name not in modules  # which would take its place once it is imported
     with pytest.raises(AttributeError, match="no attribute 'simulat'"):
         collwise.__getattr__("simulat")
 
@@ -101,20 +103,26 @@ def test_a_platform_shows_what_it_is() -> None:
     )
 
 
-def test_simulated_times_are_a_data_frame(tmp_path: Path) -> None:
+def test_simulated_times_are_times(tmp_path: Path) -> None:
     def seconds(case: Case) -> float | None:
         return None if case.algorithm == "linear" else case.message_bytes * 1e-9 * case.procs
 
     with Store(tmp_path / "s.sqlite") as store:
         context = context_with(store, seconds, "it broke")
-        times = collwise.simulate(GROS, "gather", [4, 8], "1KiB,2KiB", algorithms="linear,binomial", context=context)
+        made = collwise.simulate(GROS, "gather", [4, 8], "1KiB,2KiB", algorithms="linear,binomial", context=context)
+        times = made.frame()
         assert list(times.columns[:4]) == ["collective", "algorithm", "procs", "message_bytes"]
         assert times[times.algorithm == "binomial"].seconds.tolist() == [4096e-9, 8192e-9, 8192e-9, 16384e-9]
         assert times[times.algorithm == "linear"].error.unique().tolist() == ["it broke"]
         assert times[times.algorithm == "linear"].seconds.isna().all()
-        assert (times.attrs["reused"], times.attrs["processes_started"]) == (0, 1)
+        facts = made["gather"].facts
+        assert (facts["reused"], facts["processes_started"]) == (0, 1)
+        assert "<table" in made._repr_html_()
+        decisions = collwise.select(made)
+        assert decisions.choose("gather", 8, "2KiB").algorithm == "binomial"
+        assert [one.error for one in decisions.failed] == ["it broke"] * 4
         segmented = collwise.simulate(GROS, "bcast", 4, 8192, algorithms="chain", segments=[0, "1KiB"], context=context)
-        assert segmented.segment_bytes.tolist() == [0, 1024]
+        assert segmented.frame().segment_bytes.tolist() == [0, 1024]
 
 
 def test_the_store_is_read_as_a_data_frame(tmp_path: Path) -> None:
@@ -123,7 +131,7 @@ def test_the_store_is_read_as_a_data_frame(tmp_path: Path) -> None:
     with Store(path) as store:
         times = collwise.simulate(
             load(GROS), "gather", 4, "1KiB", algorithms="linear", context=context_with(store, lambda case: 0.5)
-        )
+        ).frame()
     found = collwise.results(path, source="simulated", procs=4)
     assert found[["algorithm", "message_bytes", "seconds"]].equals(times[["algorithm", "message_bytes", "seconds"]])
     assert collwise.results(path, procs=5).empty
@@ -135,20 +143,25 @@ def test_predictions_are_what_the_model_says(tmp_path: Path) -> None:
     file = tmp_path / "hockney.toml"
     parameters = fitted("hockney")
     parameters.save(file)
-    times = collwise.predict(file, "bcast", [2, 4], ["1KiB", "64KiB"], algorithms=["chain"], segments="0,8KiB")
+    made = collwise.predict(file, "bcast", [2, 4], ["1KiB", "64KiB"], algorithms=["chain"], segments="0,8KiB")
+    times = made.frame()
     assert len(times) == 8
     model = next(iter(collwise.FittedModel(parameters).models.values()))
     for row in times.itertuples():
         expected = float(model.predict("bcast", "chain", row.procs, row.message_bytes, row.segment_bytes))
         assert math.isclose(row.seconds, expected, rel_tol=1e-15)
-    assert times.attrs == {"platform": parameters.platform, "model": "hockney"}
+    assert (made["bcast"].platform, made["bcast"].maker) == (parameters.platform, "model hockney")
     with pytest.raises(collwise.UsageError, match="unknown model 'hocknee'; did you mean hockney"):
         collwise.predict(file, "bcast", 4, name="hocknee")
 
 
 def test_decisions_are_saved_read_and_exported(tmp_path: Path) -> None:
     model = collwise.FittedModel(fitted("hockney"))
-    decisions = collwise.select("bcast", model, procs="2:4:+1", sizes="8KiB:64KiB:x2", consumer="openmpi-4.1")
+    times = collwise.predict(model, "bcast", procs="2:4:+1", sizes="8KiB:64KiB:x2")
+    decisions = collwise.select(times, consumer="openmpi-4.1")
+    times.save(tmp_path / "t.times")
+    for given in (tmp_path / "t.times", str(tmp_path / "t.times"), times["bcast"]):
+        assert collwise.select(given, consumer="openmpi-4.1") == decisions
     decisions.save(tmp_path / "d.json")
     assert json.loads((tmp_path / "d.json").read_text())[0]["collective"] == "bcast"
     assert collwise.Decisions.load(tmp_path / "d.json") == decisions
@@ -165,38 +178,25 @@ def test_decisions_are_saved_read_and_exported(tmp_path: Path) -> None:
     assert "<table" in model._repr_html_()
 
 
-def test_algorithms_by_node_are_chosen_only_where_they_are_asked_for(tmp_path: Path) -> None:
-    with collwise.session(store=tmp_path / "timings.sqlite", engine="schedule") as context:
-        tables = [
-            collwise.select(
-                *("bcast", None),
-                **{"platform": "gros", "by": "simulated", "procs": 32, "sizes": "256KiB", "ppn": 8, "by_node": wanted},
-                segments="8KiB",
-                consumer=consumer,
-                context=context,
-            )
-            for wanted, consumer in ((True, "collwise"), (False, "collwise"), (False, "openmpi-4.1"))
-        ]
-    known = Catalogue.load().collective("bcast").algorithms
-    by_node = [known[table.choose("bcast", 32, "256KiB").algorithm].by_node for table in tables]
-    assert by_node == [True, False, False]
-    with pytest.raises(collwise.UsageError, match="has no algorithms by node of bcast"):
-        collwise.select("bcast", platform="gros", by="simulated", procs=32, by_node=True, consumer="openmpi-4.1")
-    with pytest.raises(collwise.UsageError, match="by_node is for simulated and measured times"):
-        collwise.select("bcast", collwise.FittedModel(fitted("hockney")), by_node=True)
-
-
-def test_decisions_need_what_their_times_come_from() -> None:
-    with pytest.raises(collwise.UsageError, match="need a model"):
-        collwise.select("bcast")
-    with pytest.raises(collwise.UsageError, match="need a platform and procs"):
-        collwise.select("bcast", by="simulated")
-    with pytest.raises(collwise.UsageError, match="unknown source of times 'model'"):
-        collwise.select("bcast", by="model")
-    with pytest.raises(collwise.UsageError, match="did you mean openmpi-4"):
-        collwise.select("bcast", consumer="openmpi-4")
-    with pytest.raises(collwise.UsageError, match="a number of percent from 0 on, not -1"):
-        collwise.select("bcast", tolerance=-1)
+def test_select_takes_no_mode_and_refuses_what_cannot_decide(tmp_path: Path) -> None:
+    model = collwise.FittedModel(fitted("hockney"))
+    times = collwise.predict(model, "bcast", procs="2:4:+1", sizes="8KiB,64KiB")
+    exact = collwise.select(times, exact=True)
+    assert len(exact.frame()) >= len(collwise.select(times).frame())
+    for wrong, said in (
+        ({"consumer": "openmpi-4"}, "did you mean openmpi-4"),
+        ({"tolerance": -1}, "a number of percent from 0 on, not -1"),
+        ({"tie_limit": math.nan}, "the limit of ties must be a number of percent"),
+    ):
+        with pytest.raises(collwise.UsageError, match=said):
+            collwise.select(times, **wrong)  # type: ignore[arg-type]
+    collwise.select(times).save(tmp_path / "d.json")
+    (rounded,) = (table.times for table in collwise.Decisions.load(tmp_path / "d.json").tables)
+    assert rounded is not None
+    with pytest.raises(collwise.UsageError, match="rounded to 4 digits, as decision files have them"):
+        collwise.select(rounded)
+    with pytest.raises(collwise.UsageError, match="not a file of times of this version"):
+        collwise.select(tmp_path / "d.json")
 
 
 @needs("openmpi")
@@ -206,7 +206,9 @@ def test_several_collectives_are_measured_as_far_as_memory_goes(
     quick = Method(precision=Precision(2, 2))
     small = replace(load("exact"), memory_bytes_per_node=2**20)
     asked = ("bcast,alltoall", 2, "1KiB,256KiB")
-    times = collwise.measure(*asked, algorithms="all", platform=small, method=quick, store=tmp_path / "t.sqlite")
+    times = collwise.measure(
+        *asked, algorithms="all", platform=small, method=quick, store=tmp_path / "t.sqlite"
+    ).frame()
     assert "alltoall at 1 of 2 points (P = 2: from 256 KiB)" in capsys.readouterr().err
     assert (times.seconds > 0).all()
     points = set(zip(times.collective, times.message_bytes, strict=True))

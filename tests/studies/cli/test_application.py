@@ -76,7 +76,7 @@ def test_bad_input(words: str, message: str, capsys: Capture) -> None:
 @needs("smpi")
 def test_a_table_that_was_not_decided_for_these_processes_is_warned_of(capsys: Capture) -> None:
     row = ((0, Choice("chain")),)
-    table = DecisionTable("bcast", "stampede2", 4, "somebody", {4: row, 64: row})
+    table = DecisionTable("bcast", "stampede2", 4, "simulated", "somebody", {4: row, 64: row})
     Path("b.json").write_text(json.dumps(decisions_document([table])))
     code, _, said = run(f"{ASKED} --collectives b.json", capsys)
     assert code == 0

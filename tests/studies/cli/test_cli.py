@@ -273,7 +273,7 @@ def test_from_a_cluster_to_rules_step_by_step(here: Path) -> None:
     ],
 )
 def test_a_check_of_nothing_is_no_success(here: Path, procs: int, start: int, said: str) -> None:
-    table = DecisionTable("bcast", "toy", 1, "test", {procs: ((start, Choice("binomial")),)})
+    table = DecisionTable("bcast", "toy", 1, "simulated", "test", {procs: ((start, Choice("binomial")),)})
     (here / "large.json").write_text(json.dumps(decisions_document([table])))
     for format_name, line in (("openmpi", said), ("mpich", "no rule applies to 8 processes or fewer: nothing")):
         if format_name == "mpich" and procs < 9:
@@ -285,7 +285,7 @@ def test_a_check_of_nothing_is_no_success(here: Path, procs: int, start: int, sa
 
 
 def test_rules_for_long_messages_only_are_checked_at_their_first_one(here: Path) -> None:
-    table = DecisionTable("bcast", "toy", 1, "test", {4: ((2**20, Choice("binomial")),)})
+    table = DecisionTable("bcast", "toy", 1, "simulated", "test", {4: ((2**20, Choice("binomial")),)})
     (here / "long.json").write_text(json.dumps(decisions_document([table])))
     exported = collwise("export", "long.json", "-o", "long.rules", "--check", cwd=here)
     assert exported.returncode == 0, exported.stderr

@@ -97,7 +97,7 @@ def test_a_third_level_needs_sockets(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_tune_and_what_it_writes(in_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    searches = ("--search", "exhaustive,exhaustive-heuristics,tasks-heuristics,tasks")
+    searches = ("--search", "exhaustive,tasks")
     written = ("-o", "bcast.json", "--table", "bcast.table", "--han-rules", "han.rules")
     drawn = ("--draw", "quality.png", "--draw-costs", "costs.png")
     run("tune", *SMALL, *GRID, *searches, *written, *drawn, "--json")

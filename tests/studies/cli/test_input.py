@@ -150,6 +150,8 @@ def test_what_cannot_work_is_refused_before_anything_is_written(told: Told, argu
         ("validate --testbed --quick --ppn 2 --models", "--models is for one process on each node"),
         ("verify --library openmpi --simgrid 4.1", "--simgrid is for --library smpi"),
         ("verify --testbed --quick", "--quick is for this machine, not for --testbed"),
+        ("verify --testbed --seed 1", "--seed is for this machine, not for --testbed"),
+        ("verify --quick --seconds 5", "--quick is for cases, not for the sequences of --seconds and --seed"),
         ("whatif --platform gros --change bandwidth=x2 --save x.toml --procs 4", "--procs is for --collective or"),
     ],
 )

@@ -50,7 +50,7 @@ def launchers(store: Path) -> set[str]:
 @pytest.fixture
 def decisions(tmp_path: Path) -> str:
     file = tmp_path / "decisions.json"
-    table = DecisionTable("bcast", "made up", 1, "hand", {2: ((1024, Choice("chain", 8192)),)})
+    table = DecisionTable("bcast", "made up", 1, "simulated", "hand", {2: ((1024, Choice("chain", 8192)),)})
     file.write_text(json.dumps(decisions_document([table])))
     return str(file)
 

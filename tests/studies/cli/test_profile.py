@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from collwise.validation.select.decisions import DecisionTable, Evidence, decisions_document
-from collwise.validation.times.choice import Choice
+from collwise.validation.select.decisions import DecisionTable, decisions_document
+from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
+from collwise.validation.times.grid import Grid
+from collwise.validation.times.times import State, Times
 from tests.command_line import printed
 from tests.run_reports import report
 from tests.studies.cli.model_commands import Capture, run
@@ -69,16 +72,23 @@ def test_expected_savings_on_a_platform(capsys: Capture) -> None:
     assert "A tuned table would save " in text
 
 
-def write_decisions(tuned: Choice, times: Evidence, platform: str, made_by: str) -> None:
-    """Writes d.json, which decides for broadcasts of 1 MiB on 16 processes."""
-    table = DecisionTable("bcast", platform, 1, made_by, {16: ((1048576, tuned),)}, times)
+def write_decisions(tuned: Choice, seconds: Mapping[Choice, tuple[float, float]], source: str, made_by: str) -> None:
+    """Writes d.json, which decides for broadcasts of 1 MiB on 16 processes by times with these half-widths."""
+    ours = [choice for choice in seconds if choice != LIBRARY_DECIDES]
+    grid = Grid("bcast", tuple(ours), (16,), (1048576,))
+    grid = grid.with_besides(lambda p, m: LIBRARY_DECIDES if LIBRARY_DECIDES in seconds else None)
+    times, widths = np.array([seconds[choice] for choice in grid.timed]).T[:, :, None, None]
+    values = {"seconds": times, "half_width_seconds": widths, "state": np.full(times.shape, State.TIMED, np.int8)}
+    known = Times.of_values(grid, values, "bed", source, "MPI")
+    table = DecisionTable("bcast", "bed", 1, source, made_by, {16: ((1048576, tuned),)}, known)
     Path("d.json").write_text(json.dumps(decisions_document([table])))
 
 
+DEFAULT, TUNED = Choice("scatter_allgather"), Choice("chain", 8192)
+
+
 def test_expected_savings_by_decisions(capsys: Capture) -> None:
-    default, tuned = Choice("scatter_allgather"), Choice("chain", 8192)
-    evidence = Evidence((default, tuned), (16,), (1048576,), (((0.004,),), ((0.001,),)))
-    write_decisions(tuned, evidence, "gros", "hand")
+    write_decisions(TUNED, {DEFAULT: (0.004, 0.0), TUNED: (0.001, 0.0)}, "simulated", "hand")
     asked = "profile --report before.json --decisions d.json --baseline openmpi-4.1"
     code, shown, said = run(f"{asked} -o out.csv", capsys)
     assert code == 0, said
@@ -88,27 +98,19 @@ def test_expected_savings_by_decisions(capsys: Capture) -> None:
 
 
 def test_expected_savings_by_measured_times_have_an_interval(capsys: Capture) -> None:
-    default, tuned = Choice("scatter_allgather"), Choice("chain", 8192)
-    evidence = Evidence((default, tuned), (16,), (1048576,), (((0.004,),), ((0.002,),)))
-    known = replace(evidence, half_widths=(((0.0012,),), ((0.0008,),)))
-    for times, said in ((known, "200 ms +- 100 ms (x2.00)"), (evidence, "How exact that is, is not known")):
-        write_decisions(tuned, times, "bed", "times measured under MPI")
-        asked = "profile --report before.json --decisions d.json --baseline openmpi-4.1"
-        code, shown, _ = run(asked, capsys)
-        assert code == 0
-        assert said in shown
-        assert "expected savings by times measured under MPI" in shown
-        assert "gain --decisions FILE" in shown
-    facts = printed(run(f"{asked} --json", capsys)[1]).facts
-    assert facts["saving_half_width_seconds"] is None
+    write_decisions(TUNED, {DEFAULT: (0.004, 0.0012), TUNED: (0.002, 0.0008)}, "measured", "times measured under MPI")
+    asked = "profile --report before.json --decisions d.json --baseline openmpi-4.1"
+    code, shown, _ = run(asked, capsys)
+    assert code == 0
+    assert "200 ms +- 100 ms (x2.00)" in shown
+    assert "expected savings by times measured under MPI" in shown
+    assert "gain --decisions FILE" in shown
 
 
 def test_savings_against_mpis_own_collective_where_it_was_measured(capsys: Capture) -> None:
-    tuned = Choice("chain", 8192)
     for own, saved, rules in ((0.004, "200 ms +- 63.2 ms (x2.00)", 1), (0.0021, "19.0 ms +- 120 ms (x1.05)", 0)):
-        evidence = Evidence((tuned,), (16,), (1048576,), (((0.002,),),), half_widths=(((0.0002,),),))
-        evidence = replace(evidence, own=(((own,),), ((0.3 * own,),)))
-        write_decisions(tuned, evidence, "bed", "times measured under MPI")
+        seconds = {TUNED: (0.002, 0.0002), LIBRARY_DECIDES: (own, 0.3 * own)}
+        write_decisions(TUNED, seconds, "measured", "times measured under MPI")
         asked = "profile --report before.json --decisions d.json --rules rules.txt --force"
         code, shown, _ = run(asked, capsys)
         assert code == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import nan
 from pathlib import Path
 
 import numpy as np
@@ -10,34 +11,33 @@ import pytest
 from collwise.simulator.store import Store
 from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.studies.cli.main import main
-from collwise.validation.compare.sources import median_difference, side_by_side, slowdowns_of
-from collwise.validation.times.grid import CaseGrid
+from collwise.validation.compare.scores import compare
+from collwise.validation.times.choice import Choice
+from collwise.validation.times.grid import Grid
+from collwise.validation.times.times import State, Times
 from tests.command_line import printed
 from tests.needs import needs
 
-GRID = CaseGrid("gather", (4,), (1024, 2048), 1, (0,), ("linear", "binomial"))
+GRID = Grid.of("gather", (4,), (1024, 2048), 1, (0,), ("linear", "binomial"))
+
+
+def times(seconds: list[list[list[float]]], maker: str) -> Times:
+    return Times.of_seconds(GRID, np.array(seconds), "gros", "simulated", maker, State.NOT_ASKED)
 
 
 def test_each_source_chooses_by_its_own_times_and_the_judge_says_what_it_costs() -> None:
-    measured = np.array([[[1.0, 2.0]], [[1.5, 1.0]]])
-    simulated = np.array([[[1.0, 1.0]], [[2.0, 3.0]]])
-    first, second = side_by_side(GRID, measured, simulated, measured)
-    assert [pick.choice.algorithm for pick in first.picks] == ["linear", "linear"]
-    assert [pick.choice.algorithm for pick in second.picks] == ["binomial", "linear"]
-    assert [pick.slowdown for pick in second.picks] == [0.0, 1.0]
-    assert second.best.choice.algorithm == "binomial"
-    assert slowdowns_of([first, second], 1).mean == 0.5
-    assert slowdowns_of([first, second], 0).best_chosen == 2
-    assert first.ratios == {"linear": 1.0, "binomial": 0.75}
-    assert median_difference([first, second]) == pytest.approx((0.25 + 2 / 3) / 2)
+    measured, simulated = times([[[1.0, 2.0]], [[1.5, 1.0]]], "a"), times([[[1.0, 1.0]], [[2.0, 3.0]]], "b")
+    scores = compare(measured, measured, simulated)
+    assert [scores.pick("a", 0, j).name for j in (0, 1)] == ["linear", "binomial"]
+    assert [scores.pick("b", 0, j)[1:] for j in (0, 1)] == [(1.0, 0.0), (2.0, 1.0)]
+    assert (scores.summary("b").mean, scores.summary("a").best_chosen) == (0.5, 2)
 
 
 def test_only_choices_that_both_know_are_compared() -> None:
-    measured = np.array([[[1.0, np.nan]], [[1.5, np.nan]]])
-    simulated = np.array([[[np.nan, 1.0]], [[2.0, 3.0]]])
-    (row,) = side_by_side(GRID, measured, simulated, measured)
-    assert [pick.choice.algorithm for pick in row.picks] == ["binomial", "binomial"]
-    assert row.best.slowdown == 0.0
+    measured, simulated = times([[[1.0, nan]], [[1.5, nan]]], "a"), times([[[nan, 1.0]], [[2.0, 3.0]]], "b")
+    scores = compare(measured.known_to(simulated), measured, simulated)
+    assert scores.places() == [(0, 0)]
+    assert {scores.pick(title, 0, 0) for title in (None, "a", "b")} == {(Choice("binomial"), 1.5, 0.0)}
 
 
 @pytest.fixture

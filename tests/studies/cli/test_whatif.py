@@ -50,7 +50,7 @@ def test_json(capsys: Capture) -> None:
 
 
 def test_rules_of_yesterday(capsys: Capture) -> None:
-    table = DecisionTable("allreduce", "gros", 1, "nobody", {2: ((0, Choice("linear")),)})
+    table = DecisionTable("allreduce", "gros", 1, "simulated", "nobody", {2: ((0, Choice("linear")),)})
     Path("rules.json").write_text(json.dumps(decisions_document([table])))
     code, shown, _ = run(f"{ASKED} --change bandwidth=x0.5 --rules rules.json", capsys)
     assert code == 0

@@ -15,19 +15,18 @@ from collwise.models.loggp import LogGP
 from collwise.models.piecewise import Array, PiecewiseLinear
 from collwise.models.plogp import PLogP
 from collwise.models.switch_points import Indices
-from collwise.simulator.sweeps.runner import RunResult
-from collwise.simulator.timing import Configuration
 from collwise.studies.papers.pjesivac2007 import analysis as paper
 from collwise.studies.papers.pjesivac2007 import claims
 from collwise.studies.papers.pjesivac2007 import maps as map_claims
 from collwise.studies.papers.pjesivac2007 import tables as published
-from collwise.validation.compare.maps import DecisionMaps, ModelMap
+from collwise.validation.compare.scores import Scores, compare
 from collwise.validation.times.choice import Choice
-from collwise.validation.times.grid import CaseGrid
+from collwise.validation.times.grid import Grid
+from collwise.validation.times.times import State, Times
 
 KIB, MIB = 1024, 2**20
 PLAN = paper.BROADCASTS
-EVERY_CHOICE = list(PLAN.candidates.values())
+EVERY_CHOICE = list(PLAN.choices)
 NAMES = ("hockney", "loggp", "plogp")
 
 
@@ -91,11 +90,12 @@ def test_condition_of_plogp() -> None:
 
 
 def test_same_order() -> None:
-    times = {"a": np.array([[1.0, 1.0, 2.0]]), "b": np.array([[2.0, 2.0, 2.0]])}
-    predicted = {"a": np.array([[3.0, 9.0, 9.0]]), "b": np.array([[4.0, 4.0, 4.0]])}
-    curves = paper.Curves(paper.BARRIERS, times, {"m": predicted})
-    assert curves.same_order("m", ("a", "b")) == pytest.approx(2 / 3)
-    assert curves.mean_error("m", "b") == pytest.approx(1)
+    plan = Grid.of("barrier", (4, 8, 16), (0,), algorithms=("bruck", "linear"))
+    times = {"bruck": np.array([1.0, 1.0, 2.0]), "linear": np.array([2.0, 2.0, 2.0])}
+    predicted = {"bruck": np.array([3.0, 9.0, 9.0]), "linear": np.array([4.0, 4.0, 4.0])}
+    curves = curves_of(plan, times, {"m": predicted})
+    assert curves.same_order("m", ("bruck", "linear")) == pytest.approx(2 / 3)
+    assert curves.mean_error("m", "linear") == pytest.approx(1)
 
 
 @pytest.mark.parametrize(
@@ -137,13 +137,14 @@ def barrier_world(as_published: bool) -> list[claims.Finding]:
     return claims.barriers(curves_of(paper.BARRIERS, ours, predicted), measured)
 
 
-def curves_of(plan: CaseGrid, ours: Mapping[str, Array], predicted: Mapping[str, Mapping[str, Array]]) -> paper.Curves:
-    def shaped(times: Mapping[str, Array]) -> dict[str, Array]:
+def curves_of(plan: Grid, ours: Mapping[str, Array], predicted: Mapping[str, Mapping[str, Array]]) -> paper.Curves:
+    def times(maker: str, seconds: Mapping[str, Array]) -> Times:
         shape = (len(plan.procs), len(plan.message_bytes))
-        columns = {name: of[:, None] if shape[1] == 1 else of for name, of in times.items()}
-        return {name: np.array(np.broadcast_to(of, shape)) for name, of in columns.items()}
+        columns = [seconds[plan.labels[choice]] for choice in plan.choices]
+        found = [np.broadcast_to(one[:, None] if shape[1] == 1 else one, shape) for one in columns]
+        return Times.of_seconds(plan, np.array(found, dtype=float), "boba", "predicted", maker, State.NO_FORMULA)
 
-    return paper.Curves(plan, shaped(ours), {name: shaped(of) for name, of in predicted.items()})
+    return paper.Curves(compare(times("simulated", ours), *(times(*pair) for pair in predicted.items())))
 
 
 def reduce_world(as_published: bool) -> list[claims.Finding]:
@@ -212,7 +213,7 @@ def small_and_large(procs: Array, sizes: Array, values: dict[str, float]) -> Arr
     return np.where(sizes <= 512, small, np.where(sizes <= 8 * KIB, values["intermediate"], values["large"]))
 
 
-def map_world(as_published: bool) -> DecisionMaps:
+def map_world(as_published: bool) -> Scores:
     end = 8 * MIB
     linear, binomial, binary = (Choice(name, 0) for name in ("linear", "binomial", "binary"))
     split_1, split_8 = Choice("split_binary", KIB), Choice("split_binary", 8 * KIB)
@@ -251,12 +252,16 @@ def map_world(as_published: bool) -> DecisionMaps:
         }
     seconds = np.ones((len(EVERY_CHOICE), len(PLAN.procs), len(PLAN.message_bytes)))
     seconds[EVERY_CHOICE.index(split_8)] = 1.3
-    models = {
-        name: ModelMap(winners, small_and_large(procs, sizes, costs[name]))
-        for name, winners in zip(NAMES, (hockney, loggp, plogp), strict=True)
-    }
-    sweep = RunResult({}, 0, 0, Configuration("simulated", "frodo", "none"))
-    return DecisionMaps(PLAN, seconds, best, models, sweep)
+    right = Times.of_seconds(PLAN, seconds, "frodo", "simulated", "none", State.NOT_ASKED)
+    shape = right.best.copy
+    vars(right)["best"] = shape(data=best)
+    scores = Scores(right, {name: replace(right, maker=name) for name in NAMES})
+    # What follows from times elsewhere is made up here.
+    picked = zip(NAMES, (hockney, loggp, plogp), strict=True)
+    lost = {name: np.broadcast_to(small_and_large(procs, sizes, costs[name]), best.shape) for name in NAMES}
+    vars(scores)["picks"] = {name: shape(data=winners) for name, winners in picked}
+    vars(scores)["slowdown"] = {name: shape(data=values) for name, values in lost.items()}
+    return scores
 
 
 def everything(as_published: bool) -> list[claims.Finding]:
@@ -303,8 +308,8 @@ def test_findings_name_numbers_and_places() -> None:
 
 def test_chain_steps() -> None:
     maps = map_world(as_published=True)
-    maps.seconds[EVERY_CHOICE.index(Choice("chain", KIB)), -1, -2:] = (1.0, 1.0 + 4096 * 3e-6)
-    maps.seconds[EVERY_CHOICE.index(Choice("chain", 8 * KIB)), -1, -2:] = (1.0, 1.0 + 512 * 9e-6)
+    maps.right.seconds.values[EVERY_CHOICE.index(Choice("chain", KIB)), -1, -2:] = (1.0, 1.0 + 4096 * 3e-6)
+    maps.right.seconds.values[EVERY_CHOICE.index(Choice("chain", 8 * KIB)), -1, -2:] = (1.0, 1.0 + 512 * 9e-6)
     steps = paper.chain_steps(maps, LogGP(1e-6, 2e-6, 2e-6, 5e-6, 1e-9))
     assert list(steps.segment_bytes) == [KIB, 8 * KIB]
     assert list(steps.simulated_seconds) == pytest.approx([3e-6, 9e-6])

@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -23,15 +24,15 @@ from collwise.studies.reports.adaptive import document, point_rows, summary_line
 from collwise.validation.adaptive.belief import Belief, expected_gain
 from collwise.validation.adaptive.goal import Goal
 from collwise.validation.adaptive.search import MOST_REPETITIONS, REPETITIONS, AdaptiveSearch, Searched, pooled
-from collwise.validation.times.grid import CaseGrid
-from collwise.validation.times.measured import measured_grid, measured_times, measurement_of
+from collwise.validation.times.grid import Grid
+from collwise.validation.times.measured import stored_times
 from tests.models.parameter_examples import fitted
 
 KIB = 1024
 LAUNCH_SECONDS, NOISE = 1.0, 0.02
 _OF_MODEL = predicted_times(
     FittedModel(fitted("hockney")).models["hockney"],
-    CaseGrid("bcast", (4, 8), tuple(KIB * 2**k for k in range(0, 11, 2)), segments=(8 * KIB, 64 * KIB)).cases(),
+    Grid.of("bcast", (4, 8), tuple(KIB * 2**k for k in range(0, 11, 2)), segments=(8 * KIB, 64 * KIB)).cases(),
 )
 # The full grid takes a few minutes.
 PREDICTED = {case: seconds * 40 / sum(_OF_MODEL.values()) for case, seconds in _OF_MODEL.items()}
@@ -236,18 +237,15 @@ def test_several_collectives_share_rounds(store: Store) -> None:
 
 def test_select_takes_what_was_found(store: Store) -> None:
     found, _ = searched(store, biased(7), [PREDICTED])
-    measurement = measurement_of(store, "bed", "bcast")
-    grid = measured_grid(measurement, tuple(dict.fromkeys(case.algorithm for case in CASES)))
-    times = measured_times(grid, measurement)
-    least = np.nanmin(times.seconds, axis=0)
-    by_point = {(one.procs, one.message_bytes): one.timing for one in found.points}
-    for i, procs in enumerate(grid.procs):
-        for j, size in enumerate(grid.message_bytes):
-            timing = by_point[procs, size]
-            assert timing is not None
-            assert timing.seconds == least[i, j]
-            # Two repetitions alone would have an interval of several times this.
-            assert 0 < timing.half_width_seconds < 0.15 * timing.seconds
+    times = stored_times(store, "measured", "bed", "bcast")
+    for one in found.points:
+        point = one.procs, one.message_bytes
+        assert one.timing is not None
+        assert one.timing.seconds == min(times.at_point(*point).values())
+        best = times.best_choice(*point)
+        assert best is not None
+        # Two repetitions alone would have an interval of several times this.
+        assert 0 < times.half_width_of(best, *point) < 0.15 * one.timing.seconds
 
 
 def test_without_a_choice_the_report_says_so(store: Store) -> None:
@@ -256,6 +254,19 @@ def test_without_a_choice_the_report_says_so(store: Store) -> None:
     assert "points have no measured choice" in summary_lines(found)[-1]
     assert ("-", "-") in {(row[3], row[-1]) for row in point_rows(found)}
     assert None in {point["loss"] for point in document(found)["points"]}
+
+
+@settings(max_examples=10)
+@given(st.integers(0, 1000), st.floats(0.05, 1.0), st.booleans())
+def test_a_search_keeps_its_budget_and_finds_the_best_with_all_the_time(seed: int, share: float, known: bool) -> None:
+    truth = biased(seed)
+    predictions = [PREDICTED] if known else []
+    budget = share * full_seconds(truth)
+    with TemporaryDirectory() as folder:
+        limited, runner = searched(Store(Path(folder, "one")), truth, predictions, Goal(budget), seed=seed)
+        free, _ = searched(Store(Path(folder, "two")), truth, predictions, Goal(loss=1e-4), seed=seed)
+    assert runner.now <= budget or limited.spent.rounds == 1
+    assert max(loss(free, truth)) < 3 * NOISE
 
 
 # What is believed

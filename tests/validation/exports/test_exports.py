@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import collwise
@@ -20,16 +20,17 @@ from collwise.simulator.execution.interposed import decided_line
 from collwise.studies.cli.main import main
 from collwise.validation.exports import mpich
 from collwise.validation.exports.expressed import expressed
-from collwise.validation.exports.formats import FORMATS, exported
+from collwise.validation.exports.formats import FORMATS, exported, for_openmpi
 from collwise.validation.exports.variables import ucc_summary
 from collwise.validation.library_defaults.mpich_tables import own_tables, selected
 from collwise.validation.openmpi.rules import openmpi_rules
 from collwise.validation.openmpi.rules_file import parse_rules
 from collwise.validation.select.consumers import ALL_CONSUMERS, algorithms_for, can_say, rule_message
-from collwise.validation.select.decisions import DecisionTable, Evidence, decisions_document
+from collwise.validation.select.decisions import DecisionTable, decisions_document
 from collwise.validation.times.choice import Choice
 from tests.models.parameter_examples import fitted
 from tests.validation.exports.lookups import intel_lookup, mvapich2_lookup, openmpi_json_lookup, ucc_lookup
+from tests.validation.times_of import times_of
 
 KIB = 1024
 
@@ -39,10 +40,10 @@ def fitted_model() -> collwise.FittedModel:
     return collwise.FittedModel(fitted("hockney"))
 
 
-def table(collective: str, rules: dict[int, list[tuple[int, str]]], evidence: Evidence | None = None) -> DecisionTable:
+def table(collective: str, rules: dict[int, list[tuple[int, str]]]) -> DecisionTable:
     """A table of unsegmented choices."""
     rows = {p: tuple((start, Choice(name)) for start, name in row) for p, row in rules.items()}
-    return DecisionTable(collective, "bed", 1, "test", rows, evidence)
+    return DecisionTable(collective, "bed", 1, "simulated", "test", rows)
 
 
 BCAST = table(
@@ -66,6 +67,18 @@ def chosen(decided: DecisionTable, procs: int, size: int) -> str | None:
     return below[-1] if below else None
 
 
+@st.composite
+def decided_for(draw: st.DrawFn, consumer: str) -> DecisionTable:
+    """Tables of any choices that the consumer can be asked for and that run on every P, at some of the points."""
+    collective = draw(st.sampled_from(("bcast", "allgather", "allreduce", "alltoall", "reduce")))
+    entries = [Catalogue.load().algorithm(collective, name) for name in algorithms_for(collective, consumer)]
+    names = [entry.name for entry in entries if not entry.bound_to_procs]
+    counts, sizes = (sorted({point[axis] for point in POINTS}) for axis in (0, 1))
+    row = st.dictionaries(st.sampled_from(sizes), st.sampled_from(names), min_size=1, max_size=4)
+    rules = draw(st.dictionaries(st.sampled_from(counts), row, min_size=1, max_size=4))
+    return table(collective, {procs: sorted(steps.items()) for procs, steps in sorted(rules.items())})
+
+
 def text_of(name: str, *tables: DecisionTable, **options: Any) -> str:
     return exported(tables, name, version=options.pop("version", "4.1" if name == "openmpi" else ""), **options).text
 
@@ -73,7 +86,8 @@ def text_of(name: str, *tables: DecisionTable, **options: Any) -> str:
 # MPICH
 
 
-@pytest.mark.parametrize("decided", [BCAST, ALLGATHER, ALLREDUCE], ids=lambda one: one.collective)
+@settings(max_examples=30)
+@given(decided=decided_for("mpich"))
 def test_mpichs_selection_file_gives_each_call_its_choice(decided: DecisionTable) -> None:
     text = text_of("mpich", decided)
     for procs, size in POINTS:
@@ -141,12 +155,13 @@ def test_mpichs_variables_have_one_algorithm_a_collective() -> None:
 # Open MPI in JSON
 
 
-@pytest.mark.parametrize("decided", [BCAST, ALLGATHER, ALLREDUCE], ids=lambda one: one.collective)
+@settings(max_examples=30)
+@given(decided=decided_for("openmpi-6.0"))
 def test_json_rules_say_what_classic_rules_say(decided: DecisionTable) -> None:
     text = text_of("openmpi-json", decided)
     document = json.loads(text)
     assert (document["rule_file_version"], document["module"]) == (3, "tuned")
-    classic = parse_rules(openmpi_rules([decided], "6.0"))
+    classic = parse_rules(openmpi_rules(for_openmpi([decided], "6.0")[0], "6.0"))
     identity = Catalogue.load().collective(decided.collective).openmpi_collective
     for procs, size in POINTS:
         message = rule_message(decided.collective, "6.0", procs, size)
@@ -159,9 +174,9 @@ def test_json_rules_say_what_classic_rules_say(decided: DecisionTable) -> None:
 
 def test_json_rules_have_the_fields_of_the_format() -> None:
     rows = {4: ((0, Choice("k_chain", 8192, 3)), (65536, Choice("chain", 16384)))}
-    (entry,) = json.loads(text_of("openmpi-json", DecisionTable("bcast", "bed", 1, "test", rows)))["collectives"][
-        "bcast"
-    ]
+    (entry,) = json.loads(text_of("openmpi-json", DecisionTable("bcast", "bed", 1, "simulated", "test", rows)))[
+        "collectives"
+    ]["bcast"]
     assert entry == {
         "comm_size_min": 4,
         "comm_size_max": "inf",
@@ -175,7 +190,8 @@ def test_json_rules_have_the_fields_of_the_format() -> None:
 # Variables
 
 
-@pytest.mark.parametrize("decided", [BCAST, ALLGATHER, ALLREDUCE], ids=lambda one: one.collective)
+@settings(max_examples=50)
+@given(decided=decided_for("intel"))
 def test_intel_mpis_variables_give_each_call_its_choice(decided: DecisionTable) -> None:
     (value,) = re.findall(r'export I_MPI_ADJUST_\w+="(.*)"', text_of("intel", decided))
     for procs, size in POINTS:
@@ -192,13 +208,16 @@ def test_intel_mpi_compares_the_total_of_allgatherv() -> None:
         assert intel_lookup(value, procs, procs * KIB) == 3
 
 
-@pytest.mark.parametrize("procs", [4, 8, 16])
-def test_mvapich2s_variables_give_each_size_its_choice(procs: int) -> None:
-    (value,) = re.findall(r'MV2_INTER_BCAST_TUNING="(.*)"', text_of("mvapich2", BCAST, procs=procs))
-    first = BCAST.rules[procs][0][1].algorithm
-    for size in (0, 1, 1023, 1024, 8191, 8192, 65535, 65536, 2**20 - 1, 2**20):
-        wanted = chosen(BCAST, procs, size) or first
-        assert mvapich2_lookup(value, size) == Catalogue.load().algorithm("bcast", wanted).mvapich2, size
+@settings(max_examples=50)
+@given(decided=decided_for("mvapich2"), procs=st.sampled_from([4, 8, 16, 33]))
+def test_mvapich2s_variables_give_each_size_its_choice(decided: DecisionTable, procs: int) -> None:
+    assume(min(decided.rules) <= procs)
+    text = text_of("mvapich2", decided, procs=procs)
+    (value,) = re.findall(r'MV2_(?:INTER_)?[A-Z_]+="(.*)"', text)[-1:]
+    first = decided.row(procs)[0][1].algorithm
+    for size in {size for _, size in POINTS}:
+        wanted = chosen(decided, procs, size) or first
+        assert mvapich2_lookup(value, size) == Catalogue.load().algorithm(decided.collective, wanted).mvapich2, size
 
 
 def test_a_line_says_what_uccs_file_can_and_cannot_say() -> None:
@@ -249,13 +268,14 @@ def test_smpi_gets_one_option_a_collective() -> None:
 
 
 CHOICES = (Choice("two_tree", 8192), Choice("binomial"), Choice("scatter_ring_allgather"))
-EVIDENCE = Evidence(
+TIMES = times_of(
+    "bcast",
     CHOICES,
     (4,),
     (1024, 65536, 2**20),
     (((1.0, 1.0, 1.0),), ((1.1, 1.2, 3.0),), ((2.0, 1.5, 1.3),)),
 )
-BEST = DecisionTable("bcast", "bed", 1, "test", {4: ((1024, CHOICES[0]), (2**20, CHOICES[2]))}, EVIDENCE)
+BEST = DecisionTable("bcast", "bed", 1, "simulated", "test", {4: ((1024, CHOICES[0]), (2**20, CHOICES[2]))}, TIMES)
 
 
 def test_what_a_format_cannot_say_gets_the_second_best_with_its_cost() -> None:
@@ -277,11 +297,11 @@ def test_a_format_without_sizes_gets_the_least_worst_choice_for_all_of_them() ->
 
 
 def test_without_times_the_library_decides_what_a_format_cannot_say() -> None:
-    bare = DecisionTable("bcast", "bed", 1, "test", BEST.rules)
+    bare = DecisionTable("bcast", "bed", 1, "simulated", "test", BEST.rules)
     made = exported([bare], "mpich")
     assert [one.instead for one in made.substitutions] == [None]
     assert "the library decides" in str(made.substitutions[0])
-    only = DecisionTable("bcast", "bed", 1, "test", {4: ((0, CHOICES[0]),)})
+    only = DecisionTable("bcast", "bed", 1, "simulated", "test", {4: ((0, CHOICES[0]),)})
     with pytest.raises(UsageError, match="select --for mpich"):
         exported([only], "mpich")
 
@@ -292,7 +312,7 @@ def test_open_mpi_gets_its_second_best_too() -> None:
     rules = parse_rules(made.text)
     assert [rules.lookup(7, 4, size).algorithm for size in (1024, 2**20)] == [6, 9]  # type: ignore[union-attr]
     with pytest.raises(UsageError, match="no bcast algorithm 'two_tree'"):
-        exported([DecisionTable("bcast", "bed", 1, "test", BEST.rules)], "openmpi", version="4.1")
+        exported([DecisionTable("bcast", "bed", 1, "simulated", "test", BEST.rules)], "openmpi", version="4.1")
 
 
 @settings(max_examples=50)
@@ -300,8 +320,8 @@ def test_open_mpi_gets_its_second_best_too() -> None:
 def test_the_second_best_has_the_least_worst_slowdown(seconds: list[list[float]], sayable: int) -> None:
     names = (Choice("binomial"), Choice("scatter_allgather"), Choice("scatter_ring_allgather"))
     allowed = {name for bit, name in enumerate(names) if sayable & 1 << bit}
-    evidence = Evidence(names, (4,), (1, 2, 3, 4), tuple((tuple(times),) for times in seconds))
-    one = DecisionTable("bcast", "bed", 1, "test", {4: ((1, names[0]), (3, names[1]))}, evidence)
+    times = times_of("bcast", names, (4,), (1, 2, 3, 4), [[each] for each in seconds])
+    one = DecisionTable("bcast", "bed", 1, "simulated", "test", {4: ((1, names[0]), (3, names[1]))}, times)
     made = expressed(one, lambda choice: choice in allowed, by_size=False)
     ((_, taken),) = made.rows[4]
 
@@ -316,16 +336,17 @@ def test_the_second_best_has_the_least_worst_slowdown(seconds: list[list[float]]
 
 def test_predicted_tables_know_their_second_best(tmp_path: Path) -> None:
     model = fitted_model()
-    decisions = collwise.select("bcast", model, procs="4:16:x2", sizes="1KiB:1MiB:x4", segments="0,8KiB", tolerance=0)
+    predicted = collwise.predict(model, "bcast", procs="4:16:x2", sizes="1KiB:1MiB:x4", segments="0,8KiB")
+    decisions = collwise.select(predicted, tolerance=0)
     (decided,) = decisions.tables
-    assert decided.evidence is not None
-    assert set(decided.evidence.procs) <= {4, 8, 16}
+    assert decided.times is not None
+    assert set(decided.times.procs) <= {4, 8, 16}
     decisions.save(tmp_path / "d.json")
     (again,) = collwise.Decisions.load(tmp_path / "d.json").tables
     replaced = exported([again], "mpich").substitutions
     assert replaced
     for one in replaced:
-        times = decided.evidence.at(one.procs, one.start)
+        times = decided.seconds_at(one.procs, one.start)
         assert one.instead in [choice for choice in times if can_say("mpich", "bcast", choice)]
         assert one.cost >= 0
 

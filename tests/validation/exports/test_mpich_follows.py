@@ -26,7 +26,7 @@ PROCS, SIZE = 4, 1024
 def test_calls_are_those_in_which_mpich_would_run_something_else() -> None:
     def one(name: str, rules: dict[int, list[tuple[int, str]]]) -> DecisionTable:
         rows = {procs: tuple((start, Choice(choice)) for start, choice in row) for procs, row in rules.items()}
-        return DecisionTable(name, "bed", 1, "test", rows)
+        return DecisionTable(name, "bed", 1, "simulated", "test", rows)
 
     tables = [
         one("bcast", {2: [(0, "binomial"), (1024, "scatter_ring_allgather")], 64: [(0, "scatter_allgather")]}),
@@ -39,7 +39,9 @@ def test_calls_are_those_in_which_mpich_would_run_something_else() -> None:
 
 @needs("mpich")
 def test_mpich_runs_what_its_selection_file_says(tmp_path: Path) -> None:
-    tables = [DecisionTable(name, "bed", 1, "test", {2: ((0, Choice(one)),)}) for name, one in CHOSEN.items()]
+    tables = [
+        DecisionTable(name, "bed", 1, "simulated", "test", {2: ((0, Choice(one)),)}) for name, one in CHOSEN.items()
+    ]
     file = tmp_path / "mpich.json"
     file.write_text(exported(tables, "mpich").text)
     checks = list(check_selection(file, [(name, PROCS, SIZE) for name in CHOSEN]))

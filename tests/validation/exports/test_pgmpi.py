@@ -97,11 +97,12 @@ def test_wrong_profiles_are_named(text: str, said: str) -> None:
 
 BCAST_TO_ALL, IRREGULAR, OTHER = Choice("gl21_bcast"), Choice("gl22_scatterv"), Choice("binomial")
 KIB = 1024
-GATHER = DecisionTable("gather", "bed", 1, "test", {8: ((0, Choice("gl12_gatherv")),)})
+GATHER = DecisionTable("gather", "bed", 1, "simulated", "test", {8: ((0, Choice("gl12_gatherv")),)})
 SCATTER = DecisionTable(
     "scatter",
     "bed",
     1,
+    "simulated",
     "test",
     {
         8: ((0, IRREGULAR), (64, BCAST_TO_ALL), (KIB, IRREGULAR), (8 * KIB, OTHER)),

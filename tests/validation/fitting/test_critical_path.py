@@ -15,21 +15,23 @@ from collwise.models.critical_path import CLASSES, EAGER, LOCAL, RENDEZVOUS, Ove
 from collwise.models.hockney import Hockney
 from collwise.models.piecewise import PiecewiseLinear
 from collwise.platforms import load
+from collwise.simulator.bench import Simulated
 from collwise.simulator.schedule.library import Schedule
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
-from collwise.simulator.sweeps.runner import RunResult
-from collwise.simulator.timing import Case, Configuration, Timing
-from collwise.validation.compare.comparison import ComparisonResult
+from collwise.simulator.timing import Case, Timing
+from collwise.studies.reports.choices import PlatformChoices
+from collwise.validation.compare.scores import Scores
 from collwise.validation.fitting import critical_path_fit
 from collwise.validation.fitting.critical_path import CriticalPath, path_counts, path_tables
 from collwise.validation.fitting.critical_path_fit import PathPlan, fit_algorithms, plan_cases, receives_first
 from collwise.validation.fitting.models_by_name import load_model, models_on
 from collwise.validation.library_defaults.baselines import BASELINES
-from collwise.validation.select.select import select_by_model
-from collwise.validation.select.tuning import Tuning, decided
-from collwise.validation.times.grid import CaseGrid
-from collwise.validation.times.predictions import contested_seconds, predicted_seconds
+from collwise.validation.select.select import select
+from collwise.validation.times.defaults import DECISION_SIZES
+from collwise.validation.times.grid import Grid
+from collwise.validation.times.sources import predicted
+from collwise.validation.times.times import State, Times
 from tests.needs import needs
 
 MESSAGES = {EAGER: Hockney(2e-5, 1e-9), RENDEZVOUS: Hockney(5e-5, 9e-10), LOCAL: Hockney(1e-6, 2e-10)}
@@ -113,7 +115,7 @@ def test_a_failed_experiment_or_none_is_an_error() -> None:
     with pytest.raises(CollwiseError, match=r"an experiment of the fit failed: .*barrier.*: deadlock"):
         fit_algorithms(known(), plan, timings)
     with pytest.raises(UsageError, match="a fit needs two processes at least"):
-        critical_path_fit.fit(load("gros"), PathPlan((1,), 1), SimulationContext(Store(":memory:")))
+        critical_path_fit.fit(Simulated(load("gros"), SimulationContext(Store(":memory:"))), PathPlan((1,), 1))
 
 
 def test_whether_messages_wait_shows_in_a_chain_of_segments() -> None:
@@ -174,12 +176,12 @@ def test_choices_change_at_the_byte_at_which_the_other_one_is_faster(tolerance: 
     """The choices are those by all times, of which the table needs only some."""
     model = model_of()
     for collective in ("bcast", "allgather"):
-        grid = CaseGrid(collective, (3, 8), (64, 5000, 30_000, 300_000), segments=(0, 8192))
-        asked = replace(grid, algorithms=model.algorithms(collective))
-        seconds = predicted_seconds(model, asked)
-        exact = select_by_model(model, asked, tolerance=tolerance)
-        sampled = select_by_model(model_of(), asked, sampled=True, tolerance=tolerance)
-        choices = list(asked.candidates.values())
+        grid = Grid.of(collective, (3, 8), (64, 5000, 30_000, 300_000), segments=(0, 8192))
+        asked = grid.of_algorithms(model.algorithms(collective))
+        seconds = predicted(model, asked).array
+        exact = select(predicted(model, asked, tolerance), tolerance=tolerance)
+        sampled = select(replace(predicted(model_of(), asked, tolerance), between=None), tolerance=tolerance)
+        choices = list(asked.choices)
         for j, procs in enumerate(asked.procs):
             for k, size in enumerate(asked.message_bytes):
                 for table in (exact, sampled):
@@ -202,10 +204,11 @@ def test_choices_change_at_the_byte_at_which_the_other_one_is_faster(tolerance: 
 
 def test_a_report_plays_only_what_it_compares() -> None:
     model = model_of()
-    grid = CaseGrid("bcast", (4, 6), (1024, 65536), segments=(8192,))
-    nothing = RunResult({}, 0, 0, Configuration("simulated", "exact", ""))
-    comparison = ComparisonResult(grid, (), nothing, BASELINES["openmpi-4.1"])
-    decisions = decided(Tuning(load("exact"), model, 1, 8192, {"bcast": comparison}), "predicted").decisions
+    grid = Grid.of("bcast", (4, 6), (1024, 65536), segments=(8192,))
+    nothing = np.full((len(grid.choices), 2, 2), np.nan)
+    scores = Scores(Times.of_seconds(grid, nothing, "exact", "simulated", "", State.NOT_ASKED))
+    compared = PlatformChoices(load("exact"), BASELINES["openmpi-4.1"], 1, (8192,), model, {"bcast": scores})
+    decisions = compared.decided(compared.predictions_to_decide(DECISION_SIZES), DECISION_SIZES).decisions
     assert set(decisions["bcast"].rules) <= {4, 5, 6, 7}
     assert {case.procs for case in model._known} == {4, 6}
     assert {case.message_bytes for case in model._known} == {65536}  # shorter ones are not decided by default
@@ -221,11 +224,11 @@ def test_an_interrupted_contest_plays_no_more() -> None:
                 raise KeyboardInterrupt
             return super().seconds_within(case, most_seconds)
 
-    grid = CaseGrid("bcast", tuple(range(2, 60)), (64, 5000, 30_000, 300_000), segments=(0, 8192))
+    grid = Grid.of("bcast", tuple(range(2, 60)), (64, 5000, 30_000, 300_000), segments=(0, 8192))
     model = Interrupted(model_of().parameters)
-    grid = replace(grid, algorithms=model.algorithms("bcast"))
+    grid = grid.of_algorithms(model.algorithms("bcast"))
     with pytest.raises(KeyboardInterrupt):
-        contested_seconds(model, grid, 0.0)
+        predicted(model, grid, 0.0)
     assert len(played) < len(grid.cases()) / 4
 
 

@@ -7,7 +7,8 @@ import math
 import os
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,21 +17,23 @@ from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.experiments import Experiment, Measurement
 from collwise.models.fitting.procedures import request
 from collwise.models.registry import BY_PARTS
+from collwise.simulator.bench import Measured
 from collwise.simulator.execution.local_machine import LocalMachine
 from collwise.simulator.execution.processes import run_command
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store
+from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.method import Method, Precision
 from collwise.simulator.timing import Case, Timing
-from collwise.validation.fitting import implementation_aware as fitting
 from collwise.validation.fitting.implementation_aware import (
+    MEASURED_SIZES,
     ExperimentSizes,
     FitPlan,
-    fit_measured,
+    fit,
     measured_plan,
     measured_procs,
 )
-from collwise.validation.fitting.models_by_name import measured_models, measured_parameters
+from collwise.validation.fitting.models_by_name import measured_models, parameters_on
 from collwise.validation.testbed.bed import Bed, Shape, down, up
 from collwise.validation.testbed.target import AGENT, TestBed
 from tests.needs import need, needs
@@ -40,16 +43,26 @@ SMALL = ExperimentSizes((8192, 65536), (64,), (1024, 65536), (64,), (1024, 4096)
 
 
 class Alike:
-    """An execution target whose messages take 1 ms and 1 us per byte in any experiment; nothing is run."""
+    """A bench whose cases take what a function says; nothing is run."""
 
-    name, eager_limit_bytes, usual_procs = "alike", 65536, 4
+    name, source, made_by, eager_limit_bytes = "alike", "measured", "measured, nobody", 65536
+    reduce_seconds_per_byte, is_exact, is_heterogeneous, most_procs = None, False, False, 4
 
-    def __init__(self, per_node: int = 1) -> None:
-        self._per_node = per_node
-        self.installation = LocalMachine("openmpi").installation
+    def __init__(self, seconds: Callable[[Case], float] = lambda case: 1.0, per_node: int = 1) -> None:
+        self._seconds, self._per_node, self.seen = seconds, per_node, list[Case]()
+
+    def alike(self, procs: int) -> tuple[int, int]:
+        return procs, self._per_node
 
     def processes_per_node(self, procs: int) -> int:
         return self._per_node
+
+    def time(self, cases: Sequence[Case], label: str = "") -> dict[Case, Timing]:
+        self.seen += dict.fromkeys(cases)
+        return {case: Timing(case, self._seconds(case)) for case in cases}
+
+    def laboratory(self, procs: int, processes_per_node: int = 1) -> Roundtrips:
+        return Roundtrips()
 
 
 class Roundtrips:
@@ -61,57 +74,45 @@ class Roundtrips:
         return [Measurement(1e-3 + 1e-6 * one.message_bytes) for one in experiments]
 
 
+def measured(
+    target: ExecutionTarget, store: Store, precision: Precision = TWICE, limit_seconds: float = 60.0
+) -> Measured:
+    return Measured(target, SimulationContext(store), Method(timing="maximum", precision=precision), limit_seconds)
+
+
 def test_a_measured_plan_is_small_and_fits() -> None:
-    plan = measured_plan(LocalMachine("openmpi"), measured_procs(8))
+    plan = measured_plan(Alike(), measured_procs(8))  # type: ignore[arg-type]
     assert plan.procs == (5, 8)
-    assert plan.sizes == fitting.MEASURED_SIZES
+    assert plan.sizes == MEASURED_SIZES
     assert measured_procs(2) == (2,)
     assert measured_procs(4) == (3, 4)
 
 
-def test_several_a_node_are_refused(tmp_path: Path) -> None:
-    with Store(tmp_path / "s.sqlite") as store, pytest.raises(UsageError, match=r"2 processes per node.*--ppn 1"):
-        fit_measured(Alike(2), FitPlan((4,), 2), store)  # type: ignore[arg-type]
+def test_several_a_node_are_refused() -> None:
+    with pytest.raises(UsageError, match=r"2 processes per node.*--ppn 1"):
+        fit(Alike(per_node=2), FitPlan((4,), 2))  # type: ignore[arg-type]
 
 
-def test_the_time_of_the_slowest_stands_for_the_roots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[Case] = []
-
-    def times(target: ExecutionTarget, cases: list[Case], store: Store, *, method: Method, **_: object) -> list[Timing]:
-        assert method.timing == "maximum"
-        seen.extend(cases)
-        return [Timing(case, 1e-3 + 1e-6 * case.message_bytes * (2 if case.procs > 2 else 1)) for case in cases]
-
-    monkeypatch.setattr(fitting, "measure", times)
-    monkeypatch.setattr(fitting.ExperimentLaboratory, "measured", lambda *_, **__: Roundtrips())
-    with Store(tmp_path / "s.sqlite") as store:
-        plan = FitPlan((3, 4), 1, more_segments=(), sizes=SMALL)
-        found = fit_measured(Alike(), plan, store)  # type: ignore[arg-type]
+def test_the_time_of_the_slowest_stands_for_the_roots() -> None:
+    bench = Alike(lambda case: 1e-3 + 1e-6 * case.message_bytes * (2 if case.procs > 2 else 1))
+    found = fit(bench, FitPlan((3, 4), 1, more_segments=(), sizes=SMALL))  # type: ignore[arg-type]
     # Half of a roundtrip of 1 ms + 1 us a byte.
     assert found.hockney.alpha_seconds == pytest.approx(5e-4, rel=1e-3)
     assert found.hockney.beta_seconds_per_byte == pytest.approx(5e-7, rel=1e-3)
     assert found.platform == "alike"
-    assert len(seen) == len(set(seen))
-    assert {case.experiment for case in seen} == {"collective", "barrier", "bcast_gather", "exchange"}
+    assert len(bench.seen) == len(set(bench.seen))
+    assert {case.experiment for case in bench.seen} == {"collective", "barrier", "bcast_gather", "exchange"}
 
 
-def test_times_that_noise_swallows_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def times(target: ExecutionTarget, cases: list[Case], store: Store, **_: object) -> list[Timing]:
-        return [Timing(case, 2.0 if case.experiment == "barrier" else 1.0) for case in cases]
-
-    monkeypatch.setattr(fitting, "measure", times)
-    monkeypatch.setattr(fitting.ExperimentLaboratory, "measured", lambda *_, **__: Roundtrips())
-    with (
-        Store(tmp_path / "s.sqlite") as store,
-        pytest.raises(CollwiseError, match=r"took -1 s, too little to tell from noise: .*bcast_gather"),
-    ):
-        fit_measured(Alike(), FitPlan((3,), 1, sizes=SMALL), store)  # type: ignore[arg-type]
+def test_times_that_noise_swallows_are_said() -> None:
+    bench = Alike(lambda case: 2.0 if case.experiment == "barrier" else 1.0)
+    with pytest.raises(CollwiseError, match=r"took -1 s, too little to tell from noise: .*bcast_gather"):
+        fit(bench, FitPlan((3,), 1, sizes=SMALL))  # type: ignore[arg-type]
 
 
-def test_models_without_time_left_are_noted(tmp_path: Path) -> None:
+def test_models_without_time_left_are_noted() -> None:
     notes: list[str] = []
-    with Store(tmp_path / "s.sqlite") as store:
-        assert measured_models(LocalMachine("openmpi"), store, 2, budget_seconds=0, on_note=notes.append) == []
+    assert measured_models(lambda left: Alike(), 2, budget_seconds=0, on_note=notes.append) == []  # type: ignore
     assert len(notes) == 7
     assert all("not fitted, 0 s were over" in note for note in notes)
 
@@ -119,7 +120,7 @@ def test_models_without_time_left_are_noted(tmp_path: Path) -> None:
 @needs("openmpi")
 def test_an_experiment_beyond_its_time_ends(tmp_path: Path) -> None:
     with Store(tmp_path / "s.sqlite") as store, pytest.raises(CollwiseError, match="time limit"):
-        measured_parameters(LocalMachine("openmpi"), request("hockney"), store, 2, limit_seconds=0)
+        parameters_on(measured(LocalMachine("openmpi"), store, limit_seconds=0), request("hockney"), 2)
 
 
 @pytest.fixture
@@ -137,7 +138,9 @@ def bed() -> Iterator[Bed]:
 def test_every_model_on_a_test_bed(tmp_path: Path, bed: Bed) -> None:
     notes: list[str] = []
     with Store(tmp_path / "s.sqlite") as store:
-        models = measured_models(TestBed(bed), store, 3, precision=TWICE, on_note=notes.append)
+        target = TestBed(bed)
+        benches = partial(measured, target, store, TWICE)
+        models = measured_models(benches, 3, on_note=notes.append)
     assert not notes
     assert {"by_parts", "hockney", "hockney_by_size", "logp", "loggp", "plogp", "lmo"} <= {one.name for one in models}
     # 128 KiB to two others at 12 MB/s: 21 ms; models by size must not be off by more than a factor.

@@ -12,16 +12,20 @@ from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.implementation_aware.parameters import ModelParameters
 from collwise.models.registry import AS_PRINTED, BY_PARTS
 from collwise.platforms import Calibration, load_description
+from collwise.simulator.bench import Simulated
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.experiment_runner import ExperimentRunner
 from collwise.simulator.sweeps.smpi_runner import SmpiRunner
-from collwise.simulator.timing import Case
-from collwise.validation.compare.comparison import ComparisonResult, compare
+from collwise.studies.reports.comparison_table import compared_places
+from collwise.validation.compare.scores import Scores
+from collwise.validation.compare.simulated import beside_simulation
 from collwise.validation.fitting.implementation_aware import FitPlan, default_procs, fit
 from collwise.validation.library_defaults.baselines import PAPERS
-from collwise.validation.select.select import select_by_model, select_by_simulation
-from collwise.validation.times.grid import CaseGrid
+from collwise.validation.select.select import select
+from collwise.validation.times.choice import Choice
+from collwise.validation.times.grid import Grid
+from collwise.validation.times.sources import predicted
 from tests.needs import needs
 from tests.runners import context_with
 
@@ -51,13 +55,18 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 
 @pytest.fixture(scope="module")
 def parameters(store: Store) -> ModelParameters:
-    return fit(PLATFORM, PLAN, SimulationContext(store, jobs=1))
+    return fit(Simulated(PLATFORM, SimulationContext(store, jobs=1)), PLAN)
 
 
-def comparison(parameters: ModelParameters, store: Store, collective: str, model: str = BY_PARTS) -> ComparisonResult:
+LISTED = f"{PAPERS.title}, common segments"
+
+
+def comparison(
+    parameters: ModelParameters, store: Store, collective: str, segments: tuple[int, ...] = (8192,)
+) -> Scores:
     procs, sizes = GRIDS[collective]
-    plan = CaseGrid(collective, procs, sizes, 1, (8192,))
-    return compare(PLATFORM, plan, ImplementationAware(parameters, model), SimulationContext(store, jobs=1), PAPERS)
+    times = predicted(ImplementationAware(parameters, BY_PARTS), Grid.of(collective, procs, sizes, 1, segments))
+    return beside_simulation(PLATFORM, times.grid, [times], SimulationContext(store, jobs=1), PAPERS)
 
 
 def test_the_plan_by_default() -> None:
@@ -112,73 +121,59 @@ def test_fits_by_parts_describe_their_experiments(parameters: ModelParameters) -
 
 @pytest.mark.parametrize("collective", ["bcast", "gather"])
 def test_predictions_are_near_simulation(parameters: ModelParameters, store: Store, collective: str) -> None:
-    for row in comparison(parameters, store, collective).rows:
-        for name, seconds in row.simulated.items():
-            # Two trees: 24 % at P = 5 for one segment, which is not sent as those of the fit are; scatter and allgather
-            # 7 % there; the others 5 %.
-            within = {"two_tree": 0.25, "scatter_allgather": 0.08}.get(name, 0.05)
-            assert row.predicted[name] == pytest.approx(seconds, rel=within), (name, row.procs, row.message_bytes)
+    scores = comparison(parameters, store, collective)
+    for choice, errors in zip(scores.right.choices, scores.errors[BY_PARTS].values, strict=True):
+        # Two trees: 24 % at P = 5 for one segment, which is not sent as those of the fit are; scatter and allgather
+        # 7 % there; the others 5 %.
+        within = {"two_tree": 0.25, "scatter_allgather": 0.08}.get(choice.algorithm, 0.05)
+        assert np.abs(errors).max() <= within, choice.algorithm
 
 
 @pytest.mark.parametrize("collective", ["bcast", "gather"])
 def test_the_models_choice_costs_next_to_nothing(parameters: ModelParameters, store: Store, collective: str) -> None:
-    result = comparison(parameters, store, collective)
-    procs, sizes = GRIDS[collective]
-    assert [(row.procs, row.message_bytes) for row in result.rows] == [(p, m) for p in procs for m in sizes]
-    slowdowns = result.slowdowns("model")
-    assert (slowdowns >= 0).all()
-    assert np.mean(slowdowns) <= 0.03
-    assert np.max(slowdowns) <= 0.10
+    scores = comparison(parameters, store, collective)
+    assert len(compared_places(scores)) == len(scores.right.grid.points)
+    assert scores.slowdown[BY_PARTS].values.min() >= 0
+    costs = scores.summary(BY_PARTS)
+    assert (costs.mean <= 0.03, costs.worst <= 0.10) == (True, True)
 
 
-def test_rows_say_what_was_simulated(parameters: ModelParameters, store: Store) -> None:
-    result = comparison(parameters, store, "bcast")
-    for row in result.rows:
-        assert row.best.seconds == min(row.simulated.values())
-        assert row.best.slowdown == 0
-        assert row.simulated[row.best.choice.algorithm] == row.best.seconds
-        assert row.model.choice.algorithm == min(row.predicted, key=row.predicted.__getitem__)
-        assert row.listed is not None
-        for pick in (row.model, row.listed):
-            assert pick.seconds == row.simulated[pick.choice.algorithm]
-            assert pick.slowdown == pytest.approx(pick.seconds / row.best.seconds - 1)
-        assert row.listed.choice.algorithm == ("split_binary" if row.message_bytes < 370728 else "chain")
-        assert row.listed.choice.segment_bytes == 8192
-        assert row.baseline.choice.segment_bytes in (1024, 8192, 16384, 65536, 131072)
-        case = Case("bcast", "chain", row.procs, row.message_bytes, 8192)
-        assert row.simulated["chain"] == result.sweep.timings[case].seconds
+def test_picks_are_judged_by_what_was_simulated(parameters: ModelParameters, store: Store) -> None:
+    scores = comparison(parameters, store, "bcast")
+    right = scores.right
+    for i, j in compared_places(scores):
+        procs, size = right.procs[i], right.message_bytes[j]
+        here, said = (times.at_point(procs, size) for times in (right, scores.times[BY_PARTS]))
+        best, model, listed, own = (scores.pick(title, i, j) for title in (None, BY_PARTS, LISTED, PAPERS.title))
+        assert best.seconds == min(here[one] for one in right.choices) == here[best.choice]
+        assert model.choice == min((one for one in right.choices if one in said), key=said.__getitem__)
+        assert all(one.seconds == here[one.choice] for one in (model, listed, own))
+        assert listed.choice == Choice("split_binary" if size < 370728 else "chain", 8192)
+        assert own.choice.segment_bytes in (1024, 8192, 16384, 65536, 131072)
 
 
 @pytest.mark.parametrize("collective", ["bcast", "gather"])
-def test_tables_choose_what_the_rows_say(parameters: ModelParameters, store: Store, collective: str) -> None:
-    procs, sizes = GRIDS[collective]
-    plan = CaseGrid(collective, procs, sizes, 1, (8192,))
-    result = comparison(parameters, store, collective)
-    by_model = select_by_model(ImplementationAware(parameters, BY_PARTS), plan)
-    by_simulation = select_by_simulation(PLATFORM, plan, result.sweep)
-    for row in result.rows:
-        assert by_model.choose(row.procs, row.message_bytes) == row.model.choice
-        assert by_simulation.choose(row.procs, row.message_bytes) == row.best.choice
+def test_tables_choose_what_scores_say(parameters: ModelParameters, store: Store, collective: str) -> None:
+    scores = comparison(parameters, store, collective)
+    by_model, by_simulation = select(scores.others[BY_PARTS]), select(scores.right)
+    for i, j in compared_places(scores):
+        point = scores.right.procs[i], scores.right.message_bytes[j]
+        assert by_model.choose(*point) == scores.pick(BY_PARTS, i, j).choice
+        assert by_simulation.choose(*point) == scores.pick(None, i, j).choice
     assert by_simulation.made_by == parameters.made_by
     assert (by_model.platform, by_model.collective) == ("small", collective)
 
 
 def test_choosing_the_segment_too_costs_little(store: Store) -> None:
-    parameters = fit(PLATFORM, WIDE_PLAN, SimulationContext(store, jobs=1))
-    procs, sizes = GRIDS["bcast"]
-    plan = CaseGrid("bcast", procs, sizes, 1, (8192, *WIDE_PLAN.more_segments))
-    result = compare(
-        PLATFORM, plan, ImplementationAware(parameters, BY_PARTS), SimulationContext(store, jobs=1), PAPERS
-    )
-    assert len(plan.candidates) == 10 + 7 * len(WIDE_PLAN.more_segments)
-    chosen = {row.best.choice.segment_bytes for row in result.rows}
+    parameters = fit(Simulated(PLATFORM, SimulationContext(store, jobs=1)), WIDE_PLAN)
+    scores = comparison(parameters, store, "bcast", (8192, *WIDE_PLAN.more_segments))
+    assert len(scores.right.choices) == 10 + 7 * len(WIDE_PLAN.more_segments)
+    chosen = {scores.pick(None, i, j).choice.segment_bytes for i, j in compared_places(scores)}
     assert len(chosen) > 1, "the best segment size should depend on the message"
-    cost = result.slowdowns("model")
-    assert cost.mean() <= 0.03
-    assert cost.max() <= 0.10
-    narrow = {(row.procs, row.message_bytes): row for row in comparison(parameters, store, "bcast").rows}
-    for row in result.rows:
-        assert row.best.seconds <= narrow[row.procs, row.message_bytes].best.seconds
+    costs = scores.summary(BY_PARTS)
+    assert (costs.mean <= 0.03, costs.worst <= 0.10) == (True, True)
+    narrow = comparison(parameters, store, "bcast").right
+    assert (scores.right.best_seconds.values <= narrow.best_seconds.values).all()
 
 
 def test_a_second_fit_simulates_nothing(
@@ -189,26 +184,27 @@ def test_a_second_fit_simulates_nothing(
 
     monkeypatch.setattr(SmpiRunner, "make", never)
     monkeypatch.setattr(ExperimentRunner, "make", never)
-    assert fit(PLATFORM, PLAN, SimulationContext(store, jobs=1)) == parameters
+    assert fit(Simulated(PLATFORM, SimulationContext(store, jobs=1)), PLAN) == parameters
 
 
 def test_a_saved_fit_chooses_the_same(parameters: ModelParameters, tmp_path: Path) -> None:
     parameters.save(tmp_path / "small.toml")
     loaded = ModelParameters.load(tmp_path / "small.toml")
-    plan = CaseGrid("bcast", (2, 3, 5, 9, 16), tuple(1024 * 2**k for k in range(13)), 1, (8192,))
-    chosen = [select_by_model(ImplementationAware(made, BY_PARTS), plan) for made in (loaded, parameters)]
+    plan = Grid.of("bcast", (2, 3, 5, 9, 16), tuple(1024 * 2**k for k in range(13)), 1, (8192,))
+    models = (ImplementationAware(made, BY_PARTS) for made in (loaded, parameters))
+    chosen = [select(predicted(model, plan), exact=True) for model in models]
     assert chosen[0] == chosen[1]
 
 
 def test_a_plan_that_does_not_fit(store: Store) -> None:
     with pytest.raises(UsageError, match="platform 'small' cannot hold P = 17 with 1 per node"):
-        fit(PLATFORM, FitPlan((8, 17), 1), SimulationContext(store))
+        fit(Simulated(PLATFORM, SimulationContext(store)), FitPlan((8, 17), 1))
 
 
 def test_a_failed_experiment_ends_the_fit(store: Store) -> None:
     context = context_with(store, lambda case: None if case.algorithm == "chain" else 1.0, "no network")
     with pytest.raises(CollwiseError, match=r"an experiment of the fit failed: .*chain.*: no network"):
-        fit(PLATFORM, PLAN, context)
+        fit(Simulated(PLATFORM, context), PLAN)
 
 
 @pytest.mark.parametrize(
@@ -217,5 +213,5 @@ def test_a_failed_experiment_ends_the_fit(store: Store) -> None:
 )
 def test_a_fit_needs_two_nodes_and_two_processes(store: Store, nodes: int, procs: tuple[int, ...]) -> None:
     platform = replace(PLATFORM, nodes=nodes, name="tiny")
-    with pytest.raises(UsageError, match=r"platform 'tiny' .* a fit needs two nodes and two processes at least"):
-        fit(platform, FitPlan(procs, 4), store)
+    with pytest.raises(UsageError, match=r"tiny .* a fit needs two nodes and two processes at least"):
+        fit(Simulated(platform, SimulationContext(store)), FitPlan(procs, 4))

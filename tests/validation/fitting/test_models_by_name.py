@@ -12,14 +12,14 @@ from collwise.models.fitting.procedures import request
 from collwise.models.interface import CollectiveModel
 from collwise.models.point_to_point import PointToPointModel
 from collwise.platforms import load
+from collwise.simulator.bench import Simulated
 from collwise.simulator.store import Store
 from collwise.validation.fitting.models_by_name import (
     SimulationContext,
     check_fits_platform,
-    fitted_per_node,
     model_of,
     models_on,
-    simulated_parameters,
+    parameters_on,
 )
 from tests.models.parameter_examples import fitted
 from tests.needs import needs
@@ -60,11 +60,11 @@ def test_where_nodes_differ_homogeneous_models_are_the_means_of_all(tmp_path: Pa
 def test_which_processes_take_part(tmp_path: Path) -> None:
     with Store(tmp_path / "timings.sqlite") as store:
         context, wanted = SimulationContext(store), request("hockney", "two-sizes")
-        assert simulated_parameters(load("gros"), wanted, context).procs == 6
-        assert simulated_parameters(load("exact-heterogeneous"), wanted, context).procs == 16
-        assert simulated_parameters(load("gros"), wanted, context, 3).procs == 3
+        assert parameters_on(Simulated(load("gros"), context), wanted).procs == 6
+        assert parameters_on(Simulated(load("exact-heterogeneous"), context), wanted).procs == 16
+        assert parameters_on(Simulated(load("gros"), context), wanted, 3).procs == 3
         with pytest.raises(UsageError, match="platform 'exact' cannot hold P = 9"):
-            simulated_parameters(load("exact"), wanted, context, 9)
+            parameters_on(Simulated(load("exact"), context), wanted, 9)
 
 
 def test_a_file_of_another_platform(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_a_file_of_another_platform(tmp_path: Path) -> None:
     with Store(tmp_path / "timings.sqlite") as store:
         model = model_of("hockney", file, load("gros"), 1, (8192,), SimulationContext(store))
         assert model.name == "hockney"
-        assert fitted_per_node(model) is None
+        assert model.processes_per_node is None
         check_fits_platform(model, file, load("gros"), 2)
         with pytest.raises(UsageError, match=r"p\.toml: parameters of platform 'gros', not of 'grisou'$"):
             model_of("hockney", file, load("grisou"), 2, (8192,), SimulationContext(store))

@@ -16,8 +16,9 @@ from collwise.models.hockney import Hockney
 from collwise.models.parameter_file import FittedParameters
 from collwise.platforms import load, load_description
 from collwise.platforms.truth import PointToPoint, point_to_point
+from collwise.simulator.bench import Simulated
 from collwise.simulator.store import Store
-from collwise.validation.fitting.models_by_name import SimulationContext, simulated_parameters
+from collwise.validation.fitting.models_by_name import SimulationContext, parameters_on
 from collwise.validation.fitting.recovery import (
     LMO_TOLERANCE,
     PLATFORMS,
@@ -44,7 +45,7 @@ def simulated(platform_name: str, wanted: list[FitRequest], folder: Path, procs:
     platform = load(platform_name)
     with Store(folder / "timings.sqlite") as store:
         return recover(
-            platform, wanted, partial(simulated_parameters, platform, context=SimulationContext(store), procs=procs)
+            platform, wanted, partial(parameters_on, Simulated(platform, SimulationContext(store)), procs=procs)
         )
 
 
@@ -158,7 +159,7 @@ def test_parameters_of_another_platform_are_not_found(tmp_path: Path) -> None:
     slower = replace(described.calibration, or_=((least, base * 1.2, per_byte),))
     other = replace(described, calibration=slower)
     with Store(tmp_path / "timings.sqlite") as store:
-        fit = partial(simulated_parameters, other, context=SimulationContext(store), procs=2)
+        fit = partial(parameters_on, Simulated(other, SimulationContext(store)), procs=2)
         rows = recover(described, [request("hockney")], fit)
     wrong = {row.parameter: row.worst_error for row in rows if not row.ok}
     assert wrong == {"alpha": pytest.approx(0.2 * base / 53e-6, rel=0.01)}

@@ -80,7 +80,7 @@ def test_from_python_and_only_for_models_of_messages(tmp_path: Path) -> None:
     fitted("hockney").save(tmp_path / "hockney.toml")
     times = collwise.predict(tmp_path / "hockney.toml", "allreduce", "4,8", "1KiB", by_schedule=True)
     known = Catalogue.load().algorithms("allreduce")
-    assert set(times.algorithm) == {one.name for one in known if not one.real_mpi_only and not one.guideline}
-    assert (times.seconds > 0).all()
+    assert set(times.frame().algorithm) == {one.name for one in known if not one.real_mpi_only and not one.guideline}
+    assert (times.frame().seconds > 0).all()
     with pytest.raises(UsageError, match="has no parameters of single messages; valid: point-to-point models"):
         ScheduledModel.of(HOCKNEY)

@@ -21,7 +21,7 @@ from collwise.validation.times.choice import Choice
 from tests.validation.hierarchy.synthetic import SPACE, SyntheticMachine
 
 FOUND = search(EXHAUSTIVE, SPACE, SyntheticMachine())
-TABLES = decision_tables(SPACE, FOUND, "synthetic", "nobody")
+TABLES = decision_tables(SPACE, FOUND, "synthetic", "nobody", "simulated")
 
 
 def choose(tables: Sequence[DecisionTable], one: Input) -> Choice:

@@ -47,7 +47,7 @@ REPORT = report(
 
 
 def decided(collective: str, *row: tuple[int, Choice]) -> DecisionTable:
-    return DecisionTable(collective, "made up", 1, "hand", {2: row})
+    return DecisionTable(collective, "made up", 1, "simulated", "hand", {2: row})
 
 
 TABLES = {

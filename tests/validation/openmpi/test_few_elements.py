@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import collwise
 from collwise.algorithms.catalogue import Catalogue
 from collwise.validation.exports.formats import exported, for_openmpi
 from collwise.validation.openmpi.least_elements import ELEMENT_BYTES, NEEDS_ELEMENTS, least_bytes, least_elements
@@ -18,10 +17,12 @@ from collwise.validation.openmpi.rules_check import observe
 from collwise.validation.openmpi.rules_file import Rule, parse_rules
 from collwise.validation.openmpi.untuned import gains_over_untuned
 from collwise.validation.select.consumers import algorithms_for
-from collwise.validation.select.decisions import DecisionTable, Evidence, decisions_document, decisions_from
+from collwise.validation.select.decisions import DecisionTable, decisions_document, decisions_from
+from collwise.validation.select.select import select
 from collwise.validation.times.choice import Choice
-from collwise.validation.times.grid import CaseGrid
+from collwise.validation.times.grid import Grid
 from tests.needs import needs
+from tests.validation.times_of import times_of
 
 SECOND = {"bcast": "binomial", "reduce": "binomial", "allreduce": "recursive_doubling"}
 WITH_CONDITION = sorted(NEEDS_ELEMENTS)
@@ -33,7 +34,14 @@ def table_of(collective: str, algorithm: str, procs: tuple[int, ...] = (4,), mos
     seconds = tuple(tuple((time,) * len(sizes) for _ in procs) for time in (1.0, 1.5))
     rules = {procs[0]: ((8, choices[0]),)}
     return DecisionTable(
-        collective, "bed", 1, "test", rules, Evidence(choices, procs, sizes, seconds), platform_procs=most
+        collective,
+        "bed",
+        1,
+        "simulated",
+        "test",
+        rules,
+        times_of(collective, choices, procs, sizes, seconds),
+        platform_procs=most,
     )
 
 
@@ -96,8 +104,8 @@ def test_a_count_that_was_decided_between_powers_of_two_has_its_second_best() ->
     """Its times choose it although its row is that of fewer processes."""
     ring, doubling, linear = Choice("ring"), Choice("recursive_doubling"), Choice("linear")
     seconds = tuple(tuple((time,) for time in times) for times in ((1.0, 1.0, 1.0), (2.0, 2.0, 3.0), (3.0, 3.0, 2.0)))
-    evidence = Evidence((ring, doubling, linear), (48, 96, 192), (8,), seconds)
-    made = DecisionTable("allreduce", "bed", 1, "test", {48: ((0, ring),)}, evidence, platform_procs=384)
+    times = times_of("allreduce", (ring, doubling, linear), (48, 96, 192), (8,), seconds)
+    made = DecisionTable("allreduce", "bed", 1, "simulated", "test", {48: ((0, ring),)}, times, platform_procs=384)
     text = exported([made], "openmpi", version="4.1").text
     named = {48: "recursive_doubling", 63: "recursive_doubling", 96: "recursive_doubling", 192: "linear", 255: "linear"}
     assert {procs: rule_at(text, "allreduce", procs, 8) for procs in named} == named
@@ -108,8 +116,8 @@ def test_a_count_that_was_decided_between_powers_of_two_has_its_second_best() ->
 def test_a_replacement_that_needs_elements_is_left_to_open_mpi_between_the_decided_counts() -> None:
     """Rules have no hierarchical algorithm; the ring takes its place where it has enough elements."""
     names = (Choice("hierarchical"), Choice("ring"), Choice("recursive_doubling"))
-    evidence = Evidence(names, (4, 64), (256, 2**20), tuple(((time,) * 2,) * 2 for time in (1.0, 1.1, 2.0)))
-    made = DecisionTable("allreduce", "bed", 1, "test", {4: ((256, names[0]), (2**20, names[1]))}, evidence)
+    times = times_of("allreduce", names, (4, 64), (256, 2**20), tuple(((time,) * 2,) * 2 for time in (1.0, 1.1, 2.0)))
+    made = DecisionTable("allreduce", "bed", 1, "simulated", "test", {4: ((256, names[0]), (2**20, names[1]))}, times)
     text = exported([made], "openmpi", version="4.1").text
     assert [rule_at(text, "allreduce", procs, 256) for procs in (4, 16, 64)] == ["ring", "", "recursive_doubling"]
 
@@ -117,17 +125,19 @@ def test_a_replacement_that_needs_elements_is_left_to_open_mpi_between_the_decid
 def test_a_second_best_that_needs_elements_too_is_named_where_it_has_them() -> None:
     """Rabenseifner's algorithm needs 4 elements on 5 processes, and the ring 5."""
     names = (Choice("ring"), Choice("rabenseifner"), Choice("recursive_doubling"))
-    evidence = Evidence(names, (5,), (8,), tuple(((time,),) for time in (1.0, 1.1, 2.0)))
-    made = DecisionTable("allreduce", "bed", 1, "test", {5: ((0, names[0]),)}, evidence)
+    times = times_of("allreduce", names, (5,), (8,), tuple(((time,),) for time in (1.0, 1.1, 2.0)))
+    made = DecisionTable("allreduce", "bed", 1, "simulated", "test", {5: ((0, names[0]),)}, times)
     text = exported([made], "openmpi", version="4.1").text
     found = [rule_at(text, "allreduce", 5, size) for size in (0, 63, 64, 79, 80)]
     assert found == ["recursive_doubling"] * 2 + ["rabenseifner"] * 2 + ["ring"]
 
 
 def test_without_times_the_choice_before_stays_or_open_mpi_decides() -> None:
-    bare = DecisionTable("bcast", "bed", 1, "test", {4: ((0, Choice("binomial")), (8, Choice("split_binary")))})
+    bare = DecisionTable(
+        "bcast", "bed", 1, "simulated", "test", {4: ((0, Choice("binomial")), (8, Choice("split_binary")))}
+    )
     assert for_openmpi([bare], "4.1")[0][0].rules == {4: ((0, Choice("binomial")), (32, Choice("split_binary")))}
-    first = DecisionTable("bcast", "bed", 1, "test", {4: ((8, Choice("split_binary")),)})
+    first = DecisionTable("bcast", "bed", 1, "simulated", "test", {4: ((8, Choice("split_binary")),)})
     text = exported([first], "openmpi", version="4.1").text
     assert [rule_at(text, "bcast", 4, size) for size in (8, 31, 32)] == ["", "", "split_binary"]
 
@@ -164,20 +174,19 @@ def test_the_other_algorithms_do_not_change_with_few_elements() -> None:
             assert few <= many, (collective, name)
 
 
-def test_decisions_for_open_mpi_choose_what_has_enough_elements(tmp_path: Path) -> None:
+def test_decisions_for_open_mpi_choose_what_has_enough_elements() -> None:
     """Rules for 16 processes have split_binary from 2 complex doubles on, scatter_allgather from 16."""
     names = ("linear", "split_binary", "scatter_allgather")
-    grid = CaseGrid("bcast", (16,), (8, 32, 248, 256), 1, (0,), names, for_openmpi=True)
+    grid = Grid.of("bcast", (16,), (8, 32, 248, 256), 1, (0,), names, for_openmpi=True)
     found = {
         size: [case.algorithm for case in grid.cases() if case.message_bytes == size] for size in (8, 32, 248, 256)
     }
     assert found == {8: ["linear"], 32: [*names[:2]], 248: [*names[:2]], 256: [*names]}
-    with collwise.session(tmp_path / "t.sqlite", engine="schedule") as context:
-        how = {"by": "simulated", "platform": "boba", "procs": 16, "sizes": [8, 64], "context": context}
-        (made,) = collwise.select("bcast", consumer="openmpi-4.1", **how).tables
-    assert made.evidence is not None
-    assert not any(choice.algorithm == "split_binary" for choice in made.evidence.at(16, 8))
-    assert made.platform_procs == collwise.platform("boba").max_procs(made.processes_per_node)
+    choices = (Choice("split_binary"), Choice("linear"))
+    times = times_of("bcast", choices, (16,), (8, 64), [[[1.0, 1.0]], [[2.0, 2.0]]])
+    made = select(times, consumer="openmpi-4.1")
+    assert [made.choose(16, size) for size in (8, 64)] == [choices[1], choices[0]]
+    assert select(times, consumer="collwise").rules == {16: ((8, choices[0]),)}
 
 
 KIB = 1024
@@ -188,9 +197,9 @@ def table_with_untuned() -> DecisionTable:
     rabenseifner, doubling, linear = Choice("rabenseifner"), Choice("recursive_doubling"), Choice("linear")
     sizes = (8 * KIB, 16 * KIB, 32 * KIB)
     seconds = (((0.7, 1.0, 1.5),), ((7.0, 10.0, 12.0),), ((9.0, 99.0, 999.0),))
-    evidence = Evidence((rabenseifner, doubling, linear), (2048,), sizes, seconds)
+    times = times_of("allreduce", (rabenseifner, doubling, linear), (2048,), sizes, seconds)
     rules = {2048: ((8 * KIB, rabenseifner),)}
-    return DecisionTable("allreduce", "bed", 1, "test", rules, evidence, platform_procs=2048)
+    return DecisionTable("allreduce", "bed", 1, "simulated", "test", rules, times, platform_procs=2048)
 
 
 @pytest.mark.parametrize("version", ["4.1", "5.0"])
@@ -210,10 +219,10 @@ def test_rules_leave_calls_of_few_elements_to_open_mpi_where_its_own_decision_is
 
 @given(st.lists(st.floats(0.1, 10.0), min_size=9, max_size=9))
 def test_no_point_of_rules_is_over_a_percent_slower_than_untuned(times: list[float]) -> None:
-    table = table_with_untuned()
-    assert table.evidence is not None
-    seconds = tuple((tuple(times[i : i + 3]),) for i in (0, 3, 6))
-    (said,), _ = for_openmpi([replace(table, evidence=replace(table.evidence, seconds=seconds))], "4.1")
+    table, seconds = table_with_untuned(), [[times[i : i + 3]] for i in (0, 3, 6)]
+    assert table.times is not None
+    drawn = times_of("allreduce", table.times.choices, table.times.procs, table.times.message_bytes, seconds)
+    (said,), _ = for_openmpi([replace(table, times=drawn)], "4.1")
     assert all(gain >= 1 / 1.01 for gain in gains_over_untuned(said))
 
 

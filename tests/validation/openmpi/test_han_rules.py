@@ -20,6 +20,7 @@ TABLE = DecisionTable(
     "bcast",
     "somewhere",
     2,
+    "simulated",
     "a test",
     {4: ((8192, BINOMIAL),), 16: ((8192, BINOMIAL), (1 << 20, LIBRARY))},
 )

@@ -42,7 +42,7 @@ GATHER_ROW = ((0, Choice("linear")), (10_000, Choice("linear_sync", KIB)), (20_0
 
 
 def table(collective: str, rules: dict[int, tuple[tuple[int, Choice], ...]]) -> DecisionTable:
-    return DecisionTable(collective, "grisou", 1, "model by_parts", rules)
+    return DecisionTable(collective, "grisou", 1, "predicted", "model by_parts", rules)
 
 
 def example() -> list[DecisionTable]:
@@ -320,7 +320,7 @@ def test_what_the_librarys_table_has_no_word_for_elsewhere() -> None:
 
 def test_the_librarys_table_by_processes_a_node() -> None:
     one = table("bcast", {2: ((KIB, Choice("chain", 512)),), 64: ()})
-    many = DecisionTable("bcast", "grisou", 8, "hand", {16: ((0, Choice("k_chain", KIB, 2)),)})
+    many = DecisionTable("bcast", "grisou", 8, "simulated", "hand", {16: ((0, Choice("k_chain", KIB, 2)),)})
     text = collwise_rules([one, many, table("gather", {2: ((0, Choice("linear")),)})])
     assert [line for line in text.splitlines() if line.startswith("bcast")] == [
         "bcast 2 1 0 default",
@@ -344,8 +344,8 @@ def test_the_librarys_table_by_processes_a_node() -> None:
 
 def test_the_librarys_table_has_no_rule_for_more_processes_a_node_than_there_are() -> None:
     rows = {2: ((0, Choice("linear")),), 8: ((0, Choice("binomial")),)}
-    on_one_node = DecisionTable("bcast", "here", 8, "hand", rows)
-    spread = DecisionTable("bcast", "here", 4, "hand", {8: ((0, Choice("chain", 512)),)})
+    on_one_node = DecisionTable("bcast", "here", 8, "simulated", "hand", rows)
+    spread = DecisionTable("bcast", "here", 4, "simulated", "hand", {8: ((0, Choice("chain", 512)),)})
     for tables in ([on_one_node], [spread, on_one_node]):
         text = collwise_rules(tables)
         assert looked_up(text, "bcast", 2, 2, KIB) == ["linear"]

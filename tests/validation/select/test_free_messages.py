@@ -13,34 +13,17 @@ from collwise.common.errors import warn
 from collwise.platforms import Calibration, Platform, load_description
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SCHEDULE, SMPI, SimulationContext
-from collwise.validation.compare.comparison import compare
-from collwise.validation.compare.maps import decision_maps
+from collwise.validation.compare.simulated import beside_simulation
 from collwise.validation.library_defaults.baselines import PAPERS
-from collwise.validation.times.grid import CaseGrid
+from collwise.validation.times.grid import Grid
 from tests.needs import needs
 from tests.runners import context_with
 
 FREE = load_description("gros")
 CHARGED = replace(FREE, calibration=Calibration(os=((0, 1e-6, 0.0),)))
-GRID = CaseGrid("bcast", (4,), (8192,), 1, (0,), ("linear", "chain"))
+GRID = Grid.of("bcast", (4,), (8192,), 1, (0,), ("linear", "chain"))
 
 Choosing = Callable[[Platform, SimulationContext], object]
-
-
-class Model:
-    """Everything takes a second."""
-
-    name, platform = "constant", "gros"
-
-    def algorithms(self, collective: str) -> tuple[str, ...]:
-        return GRID.names
-
-    def predict(self, *_: object, **__: object) -> float:
-        return 1.0
-
-
-def select(platform: Platform, context: SimulationContext) -> object:
-    return collwise.select("bcast", platform=platform, by="simulated", procs=4, sizes=8192, context=context)
 
 
 def simulate(platform: Platform, context: SimulationContext) -> object:
@@ -59,11 +42,9 @@ def warnings_of(
     "choosing",
     [
         simulate,
-        select,
-        lambda platform, context: compare(platform, GRID, Model(), context, PAPERS),  # type: ignore[arg-type]
-        lambda platform, context: decision_maps(platform, GRID, [Model()], context),  # type: ignore[list-item]
+        lambda platform, context: beside_simulation(platform, GRID, [], context, PAPERS),
     ],
-    ids=["simulate", "select", "compare", "decision-map"],
+    ids=["simulate", "compare"],
 )
 def test_what_chooses_warns_once(choosing: Choosing, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with Store(tmp_path / "timings.sqlite") as store:

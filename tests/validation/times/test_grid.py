@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,7 @@ from collwise.studies.cli.main import main
 from collwise.validation.openmpi.builtin_decisions import decide, decide_as_listed
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.defaults import DECISION_SIZES, PAPER_SIZES, SEGMENTS, SEGMENTS_TEXT, SIZES, sizes_of
-from collwise.validation.times.grid import CaseGrid, builtin_cases, candidates, cases
+from collwise.validation.times.grid import Grid, builtin_cases, candidates, cases
 from tests.runners import FunctionRunner
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ def test_unknown_names_are_refused() -> None:
     with pytest.raises(UsageError, match="unknown bcast algorithm 'chian'; did you mean chain"):
         candidates("bcast", (8192,), ("chian",))
     with pytest.raises(UsageError, match="unknown collective 'bcst'; did you mean bcast"):
-        CaseGrid("bcst", (4,), (1024,)).cases()
+        Grid.of("bcst", (4,), (1024,)).cases()
 
 
 def test_cases_leave_out_process_counts_that_an_algorithm_does_not_run_on() -> None:
@@ -68,15 +67,22 @@ def test_choices_may_depend_on_the_point() -> None:
     ]
 
 
-def test_a_grid_labels_its_candidates() -> None:
-    grid = CaseGrid("bcast", (4,), (1024,), 1, (8192, 32768), ("linear", "chain"))
-    assert grid.candidates == {
-        "linear": Choice("linear"), "chain": Choice("chain", 8192), "chain, 32 KiB": Choice("chain", 32768)
+def test_a_grid_labels_its_choices() -> None:
+    grid = Grid.of("bcast", (4,), (1024,), 1, (8192, 32768), ("linear", "chain"))
+    assert grid.labels == {
+        Choice("linear"): "linear", Choice("chain", 8192): "chain", Choice("chain", 32768): "chain, 32 KiB"
     }  # fmt: skip
     assert grid.names == ("linear", "chain")
-    assert grid.at_common_segment("binary") == Choice("binary", 8192)
-    assert replace(grid, collective="gather", algorithms=()).at_common_segment("linear_sync") == Choice("linear_sync")
+    assert grid.at_common_segment("chain") == Choice("chain", 8192)
     assert len(grid.cases()) == 3
+
+
+def test_choices_besides_are_timed_at_their_points_only() -> None:
+    grid = Grid.of("bcast", (4, 8), (1024, 2048), 1, (0,), ("linear",))
+    both = grid.with_besides(lambda procs, size: Choice("binomial") if procs == 8 and size == 2048 else None)
+    assert both.choices == (Choice("linear"),)
+    assert both.timed == (Choice("linear"), Choice("binomial"))
+    assert [*both.cases()] == [*grid.cases(), Case("bcast", "binomial", 8, 2048)]
 
 
 def test_defaults_fit_each_other() -> None:
@@ -117,7 +123,7 @@ def test_select_and_compare_use_what_simulate_filled_with_its_defaults(runner: F
         case for name in SIZES for case in cases(name, candidates(name), (4, 6), SIZES[name], processes_per_node=2)
     }
     for name in ("bcast", "gather"):
-        grid = CaseGrid(name, (4, 6), SIZES[name], 2)
+        grid = Grid.of(name, (4, 6), SIZES[name], 2)
         assert set(grid.cases()) <= filled
         listed = cases(name, lambda p, m, grid=grid: [grid.at_common_segment(decide_as_listed(grid.collective, p, m))],
                        (4, 6), SIZES[name], 2)  # fmt: skip

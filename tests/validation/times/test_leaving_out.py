@@ -19,58 +19,71 @@ from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
 from collwise.simulator.timing import Case
 from collwise.validation.select.consumers import algorithms_for
-from collwise.validation.select.select import select_by_simulation, simulate_and_select
-from collwise.validation.times.grid import CaseGrid
+from collwise.validation.select.select import select
+from collwise.validation.times.choice import Choice
+from collwise.validation.times.grid import Grid
+from collwise.validation.times.sources import simulate
+from collwise.validation.times.times import State, Times
 
 PLATFORM = load("dahu")
 GRIDS = [
-    CaseGrid(collective, (2, 7, 16), (1, 1000, 65536, 2**20), segments=(8192, 65536))
+    Grid.of(collective, (2, 7, 16), (1, 1000, 65536, 2**20), segments=(8192, 65536))
     for collective in ("bcast", "reduce", "allreduce", "alltoall")
 ]
-CASES = [case for grid in GRIDS for case in grid.cases()]
+
+
+def check(some: Times, whole: Times, tolerance: float) -> int:
+    """Checks that what is left out changes no table, and returns how much is."""
+    one_choice = some.margin is None
+    assert select(some, one_choice, tolerance).rules == select(whole, one_choice, tolerance).rules
+    timed = (some.state == State.TIMED).values
+    assert (some.seconds.values[timed] == whole.seconds.values[timed]).all()
+    return int((some.state == State.LEFT_OUT).sum())
 
 
 @pytest.mark.parametrize("tolerance", [0.0, 0.01, 0.3])
 def test_what_is_left_out_changes_no_table(tmp_path: Path, tolerance: float) -> None:
+    margins = {grid.collective: tolerance for grid in GRIDS if grid.collective != "alltoall"}
     with Store(tmp_path / "all.sqlite") as store, Store(tmp_path / "some.sqlite") as other:
-        whole = SimulationContext(store, SCHEDULE).simulate(PLATFORM, CASES).complete()
+        whole = simulate(PLATFORM, GRIDS, SimulationContext(store, SCHEDULE))
         context = SimulationContext(other, SCHEDULE)
-        tables, sweep = simulate_and_select(PLATFORM, GRIDS, context, lambda name: name == "alltoall", tolerance)
-        for grid, table in zip(GRIDS, tables, strict=True):
-            one_choice = grid.collective == "alltoall"
-            assert table.rules == select_by_simulation(PLATFORM, grid, whole, one_choice, tolerance).rules
-        assert all(timing.seconds == whole.timings[case].seconds for case, timing in sweep.timings.items())
-        left_out = [case for case in CASES if case not in sweep.timings]
-        assert len(left_out) > len(CASES) / 4
-        assert not any(case.collective == "alltoall" for case in left_out)
+        some = simulate(PLATFORM, GRIDS, context, margins)
+        left_out = [check(*both, tolerance) for both in zip(some, whole, strict=True)]
+        assert sum(left_out) > sum(times.state.size for times in whole) / 4
+        assert left_out[-1] == 0
         # Stored times limit the others as well, and all that were left out are made if they are asked for.
-        again = simulate_and_select(PLATFORM, GRIDS, context, lambda name: name == "alltoall", tolerance)
-        assert again[0] == tables
-        assert again[1].timings == sweep.timings
-        complete = context.simulate(PLATFORM, CASES).complete()
-        assert {case: timing.seconds for case, timing in complete.timings.items()} == {
-            case: timing.seconds for case, timing in whole.timings.items()
-        }
+        again = simulate(PLATFORM, GRIDS, context, margins)
+        assert all(one.data.equals(two.data) for one, two in zip(again, some, strict=True))
+        complete = simulate(PLATFORM, GRIDS, context)
+        assert all(one.data.equals(two.data) for one, two in zip(complete, whole, strict=True))
+
+
+def test_stored_times_of_choices_that_do_not_compete_leave_nothing_out(tmp_path: Path) -> None:
+    (grid, *_) = GRIDS
+    few = grid.of_algorithms(("linear", "chain"))
+    with Store(tmp_path / "empty.sqlite") as store, Store(tmp_path / "filled.sqlite") as other:
+        alone = simulate(PLATFORM, [few], SimulationContext(store, SCHEDULE), {"bcast": 0.01})
+        simulate(PLATFORM, [grid], SimulationContext(other, SCHEDULE))
+        after = simulate(PLATFORM, [few], SimulationContext(other, SCHEDULE), {"bcast": 0.01})
+    assert select(after[0], tolerance=0.01).rules == select(alone[0], tolerance=0.01).rules
 
 
 def test_what_is_not_even_recorded_changes_no_table(tmp_path: Path) -> None:
     # A cluster whose messages cost processors time, of nodes at several switches.
     platform = replace(load("fat-tree-1024"), nodes=12, topology=FatTree(4, 1.3e-7, 2.0))
     grids = [
-        CaseGrid(one, (96,), (8, 4096, 2**16), 8, (65536,), algorithms_for(one, "collwise", by_node=True))
+        Grid.of(one, (96,), (8, 4096, 2**16), 8, (65536,), algorithms_for(one, "collwise", by_node=True))
         for one in ("bcast", "allreduce", "alltoall")
     ]
-    cases = [case for grid in grids for case in grid.cases()]
-    with Store(tmp_path / "all.sqlite") as store, Store(tmp_path / "some.sqlite") as other:
-        whole = SimulationContext(store, SCHEDULE).simulate(platform, cases).complete()
-        for jobs in (1, 3):
-            context = SimulationContext(other, SCHEDULE, jobs=jobs)
-            tables, sweep = simulate_and_select(platform, grids, context, lambda name: False, 0.01)
-            for grid, table in zip(grids, tables, strict=True):
-                assert table.rules == select_by_simulation(platform, grid, whole, False, 0.01).rules
-            assert all(timing.seconds == whole.timings[case].seconds for case, timing in sweep.timings.items())
-            assert Case("allreduce", "ring", 96, 8, 0, 0, 8) not in sweep.timings
-            other.prune([sweep.configuration.key])
+    margins = {grid.collective: 0.01 for grid in grids}
+    with Store(tmp_path / "all.sqlite") as store:
+        whole = simulate(platform, grids, SimulationContext(store, SCHEDULE))
+    for jobs in (1, 3):
+        with Store(tmp_path / f"{jobs}.sqlite") as other:
+            some = simulate(platform, grids, SimulationContext(other, SCHEDULE, jobs=jobs), margins)
+        for both in zip(some, whole, strict=True):
+            check(*both, 0.01)
+        assert some[1].state_of(Choice("ring"), 96, 8) == State.LEFT_OUT
 
 
 def test_no_case_is_shorter_than_its_bound() -> None:
@@ -93,15 +106,12 @@ def test_no_case_is_shorter_than_its_bound() -> None:
 
 def test_between_process_counts_the_best_algorithm_that_always_runs_is_known(tmp_path: Path) -> None:
     """The fastest allgather of 32 KiB blocks among 32 needs an even P; from P = 33 on one for every P follows."""
-    grid = CaseGrid("allgather", (32,), tuple(8 << bits for bits in range(14)), 16)
+    grid = Grid.of("allgather", (32,), tuple(8 << bits for bits in range(14)), 16)
     with Store(tmp_path / "all.sqlite") as store, Store(tmp_path / "some.sqlite") as other:
-        whole = SimulationContext(store, SCHEDULE).simulate(PLATFORM, grid.cases()).complete()
-        expected = select_by_simulation(PLATFORM, grid, whole, False, 0.01).rules
-        assert list(expected) == [32, 33]
-        context = SimulationContext(other, SCHEDULE)
-        (table,), sweep = simulate_and_select(PLATFORM, [grid], context, lambda name: False, 0.01)
-        assert table.rules == expected
-        assert len(sweep.timings) < len(whole.timings)
+        (whole,) = simulate(PLATFORM, [grid], SimulationContext(store, SCHEDULE))
+        (some,) = simulate(PLATFORM, [grid], SimulationContext(other, SCHEDULE), {"allgather": 0.01})
+    assert list(select(whole, tolerance=0.01).rules) == [32, 33]
+    assert check(some, whole, 0.01)
 
 
 @pytest.mark.parametrize(("collective", "processes_per_node"), [("bcast", 1), ("gather", 1), ("bcast", 4)])

@@ -18,19 +18,12 @@ from collwise.simulator.store import Store
 from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.studies.cli.main import main
 from collwise.validation.exports.formats import for_openmpi
-from collwise.validation.select.decisions import decisions_document, decisions_from
-from collwise.validation.select.select import IntervalTimes, best_seconds, select_by_times, tied_seconds
+from collwise.validation.select.decisions import decisions_document, decisions_from, loss_of, undecided_points
+from collwise.validation.select.select import select, tied_seconds
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
-from collwise.validation.times.grid import BUILTIN, CaseGrid
-from collwise.validation.times.measured import (
-    fill_gaps,
-    gap_cases,
-    loss_of,
-    measured_grid,
-    measured_times,
-    measurement_of,
-    undecided_points,
-)
+from collwise.validation.times.grid import BUILTIN, Grid
+from collwise.validation.times.measured import asked_of, stored_times
+from collwise.validation.times.times import State, Times
 
 BED = Configuration("measured", "bed", "Open MPI 4.1.4", (("confidence", "0.95"), ("timing", "maximum")))
 SIZES = (1024, 4096, 16384)
@@ -58,11 +51,24 @@ def filled(path: Path, *rows: tuple[Configuration, list[Timing]]) -> Store:
 
 def table(seconds: dict[str, list[float]], widths: dict[str, list[float]], **options: float) -> dict[int, object]:
     """The rules for P = 4 at SIZES, from times and half-widths by algorithm."""
-    grid = CaseGrid("allreduce", (4,), SIZES, 1, (0,), tuple(seconds))
-    values = np.array([[seconds[name]] for name in grid.names])
-    intervals = np.array([[widths.get(name, [0.0] * len(SIZES))] for name in grid.names])
-    times = IntervalTimes(values, intervals, np.zeros(values.shape, dtype=bool))
-    return dict(select_by_times(grid, times, "bed", "test", **options).rules)
+    return dict(select(times_of(seconds, widths), **options).rules)
+
+
+def times_of(seconds: dict[str, list[float]], widths: dict[str, list[float]]) -> Times:
+    """Measured times for P = 4 at SIZES."""
+    grid = Grid.of("allreduce", (4,), SIZES[: len(next(iter(seconds.values())))], 1, (0,), tuple(seconds))
+    timings = {}
+    for choice in grid.choices:
+        name = choice.algorithm
+        for place, one in enumerate(seconds[name]):
+            if not math.isnan(one):
+                at = grid.case(choice, 4, SIZES[place])
+                timings[at] = Timing(at, one, half_width_seconds=widths.get(name, [0.0] * len(SIZES))[place])
+    return Times.of_timings(grid, timings, "bed", "measured", "test")
+
+
+def stored(store: Store, **options: object) -> Times:
+    return stored_times(store, "measured", "bed", "allreduce", **options)  # type: ignore[arg-type]
 
 
 def test_launches_and_runs_of_one_measurement_are_combined(tmp_path: Path) -> None:
@@ -72,11 +78,11 @@ def test_launches_and_runs_of_one_measurement_are_combined(tmp_path: Path) -> No
         (launch(2), [timing("linear", 4, 1024, 3.0), timing("ring", 4, 1024, 6.0)]),
         (replace(BED, details=(*BED.details, ("run", "again"))), [timing("linear", 4, 1024, 2.0)]),
     ) as store:
-        found = measurement_of(store, "bed", "allreduce")
-    assert found.timings[case("linear", 4, 1024)].seconds == pytest.approx(2.0)
-    assert found.timings[case("linear", 4, 1024)].half_width_seconds == pytest.approx(2.484, rel=1e-3)
-    assert found.timings[case("ring", 4, 1024)].seconds == pytest.approx(5.5)
-    assert (len(found.keys), found.others) == (3, 0)
+        found = stored(store)
+    assert found.seconds_of(Choice("linear"), 4, 1024) == pytest.approx(2.0)
+    assert found.half_width_of(Choice("linear"), 4, 1024) == pytest.approx(2.484, rel=1e-3)
+    assert found.seconds_of(Choice("ring"), 4, 1024) == pytest.approx(5.5)
+    assert (len(found.facts["configurations"]), found.facts["others"]) == (3, 0)
 
 
 def with_median(algorithm: str, median: float, mean: float, half_width: float = 0.0) -> Timing:
@@ -94,10 +100,11 @@ def test_choices_are_made_by_medians_which_stalls_do_not_move(
     ]
     rows = [(launch(number + 1) if number else BED, each) for number, each in enumerate(launches)]
     with filled(tmp_path / "s.sqlite", *rows) as store:
-        found = measurement_of(store, "bed", "allreduce").timings[case("recursive_doubling", 4, 1024)]
-    assert found.seconds == 6.0
+        found = stored(store)
+    assert found.seconds_of(Choice("recursive_doubling"), 4, 1024) == 6.0
     # t(0.975; 4) s / sqrt(5) of the five medians, widened as a median's is against a mean's.
-    assert found.half_width_seconds == pytest.approx(2.7764 * 0.14832 / 5**0.5 * (math.pi / 2) ** 0.5, rel=1e-3)
+    expected = 2.7764 * 0.14832 / 5**0.5 * (math.pi / 2) ** 0.5
+    assert found.half_width_of(Choice("recursive_doubling"), 4, 1024) == pytest.approx(expected, rel=1e-3)
     words = ["select", "--by", "measured", "--collective", "allreduce", "--store", str(tmp_path / "s.sqlite")]
     with pytest.raises(SystemExit):
         main(words)
@@ -119,8 +126,8 @@ def test_points_are_undecided_where_an_interval_overlaps_that_of_the_fastest(
     assert "undecided at 1 of 2 points: " in capsys.readouterr().out
     [table] = decisions_from(tmp_path / "d.json")
     assert undecided_points(table) == (1, 2)
-    assert table.evidence is not None
-    assert table.evidence.half_width(Choice("ring"), 4, 4096) == pytest.approx(0.1)
+    assert table.times is not None
+    assert table.times.half_width_of(Choice("ring"), 4, 4096) == pytest.approx(0.1)
 
 
 def test_a_point_is_left_to_mpis_own_collective_where_ours_is_not_faster_beyond_the_intervals(
@@ -155,7 +162,9 @@ def test_a_point_is_left_to_mpis_own_collective_where_ours_is_not_faster_beyond_
         2: ((1024, ring), (4096, LIBRARY_DECIDES), (SIZES[2], ring)),
         4: ((1024, LIBRARY_DECIDES), (4096, ring)),
     }
-    (other,), _ = for_openmpi([replace(table, made_by="times measured under MPICH 4.0.2")], "4.1")
+    assert table.times is not None
+    of_mpich = replace(table, made_by="times measured under MPICH", times=replace(table.times, maker="MPICH 4.0.2"))
+    (other,), _ = for_openmpi([of_mpich], "4.1")
     assert other.rules == {2: ((1024, ring),)}
 
 
@@ -167,11 +176,10 @@ def test_segments_that_cut_nothing_share_one_measured_time(tmp_path: Path) -> No
         for size, s, seconds in ((1024, 8192, 1.0), (2**20, 8192, 3.0), (2**20, 65536, 2.0))
     ]
     with filled(tmp_path / "s.sqlite", (BED, rows)) as store:
-        found = measurement_of(store, "bed", "allreduce")
-    assert found.measured == 3
-    assert found.timings[replace(case("segmented_ring", 4, 1024), segment_bytes=65536)].seconds == 1.0
-    grid = measured_grid(found, ["segmented_ring"])
-    made = select_by_times(grid, measured_times(grid, found), "bed", "test")
+        found = stored(store)
+    assert found.facts["measured"] == 3
+    assert found.seconds_of(Choice("segmented_ring", 65536), 4, 1024) == 1.0
+    made = select(found.of_grid(asked_of(found, ["segmented_ring"])))
     assert made.rules == {4: ((1024, Choice("segmented_ring", 65536)),)}
     assert undecided_points(made) == (0, 2)
 
@@ -184,9 +192,9 @@ def test_of_several_measurements_that_with_the_most_times_counts_unless_one_is_n
         (other, [timing("linear", 4, 1024, 7.0)]),
         (replace(BED, source="simulated"), [timing("ring", 4, size, 0.1) for size in range(99)]),
     ) as store:
-        assert measurement_of(store, "bed", "allreduce").maker == "Open MPI 4.1.4"
-        assert measurement_of(store, "bed", "allreduce").others == 1
-        assert measurement_of(store, "bed", "allreduce", keys=[other.key[:8]]).maker == "MPICH 4.0.2"
+        assert stored(store).maker == "Open MPI 4.1.4"
+        assert stored(store).facts["others"] == 1
+        assert stored(store, keys=[other.key[:8]]).maker == "MPICH 4.0.2"
 
 
 def test_failed_times_other_roots_and_experiments_do_not_count(tmp_path: Path) -> None:
@@ -202,7 +210,10 @@ def test_failed_times_other_roots_and_experiments_do_not_count(tmp_path: Path) -
             ],
         ),
     ) as store:
-        assert list(measurement_of(store, "bed", "allreduce").timings) == [case("linear", 4, 1024)]
+        found = stored(store)
+    assert [
+        (one, *point) for point in found.grid.points for one in found.at_point(*point) if one != LIBRARY_DECIDES
+    ] == [(Choice("linear"), 4, 1024)]
 
 
 @pytest.mark.parametrize(
@@ -223,16 +234,16 @@ def test_where_nothing_is_measured_the_error_says_what_to_do(
         filled(tmp_path / "s.sqlite", *([(BED, rows)] if rows else [])) as store,
         pytest.raises(UsageError) as caught,
     ):
-        measurement_of(store, platform, collective, ppn)
+        stored_times(store, "measured", platform, collective, ppn)
     assert said in str(caught.value)
 
 
 def test_fewer_processes_than_fit_on_a_node_belong_to_the_same_mapping(tmp_path: Path) -> None:
     rows = [timing("linear", procs, 1024, procs, ppn=min(procs, 4)) for procs in (2, 3, 4, 8)]
     with filled(tmp_path / "s.sqlite", (BED, rows)) as store:
-        found = measurement_of(store, "bed", "allreduce")
+        found = stored(store)
     assert found.processes_per_node == 4
-    assert {one.procs: timing.seconds for one, timing in found.timings.items()} == {2: 2, 3: 3, 4: 4, 8: 8}
+    assert {procs: found.seconds_of(Choice("linear"), procs, 1024) for procs in found.procs} == {2: 2, 3: 3, 4: 4, 8: 8}
 
 
 def test_overlapping_intervals_are_ties_that_take_the_neighbours_choice() -> None:
@@ -264,22 +275,23 @@ def test_a_wide_interval_is_no_tie_beyond_the_limit() -> None:
 def test_a_tie_overlaps_the_best_interval_and_keeps_to_the_limit(
     pairs: list[tuple[float, float]], limit: float
 ) -> None:
-    seconds = np.array([[[pair[0]]] for pair in pairs])
-    widths = np.array([[[pair[1]]] for pair in pairs])
-    times = IntervalTimes(seconds, widths, np.zeros(seconds.shape, dtype=bool))
+    names = dict(zip(ALGORITHMS, pairs, strict=True))
+    times = times_of(
+        {name: [one] for name, (one, _) in names.items()}, {name: [one] for name, (_, one) in names.items()}
+    )
     tied = tied_seconds(times, limit)[:, 0, 0]
     known = [pair for pair in pairs if not math.isnan(pair[0])]
     if not known:
         assert np.isnan(tied).all()
         return
     best, width = min(known, key=lambda pair: pair[0])
-    assert best_seconds(seconds)[0, 0] == best
+    assert times.best_seconds.values[0, 0] == best
     for (own, half), value in zip(pairs, tied, strict=True):
         tie = own - half <= best + width and own <= best * (1 + limit)
         assert math.isnan(value) if math.isnan(own) else value == (best if tie else own)
 
 
-GRID = CaseGrid("allreduce", (4,), SIZES, 1, (0,), ALGORITHMS)
+GRID = Grid.of("allreduce", (4,), SIZES, 1, (0,), ALGORITHMS)
 
 
 def measured(tmp_path: Path, *rows: Timing) -> Store:
@@ -310,48 +322,54 @@ def test_a_gap_is_filled_only_where_the_source_agrees_nearby(
     tmp_path: Path, factors: tuple[float, float], middle: float, expected: float
 ) -> None:
     with measured(tmp_path) as store:
-        found = measurement_of(store, "bed", "allreduce")
-    times = measured_times(GRID, found)
-    gap = case("ring", 4, 4096)
-    source = {case("ring", 4, 1024): 1.5 * factors[0], gap: middle, case("ring", 4, 16384): 1.5 * factors[1]}
-    assert set(gap_cases(GRID, found)) >= set(source)
-    result = fill_gaps(GRID, found, times, source, "SimGrid")
-    assert result.seconds[1, 0].tolist() == pytest.approx([1.5, expected, 1.5], nan_ok=True)
-    assert result.filled[1, 0].tolist() == [False, not math.isnan(expected), False]
-    assert not result.filled[[0, 2]].any()
+        found = stored(store).of_grid(GRID)
+    ring = Choice("ring")
+    source = source_of({1024: 1.5 * factors[0], 4096: middle, 16384: 1.5 * factors[1]})
+    assert {(4, size, ring) for size in SIZES} <= {*found.gaps(GRID).besides}
+    result = found.filled(source)
+    assert result.seconds.sel(choice=ring).values[0].tolist() == pytest.approx([1.5, expected, 1.5], nan_ok=True)
+    states = [result.state_of(ring, 4, size) == State.FILLED for size in SIZES]
+    assert states == [False, not math.isnan(expected), False]
+    assert int((result.state == State.FILLED).sum()) == sum(states)
     if not math.isnan(expected):
-        assert result.half_widths[1, 0, 1] == pytest.approx(middle * max(abs(factor - 1) for factor in factors))
-        chosen = select_by_times(GRID, result, "bed", "test")
-        assert chosen.choose(4, 4096) == Choice("ring")
+        width = middle * max(abs(factor - 1) for factor in factors)
+        assert result.half_width_of(ring, 4, 4096) == pytest.approx(width)
+        chosen = select(result)
+        assert chosen.choose(4, 4096) == ring
         assert chosen.rests_on_gaps(4, 4096, 16384)
         assert not chosen.rests_on_gaps(4, 1024, 4096)
 
 
+def source_of(ring: dict[int, float]) -> Times:
+    """Simulated times of ring for P = 4, by size."""
+    timings = {case("ring", 4, size): timing("ring", 4, size, seconds) for size, seconds in ring.items()}
+    return Times.of_timings(GRID, timings, "bed", "simulated", "SimGrid 3.32")
+
+
 def test_a_gap_without_anything_measured_nearby_stays(tmp_path: Path) -> None:
-    far = CaseGrid("allreduce", (4, 32), (1024, 1024 * 1024), 1, (0,), ALGORITHMS)
+    far = Grid.of("allreduce", (4, 32), (1024, 1024 * 1024), 1, (0,), ALGORITHMS)
     with measured(tmp_path) as store:
-        found = measurement_of(store, "bed", "allreduce")
-    source = {one: 1.0 for one in far.cases()}
-    result = fill_gaps(far, found, measured_times(far, found), source, "SimGrid")
-    assert not result.filled.any()
+        found = stored(store).of_grid(far)
+    timings = {one: Timing(one, 1.0) for one in far.cases()}
+    result = found.filled(Times.of_timings(far, timings, "bed", "simulated", "SimGrid"))
+    assert not (result.state == State.FILLED).any()
 
 
 def test_gaps_are_marked_in_the_document_and_read_back(tmp_path: Path) -> None:
     with measured(tmp_path) as store:
-        found = measurement_of(store, "bed", "allreduce")
-    source = {case("ring", 4, 1024): 1.5, case("ring", 4, 4096): 0.5, case("ring", 4, 16384): 1.5}
-    times = fill_gaps(GRID, found, measured_times(GRID, found), source, "SimGrid 3.32")
-    made = select_by_times(GRID, times, "bed", "test")
+        found = stored(store).of_grid(GRID)
+    made = select(found.filled(source_of({1024: 1.5, 4096: 0.5, 16384: 1.5})))
     document = decisions_document([made])
     assert document[0]["times"]["gaps_filled"] == [[1, 4, 4096]]
     assert document[0]["times"]["gaps_filled_by"] == "SimGrid 3.32"
     (tmp_path / "d.json").write_text(json.dumps(document))
     (again,) = decisions_from(tmp_path / "d.json")
     assert again == made
-    assert again.evidence is not None
-    assert made.evidence is not None
-    assert again.evidence.filled == made.evidence.filled
-    assert again.evidence.at(4, 4096) == made.evidence.at(4, 4096) == {Choice("linear"): 1.0, Choice("ring"): 0.5}
+    assert again.times is not None
+    assert made.times is not None
+    assert (again.times.state == State.FILLED).equals(made.times.state == State.FILLED)
+    assert again.times.at_point(4, 4096) == made.times.at_point(4, 4096) == {Choice("linear"): 1.0, Choice("ring"): 0.5}
+    assert again.times.facts == {"digits": 4}
     document[0]["times"]["seconds"].pop()
     (tmp_path / "d.json").write_text(json.dumps(document))
     with pytest.raises(UsageError, match="do not fit"):
@@ -360,19 +378,16 @@ def test_gaps_are_marked_in_the_document_and_read_back(tmp_path: Path) -> None:
 
 def test_the_grid_is_what_is_measured_unless_points_are_asked_for(tmp_path: Path) -> None:
     with measured(tmp_path, timing("linear", 8, 1024, 1.0)) as store:
-        found = measurement_of(store, "bed", "allreduce")
-    assert measured_grid(found, ALGORITHMS) == CaseGrid("allreduce", (4, 8), SIZES, 1, (0,), ("linear", "ring"))
-    assert measured_grid(found, ALGORITHMS, (16,), (7,)).procs == (16,)
+        found = stored(store)
+    assert asked_of(found, ALGORITHMS) == Grid.of("allreduce", (4, 8), SIZES, 1, (0,), ("linear", "ring"))
+    assert asked_of(found, ALGORITHMS, (16,), (7,)).procs == (16,)
     with pytest.raises(UsageError, match="measured: linear, ring"):
-        measured_grid(found, ("rabenseifner",))
+        asked_of(found, ("rabenseifner",))
 
 
 def test_the_loss_is_that_of_the_choices_by_mean_times() -> None:
     seconds = {"linear": [1.0, 1.0, 1.0], "ring": [1.0, 1.0, 1.08]}
-    grid = CaseGrid("allreduce", (4,), SIZES, 1, (0,), ("ring", "linear"))
-    values = np.array([[seconds[name]] for name in grid.names])
-    widths = np.full(values.shape, 0.1)
-    made = select_by_times(grid, IntervalTimes(values, widths, widths < 0), "bed", "test")
+    made = select(times_of(seconds, {name: [0.1] * 3 for name in seconds}))
     assert (loss_of(made).mean, loss_of(made).worst) == (0.0, 0.0)
     forced = replace(made, rules={4: ((1024, Choice("ring")),)})
     assert loss_of(forced).worst == pytest.approx(0.08)

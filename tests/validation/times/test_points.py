@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,14 +18,14 @@ from collwise.models.point_to_point import PointToPointModel
 from collwise.platforms import Platform, load
 from collwise.simulator.limits import buffers_of_node
 from collwise.studies.cli.simulate import simulate
-from collwise.validation.times.grid import CaseGrid
+from collwise.validation.times.grid import Grid, candidates
 from collwise.validation.times.points import (
     cases_within_memory,
     remark_on_sizes,
     warn_of_doubtful,
     within_memory,
 )
-from collwise.validation.times.predictions import predicted_seconds, without_prediction
+from collwise.validation.times.sources import predicted, without_prediction
 
 MIB = 2**20
 MODEL = PointToPointModel("hockney", "exact", Hockney(1e-5, 1e-9), 1e-10)
@@ -62,7 +61,7 @@ def test_no_collective_needs_less_on_a_node_than_its_share() -> None:
 
 
 def test_points_that_do_not_fit_have_no_cases_and_no_predictions(capsys: pytest.CaptureFixture[str]) -> None:
-    asked = CaseGrid("alltoall", (2, 8), (1024, MIB), segments=(0,))
+    asked = Grid.of("alltoall", (2, 8), (1024, MIB), segments=(0,))
     (grid,) = within_memory(platform(8 * MIB), [asked])
     assert capsys.readouterr().err == (
         "collwise: left out, as the buffers of a node's 1 process take more than the 8 MiB that 'exact' has: "
@@ -70,15 +69,14 @@ def test_points_that_do_not_fit_have_no_cases_and_no_predictions(capsys: pytest.
     )
     assert {(case.procs, case.message_bytes) for case in asked.cases()} == set(asked.points)
     assert {(case.procs, case.message_bytes) for case in grid.cases()} == {(2, 1024), (2, MIB), (8, 1024)}
-    seconds = predicted_seconds(MODEL, grid)
+    seconds = predicted(MODEL, grid).array
     assert np.isnan(seconds[:, 1, 1]).all()
     assert not np.isnan(seconds).all(axis=0)[[0, 0, 1], [0, 1, 0]].any()
-    few = replace(grid, algorithms=("linear", "pairwise"))
-    assert without_prediction(MODEL, few) == ""
+    assert without_prediction(predicted(MODEL, grid.of_algorithms(("linear", "pairwise")))) == ""
 
 
 def test_cases_that_do_not_fit_are_not_measured(capsys: pytest.CaptureFixture[str]) -> None:
-    asked = [*CaseGrid("alltoall", (2, 8), (1024, MIB)).cases(), *CaseGrid("bcast", (8,), (MIB,)).cases()]
+    asked = [*Grid.of("alltoall", (2, 8), (1024, MIB)).cases(), *Grid.of("bcast", (8,), (MIB,)).cases()]
     kept = cases_within_memory(platform(16 * MIB), asked, 2)
     assert "a node's 2 processes take more than the 16 MiB" in capsys.readouterr().err
     assert [case for case in asked if case not in kept] == [
@@ -88,7 +86,7 @@ def test_cases_that_do_not_fit_are_not_measured(capsys: pytest.CaptureFixture[st
 
 
 def test_nothing_is_left_out_where_everything_fits(capsys: pytest.CaptureFixture[str]) -> None:
-    asked = CaseGrid("alltoall", (2, 8), (1024, MIB))
+    asked = Grid.of("alltoall", (2, 8), (1024, MIB))
     (grid,) = within_memory(platform(16 * MIB), [asked])
     assert grid.cases() == asked.cases()
     assert capsys.readouterr().err == ""
@@ -97,30 +95,31 @@ def test_nothing_is_left_out_where_everything_fits(capsys: pytest.CaptureFixture
 
 def test_a_grid_of_which_nothing_is_left_is_an_error() -> None:
     with pytest.raises(UsageError, match="no point of alltoall fits: the buffers of a node"):
-        within_memory(platform(MIB), [CaseGrid("alltoall", (8,), (MIB,))])
+        within_memory(platform(MIB), [Grid.of("alltoall", (8,), (MIB,))])
 
 
 def test_long_messages_on_nodes_of_unknown_memory_are_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
     warn.cache_clear()
-    asked = [CaseGrid("alltoall", (8, 2048), (1024, 16 * MIB)), CaseGrid("bcast", (2048,), (MIB,))]
+    asked = [Grid.of("alltoall", (8, 2048), (1024, 16 * MIB)), Grid.of("bcast", (2048,), (MIB,))]
     assert within_memory(platform(None), asked) == asked
     warn_of_doubtful(platform(None), asked)
     assert "one process take up to 64 GiB (alltoall of 16 MiB with P = 2048)" in capsys.readouterr().err
-    warn_of_doubtful(platform(None), [CaseGrid("alltoall", (8,), (16 * MIB,))])
+    warn_of_doubtful(platform(None), [Grid.of("alltoall", (8,), (16 * MIB,))])
     warn_of_doubtful(platform(2**40), asked)
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.parametrize("how", [{"by": "simulated"}, {}, {"exact": True}], ids=["simulated", "predicted", "exact"])
-def test_what_does_not_fit_is_not_decided(how: dict[str, Any]) -> None:
+@pytest.mark.parametrize("exact", [False, True])
+def test_what_does_not_fit_is_not_decided(exact: bool) -> None:
     small = platform(8 * MIB)
-    model: dict[str, Any] = {} if how.get("by") else {"model": MODEL}
+    (grid,) = within_memory(small, [Grid.of("alltoall", (8,), (1024, MIB))])
     with collwise.session(":memory:", engine="schedule") as context:
-        made = collwise.select("alltoall", platform=small, procs=8, sizes=(1024, MIB), context=context, **model, **how)
-    (evidence,) = [table.evidence for table in made.tables]
-    assert evidence is not None
-    assert evidence.at(8, 1024)
-    assert not evidence.at(8, MIB)
+        simulated = collwise.simulate(small, "alltoall", 8, (1024, MIB), context=context)
+    for times in (predicted(MODEL, grid), *([] if exact else simulated.values())):
+        (table,) = collwise.select(times, exact=exact).tables
+        assert table.times is not None
+        assert table.times.at_point(8, 1024)
+        assert not table.times.at_point(8, MIB)
 
 
 def test_simulated_times_are_without_what_does_not_fit() -> None:
@@ -128,18 +127,19 @@ def test_simulated_times_are_without_what_does_not_fit() -> None:
         times = collwise.simulate(
             platform(8 * MIB), "alltoall", (2, 8), (1024, MIB), algorithms="pairwise", context=context
         )
-    assert [*zip(times.procs, times.message_bytes, strict=True)] == [(2, 1024), (2, MIB), (8, 1024)]
+    frame = times.frame()
+    assert [*zip(frame.procs, frame.message_bytes, strict=True)] == [(2, 1024), (2, MIB), (8, 1024)]
 
 
 def test_what_is_assumed_of_sizes_is_said(capsys: pytest.CaptureFixture[str]) -> None:
-    odd, even = CaseGrid("allreduce", (4,), (7, 8, 4097), segments=(0, 2**33)), CaseGrid("bcast", (4,), (7,))
+    odd, even = Grid.of("allreduce", (4,), (7, 8, 4097), segments=(0, 2**33)), Grid.of("bcast", (4,), (7,))
     remark_on_sizes([odd, even])
     assert capsys.readouterr().err == (
         "collwise: allreduce of 7 B, 4097 B: combined byte by byte, as no whole number of doubles; other sizes are "
         "doubles\n"
         "collwise: segments of 8 GiB cut nothing: no message is longer than 4097 B\n"
     )
-    remark_on_sizes([replace(odd, message_bytes=(8, 4096), segments=(1024,)), even])
+    remark_on_sizes([replace(odd, message_bytes=(8, 4096), choices=candidates("allreduce", (1024,))), even])
     assert capsys.readouterr().err == ""
 
 
@@ -148,7 +148,7 @@ def test_simulated_sizes_and_numbers_are_named(capsys: pytest.CaptureFixture[str
         times = collwise.simulate(
             "exact", "bcast", 4, (7, 64), algorithms="knomial,k_chain,linear", segments="1KiB",
             counts={"radix": (2, 8), "chains": None}, context=context,
-        )  # fmt: skip
+        ).frame()  # fmt: skip
     assert "segments of 1 KiB cut nothing: no message is longer than 64 B" in capsys.readouterr().err
     assert set(zip(times.algorithm, times.parameters, strict=True)) == {
         ("knomial", "segment_bytes=1024 radix=2"),

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_equal
 
 import collwise
 from collwise.common.errors import UsageError
@@ -23,13 +26,18 @@ from collwise.simulator.sweeps.context import SCHEDULE, SMPI, SimulationContext
 from collwise.simulator.timing import Case
 from collwise.validation.select.decisions import DecisionTable
 from collwise.validation.times.choice import Choice
-from collwise.validation.times.grid import CaseGrid
-from collwise.validation.whatif.comparison import WhatIf, what_if
+from collwise.validation.times.grid import Grid
+from collwise.validation.times.sources import simulate
+from collwise.validation.whatif.comparison import AFTER, BEFORE, changes_choice
 from collwise.validation.whatif.limits import LIMITS, limits_of, main_limit
 from tests.needs import needs
 
+if TYPE_CHECKING:
+    from collwise import WhatIf
+    from collwise.platforms import HostPlatform
+
 GROS = load_description("gros")
-GRID = CaseGrid("allreduce", (8, 12), (1024, 65536, 2**21), 1, (8192,))
+GRID = Grid.of("allreduce", (8, 12), (1024, 65536, 2**21), 1, (8192,))
 
 
 @pytest.fixture
@@ -38,35 +46,38 @@ def context(tmp_path: Path) -> Iterator[SimulationContext]:
         yield SimulationContext(store, SCHEDULE)
 
 
-def ask(context: SimulationContext, *texts: str, grid: CaseGrid = GRID) -> WhatIf:
-    return what_if(GROS, [parse_change(text) for text in texts], grid, context)
+def ask(context: SimulationContext, *texts: str, platform: HostPlatform = GROS, **asked: Any) -> WhatIf:
+    points: dict[str, Any] = {"procs": GRID.procs, "sizes": GRID.message_bytes, "segments": GRID.segments}
+    return collwise.whatif(platform, texts, "allreduce", context=context, **(points | asked))
 
 
 def test_a_doubled_bandwidth_halves_a_time_bound_by_bandwidth(context: SimulationContext) -> None:
     free = changed(GROS, [Change("latency", "x1e-6"), Change("reduction", "x1e-6")]).platform
-    found = what_if(free, [Change("bandwidth", "x2")], replace(GRID, message_bytes=(2**21,)), context)
-    assert found.time_ratio == pytest.approx(np.full((2, 1), 0.5), rel=1e-3)
-    assert not found.changes_choice.any()
+    found = ask(context, "bandwidth=x2", platform=free, sizes=2**21)
+    assert found.time_ratio.values == pytest.approx(np.full((2, 1), 0.5), rel=1e-3)
+    assert not changes_choice(found.times).any()
 
 
-def test_a_change_that_changes_nothing_changes_no_choice(context: SimulationContext) -> None:
-    found = ask(context, "bandwidth=x1", "latency=x1", "reduction=x1", "background=0")
-    assert not found.changes_choice.any()
-    assert (found.time_ratio == 1).all()
-    assert (found.kept_slowdown == 0).all()
+NOTHING = ("bandwidth=x1", "latency=x1", "reduction=x1", "background=0", "degraded_link=3:x1")
 
 
-def test_a_link_that_is_degraded_by_nothing_changes_no_time(context: SimulationContext) -> None:
-    found = ask(context, "degraded_link=3:x1")
-    assert (found.after.best_seconds == found.before.best_seconds).all()
-    assert not found.changes_choice.any()
+@settings(max_examples=10)
+@given(st.lists(st.sampled_from(NOTHING), unique=True), st.sampled_from(["bcast", "allreduce", "scatter"]), st.data())
+def test_changes_that_change_nothing_change_no_time(texts: list[str], collective: str, data: st.DataObject) -> None:
+    procs, size = data.draw(st.integers(4, 12)), data.draw(st.integers(1, 2**20))
+    with collwise.session(store=":memory:", engine="schedule") as context:
+        found = collwise.whatif(GROS, texts, collective, procs=procs, sizes=size, context=context)
+    before, after = (found.times.seconds.sel(change=label).values for label in (BEFORE, AFTER))
+    assert_equal(before, after)
+    assert not changes_choice(found.times).any()
+    assert (found.kept_slowdown() == 0).all()
 
 
 def test_the_summary_says_for_which_process_counts_nothing_changes(context: SimulationContext) -> None:
     """Eight processes are on nodes 0 to 7, and of 12 one is on node 9."""
-    lines = collwise.WhatIfResult(ask(context, "degraded_link=9:x0.1")).summary()
+    lines = ask(context, "degraded_link=9:x0.1").summary()
     assert any(line.startswith("At P = 8 no best time changes at all") for line in lines)
-    assert not any("no best time" in line for line in collwise.WhatIfResult(ask(context, "bandwidth=x2")).summary())
+    assert not any("no best time" in line for line in ask(context, "bandwidth=x2").summary())
 
 
 @pytest.mark.parametrize(
@@ -91,64 +102,58 @@ def test_times_are_those_of_simulate_on_a_file_of_the_changed_platform(
     where = load(file)
     if "placement=cyclic" in texts:
         where = changed(where, [Change("placement", "cyclic")]).platform
-    with collwise.session(store=tmp_path / "other.sqlite", engine="schedule") as other:
-        times = collwise.simulate(
-            where, "allreduce", list(GRID.procs), list(GRID.message_bytes), segments=8192, ppn=per_node, context=other
-        )
-    seconds = times.set_index(["algorithm", "procs", "message_bytes"]).seconds
-    for index, choice in enumerate(GRID.candidates.values()):
-        for i, procs in enumerate(GRID.procs):
-            for j, size in enumerate(GRID.message_bytes):
-                expected = seconds.get((choice.algorithm, procs, size), np.nan)
-                own, best = found.after.seconds[index, i, j], found.after.best_seconds[i, j]
-                # What was left out is slower than the best.
-                assert own == expected or (np.isnan(own) and not expected < best)
+    [other] = simulate(where, [replace(GRID, processes_per_node=per_node)], context)
+    own, best = found.times.seconds.sel(change=AFTER).values, found.best_seconds(AFTER).values
+    # What was left out is slower than the best.
+    assert ((own == other.array) | (np.isnan(own) & ~(other.array < best))).all()
 
 
 @needs("smpi")
 def test_smpi_can_simulate_instead(context: SimulationContext) -> None:
-    grid = replace(GRID, procs=(8,), message_bytes=(65536,), algorithms=("ring", "rabenseifner"))
-    found = what_if(GROS, [Change("bandwidth", "x0.5")], grid, replace(context, engine=SMPI))
-    assert found.made_by.startswith("SimGrid")
+    asked: dict[str, Any] = {"procs": 8, "sizes": 65536, "algorithms": "ring,rabenseifner"}
+    found = ask(replace(context, engine=SMPI), "bandwidth=x0.5", **asked)
+    assert found.times.maker.startswith("SimGrid")
     assert (found.time_ratio > 1).all()
 
 
 def test_rules_of_a_table_are_kept_where_they_decide(context: SimulationContext) -> None:
     rules = {8: ((65536, Choice("ring")),), 12: ((0, Choice("segmented_ring", 4096)),)}
-    table = DecisionTable("allreduce", "gros", 1, "nobody", rules)
-    found = what_if(GROS, [Change("bandwidth", "x2")], GRID, context, table)
-    assert np.isnan(found.kept_slowdown[0, 0])
+    table = DecisionTable("allreduce", "gros", 1, "simulated", "nobody", rules)
+    found = ask(context, "bandwidth=x2", rules=table)
+    kept = found.kept_slowdown().values
+    assert np.isnan(kept[0, 0])
     case = GRID.case(Choice("ring"), 8, GRID.message_bytes[1])
-    assert found.after.kept_seconds[0, 1] == context.simulate(found.after.platform, [case]).timings[case].seconds
-    assert (found.kept_slowdown[1] >= 0).all()
-    assert found.kept[1] == (Choice("segmented_ring", 4096),) * 3
-    with pytest.raises(UsageError, match="the rules are for bcast, not for allreduce"):
-        what_if(GROS, [], GRID, context, replace(table, collective="bcast"))
+    alone = context.simulate(found.after.platform, [case]).timings[case].seconds
+    assert kept[0, 1] == alone / found.best_seconds(AFTER).values[0, 1] - 1
+    assert (kept[1] >= 0).all()
+    assert [found.kept[12, size] for size in GRID.message_bytes] == [Choice("segmented_ring", 4096)] * 3
 
 
 def test_rules_compete_with_segments_that_the_grid_lacks(context: SimulationContext) -> None:
     """No rules are faster than the best choice, and what they lose before the change is known."""
     good, bad = Choice("chain", 65536), Choice("chain")
-    table = DecisionTable("bcast", "gros", 1, "nobody", {8: ((0, bad), (2**21, good))})
-    grid = CaseGrid("bcast", (8,), (1024, 2**23), 1, (0,), ("binomial", "chain"))
-    found = what_if(GROS, [Change("bandwidth", "x1")], grid, context, table)
-    assert found.after.choice(0, 1) == good
-    assert found.kept_slowdown[0, 1] == 0
-    assert found.kept_slowdown[0, 0] > 0
-    assert found.kept_slowdown_before == pytest.approx(found.kept_slowdown)
+    table = DecisionTable("bcast", "gros", 1, "simulated", "nobody", {8: ((0, bad), (2**21, good))})
+    asked: dict[str, Any] = {"segments": 0, "algorithms": "binomial,chain", "context": context}
+    found = collwise.whatif(GROS, "bandwidth=x1", "bcast", procs=8, sizes=[1024, 2**23], rules=table, **asked)
+    assert found.best(AFTER)[8, 2**23] == good
+    assert found.kept_slowdown().values[0, 1] == 0
+    assert found.kept_slowdown().values[0, 0] > 0
+    assert found.kept_slowdown(BEFORE).values == pytest.approx(found.kept_slowdown().values)
 
 
 def test_kept_choices_cost_what_their_times_say(context: SimulationContext) -> None:
     found = ask(context, "bandwidth=x0.02")
-    assert found.changes_choice.any()
-    for i, j in np.argwhere(found.changes_choice):
-        choice = found.before.choice(i, j)
+    places = np.argwhere(changes_choice(found.times))
+    assert places.size
+    for i, j in places:
+        procs, size = GRID.procs[i], GRID.message_bytes[j]
+        choice = found.best(BEFORE)[procs, size]
         assert choice is not None
-        case = GRID.case(choice, GRID.procs[i], GRID.message_bytes[j])
+        case = GRID.case(choice, procs, size)
         kept = context.simulate(found.after.platform, [case]).timings[case].seconds
-        expected = kept / found.after.best_seconds[i, j] - 1
+        expected = kept / found.best_seconds(AFTER).values[i, j] - 1
         assert expected > 0
-        assert found.kept_slowdown[i, j] == pytest.approx(expected)
+        assert found.kept_slowdown().values[i, j] == pytest.approx(expected)
 
 
 def test_points_must_fit_on_the_changed_platform(context: SimulationContext) -> None:
@@ -191,7 +196,7 @@ def test_limits_of_a_short_and_a_long_message() -> None:
     assert (main_limit(short), main_limit(long)) == ("latency", "bandwidth")
     slow = changed(GROS, [Change("overheads", "500us")]).platform
     assert main_limit(limits_of(slow, GRID.case(Choice("recursive_doubling"), 8, 8))) == "overhead"
-    several = CaseGrid("gather", (8,), (2**14,)).case(Choice("linear"), 8, 2**14)
+    several = Grid.of("gather", (8,), (2**14,)).case(Choice("linear"), 8, 2**14)
     assert main_limit(limits_of(GROS, several)) == "gap at node ports"
 
 
@@ -210,7 +215,7 @@ def test_limits_of_a_short_and_a_long_message() -> None:
 def test_what_messages_wait_for(case: tuple[str, str, int, int], changes: dict[str, Any], limit: str) -> None:
     collective, algorithm, procs, per_node = case
     platform = replace(GROS, cpus_per_node=2, cores_per_node=4, nodes=8, **changes)
-    grid = CaseGrid(collective, (procs,), (2**14,), per_node)
+    grid = Grid.of(collective, (procs,), (2**14,), per_node)
     found = limits_of(platform, grid.case(Choice(algorithm), procs, 2**14))
     assert main_limit(found) == limit, found
     gaps = [share for name, share in found.items() if name.startswith("gap ")]

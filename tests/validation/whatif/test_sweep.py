@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.testing import assert_equal
 
 from collwise.common.errors import UsageError
 from collwise.models.piecewise import Array
-from collwise.models.switch_points import fastest
 from collwise.platforms import load_description
 from collwise.platforms.changes import Change, changed
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
 from collwise.validation.times.choice import Choice
-from collwise.validation.times.grid import CaseGrid
-from collwise.validation.times.predictions import simulated_seconds
-from collwise.validation.whatif.sweep import _cross_overs, parse_factors, sweep_over
+from collwise.validation.times.grid import Grid
+from collwise.validation.times.sources import simulate
+from collwise.validation.times.times import BYTES, State, Times, joined
+from collwise.validation.whatif.sweep import FACTOR, CrossOver, crossovers, parse_factors, sweep_over, with_left_out
 
 GROS = load_description("gros")
-GRID = CaseGrid("allreduce", (31, 32), (1024, 2**20), 1, (8192,))
+GRID = Grid.of("allreduce", (31, 32), (1024, 2**20), 1, (8192,))
 
 
 @pytest.fixture
@@ -37,7 +40,7 @@ def test_factors() -> None:
     assert (found.name, len(found.values), found.values[0], found.values[-1]) == ("bandwidth", 21, 0.25, 8)
     assert 1.0 in found.values
     assert parse_factors("latency=x0.9:x1.1").values == (0.9, 1.0, 1.1)
-    assert found.change(0.1) == Change("bandwidth", "x0.1")
+    assert found.on(GROS, 0.1).name == changed(GROS, [Change("bandwidth", "x0.1")]).platform.name
 
 
 @pytest.mark.parametrize(
@@ -58,79 +61,130 @@ def test_bad_sweeps(text: str, message: str) -> None:
     assert message in str(raised.value)
 
 
+def at(found: Sequence[CrossOver], procs: int, size: int) -> list[CrossOver]:
+    return [one for one in found if one.point == (procs, size)]
+
+
 def test_another_choice_wins_on_either_side_of_a_cross_over_point(context: SimulationContext) -> None:
-    others = [Change("latency", "x1.5")]
-    sweep = sweep_over(GROS, others, parse_factors("bandwidth=x0.125:x4"), GRID, context)
-    assert sweep.crossovers
-    for one in sweep.crossovers:
-        point = replace(GRID, procs=(one.procs,), message_bytes=(one.message_bytes,))
-        for factor, winner in ((one.factor / 1.003, one.below), (one.factor, one.above)):
-            platform = changed(GROS, [*others, sweep.factors.change(factor)]).platform
-            seconds = simulated_seconds(point, context.simulate(platform, point.cases()))
-            assert sweep.choices[fastest(seconds)[0, 0]] == winner
+    factors = replace(parse_factors("bandwidth=x0.125:x4"), others=(Change("latency", "x1.5"),))
+    times, found = sweep_over(GROS, factors, GRID, context)
+    assert found
+    for one in found:
+        procs, size = map(int, one.point)
+        point = replace(GRID, procs=(procs,), message_bytes=(size,))
+        for factor, winner in ((one.value / 1.003, one.below), (one.value, one.above)):
+            [there] = simulate(factors.on(GROS, factor), [point], context)
+            assert there.best_choice(procs, size) == winner
+    for procs, size in GRID.points:
+        best = map(times.choice, times.best.sel(procs=procs, message_bytes=size).values)
+        winner = None
+        for factor, choice in zip(factors.values, best, strict=True):
+            winner = next(
+                (one.above for one in reversed(at(found, procs, size)) if one.value <= factor), winner or choice
+            )
+            assert choice == winner
 
 
-def test_the_winner_of_each_factor_follows_from_the_cross_over_points(context: SimulationContext) -> None:
-    sweep = sweep_over(GROS, [], parse_factors("bandwidth=x0.25:x4"), GRID, context)
-    for i, procs in enumerate(GRID.procs):
-        for j, size in enumerate(GRID.message_bytes):
-            mine = [one for one in sweep.crossovers if (one.procs, one.message_bytes) == (procs, size)]
-            winner = sweep.choices[sweep.best[0, i, j]]
-            for factor, best in zip(sweep.factors.values, sweep.best[:, i, j], strict=True):
-                for one in mine:
-                    if one.factor <= factor:
-                        winner = one.above
-                assert sweep.choices[best] == winner
+CHOICES = tuple(Choice(name) for name in ("linear", "binomial", "chain"))
+FACTORS = tuple(2 ** (step / 4) for step in range(25))
+
+
+def of_functions(seconds_at: Callable[[float], Array]) -> Times:
+    """Times at one point of choices whose seconds are functions of the factor."""
+    grid = Grid("bcast", CHOICES, (8,), (1024,))
+    sides = [
+        Times.of_seconds(grid, seconds_at(one)[:, None, None], "a", "simulated", "b", State.FAILED) for one in FACTORS
+    ]
+    return joined(sides, FACTOR, FACTORS)
+
+
+@given(st.lists(st.tuples(*[st.floats(1e-3, 1.0)] * 2), min_size=3, max_size=3), st.sampled_from([0.0, 0.01, 0.1]))
+def test_at_a_cross_over_point_both_times_agree(parts: list[tuple[float, float]], tolerance: float) -> None:
+    def seconds_at(factor: float) -> Array:
+        return np.array([latency + transfer / factor for latency, transfer in parts])
+
+    found = list(crossovers(of_functions(seconds_at), FACTOR, lambda at: seconds_at(at[FACTOR]), tolerance))
+    for one in found:
+        below, above = (seconds_at(one.value)[CHOICES.index(choice)] for choice in (one.below, one.above))
+        assert 1 - 1e-9 <= below / above <= 1.0021
+    assert [one.above for one in found[:-1]] == [one.below for one in found[1:]]
+
+
+@dataclass(frozen=True)
+class Lines:
+    """A model whose times are lines over the message size."""
+
+    parts: Mapping[str, tuple[int, int]]
+
+    def predict(self, collective: str, algorithm: str, procs: Any, size: Any, segment: int, fanout: int) -> Array:
+        latency, per_byte = self.parts[algorithm]
+        return np.asarray(latency + per_byte * np.asarray(size, dtype=float))
+
+
+@given(st.lists(st.tuples(st.integers(1, 10**6), st.integers(1, 99)), min_size=3, max_size=3))
+def test_cross_over_points_over_the_size_are_exact_to_the_byte(parts: list[tuple[int, int]]) -> None:
+    lines = Lines({choice.algorithm: one for choice, one in zip(CHOICES, parts, strict=True)})
+    sizes = tuple(4**k for k in range(13))
+    grid = Grid("bcast", CHOICES, (8, 16), sizes)
+
+    def seconds_at(size: Any) -> Array:
+        return np.array([lines.predict("", one.algorithm, 0, size, 0, 0) for one in CHOICES])
+
+    known = np.repeat(seconds_at(np.array(sizes))[:, None], 2, axis=1)
+    times = Times.of_seconds(grid, known, "a", "predicted", "b", State.NO_FORMULA, between=lines)
+    for one in crossovers(times, BYTES):
+        for size, choice, other in ((one.value, one.above, one.below), (one.value - 1, one.below, one.above)):
+            seconds = seconds_at(size)
+            assert seconds[CHOICES.index(choice)] == seconds.min()
+            assert size < one.value or seconds[CHOICES.index(other)] > seconds.min()
+
+
+def test_without_a_model_nothing_is_known_between_sizes() -> None:
+    seconds = np.array([[[1.0, 3.0]], [[2.0, 2.0]]])
+    times = Times.of_seconds(Grid("bcast", CHOICES[:2], (8,), (8, 64)), seconds, "a", "measured", "b", State.NOT_ASKED)
+    with pytest.raises(UsageError, match="no model predicted them"):
+        list(crossovers(times, BYTES))
 
 
 def test_choices_that_are_nearly_as_fast_do_not_take_turns() -> None:
-    """The candidates' times over the factor f are 1, 1 + 0.1 log2(f) from 4 on, and waves of 0.5 % about 1."""
+    """The choices' times over the factor f are 1, 1 + 0.1 log2(f) from 4 on, and waves of 0.5 % about 1."""
 
     def seconds_at(factor: float) -> Array:
         octaves = np.log2(factor)
-        times = [1 + 0.1 * max(octaves - 2, 0), 1 + 0.005 * np.sin(10 * octaves), 1.2 - 0.05 * octaves]
-        return np.array(times)[:, None, None]
+        return np.array([1 + 0.1 * max(octaves - 2, 0), 1 + 0.005 * np.sin(10 * octaves), 1.2 - 0.05 * octaves])
 
-    swept = {2 ** (step / 4): seconds_at(2 ** (step / 4))[:, 0, 0] for step in range(25)}
-    assert len(list(_cross_overs(swept, seconds_at, 0.0))) > 5
-    first, second = _cross_overs(swept, seconds_at, 0.01)
-    # The wave is above 1 for the last time before 2**2.2, where the first candidate's times begin to grow.
-    assert first[1:] == (0, 1)
-    assert 4 < first[0] < 4.6
-    assert second[1:] == (1, 2)
-    assert second[0] == pytest.approx(16, rel=0.08)
+    times = of_functions(seconds_at)
+    assert len(list(crossovers(times, FACTOR, lambda at: seconds_at(at[FACTOR])))) > 5
+    first, second = crossovers(times, FACTOR, lambda at: seconds_at(at[FACTOR]), 0.01)
+    # The wave is above 1 for the last time before 2**2.2, where the first choice's times begin to grow.
+    assert (first.below, first.above) == CHOICES[:2]
+    assert 4 < first.value < 4.6
+    assert (second.below, second.above) == CHOICES[1:]
+    assert second.value == pytest.approx(16, rel=0.08)
 
 
 def test_a_cross_over_point_lies_where_times_cross_although_the_tolerance_ends_later(
     context: SimulationContext,
 ) -> None:
-    grid = replace(GRID, procs=(31,), message_bytes=(2**20,))
-    exact, tolerant = (sweep_over(GROS, [], parse_factors("bandwidth=x0.5:x2"), grid, context, t) for t in (0.0, 0.02))
-    assert tolerant.tolerance == 0.02
-    [one], [other] = exact.crossovers, tolerant.crossovers
-    assert (one.below, one.above) == (other.below, other.above)
-    assert one.factor == pytest.approx(other.factor, rel=0.003)
+    grid, factors = replace(GRID, procs=(31,), message_bytes=(2**20,)), parse_factors("bandwidth=x0.5:x2")
+    [one], [other] = (sweep_over(GROS, factors, grid, context, tolerance)[1] for tolerance in (0.0, 0.02))
+    assert (one.below, one.above) == (other.below, other.above) == (Choice("ring"), Choice("rabenseifner"))
+    assert one.value == pytest.approx(other.value, rel=0.003)
+    assert 0.8 < one.value < 0.9
 
 
 def test_what_was_left_out_is_slower_and_timed_on_demand(context: SimulationContext) -> None:
-    grid = replace(GRID, procs=(31,), message_bytes=(2**20,))
-    sweep = sweep_over(GROS, [], parse_factors("bandwidth=x0.5:x2"), grid, context)
-    assert np.isnan(sweep.seconds).any()
-    every = sweep.every_second(31, 2**20)
-    for found, factor in zip(every, sweep.factors.values, strict=True):
-        timed = context.simulate(sweep.platform_at(factor), grid.cases())
-        assert_equal(found, simulated_seconds(grid, timed)[:, 0, 0])
-    assert_equal(fastest(every.T[:, :, None])[:, 0], sweep.best[:, 0, 0])
-
-
-def test_the_ring_loses_to_rabenseifner_on_31_processes_of_gros(context: SimulationContext) -> None:
-    sweep = sweep_over(GROS, [], parse_factors("bandwidth=x0.5:x2"), replace(GRID, message_bytes=(2**20,)), context)
-    [one] = sweep.crossovers
-    assert (one.procs, one.below, one.above) == (31, Choice("ring"), Choice("rabenseifner"))
-    assert 0.8 < one.factor < 0.9
+    grid, factors = replace(GRID, procs=(31,), message_bytes=(2**20,)), parse_factors("bandwidth=x0.5:x2")
+    times, _ = sweep_over(GROS, factors, grid, context)
+    assert np.isnan(times.seconds).any()
+    every = with_left_out(times, GROS, factors)
+    for k, factor in enumerate(factors.values):
+        [timed] = simulate(factors.on(GROS, factor), [grid], context)
+        assert_equal(every.array[..., k], timed.array)
+    assert_equal(every.best.values, times.best.values)
 
 
 def test_processes_per_node_of_a_sweep(context: SimulationContext) -> None:
-    grid = replace(GRID, procs=(8,), message_bytes=(1024,), algorithms=("ring",))
-    sweep = sweep_over(GROS, [Change("ppn", "2")], parse_factors("latency=x1:x2"), grid, context)
-    assert sweep.grid.processes_per_node == 2
+    grid = Grid.of("allreduce", (8,), (1024,), 1, (8192,), ("ring",))
+    factors = replace(parse_factors("latency=x1:x2"), others=(Change("ppn", "2"),))
+    assert sweep_over(GROS, factors, grid, context)[0].processes_per_node == 2

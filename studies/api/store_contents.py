@@ -1,10 +1,10 @@
-"""What the store of times holds: `results`, `configurations`, `prune`."""
+"""What the store of times holds: `stored`, `results`, `configurations`, `prune`."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import fields
 from datetime import datetime
 from pathlib import Path
@@ -20,6 +20,7 @@ from collwise.simulator.timing import Case, Timing
 
 if TYPE_CHECKING:
     from collwise.simulator.store import Store, StoredConfiguration
+    from collwise.validation.times.files import AllTimes
 
 KEY_CHARACTERS = 12
 """The number of characters of a configuration's key that are shown."""
@@ -54,7 +55,7 @@ def results(
 
     >>> import collwise
     >>> times = collwise.simulate("gros", "gather", procs=4, sizes="64KiB", algorithms="linear")
-    >>> collwise.results(collective="gather", algorithm="linear").seconds.equals(times.seconds)
+    >>> collwise.results(collective="gather", algorithm="linear").seconds.equals(times.frame().seconds)
     True
     """
     from collwise.simulator.store import Store
@@ -78,6 +79,68 @@ def results(
     frame["error"] = frame["error"].fillna("")
     frame["details"] = frame["details"].map(json.loads)
     return frame
+
+
+def stored(query: str, store: str | Path | None = None) -> AllTimes:
+    """The times that the store has, without making any.
+
+    Parameters: `query`, words such as 'platform=gros,source=measured': `source` (measured or simulated), `platform`,
+    `collective` (by default every one that the store has from there), `ppn`, processes per node, and `configuration`,
+    beginnings of keys that `configurations` lists, several by '+', where there are several measurements; `store`, the
+    SQLite file of timings, by default that of `simulate`.
+
+    Returns Times by collective. Of several measurements they are those of the one with the most times, else the newest;
+    `facts` name its configurations and how many others there are. A word that the query leaves out may be missing where
+    the store has one source or one platform only. Raises UsageError for a query that is malformed or finds nothing.
+
+    >>> import collwise
+    >>> times = collwise.simulate("gros", "gather", procs=4, sizes="64KiB", algorithms="linear")
+    >>> collwise.stored("platform=gros,source=simulated,collective=gather")["gather"].procs
+    (4,)
+    """
+    from collwise.simulator.store import Store
+    from collwise.validation.times.files import AllTimes
+    from collwise.validation.times.measured import stored_times
+
+    asked = _words(query)
+    path = arguments.store_path(store)
+    if not path.exists():
+        raise UsageError(f"there is no store {path}; make times first: collwise simulate, measure or import")
+    with Store(path) as opened:
+        beginnings = asked.get("configuration")
+        keys = None if beginnings is None else beginnings.replace("+", ",")
+        there = chosen_configurations(opened, keys, asked.get("source"), asked.get("platform"))
+        source = _only("source", dict.fromkeys(one.configuration.source for one in there), opened.path)
+        platform = _only("platform", dict.fromkeys(one.configuration.platform for one in there), opened.path)
+        has = dict.fromkeys(name for one in there for name in one.collectives if name != "-")
+        names = arguments.collectives(asked["collective"]) if "collective" in asked else tuple(has)
+        ppn = int(asked["ppn"]) if "ppn" in asked else None
+        wanted = [one.key for one in there] if keys is not None else []
+        return AllTimes.of(stored_times(opened, source, platform, name, ppn, wanted) for name in names)
+
+
+_WORDS = ("source", "platform", "collective", "ppn", "configuration")
+
+
+def _words(query: str) -> dict[str, str]:
+    """The words of a query by name. Raises UsageError."""
+    found: dict[str, str] = {}
+    for word in filter(None, (part.strip() for part in query.split(","))):
+        name, equals, value = (part.strip() for part in word.partition("="))
+        check_name("word of a query", name, _WORDS)
+        if not equals or not value or (name == "ppn" and not (value.isdecimal() and int(value))):
+            raise UsageError(f"malformed word '{word}' of a query (valid: platform=gros,source=measured)")
+        found[name] = value
+    return found
+
+
+def _only(what: str, found: Collection[str], store: Path) -> str:
+    if len(found) != 1:
+        has = (
+            f"times of several: {', '.join(found)}; say which: {what}={next(iter(found))}" if found else "no such times"
+        )
+        raise UsageError(f"store {store} has {has}")
+    return next(iter(found))
 
 
 def configurations(store: str | Path | None = None) -> pd.DataFrame:

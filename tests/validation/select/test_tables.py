@@ -1,11 +1,10 @@
-"""Picks and tables from made-up times: what is compared with what, and what a table says between its entries."""
+"""Decision tables of models and of simulated times: what a table says at its points and between them."""
 
 from __future__ import annotations
 
 import itertools
 import math
 from collections.abc import Callable, Iterable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,22 +21,14 @@ from collwise.models.implementation_aware.parts import Gamma
 from collwise.models.piecewise import Array
 from collwise.models.registry import BY_PARTS, MODELS
 from collwise.models.switch_points import fastest
-from collwise.platforms import load_description
-from collwise.simulator.store import Store
-from collwise.simulator.sweeps.runner import RunResult
-from collwise.simulator.timing import Case, Configuration, Timing
-from collwise.studies.reports.comparison_table import summary_line
-from collwise.validation.compare.comparison import ComparisonResult, compare
-from collwise.validation.library_defaults.baselines import BASELINES, PAPERS, Baseline
-from collwise.validation.openmpi.builtin_decisions import decide
+from collwise.simulator.timing import Case, Timing
 from collwise.validation.select.decisions import DecisionTable
-from collwise.validation.select.select import select_by_model, select_by_simulation
+from collwise.validation.select.select import select
 from collwise.validation.times.choice import Choice
-from collwise.validation.times.grid import CaseGrid
-from collwise.validation.times.predictions import covered_by_model, predict_choice, without_prediction
-from tests.runners import context_with
+from collwise.validation.times.grid import Grid
+from collwise.validation.times.sources import predict_choice, predicted
+from collwise.validation.times.times import Times
 
-GRISOU = load_description("grisou")
 SEGMENT = 8192
 GATHERS = ("linear", "linear_sync", "binomial")
 
@@ -57,152 +48,9 @@ def parameters(**alphas: float) -> ImplementationAware:
 MODEL = parameters(linear=1e-5, linear_sync=1e-2, binomial=4e-5)
 
 
-@pytest.fixture
-def made_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., ComparisonResult]:
-    """Compares with simulated seconds from a function of the case; None means that the case fails."""
-
-    def of(
-        seconds: Callable[[Case], float | None],
-        plan: CaseGrid,
-        model: ImplementationAware,
-        baseline: Baseline = PAPERS,
-    ) -> ComparisonResult:
-        with Store(tmp_path / "timings.sqlite") as store:
-            return compare(GRISOU, plan, model, context_with(store, seconds, "on fire"), baseline)
-
-    return of
-
-
-def by_name(case: Case) -> float:
-    return {"linear": 2.0, "linear_sync": 5.0, "binomial": 4.0}[case.algorithm] + case.segment_bytes / 32768
-
-
-def test_every_algorithm_is_simulated_and_open_mpis_own_segments(made_up: Callable[..., ComparisonResult]) -> None:
-    plan = CaseGrid("bcast", (3, 50), (1024, 2**20), 2, (SEGMENT,))
-    cases = list(made_up(lambda case: 1.0, plan, broadcasts()).sweep.timings)
-    assert {case.processes_per_node for case in cases} == {2}
-    names = plan.names
-    assert names == Catalogue.load().collective("bcast").selectable
-    for procs in (3, 50):
-        for size in (1024, 2**20):
-            for name in names:
-                segment = SEGMENT if Catalogue.load().algorithm("bcast", name).pipelined else 0
-                assert Case("bcast", name, procs, size, segment, processes_per_node=2) in cases
-            shipped = decide("bcast", procs, size)
-            assert plan.case(shipped, procs, size) in cases
-    assert Case("bcast", "chain", 3, 2**20, 131072, processes_per_node=2) in cases
-    assert Case("bcast", "binomial", 3, 1024, 0, processes_per_node=2) in cases
-    # Beside the common ones, only those two of Open MPI's are others.
-    assert len(cases) == 4 * len(names) + 1 + 2
-
-
-def test_a_row_compares_each_pick_with_the_best(made_up: Callable[..., ComparisonResult]) -> None:
-    plan = CaseGrid("gather", (20, 60), (1000, 100_000), 1, (SEGMENT,))
-    result = made_up(by_name, plan, parameters(linear=1e-3, linear_sync=1e-2, binomial=4e-5))
-    points = [(row.procs, row.message_bytes) for row in result.rows]
-    assert points == [(20, 1000), (20, 100_000), (60, 1000), (60, 100_000)]
-    assert result.sweep.failed == []
-    for row in result.rows:
-        assert row.simulated == {"linear": 2.0, "linear_sync": 5.0, "binomial": 4.0}
-        assert (row.best.choice, row.best.seconds, row.best.slowdown) == (Choice("linear"), 2.0, 0.0)
-        assert set(row.predicted) == set(GATHERS)
-        assert row.model.choice.algorithm == "binomial" == min(row.predicted, key=row.predicted.__getitem__)
-        assert (row.model.seconds, row.model.slowdown) == (4.0, 1.0)
-    small, large = result.rows[:2]
-    assert small.listed is not None
-    assert large.listed is not None
-    assert (small.listed.choice, small.listed.slowdown) == (Choice("binomial"), 1.0)
-    assert small.baseline == small.listed
-    assert (large.listed.choice, large.listed.slowdown) == (Choice("linear_sync"), 1.5)
-    assert (large.baseline.choice, large.baseline.slowdown) == (Choice("linear_sync", 32768), 2.0)
-    assert result.slowdowns("model").tolist() == [1.0] * 4
-    assert result.slowdowns("baseline").tolist() == [1.0, 2.0, 1.0, 2.0]
-
-
-def test_a_summary_says_if_other_times_judge_than_those_that_the_model_was_fitted_to(
-    made_up: Callable[..., ComparisonResult],
-) -> None:
-    result = made_up(by_name, CaseGrid("gather", (20,), (1000,), 1, (SEGMENT,)), MODEL)
-    maker = result.sweep.configuration.maker
-    told = f"The model was fitted to times by SimGrid 9.9, but is judged by times by {maker}, which differ."
-    assert told in summary_line(result, "SimGrid 9.9").splitlines()
-    assert "fitted to times" not in summary_line(result, maker) + summary_line(result)
-
-
-def test_the_picks_of_a_library_of_today(made_up: Callable[..., ComparisonResult]) -> None:
-    plan = CaseGrid("gather", (3, 60), (1000, 2**18), 1, (SEGMENT,))
-    result = made_up(by_name, plan, MODEL, BASELINES["openmpi-4.1"])
-    assert [row.baseline.choice for row in result.rows] == [
-        Choice("binomial"), Choice("linear_sync", 2**18), Choice("binomial"), Choice("binomial")
-    ]  # fmt: skip
-    assert result.slowdowns("baseline").tolist() == [1.0, (5 + 2**18 / 32768) / 2 - 1, 1.0, 1.0]
-    assert np.isnan(result.slowdowns("listed")).all()
-    assert result.left_out == ""
-
-
-def test_an_algorithm_of_a_library_that_the_catalogue_lacks(made_up: Callable[..., ComparisonResult]) -> None:
-    """MPICH's recursive doubling for allgatherv has no time, and the output says so."""
-
-    class Everything:
-        name = platform = "made up"
-
-        def algorithms(self, collective: str) -> tuple[str, ...]:
-            return Catalogue.load().collective(collective).selectable
-
-        def predict(self, collective: str, algorithm: str, procs: ArrayLike, m: ArrayLike, *_: object) -> Array:
-            return np.ones(np.broadcast_shapes(np.shape(procs), np.shape(m)))
-
-    plan = CaseGrid("allgatherv", (16,), (1024, 2**20), 2, (SEGMENT,))
-    result = made_up(lambda case: 1.0, plan, Everything(), BASELINES["mpich-4"])
-    short, long = result.rows
-    assert (short.baseline.missing, long.baseline.missing) == ("recursive_doubling", "")
-    assert math.isnan(short.baseline.slowdown)
-    assert long.baseline.choice == Choice("ring")
-    missing, nodes = result.left_out.splitlines()
-    assert missing.endswith(
-        "no time for MPICH 4 at 1 point, since the catalogue has no algorithm that is the same as its "
-        "recursive_doubling"
-    )
-    assert "several processes on a node MPICH combines" in nodes
-
-
-def test_of_times_that_only_rounding_distinguishes_the_first_is_the_best(
-    made_up: Callable[..., ComparisonResult],
-) -> None:
-    """Processors round differently; the pick among equal choices must not depend on it."""
-    plan = CaseGrid("gather", (20,), (1000,), 1, (SEGMENT,))
-    last = {"linear": 2.0, "linear_sync": 5.0, "binomial": np.nextafter(2.0, 0.0)}
-    (row,) = made_up(lambda case: last[case.algorithm], plan, MODEL).rows
-    assert row.best.choice == Choice("linear")
-
-
-def test_failed_cases_are_never_the_best(made_up: Callable[..., ComparisonResult]) -> None:
-    plan = CaseGrid("gather", (20,), (1000, 100_000), 1, (SEGMENT,))
-
-    def failing(case: Case) -> float | None:
-        fails = case.algorithm == "linear" or (case.algorithm == "linear_sync" and case.segment_bytes)
-        return None if fails else by_name(case)
-
-    result = made_up(failing, plan, MODEL)
-    assert {timing.case.algorithm for timing in result.sweep.failed} == {"linear", "linear_sync"}
-    assert [row.best.choice.algorithm for row in result.rows] == ["binomial"] * 2
-    assert math.isnan(result.rows[1].baseline.slowdown)
-    assert result.slowdowns("listed")[1] == 0.25
-    assert made_up(lambda case: None, plan, MODEL).rows == ()
-    assert [row.message_bytes for row in made_up(
-        lambda case: None if case.message_bytes == 1000 else 1.0, plan, MODEL
-    ).rows] == [100_000]  # fmt: skip
-
-
-def test_a_single_process_has_no_slowdown(made_up: Callable[..., ComparisonResult]) -> None:
-    result = made_up(lambda case: 0.0, CaseGrid("gather", (1,), (1000, 100_000), 1, (SEGMENT,)), MODEL)
-    for source in ("best", "model", "listed", "baseline"):
-        assert result.slowdowns(source).tolist() == [0.0, 0.0]
-
-
 def test_equal_neighbours_are_merged() -> None:
-    plan = CaseGrid("gather", (2, 3, 16, 17, 100), (1000, 2000, 10**5, 10**6, 10**7), 1, (SEGMENT,))
-    table = select_by_model(MODEL, plan)
+    plan = Grid.of("gather", (2, 3, 16, 17, 100), (1000, 2000, 10**5, 10**6, 10**7), 1, (SEGMENT,))
+    table = select(predicted(MODEL, plan), exact=True)
     assert (table.collective, table.platform, table.made_by) == ("gather", "grisou", "model by_parts")
     for row in table.rules.values():
         assert [start for start, _ in row] == sorted({start for start, _ in row})
@@ -224,9 +72,9 @@ def test_a_table_says_at_its_points_what_the_model_says(
     linear: float, linear_sync: float, binomial: float, procs: list[int], sizes: list[int]
 ) -> None:
     model = parameters(linear=linear, linear_sync=linear_sync, binomial=binomial)
-    plan = CaseGrid("gather", tuple(sorted(procs)), tuple(sorted(sizes)), 1, (SEGMENT,))
-    table = select_by_model(model, plan)
-    single = select_by_model(model, plan, one_choice=True)
+    plan = Grid.of("gather", tuple(sorted(procs)), tuple(sorted(sizes)), 1, (SEGMENT,))
+    table = select(predicted(model, plan), exact=True)
+    single = select(predicted(model, plan), one_choice=True)
     for p in procs:
         worst = dict.fromkeys(GATHERS, 0.0)
         for m in sizes:
@@ -263,19 +111,18 @@ def test_looking_up_decides_as_the_formulas_do(more_segments: tuple[int, ...]) -
     """At random points, and on both sides of every switch point."""
     model, (least, largest) = broadcasts(), (100, 2**21)
     procs = tuple(range(2, 34))
-    plan = CaseGrid("bcast", procs, (least, 4096, largest), 1, (SEGMENT, *more_segments))
-    table = select_by_model(model, plan)
+    plan = Grid.of("bcast", procs, (least, 4096, largest), 1, (SEGMENT, *more_segments))
+    table = select(predicted(model, plan), exact=True)
     assert any(start not in (least, 4096, largest) for row in table.rules.values() for start, _ in row)
     rng = np.random.default_rng(6)
     points = [*zip(rng.integers(2, 34, 4000), rng.integers(least, largest + 1, 4000), strict=True)]
     points += [(p, min(max(start + by, least), largest)) for p in procs for start, _ in table.row(p) for by in (-1, 0)]
     p, m = np.array(points).T
-    choices = list(plan.candidates.values())
+    choices = list(plan.choices)
     times = [predict_choice(model, "bcast", choice, p, m) for choice in choices]
     expected = [choices[index] for index in fastest(np.stack(times))]
     assert [table.choose(*point) for point in points] == expected
-    sampled = select_by_model(model, plan, sampled=True)
-    assert {start for row in sampled.rules.values() for start, _ in row} <= {least, 4096, largest}
+    sampled = select(predicted(model, plan))
     assert [sampled.choose(count, 4096) for count in procs] == [table.choose(count, 4096) for count in procs]
 
 
@@ -284,8 +131,8 @@ def test_looking_up_decides_as_the_formulas_do(more_segments: tuple[int, ...]) -
 def test_sampled_tables_say_what_they_lose_between_the_sizes(sizes: list[int], tolerance: float) -> None:
     """Their choices at the sizes are within the tolerance, and the loss is that of looking up at sizes between."""
     model, procs, ordered = broadcasts(), (2, 5, 16), tuple(sorted(sizes))
-    plan = CaseGrid("bcast", procs, ordered, 1, (SEGMENT, 1024))
-    table = select_by_model(model, plan, sampled=True, tolerance=tolerance, switches=True)
+    plan = Grid.of("bcast", procs, ordered, 1, (SEGMENT, 1024))
+    table = select(predicted(model, plan), tolerance=tolerance)
     between = {
         size
         for first, end in itertools.pairwise(ordered)
@@ -298,7 +145,7 @@ def test_sampled_tables_say_what_they_lose_between_the_sizes(sizes: list[int], t
         for p in procs:
             for m in some:
                 times = {choice: float(predict_choice(model, "bcast", choice, np.array([p]), np.array([m]))[0])
-                         for choice in plan.candidates.values()}  # fmt: skip
+                         for choice in plan.choices}  # fmt: skip
                 found.append(times[table.choose(p, m)] / min(times.values()) - 1)
         return found
 
@@ -318,7 +165,9 @@ def test_sampled_tables_say_what_they_lose_between_the_sizes(sizes: list[int], t
 
 def test_between_two_entries_the_lower_one_holds() -> None:
     chain, binary, linear = Choice("chain", SEGMENT), Choice("binary", SEGMENT), Choice("linear")
-    table = DecisionTable("bcast", "grisou", 1, "hand", {4: ((0, linear), (1000, chain)), 10: ((500, binary),)})
+    table = DecisionTable(
+        "bcast", "grisou", 1, "simulated", "hand", {4: ((0, linear), (1000, chain)), 10: ((500, binary),)}
+    )
     assert [table.choose(4, size) for size in (0, 999, 1000, 10**9)] == [linear, linear, chain, chain]
     assert table.choose(9, 999) == linear
     assert table.choose(10, 500) == table.choose(10**6, 10**9) == binary
@@ -328,8 +177,8 @@ def test_between_two_entries_the_lower_one_holds() -> None:
         table.choose(10, 499)
 
 
-def test_a_table_from_simulation(made_up: Callable[..., ComparisonResult]) -> None:
-    plan = CaseGrid("gather", (8, 16, 32), (10, 20, 40), 1, (SEGMENT,))
+def test_a_table_from_simulation() -> None:
+    plan = Grid.of("gather", (8, 16, 32), (10, 20, 40), 1, (SEGMENT,))
 
     def seconds(case: Case) -> float | None:
         if case.procs == 32 and case.message_bytes == 20:
@@ -337,38 +186,22 @@ def test_a_table_from_simulation(made_up: Callable[..., ComparisonResult]) -> No
         best = "linear" if case.procs < 32 and case.message_bytes < 40 else "binomial"
         return {best: 1.0, "linear_sync": 1.5}.get(case.algorithm, 3.0)
 
-    result = made_up(seconds, plan, MODEL)
     linear, binomial = Choice("linear"), Choice("binomial")
-    table = select_by_simulation(GRISOU, plan, result.sweep)
+    times = timed(plan, seconds)
+    table = select(times)
     assert table.rules == {8: ((10, linear), (40, binomial)), 32: ((10, binomial),)}
     assert (table.platform, table.made_by) == ("grisou", "SimGrid 3.32")
     # One algorithm for all sizes: the one that is never far off, even if it is never the best.
-    single = select_by_simulation(GRISOU, plan, result.sweep, one_choice=True)
+    single = select(times, one_choice=True)
     assert single.rules == {8: ((0, Choice("linear_sync")),), 32: ((0, binomial),)}
 
 
 def test_a_model_that_covers_nothing() -> None:
-    plan = CaseGrid("gather", (4,), (10,), 1, (SEGMENT,), ("binomial",))
+    plan = Grid.of("gather", (4,), (10,), 1, (SEGMENT,), ("binomial",))
     with pytest.raises(UsageError, match="model 'by_parts' covers none of the gather algorithms asked for"):
-        select_by_model(parameters(linear=1e-5), plan)
+        select(predicted(parameters(linear=1e-5), plan), exact=True)
     with pytest.raises(UsageError, match="model 'by_parts' covers none of the bcast algorithms"):
-        select_by_model(MODEL, CaseGrid("bcast", (4,), (10,), 1, (SEGMENT,)))
-
-
-def test_only_what_the_model_covers_is_compared(made_up: Callable[..., ComparisonResult]) -> None:
-    """The fastest by far has no parameters: it is no candidate, and the user is told so."""
-    plan = CaseGrid("gather", (20,), (1000,), 1, (SEGMENT,))
-    model = parameters(binomial=4e-5, linear_sync=1e-2)
-    result = made_up(lambda case: 1e-9 if case.algorithm == "linear" else by_name(case), plan, model)
-    (row,) = result.rows
-    assert set(row.simulated) == set(row.predicted) == {"linear_sync", "binomial"}
-    assert row.best.choice == row.model.choice == Choice("binomial")
-    assert result.left_out == "gather: left out, as model by_parts has no formula or parameters for them: linear"
-    assert select_by_model(model, plan).choose(20, 1000) == Choice("binomial")
-    covered, line = covered_by_model(MODEL, plan)
-    assert (covered.names, line) == (plan.names, "")
-    asked = CaseGrid("gather", (20,), (1000,), 1, (SEGMENT,), ("binomial",))
-    assert covered_by_model(model, asked) == (asked, "")
+        predicted(MODEL, Grid.of("bcast", (4,), (10,), 1, (SEGMENT,)))
 
 
 @pytest.fixture
@@ -385,9 +218,14 @@ def allgather(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Catalogue, "load", staticmethod(lambda: made))
 
 
-def sweep(plan: CaseGrid, seconds: Callable[[Case], float]) -> RunResult:
-    timings = {case: Timing(case, seconds(case)) for case in plan.cases()}
-    return RunResult(timings, 0, 1, Configuration("simulated", "grisou", "SimGrid 3.32"))
+def timed(plan: Grid, seconds: Callable[[Case], float | None]) -> Times:
+    """Simulated times from a function of the case; None means that the case fails."""
+    found = {case: seconds(case) for case in plan.cases()}
+    timings = {
+        case: Timing(case, math.nan, error="failed") if one is None else Timing(case, one)
+        for case, one in found.items()
+    }
+    return Times.of_timings(plan, timings, "grisou", "simulated", "SimGrid 3.32")
 
 
 ORDER = {"doubling": 1.0, "neighbor": 2.0, "ring": 3.0}
@@ -396,10 +234,10 @@ ORDER = {"doubling": 1.0, "neighbor": 2.0, "ring": 3.0}
 @pytest.mark.usefixtures("allgather")
 def test_what_does_not_run_on_every_p_holds_only_where_it_was_decided() -> None:
     ring, doubling, neighbor = Choice("ring"), Choice("doubling"), Choice("neighbor")
-    plan = CaseGrid("allgather", (4, 6, 16, 17, 18), (10, 20), 1, (SEGMENT,))
+    plan = Grid.of("allgather", (4, 6, 16, 17, 18), (10, 20), 1, (SEGMENT,))
     assert {case.procs for case in plan.cases() if case.algorithm == "doubling"} == {4, 16}
     assert {case.procs for case in plan.cases() if case.algorithm == "neighbor"} == {4, 6, 16, 18}
-    rows = select_by_simulation(GRISOU, plan, sweep(plan, lambda case: ORDER[case.algorithm])).rules
+    rows = select(timed(plan, lambda case: ORDER[case.algorithm])).rules
     assert rows == {
         4: ((10, doubling),), 5: ((10, ring),),
         6: ((10, neighbor),), 7: ((10, ring),),
@@ -419,13 +257,13 @@ def test_what_does_not_run_on_every_p_holds_only_where_it_was_decided() -> None:
 def test_a_choice_runs_wherever_its_row_holds(
     procs: list[int], order: list[str], threshold: int, one_choice: bool
 ) -> None:
-    plan = CaseGrid("allgather", tuple(sorted(procs)), (10, 20, 40), 1, (SEGMENT,))
+    plan = Grid.of("allgather", tuple(sorted(procs)), (10, 20, 40), 1, (SEGMENT,))
 
     def seconds(case: Case) -> float:
         rank = order.index(case.algorithm)
         return float(rank if case.message_bytes < threshold else 3 - rank)
 
-    table = select_by_simulation(GRISOU, plan, sweep(plan, seconds), one_choice)
+    table = select(timed(plan, seconds), one_choice)
     for p in range(min(procs), 80):
         for size in plan.message_bytes:
             chosen = Catalogue.load().algorithm("allgather", table.choose(p, size).algorithm)
@@ -437,8 +275,8 @@ def test_a_choice_runs_wherever_its_row_holds(
 
 @pytest.mark.usefixtures("allgather")
 def test_where_nothing_runs_on_every_p_nothing_is_decided_behind_it() -> None:
-    plan = CaseGrid("allgather", (4, 8), (10,), 1, (SEGMENT,), ("doubling",))
-    table = select_by_simulation(GRISOU, plan, sweep(plan, lambda case: 1.0))
+    plan = Grid.of("allgather", (4, 8), (10,), 1, (SEGMENT,), ("doubling",))
+    table = select(timed(plan, lambda case: 1.0))
     assert table.rules == {4: ((10, Choice("doubling")),), 5: (), 8: ((10, Choice("doubling")),), 9: ()}
     with pytest.raises(UsageError, match="no entry for 10 bytes"):
         table.choose(5, 10)
@@ -452,6 +290,7 @@ class ByOrder:
 
     name = "by order"
     platform = "grisou"
+    plays = False
 
     def algorithms(self, collective: str) -> tuple[str, ...]:
         return tuple(ORDER) if collective == "allgather" else ()
@@ -468,14 +307,14 @@ class ByOrder:
 @pytest.mark.usefixtures("allgather")
 def test_exact_tables_of_what_does_not_run_on_every_p() -> None:
     ring, doubling, neighbor = Choice("ring"), Choice("doubling"), Choice("neighbor")
-    plan = CaseGrid("allgather", (3, 4, 5, 6, 8), (10, 600, 4000), 1, (SEGMENT,))
-    assert select_by_model(ByOrder(), plan).rules == {
+    plan = Grid.of("allgather", (3, 4, 5, 6, 8), (10, 600, 4000), 1, (SEGMENT,))
+    assert select(predicted(ByOrder(), plan), exact=True).rules == {
         # Where nothing has a time, what was chosen below stays.
         3: ((10, ring),), 4: ((10, doubling), (1001, ring)), 5: ((10, ring),),
         6: ((10, neighbor), (1001, ring)), 7: ((10, ring),), 8: ((10, doubling), (1001, ring)), 9: ((10, ring),),
     }  # fmt: skip
-    assert without_prediction(ByOrder(), plan) == (
-        "allgather: never chosen where model by order has no prediction for them: ring"
+    assert predicted(ByOrder(), plan).notes == (
+        "allgather: never chosen where model by order has no prediction for them: ring",
     )
-    elsewhere = CaseGrid("allgather", (3,), (10, 4000), 1, (SEGMENT,))
-    assert without_prediction(ByOrder(), elsewhere) == ""
+    elsewhere = Grid.of("allgather", (3,), (10, 4000), 1, (SEGMENT,))
+    assert predicted(ByOrder(), elsewhere).notes == ()

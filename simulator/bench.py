@@ -1,0 +1,223 @@
+"""Benches, which time cases and make experiments: an engine on a platform, or a method at an execution target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Protocol
+
+from collwise.simulator.sweeps.context import SimulationContext
+from collwise.simulator.sweeps.runner import RunResult
+from collwise.simulator.timing import Case, Timing
+
+if TYPE_CHECKING:
+    from collwise.platforms import HostPlatform
+    from collwise.simulator.execution.targets import ExecutionTarget
+    from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
+    from collwise.simulator.sweeps.method import Method
+
+
+class Bench(Protocol):
+    """What times cases. What the store has is not timed again, so that a command that was stopped resumes."""
+
+    @property
+    def name(self) -> str:
+        """The name of the platform or the target."""
+
+    @property
+    def source(self) -> str:
+        """'simulated' or 'measured'."""
+
+    @property
+    def made_by(self) -> str:
+        """What makes the times, as parameter files say it."""
+
+    @property
+    def eager_limit_bytes(self) -> int:
+        """The size from which on messages wait for their receiver, bytes."""
+
+    @property
+    def reduce_seconds_per_byte(self) -> float | None:
+        """The time to combine a byte of a reduction; None where it is not known, but measured."""
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether times are exact, as simulated ones are."""
+
+    @property
+    def is_heterogeneous(self) -> bool:
+        """Whether nodes are known to differ."""
+
+    @property
+    def most_procs(self) -> int:
+        """The number of processes that fits are made with at most: one on each node, or the target's."""
+
+    def alike(self, procs: int) -> tuple[int, int]:
+        """The number of processes whose pairs are all alike, and how many of them are on each node."""
+
+    def processes_per_node(self, procs: int) -> int:
+        """The number of processes on each node. Raises UsageError when there is no room for so many."""
+
+    def time(self, cases: Sequence[Case], label: str = "") -> Mapping[Case, Timing]:
+        """The timings of cases; those that failed have an error. `label` is shown with the progress."""
+
+    def laboratory(self, procs: int, processes_per_node: int = 1) -> ExperimentLaboratory:
+        """Experiments between the first processes. Raises UsageError where there are none, or too few processes."""
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """An engine on a platform.
+
+    Of collectives in `margins` the engine may leave out cases that are slower than the fastest one by more than that
+    (0.01: 1 %).
+    """
+
+    platform: HostPlatform
+    context: SimulationContext
+    margins: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def name(self) -> str:
+        """The platform's name."""
+        return self.platform.name
+
+    @property
+    def source(self) -> str:
+        """'simulated'."""
+        return "simulated"
+
+    @property
+    def made_by(self) -> str:
+        """The engine."""
+        return self.context.engine.collectives(self.platform, 1, self.context).configuration.maker
+
+    @property
+    def eager_limit_bytes(self) -> int:
+        """The platform's."""
+        return self.platform.eager_limit_bytes
+
+    @property
+    def reduce_seconds_per_byte(self) -> float | None:
+        """The platform's."""
+        return self.platform.reduce_seconds_per_byte
+
+    @property
+    def is_exact(self) -> bool:
+        """True."""
+        return True
+
+    @property
+    def is_heterogeneous(self) -> bool:
+        """As the platform says."""
+        return self.platform.heterogeneous
+
+    @property
+    def most_procs(self) -> int:
+        """One on each node."""
+        return len(self.platform.hosts)
+
+    def alike(self, procs: int) -> tuple[int, int]:
+        """One process on each of all nodes."""
+        return len(self.platform.hosts), 1
+
+    def processes_per_node(self, procs: int) -> int:
+        """As many as the platform says."""
+        return self.platform.default_processes_per_node
+
+    def run(self, cases: Sequence[Case], label: str = "") -> RunResult:
+        """The timings of cases with what is known of the sweep."""
+        margins = self.margins if self.context.engine.leaves_out else {}
+        return replace(self.context, tolerances=margins).simulate(self.platform, cases, label)
+
+    def time(self, cases: Sequence[Case], label: str = "") -> Mapping[Case, Timing]:
+        """The simulated timings; those that were left out are missing."""
+        return self.run(cases, label).timings
+
+    def laboratory(self, procs: int, processes_per_node: int = 1) -> ExperimentLaboratory:
+        """As `SimulationContext.laboratory`."""
+        return self.context.laboratory(self.platform, procs, processes_per_node)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A method at an execution target; what runs longer than `limit_seconds` in all is stopped."""
+
+    target: ExecutionTarget
+    context: SimulationContext
+    method: Method
+    limit_seconds: float
+
+    @property
+    def name(self) -> str:
+        """The target's name."""
+        return self.target.name
+
+    @property
+    def source(self) -> str:
+        """'measured'."""
+        return "measured"
+
+    @property
+    def made_by(self) -> str:
+        """'measured' and the MPI library."""
+        return f"measured, {self.target.installation.label}"
+
+    @property
+    def eager_limit_bytes(self) -> int:
+        """The target's."""
+        return self.target.eager_limit_bytes
+
+    @property
+    def reduce_seconds_per_byte(self) -> float | None:
+        """None."""
+        return None
+
+    @property
+    def is_exact(self) -> bool:
+        """False."""
+        return False
+
+    @property
+    def is_heterogeneous(self) -> bool:
+        """False: nodes of a target are taken to be equal."""
+        return False
+
+    @property
+    def most_procs(self) -> int:
+        """As many as the target usually runs."""
+        return self.target.usual_procs
+
+    def alike(self, procs: int) -> tuple[int, int]:
+        """All processes, with as many on a node as the target has."""
+        return procs, self.target.processes_per_node(procs)
+
+    def processes_per_node(self, procs: int) -> int:
+        """As many as on the target."""
+        return self.target.processes_per_node(procs)
+
+    def time(self, cases: Sequence[Case], label: str = "") -> Mapping[Case, Timing]:
+        """The measured timings, of several launches combined."""
+        from collwise.simulator.sweeps.mpi_runner import measure
+
+        asked = list(dict.fromkeys(cases))
+        with self.context.progress(label or f"measuring on {self.target.name}") as advance:
+            timings = measure(
+                self.target,
+                asked,
+                self.context.store,
+                self.method,
+                on_progress=advance,
+                timeout_seconds=self.limit_seconds,
+            )
+        return dict(zip(asked, timings, strict=True))
+
+    def laboratory(self, procs: int, processes_per_node: int = 1) -> ExperimentLaboratory:
+        """As `ExperimentLaboratory.measured`, with the method's precision."""
+        from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
+
+        precision, limit = self.method.precision, self.limit_seconds
+        return ExperimentLaboratory.measured(
+            self.target, procs, self.context.store, precision=precision, limit_seconds=limit
+        )

@@ -1,0 +1,111 @@
+"""Deciders: whatever names a choice for a call, be it decision tables, an untuned library or the best of times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
+
+if TYPE_CHECKING:
+    from collwise.validation.library_defaults.baselines import Baseline
+    from collwise.validation.select.decisions import DecisionTable
+    from collwise.validation.times.grid import Grid
+    from collwise.validation.times.times import Times
+
+
+class Decider(Protocol):
+    """Says which choice a call runs."""
+
+    @property
+    def title(self) -> str:
+        """What it is called in tables and figures."""
+
+    def choice(self, collective: str, procs: int, message_bytes: int) -> Choice | None:
+        """The choice for a call; None where it decides nothing, or what the catalogue does not have."""
+
+
+@dataclass(frozen=True)
+class Deciding:
+    """A function of the collective, P and m as a decider."""
+
+    title: str
+    choose: Callable[[str, int, int], Choice | None]
+
+    def choice(self, collective: str, procs: int, message_bytes: int) -> Choice | None:
+        """The function's choice."""
+        return self.choose(collective, procs, message_bytes)
+
+
+@dataclass(frozen=True)
+class AsListed:
+    """The algorithms that Nuriyev & Lastovetsky 2021 list for Open MPI 3.1, at the common segment size of a grid."""
+
+    title: str
+    grid: Grid
+
+    def choice(self, collective: str, procs: int, message_bytes: int) -> Choice | None:
+        """The first of the listed algorithm's choices in the grid."""
+        from collwise.validation.openmpi.builtin_decisions import decide_as_listed
+
+        name = decide_as_listed(collective, procs, message_bytes)
+        return next((one for one in self.grid.choices if one.algorithm == name), None)
+
+
+def untuned(baseline: Baseline, grid: Grid) -> list[Decider]:
+    """What an untuned library chooses: with its segment sizes, and before that as the paper compares it, if it does.
+
+    Raises UsageError for a collective whose decision is not known.
+    """
+    from collwise.validation.library_defaults.baselines import PAPERS
+
+    baseline.decide(grid.collective, *grid.points[0])
+    return [*([AsListed(f"{baseline.title}, common segments", grid)] if baseline is PAPERS else []), baseline]
+
+
+def timed_besides(grid: Grid, deciders: Sequence[Decider]) -> Grid:
+    """The grid that times what deciders choose, too."""
+    for one in deciders:
+        grid = grid.with_besides(partial(one.choice, grid.collective))
+    return grid
+
+
+@dataclass(frozen=True)
+class BestOfTimes:
+    """The best choices of times; between their points those of the next lower ones."""
+
+    times: Times
+
+    @property
+    def title(self) -> str:
+        """That of the times."""
+        return f"best of {self.times.title}"
+
+    def choice(self, collective: str, procs: int, message_bytes: int) -> Choice | None:
+        """The first of the fastest choices, None where none has a time."""
+        from collwise.models.switch_points import NOBODY
+
+        times = self.times
+        if collective != times.collective:
+            return None
+        count, size = times.at_or_below(procs, message_bytes)
+        index = int(times.best.values[times.procs.index(count), times.message_bytes.index(size)])
+        return None if index == NOBODY else times.grid.timed[index]
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Decision tables, one a collective; where they leave a call to the library, `untuned` decides, if it is known."""
+
+    tables: Sequence[DecisionTable]
+    title: str = "rules"
+    untuned: Decider | None = None
+
+    def choice(self, collective: str, procs: int, message_bytes: int) -> Choice | None:
+        """The choice of the collective's table, or of the untuned library."""
+        found = next((one.choice_at(procs, message_bytes) for one in self.tables if one.collective == collective), None)
+        if found == LIBRARY_DECIDES and self.untuned is not None:
+            return self.untuned.choice(collective, procs, message_bytes) or found
+        return found

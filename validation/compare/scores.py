@@ -1,0 +1,383 @@
+"""What times and deciders are worth by the times that are right: errors, ranks, and the slowdowns of their picks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from collwise.common.errors import UsageError
+from collwise.models.piecewise import Array
+from collwise.models.switch_points import NOBODY, TIE, fastest
+from collwise.validation.compare.deciders import Decider
+from collwise.validation.times.choice import Choice
+from collwise.validation.times.slowdown import SlowdownSummary, summary_of
+from collwise.validation.times.times import Times
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+COLUMNS = (
+    *("cases", "median_error", "mean_error", "bias", "ninetieth_error", "worst_error"),
+    *("tau", "points", "best_picks", "mean_slowdown", "worst_slowdown"),
+)
+"""The columns of `Scores.table` behind those that name its rows."""
+CLOCK = 1e-6
+"""Simulated times that differ by less than this share are equal: the clock is no finer."""
+GOOD = 0.01
+"""The mean slowdown up to which the picks of a source are good."""
+
+
+@dataclass(frozen=True)
+class Errors:
+    """A summary of relative errors e (0.1 is 10 %).
+
+    Median, mean and 90th percentile of |e|, the mean of e (`bias`), and the e of the largest |e|.
+    """
+
+    count: int
+    median: float
+    mean: float
+    bias: float
+    ninetieth: float
+    worst: float
+
+    @classmethod
+    def of(cls, errors: ArrayLike) -> Errors | None:
+        """The summary of an array, nan left out; None where there is no error."""
+        values = np.asarray(errors, dtype=float)
+        known = values[~np.isnan(values)]
+        if not known.size:
+            return None
+        size = np.abs(known)
+        return cls(
+            count=int(known.size),
+            median=float(np.median(size)),
+            mean=float(np.mean(size)),
+            bias=float(np.mean(known)),
+            ninetieth=float(np.percentile(size, 90)),
+            worst=float(known[np.argmax(size)]),
+        )
+
+
+class Ranks(NamedTuple):
+    """How far two sources agree on the order of choices at a point.
+
+    `tau` is Kendall's tau-b of the times as they are. `tau_distinguishable` counts only the pairs of choices whose
+    right times differ by more than their intervals: (the same way - the other way) / pairs, where a pair that the other
+    source gives the same time counts for neither. `distinguishable` is the share of such pairs. Each is nan without any
+    pair to count.
+    """
+
+    tau: float
+    tau_distinguishable: float
+    distinguishable: float
+
+
+def distinguishable(seconds: Any, half_width: Any, others: Any, others_half_width: Any) -> Any:
+    """Whether means differ by more than the interval of their difference: |a - b| > sqrt(h_a^2 + h_b^2)."""
+    return abs(seconds - others) > np.hypot(half_width, others_half_width)
+
+
+def ranks_of(seconds: Array, half_widths: Array, others: Array) -> Ranks:
+    """The agreement of another source's order with the right times of choices at a point; nan where there is none."""
+    known = np.isfinite(seconds) & np.isfinite(others)
+    first, second = np.triu_indices(int(known.sum()), 1)
+    right, widths, theirs = (np.asarray(values, dtype=float)[known] for values in (seconds, half_widths, others))
+    if not first.size:
+        return Ranks(math.nan, math.nan, math.nan)
+    order, other = np.sign(right[first] - right[second]), np.sign(theirs[first] - theirs[second])
+    pairs = math.sqrt(np.count_nonzero(order) * np.count_nonzero(other))
+    clear = distinguishable(right[first], widths[first], right[second], widths[second])
+    tied = np.abs(theirs[first] - theirs[second]) <= TIE * np.maximum(theirs[first], theirs[second])
+    signs = np.where(tied, 0.0, order * other)[clear]
+    return Ranks(
+        float(np.sum(order * other)) / pairs if pairs else math.nan,
+        float(np.mean(signs)) if signs.size else math.nan,
+        float(np.mean(clear)),
+    )
+
+
+class Picked(NamedTuple):
+    """What a source picks at a point, its right seconds, and its slowdown against the best; nan without a time."""
+
+    choice: Choice | None
+    seconds: float
+    slowdown: float
+
+    @property
+    def name(self) -> str:
+        """The algorithm's name; '-' for nothing."""
+        return "-" if self.choice is None else self.choice.algorithm
+
+    @property
+    def label(self) -> str:
+        """The choice's label; '-' for nothing."""
+        return "-" if self.choice is None else self.choice.label
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """What others are worth by the times of `right`, of one collective, by title.
+
+    Others are Times, of which `errors` are relative ones of every choice (0.1: 10 % too long), or deciders. `picks` are
+    indices in `right.grid.timed` of the first of the choices that are fastest by the other's times, among those that
+    both have a time for, or of a decider's choice; NOBODY where there is none. `slowdown` is that of the picks by the
+    right times, against the best of all choices that compete.
+    """
+
+    right: Times
+    others: Mapping[str, Times | Decider] = field(default_factory=dict)
+
+    @cached_property
+    def times(self) -> dict[str, Times]:
+        """Those of the others that are times, each of the grid of `right`."""
+        return {name: one.of_grid(self.right.grid) for name, one in self.others.items() if isinstance(one, Times)}
+
+    @cached_property
+    def deciders(self) -> dict[str, Decider]:
+        """Those of the others that are deciders."""
+        return {name: one for name, one in self.others.items() if not isinstance(one, Times)}
+
+    @cached_property
+    def errors(self) -> dict[str, xr.DataArray]:
+        """The relative errors of the times of choices that compete; nan where one of the two has no time."""
+        right = self.right.seconds[: len(self.right.choices)]
+        return {name: (one.seconds[: len(right)] / right - 1).where(right > 0) for name, one in self.times.items()}
+
+    @cached_property
+    def picks(self) -> dict[str, xr.DataArray]:
+        """The indices of the picks."""
+        found: dict[str, xr.DataArray] = {}
+        for name, other in self.others.items():
+            if name in self.times:
+                both = np.isfinite(self.right.array)
+                picked = fastest(np.where(both, self.times[name].array, np.nan))
+            else:
+                picked = self.right.picks_of(self._chooser(other))
+            found[name] = self.right.best.copy(data=np.broadcast_to(_spread(picked, self.right), self.right.best.shape))
+        return found
+
+    def _chooser(self, other: Any) -> Any:
+        return lambda procs, size: other.choice(self.right.collective, procs, size)
+
+    @cached_property
+    def slowdown(self) -> dict[str, xr.DataArray]:
+        """The slowdowns of the picks."""
+        return {name: self.right.slowdown(picks) for name, picks in self.picks.items()}
+
+    def pick(self, title: str | None, i: int, j: int) -> Picked:
+        """The pick at the place (i, j) of P and m; without a title that of `right`, the best."""
+        place = int((self.right.best if title is None else self.picks[title]).values[i, j])
+        if place == NOBODY:
+            return Picked(None, math.nan, math.nan)
+        seconds = float(self.right.seconds.values[place, i, j])
+        lost = 0.0 if title is None else float(self.slowdown[title].values[i, j])
+        return Picked(self.right.grid.timed[place], seconds, lost)
+
+    def places(self, *titles: str) -> list[tuple[int, int]]:
+        """The places (i, j) of P and m at which the best is known, and each of these others picks something."""
+        shown = self.right.best.values != NOBODY
+        for title in titles:
+            shown = shown & (self.picks[title].values != NOBODY)
+        return [(int(i), int(j)) for i, j in np.argwhere(shown)]
+
+    def summary(self, title: str, tolerance: float = TIE) -> SlowdownSummary:
+        """The slowdowns of an other's picks; up to `tolerance` a pick counts as the best."""
+        return summary_of(self.slowdown[title].values, tolerance)
+
+    def without(self, *titles: str) -> Scores:
+        """The scores of the others but these."""
+        return Scores(self.right, {name: other for name, other in self.others.items() if name not in titles})
+
+    def errors_of(self, title: str) -> Errors | None:
+        """A summary of an other's errors; None for a decider, and where it has no time of a case."""
+        return Errors.of(self.errors[title].values) if title in self.errors else None
+
+    def worst_error_at(self, title: str) -> tuple[Choice, int, int]:
+        """The choice, P and m of the largest error. Raises KeyError for a decider, ValueError without errors."""
+        errors = np.abs(self.errors[title].values)
+        a, i, j = np.unravel_index(int(np.nanargmax(errors)), errors.shape)
+        return self.right.choices[a], self.right.procs[i], self.right.message_bytes[j]
+
+    def unpredicted(self, title: str) -> int:
+        """The number of right times of algorithms that the other knows, for which it has none."""
+        right, names = self.right, set(self._given(title).grid.names)
+        wanted = np.isfinite(right.array) & _column([one.algorithm in names for one in right.choices], right.array)
+        return int((wanted & ~np.isfinite(self.times[title].array)).sum())
+
+    def unknown(self, title: str) -> tuple[str, ...]:
+        """The algorithms among the right times that the other does not know at all."""
+        names = set(self._given(title).grid.names)
+        return tuple(name for name in self.right.grid.names if name not in names)
+
+    def _given(self, title: str) -> Times:
+        given = self.others[title]
+        assert isinstance(given, Times)
+        return given
+
+    def table(self, rows: Sequence[str] = ("source",)) -> pd.DataFrame:
+        """A row for each source, or for each value of these columns, with COLUMNS behind them.
+
+        Rows can be by `platform`, `collective`, `reference` (what made the right times), `source`, `procs`,
+        `message_bytes` and any further dimension of the times.
+        """
+        return score_table([self], rows)
+
+    def trusted(self) -> pd.DataFrame:
+        """For each size the source whose picks are the least slow; see `AllScores.trusted`."""
+        return AllScores([self]).trusted()
+
+    def __repr__(self) -> str:
+        return f"<Scores of {self.right.collective} by {self.right.title}: {', '.join(self.others)}>"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{self!r}</p>".replace("<Scores", "Scores").replace(">:", ":") + str(
+            self.table().to_html(index=False)
+        )
+
+
+class AllScores(Mapping[str, Scores]):
+    """Scores of several collectives, by name."""
+
+    def __init__(self, scores: Iterable[Scores]) -> None:
+        self._scores = {one.right.collective: one for one in scores}
+
+    def __getitem__(self, collective: str) -> Scores:
+        return self._scores[collective]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._scores)
+
+    def __len__(self) -> int:
+        return len(self._scores)
+
+    def table(self, rows: Sequence[str] = ("collective", "source")) -> pd.DataFrame:
+        """A row for each collective and source, or for each value of these columns; see `Scores.table`."""
+        return score_table(list(self.values()), rows)
+
+    def trusted(self) -> pd.DataFrame:
+        """For each collective and size the source whose picks are the least slow; of equal ones that with least error.
+
+        Columns: those of `table` for this source, and `good_choices`, the sources whose picks are at most 1 % slower
+        than the best on the mean.
+        """
+        order, by = ["mean_slowdown", "mean_error"], ["collective", "message_bytes"]
+        groups = self.table([*by, "source"]).dropna(subset=order).groupby(by, sort=False)
+        best = groups.apply(lambda rows: rows.sort_values(order, kind="stable").iloc[0], include_groups=False)
+        good = groups.apply(
+            lambda rows: ", ".join(rows.source[rows.mean_slowdown <= GOOD]) or "none", include_groups=False
+        )
+        return best.assign(good_choices=good).reset_index()
+
+    def __repr__(self) -> str:
+        return f"<Scores of {', '.join(self)}>"
+
+    def _repr_html_(self) -> str:
+        return str(self.table().to_html(index=False))
+
+
+def compare(right: Times, *others: Times | Decider) -> Scores:
+    """What other times and deciders are worth, where the times of `right` are the right ones.
+
+    Raises UsageError for times of another collective.
+    """
+    named: dict[str, Times | Decider] = {}
+    for one in others:
+        if isinstance(one, Times) and one.collective != right.collective:
+            raise UsageError(f"times of {one.collective} cannot be compared with those of {right.collective}")
+        same = sum(name == one.title or name.startswith(f"{one.title} (") for name in named)
+        named[f"{one.title} ({same + 1})" if same else one.title] = one
+    return Scores(right, named)
+
+
+def score_table(scores: Sequence[Scores], rows: Sequence[str]) -> pd.DataFrame:
+    """Scores as a table, with a row for each value of the columns `rows`, in the order in which they come."""
+    import pandas as pd
+
+    errors, picks = (pd.concat(map(make, scores), ignore_index=True) for make in (_errors_frame, _picks_frame))
+    known = [*dict.fromkeys(picks.columns)]
+    if unknown := [name for name in rows if name not in known[: known.index("slowdown")]]:
+        raise UsageError(f"no rows by '{unknown[0]}'; valid: {', '.join(known[: known.index('slowdown')])}")
+    by = [*rows]
+    groups = {_key(key): found for key, found in errors.groupby(by, sort=False)}
+    found = []
+    for key, here in picks.groupby(by, sort=False):
+        of = groups.get(_key(key))
+        summary = None if of is None else Errors.of(of["error"])
+        costs = summary_of(here["slowdown"], TIE)
+        said = (
+            (0, *(math.nan,) * 5)
+            if summary is None
+            else (summary.count, summary.median, summary.mean, summary.bias, summary.ninetieth, abs(summary.worst))
+        )
+        found.append((*_key(key), *said, _mean(here["tau"]), costs.points, costs.best_chosen, costs.mean, costs.worst))
+    return pd.DataFrame(found, columns=[*by, *COLUMNS])
+
+
+def _key(key: Any) -> tuple[Any, ...]:
+    return key if isinstance(key, tuple) else (key,)
+
+
+def _mean(values: Any) -> float:
+    known = np.asarray(values, dtype=float)
+    known = known[~np.isnan(known)]
+    return float(np.mean(known)) if known.size else math.nan
+
+
+def _facts(scores: Scores, title: str) -> dict[str, object]:
+    right = scores.right
+    return {
+        "platform": right.platform, "collective": right.collective, "reference": right.title, "source": title,
+    }  # fmt: skip
+
+
+def _errors_frame(scores: Scores) -> pd.DataFrame:
+    """A row for each error."""
+    import pandas as pd
+
+    frames = []
+    for title, errors in scores.errors.items():
+        found = errors.drop_vars("choice").to_series().rename("error").dropna().reset_index()
+        frames.append(found.drop(columns="choice", errors="ignore").assign(**_facts(scores, title)))
+    dims = [str(dim) for dim in scores.right.best.dims]
+    return pd.concat(frames) if frames else pd.DataFrame(columns=[*_facts(scores, ""), *dims, "error"])
+
+
+def _picks_frame(scores: Scores) -> pd.DataFrame:
+    """A row for each point and source, with the slowdown of the pick and the rank agreement."""
+    import pandas as pd
+
+    dims = [str(dim) for dim in scores.right.best.dims]
+    frames = [
+        found.to_series().rename("slowdown").reset_index().assign(tau=_taus(scores, title), **_facts(scores, title))
+        for title, found in scores.slowdown.items()
+    ]
+    found = pd.concat(frames) if frames else pd.DataFrame()
+    return found.reindex(columns=[*_facts(scores, ""), *dims, "slowdown", "tau"])
+
+
+def _taus(scores: Scores, title: str) -> Array:
+    """Kendall's tau at every point, in the order of the array; nan for a decider."""
+    count = scores.right.best.size
+    if title not in scores.times:
+        return np.full(count, np.nan)
+    right, other = (one.array.reshape(len(scores.right.choices), -1) for one in (scores.right, scores.times[title]))
+    widths = scores.right.competing(scores.right.half_widths).reshape(right.shape)
+    return np.array([ranks_of(right[:, k], widths[:, k], other[:, k]).tau for k in range(count)])
+
+
+def _column(marks: Sequence[bool], array: Array) -> Any:
+    return np.reshape(marks, (len(marks), *(1,) * (array.ndim - 1)))
+
+
+def _spread(picks: Any, right: Times) -> Any:
+    """Picks of shape (P, m) for every value of further dimensions."""
+    missing = right.best.ndim - picks.ndim
+    return picks.reshape(*picks.shape, *(1,) * missing)

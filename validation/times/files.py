@@ -1,0 +1,141 @@
+"""Times of several collectives, and the files that hold them: JSON with all digits."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+
+from collwise.common.errors import UsageError
+from collwise.common.files import read_text, write_text
+from collwise.simulator.timing import Case, Timing
+from collwise.validation.times.choice import Choice
+from collwise.validation.times.grid import Grid
+from collwise.validation.times.times import BYTES, CHOICE, POINT, PROCS, State, Times, labels_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_FORMAT = "collwise times 1"
+_MAKE_ONE = "make one with: collwise simulate -o FILE"
+
+
+class AllTimes(dict[str, Times]):
+    """Times by collective, as the verbs that make times return them."""
+
+    @classmethod
+    def of(cls, times: Iterable[Times]) -> AllTimes:
+        """These times, each by its collective."""
+        return cls({one.collective: one for one in times})
+
+    @classmethod
+    def load(cls, path: str | Path) -> AllTimes:
+        """The times of a file that `save` wrote. Raises UsageError naming the file."""
+        try:
+            document = json.loads(read_text(Path(path)))
+            if not isinstance(document, dict) or document.get("format") != _FORMAT:
+                raise UsageError(f"{path}: not a file of times of this version; {_MAKE_ONE}")
+            return cls.of(_times_from(entry, path) for entry in document["times"])
+        except (json.JSONDecodeError, RecursionError):
+            raise UsageError(f"{path}: not a file of times, since it is no JSON; {_MAKE_ONE}") from None
+        except (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError) as problem:
+            raise UsageError(f"{path}: not a file of times ({problem}); {_MAKE_ONE}") from None
+
+    def save(self, path: str | Path) -> None:
+        """Writes all times into one file, with all digits. Raises UsageError when it cannot be written."""
+        document = {"format": _FORMAT, "times": [_document(times) for times in self.values()]}
+        write_text(Path(path), json.dumps(document) + "\n")
+
+    def frame(self) -> pd.DataFrame:
+        """A row for each time of each collective; see `Times.frame`."""
+        import pandas as pd
+
+        frames = [times.frame() for times in self.values()]
+        return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+
+    def __repr__(self) -> str:
+        return "\n".join(map(repr, self.values()))
+
+    def _repr_html_(self) -> str:
+        return str(self.frame().to_html(index=False, max_rows=30))
+
+
+def _document(times: Times) -> dict[str, Any]:
+    grid, timed = times.grid, times.grid.timed
+    extra = [str(dim) for dim in times.seconds.dims if dim not in (CHOICE, *POINT)]
+    return {
+        **{name: getattr(times, name) for name in _TEXTS_AND_NUMBERS},
+        **{name: getattr(grid, name) for name in _OF_GRID},
+        "choices": [vars(choice) for choice in timed],
+        "competing": len(grid.choices),
+        "besides": [[procs, size, timed.index(choice)] for procs, size, choice in grid.besides],
+        "more_dimensions": {dim: times.data[dim].values.tolist() for dim in extra},
+        "variables": {str(name): _plain(values.values) for name, values in times.data.data_vars.items()},
+        "model": None if times.between is None else {"name": times.between.name, **times.between.document()},
+        "notes": list(times.notes),
+        "failed": [{"case": vars(one.case), "error": one.error} for one in times.failed],
+        "facts": dict(times.facts),
+    }
+
+
+_TEXTS_AND_NUMBERS = ("platform", "source", "maker", "margin", "trusted_from", "max_procs", "filled_by")
+_OF_GRID = (
+    *("collective", "procs", "message_bytes", "processes_per_node", "root", "for_openmpi"),
+    "memory_bytes_per_node",
+)
+
+
+def _plain(values: Any) -> Any:
+    """An array as nested lists in which nan is null and infinity a text, since JSON has neither."""
+    if isinstance(values, np.ndarray):
+        return [_plain(one) for one in values] if values.ndim > 1 else [_plain(one) for one in values.tolist()]
+    if isinstance(values, float) and not math.isfinite(values):
+        return None if math.isnan(values) else "unknown"
+    return values
+
+
+def _array(values: Any, shape: tuple[int, ...]) -> Any:
+    """The array that `_plain` made lists of. Raises ValueError for another shape."""
+    flat = np.array(values, dtype=object).reshape(-1)
+    found = np.array([math.nan if one is None else math.inf if one == "unknown" else one for one in flat], dtype=float)
+    return found.reshape(shape)
+
+
+def _times_from(entry: Mapping[str, Any], path: str | Path) -> Times:
+    timed = [Choice(**one) for one in entry["choices"]]
+    besides = tuple((int(procs), int(size), timed[index]) for procs, size, index in entry["besides"])
+    places = {name: entry[name] for name in _OF_GRID}
+    places |= {name: tuple(map(int, entry[name])) for name in (PROCS, BYTES)}
+    grid = Grid(choices=tuple(timed[: entry["competing"]]), besides=besides, **places)
+    if [*grid.timed] != timed:
+        raise ValueError("its choices do not fit what competes and what is timed besides")
+    more = entry["more_dimensions"]
+    shape = (len(timed), len(grid.procs), len(grid.message_bytes), *map(len, more.values()))
+    dims = (CHOICE, *POINT, *more)
+    variables = {name: _array(values, shape) for name, values in entry["variables"].items()}
+    variables["state"] = np.array([State(int(one)) for one in variables["state"].flat], np.int8).reshape(shape)
+    coords = {CHOICE: labels_of(grid), PROCS: list(grid.procs), BYTES: list(grid.message_bytes), **more}
+    data = xr.Dataset({name: (dims, variables[name]) for name in ("seconds", "half_width_seconds", "state")}, coords)
+    data = data.assign({name: (dims, values) for name, values in variables.items()})
+    return Times(
+        grid,
+        data=data,
+        between=_model_from(entry["model"], path),
+        notes=tuple(entry["notes"]),
+        failed=tuple(Timing(Case(**one["case"]), math.nan, error=one["error"]) for one in entry["failed"]),
+        facts=entry["facts"],
+        **{name: entry[name] for name in _TEXTS_AND_NUMBERS},
+    )
+
+
+def _model_from(document: Mapping[str, Any] | None, path: str | Path) -> Any:
+    if document is None:
+        return None
+    from collwise.validation.fitting.models_by_name import model_from_document
+
+    return model_from_document(document, path)

@@ -1,0 +1,186 @@
+"""Where times come from: a model's predictions, a simulation, or what the store has of measurements."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from types import MappingProxyType
+from typing import Protocol, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from collwise.common.errors import UsageError
+from collwise.models.interface import CollectiveModel
+from collwise.models.piecewise import Array
+from collwise.platforms import HostPlatform
+from collwise.simulator.bench import Simulated
+from collwise.simulator.schedule.contest import hold_contests
+from collwise.simulator.sweeps.context import ShowProgress, SimulationContext, without_progress
+from collwise.simulator.sweeps.runner import run_concurrently
+from collwise.simulator.timing import Case
+from collwise.validation.times.choice import Choice
+from collwise.validation.times.grid import Grid
+from collwise.validation.times.times import State, Times, running
+
+
+class PlayingModel(CollectiveModel, Protocol):
+    """A model that plays schedules."""
+
+    def seconds_within(self, case: Case, most_seconds: float) -> float | None:
+        """The seconds of a case that its algorithm can run; None if they are more, where that is soon clear."""
+
+
+def covered_by_model(model: CollectiveModel, grid: Grid) -> tuple[Grid, str]:
+    """The grid with the algorithms that the model can predict, and a line for the user that names the others.
+
+    The line is empty where there are none. Raises UsageError if the model can predict no algorithm of the grid.
+    """
+    known = model.algorithms(grid.collective)
+    others = [name for name in grid.names if name not in known]
+    if others and len(others) == len(grid.names):
+        raise UsageError(f"model '{model.name}' covers none of the {grid.collective} algorithms asked for")
+    if not others:
+        return grid, ""
+    line = f"{grid.collective}: left out, as model {model.name} has no formula or parameters for them: "
+    return grid.of_algorithms(known), line + ", ".join(others)
+
+
+def without_prediction(times: Times) -> str:
+    """A line for the user that names the algorithms for which the model has no prediction at some point, or nothing.
+
+    They are never chosen there.
+    """
+    missing = (times.competing(times.state) == State.NO_FORMULA).any((1, 2))
+    names = dict.fromkeys(one.algorithm for one, lacks in zip(times.choices, missing, strict=True) if lacks)
+    line = f"{times.collective}: never chosen where {times.maker} has no prediction for them: "
+    return line + ", ".join(names) if names else ""
+
+
+def predict_choice(
+    model: CollectiveModel, collective: str, choice: Choice, procs: ArrayLike, message_bytes: ArrayLike
+) -> Array:
+    """Predicted seconds of a choice over arrays of points, nan where the model has no prediction."""
+    return model.predict(collective, choice.algorithm, procs, message_bytes, choice.segment_bytes, choice.fanout)
+
+
+def predicted(
+    model: CollectiveModel, grid: Grid, margin: float | None = None, progress: ShowProgress = without_progress
+) -> Times:
+    """The times of a grid by a model; notes name the algorithms that it does not cover, and where it says nothing.
+
+    A model that plays schedules leaves out choices that are slower than the fastest by more than the `margin`, if one
+    is given. Raises UsageError if the model can predict no algorithm of the grid.
+    """
+    grid, left_out = covered_by_model(model, grid)
+    contested = margin is not None and model.plays
+    seconds = (
+        _contested_seconds(cast(PlayingModel, model), grid, margin or 0.0, progress)
+        if contested
+        else _seconds(model, grid, progress)
+    )
+    missing = State.LEFT_OUT if contested else State.NO_FORMULA
+    maker = f"model {model.name}"
+    times = Times.of_seconds(
+        grid, seconds, model.platform, "predicted", maker, missing, between=model, margin=margin if contested else None
+    )
+    return replace(times, notes=tuple(filter(None, (left_out, without_prediction(times)))))
+
+
+def _seconds(model: CollectiveModel, grid: Grid, progress: ShowProgress) -> Array:
+    procs, sizes = np.array(grid.procs), np.array(grid.message_bytes)
+    asked = running(grid)
+    asked[len(grid.choices) :] &= _besides(grid)
+    seconds = np.full(asked.shape, np.nan)
+    covered = model.algorithms(grid.collective)
+    with progress(f"predicting {grid.collective}") as advance:
+        for index, choice in enumerate(grid.timed):
+            if choice.algorithm in covered and index < len(grid.choices):
+                found = predict_choice(model, grid.collective, choice, procs[:, None], sizes[None, :])
+                seconds[index] = np.where(asked[index], found, np.nan)
+            elif choice.algorithm in covered and asked[index].any():
+                i, j = np.nonzero(asked[index])
+                seconds[index, i, j] = predict_choice(model, grid.collective, choice, procs[i], sizes[j])
+            if advance is not None:
+                advance(None, (index + 1) / len(seconds))
+    return seconds
+
+
+def _besides(grid: Grid) -> NDArray[np.bool_]:
+    """Whether each choice that does not compete is timed at each point: shape (choices, P, m)."""
+    others = grid.timed[len(grid.choices) :]
+    asked = np.zeros((len(others), len(grid.procs), len(grid.message_bytes)), dtype=bool)
+    for procs, size, choice in grid.besides:
+        if choice in others:
+            asked[others.index(choice), grid.procs.index(procs), grid.message_bytes.index(size)] = True
+    return asked
+
+
+def _contested_seconds(model: PlayingModel, grid: Grid, tolerance: float, progress: ShowProgress) -> Array:
+    """Seconds by playing schedules; nan also for choices beyond the tolerance."""
+    seconds = np.full((len(grid.timed), len(grid.procs), len(grid.message_bytes)), np.nan)
+    stop = threading.Event()
+    done = iter(range(1, len(grid.procs) + 1))
+
+    def play(case: Case, most_seconds: float) -> float | None:
+        return None if stop.is_set() else model.seconds_within(case, most_seconds)
+
+    def find(place: int) -> None:
+        procs = grid.procs[place]
+        points = {
+            grid.case(choice, procs, size): (i, place, k)
+            for i, choice in enumerate(grid.timed)
+            for k, size in enumerate(grid.message_bytes)
+            if grid.runs(choice, procs, size)
+        }
+        for case, value in hold_contests(points, play, tolerance, {}).items():
+            seconds[points[case]] = value
+        if advance is not None:
+            advance(None, next(done) / len(grid.procs))
+
+    tasks = [partial(find, place) for place in reversed(range(len(grid.procs)))]
+    with progress(f"deciding {grid.collective}") as advance:
+        run_concurrently(tasks, os.cpu_count() or 1, stop)
+    return seconds
+
+
+def simulate(
+    platform: HostPlatform,
+    grids: Sequence[Grid],
+    context: SimulationContext,
+    margins: Mapping[str, float] = MappingProxyType({}),
+    label: str = "",
+) -> list[Times]:
+    """The times of each grid on a platform; what the store does not have is simulated now, by one sweep over all.
+
+    Of collectives in `margins` an engine may leave out choices that are slower than the fastest one by more than that
+    (0.01: 1 %); what is timed besides never is. Raises UsageError when the engine is missing or a case does not fit.
+    """
+    bench = Simulated(platform, context, margins)
+    margins = margins if context.engine.leaves_out else {}
+    label = label or f"{platform.name}: simulating {', '.join(grid.collective for grid in grids)}"
+    competing = [case for grid in grids for case in replace(grid, besides=()).cases()]
+    sweep = bench.run(competing, label)
+    besides = [case for grid in grids for case in replace(grid, choices=()).cases()]
+    more = replace(bench, margins={}).run(besides, label) if besides else sweep
+    timings = {**sweep.timings, **more.timings}
+    return [
+        Times.of_timings(
+            grid,
+            timings,
+            platform.name,
+            "simulated",
+            sweep.configuration.maker,
+            margin=margins.get(grid.collective),
+            max_procs=platform.max_procs(grid.processes_per_node),
+            facts={
+                "configuration": sweep.configuration.key,
+                "reused": sweep.reused,
+                "processes_started": sweep.processes_started,
+            },
+        )
+        for grid in grids
+    ]

@@ -1,0 +1,516 @@
+"""Times of a collective's choices: one labelled array, whatever made them."""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import ArrayLike
+
+from collwise.algorithms.catalogue import Catalogue
+from collwise.common.errors import CollwiseError, UsageError
+from collwise.common.units import counted
+from collwise.models.piecewise import Array
+from collwise.models.switch_points import NOBODY, Indices, fastest, picked_seconds
+from collwise.simulator.timing import Case, Timing, named_parameters
+from collwise.validation.times.choice import Choice
+from collwise.validation.times.defaults import AGREEMENT
+from collwise.validation.times.grid import CASE_COLUMNS, Grid
+from collwise.validation.times.slowdown import slowdown
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from collwise.models.interface import CollectiveModel
+    from collwise.validation.compare.deciders import Decider
+
+CHOICE, PROCS, BYTES = "choice", "procs", "message_bytes"
+POINT = (PROCS, BYTES)
+"""The dimensions of points; others, such as the factor of a change, may follow."""
+MEASURED_UNDER = "times measured under"
+"""The beginning of what decision tables say of measured times; the MPI library follows."""
+_NEAR_SIZES, _NEAR_PROCS = 4.0, 2.0
+"""Nearby is what has at most this many times the size, or the process count, or this part of it."""
+
+
+class State(IntEnum):
+    """What is known of a choice at a point, and why there is no time."""
+
+    TIMED = 0
+    FILLED = 1
+    """The time is from another source, which agrees with this one nearby."""
+    LEFT_OUT = 2
+    """The choice is slower than the fastest one by more than the margin."""
+    FAILED = 3
+    NO_FORMULA = 4
+    NOT_ASKED = 5
+    DOES_NOT_RUN = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Times:
+    """Times of the choices of a grid.
+
+    `data` has the variables `seconds` (nan where there is no time), `half_width_seconds` of their confidence intervals
+    (0: exact, infinite: unknown) and `state`, over the dimensions choice, procs and message_bytes, and any more, such
+    as `factor`. Measured times have further variables: `repetitions`, `median_seconds` and the like. The choices are
+    those of `grid.timed`, in that order. `source` is simulated, measured or predicted, `maker` what made the times.
+
+    Between the grid's sizes and process counts, `between` predicts times, if a model made them. Choices that are slower
+    than the best by more than the `margin` may be left out (0.01: 1 %); None: none is. Times of messages shorter than
+    `trusted_from` bytes mean nothing. `max_procs` is the platform's largest process count, if it is known. Gaps are
+    filled from the source `filled_by`. `facts` say where the times come from; `save` keeps them.
+    """
+
+    grid: Grid
+    platform: str
+    source: str
+    maker: str
+    data: xr.Dataset
+    between: CollectiveModel | None = None
+    margin: float | None = None
+    trusted_from: int = 0
+    max_procs: int | None = None
+    filled_by: str = ""
+    notes: tuple[str, ...] = ()
+    failed: tuple[Timing, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of_timings(
+        cls,
+        grid: Grid,
+        timings: Mapping[Case, Timing],
+        platform: str,
+        source: str,
+        maker: str,
+        *,
+        margin: float | None = None,
+        **others: Any,
+    ) -> Times:
+        """The times that timings of the grid's cases say; `others` are fields of the class."""
+        found = {
+            (a, i, j): timing
+            for a, choice in enumerate(grid.timed)
+            for i, procs in enumerate(grid.procs)
+            for j, size in enumerate(grid.message_bytes)
+            if (timing := timings.get(grid.case(choice, procs, size))) is not None
+        }
+        state = _without_times(grid, margin)
+        seconds, widths = np.full(state.shape, np.nan), np.full(state.shape, np.nan)
+        for place, timing in found.items():
+            state[place] = State.TIMED if timing.ok else State.FAILED
+            if timing.ok:
+                seconds[place], widths[place] = timing.seconds, _width(timing.half_width_seconds)
+        values: dict[str, Any] = {"seconds": seconds, "half_width_seconds": widths, "state": state}
+        if any(one.repetitions != 1 for one in found.values()):
+            values |= {name: _values_of(state.shape, found, name) for name in _MEASURED}
+        failed = tuple(dict.fromkeys(timing for timing in found.values() if not timing.ok))
+        return cls(grid, platform, source, maker, _dataset(grid, values), margin=margin, failed=failed, **others)
+
+    @classmethod
+    def of_seconds(
+        cls, grid: Grid, seconds: Array, platform: str, source: str, maker: str, missing: State, **others: Any
+    ) -> Times:
+        """Exact times of shape (choices, P, m), nan where there is none; `missing` says why where a choice runs."""
+        state = np.where(np.isfinite(seconds), State.TIMED, missing).astype(np.int8)
+        state[np.isnan(seconds) & ~running(grid)] = State.DOES_NOT_RUN
+        values = {"seconds": seconds, "half_width_seconds": np.where(np.isnan(seconds), np.nan, 0.0), "state": state}
+        return cls(grid, platform, source, maker, _dataset(grid, values), **others)
+
+    @classmethod
+    def of_values(
+        cls, grid: Grid, values: Mapping[str, Any], platform: str, source: str, maker: str, **others: Any
+    ) -> Times:
+        """The times with these arrays by variable, each of shape (choices, P, m)."""
+        return cls(grid, platform, source, maker, _dataset(grid, values), **others)
+
+    @property
+    def made_by(self) -> str:
+        """A phrase that says what made the times, as decision tables have it."""
+        if self.source != "measured":
+            return self.maker
+        filled = bool((self.state == State.FILLED).any())
+        return f"{MEASURED_UNDER} {self.maker}" + (f", gaps filled by {self.filled_by}" if filled else "")
+
+    @property
+    def title(self) -> str:
+        """What the times are called in tables and figures: what made them, or the name of the model."""
+        return self.maker.removeprefix("model ")
+
+    @property
+    def collective(self) -> str:
+        """The collective's name."""
+        return self.grid.collective
+
+    @property
+    def processes_per_node(self) -> int:
+        """The number of processes on each node."""
+        return self.grid.processes_per_node
+
+    @property
+    def choices(self) -> tuple[Choice, ...]:
+        """The choices that compete, which come first among those of the array."""
+        return self.grid.choices
+
+    @property
+    def procs(self) -> tuple[int, ...]:
+        """The process counts, in their order in the array."""
+        return self.grid.procs
+
+    @property
+    def message_bytes(self) -> tuple[int, ...]:
+        """The message sizes in bytes, in their order in the array."""
+        return self.grid.message_bytes
+
+    @property
+    def seconds(self) -> xr.DataArray:
+        """Seconds of all choices, also of those that do not compete."""
+        return self.data["seconds"]
+
+    @property
+    def half_widths(self) -> xr.DataArray:
+        """Half-widths of the confidence intervals in seconds; 0: exact, infinite: unknown."""
+        return self.data["half_width_seconds"]
+
+    @property
+    def state(self) -> xr.DataArray:
+        """What is known of each choice at each point: values of `State`."""
+        return self.data["state"]
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether another run would give the same times: those of simulations and models, not measured ones."""
+        return self.source != "measured"
+
+    @property
+    def has_intervals(self) -> bool:
+        """Whether the confidence interval of every time of the choices that compete is known."""
+        return not bool(np.isinf(self.competing(self.half_widths)).any())
+
+    @cached_property
+    def array(self) -> Array:
+        """Seconds of the choices that compete, with the axes choice, procs, message_bytes and then any others."""
+        return self.competing(self.seconds)
+
+    def competing(self, values: xr.DataArray) -> Any:
+        """The values of a variable for the choices that compete, as an array with the axes of `array`."""
+        return values.values[: len(self.choices)]
+
+    @cached_property
+    def best(self) -> xr.DataArray:
+        """The index of the first of the fastest competing choices; NOBODY where none has a time."""
+        return self._at_points(fastest(self.array))
+
+    @cached_property
+    def best_seconds(self) -> xr.DataArray:
+        """The least seconds of the competing choices; nan where none has a time."""
+        least = np.min(np.where(np.isnan(self.array), np.inf, self.array), axis=0, initial=np.inf)
+        return self._at_points(np.where(np.isfinite(least), least, np.nan))
+
+    def at(self, picks: xr.DataArray | Indices) -> xr.DataArray:
+        """Seconds of the choices with these indices in `grid.timed`, at each point; nan for NOBODY.
+
+        Picks of shape (P, m) hold along all further dimensions.
+        """
+        shape, found = self.seconds.shape[1:], np.asarray(picks)
+        found = np.broadcast_to(found.reshape(*found.shape, *[1] * (len(shape) - found.ndim)), shape)
+        return self._at_points(picked_seconds(self.seconds.values, found))
+
+    def slowdown(self, picks: xr.DataArray | Indices | None = None) -> xr.DataArray:
+        """The slowdowns of picks (indices), or of all choices, against the best; nan without a time."""
+        if picks is not None:
+            return self._at_points(slowdown(self.at(picks).values, self.best_seconds.values))
+        return self.seconds.copy(data=slowdown(self.seconds.values, self.best_seconds.values[None]))
+
+    def _at_points(self, values: Array | Indices) -> xr.DataArray:
+        dims = tuple(str(dim) for dim in self.seconds.dims if dim not in (CHOICE, *POINT))
+        coords = {dim: self.data[dim] for dim in (*POINT, *dims)}
+        return xr.DataArray(values, coords, (*POINT, *dims))
+
+    def choice(self, index: int) -> Choice | None:
+        """The choice with this index in `grid.timed`; None for NOBODY."""
+        return None if index == NOBODY else self.grid.timed[index]
+
+    def best_choice(self, procs: int, message_bytes: int) -> Choice | None:
+        """The fastest competing choice at a point of the grid, of times without further dimensions."""
+        return self.choice(int(self.best.values[self.procs.index(procs), self.message_bytes.index(message_bytes)]))
+
+    def index_of(self, choice: Choice | None) -> int:
+        """The index of a choice in `grid.timed`; NOBODY if it is not among them."""
+        return self._places.get(choice, NOBODY) if choice is not None else NOBODY
+
+    @cached_property
+    def _places(self) -> dict[Choice, int]:
+        return {choice: place for place, choice in enumerate(self.grid.timed)}
+
+    def picks_of(self, choice_at: Callable[[int, int], Choice | None]) -> Indices:
+        """The indices of what a function of P and m chooses, shape (P, m); NOBODY where it chooses nothing timed."""
+        found = [[self.index_of(choice_at(procs, size)) for size in self.message_bytes] for procs in self.procs]
+        return np.array(found, dtype=np.int64).reshape(len(self.procs), len(self.message_bytes))
+
+    def seconds_of(self, choice: Choice, procs: int, message_bytes: int) -> float:
+        """Seconds of a choice at a point of the grid; nan where there is no time."""
+        return self._value(self.seconds, choice, procs, message_bytes)
+
+    def half_width_of(self, choice: Choice, procs: int, message_bytes: int) -> float:
+        """Half-width of the confidence interval of a choice at a point of the grid, seconds; nan without a time."""
+        return self._value(self.half_widths, choice, procs, message_bytes)
+
+    def state_of(self, choice: Choice, procs: int, message_bytes: int) -> State:
+        """What is known of a choice at a point of the grid."""
+        found = self._value(self.state, choice, procs, message_bytes)
+        return State.NOT_ASKED if math.isnan(found) else State(int(found))
+
+    def _value(self, values: xr.DataArray, choice: Choice, procs: int, message_bytes: int) -> float:
+        place = self.index_of(choice)
+        if place == NOBODY or procs not in self.procs or message_bytes not in self.message_bytes:
+            return math.nan
+        return float(values.values[place, self.procs.index(procs), self.message_bytes.index(message_bytes)])
+
+    def at_or_below(self, procs: int, message_bytes: int) -> tuple[int, int]:
+        """The P and m of the grid at these, or the next lower ones, else the first ones."""
+        return _at_or_below(self.procs, procs), _at_or_below(self.message_bytes, message_bytes)
+
+    def at_point(self, procs: int, message_bytes: int) -> dict[Choice, float]:
+        """Seconds of all choices that have a time at a point of the grid."""
+        i, j = self.procs.index(procs), self.message_bytes.index(message_bytes)
+        found = zip(self.grid.timed, self.seconds.values[:, i, j].tolist(), strict=True)
+        return {choice: seconds for choice, seconds in found if not math.isnan(seconds)}
+
+    def only(
+        self,
+        keep: Callable[[Choice], bool] | None = None,
+        procs: Collection[int] | None = None,
+        message_bytes: Collection[int] | None = None,
+    ) -> Times:
+        """The times of some of the competing choices, process counts and sizes, each by default all.
+
+        Choices that do not compete stay.
+        """
+        grid = replace(
+            self.grid,
+            choices=tuple(one for one in self.choices if keep is None or keep(one)),
+            procs=tuple(one for one in self.procs if procs is None or one in procs),
+            message_bytes=tuple(one for one in self.message_bytes if message_bytes is None or one in message_bytes),
+        )
+        return self.of_grid(grid)
+
+    def of_grid(self, grid: Grid) -> Times:
+        """The times of a grid of some of these choices and points; NOT_ASKED where this has none."""
+        places = [self.index_of(choice) for choice in grid.timed]
+        if NOBODY not in places and {*grid.procs} <= {*self.procs} and {*grid.message_bytes} <= {*self.message_bytes}:
+            points = {PROCS: list(grid.procs), BYTES: list(grid.message_bytes)}
+            return replace(self, grid=grid, data=self.data.isel({CHOICE: places}).sel(points))
+        wanted = {CHOICE: labels_of(grid), PROCS: list(grid.procs), BYTES: list(grid.message_bytes)}
+        missing = {name: np.nan for name in self.data.data_vars} | {"state": State.NOT_ASKED}
+        data = self.data.reindex(wanted, fill_value=missing)
+        runs = xr.DataArray(running(grid), {name: data[name] for name in wanted}, tuple(wanted))
+        state = data["state"].where((data["state"] != State.NOT_ASKED) | runs, State.DOES_NOT_RUN)
+        return replace(self, grid=grid, data=data.assign(state=state.astype(np.int8)))
+
+    def complete(self) -> Times:
+        """The times themselves. Raises CollwiseError if a case failed."""
+        if self.failed:
+            first = self.failed[0]
+            raise CollwiseError(f"{counted(len(self.failed), 'case')} failed; first: {first.case}: {first.error}")
+        return self
+
+    def by_algorithm(self) -> Times:
+        """The times with the competing choices of each algorithm one after another."""
+        return self.of_grid(self.grid.by_algorithm())
+
+    def where(self, mask: ArrayLike) -> Times:
+        """The times where a mask, which broadcasts over all of them, is true; NOT_ASKED elsewhere."""
+        kept = np.broadcast_to(np.asarray(mask), self.seconds.shape)
+        state = self.state.where(kept | (self.state > State.FILLED), State.NOT_ASKED)
+        seconds, widths = self.seconds.where(kept), self.half_widths.where(kept)
+        data = self.data.assign(seconds=seconds, half_width_seconds=widths, state=state.astype(np.int8))
+        return replace(self, data=data)
+
+    def known_to(self, other: Times) -> Times:
+        """The times where another Times has one, too."""
+        return self.where(np.isfinite(other.of_grid(self.grid).seconds))
+
+    def decider(self) -> Decider:
+        """The best choices as a decider."""
+        from collwise.validation.compare.deciders import BestOfTimes
+
+        return BestOfTimes(self)
+
+    def with_times(self, other: Times) -> Times:
+        """The times with those of further choices of another Times of the same points, which do not compete here."""
+        more = [choice for choice in other.grid.timed if self.index_of(choice) == NOBODY]
+        places = [(procs, size, choice) for choice in more for procs, size in self.grid.points]
+        grid = replace(self.grid, besides=tuple(dict.fromkeys([*self.grid.besides, *places])))
+        added = other.data.isel({CHOICE: [other.index_of(choice) for choice in more]})
+        known = [str(name) for name in self.data.data_vars if name in added]
+        return replace(self, grid=grid, data=xr.concat([self.data[known], added[known]], CHOICE))
+
+    def filled(self, other: Times, agreement: float = AGREEMENT) -> Times:
+        """The times with gaps filled where another source agrees with what is known nearby.
+
+        Nearby are the points of the same choice with a time that are next to the gap: at the same P the next smaller
+        and next larger size, up to four times away, and at the same size the next P on both sides, up to twice away.
+        The source fills the gap if there is such a point and its time differs from the known one by at most the share
+        `agreement` at each of them. The largest of these differences is the half-width of the filled time's interval.
+        """
+        data = self.data.copy(deep=True)
+        seconds, widths, state = (data[name].values for name in ("seconds", "half_width_seconds", "state"))
+        for a, i, j in np.argwhere(np.isin(self.state.values, (State.NOT_ASKED, State.FAILED))):
+            choice, procs, size = self.grid.timed[a], self.procs[i], self.message_bytes[j]
+            source = other.seconds_of(choice, procs, size)
+            near = [
+                (other.seconds_of(choice, self.procs[k], self.message_bytes[n]), float(self.seconds.values[a, k, n]))
+                for k, n in self.nearby(a, i, j)
+            ]
+            differences = [abs(theirs / ours - 1) for theirs, ours in near if not math.isnan(theirs)]
+            if math.isnan(source) or not differences or max(differences) > agreement:
+                continue
+            seconds[a, i, j], widths[a, i, j] = source, max(differences) * source
+            state[a, i, j] = State.FILLED
+        return replace(self, data=data, filled_by=other.maker, facts={**self.facts, "filled_from": other.source})
+
+    def gaps(self, asked: Grid) -> Grid:
+        """The grid of what `filled` needs: choices at points asked for that have no time here, and points nearby."""
+        wanted: list[tuple[int, int, Choice]] = []
+        points = {*asked.points}
+        for a, i, j in np.argwhere(np.isin(self.state.values, (State.NOT_ASKED, State.FAILED))):
+            choice = self.grid.timed[a]
+            if choice in asked.choices and (self.procs[i], self.message_bytes[j]) in points:
+                places = [(i, j), *self.nearby(a, i, j)]
+                wanted += [(self.procs[k], self.message_bytes[n], choice) for k, n in places]
+        return replace(self.grid, choices=(), besides=tuple(dict.fromkeys(wanted)))
+
+    def nearby(self, a: int, i: int, j: int) -> list[tuple[int, int]]:
+        """The points with a time next to a gap of a choice, by the indices of P and m."""
+        timed = (self.state.values[a] == State.TIMED) & (self.seconds.values[a] > 0)
+        sizes = [(self.message_bytes[n], (i, n)) for n in np.flatnonzero(timed[i]).tolist()]
+        procs = [(self.procs[k], (k, j)) for k in np.flatnonzero(timed[:, j]).tolist()]
+        return [
+            *_beside(self.message_bytes[j], sizes, _NEAR_SIZES),
+            *_beside(self.procs[i], procs, _NEAR_PROCS),
+        ]
+
+    def frame(self) -> pd.DataFrame:
+        """A row for each time, and for each case that failed: the case's columns, seconds and what belongs to them."""
+        import pandas as pd
+
+        extra = [str(dim) for dim in self.seconds.dims if dim not in (CHOICE, *POINT)]
+        stacked = self.data.transpose(*extra, *POINT, CHOICE)
+        state = stacked["state"].values
+        values = {str(name): stacked[name].values for name in stacked.data_vars}
+        errors = {one.case: one.error for one in self.failed}
+        rows = []
+        for place in np.argwhere(state <= State.FAILED):
+            index = tuple(place)
+            if state[index] == State.LEFT_OUT:
+                continue
+            i, j, a = index[-3:]
+            choice, procs, size = self.grid.timed[a], self.procs[i], self.message_bytes[j]
+            case = self.grid.case(choice, procs, size)
+            row = {dim: stacked[dim].values[at] for dim, at in zip(extra, index, strict=False)}
+            row |= {name: getattr(case, name) for name in CASE_COLUMNS} | {"parameters": named_parameters(case)}
+            row |= {name: value[index] for name, value in values.items() if name != "state"}
+            row["state"] = State(int(state[index])).name.lower()
+            row["error"] = errors.get(case, "")
+            rows.append(row)
+        columns = [*extra, *CASE_COLUMNS, "parameters", *(name for name in values if name != "state"), "state", "error"]
+        return pd.DataFrame(rows, columns=columns)
+
+    def __repr__(self) -> str:
+        what = f"{len(self.grid.timed)} choices x {len(self.procs)} P x {len(self.message_bytes)} m"
+        return f"<Times of {self.collective} on {self.platform}, {self.source} by {self.maker}: {what}>"
+
+    def _repr_html_(self) -> str:
+        return str(self.frame().to_html(index=False, max_rows=30))
+
+
+_MEASURED = ("repetitions", "median_seconds", "least_seconds", "greatest_seconds", "late_starts", "precise")
+
+
+def joined(times: Sequence[Times], dim: str, labels: Sequence[Any]) -> Times:
+    """Times of one collective's grids with the same choices and points, with one more dimension, the last.
+
+    Facts, notes and what failed are those of all; everything else is that of the first.
+    """
+    first = times[0]
+    if len({(one.choices, one.procs, one.message_bytes) for one in times}) > 1:
+        raise UsageError(f"times of other choices or points cannot be joined over '{dim}'")
+    besides = tuple(dict.fromkeys(one for each in times for one in each.grid.besides))
+    grid = replace(first.grid, besides=besides)
+    data = xr.concat([one.of_grid(grid).data for one in times], dim).assign_coords({dim: list(labels)})
+    return replace(
+        first,
+        grid=grid,
+        data=data.transpose(CHOICE, *POINT, ...),
+        notes=tuple(dict.fromkeys(note for one in times for note in one.notes)),
+        failed=tuple(dict.fromkeys(timing for one in times for timing in one.failed)),
+    )
+
+
+def running(grid: Grid) -> Any:
+    """Whether each of a grid's choices runs at each point and its buffers fit: booleans of shape (choices, P, m)."""
+    sizes = np.array(grid.message_bytes)
+    fits = sizes[None] <= np.array([grid.most_bytes(procs) for procs in grid.procs])[:, None]
+
+    def runs(choice: Choice) -> Any:
+        entry = Catalogue.load().find(grid.collective, choice.algorithm)
+        if entry is None:
+            return fits
+        # Only mock-ups have conditions on the message size.
+        asked = grid.message_bytes if entry.guideline else grid.message_bytes[:1]
+        return fits & np.array([[not entry.objection(procs, size) for size in asked] for procs in grid.procs])
+
+    return np.stack([runs(choice) for choice in grid.timed]) if grid.timed else np.zeros((0, *fits.shape), dtype=bool)
+
+
+def _without_times(grid: Grid, margin: float | None) -> Any:
+    """The states of a grid's choices where a source has no timing of theirs."""
+    state = np.where(running(grid), State.NOT_ASKED, State.DOES_NOT_RUN).astype(np.int8)
+    if margin is not None:
+        here = state[: len(grid.choices)]
+        competes = [grid.competes(one, *point) for one in grid.choices for point in grid.points]
+        here[(here == State.NOT_ASKED) & np.reshape(competes, here.shape)] = State.LEFT_OUT
+    return state
+
+
+def _beside(here: int, there: Sequence[tuple[int, tuple[int, int]]], most: float) -> list[tuple[int, int]]:
+    """The next one below and the next one above, of those that are at most `most` times away."""
+    below = max((one for one in there if one[0] < here and one[0] * most >= here), default=None)
+    above = min((one for one in there if one[0] > here and one[0] <= here * most), default=None)
+    return [one[1] for one in (below, above) if one is not None]
+
+
+def _at_or_below(values: Sequence[int], wanted: int) -> int:
+    return values[max(bisect.bisect_right(values, wanted) - 1, 0)]
+
+
+def _width(seconds: float) -> float:
+    return seconds if math.isfinite(seconds) else math.inf
+
+
+def _values_of(shape: tuple[int, ...], found: Mapping[tuple[int, int, int], Timing], name: str) -> Array:
+    values = np.full(shape, np.nan)
+    for place, timing in found.items():
+        values[place] = float(getattr(timing, name))
+    return values
+
+
+def labels_of(grid: Grid) -> Any:
+    """The choices of a grid as an array of objects, which label the first dimension."""
+    labels = np.empty(len(grid.timed), dtype=object)
+    labels[:] = list(grid.timed)
+    return labels
+
+
+def _dataset(grid: Grid, values: Mapping[str, Any]) -> xr.Dataset:
+    coords = {CHOICE: labels_of(grid), PROCS: list(grid.procs), BYTES: list(grid.message_bytes)}
+    return xr.Dataset({name: ((CHOICE, *POINT), value) for name, value in values.items()}, coords)

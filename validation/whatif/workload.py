@@ -1,0 +1,329 @@
+"""Workloads: the calls of a program's run as weights of points, and what other algorithms would save of their time.
+
+The run's report is that of libcollwise in JSON (docs/interposing.md). A row counts calls whose message sizes lie
+between a power of two and the next one; they are timed at their mean size. The saving of a row is its measured time
+multiplied by the part of the time of MPI's own algorithm that the best one saves.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from collwise.algorithms.catalogue import Catalogue
+from collwise.common.errors import UsageError
+from collwise.common.units import counted
+from collwise.platforms import HostPlatform
+from collwise.simulator.execution.profiles import OWN, Profile, ProfileRow, rows_by_key
+from collwise.simulator.sweeps.context import SimulationContext
+from collwise.simulator.timing import Timing
+from collwise.validation.library_defaults.baselines import Baseline
+from collwise.validation.select.collwise_rules import words_of
+from collwise.validation.select.consumers import COLLWISE, sees_sizes
+from collwise.validation.select.decisions import DecisionTable
+from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
+from collwise.validation.times.defaults import SEGMENTS
+from collwise.validation.times.grid import Grid
+from collwise.validation.times.sources import simulate
+from collwise.validation.times.times import Times
+
+_ELEMENT_BYTES = 8
+
+AS_RUN, AS_MEASURED, BEST_BEFORE = "as it ran", "as measured", "best before"
+"""What the default of calls is, if it is no library's decision: the algorithm of ours that ran; MPI's own, which was
+measured; or what was the best before a change, where the library's algorithm is not in the catalogue."""
+
+Default = Callable[["Calls", Choice], tuple[Choice, str] | None]
+"""What runs untuned for calls of which the tuned choice is known, and why; None where that is unknown."""
+
+
+@dataclass(frozen=True)
+class Calls:
+    """A row of the report: so many calls of a collective with about this message size, and what ran.
+
+    `message_bytes` is None where the sizes are not known to all processes; `parameters` are those of the report, as in
+    'segment_bytes=8192 radix=4'.
+    """
+
+    collective: str
+    procs: int
+    message_bytes: int | None
+    calls: int
+    algorithm: str
+    parameters: str = ""
+
+    @classmethod
+    def of(cls, row: ProfileRow) -> Calls:
+        """The calls of a row, at their mean size in whole doubles where these are as fine."""
+        message_bytes = None if row.mean_bytes is None else int(row.mean_bytes)
+        if message_bytes is not None and message_bytes >= 2 * _ELEMENT_BYTES:
+            message_bytes -= message_bytes % _ELEMENT_BYTES
+        return cls(row.collective, row.processes, message_bytes, row.calls, row.ran, row.parameters)
+
+    @property
+    def point(self) -> tuple[int, int]:
+        """The number of processes and the message size in bytes."""
+        return self.procs, self.message_bytes or 0
+
+    @property
+    def title(self) -> str:
+        """The number of calls, the collective and the number of processes, in words."""
+        return f"{counted(self.calls, 'call')} of {self.collective} on {counted(self.procs, 'process')}"
+
+    @property
+    def obstacle(self) -> str:
+        """The reason why libcollwise could not replace the calls, or why their times cannot be asked for; or empty."""
+        why = self.algorithm.removeprefix(f"{OWN}: ")
+        if self.collective not in Catalogue.load().collectives:
+            return f"{why}, which libcollwise passes on"
+        if self.procs < 2:
+            return "they send nothing"
+        if self.message_bytes is None or "intercommunicator" in why or "invalid" in why:
+            return why
+        if self.message_bytes == 0 and self.collective != "barrier":
+            return "their sizes are not known"
+        return ""
+
+    def untuned(self, baseline: Baseline) -> tuple[Choice, str] | None:
+        """What runs untuned, and why; None where the catalogue does not have the library's algorithm."""
+        if not self.algorithm.startswith(OWN):
+            return self._as_run, AS_RUN
+        if self.collective not in baseline.collectives:
+            return None
+        choice = baseline.choice(self.collective, *self.point)
+        return None if choice is None else (choice, baseline.title)
+
+    @property
+    def _as_run(self) -> Choice:
+        """The algorithm of ours that ran, with its parameters; those that are not named were 0."""
+        entry = Catalogue.load().algorithm(self.collective, self.algorithm)
+        known = {name: int(value) for name, _, value in (word.partition("=") for word in self.parameters.split())}
+        part, count, limit = (
+            known.get(name, 0) for name in (entry.part_parameter, entry.count_parameter, entry.limit_parameter)
+        )
+        return Choice(entry.name, part, 0 if count == entry.default_count else count, limit)
+
+
+@dataclass(frozen=True)
+class Workload:
+    """The rows of a program's calls that libcollwise could replace, and why it could not replace the others."""
+
+    rows: tuple[ProfileRow, ...]
+    left_out: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, rows: Iterable[ProfileRow]) -> Workload:
+        """The workload of a report's rows."""
+        known = [(row, Calls.of(row)) for row in rows]
+        left_out = [f"{calls.title}: {calls.obstacle}" for _, calls in known if calls.obstacle]
+        return cls(tuple(row for row, calls in known if not calls.obstacle), tuple(left_out))
+
+    @cached_property
+    def calls(self) -> tuple[Calls, ...]:
+        """The calls of each row."""
+        return tuple(map(Calls.of, self.rows))
+
+    def placed(self, processes_per_node: int) -> Workload:
+        """The workload with so many processes on each node."""
+        return replace(self, rows=tuple(replace(row, processes_per_node=processes_per_node) for row in self.rows))
+
+    def simulated(
+        self,
+        platform: HostPlatform,
+        context: SimulationContext,
+        baseline: Baseline,
+        segments: Sequence[int] = SEGMENTS,
+    ) -> list[Times]:
+        """The times of all choices for each row on a platform, those of the untuned library `baseline` among them.
+
+        Processes of smaller communicators are placed as if they were the first ones. Raises UsageError if the processes
+        do not fit on the platform.
+        """
+        grids = []
+        for row, calls in zip(self.rows, self.calls, strict=True):
+            procs, size = calls.point
+            grid = Grid.of(calls.collective, (procs,), (size,), row.processes_per_node, segments)
+            if (default := calls.untuned(baseline)) is not None and default[0] not in grid.choices:
+                grid = replace(grid, choices=(*grid.choices, default[0]))
+            grids.append(grid)
+        return simulate(platform, grids, context, label=f"{platform.name}: timing the run's collectives")
+
+
+@dataclass(frozen=True)
+class Saving:
+    """What a row's calls would save: `default` is what MPI runs untuned, `tuned` the choice with the saving.
+
+    `default_seconds` and `tuned_seconds` are the times of one call, the half-widths those of their confidence
+    intervals, nan where these are not known, as those of simulations.
+    """
+
+    row: ProfileRow
+    default: Choice
+    default_is: str
+    tuned: Choice
+    default_seconds: float
+    tuned_seconds: float
+    default_half_width: float = math.nan
+    tuned_half_width: float = math.nan
+
+    @property
+    def saving_half_width(self) -> float:
+        """The half-width of the saving's interval, by those of the two times; nan where these are not known."""
+        if self.tuned == self.default:
+            return 0.0
+        if not (self.default_seconds > 0 and self.tuned_seconds > 0):
+            return math.nan
+        apart = (self.default_half_width / self.default_seconds, self.tuned_half_width / self.tuned_seconds)
+        return self.row.seconds * self.tuned_seconds / self.default_seconds * math.hypot(*apart)
+
+    @property
+    def saving_seconds(self) -> float:
+        """Seconds of the mean process that all calls of the row would save."""
+        if not self.default_seconds > 0:
+            return 0.0
+        return self.row.seconds * (1 - self.tuned_seconds / self.default_seconds)
+
+
+@dataclass(frozen=True)
+class Savings:
+    """The savings of a workload, the reasons why nothing is known of other rows, and what made the times."""
+
+    rows: tuple[Saving, ...]
+    left_out: tuple[str, ...]
+    source: str
+    made_by: str
+    failed: tuple[Timing, ...] = ()
+
+    def saving_seconds(self, processes: int) -> float:
+        """Seconds of the mean of all processes."""
+        return sum(one.saving_seconds * one.row.processes for one in self.rows) / processes
+
+    def saving_half_width(self, processes: int) -> float:
+        """The half-width of its interval, if all savings are off in the same direction; nan where it is not known."""
+        return sum(one.saving_half_width * one.row.processes for one in self.rows) / processes
+
+
+def savings(workload: Workload, known: Sequence[Times] | Sequence[DecisionTable], default: Default) -> Savings:
+    """What the best choices of times, or the choices of decision tables, would save of a workload by these times.
+
+    Where P or m is not among a table's points, the next lower one counts. `default` says what runs untuned where MPI's
+    own collectives are not measured. Raises UsageError for tables without times.
+    """
+    tables = {one.collective: one for one in known if isinstance(one, DecisionTable)}
+    if tables and all(table.times is None for table in tables.values()):
+        raise UsageError("the decisions have no times (make some with: collwise select -o FILE)")
+    of_grids = {(*_kind(one.grid), *one.grid.points): one for one in known if isinstance(one, Times)}
+    found: list[Saving] = []
+    left_out = list(workload.left_out)
+    for row, calls in zip(workload.rows, workload.calls, strict=True):
+        what = f"{calls.title} and {calls.point[1]} bytes"
+        if tables:
+            table = tables.get(row.collective)
+            if table is None or table.times is None:
+                left_out.append(f"{calls.title}: the decisions have none for it")
+                continue
+            times, tuned = table.times, table.choice_at(*calls.point)
+        else:
+            times = of_grids[row.collective, row.processes_per_node, calls.point]
+            tuned = times.best_choice(*calls.point)
+        if tuned is None:
+            left_out.append(f"{what}: below the first decision" if tables else f"{what}: no algorithm has a time")
+        elif (saving := _saving(row, calls, times, tuned, default)) is not None:
+            found.append(saving)
+        else:
+            left_out.append(f"{what}: the decisions have no time of what runs untuned")
+    failed = dict.fromkeys(timing for one in of_grids.values() for timing in one.failed)
+    source, made_by = next(((one.source, one.made_by) for one in known), ("", ""))
+    return Savings(tuple(found), tuple(left_out), source, made_by, tuple(failed))
+
+
+def _kind(grid: Grid) -> tuple[str, int]:
+    return grid.collective, grid.processes_per_node
+
+
+def _saving(row: ProfileRow, calls: Calls, times: Times, tuned: Choice, default: Default) -> Saving | None:
+    """The saving of a row by times at its point or the next lower one; None where these do not say it."""
+    point = times.at_or_below(*calls.point)
+    seconds = times.at_point(*point)
+    own = None if times.is_exact else seconds.pop(LIBRARY_DECIDES, None)
+    untuned, untuned_is = (Choice(OWN), AS_MEASURED) if own is not None else default(calls, tuned) or (None, "")
+    if own is not None:
+        seconds[Choice(OWN)] = own
+    if untuned_is == AS_RUN and untuned not in seconds:
+        untuned = next((one for one in seconds if one.algorithm == row.algorithm), None)
+    if untuned is None or untuned not in seconds or tuned not in seconds:
+        return None
+
+    def width(choice: Choice) -> float:
+        if times.is_exact:
+            return math.nan
+        known = times.half_width_of(LIBRARY_DECIDES if choice == Choice(OWN) else choice, *point)
+        # An interval that is not known counts as empty, but for MPI's own.
+        return 0.0 if math.isinf(known) and choice != Choice(OWN) else known
+
+    widths = width(untuned), width(tuned)
+    return Saving(row, untuned, untuned_is, tuned, seconds[untuned], seconds[tuned], *widths)
+
+
+@dataclass(frozen=True)
+class Achieved:
+    """A row of one run beside the same calls of a later one: seconds of the mean process within them."""
+
+    row: ProfileRow
+    ran: str
+    seconds_before: float
+    seconds_after: float
+
+    @property
+    def saving_seconds(self) -> float:
+        """Seconds that the later run took less within these calls."""
+        return self.seconds_before - self.seconds_after
+
+    @property
+    def changed(self) -> bool:
+        """Whether another algorithm ran than before; MPI's own is the same, whatever the reason is that it ran."""
+        return self.row.ran != self.ran and not all(ran.startswith(OWN) for ran in (self.row.ran, self.ran))
+
+
+def achieved_between(before: Profile, after: Profile) -> tuple[Achieved, ...]:
+    """The calls that both runs have, whatever ran: the time within them, and what the later run saves."""
+    first, second = rows_by_key(before.rows), rows_by_key(after.rows)
+    found = []
+    for key, rows in first.items():
+        if key in second:
+            ran = ", ".join(dict.fromkeys(row.ran for row in second[key]))
+            found.append(Achieved(rows[0], ran, sum(r.seconds for r in rows), sum(r.seconds for r in second[key])))
+    if not found:
+        raise UsageError("the two reports have no calls in common")
+    return tuple(found)
+
+
+def rules_of(found: Savings) -> str:
+    """The text of a table for libcollwise that has the tuned choice for the profiled calls that it makes faster.
+
+    It must do so beyond the intervals of the times, where these are known. All other process counts and sizes keep
+    MPI's own algorithms.
+    """
+    steps: dict[tuple[str, int, int], dict[int, Choice]] = {}
+    for one in found.rows:
+        if one.saving_seconds > 0 and one.tuned != one.default and not one.saving_half_width >= one.saving_seconds:
+            key = (one.row.collective, one.row.processes, min(one.row.processes_per_node, one.row.processes))
+            least = (one.row.least_bytes or 0) if sees_sizes(COLLWISE, one.row.collective) else 0
+            steps.setdefault(key, {})[least] = one.tuned
+    lines = [
+        f"# For the calls of a profile, by {found.made_by}",
+        "# collective procs processes_per_node message_bytes algorithm [parameters]",
+    ]
+    for (collective, procs, per_node), choices in sorted(steps.items()):
+        words: dict[int, str] = {0: "default"}
+        for least in sorted(choices):
+            words[least] = words_of(collective, choices[least])
+            if collective != "barrier" and sees_sizes(COLLWISE, collective):
+                words.setdefault(2 * least if least else 1, "default")
+        words |= {least: words_of(collective, choice) for least, choice in choices.items()}
+        lines += [f"{collective} {procs} {per_node} {least} {words[least]}" for least in sorted(words)]
+        if (collective, procs + 1, 1) not in steps:
+            lines.append(f"{collective} {procs + 1} 1 0 default")
+    return "\n".join(lines) + "\n"

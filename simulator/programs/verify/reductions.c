@@ -3,6 +3,7 @@
 #include "verify.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,11 +62,19 @@ static void combine_in_layout(const char *left, char *right, int length, MPI_Dat
     }
 }
 
+/* The most elements that an operation of our own was given at once. MPI never gives it more than the call has, and a
+ * program's operation may rely on that. */
+static _Thread_local int most_given;
+
+static void note_given(int length) { most_given = length > most_given ? length : most_given; }
+
 static void compose_function(void *left, void *right, int *length, MPI_Datatype *type) {
+    note_given(*length);
     combine_in_layout(left, right, *length, *type, compose_maps);
 }
 
 static void circle_function(void *left, void *right, int *length, MPI_Datatype *type) {
+    note_given(*length);
     if (*type != MPI_INT) {
         combine_in_layout(left, right, *length, *type, circle_of_six);
         return;
@@ -252,9 +261,15 @@ static void expect_the_first_ones(verify_buffer *result, MPI_Comm comm) {
 /* Makes the call and checks both buffers; `result` is NULL where there is none. */
 static bool comes_out_right(const verify_call *call, collwise_call *made, const verify_buffer *sent,
                             verify_buffer *result, char complaint[VERIFY_TEXT]) {
+    most_given = 0;
     verify_make(call, made);
     verify_operation_free(call->operation, &made->op);
     bool right = verify_buffer_is_right(sent, "send", made->comm, complaint);
+    if (call->operation >= VERIFY_CIRCLE && most_given > sent->counts[0]) {
+        snprintf(complaint, VERIFY_TEXT, "the operation was given %d elements, and the call has %d", most_given,
+                 sent->counts[0]);
+        right = false;
+    }
     if (result != NULL && call->operation == VERIFY_ROUNDED_SUM) {
         allow_rounding(result);
         if (call->algorithm->kind == COLLWISE_ALLREDUCE) {

@@ -24,7 +24,7 @@
 enum { FAMILIES = 5, WORLD = 0 };
 
 /* How the choices are weighed: one call in so many is no part of the burst of calls that it is in, and so on. */
-enum { BURST_CALLS = 32, OTHER_CHOICE = 6, OTHER_COMMUNICATOR = 6 };
+enum { BURST_CALLS = 32, OTHER_CHOICE = 6, OTHER_COMMUNICATOR = 6, DRAWN_FOR_MEMORY = 4 };
 enum { NON_BLOCKING = 10, MESSAGE = 32, RENEWAL = 24, ABSOLUTE = 8, TRAILING_GAP = 3 };
 enum { MAX_INSIDE = 3, MAX_DEPTH = 2 };
 enum { MAX_BITS_OF_INTS = 16 };
@@ -246,11 +246,13 @@ static bool has_memory(choice taken) {
     return taken.within == COLLWISE_WITHIN_SHARED || taken.within == COLLWISE_WITHIN_ONE_SIDED;
 }
 
-/* Of two that are drawn the one that has memory, if one has. */
+/* The first of some that are drawn that has memory, if one has. */
 static choice drawn_for_burst(const sequence *s, verify_draws *draws) {
-    choice one = s->choices[verify_draw(draws, s->choice_count)];
-    choice other = s->choices[verify_draw(draws, s->choice_count)];
-    return has_memory(other) ? other : one;
+    choice taken = s->choices[verify_draw(draws, s->choice_count)];
+    for (int i = 1; i < DRAWN_FOR_MEMORY && !has_memory(taken); i++) {
+        taken = s->choices[verify_draw(draws, s->choice_count)];
+    }
+    return taken;
 }
 
 /* Half of the bursts are of one choice, the others of two by turns. */
@@ -343,13 +345,16 @@ static void describe(step *made) {
     snprintf(made->text + length, VERIFY_TEXT - length, ", P = %d (%s)", made->on->procs, made->on->name);
 }
 
-static void call_collective(sequence *s, unsigned number, verify_draws *draws) {
+/* On the communicator that was made just before, if one was, in half of the cases a non-blocking collective, before
+ * which no other one has been called there. */
+static void call_collective(sequence *s, unsigned number, int just_made, verify_draws *draws) {
     char complaint[VERIFY_TEXT];
     choice taken = drawn_choice(s, number, draws);
-    step made = {.which = drawn_communicator(s, number, draws)};
+    bool is_first = just_made != WORLD && verify_draw(draws, 2) == 0;
+    step made = {.which = is_first ? just_made : drawn_communicator(s, number, draws)};
     made.on = &s->families[made.which];
     made.call = drawn_call(s, number, taken, made.on, draws);
-    made.call.is_non_blocking = verify_draw(draws, NON_BLOCKING) == 0 && s->depth < MAX_DEPTH;
+    made.call.is_non_blocking = (is_first || verify_draw(draws, NON_BLOCKING) == 0) && s->depth < MAX_DEPTH;
     made.is_scattered = verify_draw(draws, 2) == 0;
     made.inside = 1 + verify_draw(draws, MAX_INSIDE);
     if (made.call.is_non_blocking) {
@@ -403,14 +408,14 @@ static void run_next(sequence *s) {
     verify_draws draws = verify_draws_of(s->options->seed, VERIFY_OF_CALLS, number);
     int which = 1 + (int)verify_draw(&draws, FAMILIES - 1);
     int parent = open_communicator(s, verify_draw(&draws, 2) * verify_draw(&draws, FAMILIES));
-    bool may_renew = ((s->held | s->closed) >> which & 1) == 0;
-    if (verify_draw(&draws, RENEWAL) == 0 && may_renew) {
+    bool is_renewed = verify_draw(&draws, RENEWAL) == 0 && ((s->held | s->closed) >> which & 1) == 0;
+    if (is_renewed) {
         renew(s, which, parent, number, &draws);
     }
     if (verify_draw(&draws, MESSAGE) == 0) {
         exchange(s, number, &draws);
     }
-    call_collective(s, number, &draws);
+    call_collective(s, number, is_renewed ? which : WORLD, &draws);
 }
 
 /* --- The whole sequence ------------------------------------------------------------------------------------------- */

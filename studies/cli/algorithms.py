@@ -14,7 +14,7 @@ from collwise.studies.cli.types import COLLECTIVE
 @command("algorithms --collective bcast")
 def algorithms(
     named: str | None = argument(COLLECTIVE, required=False, metavar="[COLLECTIVE]"),
-    collective: str | None = option("Only this one.", COLLECTIVE),
+    collective: str | None = option(COLLECTIVE),
     as_json: bool = options.JSON,
 ) -> None:
     """Lists every collective and algorithm: parameters, requirements, ids in Open MPI, reference."""

@@ -17,7 +17,7 @@ from collwise.simulator.sweeps.context import SCHEDULE
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import argument, command, option, refuse_options
 from collwise.studies.cli.output import print_json, print_table, write_figure
-from collwise.studies.cli.types import COUNTS, NAMES, NEW_FILE, NamedChoice, Parsed
+from collwise.studies.cli.types import COUNTS, NAMES, NEW_FILE, SIZES, NamedChoice, Parsed
 from collwise.validation.measurement.applications import (
     APPLICATIONS,
     COLLECTIVES,
@@ -57,24 +57,14 @@ _HEADS = ("P", "collectives", "time", "in collectives", "share, mean", "share, m
 def application(
     name: str = argument(NamedChoice("application", APPLICATIONS)),
     platform: HostPlatform = options.placed_platform(),
-    procs: Sequence[int] = option("Process counts: 96,192.", COUNTS, required=True, in_project=True),
-    collectives: Sequence[str] = option(
-        f"What runs the collectives: {', '.join(CHOICES)}, or files of decisions or rules; names by commas.",
-        NAMES,
-        COLLECTIVES,
-    ),
-    settings: Mapping[str, int] = option(
-        "Options of the application: size=65536,iterations=48.", Parsed("settings", _settings), "", names="--set"
-    ),
-    rate: float | None = option(
-        "Operations per second of each process. Default: an estimate, by application.", Parsed("rate", _rate)
-    ),
-    segments: Sequence[int] = options.segments(SEGMENTS, "For flat and hierarchical."),
+    procs: Sequence[int] = option(COUNTS, required=True, in_project=True),
+    collectives: Sequence[str] = option(NAMES, COLLECTIVES, said={"choices": CHOICES}),
+    settings: Mapping[str, int] = option(Parsed("settings", _settings), ""),
+    rate: float | None = option(Parsed("rate", _rate)),
+    segments: Sequence[int] = option(SIZES, SEGMENTS),
     ppn: int | None = options.PPN,
-    figure: Path | None = option("Write a figure of the times (PNG or SVG) here.", NEW_FILE),
-    simulation: options.SimulationOptions = options.simulation(
-        SCHEDULE.name, "The program that times algorithms for flat and hierarchical; the application runs in SMPI."
-    ),
+    figure: Path | None = option(NEW_FILE),
+    simulation: options.SimulationOptions = options.simulation(SCHEDULE.name),
     as_json: bool = options.JSON,
 ) -> None:
     """Simulates an application with modelled computation under several choices of collectives.

@@ -36,30 +36,19 @@ def _ends(text: str) -> tuple[int, int]:
 
 @command("calibrate --testbed -o bed.toml --figures figures")
 def calibrate(
-    published: bool = flag("Fit --platform to its published figures by simulation."),
-    platform: Platform | None = option("For --published: a known platform whose figures a paper gives.", _DESCRIPTION),
-    procs: int | None = option(
-        "For --published: process count of the gather experiments. Default: the paper's.", click.IntRange(2)
-    ),
+    published: bool = flag(),
+    platform: Platform | None = option(_DESCRIPTION),
+    procs: int | None = option(click.IntRange(2)),
     where: TargetOptions = TARGET,
-    nominal: HostPlatform | None = option(
-        "The description to start from, with hosts and rate. Default: the test bed's.", PLATFORM
-    ),
-    name: str | None = option("The name of the new platform. Default: the nominal one's."),
-    nodes: int | None = option(
-        "The number of nodes that take part; the new description has all. Default: all of the nominal platform.",
-        click.IntRange(2),
-    ),
-    sizes: tuple[int, int] | None = option(
-        "The smallest and largest message. Default: 1B:4MiB.", types.Parsed("sizes", _ends)
-    ),
-    together: bool = option(
-        "Measure all pairs of nodes side by side, or one pair alone.", default=True, names="--together/--alone"
-    ),
-    quick: bool = flag("Measure fewer sizes and repetitions."),
-    points: Path | None = option("Fit the points of a CSV file again and measure nothing.", PATH),
-    output: Path | None = option("Write the description here. Default: NAME.toml.", NEW_FILE, names="-o --output"),
-    figures: Path | None = option("Write figures of points and segments into this folder.", FOLDER),
+    nominal: HostPlatform | None = option(PLATFORM),
+    name: str | None = option(),
+    nodes: int | None = option(click.IntRange(2)),
+    sizes: tuple[int, int] | None = option(types.Parsed("sizes", _ends)),
+    together: bool = option(default=True),
+    quick: bool = flag(),
+    points: Path | None = option(PATH),
+    output: Path | None = option(NEW_FILE),
+    figures: Path | None = option(FOLDER),
     simulation: options.SimulationOptions = options.SIMULATION,
     as_json: bool = options.JSON,
 ) -> None:

@@ -49,33 +49,18 @@ def _sources(text: str) -> tuple[str, str]:
 @command("compare --platform gros --collective bcast --procs 16,64")
 def compare(
     platform: HostPlatform | types.Unknown = options.placed_platform(
-        option(
-            "A known platform (see 'collwise platforms list') or a .toml or .xml file; with measured --sources a name "
-            "that the store has.",
-            types.PLATFORM_OR_NAME,
-            required=True,
-            in_project=True,
-        )
+        option(types.PLATFORM_OR_NAME, required=True, in_project=True)
     ),
     collective: str = options.COLLECTIVE,
-    procs: tuple[int, ...] | None = option(
-        "Process counts: 50,80,90. Needed, unless measured --sources have some.", COUNTS
-    ),
+    procs: tuple[int, ...] | None = option(COUNTS),
     sizes: tuple[int, ...] | None = options.SIZES,
     algorithms: Sequence[str] | None = options.ALGORITHMS,
-    segments: tuple[int, ...] = options.segments(SEGMENTS_TEXT, options.ONE_OR_MORE),
-    parameters: Path | None = option("A file from 'collwise fit'. Default: parameters fitted now.", PATH),
-    model: str | None = option(
-        f"A model's name. Default: that of the file; without one {DEFAULT_MODEL}, or no model with --engine schedule.",
-        types.NamedChoice("model", MODEL_NAMES),
-    ),
-    figures: Path | None = option("Write figures into this folder.", FOLDER),
+    segments: tuple[int, ...] = option(types.SIZES, SEGMENTS_TEXT),
+    parameters: Path | None = option(PATH),
+    model: str | None = option(types.NamedChoice("model", MODEL_NAMES), said={"default_model": DEFAULT_MODEL}),
+    figures: Path | None = option(FOLDER),
     baseline: Baseline = options.BASELINE,
-    sources: tuple[str, str] | None = option(
-        "Instead compare the choices by two sources of times: measured, simulated, predicted, or an engine's name.",
-        types.Parsed("sources", _sources),
-        metavar="A,B",
-    ),
+    sources: tuple[str, str] | None = option(types.Parsed("sources", _sources)),
     ppn: int | None = options.PPN,
     simulation: options.SimulationOptions = options.SIMULATION,
     as_json: bool = options.JSON,

@@ -32,15 +32,11 @@ OPENMPI_COLUMNS = (
 
 @command("crosscheck --library smpi --collective gather --procs 4 --sizes 64KiB")
 def crosscheck(
-    library: str | None = option(
-        "Compare only with this library's algorithms. Default: both.", NamedChoice("MPI library", ("smpi", "openmpi"))
-    ),
-    collective: str | None = option("Compare only this collective.", COLLECTIVE),
-    procs: Sequence[int] | None = option(
-        "Process counts. Default: 15,16,30 in simulation, 5,6,8 with Open MPI.", COUNTS
-    ),
-    sizes: Sequence[int] | None = option("Message sizes. Default: some that all of these counts divide.", SIZES),
-    platform: HostPlatform = option("The platform on which SMPI simulates both.", PLATFORM, "grisou"),
+    library: str | None = option(NamedChoice("MPI library", ("smpi", "openmpi"))),
+    collective: str | None = option(COLLECTIVE),
+    procs: Sequence[int] | None = option(COUNTS),
+    sizes: Sequence[int] | None = option(SIZES),
+    platform: HostPlatform = option(PLATFORM, "grisou"),
     simgrid: str | None = options.SIMGRID,
     as_json: bool = options.JSON,
 ) -> None:

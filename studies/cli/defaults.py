@@ -22,9 +22,9 @@ from collwise.validation.times.defaults import sizes_of
 def defaults(
     baseline: Baseline = options.BASELINE,
     collectives: Sequence[str] = options.COLLECTIVES,
-    procs: tuple[int, ...] = option("Process counts: 16,1024.", COUNTS, required=True),
-    sizes: tuple[int, ...] | None = option("Message sizes. Default: 12 by doubling, by collective.", SIZES),
-    checked: bool = flag("Ask the installed library of that version, and say where it decides otherwise.", "--check"),
+    procs: tuple[int, ...] = option(COUNTS, required=True),
+    sizes: tuple[int, ...] | None = option(SIZES),
+    checked: bool = flag(),
     as_json: bool = options.JSON,
 ) -> None:
     """Shows the algorithms that an MPI library runs untuned, for each P and from each message size on.

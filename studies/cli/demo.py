@@ -34,9 +34,7 @@ BY_MODEL, BY_ENGINE = ("bcast", "gather"), ("allreduce", "alltoall")
 
 @command("demo")
 def demo(
-    output: Path = option(
-        None, FOLDER, lambda: results_folder() / "demo", names="-o --output", show_default="results/demo"
-    ),
+    output: Path = option(FOLDER, lambda: results_folder() / "demo", show_default="results/demo"),
     baseline: Baseline = options.BASELINE,
     simulation: options.SimulationOptions = options.SIMULATION,
 ) -> None:

@@ -65,60 +65,31 @@ def _memory(text: str) -> int:
 _MEMORY = types.Parsed("size", _memory)
 
 _OF_NODE = dict(
-    cpus=option("CPUs (sockets) per node, by default with one process each. Default: 1.", click.IntRange(1)),
-    cores=option("Cores per node, those of all its CPUs. Default: one for each CPU.", click.IntRange(1)),
-    memory_domains=option("Memory domains (NUMA nodes) per node. Default: one for each CPU.", click.IntRange(1)),
-    memory_bytes=option(
-        "The memory of a node, for example 256GiB: longer messages are not decided. Default: unknown.",
-        _MEMORY,
-        names="--memory",
-    ),
-    processes=option(
-        "Processes per node unless a command gives another number; at most --cores.", click.IntRange(1), names="--ppn"
-    ),
-    loopback_bytes_per_second=option(
-        "The rate between two processes of a node in Gbyte/s.", _GBYTES, names="--loopback-gbytes"
-    ),
-    loopback_latency_seconds=option(
-        "The latency between two processes of a node in us.", _US, names="--loopback-latency-us"
-    ),
-    between_sockets_bytes_per_second=option(
-        "What the messages from one socket to others of its node share, in Gbyte/s (schedule engine only). "
-        "Default: no limit.",
-        _GBYTES,
-        names="--between-sockets-gbytes",
-    ),
-    between_sockets_latency_seconds=option(
-        "The latency between processes on two sockets of a node in us (schedule engine only). Default: as on one.",
-        _US,
-        names="--between-sockets-latency-us",
-    ),
-    memory_bytes_per_second=option(
-        "What all messages within a node share, in Gbyte/s. Default: no limit.", _GBYTES, names="--memory-gbytes"
-    ),
+    cpus=option(click.IntRange(1)),
+    cores=option(click.IntRange(1)),
+    memory_domains=option(click.IntRange(1)),
+    memory_bytes=option(_MEMORY),
+    processes=option(click.IntRange(1)),
+    loopback_bytes_per_second=option(_GBYTES),
+    loopback_latency_seconds=option(_US),
+    between_sockets_bytes_per_second=option(_GBYTES),
+    between_sockets_latency_seconds=option(_US),
+    memory_bytes_per_second=option(_GBYTES),
 )
 
 _OF_TOPOLOGY = dict(
-    topology=option("How the nodes are connected. Default: one-switch.", types.NamedChoice("topology", TOPOLOGIES)),
-    hop_latency_seconds=option("The latency from switch to switch in us.", _US, names="--hop-latency-us"),
-    nodes_per_switch=option("Nodes at each switch (fat tree, dragonfly, torus).", click.IntRange(1)),
-    oversubscription=option(
-        "The rate of a switch's nodes over that of its uplinks (fat tree): 2:1 or 2. Default: 1.", _RATIO
-    ),
-    switches_per_pod=option("Makes a fat tree of three levels.", click.IntRange(1)),
-    pod_oversubscription=option("The same for a pod and its uplinks. Default: 1.", _RATIO),
-    groups=option("The number of groups (dragonfly).", click.IntRange(1, 1000)),
-    switches_per_group=option("Switches in each group (dragonfly).", click.IntRange(1)),
-    local_bytes_per_second=option(
-        "All cables of a switch to others of its group, in Gbit/s (dragonfly).", _GBITS, names="--local-gbits"
-    ),
-    global_bytes_per_second=option(
-        "The cables between two groups in Gbit/s (dragonfly).", _GBITS, names="--global-gbits"
-    ),
-    dimensions=option("Switches in each dimension: 4x4x8 (torus).", types.Parsed("dimensions", _dimensions)),
-    cable_bytes_per_second=option(
-        "A cable from switch to switch in Gbit/s (torus). Default: as a node's link.", _GBITS, names="--cable-gbits"
-    ),
+    topology=option(types.NamedChoice("topology", TOPOLOGIES)),
+    hop_latency_seconds=option(_US),
+    nodes_per_switch=option(click.IntRange(1)),
+    oversubscription=option(_RATIO),
+    switches_per_pod=option(click.IntRange(1)),
+    pod_oversubscription=option(_RATIO),
+    groups=option(click.IntRange(1, 1000)),
+    switches_per_group=option(click.IntRange(1)),
+    local_bytes_per_second=option(_GBITS),
+    global_bytes_per_second=option(_GBITS),
+    dimensions=option(types.Parsed("dimensions", _dimensions)),
+    cable_bytes_per_second=option(_GBITS),
 )
 
 
@@ -138,16 +109,9 @@ _GIVEN_NODE = group(_given, **_OF_NODE)
 """The values that were given for a node."""
 _TOPOLOGY = group(_given, **_OF_TOPOLOGY)
 """The values that were given for the topology: keys of a description, with the kind as `topology`."""
-_INTERCONNECT = option(
-    "Link, latencies, overheads and protocol of a kind of network.",
-    types.NamedChoice("interconnect", interconnect_names()),
-)
-_LINK_RATE = option("The rate of a node's link in Gbit/s.", _GBITS, names="--gbits")
-_LATENCY = option(
-    "The one-way latency between two nodes at one switch in us, without processors' overheads.",
-    _US,
-    names="--latency-us",
-)
+_INTERCONNECT = option(types.NamedChoice("interconnect", interconnect_names()))
+_LINK_RATE = option(_GBITS)
+_LATENCY = option(_US)
 
 
 def _check_name(name: str) -> None:
@@ -161,13 +125,13 @@ def _check_name(name: str) -> None:
 @command("platforms new mine --nodes 8 --gbits 25 --latency-us 12", "new")
 def new(
     name: str = argument(),
-    nodes: int = option(None, click.IntRange(1, MOST_HOSTS), required=True),
+    nodes: int = option(click.IntRange(1, MOST_HOSTS), required=True),
     interconnect: str | None = _INTERCONNECT,
     link_bytes_per_second: float | None = _LINK_RATE,
     latency_seconds: float | None = _LATENCY,
     node: Node = _NODE,
     topology: dict[str, Any] = _TOPOLOGY,
-    output: Path | None = option("Default: NAME.toml", NEW_FILE, names="-o --output"),
+    output: Path | None = option(NEW_FILE),
 ) -> None:
     """Writes a description of a cluster of equal nodes.
 
@@ -209,16 +173,12 @@ def _known(
 
 _SOURCES = group(
     dict,
-    machine=flag("Read this machine as one of the cluster's nodes. This is the default without another source."),
-    hardware=option("What 'lstopo --of xml' or 'lscpu' printed on a node.", PATH, metavar="FILE"),
-    sys=option("A copy of a node's /sys, with class/net and class/infiniband.", PATH, metavar="FOLDER"),
-    slurm=option(
-        f"Slurm: {LIVE} (asks scontrol), the folder of slurm.conf and topology.conf, or files by commas, which may "
-        "also be what scontrol show config, nodes, topology and partitions print.",
-        metavar="SOURCE",
-    ),
-    partition=option("For --slurm: the nodes of this partition only."),
-    ask=flag("Ask for what is not known; an empty answer takes what stands in brackets."),
+    machine=flag(),
+    hardware=option(PATH),
+    sys=option(PATH),
+    slurm=option(said={"live": LIVE}),
+    partition=option(),
+    ask=flag(),
 )
 
 
@@ -226,13 +186,13 @@ _SOURCES = group(
 def describe(
     name: str = argument(),
     sources: dict[str, Any] = _SOURCES,
-    nodes: int | None = option("The number of nodes.", click.IntRange(1, MOST_HOSTS)),
+    nodes: int | None = option(click.IntRange(1, MOST_HOSTS)),
     interconnect: str | None = _INTERCONNECT,
     link_bytes_per_second: float | None = _LINK_RATE,
     latency_seconds: float | None = _LATENCY,
     node: dict[str, Any] = _GIVEN_NODE,
     topology: dict[str, Any] = _TOPOLOGY,
-    output: Path | None = option("Default: NAME.toml", NEW_FILE, names="-o --output"),
+    output: Path | None = option(NEW_FILE),
     as_json: bool = options.JSON,
 ) -> None:
     """Writes a description of a cluster from what a node, Slurm or you say of it.

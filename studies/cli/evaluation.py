@@ -31,9 +31,7 @@ _SEGMENTS = tuple(sorted(EVALUATED_SEGMENTS, reverse=True))
 
 @command("models --collective bcast")
 def models(
-    collectives: Sequence[str] | None = option(
-        "Show the coverage of these collectives: names by commas, or all.", COLLECTIVES, names="--collective"
-    ),
+    collectives: Sequence[str] | None = option(COLLECTIVES),
     as_json: bool = options.JSON,
 ) -> None:
     """Lists the models of collectives with the procedures that estimate them; with --collective, also their formulas.
@@ -68,15 +66,11 @@ def _names(row: Coverage, has: bool) -> str:
 
 @command("evaluate --platforms boba,grisou")
 def evaluate(
-    platforms: Sequence[str] = option("Names by commas: boba,frodo,grisou,gros.", NAMES, required=True),
-    collectives: Sequence[str] | None = option(f"Default: {','.join(EVALUATED)}.", COLLECTIVES, names="--collective"),
-    models: Sequence[str] | None = option(
-        "Models, names by commas. Default: all that suit the platform.", named_choices("model", MODEL_NAMES)
-    ),
-    procs: Sequence[int] | None = option(
-        "Process counts, with one process per node. Default: seven from 3 to all nodes.", COUNTS
-    ),
-    sizes: Sequence[int] | None = option("Message sizes. Default: from 8 B on by factors of 4.", SIZES),
+    platforms: Sequence[str] = option(NAMES, required=True),
+    collectives: Sequence[str] | None = option(COLLECTIVES, said={"evaluated": ",".join(EVALUATED)}),
+    models: Sequence[str] | None = option(named_choices("model", MODEL_NAMES)),
+    procs: Sequence[int] | None = option(COUNTS),
+    sizes: Sequence[int] | None = option(SIZES),
     baseline: Baseline = options.BASELINE,
     simulation: options.SimulationOptions = options.SIMULATION,
     as_json: bool = options.JSON,
@@ -146,9 +140,7 @@ def _planned(
 
 @command("recover --platform exact")
 def recover(
-    platform: HostPlatform | None = option(
-        "A platform description. Default: the synthetic ones, which are made for this.", PLATFORM
-    ),
+    platform: HostPlatform | None = option(PLATFORM),
     simulation: options.SimulationOptions = options.SIMULATION,
     as_json: bool = options.JSON,
 ) -> None:

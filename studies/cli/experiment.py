@@ -26,32 +26,16 @@ from collwise.studies.cli.types import PLATFORM, SIZE, SIZES, FiniteRange
 
 @command("experiment --platform grisou --kind roundtrip --sizes 1KiB:64KiB:x4")
 def experiment(
-    kind: str = option(None, click.Choice(kinds.KINDS), kinds.ROUNDTRIP),
-    platform: HostPlatform | None = option("Simulate on a known platform or a .toml or .xml file.", PLATFORM),
+    kind: str = option(click.Choice(kinds.KINDS), kinds.ROUNDTRIP),
+    platform: HostPlatform | None = option(PLATFORM),
     where: TargetOptions = TARGET,
-    procs: int | None = option(
-        "The number of processes, one per node. Default: all; on this machine 4.", click.IntRange(2)
-    ),
-    processes: str | None = option(
-        "Sets of ranks, whose first takes the time: 0,1;0,2, all-pairs or all-triplets. Default: 0,1."
-    ),
-    sizes: Sequence[int] | None = option(
-        "Message sizes: 1KiB:1MiB:x2. Default: the smallest that has overheads.", SIZES
-    ),
-    reply: int | None = option(
-        "The size of the reply. Default: the smallest; for roundtrips that of the message.", SIZE
-    ),
-    count: int | None = option(
-        f"The number of repeats in {', '.join(kinds.WITH_COUNT)}. Default: 10.", click.IntRange(1)
-    ),
-    delay: float | None = option(
-        f"The seconds of other work in {', '.join(kinds.WITH_DELAY)}. Default: 0.001.", FiniteRange(0)
-    ),
-    parallel: bool = option(
-        "Run experiments on disjoint processes at once, or one after another.",
-        default=True,
-        names="--parallel/--one-after-another",
-    ),
+    procs: int | None = option(click.IntRange(2)),
+    processes: str | None = option(),
+    sizes: Sequence[int] | None = option(SIZES),
+    reply: int | None = option(SIZE),
+    count: int | None = option(click.IntRange(1), said={"kinds": kinds.WITH_COUNT}),
+    delay: float | None = option(FiniteRange(0), said={"kinds": kinds.WITH_DELAY}),
+    parallel: bool = option(default=True),
     precision: Precision = options.precision(Precision()),
     simulation: options.SimulationOptions = options.SIMULATION,
     as_json: bool = options.JSON,

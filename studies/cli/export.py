@@ -45,21 +45,15 @@ _MOST_BYTES = 32 * 2**20
 def export(
     decisions: Sequence[Path] = argument(PATH, nargs=-1, required=True),
     format_name: str = option(
-        "; ".join(f"{name}: {known.title}" for name, known in FORMATS.items()) + ".",
         types.NamedChoice("format", FORMATS),
         OPENMPI,
-        names="--format",
-        metavar="NAME",
+        said={"formats": "; ".join((f"{name}: {known.title}" for name, known in FORMATS.items()))},
     ),
-    openmpi_version: str = option(f"For openmpi: {', '.join(OPENMPI_VERSIONS)}.", default="4.1"),
-    mpich_version: str = option(
-        "For mpich: 4.0, or 4.1 for later ones.", types.NamedChoice("version", MPICH_VERSIONS), MPICH_VERSIONS[0]
-    ),
-    procs: int | None = option(
-        "For formats that hold for one process count (mpich-variables, mvapich2, smpi, prf): which.", click.IntRange(1)
-    ),
-    output: Path = option("The rules file.", NEW_FILE, required=True, names="-o --output"),
-    check: bool = flag("Run the installed library with the rules and see what it does; for openmpi and mpich."),
+    openmpi_version: str = option(default="4.1", said={"openmpi_versions": OPENMPI_VERSIONS}),
+    mpich_version: str = option(types.NamedChoice("version", MPICH_VERSIONS), MPICH_VERSIONS[0]),
+    procs: int | None = option(click.IntRange(1)),
+    output: Path = option(NEW_FILE, required=True),
+    check: bool = flag(),
 ) -> None:
     """Writes rules that an MPI library reads from DECISIONS files (from 'collwise select'; one table a collective).
 

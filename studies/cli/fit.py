@@ -22,7 +22,7 @@ from collwise.studies.cli.declare import command, flag, group, option
 from collwise.studies.cli.options import PRECISION
 from collwise.studies.cli.output import print_json, print_table
 from collwise.studies.cli.target_options import TARGET, TARGET_OPTIONS, TargetOptions, target_from
-from collwise.studies.cli.types import COLLECTIVES, COUNTS, NEW_FILE, PLATFORM, NamedChoice
+from collwise.studies.cli.types import COLLECTIVES, COUNTS, NEW_FILE, PLATFORM, SIZES, NamedChoice
 
 _PROCEDURES = "; ".join(f"{family}: {', '.join(names)}" for family, names in PROCEDURE_NAMES.items())
 _FITTED_BY_ALGORITHM = (IMPLEMENTATION_AWARE, CRITICAL_PATH)
@@ -30,43 +30,22 @@ _FITTED_BY_ALGORITHM = (IMPLEMENTATION_AWARE, CRITICAL_PATH)
 
 @command("fit --platform mine.toml -o mine.parameters.toml")
 def fit(
-    platform: HostPlatform | None = option("A known platform (see 'collwise platforms list') or a file.", PLATFORM),
+    platform: HostPlatform | None = option(PLATFORM),
     where: TargetOptions = TARGET,
-    model: str = option(
-        "The family to fit.", NamedChoice("model", [*_FITTED_BY_ALGORITHM, *PROCEDURE_NAMES]), IMPLEMENTATION_AWARE
-    ),
+    model: str = option(NamedChoice("model", [*_FITTED_BY_ALGORITHM, *PROCEDURE_NAMES]), IMPLEMENTATION_AWARE),
     how: dict[str, Any] = group(
         dict,
-        procs=option(
-            "Process counts of the experiments. Default: five nodes, a quarter and half of all; for point-to-point "
-            f"models six, or all if nodes differ. Measured: all, {LOCAL_PROCS} on this machine.",
-            COUNTS,
-        ),
-        procedure=option(f"The procedure for point-to-point models; the first is the default. {_PROCEDURES}."),
-        heterogeneous=option(
-            "Point-to-point models: parameters of each pair and processor, or their means. Default: by the nodes.",
-            default=None,
-            names="--heterogeneous/--homogeneous",
-        ),
+        procs=option(COUNTS, said={"local_procs": LOCAL_PROCS}),
+        procedure=option(said={"procedures": _PROCEDURES}),
+        heterogeneous=option(default=None),
         precision=options.precision(PRECISION_OF_FITS),
-        thorough=flag("Measure as many sizes and messages as in simulation."),
-        segments=options.segments(
-            None,
-            "The least one is the common one.",
-            default_text="8KiB:128KiB:x2, measured 0,8KiB; critical_path: 0,1KiB,8KiB,64KiB",
-        ),
-        collective=option(
-            f"Names by commas, or all that the model covers; for {' and '.join(_FITTED_BY_ALGORITHM)}.",
-            COLLECTIVES,
-            "all",
-            names="--collective",
-        ),
-        chains=option(
-            "The number of chains of the K-chain tree, for implementation-aware. Default: 4.", click.IntRange(1)
-        ),
+        thorough=flag(),
+        segments=option(SIZES),
+        collective=option(COLLECTIVES, "all", said={"fitted_by_algorithm": " and ".join(_FITTED_BY_ALGORITHM)}),
+        chains=option(click.IntRange(1)),
     ),
     simulation: options.SimulationOptions = options.SIMULATION,
-    output: Path | None = option("Default: results/PLATFORM[.MODEL].parameters.toml", NEW_FILE, names="-o --output"),
+    output: Path | None = option(NEW_FILE),
     as_json: bool = options.JSON,
 ) -> None:
     """Estimates the parameters of models from experiments: simulated, or measured here, on hosts or a test bed.

@@ -26,19 +26,17 @@ _COLLECTIVES = "bcast,gather,scatter,reduce,allreduce,allgather,alltoall"
 @command("gain --platform gros --collective bcast --procs 4 --library openmpi")
 def gain(
     where: TargetOptions = TARGET,
-    decisions: Path | None = option("The decision tables to measure (collwise select -o FILE).", PATH),
-    platform: HostPlatform | None = option("Make the decisions now, by simulation on this platform.", PLATFORM),
-    collectives: Sequence[str] | None = option(
-        f"Names by commas. Default: all in the file; {_COLLECTIVES} with --platform.", COLLECTIVES, names="--collective"
-    ),
-    procs: tuple[int, ...] = option("Process counts: 4,8.", COUNTS, required=True),
-    sizes: tuple[int, ...] = option("Message sizes.", SIZES, "1KiB:256KiB:x4"),
-    segments: tuple[int, ...] = options.segments("8KiB:64KiB:x2", "For --platform."),
-    launches: int = option("The number of launches of each of the three ways.", click.IntRange(2), 5),
-    repetitions: int = options.repetitions(5),
-    check: bool = option("Check that Open MPI follows the rules.", default=True, names="--check/--no-check"),
-    figure: Path | None = option("Write the map of gains (PNG or SVG) here.", NEW_FILE),
-    report: Path | None = option("Write the tables (Markdown) here.", NEW_FILE),
+    decisions: Path | None = option(PATH),
+    platform: HostPlatform | None = option(PLATFORM),
+    collectives: Sequence[str] | None = option(COLLECTIVES, said={"collectives": _COLLECTIVES}),
+    procs: tuple[int, ...] = option(COUNTS, required=True),
+    sizes: tuple[int, ...] = option(SIZES, "1KiB:256KiB:x4"),
+    segments: tuple[int, ...] = option(SIZES, "8KiB:64KiB:x2"),
+    launches: int = option(click.IntRange(2), 5),
+    repetitions: int = option(click.IntRange(1), 5),
+    check: bool = option(default=True),
+    figure: Path | None = option(NEW_FILE),
+    report: Path | None = option(NEW_FILE),
     store: Path = options.STORE,
     as_json: bool = options.JSON,
 ) -> None:

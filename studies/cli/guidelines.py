@@ -49,20 +49,13 @@ def _rule(rule: str | None, share: float | None, alpha: float, correction: str) 
 
 RULE = group(
     _rule,
-    rule=option(
-        "rank: a rank test over launches; share: faster by --share, by medians of medians. Default: rank, or share "
-        "where times are simulated.",
-        NamedChoice("rule", RULES),
-    ),
-    share=option(
-        "The least percentage by which the other must be faster. Default: 10 for share, 1 in simulation, 0 for rank.",
-        click.FloatRange(0, 100, max_open=True),
-    ),
-    alpha=option("The significance level of the rank test.", float, 0.05),
+    rule=option(NamedChoice("rule", RULES)),
+    share=option(click.FloatRange(0, 100, max_open=True)),
+    alpha=option(float, 0.05),
     correction=option(
-        "For many comparisons: " + ", ".join(f"{name}: {title}" for name, title in CORRECTIONS.items()) + ".",
         NamedChoice("correction", CORRECTIONS),
         "bh",
+        said={"corrections": ", ".join((f"{name}: {title}" for name, title in CORRECTIONS.items()))},
     ),
 )
 
@@ -70,48 +63,30 @@ RULE = group(
 @command("guidelines --platform gros --selector ompi --collective allreduce,reduce --procs 16")
 def guidelines(
     where: TargetOptions = TARGET,
-    platform: HostPlatform | None = option("Simulate SMPI's own collectives on this platform.", PLATFORM),
+    platform: HostPlatform | None = option(PLATFORM),
     selectors: Sequence[str] | None = option(
-        f"With --platform: the libraries that SMPI stands for, of {', '.join(SMPI_SELECTORS)}. Default: all.",
-        named_choices("selector", SMPI_SELECTORS),
-        names="--selector",
+        named_choices("selector", SMPI_SELECTORS), said={"smpi_selectors": SMPI_SELECTORS}
     ),
     baselines: Sequence[str] | None = option(
-        f"With --platform and --engine schedule: the libraries whose decisions are played, of {', '.join(_RECORDED)}. "
-        f"Default: {', '.join(_USUAL_RECORDED)}.",
-        named_choices("baseline", _RECORDED),
-        names="--baseline",
+        named_choices("baseline", _RECORDED), said={"recorded": _RECORDED, "usual_recorded": _USUAL_RECORDED}
     ),
-    table: Path | None = option(
-        "With --platform: check the choices of this file instead (collwise select -o FILE).", PATH
-    ),
+    table: Path | None = option(PATH),
     collectives: tuple[str, ...] = option(
-        f"Names by commas, or all: {', '.join(COLLECTIVES)}.",
         Parsed("collectives", checked_collectives, lambda _: ("all", *COLLECTIVES)),
         COLLECTIVES,
-        names="--collective",
         show_default="all",
+        said={"collectives": COLLECTIVES},
     ),
-    procs: tuple[int, ...] | None = option(
-        "Process counts. Default: 4; of a table, those that it was made from.", COUNTS
-    ),
-    sizes: tuple[int, ...] | None = option(
-        f"Message sizes. Default: {SIZES_TEXT}; of a table, those that it was made from.", SIZES
-    ),
+    procs: tuple[int, ...] | None = option(COUNTS),
+    sizes: tuple[int, ...] | None = option(SIZES, said={"sizes_text": SIZES_TEXT}),
     rule: Rule = RULE,
-    launches: int = option("Executions of MPI, whose medians are compared.", click.IntRange(2), 10),
-    repetitions: int = options.repetitions(20),
-    nrep: float | None = option(
-        "Instead repeat as often as one-byte messages take to this relative standard error (NREP): 0.01.",
-        float,
-        metavar="RSE",
-    ),
-    repair: bool = option("Measure again with the repairs.", default=True, names="--repair/--no-repair"),
-    output: Path | None = option(
-        "Write the table for libcollwise and profiles (.prf) into this folder.", FOLDER, names="--output -o"
-    ),
-    figures: Path | None = option("Write a figure for each library and P into this folder.", FOLDER),
-    csv: Path | None = option("Write every comparison to a CSV file.", NEW_FILE),
+    launches: int = option(click.IntRange(2), 10),
+    repetitions: int = option(click.IntRange(1), 20),
+    nrep: float | None = option(float),
+    repair: bool = option(default=True),
+    output: Path | None = option(FOLDER),
+    figures: Path | None = option(FOLDER),
+    csv: Path | None = option(NEW_FILE),
     simulation: options.SimulationOptions = options.SIMULATION,
     as_json: bool = options.JSON_ALONE,
 ) -> None:

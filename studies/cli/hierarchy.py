@@ -73,36 +73,26 @@ class _Machine:
 
 _MACHINE = group(
     _Machine,
-    platform=option(
-        "The platform that is simulated, or by which a search predicts (see 'collwise platforms list').",
-        types.PLATFORM,
-    ),
+    platform=option(types.PLATFORM),
     where=TARGET_WITHOUT_PPN,
     method=options.METHOD,
     simulation=options.SIMULATION,
 )
-_COLLECTIVE = option("bcast, reduce or allreduce.", default="bcast")
-_TASKS = option("The number of segments with which tasks are timed.", click.IntRange(2, 64), 8, names="--tasks")
+_COLLECTIVE = option(default="bcast")
+_TASKS = option(click.IntRange(2, 64), 8)
 
 
 def _space(segments: str, **sizes: Any) -> Any:
     """The options of a space of configurations: the default segment sizes, and --sizes where a command has it."""
     return group(
         dict,
-        nodes=option("The number of nodes. Default: all of the platform's.", COUNTS),
-        ppn=option("Processes per node. Default: as the platform or the target says.", COUNTS),
+        nodes=option(COUNTS),
+        ppn=option(COUNTS),
         **sizes,
-        segments=option("Segment sizes fs.", SIZES, segments),
-        algorithms=option(
-            "Algorithms between nodes: chain, binary, binomial, library.", NAMES, "chain,binary,binomial"
-        ),
-        within=option(
-            "How processes of a node communicate: point-to-point, shared-memory, one-sided, or by-socket, point to "
-            "point within sockets and between them: a third level.",
-            NAMES,
-            "point-to-point",
-        ),
-        pieces=option("The pieces in which a segment goes between nodes (ibs, irs); 0: it is not cut.", SIZES, "0"),
+        segments=option(SIZES, segments),
+        algorithms=option(NAMES, "chain,binary,binomial"),
+        within=option(NAMES, "point-to-point"),
+        pieces=option(SIZES, "0"),
     )
 
 
@@ -112,9 +102,9 @@ def tasks(
     collective: str = _COLLECTIVE,
     space: dict[str, Any] = _space("64KiB"),
     number: int = _TASKS,
-    leader: int = option("The node whose leader's trend is shown.", click.IntRange(0), 2),
-    draw_trend: Path | None = option("Draw the times of successive tasks (PNG or SVG).", NEW_FILE, metavar="FILE"),
-    draw_overlap: Path | None = option("Draw tasks alone and at once (PNG or SVG).", NEW_FILE, metavar="FILE"),
+    leader: int = option(click.IntRange(0), 2),
+    draw_trend: Path | None = option(NEW_FILE),
+    draw_overlap: Path | None = option(NEW_FILE),
     as_json: bool = options.JSON,
 ) -> None:
     """Times the tasks of a hierarchical collective on each node's leader, in a pipeline and alone.
@@ -190,9 +180,9 @@ def _task_record(study: TaskStudy) -> dict[str, Any]:
 def model(
     machine: _Machine = _MACHINE,
     collective: str = _COLLECTIVE,
-    space: dict[str, Any] = _space("16KiB:1MiB:x4", sizes=option("Message sizes.", SIZES, "4MiB")),
+    space: dict[str, Any] = _space("16KiB:1MiB:x4", sizes=option(SIZES, "4MiB")),
     number: int = _TASKS,
-    draw: Path | None = option("Draw both for the largest size (PNG or SVG).", NEW_FILE, metavar="FILE"),
+    draw: Path | None = option(NEW_FILE),
     as_json: bool = options.JSON,
 ) -> None:
     """Compares the cost model of tasks with the times of whole collectives.
@@ -261,40 +251,17 @@ def _place(one: Input) -> str:
 )
 def tune(
     machine: _Machine = _MACHINE,
-    collectives: Sequence[str] = option(
-        "bcast, reduce and allreduce, by commas.", NAMES, "bcast", names="--collective"
-    ),
-    space: dict[str, Any] = _space(
-        "16KiB:1MiB:x4", sizes=option("Message sizes that are sampled.", SIZES, "4KiB:4MiB:x4")
-    ),
-    searches: Sequence[str] = option(
-        "exhaustive, tasks, predict, by commas, or all. The decisions are those of the last one.",
-        NAMES,
-        "predict",
-        names="--search",
-    ),
-    budget: float = option(
-        "predict: the share of the exhaustive search's machine time that it may take, in percent.",
-        types.FiniteRange(0, 100, min_open=True),
-        2.0,
-    ),
-    drawn: int | None = option(
-        "Judge searches: simulate the machine of this seed, which the platform describes only roughly. Numbers are off "
-        "by a factor of up to 1.5, the network has other rules, configurations deviate, and repetitions vary.",
-        click.IntRange(min=0),
-    ),
-    output: Path | None = option("Write the decisions, for 'collwise export'.", NEW_FILE, names="-o --output"),
-    table: Path | None = option("Write the table that libcollwise reads ('collwise run --table').", NEW_FILE),
-    han: Path | None = option(
-        "Write rules for Open MPI's HAN, and beside it its parameters with the ending .conf.",
-        NEW_FILE,
-        names="--han-rules",
-    ),
-    openmpi_version: str = option("The version for --han-rules: 4.1 or 5.0.", default="4.1"),
-    draw: Path | None = option(
-        "Draw times over m (PNG or SVG); needs the exhaustive search.", NEW_FILE, metavar="FILE"
-    ),
-    draw_costs: Path | None = option("Draw the searches' machine times (PNG or SVG).", NEW_FILE, metavar="FILE"),
+    collectives: Sequence[str] = option(NAMES, "bcast"),
+    space: dict[str, Any] = _space("16KiB:1MiB:x4", sizes=option(SIZES, "4KiB:4MiB:x4")),
+    searches: Sequence[str] = option(NAMES, "predict"),
+    budget: float = option(types.FiniteRange(0, 100, min_open=True), 2.0),
+    drawn: int | None = option(click.IntRange(min=0)),
+    output: Path | None = option(NEW_FILE),
+    table: Path | None = option(NEW_FILE),
+    han: Path | None = option(NEW_FILE),
+    openmpi_version: str = option(default="4.1"),
+    draw: Path | None = option(NEW_FILE),
+    draw_costs: Path | None = option(NEW_FILE),
     as_json: bool = options.JSON,
 ) -> None:
     """Finds the best configuration of hierarchical collectives for each n, p and m, by few benchmarks or many.

@@ -30,24 +30,17 @@ if TYPE_CHECKING:
 @command("irregular-regions --nodes 8 --buffer 32KB -o thresholds.toml")
 def irregular_regions(
     where: TargetOptions = TARGET,
-    nodes: Sequence[int] = option("Numbers of processes: 8,16.", COUNTS, "8", names="--nodes --procs"),
-    buffers: Sequence[int] = option(
-        "Switch buffers of the ports of its own beds: 16KB,64KB.", SIZES, "16KB", names="--buffer"
-    ),
-    variants: Sequence[str] = option(
-        "TCP on its own beds, names by commas.",
-        types.named_choices("TCP variant", TCP_VARIANTS),
-        "reno-2009",
-        names="--tcp",
-    ),
-    rate: float = option("The rate of the ports of its own beds.", RATE, "100Mbit"),
-    stride: int = option("The stride between block sizes of the series.", SIZE, "4KiB"),
-    largest: int = option("The largest block size of the series.", SIZE, "128KiB"),
-    finest: int = option("The stride at which the search for M1 ends.", SIZE, "1KiB"),
-    repetitions: int = options.repetitions(5),
-    output: Path | None = option("Write the thresholds here (one target only).", NEW_FILE, names="-o --output"),
-    report: Path | None = option("Write the tables (Markdown) here.", NEW_FILE),
-    figures: Path | None = option("Write a figure per target into this folder.", FOLDER),
+    nodes: Sequence[int] = option(COUNTS, "8"),
+    buffers: Sequence[int] = option(SIZES, "16KB"),
+    variants: Sequence[str] = option(types.named_choices("TCP variant", TCP_VARIANTS), "reno-2009"),
+    rate: float = option(RATE, "100Mbit"),
+    stride: int = option(SIZE, "4KiB"),
+    largest: int = option(SIZE, "128KiB"),
+    finest: int = option(SIZE, "1KiB"),
+    repetitions: int = option(click.IntRange(1), 5),
+    output: Path | None = option(NEW_FILE),
+    report: Path | None = option(NEW_FILE),
+    figures: Path | None = option(FOLDER),
     store: Path = options.STORE,
     as_json: bool = options.JSON,
 ) -> None:

@@ -44,13 +44,8 @@ _PROJECT_FILE = """\
 @command("init study --platform gros --procs 16,64")
 def init(
     directory: Path = argument(PATH, default=Path()),
-    platform: str | None = option(
-        "The platform of commands that require one.",
-        Parsed("platform", checked(arguments.platform), lambda _: known(), False),
-    ),
-    procs: str | None = option(
-        "The process counts of commands that require them: 16,64.", Parsed("counts", checked(arguments.counts))
-    ),
+    platform: str | None = option(Parsed("platform", checked(arguments.platform), lambda _: known(), False)),
+    procs: str | None = option(Parsed("counts", checked(arguments.counts))),
 ) -> None:
     """Makes DIRECTORY, by default this one, a project: one store and results for all commands in it and below it.
 
@@ -90,12 +85,8 @@ def test(pytest_arguments: tuple[str, ...] = argument(click.UNPROCESSED, nargs=-
 
 @command("setup --simgrid 4.1")
 def setup(
-    simgrid_version: str | None = option(
-        "Build this version of SimGrid beside the system's: 4.1.", names="--simgrid", metavar="VERSION"
-    ),
-    jobs: int | None = option(
-        "The number of simultaneous compilations. Default: the number of cores.", click.IntRange(1)
-    ),
+    simgrid_version: str | None = option(),
+    jobs: int | None = option(click.IntRange(1)),
 ) -> None:
     """Checks the set-up, or builds a newer SimGrid from its PyPI source package (several minutes).
 
@@ -126,15 +117,8 @@ def setup(
 
 @command("studio --port 8890 --no-browser")
 def studio(
-    port: int | None = option(
-        "Listen on this port. Default: the first free one from 8888 on.", click.IntRange(1, 65535)
-    ),
-    browser: bool = option(
-        "Open a browser window, or not. Default: open one.",
-        default=True,
-        names="--browser/--no-browser",
-        show_default=False,
-    ),
+    port: int | None = option(click.IntRange(1, 65535)),
+    browser: bool = option(default=True, show_default=False),
 ) -> None:
     """Opens JupyterLab on the studies' notebooks, for this machine only; installs it on first use.
 

@@ -21,7 +21,7 @@ from collwise.studies.cli import declare, options, target_options
 from collwise.studies.cli.declare import command, group, option
 from collwise.studies.cli.output import check_failed, print_json, print_table, sweep_progress
 from collwise.studies.cli.target_options import TARGET, TargetOptions, target_from
-from collwise.studies.cli.types import ALGORITHMS, COUNTS, NEW_FILE, PATH, PLATFORM, Parsed, Scaled
+from collwise.studies.cli.types import ALGORITHMS, COUNTS, NEW_FILE, PATH, PLATFORM, SIZES, Parsed, Scaled
 from collwise.validation.adaptive.goal import LOSS, Goal
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.defaults import SEGMENTS_TEXT, sizes_of
@@ -32,40 +32,23 @@ from collwise.validation.times.grid import BUILTIN, LIBRARY, Grid
 def measure(
     where: TargetOptions = TARGET,
     collectives: Sequence[str] = options.COLLECTIVES,
-    algorithms: Sequence[str] | None = option(
-        "Algorithms, names by commas, or all. Default: all that can be chosen. Among them, library is MPI's own "
-        "collective, alone it stands for that and all of ours.",
-        ALGORITHMS,
-    ),
-    procs: Sequence[int] = option("Process counts: 2,4.", COUNTS, required=True),
+    algorithms: Sequence[str] | None = option(ALGORITHMS),
+    procs: Sequence[int] = option(COUNTS, required=True),
     sizes: Sequence[int] | None = options.SIZES,
     varied: dict[str, Any] = group(
-        dict, segments=options.segments(SEGMENTS_TEXT), counts=options.COUNTS, thresholds=options.THRESHOLDS
+        dict, segments=option(SIZES, SEGMENTS_TEXT), counts=options.COUNTS, thresholds=options.THRESHOLDS
     ),
     method: Method = options.METHOD,
     adaptive: dict[str, Any] = group(
         dict,
-        budget=option(
-            "Measure only where the choice is in doubt, for at most this time on the machine: 90s, 10min, 2h.",
-            Parsed("duration", parse_duration),
-        ),
-        loss=option(
-            "With --budget: leave a point alone when its choice is expected to be slower than the best one by at most "
-            "so many percent.",
-            Scaled(0.01),
-            LOSS * 100,
-            metavar="PERCENT",
-        ),
-        platform=option(
-            "The platform that is measured: what the memory of its nodes cannot hold is left out. With --budget, "
-            "--engine predicts times on it.",
-            PLATFORM,
-        ),
-        parameters=option("With --budget: a file from 'collwise fit', whose model predicts times.", PATH),
+        budget=option(Parsed("duration", parse_duration)),
+        loss=option(Scaled(0.01), LOSS * 100),
+        platform=option(PLATFORM),
+        parameters=option(PATH),
     ),
-    raw: Path | None = option("Write every repetition to a CSV file.", NEW_FILE),
+    raw: Path | None = option(NEW_FILE),
     script: Path | None = target_options.SCRIPT,
-    simulation: options.SimulationOptions = options.simulation("schedule", "With --budget: what predicts times."),
+    simulation: options.SimulationOptions = options.simulation("schedule"),
     as_json: bool = options.JSON,
 ) -> None:
     """Measures our algorithms under Open MPI or MPICH: on this machine, hosts, a batch job's nodes or a test bed.

@@ -50,11 +50,7 @@ def list_platforms(as_json: bool = options.JSON) -> None:
 @command("platforms show grisou", "show", parent=platforms)
 def show(
     platform: HostPlatform = argument(PLATFORM),
-    overheads: str | None = option(
-        "Add the overheads of an interconnect to a description without any.",
-        types.NamedChoice("interconnect", interconnect_names()),
-        metavar="INTERCONNECT",
-    ),
+    overheads: str | None = option(types.NamedChoice("interconnect", interconnect_names())),
     as_json: bool = options.JSON,
 ) -> None:
     """Shows a platform's description with its sources; PLATFORM is a name or a file."""
@@ -102,7 +98,7 @@ def check(file: Path = argument(PATH), as_json: bool = options.JSON) -> None:
 @command("platforms write grisou -o grisou.xml", "write", parent=platforms)
 def write(
     platform: HostPlatform = argument(PLATFORM),
-    output: Path | None = option("The XML file. Default: standard output.", NEW_FILE, names="-o --output"),
+    output: Path | None = option(NEW_FILE),
 ) -> None:
     """Writes the platform XML that SimGrid 3.32 to 4.1 read."""
     if output is None:
@@ -210,7 +206,7 @@ platforms.add_command(describe)
 @command("platforms draw shaheen-ii -o shaheen-ii.png", "draw", parent=platforms)
 def draw(
     platform: HostPlatform = argument(PLATFORM),
-    output: Path | None = option("PNG or SVG. Default: NAME.png", NEW_FILE, names="-o --output"),
+    output: Path | None = option(NEW_FILE),
 ) -> None:
     """Draws a platform's network, and what is in its nodes."""
     from collwise.platforms import Platform

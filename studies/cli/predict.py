@@ -33,22 +33,17 @@ def _pair(text: str) -> tuple[int, int]:
 
 @command("predict --parameters mine.parameters.toml --collective bcast --procs 2:8:+1")
 def predict(
-    parameters: Path = option("A file that 'collwise fit' wrote.", PATH, required=True),
-    collective: str | None = option("A name (see 'collwise algorithms').", COLLECTIVE),
-    pair: tuple[int, int] | None = option(
-        "A message from process I to J instead of a collective.", types.Parsed("pair", _pair), metavar="I,J"
-    ),
+    parameters: Path = option(PATH, required=True),
+    collective: str | None = option(COLLECTIVE),
+    pair: tuple[int, int] | None = option(types.Parsed("pair", _pair)),
     how: dict[str, Any] = group(
         dict,
-        algorithms=option("Names by commas, or all.", ALGORITHMS),
-        procs=option("Process counts: 50,80,90 or 2:1000:+1.", COUNTS),
-        sizes=option("Message sizes: 8KiB:4MiB:x2. Default: the paper's.", SIZES),
-        segments=options.segments(None, default_text="that of the fit, or 0"),
+        algorithms=option(ALGORITHMS),
+        procs=option(COUNTS),
+        sizes=option(SIZES),
+        segments=option(SIZES),
         name=options.MODEL,
-        by_schedule=flag(
-            "Apply a point-to-point model to the messages that each algorithm sends, not by a formula; for all "
-            "collectives."
-        ),
+        by_schedule=flag(),
     ),
     as_json: bool = options.JSON,
 ) -> None:

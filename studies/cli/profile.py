@@ -24,7 +24,7 @@ from collwise.simulator.sweeps.context import SCHEDULE, SMPI
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import argument, command, option, refuse_options
 from collwise.studies.cli.output import print_json, print_table
-from collwise.studies.cli.types import NEW_FILE, PATH, PLATFORM, NamedChoice
+from collwise.studies.cli.types import NEW_FILE, PATH, PLATFORM, SIZES, NamedChoice
 from collwise.validation.times.defaults import SEGMENTS_TEXT
 
 if TYPE_CHECKING:
@@ -39,42 +39,19 @@ _MOST_ROWS = 40
     context_settings={"allow_interspersed_args": False},
 )
 def profile(
-    library: str | None = option("The MPI library that runs the program.", NamedChoice("MPI library", LIBRARIES)),
-    procs: int | None = option("The number of processes.", click.IntRange(1)),
-    repetitions: int = option(
-        "The number of runs of the program: times are medians, and the runs' range shows a disturbed one. Programs may "
-        "take long, read their input and write files, hence the default.",
-        click.IntRange(1),
-        1,
-    ),
-    report: Sequence[Path] = option(
-        "Instead of running a program, read a report of libcollwise (JSON); may be given for several runs.",
-        PATH,
-        multiple=True,
-        metavar="FILE",
-    ),
-    after: Sequence[Path] = option(
-        "The report (JSON) of a later run, with a table: what it saved. Needs --report; may be given for several runs.",
-        PATH,
-        multiple=True,
-        metavar="FILE",
-    ),
-    platform: HostPlatform | None = option(
-        "The platform that times algorithms for the expected savings; for smpi also runs the program.", PLATFORM
-    ),
-    decisions: Path | None = option(
-        "Instead of a platform, decisions with times (collwise select -o) for the expected savings.", PATH
-    ),
-    baseline: str | None = options.default_library("The library that decides untuned"),
-    segments: tuple[int, ...] = options.segments(SEGMENTS_TEXT),
-    ppn: int | None = option(
-        "Processes per node on the platform. Default: as in the run; for smpi one per CPU.", click.IntRange(1)
-    ),
-    output: Path | None = option(
-        "Write the report here: .json for --report, or .csv with the savings.", NEW_FILE, names="--output -o"
-    ),
-    rules: Path | None = option("Write the tuned table here, for 'collwise run --table'.", NEW_FILE),
-    simulation: options.SimulationOptions = options.simulation(SCHEDULE.name, "The program that times algorithms."),
+    library: str | None = option(NamedChoice("MPI library", LIBRARIES)),
+    procs: int | None = option(click.IntRange(1)),
+    repetitions: int = option(click.IntRange(1), 1),
+    report: Sequence[Path] = option(PATH, multiple=True),
+    after: Sequence[Path] = option(PATH, multiple=True),
+    platform: HostPlatform | None = option(PLATFORM),
+    decisions: Path | None = option(PATH),
+    baseline: str | None = options.DEFAULT_LIBRARY,
+    segments: tuple[int, ...] = option(SIZES, SEGMENTS_TEXT),
+    ppn: int | None = option(click.IntRange(1)),
+    output: Path | None = option(NEW_FILE),
+    rules: Path | None = option(NEW_FILE),
+    simulation: options.SimulationOptions = options.simulation(SCHEDULE.name),
     as_json: bool = options.JSON,
     program: str | None = argument(required=False),
     args: Sequence[str] = argument(click.UNPROCESSED, nargs=-1),

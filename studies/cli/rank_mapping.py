@@ -24,19 +24,13 @@ from collwise.validation.times.defaults import SEGMENT_BYTES
 @command("rank-mapping --platform hcl16 --collective gather --procs 4 --sizes 64KiB")
 def rank_mapping(
     platform: HostPlatform = options.PLATFORM,
-    collective: str = option(" or ".join(mapped.COLLECTIVES) + ", by the binomial algorithm.", required=True),
-    sizes: Sequence[int] = option("Sizes of each process's block.", SIZES, "1KiB:64KiB:x4"),
-    model: str = option("The model that predicts.", NamedChoice("model", mapped.MODELS), mapped.MODELS[0]),
-    parameters: Path | None = option(
-        "A file from 'collwise fit'. Default: parameters estimated now.", PATH, metavar="FILE"
-    ),
-    procs: int | None = option(
-        "The number of processes, one per node, on the first nodes. Default: all.", click.IntRange(2)
-    ),
-    common: bool = flag("Find one mapping for all sizes, with the least sum of times relative to the default's."),
-    output: Path | None = option(
-        "Write the host names in rank order here, for one size or with --common.", NEW_FILE, names="-o --output"
-    ),
+    collective: str = option(required=True, said={"mapped": " or ".join(mapped.COLLECTIVES)}),
+    sizes: Sequence[int] = option(SIZES, "1KiB:64KiB:x4"),
+    model: str = option(NamedChoice("model", mapped.MODELS), mapped.MODELS[0]),
+    parameters: Path | None = option(PATH),
+    procs: int | None = option(click.IntRange(2)),
+    common: bool = flag(),
+    output: Path | None = option(NEW_FILE),
     simulation: options.SimulationOptions = options.SIMULATION,
     as_json: bool = options.JSON,
 ) -> None:

@@ -38,30 +38,20 @@ def _report_model(asked: str | None, by: str, engine: str, collectives: Sequence
 @command("report --platform gros --procs 16,32,64")
 def report(
     platform: HostPlatform = options.placed_platform(),
-    procs: tuple[int, ...] | None = option(
-        "Process counts to compare: 64,512,2048. Needed; best those of your jobs.", COUNTS, in_project=True
-    ),
-    collectives: Sequence[str] = option("Names by commas, or all.", COLLECTIVES, "bcast,gather", names="--collective"),
+    procs: tuple[int, ...] | None = option(COUNTS, in_project=True),
+    collectives: Sequence[str] = option(COLLECTIVES, "bcast,gather"),
     how: dict[str, Any] = group(
         dict,
-        sizes=option(
-            "Message sizes to compare and decide: 8:2MiB:x4. Default: by doubling from 8 KiB (gather: 64 KiB), and "
-            "shorter ones (allreduce: from 2 KiB) where the platform has overheads.",
-            SIZES,
-        ),
-        segments=options.segments(SEGMENTS_TEXT, options.ONE_OR_MORE),
+        sizes=option(SIZES),
+        segments=option(SIZES, SEGMENTS_TEXT),
         model=option(
-            f"The model to compare: {BY_PARTS}, or {CRITICAL_PATH}, which decides at the compared points only. "
-            f"Default: {BY_PARTS} if it has formulas for all --collective; none for --by simulated with --engine "
-            "schedule, so that nothing needs to be fitted.",
             types.NamedChoice("model", (BY_PARTS, CRITICAL_PATH)),
+            said={"by_parts": BY_PARTS, "critical_path": CRITICAL_PATH},
         ),
-        by=option(
-            "The times that decide the rules. Default: simulated with --engine schedule, else predicted.", _TIMES
-        ),
+        by=option(_TIMES),
     ),
     baseline: Baseline = options.BASELINE,
-    output: Path | None = option("Folder. Default: results/PLATFORM-report", PATH, names="-o --output"),
+    output: Path | None = option(PATH),
     ppn: int | None = options.PPN,
     simulation: options.SimulationOptions = options.SIMULATION,
 ) -> None:

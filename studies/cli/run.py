@@ -25,21 +25,17 @@ if TYPE_CHECKING:
     context_settings={"allow_interspersed_args": False},
 )
 def run(
-    library: str = option(
-        "The MPI library that runs the program.", NamedChoice("MPI library", LIBRARIES), required=True
-    ),
-    procs: int = option("The number of processes.", click.IntRange(1), required=True),
-    platform: HostPlatform | None = option("The platform for smpi: a known one or a .toml or .xml file.", PLATFORM),
+    library: str = option(NamedChoice("MPI library", LIBRARIES), required=True),
+    procs: int = option(click.IntRange(1), required=True),
+    platform: HostPlatform | None = option(PLATFORM),
     ppn: int | None = options.PPN,
     simgrid: str | None = options.SIMGRID,
-    table: Path | None = option("A decision table (collwise export --format collwise).", PATH),
-    algorithms: str = option("Algorithms that override the table: bcast=k_chain,chains=3;barrier=bruck.", default=""),
+    table: Path | None = option(PATH),
+    algorithms: str = option(default=""),
     thresholds: Thresholds | None = options.THRESHOLDS,
-    report: bool = flag("Print the calls of each algorithm, and their time, by message size at the end."),
-    report_to: Path | None = option(
-        "Write that report to this file, as JSON or CSV if its name ends so.", NEW_FILE, metavar="FILE"
-    ),
-    plain: bool = flag("Run without the library, for comparison."),
+    report: bool = flag(),
+    report_to: Path | None = option(NEW_FILE),
+    plain: bool = flag(),
     program: str = argument(),
     args: Sequence[str] = argument(click.UNPROCESSED, nargs=-1),
 ) -> int:

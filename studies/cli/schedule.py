@@ -31,17 +31,15 @@ _PROTOCOLS = ("an eager message leaves when it is sent", "every send waits for i
 def schedule(
     platform: HostPlatform = options.placed_platform(),
     collective: str = options.COLLECTIVE,
-    algorithm: str = option("The algorithm's name (see 'collwise algorithms').", ALGORITHM, required=True),
-    procs: int = option("The process count.", click.IntRange(2), required=True),
-    size: tuple[int, ...] | None = option("The message size, needed by all but the barrier.", SIZES),
-    segments: tuple[int, ...] | None = option("The segment size; 0: unsegmented. Default: 8 KiB.", SIZES),
+    algorithm: str = option(ALGORITHM, required=True),
+    procs: int = option(click.IntRange(2), required=True),
+    size: tuple[int, ...] | None = option(SIZES),
+    segments: tuple[int, ...] | None = option(SIZES),
     thresholds: Thresholds | None = options.THRESHOLDS,
-    root: int = option("The root's rank.", click.IntRange(0), 0),
+    root: int = option(click.IntRange(0), 0),
     ppn: int | None = options.PPN,
     called: Baseline = options.CALLED_LIBRARY,
-    draw: Path | None = option(
-        "Draw up to 64 processes and their messages over time (PNG or SVG).", NEW_FILE, metavar="FILE"
-    ),
+    draw: Path | None = option(NEW_FILE),
     as_json: bool = options.JSON,
 ) -> None:
     """Shows an algorithm's messages, its rounds, and what decides its time.

@@ -42,75 +42,27 @@ _MOST_ROWS = 200
 @command("select --collective bcast --parameters mine.parameters.toml --procs 4,8 --for openmpi-4.1 -o bcast.json")
 def select(
     collectives: Sequence[str] = options.COLLECTIVES,
-    by: str = option("The times that decide.", _TIMES, "predicted"),
-    parameters: Path | None = option("A file from 'collwise fit', for --by predicted.", PATH),
-    platform: HostPlatform | types.Unknown | None = options.placed_platform(
-        option(
-            "The platform, needed for --by simulated; for --by measured its name in the store is enough (see 'results "
-            "list'). Default: that of the parameters, or the only one measured.",
-            types.PLATFORM_OR_NAME,
-        )
-    ),
-    procs: tuple[int, ...] | None = option(
-        "Process counts: 2:124:+1, needed for --by simulated. Default: 2 to all, or those measured.", COUNTS
-    ),
+    by: str = option(_TIMES, "predicted"),
+    parameters: Path | None = option(PATH),
+    platform: HostPlatform | types.Unknown | None = options.placed_platform(option(types.PLATFORM_OR_NAME)),
+    procs: tuple[int, ...] | None = option(COUNTS),
     how: dict[str, Any] = group(
         dict,
-        sizes=option(
-            "Message sizes m: 8:2MiB:x4; for gather, alltoall and the like the size of one process's block. Default: "
-            "by doubling from 8 KiB (gather: 64 KiB), or those measured; for --by simulated also shorter ones "
-            "(allreduce: from 2 KiB) where the platform has overheads.",
-            SIZES,
-        ),
-        exact=flag(
-            "For --by predicted: choose at every size from the least to the largest of --sizes; tables become long. "
-            "Default: at --sizes only."
-        ),
-        consumer=option(
-            "Choose only what the rules of this consumer can express. Default: all.",
-            types.NamedChoice("decision consumer", ALL_CONSUMERS),
-            names="--for",
-        ),
-        one_choice=option(
-            "Make one choice for each process count, or choose by message size. Default: one if the consumer needs it.",
-            default=None,
-            names="--one-choice/--by-size",
-        ),
-        tolerance=option(
-            "By how many percent a choice may be slower than the best, so that the table is short; 0: the fastest.",
-            float,
-            TOLERANCE_PERCENT,
-            metavar="PERCENT",
-        ),
-        segments=options.segments(None, options.ONE_OR_MORE, f"{SEGMENTS_TEXT}, or those measured"),
+        sizes=option(SIZES),
+        exact=flag(),
+        consumer=option(types.NamedChoice("decision consumer", ALL_CONSUMERS)),
+        one_choice=option(default=None),
+        tolerance=option(float, TOLERANCE_PERCENT),
+        segments=option(SIZES, said={"segments_text": SEGMENTS_TEXT}),
         name=options.MODEL,
-        by_node=flag(
-            "Choose also among the algorithms that treat the processes of one node differently from others; for --by "
-            "simulated and measured."
-        ),
-        guidelines=flag(
-            "Choose also among the mock-ups of performance guidelines, which libcollwise runs; for --by simulated and "
-            "measured."
-        ),
-        configuration=option(
-            "For --by measured, which measurement, if there are several (see 'results list').", NAMES, metavar="KEY"
-        ),
-        fill=option(
-            "For --by measured: fill gaps where these times agree with what is measured nearby.",
-            types.NamedChoice("source that fills gaps", ("simulated", "predicted")),
-        ),
-        agreement=option(
-            "How far such times may be from those measured nearby.", float, AGREEMENT * 100, metavar="PERCENT"
-        ),
-        tie_limit=option(
-            "For --by measured: by how many percent a choice may be slower than the best one whose confidence interval "
-            "it overlaps.",
-            float,
-            TIE_LIMIT * 100,
-            metavar="PERCENT",
-        ),
+        by_node=flag(),
+        guidelines=flag(),
+        configuration=option(NAMES),
+        fill=option(types.NamedChoice("source that fills gaps", ("simulated", "predicted"))),
+        agreement=option(float, AGREEMENT * 100),
+        tie_limit=option(float, TIE_LIMIT * 100),
     ),
-    output: Path | None = option("Write the decision tables (JSON) here.", NEW_FILE, names="-o --output"),
+    output: Path | None = option(NEW_FILE),
     ppn: int | None = options.PPN,
     simulation: options.SimulationOptions = options.SIMULATION,
     as_json: bool = options.JSON,

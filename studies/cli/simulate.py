@@ -15,7 +15,7 @@ from collwise.common.units import counted, format_seconds, format_size
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import command, group, option
 from collwise.studies.cli.output import print_json, print_table
-from collwise.studies.cli.types import ALGORITHMS, COUNTS, SIZE
+from collwise.studies.cli.types import ALGORITHMS, COUNTS, SIZE, SIZES
 from collwise.validation.library_defaults.baselines import Baseline
 from collwise.validation.times.defaults import SEGMENTS_TEXT, sizes_of
 from collwise.validation.times.grid import CASE_COLUMNS
@@ -33,24 +33,16 @@ _COLUMNS = [*CASE_COLUMNS, "parameters", "seconds", "error"]
 def simulate(
     platform: HostPlatform = options.placed_platform(),
     collectives: Sequence[str] = options.COLLECTIVES,
-    algorithms: Sequence[str] | None = option(
-        "Algorithms of one collective, names by commas; guidelines: mock-ups of performance guidelines. Default: all "
-        "that can be chosen.",
-        ALGORITHMS,
-    ),
-    procs: Sequence[int] = option("Process counts: 50,80,90 or 10:90:+10.", COUNTS, required=True, in_project=True),
+    algorithms: Sequence[str] | None = option(ALGORITHMS),
+    procs: Sequence[int] = option(COUNTS, required=True, in_project=True),
     others: dict[str, Any] = group(
         dict,
         sizes=options.SIZES,
-        segments=options.segments(SEGMENTS_TEXT),
+        segments=option(SIZES, SEGMENTS_TEXT),
         counts=options.COUNTS,
-        between_segment=option(
-            "The parts in which algorithms from tasks send a segment between nodes: 64KiB. 0: whole segments.",
-            SIZE,
-            0,
-        ),
+        between_segment=option(SIZE, 0),
         thresholds=options.THRESHOLDS,
-        root=option("The root's rank.", click.IntRange(0), 0),
+        root=option(click.IntRange(0), 0),
         ppn=options.PPN,
     ),
     called: Baseline = options.CALLED_LIBRARY,

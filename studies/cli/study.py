@@ -16,8 +16,8 @@ from collwise.studies.cli.types import PATH
 @command("study nuriyev2021")
 def study(
     name: str = argument(),
-    output: Path | None = option("Folder. Default: results/NAME", PATH, names="-o --output"),
-    quick: bool = flag("Simulate fewer points if all of them take many minutes (hunold2018, luo2020, pjesivac2007)."),
+    output: Path | None = option(PATH),
+    quick: bool = flag(),
     simulation: options.SimulationOptions = options.SIMULATION,
     as_json: bool = options.JSON,
 ) -> None:

@@ -31,57 +31,29 @@ if TYPE_CHECKING:
 
 @command("validate --testbed --quick")
 def validate(
-    testbed: bool = flag("Measure on test beds of network namespaces, which are made and removed."),
+    testbed: bool = flag(),
     where: TargetOptions = TARGET_BESIDE_TESTBEDS,
-    platform: HostPlatform | None = option("With --hosts or --launcher: the platform that is simulated.", PLATFORM),
-    nominal: HostPlatform | None = option(
-        "With --hosts or --launcher: a description to start from, which is calibrated there and then simulated.",
-        PLATFORM,
-    ),
-    procs: Sequence[int] | None = option(
-        "With --hosts or --launcher: process counts, of which the largest has most sizes. Default: all there is room "
-        "for.",
-        COUNTS,
-    ),
+    platform: HostPlatform | None = option(PLATFORM),
+    nominal: HostPlatform | None = option(PLATFORM),
+    procs: Sequence[int] | None = option(COUNTS),
     planned: dict[str, Any] = group(
         dict,
-        nodes=option("The number of nodes of the main test bed.", click.IntRange(2, 64), NODES),
-        ranks_per_node=option(
-            "Processes on each node. With several on a test bed, hierarchical algorithms are verified and compared, "
-            "too, and Open MPI's components tuned and HAN beside them; there are no models. Default: one, or as the "
-            "hosts say.",
-            click.IntRange(1, 64),
-            names="--ppn",
-        ),
+        nodes=option(click.IntRange(2, 64), NODES),
+        ranks_per_node=option(click.IntRange(1, 64)),
         bits_per_second=option(
-            f"The rate of every port. Default: the highest of {', '.join(map(format_rate, RATES))} at which the "
-            f"network limits messages, not the processors; with --quick {format_rate(BITS_PER_SECOND)}.",
-            RATE,
-            names="--rate",
+            RATE, said={"rates": map(format_rate, RATES), "bits_per_second": format_rate(BITS_PER_SECOND)}
         ),
-        collectives=option(
-            f"Collectives, names by commas, of {', '.join(COMPARED)}.",
-            COLLECTIVES,
-            ",".join(COMPARED),
-            names="--collective",
-            show_default="all seven",
-        ),
-        sizes=option("Message sizes: 8KiB:1MiB:x2. Default: 8 or 10 by collective, with --quick 3.", SIZES),
-        quick=flag("Take some minutes only: three sizes, one test bed, fewer cases repeated and explained."),
-        one_bed=flag("Measure all sizes on the main test bed, and nothing on others.", names="--one-bed"),
+        collectives=option(COLLECTIVES, ",".join(COMPARED), show_default="all seven", said={"compared": COMPARED}),
+        sizes=option(SIZES),
+        quick=flag(),
+        one_bed=flag(),
         transport=option(
-            f"The settings of Open MPI on the main test bed, {' or '.join(TRANSPORTS)} (see 'collwise testbed up'), or "
-            f"the transport on hosts, {' or '.join(OF_HOSTS)}.",
             NamedChoice("transport", dict.fromkeys((*TRANSPORTS, *OF_HOSTS))),
+            said={"transports": " or ".join(TRANSPORTS), "of_hosts": " or ".join(OF_HOSTS)},
         ),
-        models=option("Fit the models where times are measured.", default=True, names="--models/--no-models"),
+        models=option(default=True),
     ),
-    output: Path = option(
-        "The folder of the report: validation.html, validation.md and figures.",
-        FOLDER,
-        lambda: results_folder() / "validation",
-        show_default="results/validation",
-    ),
+    output: Path = option(FOLDER, lambda: results_folder() / "validation", show_default="results/validation"),
     store: Path = options.STORE,
     as_json: bool = options.JSON,
 ) -> None:

@@ -24,32 +24,14 @@ from collwise.validation.testbed.bed import USUAL_NAME, running
 
 @command("verify --library smpi --collective barrier --quick")
 def verify(
-    libraries: Sequence[str] = option(
-        "Names by commas.", named_choices("MPI library", ENGINES), ",".join(ENGINES), names="--library"
-    ),
-    collective: str | None = option("Only this one.", COLLECTIVE),
-    algorithm: str | None = option("Only this one."),
-    quick: bool = flag("Run fewer process counts and cases, and no sequences."),
-    seconds: float | None = option(
-        f"Run only random sequences of calls, for so many seconds under each library. Default: {SECONDS:g}, after the "
-        "cases.",
-        types.FiniteRange(0, min_open=True),
-    ),
-    seed: int | None = option(
-        "Run only the sequence of this seed; with --seconds, those of the seeds after it, too. Default: one that is "
-        "drawn, and named if anything is wrong.",
-        click.IntRange(0, MAX_SEED),
-    ),
-    selector: str | None = option(
-        "For smpi: the selector by which its own collectives, which mock-ups call, choose their algorithms.",
-        types.NamedChoice("selector", SMPI_SELECTORS),
-    ),
-    testbed: str | None = option(
-        "Only hierarchical algorithms, on the test bed of that name, which must be up.",
-        metavar="[NAME]",
-        is_flag=False,
-        flag_value=USUAL_NAME,
-    ),
+    libraries: Sequence[str] = option(named_choices("MPI library", ENGINES), ",".join(ENGINES)),
+    collective: str | None = option(COLLECTIVE),
+    algorithm: str | None = option(),
+    quick: bool = flag(),
+    seconds: float | None = option(types.FiniteRange(0, min_open=True), said={"seconds": SECONDS}),
+    seed: int | None = option(click.IntRange(0, MAX_SEED)),
+    selector: str | None = option(types.NamedChoice("selector", SMPI_SELECTORS)),
+    testbed: str | None = option(is_flag=False, flag_value=USUAL_NAME),
     simgrid: str | None = options.SIMGRID,
     as_json: bool = options.JSON,
 ) -> None:

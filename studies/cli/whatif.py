@@ -18,7 +18,7 @@ from collwise.simulator.sweeps.context import SCHEDULE
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import command, flag, option, refuse_options
 from collwise.studies.cli.output import check_failed, print_json, print_table, write_figure
-from collwise.studies.cli.types import COLLECTIVES, COUNTS, FOLDER, NEW_FILE, PATH, Parsed
+from collwise.studies.cli.types import COLLECTIVES, COUNTS, FOLDER, NEW_FILE, PATH, SIZES, Parsed
 from collwise.studies.reports.markdown import percent
 from collwise.validation.times.defaults import SEGMENTS_TEXT, TOLERANCE_PERCENT
 
@@ -68,50 +68,20 @@ def _factors(text: str) -> Factors:
 )
 def whatif(
     platform: HostPlatform = options.placed_platform(),
-    changes: Sequence[Change] = option(
-        "What changes, see above; may be given several times.",
-        Parsed("change", parse_change),
-        multiple=True,
-        names="--change",
-        metavar="NAME=VALUE",
-    ),
-    sweep: Factors | None = option(
-        "Sweep over one more change by factors, and find the cross-over points: bandwidth=x0.25:x8.",
-        Parsed("sweep", _factors),
-        metavar="NAME=xLOW:xHIGH",
-    ),
-    tolerance: float = option(
-        "With --sweep, by how many percent a choice may be slower than the best one before another takes its place.",
-        float,
-        TOLERANCE_PERCENT,
-        metavar="PERCENT",
-    ),
-    collectives: tuple[str, ...] | None = option(
-        "Collectives, by commas, or all (see 'collwise algorithms').", COLLECTIVES, names="--collective"
-    ),
-    application: Path | None = option(
-        "Instead of a collective, the report of a run ('collwise run --report-to FILE.json'): its collectives by "
-        "default and tuned.",
-        PATH,
-        metavar="REPORT",
-    ),
-    baseline: str | None = options.default_library("With --application, the library that decides by default"),
-    procs: tuple[int, ...] | None = option(
-        "Process counts: 16,32. Default: powers of two, and all that the platform holds.", COUNTS
-    ),
+    changes: Sequence[Change] = option(Parsed("change", parse_change), multiple=True),
+    sweep: Factors | None = option(Parsed("sweep", _factors)),
+    tolerance: float = option(float, TOLERANCE_PERCENT),
+    collectives: tuple[str, ...] | None = option(COLLECTIVES),
+    application: Path | None = option(PATH),
+    baseline: str | None = options.DEFAULT_LIBRARY,
+    procs: tuple[int, ...] | None = option(COUNTS),
     sizes: tuple[int, ...] | None = options.SIZES,
     algorithms: Sequence[str] | None = options.ALGORITHMS,
-    segments: tuple[int, ...] = options.segments(SEGMENTS_TEXT),
-    rules: Path | None = option(
-        "The kept rules, a file from 'collwise select -o'. Default: the best choices before the change.", PATH
-    ),
-    no_limits: bool = flag(
-        "Leave out what limits the choices, which takes another play of each point's best one, with all its messages."
-    ),
-    figures: Path | None = option("Write figures into this folder.", FOLDER),
-    save: Path | None = option(
-        "Write the description of the changed platform (TOML), for 'collwise run' and other commands.", NEW_FILE
-    ),
+    segments: tuple[int, ...] = option(SIZES, SEGMENTS_TEXT),
+    rules: Path | None = option(PATH),
+    no_limits: bool = flag(),
+    figures: Path | None = option(FOLDER),
+    save: Path | None = option(NEW_FILE),
     ppn: int | None = options.PPN,
     simulation: options.SimulationOptions = options.simulation(SCHEDULE.name),
     as_json: bool = options.JSON,

@@ -33,13 +33,19 @@ class Command(NamedTuple):
 # "!--library:smpi" only without that option.
 SECTIONS = {
     "Main path": {
-        "demo": Command("Does the main job on two real clusters in a few minutes.", needs="build smpi openmpi"),
+        "demo": Command(
+            "Does the main job on two real clusters in a few minutes.", needs="build smpi openmpi", where="report"
+        ),
         "algorithms": Command("Lists collectives and their algorithms.", needs=""),
         "simulate": Command("Simulates algorithms at every P, m and segment size.", needs="build smpi"),
-        "schedule": Command("Shows an algorithm's messages and what decides its time.", needs="build"),
+        "schedule": Command(
+            "Shows an algorithm's messages and what decides its time.", needs="build", where="algorithms"
+        ),
         "compare": Command("Compares the best with a model's and a library's picks.", needs="build smpi"),
-        "defaults": Command("Shows what untuned MPI libraries run.", needs="--check:build"),
-        "decision-map": Command("Draws maps of the best method and of models' slowdowns.", needs="build smpi"),
+        "defaults": Command("Shows what untuned MPI libraries run.", needs="--check:build", where="algorithms"),
+        "decision-map": Command(
+            "Draws maps of the best method and of models' slowdowns.", needs="build smpi", where="compare"
+        ),
         "select": Command(
             "Makes decision tables of the algorithm for each P and m.",
             needs="--by=simulated:build+smpi --fill=simulated:build+smpi",
@@ -59,7 +65,7 @@ SECTIONS = {
             "Shows which collectives of a program matter, and what it would gain.",
             needs="build --library=smpi:smpi --library=openmpi:openmpi --library=mpich:mpich --engine=smpi:smpi",
         ),
-        "application": Command("Simulates applications under other collectives.", needs="build smpi"),
+        "application": Command("Simulates applications under other collectives.", needs="build smpi", where="run"),
     },
     "Platforms": {
         "platforms": Command("Lists, checks and writes descriptions of clusters.", needs="check:build+smpi"),
@@ -76,15 +82,18 @@ SECTIONS = {
             "Estimates the parameters of models from experiments.",
             needs="build --platform:smpi --library=mpich:mpich --testbed:openmpi+testbed",
         ),
-        "predict": Command("Evaluates models over arrays of P and m.", needs=""),
+        "predict": Command("Evaluates models over arrays of P and m.", needs="", where="fit"),
         "evaluate": Command("Scores models against simulated times.", needs="build smpi", where="evaluation"),
         "recover": Command("Compares estimated parameters with the true ones.", needs="build smpi", where="evaluation"),
-        "rank-mapping": Command("Finds the best ranks for nodes in a binomial tree.", needs="build smpi"),
+        "rank-mapping": Command(
+            "Finds the best ranks for nodes in a binomial tree.", needs="build smpi", where="evaluation"
+        ),
     },
     "Measuring": {
         "measure": Command(
             "Measures our algorithms under Open MPI or MPICH.",
             needs="build --library=mpich:mpich --testbed:openmpi+testbed --engine=smpi:smpi",
+            where="simulate",
         ),
         "import": Command("Reads times that were measured elsewhere.", needs="", where="results.import_times"),
         "results": Command("Lists, shows, exports and deletes stored times.", needs=""),
@@ -95,6 +104,7 @@ SECTIONS = {
         "irregular-regions": Command(
             "Finds where linear gather and scatter are irregular.",
             needs="build --library=mpich:mpich --testbed:openmpi+testbed",
+            where="experiment",
         ),
         "guidelines": Command(
             "Checks and repairs an MPI library's performance guidelines.",
@@ -113,11 +123,12 @@ SECTIONS = {
         "crosscheck": Command(
             "Compares our algorithms with SMPI's and Open MPI's own.",
             needs="build !--library=openmpi:smpi !--library=smpi:openmpi",
+            where="verify",
         ),
         "validate": Command(
             "Compares predicted, simulated and measured times.", needs="build smpi openmpi --testbed:testbed"
         ),
-        "study": Command("Runs a paper's study as a notebook.", needs="build smpi"),
+        "study": Command("Runs a paper's study as a notebook.", needs="build smpi", where="report"),
     },
     "Maintenance": {
         "init": Command("Makes a project: one store for a folder and all below it.", needs="", where="maintenance"),

@@ -50,7 +50,9 @@ SECTIONS = {
             "Makes decision tables of the algorithm for each P and m.",
             needs="--by=simulated:build+smpi --fill=simulated:build+smpi",
         ),
-        "export": Command("Writes decision tables as rules that MPI libraries read.", needs="--check:build+openmpi"),
+        "export": Command(
+            "Writes decision tables as rules that MPI libraries read.", needs="--check:build+openmpi", where="select"
+        ),
         "whatif": Command("Shows which choices and times change if a platform does.", needs="build --engine=smpi:smpi"),
         "hierarchy": Command(
             "Tunes hierarchical collectives by their tasks.",
@@ -70,7 +72,9 @@ SECTIONS = {
     "Platforms": {
         "platforms": Command("Lists, checks and writes descriptions of clusters.", needs="check:build+smpi"),
         "calibrate": Command(
-            "Fits a platform to measured or published times.", needs="build --published:smpi --testbed:openmpi+testbed"
+            "Fits a platform to measured or published times.",
+            needs="build --published:smpi --testbed:openmpi+testbed",
+            where="validate",
         ),
         "testbed": Command(
             "Makes a cluster in this machine: real MPI over real TCP.", needs="build openmpi testbed --slurm:slurm"
@@ -113,6 +117,7 @@ SECTIONS = {
         "gain": Command(
             "Measures a decision table's gain over Open MPI's own.",
             needs="build openmpi --platform:smpi --testbed:testbed",
+            where="profile",
         ),
     },
     "Checking": {

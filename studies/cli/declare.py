@@ -195,3 +195,9 @@ def refuse_options(names: Sequence[str], of: str) -> None:
     for parameter in context.command.params:
         if parameter.name in names and was_given(parameter.name):
             raise UsageError(f"{parameter.opts[0]} is for {of}")
+
+
+def refuse_others(kept: Sequence[str], of: str) -> None:
+    """The same for all options of the running command but those of the names `kept`."""
+    parameters = click.get_current_context().command.params
+    refuse_options([str(one.name) for one in parameters if one.name not in (*kept, "as_json", "as_csv")], of)

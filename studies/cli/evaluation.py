@@ -16,20 +16,9 @@ from collwise.common.files import write_text
 from collwise.common.units import format_seconds, format_size
 from collwise.models.registry import MODEL_NAMES, MODELS, Coverage, ModelKind, coverage
 from collwise.platforms import HostPlatform
-from collwise.studies.cli import options
+from collwise.studies.cli import options, types
 from collwise.studies.cli.declare import command, flag, option
 from collwise.studies.cli.output import check_failed, print_json, print_table
-from collwise.studies.cli.types import (
-    COLLECTIVES,
-    COUNTS,
-    NAMES,
-    NEW_FILE,
-    PATH,
-    PLATFORM,
-    SIZES,
-    NamedChoice,
-    named_choices,
-)
 from collwise.studies.reports.markdown import percent
 from collwise.validation import rank_mapping as mapped
 from collwise.validation.library_defaults.baselines import Baseline
@@ -47,7 +36,7 @@ _SEGMENTS = tuple(sorted(EVALUATED_SEGMENTS, reverse=True))
 
 @command("models --collective bcast")
 def models(
-    collectives: Sequence[str] | None = option(COLLECTIVES),
+    collectives: Sequence[str] | None = option(types.COLLECTIVES),
     as_json: bool = options.JSON,
 ) -> None:
     """Lists the models of collectives with the procedures that estimate them; with --collective, also their formulas.
@@ -82,11 +71,11 @@ def _names(row: Coverage, has: bool) -> str:
 
 @command("evaluate --platforms boba,grisou")
 def evaluate(
-    platforms: Sequence[str] = option(NAMES, required=True),
-    collectives: Sequence[str] | None = option(COLLECTIVES, said={"evaluated": ",".join(EVALUATED)}),
-    models: Sequence[str] | None = option(named_choices("model", MODEL_NAMES)),
-    procs: Sequence[int] | None = option(COUNTS),
-    sizes: Sequence[int] | None = option(SIZES),
+    platforms: Sequence[str] = option(types.NAMES, required=True),
+    collectives: Sequence[str] | None = option(types.COLLECTIVES, said={"evaluated": ",".join(EVALUATED)}),
+    models: Sequence[str] | None = option(types.named_choices("model", MODEL_NAMES)),
+    procs: Sequence[int] | None = option(types.COUNTS),
+    sizes: Sequence[int] | None = option(types.SIZES),
     baseline: Baseline = options.BASELINE,
     simulation: options.SimulationOptions = options.SIMULATION,
     as_json: bool = options.JSON,
@@ -156,7 +145,7 @@ def _planned(
 
 @command("recover --platform exact")
 def recover(
-    platform: HostPlatform | None = option(PLATFORM),
+    platform: HostPlatform | None = option(types.PLATFORM),
     simulation: options.SimulationOptions = options.SIMULATION,
     as_json: bool = options.JSON,
 ) -> None:
@@ -203,12 +192,12 @@ def recover(
 def rank_mapping(
     platform: HostPlatform = options.PLATFORM,
     collective: str = option(required=True, said={"mapped": " or ".join(mapped.COLLECTIVES)}),
-    sizes: Sequence[int] = option(SIZES, "1KiB:64KiB:x4"),
-    model: str = option(NamedChoice("model", mapped.MODELS), mapped.MODELS[0]),
-    parameters: Path | None = option(PATH),
+    sizes: Sequence[int] = option(types.SIZES, "1KiB:64KiB:x4"),
+    model: str = option(types.NamedChoice("model", mapped.MODELS), mapped.MODELS[0]),
+    parameters: Path | None = option(types.PATH),
     procs: int | None = option(click.IntRange(2)),
     common: bool = flag(),
-    output: Path | None = option(NEW_FILE),
+    output: Path | None = option(types.NEW_FILE),
     simulation: options.SimulationOptions = options.SIMULATION,
     as_json: bool = options.JSON,
 ) -> None:

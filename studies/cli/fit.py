@@ -23,17 +23,6 @@ from collwise.studies.cli.declare import command, flag, group, option
 from collwise.studies.cli.options import PRECISION
 from collwise.studies.cli.output import print_json, print_table
 from collwise.studies.cli.target_options import TARGET, TARGET_OPTIONS, TargetOptions, target_from
-from collwise.studies.cli.types import (
-    ALGORITHMS,
-    COLLECTIVE,
-    COLLECTIVES,
-    COUNTS,
-    NEW_FILE,
-    PATH,
-    PLATFORM,
-    SIZES,
-    NamedChoice,
-)
 from collwise.validation.times.defaults import sizes_of
 
 if TYPE_CHECKING:
@@ -45,22 +34,22 @@ _FITTED_BY_ALGORITHM = (IMPLEMENTATION_AWARE, CRITICAL_PATH)
 
 @command("fit --platform mine.toml -o mine.parameters.toml")
 def fit(
-    platform: HostPlatform | None = option(PLATFORM),
+    platform: HostPlatform | None = option(types.PLATFORM),
     where: TargetOptions = TARGET,
-    model: str = option(NamedChoice("model", [*_FITTED_BY_ALGORITHM, *PROCEDURE_NAMES]), IMPLEMENTATION_AWARE),
+    model: str = option(types.NamedChoice("model", [*_FITTED_BY_ALGORITHM, *PROCEDURE_NAMES]), IMPLEMENTATION_AWARE),
     how: dict[str, Any] = group(
         dict,
-        procs=option(COUNTS, said={"local_procs": LOCAL_PROCS}),
+        procs=option(types.COUNTS, said={"local_procs": LOCAL_PROCS}),
         procedure=option(said={"procedures": _PROCEDURES}),
         heterogeneous=option(default=None),
         precision=options.precision(PRECISION_OF_FITS),
         thorough=flag(),
-        segments=option(SIZES),
-        collective=option(COLLECTIVES, "all", said={"fitted_by_algorithm": " and ".join(_FITTED_BY_ALGORITHM)}),
+        segments=option(types.SIZES),
+        collective=option(types.COLLECTIVES, "all", said={"fitted_by_algorithm": " and ".join(_FITTED_BY_ALGORITHM)}),
         chains=option(click.IntRange(1)),
     ),
     simulation: options.SimulationOptions = options.SIMULATION,
-    output: Path | None = option(NEW_FILE),
+    output: Path | None = option(types.NEW_FILE),
     as_json: bool = options.JSON,
 ) -> None:
     """Estimates the parameters of models from experiments: simulated, or measured here, on hosts or a test bed.
@@ -139,15 +128,15 @@ def _pair(text: str) -> tuple[int, int]:
 
 @command("predict --parameters mine.parameters.toml --collective bcast --procs 2:8:+1")
 def predict(
-    parameters: Path = option(PATH, required=True),
-    collective: str | None = option(COLLECTIVE),
+    parameters: Path = option(types.PATH, required=True),
+    collective: str | None = option(types.COLLECTIVE),
     pair: tuple[int, int] | None = option(types.Parsed("pair", _pair)),
     how: dict[str, Any] = group(
         dict,
-        algorithms=option(ALGORITHMS),
-        procs=option(COUNTS),
-        sizes=option(SIZES),
-        segments=option(SIZES),
+        algorithms=option(types.ALGORITHMS),
+        procs=option(types.COUNTS),
+        sizes=option(types.SIZES),
+        segments=option(types.SIZES),
         name=options.MODEL,
         by_schedule=flag(),
     ),

@@ -15,21 +15,10 @@ from collwise.guideline_checks import RULES, SIZES_TEXT, LibraryGuidelines, Meas
 from collwise.platforms import HostPlatform
 from collwise.simulator.sweeps.context import SCHEDULE, SMPI_SELECTORS
 from collwise.simulator.sweeps.method import Method, Precision
-from collwise.studies.cli import options
+from collwise.studies.cli import options, types
 from collwise.studies.cli.declare import command, group, option, refuse_options
 from collwise.studies.cli.output import csv_text, print_json, print_table, write_figure
 from collwise.studies.cli.target_options import TARGET, TargetOptions, target_from
-from collwise.studies.cli.types import (
-    COUNTS,
-    FOLDER,
-    NEW_FILE,
-    PATH,
-    PLATFORM,
-    SIZES,
-    NamedChoice,
-    Parsed,
-    named_choices,
-)
 from collwise.validation.guidelines.criteria import CORRECTIONS
 from collwise.validation.guidelines.guideline import COLLECTIVES
 from collwise.validation.library_defaults.baselines import BASELINES
@@ -49,11 +38,11 @@ def _rule(rule: str | None, share: float | None, alpha: float, correction: str) 
 
 RULE = group(
     _rule,
-    rule=option(NamedChoice("rule", RULES)),
+    rule=option(types.NamedChoice("rule", RULES)),
     share=option(click.FloatRange(0, 100, max_open=True)),
     alpha=option(float, 0.05),
     correction=option(
-        NamedChoice("correction", CORRECTIONS),
+        types.NamedChoice("correction", CORRECTIONS),
         "bh",
         said={"corrections": ", ".join((f"{name}: {title}" for name, title in CORRECTIONS.items()))},
     ),
@@ -63,30 +52,30 @@ RULE = group(
 @command("guidelines --platform gros --selector ompi --collective allreduce,reduce --procs 16")
 def guidelines(
     where: TargetOptions = TARGET,
-    platform: HostPlatform | None = option(PLATFORM),
+    platform: HostPlatform | None = option(types.PLATFORM),
     selectors: Sequence[str] | None = option(
-        named_choices("selector", SMPI_SELECTORS), said={"smpi_selectors": SMPI_SELECTORS}
+        types.named_choices("selector", SMPI_SELECTORS), said={"smpi_selectors": SMPI_SELECTORS}
     ),
     baselines: Sequence[str] | None = option(
-        named_choices("baseline", _RECORDED), said={"recorded": _RECORDED, "usual_recorded": _USUAL_RECORDED}
+        types.named_choices("baseline", _RECORDED), said={"recorded": _RECORDED, "usual_recorded": _USUAL_RECORDED}
     ),
-    table: Path | None = option(PATH),
+    table: Path | None = option(types.PATH),
     collectives: tuple[str, ...] = option(
-        Parsed("collectives", checked_collectives, lambda _: ("all", *COLLECTIVES)),
+        types.Parsed("collectives", checked_collectives, lambda _: ("all", *COLLECTIVES)),
         COLLECTIVES,
         show_default="all",
         said={"collectives": COLLECTIVES},
     ),
-    procs: tuple[int, ...] | None = option(COUNTS),
-    sizes: tuple[int, ...] | None = option(SIZES, said={"sizes_text": SIZES_TEXT}),
+    procs: tuple[int, ...] | None = option(types.COUNTS),
+    sizes: tuple[int, ...] | None = option(types.SIZES, said={"sizes_text": SIZES_TEXT}),
     rule: Rule = RULE,
     launches: int = option(click.IntRange(2), 10),
     repetitions: int = option(click.IntRange(1), 20),
     nrep: float | None = option(float),
     repair: bool = option(default=True),
-    output: Path | None = option(FOLDER),
-    figures: Path | None = option(FOLDER),
-    csv: Path | None = option(NEW_FILE),
+    output: Path | None = option(types.FOLDER),
+    figures: Path | None = option(types.FOLDER),
+    csv: Path | None = option(types.NEW_FILE),
     simulation: options.SimulationOptions = options.SIMULATION,
     as_json: bool = options.JSON_ALONE,
 ) -> None:

@@ -13,18 +13,11 @@ from collwise.common.errors import UsageError
 from collwise.common.files import write_text
 from collwise.common.units import format_seconds, format_size
 from collwise.simulator.sweeps.method import Method
-from collwise.studies.cli import declare, options, types
+from collwise.studies.cli import declare, options, target_options, types
 from collwise.studies.cli.commands import CommandGroup, example
 from collwise.studies.cli.declare import command, group, option
 from collwise.studies.cli.options import MEASURING
 from collwise.studies.cli.output import check_pictures, print_json, print_table, write_figure
-from collwise.studies.cli.target_options import (
-    TARGET_OPTIONS,
-    TARGET_WITHOUT_PPN,
-    TargetOptions,
-    refuse_target_details,
-    target_from,
-)
 from collwise.studies.cli.types import COUNTS, NAMES, NEW_FILE, SIZES
 from collwise.validation.select.decisions import decisions_text
 
@@ -47,7 +40,7 @@ class _Machine:
     """The options that say on which machine tasks and collectives are timed."""
 
     platform: HostPlatform | None
-    where: TargetOptions
+    where: target_options.TargetOptions
     method: Method
     simulation: options.SimulationOptions
 
@@ -59,22 +52,22 @@ class _Machine:
         from collwise.hierarchy import MachineOptions
 
         if not self.where.named:
-            refuse_target_details(self.where)
+            target_options.refuse_target_details(self.where)
             if self.platform is None:
                 raise UsageError("name --platform, or a target with --library, --hosts, --launcher or --testbed")
-            declare.refuse_options(MEASURING, f"measured times ({TARGET_OPTIONS})")
+            declare.refuse_options(MEASURING, f"measured times ({target_options.TARGET_OPTIONS})")
             return MachineOptions(self.platform)
         one = ppn[0] if ppn is not None and len(ppn) == 1 else None
         details = self.where.hosts is not None or self.where.testbed is not None or self.where.launcher is not None
         return MachineOptions(
-            self.platform, target_from(replace(self.where, ppn=one if details else None)), self.method
+            self.platform, target_options.target_from(replace(self.where, ppn=one if details else None)), self.method
         )
 
 
 _MACHINE = group(
     _Machine,
     platform=option(types.PLATFORM),
-    where=TARGET_WITHOUT_PPN,
+    where=target_options.TARGET_WITHOUT_PPN,
     method=options.METHOD,
     simulation=options.SIMULATION,
 )

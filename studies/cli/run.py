@@ -20,16 +20,7 @@ from collwise.studies.cli import options
 from collwise.studies.cli.declare import argument, command, flag, option, refuse_options
 from collwise.studies.cli.output import print_json, print_table, write_figure
 from collwise.studies.cli.types import COUNTS, NAMES, NEW_FILE, PATH, PLATFORM, SIZES, NamedChoice, Parsed
-from collwise.validation.measurement.applications import (
-    APPLICATIONS,
-    COLLECTIVES,
-    FLAT,
-    HIERARCHICAL,
-    SEGMENTS,
-    application_of,
-    arguments_of,
-)
-from collwise.validation.measurement.applications import NAMES as CHOICES
+from collwise.validation.measurement import applications
 
 if TYPE_CHECKING:
     from collwise.models.lmo import Thresholds
@@ -111,13 +102,13 @@ _HEADS = ("P", "collectives", "time", "in collectives", "share, mean", "share, m
 
 @command("application asp --platform gros --procs 8 --collectives ompi,mpich --set size=4096,iterations=4")
 def application(
-    name: str = argument(NamedChoice("application", APPLICATIONS)),
+    name: str = argument(NamedChoice("application", applications.APPLICATIONS)),
     platform: HostPlatform = options.placed_platform(),
     procs: Sequence[int] = option(COUNTS, required=True, in_project=True),
-    collectives: Sequence[str] = option(NAMES, COLLECTIVES, said={"choices": CHOICES}),
+    collectives: Sequence[str] = option(NAMES, applications.COLLECTIVES, said={"choices": applications.NAMES}),
     settings: Mapping[str, int] = option(Parsed("settings", _settings), ""),
     rate: float | None = option(Parsed("rate", _rate)),
-    segments: Sequence[int] = option(SIZES, SEGMENTS),
+    segments: Sequence[int] = option(SIZES, applications.SEGMENTS),
     ppn: int | None = options.PPN,
     figure: Path | None = option(NEW_FILE),
     simulation: options.SimulationOptions = options.simulation(SCHEDULE.name),
@@ -132,9 +123,11 @@ def application(
     code is 1 if one failed.
     """
     if not collectives:
-        raise UsageError(f"--collectives: name one at least; valid: {', '.join(CHOICES)}, or a file")
-    if not {FLAT, HIERARCHICAL}.intersection(collectives):
-        refuse_options(("segments", "jobs", "executor"), f"--collectives with {FLAT} or {HIERARCHICAL}")
+        raise UsageError(f"--collectives: name one at least; valid: {', '.join(applications.NAMES)}, or a file")
+    if not {applications.FLAT, applications.HIERARCHICAL}.intersection(collectives):
+        refuse_options(
+            ("segments", "jobs", "executor"), f"--collectives with {applications.FLAT} or {applications.HIERARCHICAL}"
+        )
     with simulation.context() as context:
         times = collwise.application(
             name, platform, procs, collectives,
@@ -148,8 +141,8 @@ def application(
         print_json(times.to_dict("records"))
     else:
         print_table(f"{name} on {platform.title}, simulated", _HEADS, list(map(cells, times.itertuples())), 0, keys=2)
-        words = arguments_of(application_of(name), settings or {}, rate)
-        click.echo(f"{name} {' '.join(words)}; an operation is one of: {application_of(name).operation}")
+        words = applications.arguments_of(applications.application_of(name), settings or {}, rate)
+        click.echo(f"{name} {' '.join(words)}; an operation is one of: {applications.application_of(name).operation}")
         if figure is not None:
             click.echo(f"figure: {figure}")
     failed = times[times.error != ""]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -16,7 +16,7 @@ from collwise.platforms.changes import CHANGES, Change, changed, parse_change
 from collwise.platforms.smpi import warn_of_free_messages
 from collwise.simulator.sweeps.context import SCHEDULE
 from collwise.studies.cli import options
-from collwise.studies.cli.declare import command, flag, option, refuse_options
+from collwise.studies.cli.declare import command, flag, option, refuse_options, refuse_others
 from collwise.studies.cli.output import check_failed, print_json, print_table, write_figure
 from collwise.studies.cli.types import COLLECTIVES, COUNTS, FOLDER, NEW_FILE, PATH, SIZES, Parsed
 from collwise.studies.reports.markdown import percent
@@ -29,19 +29,6 @@ if TYPE_CHECKING:
     from collwise.questions import Application, Sweep, WhatIf
     from collwise.validation.whatif.sweep import Factors
 
-_COMPARED = (
-    "sweep",
-    "tolerance",
-    "baseline",
-    "procs",
-    "sizes",
-    "algorithms",
-    "segments",
-    "rules",
-    "no_limits",
-    "figures",
-    "ppn",
-)
 _MOST_ROWS = 120
 _CHANGES = "\n".join(f"  {name}={kind.example}: {kind.meaning}" for name, kind in CHANGES.items())
 _HELP = f"""Shows which choices and times change if a platform does, and why.
@@ -95,7 +82,7 @@ def whatif(
     if save is None and not compares:
         raise click.UsageError("give --collective NAME, --application REPORT or --save FILE")
     if not compares:
-        refuse_options((*_COMPARED, *options.SIMULATING), "--collective or --application")
+        refuse_others(("platform", "placement", "changes", "save", "store"), "--collective or --application")
     if save is not None:
         _save(platform, changes, save)
     if not compares:
@@ -148,36 +135,36 @@ def _show_answers(
     answers: Sequence[WhatIf], figures: Path | None, as_json: bool, limits: bool, has_rules: bool
 ) -> None:
     """Prints the answers for several collectives, with what limits the choices if asked; figures are written first."""
-    names = [answer.times.collective for answer in answers]
     if figures is not None:
-        for answer, name in zip(answers, names, strict=True):
-            file = write_figure(answer.figure(), figures / f"{answer.after.platform.name}-{name}.png")
-            note(f"written: {file}")
+        for answer in answers:
+            stem = f"{answer.after.platform.name}-{answer.times.collective}"
+            note(f"written: {write_figure(answer.figure(), figures / f'{stem}.png')}")
     if not as_json:
         for answer in answers:
             _show(answer, limits, has_rules)
         return
     first = answers[0]
-    print_json(
-        [row for answer, name in zip(answers, names, strict=True) for row in _records(name, answer.frame(limits))],
-        {
-            "collective": ",".join(names),
-            "platform": first.before.name,
-            "changes": [vars(change) for change in first.changes],
-            "made_by": first.times.maker,
-            "kept_rules": "; ".join(dict.fromkeys(answer.kept_rules for answer in answers)),
-            "summary": [
-                f"{name}: {line}" if len(answers) > 1 else line
-                for answer, name in zip(answers, names, strict=True)
-                for line in answer.summary()
-            ],
-        },
-    )
+    facts = {
+        "collective": ",".join(answer.times.collective for answer in answers),
+        "platform": first.before.name,
+        "changes": [vars(change) for change in first.changes],
+        "made_by": first.times.maker,
+        "kept_rules": "; ".join(dict.fromkeys(answer.kept_rules for answer in answers)),
+        "summary": [
+            f"{answer.times.collective}: {line}" if len(answers) > 1 else line
+            for answer in answers
+            for line in answer.summary()
+        ],
+    }
+    print_json(_records(answers, lambda answer: answer.frame(limits)), facts)
 
 
-def _records(collective: str, frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """The rows of a frame, with their collective first."""
-    return [{"collective": collective, **row} for row in frame.to_dict("records")]
+_Found = TypeVar("_Found", "WhatIf", "Sweep")
+
+
+def _records(found: Sequence[_Found], frame: Callable[[_Found], pd.DataFrame]) -> list[dict[str, Any]]:
+    """The rows of the frames of several answers, with their collective first."""
+    return [{"collective": one.times.collective, **row} for one in found for row in frame(one).to_dict("records")]
 
 
 def _show(answer: WhatIf, limits: bool, has_rules: bool) -> None:
@@ -209,30 +196,27 @@ def _show(answer: WhatIf, limits: bool, has_rules: bool) -> None:
 
 def _show_sweeps(sweeps: Sequence[Sweep], figures: Path | None, as_json: bool) -> None:
     """Prints the sweeps of several collectives, whose figures are written first."""
-    names = [swept.times.collective for swept in sweeps]
     if figures is not None:
-        for swept, name in zip(sweeps, names, strict=True):
-            stem, sizes = f"{swept.platform.name}-{name}-{swept.factors.name}", swept.times.message_bytes
-            files = [write_figure(swept.map(size), figures / f"{stem}-{size}.png") for size in sizes]
+        for swept in sweeps:
+            stem = f"{swept.platform.name}-{swept.times.collective}-{swept.factors.name}"
+            files = [write_figure(swept.map(m), figures / f"{stem}-{m}.png") for m in swept.times.message_bytes]
             files.append(write_figure(swept.figure(), figures / f"{stem}.png"))
             note(f"written: {', '.join(map(str, files))}")
     if not as_json:
         for swept in sweeps:
             _show_sweep(swept)
         return
-    first, pairs = sweeps[0], list(zip(names, sweeps, strict=True))
-    print_json(
-        [row for name, swept in pairs for row in _records(name, swept.frame())],
-        {
-            "collective": ",".join(names),
-            "platform": first.platform.name,
-            "changes": [vars(change) for change in first.factors.others],
-            "sweep": first.factors.name,
-            "unit": first.unit(),
-            "made_by": first.times.maker,
-            "crossovers": [row for name, swept in pairs for row in _records(name, swept.crossovers())],
-        },
-    )
+    first = sweeps[0]
+    facts = {
+        "collective": ",".join(swept.times.collective for swept in sweeps),
+        "platform": first.platform.name,
+        "changes": [vars(change) for change in first.factors.others],
+        "sweep": first.factors.name,
+        "unit": first.unit(),
+        "made_by": first.times.maker,
+        "crossovers": _records(sweeps, lambda swept: swept.crossovers()),
+    }
+    print_json(_records(sweeps, lambda swept: swept.frame()), facts)
 
 
 def _show_sweep(swept: Sweep) -> None:

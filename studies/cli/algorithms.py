@@ -13,6 +13,8 @@ import click
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.common.errors import CollwiseError, UsageError, note
 from collwise.common.units import counted, format_seconds, format_size
+from collwise.platforms import HostPlatform
+from collwise.platforms.smpi import charges_overheads
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import argument, command, flag, option
 from collwise.studies.cli.output import check_pictures, print_json, print_table, write_figure
@@ -24,7 +26,6 @@ from collwise.validation.times.grid import case_of
 
 if TYPE_CHECKING:
     from collwise.models.lmo import Thresholds
-    from collwise.platforms import HostPlatform
 
 
 @command("algorithms --collective bcast")
@@ -177,7 +178,6 @@ def schedule(
     consists of the parts of the critical path: if a part is twice as slow, the whole takes longer by its seconds, as
     long as the path stays the same.
     """
-    from collwise.platforms.smpi import charges_overheads
     from collwise.simulator.schedule.critical_path import path_parts
     from collwise.simulator.schedule.library import Schedule
     from collwise.simulator.schedule.networks import network_tables

@@ -14,6 +14,7 @@ from collwise import arguments
 from collwise.common.errors import UsageError, check_name, note
 from collwise.common.units import format_size
 from collwise.models.registry import DEFAULT_MODEL, MODEL_NAMES, check_formulas
+from collwise.platforms import HostPlatform
 from collwise.simulator.limits import check_message_sizes
 from collwise.simulator.sweeps.context import ENGINES, SCHEDULE, SimulationContext
 from collwise.studies.cli import declare, options, types
@@ -27,7 +28,6 @@ from collwise.validation.times.grid import Grid
 
 if TYPE_CHECKING:
     from collwise.models.piecewise import Array
-    from collwise.platforms import HostPlatform
     from collwise.validation.compare.scores import Picked, Scores
     from collwise.validation.times.times import Times
 

@@ -15,7 +15,8 @@ from collwise.common.errors import CollwiseError, UsageError, note
 from collwise.common.files import write_text
 from collwise.common.units import format_seconds, format_size
 from collwise.models.registry import MODEL_NAMES, MODELS, Coverage, ModelKind, coverage
-from collwise.platforms import HostPlatform
+from collwise.platforms import HostPlatform, load
+from collwise.simulator.bench import Simulated
 from collwise.studies.cli import options, types
 from collwise.studies.cli.declare import command, flag, option
 from collwise.studies.cli.output import check_failed, print_json, print_table
@@ -25,7 +26,6 @@ from collwise.validation.library_defaults.baselines import Baseline
 from collwise.validation.times.defaults import EVALUATED, EVALUATED_SEGMENTS, SEGMENT_BYTES, sizes_of
 
 if TYPE_CHECKING:
-    from collwise.platforms import HostPlatform
     from collwise.validation.compare.scores import Scores
     from collwise.validation.fitting.recovery import Recovered
     from collwise.validation.times.grid import Grid
@@ -86,7 +86,6 @@ def evaluate(
     algorithms (unsegmented, and with segments of 1 KiB and 8 KiB) that any of the models covers. Of the untuned library
     there are slowdowns only. All sixteen collectives can be evaluated.
     """
-    from collwise.platforms import load
     from collwise.studies.reports.model_scores import SCORE_COLUMNS, remarks, score_records, score_rows
     from collwise.validation.compare.simulated import evaluate as run_evaluation
     from collwise.validation.fitting.models_by_name import models_on
@@ -154,9 +153,7 @@ def recover(
     A procedure is left out if the platform is not as its paper assumes. The exit code is 1 if a parameter is off by
     more than 2 % (LMO: 5 %).
     """
-    from collwise.platforms import load
     from collwise.platforms.truth import point_to_point
-    from collwise.simulator.bench import Simulated
     from collwise.studies.reports.model_scores import RECOVERED_COLUMNS, recovered_cells
     from collwise.validation.fitting.models_by_name import parameters_on
     from collwise.validation.fitting.recovery import LMO_TOLERANCE, PLATFORMS, TOLERANCE, objection, requests

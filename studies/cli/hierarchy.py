@@ -12,6 +12,7 @@ import click
 from collwise.common.errors import UsageError
 from collwise.common.files import write_text
 from collwise.common.units import format_seconds, format_size
+from collwise.platforms import HostPlatform
 from collwise.simulator.sweeps.method import Method
 from collwise.studies.cli import declare, options, target_options, types
 from collwise.studies.cli.commands import CommandGroup, example
@@ -23,7 +24,6 @@ from collwise.validation.select.decisions import decisions_text
 
 if TYPE_CHECKING:
     from collwise.hierarchy import MachineOptions
-    from collwise.platforms import HostPlatform
     from collwise.validation.hierarchy.overlap import TaskStudy
     from collwise.validation.hierarchy.space import Input
     from collwise.validation.hierarchy.tuning import SearchScore, Tuning

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -14,21 +14,33 @@ from collwise.common.errors import CollwiseError, UsageError, warn
 from collwise.common.files import write_text
 from collwise.common.program import program_name
 from collwise.common.units import counted, format_size, parse_ratio, parse_size
-from collwise.platforms.discovery.facts import LIVE
+from collwise.platforms import (
+    HeterogeneousPlatform,
+    HostPlatform,
+    Node,
+    PlacedPlatform,
+    Platform,
+    check_file,
+    known,
+    load,
+    new_platform,
+    with_overheads,
+    write_description,
+)
+from collwise.platforms.discovery.describe import Described, described, next_steps, shown
+from collwise.platforms.discovery.facts import ESTIMATED, LIVE, MISSING, Facts, merged
+from collwise.platforms.discovery.machine import machine_facts
+from collwise.platforms.discovery.slurm import slurm_facts
 from collwise.platforms.hosts import MOST_HOSTS
-from collwise.platforms.names import interconnect_names, known
+from collwise.platforms.names import interconnect_names
 from collwise.platforms.schema import TOPOLOGY as TOPOLOGIES
+from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.cli import options, types
 from collwise.studies.cli.commands import CommandGroup, example
 from collwise.studies.cli.declare import argument, command, flag, group, option
 from collwise.studies.cli.output import check_pictures, print_json, print_table, write_figure
 from collwise.studies.cli.types import NEW_FILE, PATH, PLATFORM
-
-if TYPE_CHECKING:
-    from collwise.platforms import HostPlatform, Node, Platform
-    from collwise.platforms.discovery.describe import Described
-    from collwise.platforms.discovery.facts import Facts
 
 
 @click.group(cls=CommandGroup, epilog=example("platforms list"))
@@ -39,7 +51,6 @@ def platforms() -> None:
 @command("platforms list --json", "list", parent=platforms)
 def list_platforms(as_json: bool = options.JSON) -> None:
     """Lists the known platforms."""
-    from collwise.platforms import known, load
 
     described = [load(name) for name in known()]
     if as_json:
@@ -60,7 +71,6 @@ def show(
     as_json: bool = options.JSON,
 ) -> None:
     """Shows a platform's description with its sources; PLATFORM is a name or a file."""
-    from collwise.platforms import HeterogeneousPlatform, Platform, with_overheads, write_description
 
     if overheads is not None:
         if not isinstance(platform, Platform):
@@ -80,7 +90,6 @@ def check(file: Path = argument(PATH), as_json: bool = options.JSON) -> None:
 
     The exit code is 0 if it is sound, else 1.
     """
-    from collwise.platforms import check_file, load
 
     report = check_file(file)
     problems = list(report.problems)
@@ -115,7 +124,6 @@ def write(
 
 
 def _facts(platform: HostPlatform) -> dict[str, object]:
-    from collwise.platforms import HeterogeneousPlatform, Platform
 
     facts: dict[str, object] = {
         "name": platform.name,
@@ -145,7 +153,6 @@ def _facts(platform: HostPlatform) -> dict[str, object]:
 
 def _network(platform: HostPlatform) -> tuple[str, str]:
     """A node's link and the latency to another node, from the least to the most, with their units."""
-    from collwise.platforms import HeterogeneousPlatform, Platform
 
     if isinstance(platform, HeterogeneousPlatform):
         kinds = {kind.name: kind for kind in platform.node_types}
@@ -178,7 +185,6 @@ def _short_message(platform: Platform) -> str:
 
 def _understood(platform: HostPlatform) -> str:
     """A description of the platform as it was read, so that a wrong unit shows."""
-    from collwise.platforms import HeterogeneousPlatform, Platform
 
     ends = f"{platform.hosts[0]} to {platform.hosts[-1]}"
     if isinstance(platform, HeterogeneousPlatform):
@@ -211,7 +217,6 @@ def draw(
     output: Path | None = option(NEW_FILE),
 ) -> None:
     """Draws a platform's network, and what is in its nodes."""
-    from collwise.platforms import Platform
     from collwise.studies.figures.platform import platform_figure
 
     if not isinstance(platform, Platform):
@@ -229,8 +234,6 @@ def _dry_run(platform: HostPlatform) -> tuple[str, str]:
     import tempfile
 
     from collwise.common.experiments import ROUNDTRIP, Experiment
-    from collwise.platforms import PlacedPlatform
-    from collwise.simulator.store import Store
 
     with tempfile.TemporaryDirectory() as directory, Store(Path(directory, "check.sqlite")) as store:
         last = len(platform.hosts) - 1
@@ -316,7 +319,6 @@ def _given(**options: Any) -> dict[str, Any]:
 
 
 def _node(**options: Any) -> Node:
-    from collwise.platforms import Node
 
     return Node(**_given(**options))
 
@@ -356,7 +358,6 @@ def new(
     Without --interconnect nothing is calibrated, and messages cost processors nothing. docs/platforms.md explains the
     topologies, and which figures of the interconnects are estimates.
     """
-    from collwise.platforms import new_platform, write_description
 
     _check_name(name)
     made = new_platform(name, nodes, node, link_bytes_per_second, latency_seconds, interconnect, **topology)
@@ -374,9 +375,6 @@ def _known(
     machine: bool, hardware: Path | None, sys: Path | None, slurm: str | None, partition: str | None, ask: bool
 ) -> Facts:
     """The facts of the sources that were named; without any, those of this machine, unless questions are asked."""
-    from collwise.platforms.discovery.facts import merged
-    from collwise.platforms.discovery.machine import machine_facts
-    from collwise.platforms.discovery.slurm import slurm_facts
 
     if partition is not None and slurm is None:
         raise UsageError("--partition is for --slurm")
@@ -420,9 +418,6 @@ def describe(
     A node tells its CPUs, cores and network (hwloc, /sys), Slurm the nodes and switches. Options override what is
     read. The command says which figures are read, estimated and missing, and what to measure next.
     """
-    from collwise.platforms import write_description
-    from collwise.platforms.discovery.describe import described
-    from collwise.platforms.discovery.facts import ESTIMATED
 
     _check_name(name)
     path = output or types.checked_new_file(Path(f"{name}.toml"))
@@ -450,8 +445,6 @@ def describe(
 
 
 def _print(made: Described, path: Path) -> None:
-    from collwise.platforms.discovery.describe import next_steps, shown
-    from collwise.platforms.discovery.facts import MISSING
 
     rows = [(fact.what, shown(fact.value), fact.how, fact.where) for fact in made.facts if fact.how != MISSING]
     print_table(f"{path}: what it rests on", ["figure", "value", "how", "where from"], rows, left=4, wrap=True, keys=1)

@@ -20,6 +20,7 @@ from collwise.common.units import format_seconds, format_size
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.interposed import LIBRARIES, LibraryOptions, run_interposed
 from collwise.simulator.execution.profiles import profile_of_runs, read_profile
+from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SCHEDULE, SMPI, SimulationContext
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import argument, command, option, refuse_options
@@ -313,7 +314,6 @@ def gain(
     In a Slurm job of salloc --exclusive --nodes 2 --ntasks-per-node 32, 64 processes are bound and measured by
     --launcher srun --ppn 32 --mpirun-args "--cpu-bind=cores" --procs 64 --no-check.
     """
-    from collwise.simulator.store import Store
     from collwise.studies.cli.deciding import Asked, choosable, simulated_times
     from collwise.studies.reports.gain import COLUMNS, cells, check_lines, gains_markdown, records, summary_lines
     from collwise.validation.measurement.gain import measure_gain

@@ -13,7 +13,8 @@ from collwise.common.files import writable_folder
 from collwise.common.project import results_folder
 from collwise.common.units import counted, format_seconds, format_size
 from collwise.models.registry import BY_PARTS, CRITICAL_PATH, ModelKind, check_formulas
-from collwise.platforms import HostPlatform
+from collwise.platforms import HostPlatform, load
+from collwise.platforms.smpi import charges_overheads
 from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
 from collwise.studies.cli import options, types
 from collwise.studies.cli.declare import argument, command, flag, group, option
@@ -69,7 +70,6 @@ def report(
     faster, and the report says what they lose between the sizes; by others they are made at the points that the report
     compares, and hold from each of --procs up to the next one.
     """
-    from collwise.platforms.smpi import charges_overheads
     from collwise.studies.reports.choices import compared_on
     from collwise.studies.reports.report import few_elements_line, measurements, sections_of, write_report, write_rules
 
@@ -161,7 +161,6 @@ def demo(
 
 def _compared(name: str, context: SimulationContext, baseline: Baseline, console: Console) -> PlatformChoices:
     """What models and engine choose on a platform, which is printed as well."""
-    from collwise.platforms import load
     from collwise.studies.reports.choices import compared_on
 
     compared = compared_on(load(name), BY_MODEL, CLUSTERS[name], context, baseline, sizes=PAPER_SIZES)

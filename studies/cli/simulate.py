@@ -17,6 +17,8 @@ from collwise.common.errors import CollwiseError, UsageError, note
 from collwise.common.files import write_text
 from collwise.common.program import program_name
 from collwise.common.units import counted, format_seconds, format_size, parse_duration
+from collwise.platforms import HostPlatform
+from collwise.simulator.store import Store
 from collwise.simulator.sweeps.method import Method, combine
 from collwise.simulator.timing import Timing, named_parameters
 from collwise.studies.cli import declare, options, target_options
@@ -33,7 +35,6 @@ from collwise.validation.times.grid import BUILTIN, CASE_COLUMNS, LIBRARY, Grid
 if TYPE_CHECKING:
     import pandas as pd
 
-    from collwise.platforms import HostPlatform
 
 _COLUMNS = [*CASE_COLUMNS, "parameters", "seconds", "error"]
 
@@ -175,7 +176,6 @@ def measure(
     Without a target, times are those of this machine's shared memory and cores, not of a cluster's network.
     docs/measuring.md says which method to use when, docs/adaptive.md how --budget saves time.
     """
-    from collwise.simulator.store import Store
     from collwise.simulator.sweeps.mpi_runner import measure_launches, samples_csv
     from collwise.timings import cases_to_measure, choices, with_library
     from collwise.validation.times.points import remark_on_sizes

@@ -14,7 +14,7 @@ from collwise.common.errors import CollwiseError, UsageError, note, unknown_name
 from collwise.common.files import write_text
 from collwise.common.project import results_folder
 from collwise.common.units import format_seconds, format_size, parse_size
-from collwise.platforms import load_description
+from collwise.platforms import HostPlatform, Platform, load_description, write_description
 from collwise.simulator.execution.cluster import TRANSPORTS as OF_HOSTS
 from collwise.simulator.store import Store
 from collwise.studies.cli import declare, options, types
@@ -29,12 +29,13 @@ from collwise.studies.cli.target_options import (
 )
 from collwise.studies.cli.testbed import RATE
 from collwise.studies.cli.types import COLLECTIVES, COUNTS, FOLDER, NEW_FILE, PATH, PLATFORM, SIZES, NamedChoice
+from collwise.validation.testbed.bed import running
+from collwise.validation.testbed.platform import simulated_platform
 from collwise.validation.testbed.shape import TRANSPORTS, format_rate
 from collwise.validation.three_way.plan import BITS_PER_SECOND, NODES, RATES, Scenario, ThreeWayPlan, usual_plan
 from collwise.validation.three_way.plan import COLLECTIVES as COMPARED
 
 if TYPE_CHECKING:
-    from collwise.platforms import HostPlatform, Platform
     from collwise.validation.calibration.calibration import CalibrationResult
     from collwise.validation.three_way.pipeline import ThreeWayComparison
 
@@ -74,7 +75,6 @@ def calibrate(
     With --published, for clusters that one cannot measure, it fits three numbers to the figures that a paper gives, and
     says how well each is met. It then writes a description only with -o.
     """
-    from collwise.platforms import write_description
 
     if published:
         declare.refuse_others(
@@ -145,7 +145,6 @@ def calibrate(
 def _calibrate_published(
     platform: Platform, procs: int | None, ppn: int | None, output: Path | None, as_json: bool
 ) -> None:
-    from collwise.platforms import write_description
     from collwise.validation.calibration.published import PAPER_GATHER_PROCS
     from collwise.validation.calibration.published import calibrate as run_calibration
 
@@ -165,9 +164,6 @@ def _calibrate_published(
 
 
 def _nominal(where: TargetOptions, nominal: HostPlatform | None, name: str | None) -> Platform:
-    from collwise.platforms import Platform
-    from collwise.validation.testbed.bed import running
-    from collwise.validation.testbed.platform import simulated_platform
 
     chosen = nominal
     if chosen is None:

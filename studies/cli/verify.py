@@ -12,6 +12,7 @@ import click
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.units import format_size
+from collwise.platforms import HostPlatform
 from collwise.simulator.sweeps.context import SMPI_SELECTORS
 from collwise.studies.cli import declare, options, types
 from collwise.studies.cli.declare import command, flag, option, refuse_options
@@ -24,7 +25,6 @@ from collwise.validation.correctness.verification import verify_hierarchical
 from collwise.validation.testbed.bed import USUAL_NAME, running
 
 if TYPE_CHECKING:
-    from collwise.platforms import HostPlatform
     from collwise.validation.correctness.crosscheck_openmpi import OpenmpiRow
     from collwise.validation.correctness.crosscheck_smpi import SmpiRow
 

@@ -12,6 +12,7 @@ import collwise
 from collwise.common.errors import note
 from collwise.common.files import write_text
 from collwise.common.units import format_seconds, format_size
+from collwise.platforms import HeterogeneousPlatform, HostPlatform, PlacedPlatform, Platform, write_description
 from collwise.platforms.changes import CHANGES, Change, changed, parse_change
 from collwise.platforms.smpi import warn_of_free_messages
 from collwise.simulator.sweeps.context import SCHEDULE
@@ -25,7 +26,6 @@ from collwise.validation.times.defaults import SEGMENTS_TEXT, TOLERANCE_PERCENT
 if TYPE_CHECKING:
     import pandas as pd
 
-    from collwise.platforms import HostPlatform
     from collwise.questions import Application, Sweep, WhatIf
     from collwise.validation.whatif.sweep import Factors
 
@@ -120,7 +120,6 @@ def whatif(
 
 
 def _save(platform: HostPlatform, changes: Sequence[Change], file: Path) -> None:
-    from collwise.platforms import HeterogeneousPlatform, PlacedPlatform, Platform, write_description
 
     found = changed(platform, changes).platform
     if isinstance(found, PlacedPlatform):

@@ -26,17 +26,9 @@ from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.method import PRECISION_OF_FITS, Method, Precision
 from collwise.simulator.timing import Case
-from collwise.validation.fitting import critical_path_fit, implementation_aware
+from collwise.validation.fitting import critical_path_fit, implementation_aware, models_by_name
 from collwise.validation.fitting.critical_path_fit import PathPlan
 from collwise.validation.fitting.implementation_aware import FitPlan, default_procs, measured_plan, measured_procs
-from collwise.validation.fitting.models_by_name import (
-    beyond_what_is_known,
-    fitted_segments,
-    load_model,
-    models_of,
-    named_model,
-    parameters_on,
-)
 from collwise.validation.fitting.scheduled_model import ScheduledModel
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.defaults import sizes_of
@@ -60,7 +52,7 @@ class FittedModel:
     def models(self) -> Mapping[str, CollectiveModel]:
         """The models that have these parameters, by name."""
 
-        return models_of(self.parameters)
+        return models_by_name.models_of(self.parameters)
 
     @property
     def platform(self) -> str:
@@ -151,7 +143,7 @@ def fit(
             heterogeneous = False
         detail = CLOSE if thorough or bench.is_exact else QUICK
         count = counts[0] if counts else None
-        return FittedModel(parameters_on(bench, request(model, procedure, heterogeneous), count, detail))
+        return FittedModel(models_by_name.parameters_on(bench, request(model, procedure, heterogeneous), count, detail))
 
 
 _LIMIT_SECONDS = {IMPLEMENTATION_AWARE: 600.0}
@@ -167,7 +159,7 @@ def _fit_plan(
 ) -> FitPlan:
     """The extent of a fit of implementation-aware models, with the usual extent of what is not given."""
 
-    common, *more = fitted_segments(() if segments is None else arguments.sizes(segments))
+    common, *more = models_by_name.fitted_segments(() if segments is None else arguments.sizes(segments))
     if isinstance(where, HostPlatform):
         per_node = ppn or where.default_processes_per_node
         plan = FitPlan(procs or default_procs(where, per_node), per_node, common, chains)
@@ -227,7 +219,7 @@ def predict(
         fitted = ScheduledModel.of(fitted)
     covered = _with_formula(fitted, collective, algorithms)
     counts, message_bytes = arguments.counts(procs), sizes_of(collective, arguments.sizes(sizes) if sizes else None)
-    for line in beyond_what_is_known(fitted, collective, max(counts), max(message_bytes)):
+    for line in models_by_name.beyond_what_is_known(fitted, collective, max(counts), max(message_bytes)):
         warn(line)
     choices = tuple(
         Choice(algorithm, segment)
@@ -241,8 +233,8 @@ def model_from(model: ModelLike, name: str | None = None) -> CollectiveModel:
     """The model of that name, or the one that the parameters were made for. Raises UsageError where it is missing."""
 
     if isinstance(model, FittedModel):
-        return named_model(model.models, name, model)
-    return load_model(model, name) if isinstance(model, (str, Path)) else model
+        return models_by_name.named_model(model.models, name, model)
+    return models_by_name.load_model(model, name) if isinstance(model, (str, Path)) else model
 
 
 def predicted_times(model: CollectiveModel, cases: Sequence[Case]) -> dict[Case, float]:

@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _MOST_ROWS = 200
-CONFIGURATIONS = option(NAMES)
-SOURCES = option(NAMES)
-PLATFORMS = option(NAMES)
 
 
 def _rows(store: Path, **wanted: Any) -> pd.DataFrame:
@@ -56,9 +53,9 @@ def _check_store(store: Path) -> None:
 FILTER = group(
     dict,
     store=options.STORE,
-    configuration=CONFIGURATIONS,
-    source=SOURCES,
-    platform=PLATFORMS,
+    configuration=option(NAMES),
+    source=option(NAMES),
+    platform=option(NAMES),
     collective=option(NAMES),
     algorithm=option(NAMES),
     procs=option(types.COUNTS),
@@ -134,9 +131,9 @@ def export(
 @command("results prune --platform gros --before 2026-01-01 --yes", "prune", parent=results)
 def prune(
     store: Path = options.STORE,
-    configuration: Sequence[str] | None = CONFIGURATIONS,
-    source: Sequence[str] | None = SOURCES,
-    platform: Sequence[str] | None = PLATFORMS,
+    configuration: Sequence[str] | None = option(NAMES),
+    source: Sequence[str] | None = option(NAMES),
+    platform: Sequence[str] | None = option(NAMES),
     before: str | None = option(),
     yes: bool = flag(),
 ) -> None:

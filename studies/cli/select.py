@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -31,7 +31,6 @@ from collwise.validation.select.consumers import (
     COLLWISE,
     OPENMPI,
     OPENMPI_VERSIONS,
-    needs_one_choice,
     openmpi_version,
 )
 from collwise.validation.select.decisions import (
@@ -44,10 +43,6 @@ from collwise.validation.select.decisions import (
 )
 from collwise.validation.times.choice import LIBRARY_DECIDES
 from collwise.validation.times.defaults import AGREEMENT, SEGMENTS_TEXT, TIE_LIMIT, TOLERANCE_PERCENT
-
-if TYPE_CHECKING:
-    from collwise.simulator.sweeps.context import SimulationContext
-    from collwise.validation.times.times import Times
 
 _TIMES = types.NamedChoice("source of times", ("predicted", "simulated", "measured"))
 _MOST_ROWS = 200
@@ -90,6 +85,8 @@ def select(
     overlaps the best one's are as good as it. An algorithm that needs a power of two or an even number of processes
     holds only for the P where it was decided; from P + 1 on the best one that always runs follows it.
     """
+    from collwise.studies.cli.deciding import times_by
+
     if by == "predicted" and parameters is None:
         raise click.UsageError("--by predicted needs --parameters FILE (make one: collwise fit)")
     if by == "simulated" and platform is None:
@@ -116,7 +113,7 @@ def select(
         simulation.check_store()
     # Predicted times need the progress only.
     with (options.SimulationOptions(Path(":memory:")) if by == "predicted" else simulation).context() as context:
-        times = _times_by(by, collectives, parameters, platform, procs, ppn, how, context)
+        times = times_by(by, collectives, parameters, platform, procs, ppn, how, context)
         chosen = {name: how[name] for name in ("consumer", "one_choice", "tolerance", "exact", "tie_limit")}
         decisions = collwise.select({one.collective: one for one in times}, **chosen)
     if by == "simulated" and how["by_node"]:
@@ -137,47 +134,6 @@ def select(
         if output is not None:
             click.echo(f"written: {output}")
     check_failed(decisions.failed)
-
-
-def _times_by(
-    by: str,
-    collectives: Sequence[str],
-    parameters: Path | None,
-    platform: HostPlatform | types.Unknown | None,
-    procs: tuple[int, ...] | None,
-    ppn: int | None,
-    how: Mapping[str, Any],
-    context: SimulationContext,
-) -> Sequence[Times]:
-    """The times of a source that the options ask for."""
-    from collwise.studies.cli import deciding
-
-    for name, what in (("tolerance", "tolerance"), ("tie_limit", "limit of ties")):
-        arguments.check_percent(what, how[name])
-    consumer, fill, agreement = how["consumer"], how["fill"], how["agreement"]
-    algorithms = deciding.choosable(collectives, consumer, how["by_node"], how["guidelines"])
-    single = {name: needs_one_choice(name, consumer) for name in algorithms if how["one_choice"] is None}
-    margins = {name: how["tolerance"] / 100 for name in algorithms if not single.get(name, how["one_choice"])}
-    asked = deciding.Asked(algorithms, consumer, procs, how["sizes"], how["segments"], ppn, margins)
-    where = None if isinstance(platform, types.Unknown) else platform
-    if by == "measured":
-        if fill is not None and not 0 <= agreement < 100:
-            raise UsageError(f"agreement within {agreement:g} percent; valid: from 0 to below 100")
-        filler = None
-        if fill == "simulated":
-            if where is None:
-                raise UsageError("gaps filled by simulation need a platform")
-            filler = deciding.filled_by_simulation(where, context)
-        elif fill == "predicted" and parameters is not None:
-            filler = deciding.filled_by_model(parameters, how["name"])
-        return deciding.measured_times(asked, platform, how["configuration"], filler, agreement / 100, context)
-    if where is not None and ppn is not None:
-        where.check_processes_per_node(ppn)
-    if by == "predicted":
-        assert parameters is not None
-        return deciding.predicted_times(asked, parameters, how["name"], where, context)
-    assert where is not None
-    return deciding.simulated_times(asked, where, context)
 
 
 def _print_decisions(decisions: DecisionTable, tolerance: float, version: str | None) -> None:

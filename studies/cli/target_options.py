@@ -51,13 +51,12 @@ class TargetOptions:
         return any(one is not None for one in (self.library, self.hosts, self.launcher, self.testbed))
 
 
-_NAMING: dict[str, Any] = {
+_OPTIONS: dict[str, Any] = {
     "library": option(NamedChoice("MPI library", MPI_LIBRARIES)),
     "hosts": option(),
     "launcher": option(NamedChoice("launcher", ("mpirun", "srun", "oar"))),
     "testbed": option(is_flag=False, flag_value="bed"),
-}
-_REACHING: dict[str, Any] = {
+    "ppn": option(click.IntRange(1), key="ppn of a target"),
     "remote_shell": option(default=""),
     "transport": option(NamedChoice("transport", TRANSPORTS)),
     "eager_limit": option(SIZE),
@@ -65,22 +64,18 @@ _REACHING: dict[str, Any] = {
     "reach": option(FiniteRange(1), REACH_SECONDS),
     "any_nodes": flag(),
 }
-TARGET = group(
-    TargetOptions,
-    **_NAMING,
-    ppn=option(click.IntRange(1), key="ppn of a target"),
-    **_REACHING,
-)
+
+
+def _without(*names: str) -> Any:
+    return group(TargetOptions, **{name: one for name, one in _OPTIONS.items() if name not in names})
+
+
+TARGET = _without()
 """The options that name a target, as TargetOptions for `target_from`."""
-
-TARGET_WITHOUT_PPN = group(TargetOptions, **_NAMING, **_REACHING)
+TARGET_WITHOUT_PPN = _without("ppn")
 """The same for commands whose own --ppn takes several values."""
-
-TARGET_BESIDE_TESTBEDS = group(
-    TargetOptions, **{name: one for name, one in (_NAMING | _REACHING).items() if name not in ("testbed", "transport")}
-)
+TARGET_BESIDE_TESTBEDS = _without("testbed", "transport", "ppn")
 """The same for a command whose own options describe test beds."""
-
 SCRIPT = option(NEW_SCRIPT)
 
 

@@ -17,16 +17,9 @@ from collwise.common.units import format_seconds, format_size, parse_size
 from collwise.platforms import HostPlatform, Platform, load_description, write_description
 from collwise.simulator.execution.cluster import TRANSPORTS as OF_HOSTS
 from collwise.simulator.store import Store
-from collwise.studies.cli import declare, options, types
+from collwise.studies.cli import declare, options, target_options, types
 from collwise.studies.cli.declare import command, flag, group, option
 from collwise.studies.cli.output import check_failed, print_json, print_table
-from collwise.studies.cli.target_options import (
-    TARGET,
-    TARGET_BESIDE_TESTBEDS,
-    TARGET_OPTIONS,
-    TargetOptions,
-    target_from,
-)
 from collwise.studies.cli.testbed import RATE
 from collwise.studies.cli.types import COLLECTIVES, COUNTS, FOLDER, NEW_FILE, PATH, PLATFORM, SIZES, NamedChoice
 from collwise.validation.testbed.bed import running
@@ -54,7 +47,7 @@ def calibrate(
     published: bool = flag(),
     platform: Platform | None = option(_DESCRIPTION),
     procs: int | None = option(click.IntRange(2)),
-    where: TargetOptions = TARGET,
+    where: target_options.TargetOptions = target_options.TARGET,
     nominal: HostPlatform | None = option(PLATFORM),
     name: str | None = option(),
     nodes: int | None = option(click.IntRange(2)),
@@ -102,11 +95,13 @@ def calibrate(
         if sizes is not None:
             grid = replace(grid, least_bytes=sizes[0], most_bytes=sizes[1])
         if not where.named:
-            raise UsageError(f"where to measure is missing: {TARGET_OPTIONS}; or --points FILE.csv, measured before")
+            raise UsageError(
+                f"where to measure is missing: {target_options.TARGET_OPTIONS}; or --points FILE.csv, measured before"
+            )
         points_file = types.checked_new_file(file.with_suffix(".points.csv"))
     with simulation.context() as simulations:
         if points is None:
-            target = target_from(where)
+            target = target_options.target_from(where)
             with simulations.progress(f"calibration, {target.name}") as advance:
                 measured = measure_points(
                     target, described, grid, simulations.store, together=together, on_progress=advance
@@ -163,7 +158,7 @@ def _calibrate_published(
         write_text(output, write_description(calibrated))
 
 
-def _nominal(where: TargetOptions, nominal: HostPlatform | None, name: str | None) -> Platform:
+def _nominal(where: target_options.TargetOptions, nominal: HostPlatform | None, name: str | None) -> Platform:
 
     chosen = nominal
     if chosen is None:
@@ -195,7 +190,7 @@ def _print(result: CalibrationResult) -> None:
 @command("validate --testbed --quick")
 def validate(
     testbed: bool = flag(),
-    where: TargetOptions = TARGET_BESIDE_TESTBEDS,
+    where: target_options.TargetOptions = target_options.TARGET_BESIDE_TESTBEDS,
     platform: HostPlatform | None = option(PLATFORM),
     nominal: HostPlatform | None = option(PLATFORM),
     procs: Sequence[int] | None = option(COUNTS),
@@ -282,7 +277,7 @@ def _on_testbed(planned: dict[str, Any], output: Path) -> _Comparison:
 
 
 def _on_cluster(
-    where: TargetOptions,
+    where: target_options.TargetOptions,
     described: tuple[HostPlatform | None, HostPlatform | None],
     procs: Sequence[int],
     planned: dict[str, Any],
@@ -296,7 +291,7 @@ def _on_cluster(
     if planned["transport"] not in (None, *OF_HOSTS):
         raise unknown_name("transport of hosts", planned["transport"], OF_HOSTS)
     asked = {name: planned[name] for name in ("collectives", "sizes", "quick", "models")}
-    target = target_from(replace(where, ppn=planned["ranks_per_node"], transport=planned["transport"]))
+    target = target_options.target_from(replace(where, ppn=planned["ranks_per_node"], transport=planned["transport"]))
     plan = cluster_plan(target, procs, **asked)
     _check_models(plan, asked["models"])
     return lambda store: ClusterComparison(

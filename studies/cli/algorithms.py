@@ -20,9 +20,12 @@ from collwise.studies.cli.declare import argument, command, flag, option
 from collwise.studies.cli.output import check_pictures, print_json, print_table, write_figure
 from collwise.studies.cli.types import ALGORITHM, COLLECTIVE, COUNTS, NEW_FILE, SIZES
 from collwise.validation.library_defaults.baselines import Baseline, library_decisions
+from collwise.validation.library_defaults.installed import check
+from collwise.validation.select.consumers import OPENMPI_VERSIONS
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.defaults import SEGMENT_BYTES, sizes_of
 from collwise.validation.times.grid import case_of
+from collwise.validation.times.thresholds import check_thresholds_matter, with_thresholds
 
 if TYPE_CHECKING:
     from collwise.models.lmo import Thresholds
@@ -73,7 +76,6 @@ def parameters_text(algorithm: Algorithm) -> str:
 
 def ids_text(algorithm: Algorithm) -> str:
     """'1' if all versions of Open MPI have one id, else '4.1: 3, 5.0: 3'."""
-    from collwise.validation.select.consumers import OPENMPI_VERSIONS
 
     ids = algorithm.openmpi
     if set(ids) == set(OPENMPI_VERSIONS) and len(set(ids.values())) == 1:
@@ -139,7 +141,6 @@ def _described(collective: str, choice: Choice | None) -> str:
 
 
 def _check(baseline: Baseline, points: Sequence[tuple[str, int, int]]) -> None:
-    from collwise.validation.library_defaults.installed import check
 
     found = check(baseline, points)
     wrong = [one for one in found if not one.agrees]
@@ -182,7 +183,6 @@ def schedule(
     from collwise.simulator.schedule.library import Schedule
     from collwise.simulator.schedule.networks import network_tables
     from collwise.simulator.schedule.shared import proportions_for
-    from collwise.validation.times.thresholds import check_thresholds_matter, with_thresholds
 
     if collective == "barrier":
         if size not in (None, (0,)):

@@ -25,6 +25,7 @@ from collwise.validation.library_defaults.baselines import Baseline
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.defaults import SEGMENTS, SEGMENTS_TEXT, sizes_of
 from collwise.validation.times.grid import Grid
+from collwise.validation.times.points import asked_points
 
 if TYPE_CHECKING:
     from collwise.models.piecewise import Array
@@ -150,7 +151,6 @@ def _simulated_grid(
     models: Sequence[str | None],
 ) -> Grid:
     """The points to simulate. Raises UsageError for what the platform cannot hold or one of the models not predict."""
-    from collwise.validation.times.points import asked_points
 
     names = arguments.algorithms(collective, algorithms)
     for name in filter(None, models):

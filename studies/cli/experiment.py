@@ -32,6 +32,8 @@ from collwise.studies.cli.testbed import RATE
 from collwise.studies.cli.types import COUNTS, FOLDER, NEW_FILE, PLATFORM, SIZE, SIZES, FiniteRange
 from collwise.validation.measurement.irregular_regions_testbed import TCP_VARIANTS, regions_on_bed
 from collwise.validation.testbed.shape import Shape
+from collwise.validation.testbed.target import TestBed
+from collwise.validation.testbed.tcp_counters import tcp_counts
 
 if TYPE_CHECKING:
     from collwise.validation.measurement.irregular_regions import Regions, RegionsPlan
@@ -203,8 +205,6 @@ def _find(
     store: Store,
 ) -> Iterator[Regions]:
     from collwise.validation.measurement.irregular_regions import find_regions
-    from collwise.validation.testbed.target import TestBed
-    from collwise.validation.testbed.tcp_counters import tcp_counts
 
     run = f"regions {datetime.now(UTC).isoformat(timespec='seconds')}"
     for plan in plans:

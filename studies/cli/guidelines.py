@@ -19,6 +19,8 @@ from collwise.studies.cli import options, types
 from collwise.studies.cli.declare import command, group, option, refuse_options
 from collwise.studies.cli.output import csv_text, print_json, print_table, write_figure
 from collwise.studies.cli.target_options import TARGET, TargetOptions, target_from
+from collwise.studies.reports import guidelines as report
+from collwise.validation.guidelines.checks import PATTERN
 from collwise.validation.guidelines.criteria import CORRECTIONS
 from collwise.validation.guidelines.guideline import COLLECTIVES
 from collwise.validation.library_defaults.baselines import BASELINES
@@ -136,8 +138,6 @@ def guidelines(
 
 def _check_table(table: Path, platform: HostPlatform, tolerance: float, asked: dict[str, Any], as_json: bool) -> None:
     """Checks the choices of a file and shows what is broken; `asked` are other arguments of `check_decisions`."""
-    from collwise.studies.reports import guidelines as report
-    from collwise.validation.guidelines.checks import PATTERN
 
     found = collwise.check_decisions(decisions_from(table), platform, tolerance=tolerance, **asked)
     if as_json:
@@ -168,13 +168,11 @@ def _write(found: Sequence[LibraryGuidelines], output: Path | None, figures: Pat
 
 
 def _comparisons(found: Sequence[LibraryGuidelines]) -> list[dict[str, Any]]:
-    from collwise.studies.reports import guidelines as report
 
     return [record for one in found for record in report.comparison_records(one.result)]
 
 
 def _show(found: Sequence[LibraryGuidelines], as_json: bool) -> None:
-    from collwise.studies.reports import guidelines as report
 
     if as_json:
         print_json(_comparisons(found), {"libraries": [report.document(one.result) for one in found]})

@@ -20,6 +20,7 @@ from collwise.studies.cli.declare import command, group, option
 from collwise.studies.cli.options import MEASURING
 from collwise.studies.cli.output import check_pictures, print_json, print_table, write_figure
 from collwise.studies.cli.types import COUNTS, NAMES, NEW_FILE, SIZES
+from collwise.validation.select.collwise_rules import collwise_rules
 from collwise.validation.select.decisions import decisions_text
 
 if TYPE_CHECKING:
@@ -375,7 +376,6 @@ def _write(
 ) -> None:
     from collwise.validation.hierarchy.tuning import usual_choice
     from collwise.validation.openmpi.han_rules import describe_usual, han_rules
-    from collwise.validation.select.collwise_rules import collwise_rules
 
     if output is not None:
         write_text(output, decisions_text(tables))

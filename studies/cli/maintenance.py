@@ -22,6 +22,7 @@ from collwise.common.folders import SOURCES
 from collwise.common.program import NAME
 from collwise.common.project import HOME, Project, find_project, is_file
 from collwise.platforms import known
+from collwise.simulator.execution.installations import mpi_installation, smpi_installation
 from collwise.studies.cli import json_schema
 from collwise.studies.cli.commands import COMPLETION_VARIABLE, CommandGroup
 from collwise.studies.cli.declare import argument, command, option
@@ -93,7 +94,6 @@ def setup(
     Outside of a clone it also builds the C programs that are missing, which other commands do when they need them.
     Simulations of 1024 processes and more then use it automatically; --simgrid VERSION asks for it.
     """
-    from collwise.simulator.execution.installations import mpi_installation, smpi_installation
     from collwise.simulator.execution.simgrid_build import install_simgrid
     from collwise.simulator.schedule.library import library_file
 

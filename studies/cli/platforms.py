@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from collwise.common.errors import CollwiseError, UsageError, warn
+from collwise.common.experiments import ROUNDTRIP, Experiment
 from collwise.common.files import write_text
 from collwise.common.program import program_name
 from collwise.common.units import counted, format_size, parse_ratio, parse_size
@@ -232,8 +233,6 @@ def _dry_run(platform: HostPlatform) -> tuple[str, str]:
     message; '' if nothing.
     """
     import tempfile
-
-    from collwise.common.experiments import ROUNDTRIP, Experiment
 
     with tempfile.TemporaryDirectory() as directory, Store(Path(directory, "check.sqlite")) as store:
         last = len(platform.hosts) - 1

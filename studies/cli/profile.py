@@ -27,6 +27,7 @@ from collwise.studies.cli.declare import argument, command, option, refuse_optio
 from collwise.studies.cli.output import check_failed, print_json, print_table, sweep_progress, write_figure
 from collwise.studies.cli.target_options import TARGET, TargetOptions, target_from
 from collwise.studies.cli.types import COLLECTIVES, COUNTS, NEW_FILE, PATH, PLATFORM, SIZES, NamedChoice
+from collwise.validation.measurement.gain import measure_gain
 from collwise.validation.times.defaults import SEGMENTS_TEXT, TOLERANCE_PERCENT
 from collwise.validation.times.grid import builtin_cases
 
@@ -316,7 +317,6 @@ def gain(
     """
     from collwise.studies.cli.deciding import Asked, choosable, simulated_times
     from collwise.studies.reports.gain import COLUMNS, cells, check_lines, gains_markdown, records, summary_lines
-    from collwise.validation.measurement.gain import measure_gain
     from collwise.validation.times.files import AllTimes
 
     if where.library not in (None, "openmpi"):

@@ -21,6 +21,7 @@ from collwise.studies.cli.declare import argument, command, flag, option, refuse
 from collwise.studies.cli.output import print_json, print_table, write_figure
 from collwise.studies.cli.types import COUNTS, NAMES, NEW_FILE, PATH, PLATFORM, SIZES, NamedChoice, Parsed
 from collwise.validation.measurement import applications
+from collwise.validation.times.thresholds import with_bounds
 
 if TYPE_CHECKING:
     from collwise.models.lmo import Thresholds
@@ -50,7 +51,6 @@ def run(
     The program is not modified; for smpi, it must have been built by smpicc. 'latency', 'asp', 'matmul' and 'training'
     are programs of ours. The exit code is the program's, or 1 if the program does not call the library.
     """
-    from collwise.validation.times.thresholds import with_bounds
 
     if report and report_to is not None:
         raise UsageError("give either --report or --report-to FILE")

@@ -23,8 +23,11 @@ from collwise.studies.cli.output import check_failed, print_json, print_table
 from collwise.studies.cli.types import COUNTS, NAMES, NEW_FILE, PATH, SIZES
 from collwise.validation.exports.formats import FORMATS, for_openmpi, how_to_use
 from collwise.validation.exports.mpich import VERSIONS as MPICH_VERSIONS
+from collwise.validation.exports.mpich_check import check_selection, telling_calls
 from collwise.validation.exports.pgmpi import parse_profile
 from collwise.validation.exports.variables import ucc_summary
+from collwise.validation.guidelines.repair import rules_of
+from collwise.validation.openmpi.rules_check import check_rules
 from collwise.validation.openmpi.untuned import summary_over_untuned
 from collwise.validation.select.consumers import (
     ALL_CONSUMERS,
@@ -138,8 +141,6 @@ def select(
 
 def _print_decisions(decisions: DecisionTable, tolerance: float, version: str | None) -> None:
     """Prints a table, and by its times the loss of its choices or, for a version of Open MPI, of its rules."""
-    from collwise.validation.exports.formats import for_openmpi
-    from collwise.validation.openmpi.untuned import summary_over_untuned
 
     rows: list[tuple[object, ...]] = []
     for p, row in decisions.rules.items():
@@ -285,7 +286,6 @@ def export(
 
 def _export_profiles(files: Sequence[Path], format_name: str, output: Path) -> None:
     """Writes the table of profiles of PGMPITuneLib. Raises UsageError for other files beside them."""
-    from collwise.validation.guidelines.repair import rules_of
 
     other = next((file for file in files if file.suffix != ".prf"), None)
     if other is not None:
@@ -309,7 +309,6 @@ def _check(format_name: str, output: Path, tables: Sequence[DecisionTable]) -> N
 
 def _check_mpich(file: Path, tables: Sequence[DecisionTable]) -> Iterator[tuple[str, bool]]:
     """Checks calls for each table, if possible such that MPICH by itself would run otherwise; as `check_all` does."""
-    from collwise.validation.exports.mpich_check import check_selection, telling_calls
 
     calls = telling_calls(file.read_text(encoding="utf-8"), tables)
     if not calls:
@@ -328,8 +327,6 @@ def check_all(rules: Path, tables: Sequence[DecisionTable]) -> Iterator[tuple[st
     or CollwiseError when Open MPI is missing or does not run.
     """
     from concurrent.futures import ThreadPoolExecutor
-
-    from collwise.validation.openmpi.rules_check import check_rules
 
     calls, unchecked = [], []
     for table in tables:

@@ -20,6 +20,7 @@ from collwise.common.units import counted, format_seconds, format_size, parse_du
 from collwise.platforms import HostPlatform
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.method import Method, combine
+from collwise.simulator.sweeps.mpi_runner import measure_launches, samples_csv
 from collwise.simulator.timing import Timing, named_parameters
 from collwise.studies.cli import declare, options, target_options
 from collwise.studies.cli.declare import command, group, option
@@ -31,6 +32,7 @@ from collwise.validation.library_defaults.baselines import Baseline
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.defaults import SEGMENTS_TEXT, sizes_of
 from collwise.validation.times.grid import BUILTIN, CASE_COLUMNS, LIBRARY, Grid
+from collwise.validation.times.points import remark_on_sizes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -176,9 +178,7 @@ def measure(
     Without a target, times are those of this machine's shared memory and cores, not of a cluster's network.
     docs/measuring.md says which method to use when, docs/adaptive.md how --budget saves time.
     """
-    from collwise.simulator.sweeps.mpi_runner import measure_launches, samples_csv
     from collwise.timings import cases_to_measure, choices, with_library
-    from collwise.validation.times.points import remark_on_sizes
 
     if adaptive["budget"] is not None:
         declare.refuse_options(("raw", "script", "nrep", "launches"), "measuring without --budget")

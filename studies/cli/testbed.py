@@ -24,6 +24,7 @@ from collwise.validation.testbed import bed as beds
 from collwise.validation.testbed import slurm as batch
 from collwise.validation.testbed.namespaces import processes
 from collwise.validation.testbed.shape import MOST_NODES, TRANSPORTS, Shape, format_rate, parse_rate
+from collwise.validation.testbed.target import TestBed
 
 RATE = Parsed("rate", parse_rate)
 _USUAL = Shape()
@@ -135,7 +136,6 @@ def run(
     arguments: Sequence[str] = argument(click.UNPROCESSED, nargs=-1),
 ) -> None:
     """Runs an Open MPI program on a test bed, by srun if it has Slurm: collwise testbed run -- PROGRAM ARGUMENTS."""
-    from collwise.validation.testbed.target import TestBed
 
     bed = beds.running(name)
     found = shutil.which(program)

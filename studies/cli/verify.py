@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -18,15 +18,15 @@ from collwise.studies.cli import declare, options, types
 from collwise.studies.cli.declare import command, flag, option, refuse_options
 from collwise.studies.cli.output import print_json, print_table
 from collwise.studies.cli.types import COLLECTIVE, COUNTS, PLATFORM, SIZES, NamedChoice, named_choices
+from collwise.validation.correctness import crosscheck as judge
+from collwise.validation.correctness.crosscheck_openmpi import OpenmpiRow, compare_with_openmpi, misnamed_algorithms
+from collwise.validation.correctness.crosscheck_smpi import SmpiRow, compare_with_smpi
 from collwise.validation.correctness.sequences import MAX_SEED, SECONDS, verify_sequences
 from collwise.validation.correctness.verification import PROCS as ENGINES
 from collwise.validation.correctness.verification import verify as run_verification
 from collwise.validation.correctness.verification import verify_hierarchical
 from collwise.validation.testbed.bed import USUAL_NAME, running
-
-if TYPE_CHECKING:
-    from collwise.validation.correctness.crosscheck_openmpi import OpenmpiRow
-    from collwise.validation.correctness.crosscheck_smpi import SmpiRow
+from collwise.validation.testbed.target import TestBed
 
 
 @command("verify --library smpi --collective barrier --quick")
@@ -50,8 +50,6 @@ def verify(
     The exit code is 1 if anything is wrong.
     """
     from rich.console import Console
-
-    from collwise.validation.testbed.target import TestBed
 
     if selector is not None and "smpi" not in libraries:
         raise UsageError("--selector is for SMPI's own collectives; valid: with smpi among the --library")
@@ -133,10 +131,6 @@ def crosscheck(
     code is 1 if something differs for no known reason.
     """
     from rich.console import Console
-
-    from collwise.validation.correctness import crosscheck as judge
-    from collwise.validation.correctness.crosscheck_openmpi import compare_with_openmpi, misnamed_algorithms
-    from collwise.validation.correctness.crosscheck_smpi import compare_with_smpi
 
     if library == "openmpi":
         refuse_options(("platform", "simgrid"), "--library smpi")

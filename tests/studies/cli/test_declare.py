@@ -105,13 +105,16 @@ def test_options_are_read_before_files_that_exist_are_refused(tmp_path: Path) ->
         assert said in f"{done.output}{done.exception}"
 
 
-def test_every_text_is_that_of_an_option() -> None:
+def test_every_text_is_that_of_an_option_and_every_option_has_one() -> None:
     known: dict[str, set[str]] = {}
+    silent: set[str] = set()
 
     def walk(entry: click.Command, words: tuple[str, ...]) -> None:
         names = {one.name for one in entry.params if one.name is not None}
         for section in ("every", " ".join(words[:1]), " ".join(words)):
             known.setdefault(section, set()).update(names)
+        options = (one for one in entry.params if isinstance(one, click.Option))
+        silent.update(f"{' '.join(words)} {one.name}" for one in options if not one.help)
         if isinstance(entry, click.Group):
             context = click.Context(entry)
             for name in entry.list_commands(context):
@@ -123,3 +126,8 @@ def test_every_text_is_that_of_an_option() -> None:
     for section, texts in declare._TEXTS.items():
         if section != "made":
             assert {name for name in texts if " " not in name} <= known[section], section
+    # The names of these say all.
+    assert silent == {
+        *("demo output", "experiment kind", "platforms new nodes"),
+        *("testbed up nodes", "testbed up ranks_per_node", "testbed up switches"),
+    }

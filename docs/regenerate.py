@@ -35,9 +35,9 @@ from collwise.platforms import load, load_description
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
 from collwise.studies.cli.algorithms import ids_text, parameters_text, reservation_text
-from collwise.studies.cli.application import cells as application_cells
-from collwise.studies.cli.crosscheck import OPENMPI_COLUMNS, openmpi_cells
-from collwise.studies.cli.demo import BY_ENGINE, BY_MODEL, CLUSTERS, SHOWN
+from collwise.studies.cli.report import BY_ENGINE, BY_MODEL, CLUSTERS, SHOWN
+from collwise.studies.cli.run import cells as application_cells
+from collwise.studies.cli.verify import OPENMPI_COLUMNS, openmpi_cells
 from collwise.studies.figures.applications import application_figure
 from collwise.studies.figures.picks import algorithms_by_engine, picks_by_size
 from collwise.studies.figures.style import save

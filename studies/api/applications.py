@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from collwise import arguments
 from collwise.arguments import Names, Numbers, PlatformLike
-from collwise.validation.measurement.applications import COLLECTIVES, SEGMENTS
-
-if TYPE_CHECKING:
-    from collwise.simulator.sweeps.context import SimulationContext
+from collwise.simulator.sweeps.context import SimulationContext
+from collwise.validation.measurement.applications import COLLECTIVES, SEGMENTS, application_of, compare_collectives
 
 
 def application(
@@ -49,7 +46,6 @@ def application(
     >>> bool((times.mean_seconds <= times.most_seconds).all())
     True
     """
-    from collwise.validation.measurement.applications import application_of, compare_collectives
 
     where = arguments.platform(platform)
     with arguments.opened(context) as simulations:

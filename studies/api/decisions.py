@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -30,10 +29,7 @@ from collwise.validation.select.decisions import (
 from collwise.validation.select.select import select as table_of
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.defaults import TIE_LIMIT, TOLERANCE_PERCENT
-from collwise.validation.times.times import MEASURED_UNDER, State
-
-if TYPE_CHECKING:
-    from collwise.validation.times.times import Times
+from collwise.validation.times.times import MEASURED_UNDER, State, Times
 
 
 @dataclass(frozen=True, repr=False)

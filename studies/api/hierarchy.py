@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from collwise import arguments
 from collwise.arguments import Names, Numbers, PlatformLike
 from collwise.common.errors import UsageError, check_name
 from collwise.platforms import HostPlatform
 from collwise.platforms.smpi import warn_of_free_messages
+from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.schedule.tasks import BY_SOCKET, parts_of
 from collwise.simulator.sweeps.context import SCHEDULE, SCHEDULE_LIKE_SMPI, SimulationContext
+from collwise.simulator.sweeps.method import Method
 from collwise.simulator.sweeps.mpi_runner import measure
 from collwise.simulator.timing import Case, Timing
 from collwise.validation.hierarchy.drawn import draw
@@ -24,10 +25,6 @@ from collwise.validation.hierarchy.searches import BUDGET, PREDICT, SEARCHES
 from collwise.validation.hierarchy.space import SIMULATED, WITHIN, Space
 from collwise.validation.hierarchy.tasks import SEGMENTS
 from collwise.validation.hierarchy.tuning import Tuning, tune
-
-if TYPE_CHECKING:
-    from collwise.simulator.execution.targets import ExecutionTarget
-    from collwise.simulator.sweeps.method import Method
 
 SIZES = "4KiB:4MiB:x4"
 SEGMENT_SIZES = "16KiB:1MiB:x4"
@@ -86,7 +83,6 @@ def _simulated(platform: HostPlatform, simulations: SimulationContext) -> Timer:
 
 
 def _measured(target: ExecutionTarget, method: Method | None, simulations: SimulationContext) -> Timer:
-    from collwise.simulator.sweeps.method import Method
 
     def timer(cases: Sequence[Case]) -> Mapping[Case, Timing]:
         with simulations.progress(f"measuring on {target.name}") as advance:

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -16,24 +15,26 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.arguments import Names, Numbers, PlatformLike
 from collwise.common.errors import UsageError, check_name, note, warn
 from collwise.models.critical_path import PathParameters
+from collwise.models.fitting.procedures import CLOSE, QUICK, request
 from collwise.models.implementation_aware.parameters import ModelParameters
 from collwise.models.interface import CollectiveModel
 from collwise.models.parameter_file import FAMILIES, FittedParameters
 from collwise.models.registry import CRITICAL_PATH, IMPLEMENTATION_AWARE, no_parameters
 from collwise.platforms import HostPlatform
+from collwise.simulator.bench import Bench, Measured, Simulated
+from collwise.simulator.execution.targets import ExecutionTarget
+from collwise.simulator.sweeps.context import SimulationContext
+from collwise.simulator.sweeps.method import PRECISION_OF_FITS, Method, Precision
 from collwise.simulator.timing import Case
+from collwise.validation.fitting import critical_path_fit, implementation_aware, models_by_name
+from collwise.validation.fitting.critical_path_fit import PathPlan
+from collwise.validation.fitting.implementation_aware import FitPlan, default_procs, measured_plan, measured_procs
+from collwise.validation.fitting.scheduled_model import ScheduledModel
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.defaults import sizes_of
+from collwise.validation.times.files import AllTimes
 from collwise.validation.times.grid import Grid
-
-if TYPE_CHECKING:
-    from collwise.simulator.bench import Bench
-    from collwise.simulator.execution.targets import ExecutionTarget
-    from collwise.simulator.sweeps.context import SimulationContext
-    from collwise.simulator.sweeps.method import Precision
-    from collwise.validation.fitting.critical_path_fit import PathPlan
-    from collwise.validation.fitting.implementation_aware import FitPlan
-    from collwise.validation.times.files import AllTimes
+from collwise.validation.times.sources import predicted
 
 Parameters = ModelParameters | PathParameters | FittedParameters
 
@@ -50,9 +51,8 @@ class FittedModel:
     @cached_property
     def models(self) -> Mapping[str, CollectiveModel]:
         """The models that have these parameters, by name."""
-        from collwise.validation.fitting.models_by_name import models_of
 
-        return models_of(self.parameters)
+        return models_by_name.models_of(self.parameters)
 
     @property
     def platform(self) -> str:
@@ -116,12 +116,6 @@ def fit(
     >>> model
     <FittedModel hockney on exact, simulated, SimGrid ...>
     """
-    from collwise.models.fitting.procedures import CLOSE, QUICK, request
-    from collwise.simulator.bench import Measured, Simulated
-    from collwise.simulator.execution.targets import ExecutionTarget
-    from collwise.simulator.sweeps.method import PRECISION_OF_FITS, Method
-    from collwise.validation.fitting import critical_path_fit, implementation_aware
-    from collwise.validation.fitting.models_by_name import parameters_on
 
     known = (IMPLEMENTATION_AWARE, CRITICAL_PATH, *FAMILIES)
     check_name("model", model, known)
@@ -149,7 +143,7 @@ def fit(
             heterogeneous = False
         detail = CLOSE if thorough or bench.is_exact else QUICK
         count = counts[0] if counts else None
-        return FittedModel(parameters_on(bench, request(model, procedure, heterogeneous), count, detail))
+        return FittedModel(models_by_name.parameters_on(bench, request(model, procedure, heterogeneous), count, detail))
 
 
 _LIMIT_SECONDS = {IMPLEMENTATION_AWARE: 600.0}
@@ -164,10 +158,8 @@ def _fit_plan(
     ppn: int | None,
 ) -> FitPlan:
     """The extent of a fit of implementation-aware models, with the usual extent of what is not given."""
-    from collwise.validation.fitting.implementation_aware import FitPlan, default_procs, measured_plan, measured_procs
-    from collwise.validation.fitting.models_by_name import fitted_segments
 
-    common, *more = fitted_segments(() if segments is None else arguments.sizes(segments))
+    common, *more = models_by_name.fitted_segments(() if segments is None else arguments.sizes(segments))
     if isinstance(where, HostPlatform):
         per_node = ppn or where.default_processes_per_node
         plan = FitPlan(procs or default_procs(where, per_node), per_node, common, chains)
@@ -184,8 +176,6 @@ def _path_plan(
     ppn: int | None,
 ) -> PathPlan:
     """The extent of a fit of the model critical_path, with the usual extent of what is not given."""
-    from collwise.validation.fitting import critical_path_fit
-    from collwise.validation.fitting.implementation_aware import measured_procs
 
     if isinstance(where, HostPlatform):
         plan = critical_path_fit.simulated_plan(where, ppn or where.default_processes_per_node)
@@ -223,18 +213,13 @@ def predict(
     >>> times["bcast"].procs
     (2, 4, 8)
     """
-    from collwise.validation.fitting.models_by_name import beyond_what_is_known
-    from collwise.validation.times.files import AllTimes
-    from collwise.validation.times.sources import predicted
 
     fitted = model_from(model, name)
     if by_schedule:
-        from collwise.validation.fitting.scheduled_model import ScheduledModel
-
         fitted = ScheduledModel.of(fitted)
     covered = _with_formula(fitted, collective, algorithms)
     counts, message_bytes = arguments.counts(procs), sizes_of(collective, arguments.sizes(sizes) if sizes else None)
-    for line in beyond_what_is_known(fitted, collective, max(counts), max(message_bytes)):
+    for line in models_by_name.beyond_what_is_known(fitted, collective, max(counts), max(message_bytes)):
         warn(line)
     choices = tuple(
         Choice(algorithm, segment)
@@ -246,11 +231,10 @@ def predict(
 
 def model_from(model: ModelLike, name: str | None = None) -> CollectiveModel:
     """The model of that name, or the one that the parameters were made for. Raises UsageError where it is missing."""
-    from collwise.validation.fitting.models_by_name import load_model, named_model
 
     if isinstance(model, FittedModel):
-        return named_model(model.models, name, model)
-    return load_model(model, name) if isinstance(model, (str, Path)) else model
+        return models_by_name.named_model(model.models, name, model)
+    return models_by_name.load_model(model, name) if isinstance(model, (str, Path)) else model
 
 
 def predicted_times(model: CollectiveModel, cases: Sequence[Case]) -> dict[Case, float]:

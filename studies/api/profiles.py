@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -14,13 +13,11 @@ from collwise.arguments import Numbers, PlatformLike
 from collwise.common.errors import UsageError, warn
 from collwise.common.units import counted
 from collwise.simulator.execution.profiles import Profile, differing_calls, profile_of_runs, read_profile
+from collwise.simulator.sweeps.context import SimulationContext
 from collwise.validation.library_defaults.baselines import baseline as baseline_of
 from collwise.validation.select.decisions import decisions_from
 from collwise.validation.times.defaults import SEGMENTS_TEXT
 from collwise.validation.whatif.workload import BEST_BEFORE, Savings, Workload, achieved_between, rules_of, savings
-
-if TYPE_CHECKING:
-    from collwise.simulator.sweeps.context import SimulationContext
 
 
 @dataclass(frozen=True, repr=False)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from xarray import DataArray
 
 from collwise import arguments
 from collwise.arguments import Names, Numbers, PlatformLike
@@ -42,7 +43,6 @@ from collwise.validation.whatif.workload import BEST_BEFORE, Calls, Saving, Work
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from xarray import DataArray
 
 Changes = str | Change | Sequence[str | Change]
 """Changes of a platform: 'bandwidth=x2', or several in a list."""

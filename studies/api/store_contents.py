@@ -16,10 +16,10 @@ from collwise import arguments
 from collwise.arguments import Names, Numbers
 from collwise.common.errors import UsageError, check_name, unknown_name
 from collwise.common.files import write_bytes
+from collwise.simulator.store import Store, StoredConfiguration
 from collwise.simulator.timing import Case, Timing
 
 if TYPE_CHECKING:
-    from collwise.simulator.store import Store, StoredConfiguration
     from collwise.validation.times.files import AllTimes
 
 KEY_CHARACTERS = 12
@@ -58,8 +58,6 @@ def results(
     >>> collwise.results(collective="gather", algorithm="linear").seconds.equals(times.frame().seconds)
     True
     """
-    from collwise.simulator.store import Store
-
     for name in equal:
         if name not in COLUMNS or name == "details":
             raise UsageError(f"results: no column '{name}'; valid: {', '.join(COLUMNS[:-1])}")
@@ -98,7 +96,6 @@ def stored(query: str, store: str | Path | None = None) -> AllTimes:
     >>> collwise.stored("platform=gros,source=simulated,collective=gather")["gather"].procs
     (4,)
     """
-    from collwise.simulator.store import Store
     from collwise.validation.times.files import AllTimes
     from collwise.validation.times.measured import stored_times
 
@@ -158,8 +155,6 @@ def configurations(store: str | Path | None = None) -> pd.DataFrame:
     >>> collwise.configurations().platform.tolist()
     ['gros'...]
     """
-    from collwise.simulator.store import Store
-
     columns = [*_CONFIGURATION, "collectives", "rows", "failed", "first_made", "last_made", "details"]
     path = arguments.store_path(store)
     if not path.exists():
@@ -190,8 +185,6 @@ def prune(
     >>> collwise.prune(platform="gros", before="2000-01-01")
     0
     """
-    from collwise.simulator.store import Store
-
     if configuration is source is platform is before is None:
         raise UsageError("nothing says what to delete; name a configuration, source, platform or time")
     time = None if before is None else time_of(before)

@@ -10,24 +10,28 @@ from collwise import arguments
 from collwise.algorithms.catalogue import GUIDELINES, Catalogue
 from collwise.arguments import Names, Numbers, PlatformLike
 from collwise.common.errors import UsageError
+from collwise.models.lmo import Thresholds
+from collwise.platforms import HostPlatform
 from collwise.platforms.smpi import warn_of_free_messages
 from collwise.predictions import ModelLike, model_from, predicted_times
+from collwise.simulator.execution.local_machine import LocalMachine
+from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
+from collwise.simulator.sweeps.method import Method
+from collwise.simulator.sweeps.mpi_runner import measure_launches
 from collwise.simulator.timing import Case
+from collwise.validation.adaptive.goal import Goal
 from collwise.validation.times import sources
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.defaults import SEGMENTS_TEXT, sizes_of
 from collwise.validation.times.files import AllTimes
 from collwise.validation.times.grid import LIBRARY, Grid, builtin_cases, candidates, without_repeats
+from collwise.validation.times.measured import times_of_launches
 from collwise.validation.times.points import asked_points, cases_within_memory, warn_of_doubtful
+from collwise.validation.times.thresholds import check_thresholds_matter, with_thresholds
 
 if TYPE_CHECKING:
-    from collwise.models.lmo import Thresholds
-    from collwise.platforms import HostPlatform
-    from collwise.simulator.execution.targets import ExecutionTarget
-    from collwise.simulator.sweeps.method import Method
-    from collwise.validation.adaptive.goal import Goal
     from collwise.validation.adaptive.search import Searched
 
 
@@ -133,10 +137,6 @@ def measure(
     >>> list(times.algorithm), int(times.repetitions[0])
     (['linear'], 2)
     """
-    from collwise.simulator.execution.local_machine import LocalMachine
-    from collwise.simulator.sweeps.method import Method
-    from collwise.simulator.sweeps.mpi_runner import measure_launches
-    from collwise.validation.times.measured import times_of_launches
 
     how = method or Method()
     ours, with_own = with_library(algorithms)
@@ -199,10 +199,8 @@ def measure_adaptively(
     >>> [point.message_bytes for point in found.points]
     [8192]
     """
-    from collwise.simulator.execution.local_machine import LocalMachine
-    from collwise.simulator.sweeps.method import Method
-    from collwise.validation.adaptive.goal import Goal
-    from collwise.validation.adaptive.search import search_on
+
+    from collwise.validation.adaptive.search import search_on  # which takes a second, for scipy
 
     place = LocalMachine(target) if isinstance(target, str) else target
     asked = arguments.collectives(collective)
@@ -234,7 +232,6 @@ def choices(
 
     Raises UsageError for unknown names, and for names of algorithms where there are several collectives.
     """
-    from collwise.validation.times.thresholds import check_thresholds_matter, with_thresholds
 
     if algorithms is not None and len(collectives) > 1 and arguments.names(algorithms) not in (("all",), (GUIDELINES,)):
         raise UsageError("--algorithms: names belong to one collective; several were asked for")

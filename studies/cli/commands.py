@@ -15,16 +15,10 @@ from collwise.common.program import program_name
 
 
 class Command(NamedTuple):
-    """A command's line in the list of commands, the system packages it cannot do without, and where it is defined.
-
-    `where` names a module of collwise.studies.cli, by default that of the command's name, and after a point what the
-    command is called there, if not by its name. The module loads when the command is called, so that neither the list
-    nor a quick command waits for numpy or matplotlib.
-    """
+    """A command's line in the list of commands, and the system packages it cannot do without."""
 
     summary: str
     needs: str
-    where: str = ""
 
 
 # The launcher reads `needs` from the lines of this table, before there is a Python environment. It names groups of
@@ -71,14 +65,14 @@ SECTIONS = {
         ),
     },
     "Models": {
-        "models": Command("Lists models and the formulas that they have.", needs="", where="evaluation"),
+        "models": Command("Lists models and the formulas that they have.", needs=""),
         "fit": Command(
             "Estimates the parameters of models from experiments.",
             needs="build --platform:smpi --library=mpich:mpich --testbed:openmpi+testbed",
         ),
         "predict": Command("Evaluates models over arrays of P and m.", needs=""),
-        "evaluate": Command("Scores models against simulated times.", needs="build smpi", where="evaluation"),
-        "recover": Command("Compares estimated parameters with the true ones.", needs="build smpi", where="evaluation"),
+        "evaluate": Command("Scores models against simulated times.", needs="build smpi"),
+        "recover": Command("Compares estimated parameters with the true ones.", needs="build smpi"),
         "rank-mapping": Command("Finds the best ranks for nodes in a binomial tree.", needs="build smpi"),
     },
     "Measuring": {
@@ -86,7 +80,7 @@ SECTIONS = {
             "Measures our algorithms under Open MPI or MPICH.",
             needs="build --library=mpich:mpich --testbed:openmpi+testbed --engine=smpi:smpi",
         ),
-        "import": Command("Reads times that were measured elsewhere.", needs="", where="results.import_times"),
+        "import": Command("Reads times that were measured elsewhere.", needs=""),
         "results": Command("Lists, shows, exports and deletes stored times.", needs=""),
         "experiment": Command(
             "Makes single experiments between a few processes.",
@@ -120,19 +114,37 @@ SECTIONS = {
         "study": Command("Runs a paper's study as a notebook.", needs="build smpi"),
     },
     "Maintenance": {
-        "init": Command("Makes a project: one store for a folder and all below it.", needs="", where="maintenance"),
-        "setup": Command(
-            "Checks the set-up, or builds a newer SimGrid.", needs="build --simgrid:engine", where="maintenance"
-        ),
-        "test": Command("Runs the tests.", needs="build smpi openmpi mpich style", where="maintenance"),
-        "studio": Command("Opens JupyterLab on the studies' notebooks.", needs="", where="maintenance"),
-        "completion": Command("Prints a script by which a shell completes commands.", needs="", where="maintenance"),
-        "schema": Command("Prints the JSON Schema of what --json prints.", needs="", where="maintenance.show_schema"),
-        "help": Command("Shows what a command does and takes.", needs="", where="maintenance.show_help"),
+        "init": Command("Makes a project: one store for a folder and all below it.", needs=""),
+        "setup": Command("Checks the set-up, or builds a newer SimGrid.", needs="build --simgrid:engine"),
+        "test": Command("Runs the tests.", needs="build smpi openmpi mpich style"),
+        "studio": Command("Opens JupyterLab on the studies' notebooks.", needs=""),
+        "completion": Command("Prints a script by which a shell completes commands.", needs=""),
+        "schema": Command("Prints the JSON Schema of what --json prints.", needs=""),
+        "help": Command("Shows what a command does and takes.", needs=""),
     },
 }
 COMPLETION_VARIABLE = "_COLLWISE_COMPLETE"
 """A shell that completes a command line sets it (collwise completion); the launcher then sets nothing up."""
+_MODULES = {
+    "algorithms": "schedule defaults",
+    "compare": "decision-map",
+    "evaluation": "models evaluate recover rank-mapping",
+    "experiment": "irregular-regions",
+    "fit": "predict",
+    "maintenance": "init setup test studio completion schema help",
+    "profile": "gain",
+    "report": "demo study",
+    "results": "import",
+    "run": "application",
+    "select": "export",
+    "simulate": "measure",
+    "validate": "calibrate",
+    "verify": "crosscheck",
+}
+"""The commands that are in a module of collwise.studies.cli of another name than their own.
+
+A module loads when a command is called, so that neither the list nor a quick command waits for numpy or matplotlib.
+"""
 COMMANDS = {name: command for section in SECTIONS.values() for name, command in section.items()}
 """Every command by name, in the order of the help."""
 WORDS = "collwise.words"
@@ -199,13 +211,11 @@ class AllCommands(CommandGroup):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of this name, or None."""
-        entry = COMMANDS.get(cmd_name)
-        if entry is None:
+        if cmd_name not in COMMANDS:
             return None
-        name = cmd_name.replace("-", "_")
-        module, _, attribute = (entry.where or name).partition(".")
-        command: click.Command = getattr(import_module(f"collwise.studies.cli.{module}"), attribute or name)
-        return command
+        home = next((module for module, names in _MODULES.items() if cmd_name in names.split()), cmd_name)
+        known = vars(import_module(f"collwise.studies.cli.{home.replace('-', '_')}")).values()
+        return next(one for one in known if isinstance(one, click.Command) and one.name == cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Lists the summaries by section."""

@@ -1,4 +1,4 @@
-"""collwise compare: the best algorithm beside the picks of models and libraries."""
+"""collwise compare and decision-map: the best algorithm beside the picks of models and libraries."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,6 +14,7 @@ from collwise import arguments
 from collwise.common.errors import UsageError, check_name, note
 from collwise.common.units import format_size
 from collwise.models.registry import DEFAULT_MODEL, MODEL_NAMES, check_formulas
+from collwise.platforms import HostPlatform
 from collwise.simulator.limits import check_message_sizes
 from collwise.simulator.sweeps.context import ENGINES, SCHEDULE, SimulationContext
 from collwise.studies.cli import declare, options, types
@@ -24,10 +25,10 @@ from collwise.validation.library_defaults.baselines import Baseline
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.defaults import SEGMENTS, SEGMENTS_TEXT, sizes_of
 from collwise.validation.times.grid import Grid
+from collwise.validation.times.points import asked_points
 
 if TYPE_CHECKING:
     from collwise.models.piecewise import Array
-    from collwise.platforms import HostPlatform
     from collwise.validation.compare.scores import Picked, Scores
     from collwise.validation.times.times import Times
 
@@ -49,33 +50,18 @@ def _sources(text: str) -> tuple[str, str]:
 @command("compare --platform gros --collective bcast --procs 16,64")
 def compare(
     platform: HostPlatform | types.Unknown = options.placed_platform(
-        option(
-            "A known platform (see 'collwise platforms list') or a .toml or .xml file; with measured --sources a name "
-            "that the store has.",
-            types.PLATFORM_OR_NAME,
-            required=True,
-            in_project=True,
-        )
+        option(types.PLATFORM_OR_NAME, required=True, in_project=True)
     ),
     collective: str = options.COLLECTIVE,
-    procs: tuple[int, ...] | None = option(
-        "Process counts: 50,80,90. Needed, unless measured --sources have some.", COUNTS
-    ),
+    procs: tuple[int, ...] | None = option(COUNTS),
     sizes: tuple[int, ...] | None = options.SIZES,
     algorithms: Sequence[str] | None = options.ALGORITHMS,
-    segments: tuple[int, ...] = options.segments(SEGMENTS_TEXT, options.ONE_OR_MORE),
-    parameters: Path | None = option("A file from 'collwise fit'. Default: parameters fitted now.", PATH),
-    model: str | None = option(
-        f"A model's name. Default: that of the file; without one {DEFAULT_MODEL}, or no model with --engine schedule.",
-        types.NamedChoice("model", MODEL_NAMES),
-    ),
-    figures: Path | None = option("Write figures into this folder.", FOLDER),
+    segments: tuple[int, ...] = option(types.SIZES, SEGMENTS_TEXT),
+    parameters: Path | None = option(PATH),
+    model: str | None = option(types.NamedChoice("model", MODEL_NAMES), said={"default_model": DEFAULT_MODEL}),
+    figures: Path | None = option(FOLDER),
     baseline: Baseline = options.BASELINE,
-    sources: tuple[str, str] | None = option(
-        "Instead compare the choices by two sources of times: measured, simulated, predicted, or an engine's name.",
-        types.Parsed("sources", _sources),
-        metavar="A,B",
-    ),
+    sources: tuple[str, str] | None = option(types.Parsed("sources", _sources)),
     ppn: int | None = options.PPN,
     simulation: options.SimulationOptions = options.SIMULATION,
     as_json: bool = options.JSON,
@@ -95,7 +81,6 @@ def compare(
     from collwise.validation.compare.simulated import beside_simulation, remarks
     from collwise.validation.fitting.models_by_name import model_of
     from collwise.validation.times.measured import asked_of
-    from collwise.validation.times.points import asked_points
     from collwise.validation.times.sources import predicted
 
     if sources is not None:
@@ -125,22 +110,14 @@ def compare(
     platform = known_platform(platform)
     if procs is None:
         raise click.UsageError("Missing option '--procs'.")
-    ppn = ppn or platform.default_processes_per_node
-    names = arguments.algorithms(collective, algorithms)
     if model is None and parameters is None and simulation.engine != SCHEDULE.name:
         model = DEFAULT_MODEL
-    if model is not None:
-        check_formulas(model, [collective])
-    grid = Grid.of(collective, procs, sizes_of(collective, sizes), ppn, segments, names)
-    (grid,) = asked_points(platform, [grid])
-    check_message_sizes(grid.cases())
-    for count in procs:
-        platform.hosts_for(count, ppn)
+    grid = _simulated_grid(platform, collective, procs, sizes, ppn, segments, algorithms, [model])
     predictions: list[Times] = []
     made_by = ""
     with simulation.context() as context:
         if model is not None or parameters is not None:
-            fitted = model_of(model, parameters, platform, ppn, segments, context, [collective])
+            fitted = model_of(model, parameters, platform, grid.processes_per_node, segments, context, [collective])
             predictions.append(predicted(fitted, grid, progress=context.progress))
             grid = predictions[0].grid
             made_by = getattr(getattr(fitted, "parameters", None), "made_by", "")
@@ -161,6 +138,31 @@ def compare(
         if figures is not None:
             click.echo(f"figures: {figures}")
     check_failed(scores.right.failed)
+
+
+def _simulated_grid(
+    platform: HostPlatform,
+    collective: str,
+    procs: Sequence[int],
+    sizes: Sequence[int] | None,
+    ppn: int | None,
+    segments: Sequence[int],
+    algorithms: Sequence[str] | None,
+    models: Sequence[str | None],
+) -> Grid:
+    """The points to simulate. Raises UsageError for what the platform cannot hold or one of the models not predict."""
+
+    names = arguments.algorithms(collective, algorithms)
+    for name in filter(None, models):
+        check_formulas(name, [collective])
+    per_node = ppn or platform.default_processes_per_node
+    (grid,) = asked_points(
+        platform, [Grid.of(collective, procs, sizes_of(collective, sizes), per_node, segments, names)]
+    )
+    check_message_sizes(grid.cases())
+    for count in procs:
+        platform.hosts_for(count, per_node)
+    return grid
 
 
 def _write_figures(folder: Path, platform: HostPlatform, scores: Scores, baseline: Baseline, made_by: str) -> None:
@@ -313,4 +315,149 @@ def _sides_record(scores: Scores, titles: Mapping[str, str], ratios: Array, i: i
             for one, ratio in zip(right.choices, ratios[:, i, j], strict=True)
             if math.isfinite(ratio)
         },
+    }
+
+
+@command("decision-map --platform gros --collective bcast --procs 3:16:+1 --figures figures")
+def decision_map(
+    platform: HostPlatform = options.placed_platform(),
+    collective: str = options.COLLECTIVE,
+    procs: tuple[int, ...] = option(COUNTS, required=True, in_project=True),
+    sizes: tuple[int, ...] | None = option(types.SIZES),
+    segments: tuple[int, ...] = option(types.SIZES, "0,1KiB,8KiB"),
+    algorithms: Sequence[str] | None = options.ALGORITHMS,
+    models: Sequence[str] | None = option(
+        types.named_choices("model", MODEL_NAMES), said={"default_model": DEFAULT_MODEL}
+    ),
+    parameters: Sequence[str] | None = option(types.NAMES),
+    figures: Path | None = option(FOLDER),
+    baseline: Baseline = options.BASELINE,
+    ppn: int | None = options.PPN,
+    simulation: options.SimulationOptions = options.SIMULATION,
+    as_json: bool = options.JSON,
+) -> None:
+    """Maps the best method over (m, P) by simulation, by models and by an untuned library, and what their picks cost.
+
+    All sixteen collectives have maps; that of a barrier, which has no sizes, is a table only. A method is an algorithm
+    at a segment size. Slowdowns compare simulated times of the picks with those of the best methods, as in figures 6
+    and 7 of Pješivac-Grbović et al. 2007.
+    """
+    from collwise.validation.compare.simulated import beside_simulation, one_segment_is_none, remarks
+    from collwise.validation.fitting.models_by_name import model_of, models_on
+    from collwise.validation.times.sources import predicted
+
+    asked = _asked(models, parameters)
+    if sizes_of(collective, sizes)[0] < 1 and figures is not None:
+        why = "a barrier has no message sizes" if collective == "barrier" else "there is no place for m = 0 on its axis"
+        raise UsageError(f"no figure of {collective}: {why}; leave out --figures or the size 0")
+    named = [name for name, _ in asked]
+    grid = _simulated_grid(platform, collective, procs, sizes, ppn, segments, algorithms, named)
+    per_node = grid.processes_per_node
+    with simulation.context() as context:
+        if parameters:
+            fitted = [model_of(*one, platform, per_node, segments, context, [collective]) for one in asked]
+        else:
+            here = context.with_experiments()
+            fitted = models_on(platform, list(filter(None, named)), per_node, segments, here, [collective])
+        predictions = [one_segment_is_none(predicted(one, grid, progress=context.progress)) for one in fitted]
+        scores = beside_simulation(platform, grid, predictions, context, baseline)
+    for remark in remarks(scores):
+        note(remark)
+    if figures is not None:
+        from collwise.studies.figures.maps import decision_figure, slowdown_figure
+
+        what, stem = f"{collective} on {platform.title}", f"{platform.name}-{collective}"
+        write_figure(decision_figure(scores, f"Best method: {what}"), figures / f"{stem}-decisions.png")
+        slowdowns = slowdown_figure(scores, f"Slowdown of the models' picks: {what}")
+        write_figure(slowdowns, figures / f"{stem}-slowdowns.png")
+    if as_json:
+        print_json(*_maps_document(scores))
+    else:
+        _print_maps(scores, platform)
+        if figures is not None:
+            click.echo(f"figures: {figures}")
+    check_failed(scores.right.failed)
+
+
+def _asked(models: Sequence[str] | None, parameters: Sequence[str] | None) -> list[tuple[str | None, Path | None]]:
+    """The models' names, None for that of the file, each with its parameter file or None.
+
+    Raises UsageError if the numbers of models and files do not match.
+    """
+    files = [Path(name) for name in parameters or ()]
+    if not files:
+        return [(name, None) for name in models or (DEFAULT_MODEL,)]
+    if models is None:
+        return [(None, file) for file in files]
+    if len(files) not in (1, len(models)):
+        raise UsageError(f"--parameters: {len(files)} files for {len(models)} models; give one for all or one for each")
+    return list(zip(models, files * len(models) if len(files) == 1 else files, strict=True))
+
+
+def _print_maps(scores: Scores, platform: HostPlatform) -> None:
+    import numpy as np
+
+    rows = []
+    for name in scores.others:
+        found = _summary(scores, name)
+        if found is None:
+            rows.append((name, *["-"] * 4))
+            continue
+        pick = Choice(**found["worst_pick"])
+        where = f"P = {found['worst_procs']}, m = {format_size(found['worst_bytes'])}: {pick.label}"
+        slowdowns = (f"{found[which] * 100:.1f} %" for which in ("mean_slowdown", "worst_slowdown"))
+        rows.append((name, where if found["worst_slowdown"] else "-", f"{found['best_share'] * 100:.0f} %", *slowdowns))
+    right = scores.right
+    points = f"{len(right.procs)} x {len(right.message_bytes)} points, {len(right.choices)} methods"
+    title = f"{right.collective} on {platform.title}, {points}, {right.maker}"
+    columns = ["model or library", "worst at", "picks the best", "mean slowdown", "worst"]
+    print_table(title, columns, rows, left=2)
+    leads = {one.label: float(np.mean(right.best.values == index)) for index, one in enumerate(right.choices)}
+    leading = sorted(((share, name) for name, share in leads.items() if share > 0), reverse=True)
+    click.echo("Best by simulation: " + "; ".join(f"{name} {share * 100:.0f} %" for share, name in leading))
+
+
+def _maps_document(scores: Scores) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """The points of the maps, and beside them the methods, to which picks are indices, and the summary of each map.
+
+    A pick is -1 where there is none.
+    """
+    right = scores.right
+    rows = [
+        {
+            "procs": count,
+            "message_bytes": size,
+            "best": int(right.best.values[i, j]),
+            "seconds": float(right.best_seconds.values[i, j]),
+            "picks": {name: int(picks.values[i, j]) for name, picks in scores.picks.items()},
+            "slowdowns": {name: float(lost.values[i, j]) for name, lost in scores.slowdown.items()},
+        }
+        for i, count in enumerate(right.procs)
+        for j, size in enumerate(right.message_bytes)
+    ]
+    facts = {
+        "collective": right.collective,
+        "methods": [vars(choice) for choice in right.grid.timed],
+        "models": {name: _summary(scores, name) for name in scores.times},
+        "libraries": {name: _summary(scores, name) for name in scores.deciders},
+    }
+    return rows, facts
+
+
+def _summary(scores: Scores, name: str) -> dict[str, Any] | None:
+    """What a source's picks are worth; None where it picks nothing that was timed."""
+    from collwise.validation.compare.scores import CLOCK
+
+    found = scores.summary(name, CLOCK)
+    if not found.points:
+        return None
+    i, j = found.worst_at
+    choice = scores.pick(name, i, j).choice
+    return {
+        "best_share": found.best_share,
+        "mean_slowdown": found.mean,
+        "worst_slowdown": found.worst,
+        "worst_procs": scores.right.procs[i],
+        "worst_bytes": scores.right.message_bytes[j],
+        "worst_pick": vars(choice),
     }

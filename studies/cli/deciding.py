@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from collwise import arguments
 from collwise.algorithms.catalogue import Catalogue
 from collwise.algorithms.catalogue_check import LIBRARIES
 from collwise.common.errors import UsageError, note
 from collwise.models.interface import CollectiveModel
+from collwise.models.registry import check_formulas, no_parameters
 from collwise.platforms import HostPlatform, known, load
 from collwise.platforms.smpi import charges_overheads, warn_of_free_messages, without_free_barrier
 from collwise.predictions import model_from
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.store_contents import chosen_configurations
+from collwise.studies.cli.types import Unknown
+from collwise.validation.fitting.models_by_name import check_fits_platform, platform_of
 from collwise.validation.library_defaults.openmpi import fixed_choice
-from collwise.validation.select.consumers import algorithms_for, can_run, openmpi_version, segments_for
-from collwise.validation.times.choice import Choice
+from collwise.validation.select import consumers
 from collwise.validation.times.defaults import SEGMENTS, sizes_of
 from collwise.validation.times.grid import Grid
 from collwise.validation.times.measured import asked_of, measured_platform, stored_times
@@ -44,7 +48,7 @@ class Asked:
 
     def grids(self, procs: Sequence[int], per_node: int, decided: bool, collectives: Sequence[str]) -> list[Grid]:
         """The grids of collectives; `decided`: by default with the sizes that decisions are made for."""
-        pieces = segments_for(self.consumer, self.segments or SEGMENTS)
+        pieces = consumers.segments_for(self.consumer, self.segments or SEGMENTS)
         return [
             Grid.of(name, procs, sizes_of(name, self.sizes, decided=decided), per_node, pieces, self.algorithms[name])
             for name in collectives
@@ -55,19 +59,58 @@ Filler = Callable[[Grid], Times]
 """Makes the times of a grid by another source."""
 
 
+def times_by(
+    by: str,
+    collectives: Sequence[str],
+    parameters: Path | None,
+    platform: HostPlatform | Unknown | None,
+    procs: tuple[int, ...] | None,
+    ppn: int | None,
+    how: Mapping[str, Any],
+    context: SimulationContext,
+) -> Sequence[Times]:
+    """The times of a source that the options of `collwise select` ask for; `how` are its further ones, by name."""
+    for name, what in (("tolerance", "tolerance"), ("tie_limit", "limit of ties")):
+        arguments.check_percent(what, how[name])
+    consumer, fill, agreement = how["consumer"], how["fill"], how["agreement"]
+    algorithms = choosable(collectives, consumer, how["by_node"], how["guidelines"])
+    single = {name: consumers.needs_one_choice(name, consumer) for name in algorithms if how["one_choice"] is None}
+    margins = {name: how["tolerance"] / 100 for name in algorithms if not single.get(name, how["one_choice"])}
+    asked = Asked(algorithms, consumer, procs, how["sizes"], how["segments"], ppn, margins)
+    where = None if isinstance(platform, Unknown) else platform
+    if by == "measured":
+        if fill is not None and not 0 <= agreement < 100:
+            raise UsageError(f"agreement within {agreement:g} percent; valid: from 0 to below 100")
+        filler: Filler | None = None
+        if fill == "simulated":
+            if where is None:
+                raise UsageError("gaps filled by simulation need a platform")
+            filler = partial(_simulated_gaps, where, context)
+        elif fill == "predicted" and parameters is not None:
+            filler = partial(predicted, model_from(parameters, how["name"]))
+        return _measured_times(asked, platform, how["configuration"], filler, agreement / 100, context)
+    if where is not None and ppn is not None:
+        where.check_processes_per_node(ppn)
+    if by == "predicted":
+        assert parameters is not None
+        return _predicted_times(asked, parameters, how["name"], where, context)
+    assert where is not None
+    return simulated_times(asked, where, context)
+
+
 def choosable(
     collectives: Sequence[str], consumer: str | None, by_node: bool, guidelines: bool
 ) -> dict[str, tuple[str, ...]]:
     """Algorithms to choose from by collective; those without any are left out, and an error if all are."""
     if by_node and consumer is not None:
         entries = map(Catalogue.load().collective, collectives)
-        if not any(can_run(consumer, entry.algorithms[name]) for entry in entries for name in entry.by_node):
+        if not any(consumers.can_run(consumer, entry.algorithms[name]) for entry in entries for name in entry.by_node):
             raise UsageError(f"--by-node: {consumer} has no algorithms by node of {arguments.several(collectives)}")
     found, missing = {}, []
-    consumers = [consumer] if consumer else []
+    those = [consumer] if consumer else []
     for name in collectives:
         try:
-            found[name] = algorithms_for(name, *consumers, by_node=by_node, guidelines=guidelines)
+            found[name] = consumers.algorithms_for(name, *those, by_node=by_node, guidelines=guidelines)
         except UsageError as problem:
             missing.append(problem)
     if not found:
@@ -77,7 +120,7 @@ def choosable(
     return found
 
 
-def predicted_times(
+def _predicted_times(
     asked: Asked, parameters: Path, name: str | None, platform: HostPlatform | None, context: SimulationContext
 ) -> list[Times]:
     """The times that a model predicts, by default for all process counts of its platform."""
@@ -104,15 +147,15 @@ def simulated_times(asked: Asked, platform: HostPlatform, context: SimulationCon
     per_node = asked.ppn or platform.default_processes_per_node
     short = charges_overheads(platform.smpi_options())
     grids = asked_points(platform, asked.grids(asked.procs or (), per_node, not short, names))
-    if openmpi_version(asked.consumer or "") is not None:
-        grids = [replace(grid, for_openmpi=True).with_besides(_untuned(grid.collective)) for grid in grids]
+    if consumers.openmpi_version(asked.consumer or "") is not None:
+        grids = [replace(grid, for_openmpi=True).with_besides(partial(fixed_choice, grid.collective)) for grid in grids]
     found = simulate(platform, grids, context, asked.margins)
     warn_of_free_messages(platform)
     warn_of_doubtful(platform, grids)
     return found
 
 
-def measured_times(
+def _measured_times(
     asked: Asked,
     platform: HostPlatform | str | None,
     configuration: Sequence[str] | None,
@@ -137,16 +180,9 @@ def measured_times(
     return [_filled(asked, times, filler, agreement) for times in found]
 
 
-def filled_by_model(parameters: Path, name: str | None) -> Filler:
-    """Fills gaps by what a model predicts."""
-    model = model_from(parameters, name)
-    return lambda grid: predicted(model, grid)
-
-
-def filled_by_simulation(platform: HostPlatform, context: SimulationContext) -> Filler:
-    """Fills gaps by simulation."""
-    label = f"{platform.name}: simulating {{}} cases to fill gaps"
-    return lambda grid: simulate(platform, [grid], context, {}, label.format(len(grid.cases())))[0]
+def _simulated_gaps(platform: HostPlatform, context: SimulationContext, grid: Grid) -> Times:
+    label = f"{platform.name}: simulating {len(grid.cases())} cases to fill gaps"
+    return simulate(platform, [grid], context, {}, label)[0]
 
 
 def _filled(asked: Asked, times: Times, filler: Filler | None, agreement: float) -> Times:
@@ -164,14 +200,8 @@ def _filled(asked: Asked, times: Times, filler: Filler | None, agreement: float)
     return times.of_grid(grid)
 
 
-def _untuned(collective: str) -> Callable[[int, int], Choice | None]:
-    return lambda procs, message_bytes: fixed_choice(collective, procs, message_bytes)
-
-
 def _with_formulas(model: CollectiveModel, collectives: Sequence[str]) -> list[str]:
     """The collectives that the model has formulas for; the others are named, and an error if these are all."""
-    from collwise.models.registry import check_formulas, no_parameters
-
     covered = [name for name in collectives if model.algorithms(name)]
     if not covered:
         check_formulas(model.name, collectives)
@@ -185,8 +215,6 @@ def _process_counts(
     model: CollectiveModel, file: Path, platform: HostPlatform | None, asked: Asked
 ) -> tuple[tuple[int, ...], int]:
     """The process counts to decide for, and the processes per node: as asked, as fitted, or the platform's."""
-    from collwise.validation.fitting.models_by_name import check_fits_platform, platform_of
-
     fitted = model.processes_per_node
     if asked.ppn is not None and fitted not in (None, asked.ppn):
         raise UsageError(f"--ppn: {file} has parameters for {fitted} per node, not for {asked.ppn}")

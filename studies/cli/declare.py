@@ -1,14 +1,18 @@
 """Declares commands: the default value of each parameter is the option or argument that fills it.
 
 @command("compare --platform gros --collective bcast --procs 16")
-def compare(procs: Counts = option("Process counts: 50,80,90.", COUNTS, required=True), as_json: bool = JSON) -> None:
+def compare(procs: tuple[int, ...] = option(COUNTS, required=True), as_json: bool = JSON) -> None:
+
+options.toml has the help of options.
 """
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from inspect import signature
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
@@ -21,16 +25,30 @@ from collwise.common.project import find_project
 from collwise.studies.cli.commands import COMMANDS, WORDS, example, required_groups
 from collwise.studies.cli.types import FOLDER, FORCE, Written
 
+_TEXTS: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("options.toml").read_text(encoding="utf-8"))
+
+
+def _text_of(command: str, name: str) -> dict[str, str]:
+    """What options.toml has on an option of a command: `help`, and where it has any, `names` and `metavar`."""
+    found: dict[str, str] = {}
+    for section in ("every", command.partition(" ")[0], command):
+        text = _TEXTS.get(section, {}).get(name, {})
+        found |= {"help": text} if isinstance(text, str) else text
+    return found
+
 
 class _Place(NamedTuple):
-    """The options or argument that fill a parameter of a command, and the value it gets. Both take its name."""
+    """The options or argument that fill a parameter of a command, and the value it gets. Both take its name.
 
-    parameters: Callable[[str], list[click.Parameter]]
+    `parameters` takes the words of the command as well.
+    """
+
+    parameters: Callable[[str, str], list[click.Parameter]]
     value: Callable[[str, Mapping[str, Any]], Any]
 
 
-def _single(make: Callable[[str], click.Parameter]) -> _Place:
-    return _Place(lambda name: [make(name)], lambda name, given: given[name])
+def _single(make: Callable[[str, str], click.Parameter]) -> _Place:
+    return _Place(lambda name, command: [make(name, command)], lambda name, given: given[name])
 
 
 class _ProjectOption(click.Option):
@@ -54,47 +72,51 @@ class _ProjectOption(click.Option):
 
 
 def option(
-    about: str | None = None,
     type: Any = None,
     default: Any = None,
     *,
-    names: str = "",
+    key: str = "",
+    said: Mapping[str, Any] | None = None,
     in_project: bool = False,
     **attributes: Any,
 ) -> Any:
     """An option, as the default value of the parameter that it fills.
 
-    `about` is its help, `type` its type as click takes it. The help shows `default` unless that is empty. `names` are
-    the options as typed, by default --NAME for the parameter NAME; `attributes` are further ones of click.Option.
-    With `in_project` the project's file may give the default of an option that is required.
+    options.toml has its help and its names as typed, by default --NAME for the parameter NAME; `key` is its entry there
+    if not the parameter's name, `said` the values of words in braces, several by commas. `type` is its type as click
+    takes it. The help shows `default` unless that is empty. `attributes` are further ones of click.Option. With
+    `in_project` the project's file may give the default of an option that is required.
     """
     kind = _ProjectOption if in_project else click.Option
+    values = {word: one if isinstance(one, str | int | float) else ", ".join(one) for word, one in (said or {}).items()}
 
-    def make(name: str) -> click.Parameter:
-        attributes.setdefault("show_default", default not in (None, ""))
-        declared = [name, *(names or f"--{name.replace('_', '-')}").split()]
+    def make(name: str, command: str) -> click.Parameter:
+        text = _text_of(command, key or name)
+        about = text.get("help", "").replace("\n", " ")
+        shown = {"show_default": default not in (None, ""), "metavar": text.get("metavar") or None} | attributes
+        declared = [name, *(text.get("names") or f"--{name.replace('_', '-')}").split()]
         # A default of None would be the value of a missing option that is required.
         given = {} if attributes.get("required") else {"default": default}
-        return kind(declared, type=type, help=about and as_called(about), **given, **attributes)
+        return kind(declared, type=type, help=as_called(about.format(**values)) or None, **given, **shown)
 
     return _single(make)
 
 
-def flag(about: str, names: str = "") -> Any:
+def flag() -> Any:
     """An option without a value, False unless it is given."""
-    return option(about, default=False, names=names, is_flag=True)
+    return option(default=False, is_flag=True)
 
 
 def argument(type: Any = None, **attributes: Any) -> Any:
     """A word of the command line without a name, as the default value of the parameter that it fills."""
-    return _single(lambda name: click.Argument([name], type=type, **attributes))
+    return _single(lambda name, _: click.Argument([name], type=type, **attributes))
 
 
 def group(make: Callable[..., Any], **members: Any) -> Any:
     """Options that fill one parameter together with the result of `make` for their values, given by name."""
 
-    def parameters(_: str) -> list[click.Parameter]:
-        return [one for name, member in members.items() for one in member.parameters(name)]
+    def parameters(_: str, command: str) -> list[click.Parameter]:
+        return [one for name, member in members.items() for one in member.parameters(name, command)]
 
     def value(_: str, given: Mapping[str, Any]) -> Any:
         return make(**{name: member.value(name, given) for name, member in members.items()})
@@ -107,13 +129,17 @@ def command(
 ) -> Callable[[Callable[..., Any]], click.Command]:
     """Makes a command of a function all of whose parameters have an option or argument as their default value.
 
-    `words` is the example in its help, `name` by default that of the function. `parent` is the group that it belongs
-    to, if any; `attributes` are further ones of click.Command. A command that writes files gets --force.
+    `words` is the example in its help, which starts with the words that call it; `name` is by default that of the
+    function. `parent` is the group that it belongs to, if any; `attributes` are further ones of click.Command. A
+    command that writes files gets --force.
     """
 
     def decorate(function: Callable[..., Any]) -> click.Command:
         places = {one.name: one.default for one in signature(function).parameters.values()}
-        parameters = [one for inner, place in places.items() for one in place.parameters(inner)]
+        called = words.partition(" --")[0].split()
+        last = called.index(name or function.__name__.replace("_", "-"))
+        full = " ".join(called[: last + 1])
+        parameters = [one for inner, place in places.items() for one in place.parameters(inner, full)]
         files = [one for one in parameters if isinstance(one.type, Written) and one.type is not FOLDER]
         if files:
             parameters.insert(parameters.index(files[-1]) + 1, _force())
@@ -169,3 +195,9 @@ def refuse_options(names: Sequence[str], of: str) -> None:
     for parameter in context.command.params:
         if parameter.name in names and was_given(parameter.name):
             raise UsageError(f"{parameter.opts[0]} is for {of}")
+
+
+def refuse_others(kept: Sequence[str], of: str) -> None:
+    """The same for all options of the running command but those of the names `kept`."""
+    parameters = click.get_current_context().command.params
+    refuse_options([str(one.name) for one in parameters if one.name not in (*kept, "as_json", "as_csv")], of)

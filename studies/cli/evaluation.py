@@ -1,4 +1,4 @@
-"""collwise models, evaluate and recover: the models, and the quality of their predictions and estimation."""
+"""collwise models, evaluate, recover and rank-mapping: the models, how good they are, and one use of them."""
 
 from __future__ import annotations
 
@@ -6,21 +6,26 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from collwise.common.errors import CollwiseError, UsageError, note
+from collwise.common.files import write_text
+from collwise.common.units import format_seconds, format_size
 from collwise.models.registry import MODEL_NAMES, MODELS, Coverage, ModelKind, coverage
-from collwise.studies.cli import options
-from collwise.studies.cli.declare import command, option
+from collwise.platforms import HostPlatform, load
+from collwise.simulator.bench import Simulated
+from collwise.studies.cli import options, types
+from collwise.studies.cli.declare import command, flag, option
 from collwise.studies.cli.output import check_failed, print_json, print_table
-from collwise.studies.cli.types import COLLECTIVES, COUNTS, NAMES, PLATFORM, SIZES, named_choices
+from collwise.studies.reports.markdown import percent
+from collwise.validation import rank_mapping as mapped
 from collwise.validation.library_defaults.baselines import Baseline
-from collwise.validation.times.defaults import EVALUATED, EVALUATED_SEGMENTS, sizes_of
+from collwise.validation.times.defaults import EVALUATED, EVALUATED_SEGMENTS, SEGMENT_BYTES, sizes_of
 
 if TYPE_CHECKING:
-    from collwise.platforms import HostPlatform
     from collwise.validation.compare.scores import Scores
     from collwise.validation.fitting.recovery import Recovered
     from collwise.validation.times.grid import Grid
@@ -31,9 +36,7 @@ _SEGMENTS = tuple(sorted(EVALUATED_SEGMENTS, reverse=True))
 
 @command("models --collective bcast")
 def models(
-    collectives: Sequence[str] | None = option(
-        "Show the coverage of these collectives: names by commas, or all.", COLLECTIVES, names="--collective"
-    ),
+    collectives: Sequence[str] | None = option(types.COLLECTIVES),
     as_json: bool = options.JSON,
 ) -> None:
     """Lists the models of collectives with the procedures that estimate them; with --collective, also their formulas.
@@ -68,15 +71,11 @@ def _names(row: Coverage, has: bool) -> str:
 
 @command("evaluate --platforms boba,grisou")
 def evaluate(
-    platforms: Sequence[str] = option("Names by commas: boba,frodo,grisou,gros.", NAMES, required=True),
-    collectives: Sequence[str] | None = option(f"Default: {','.join(EVALUATED)}.", COLLECTIVES, names="--collective"),
-    models: Sequence[str] | None = option(
-        "Models, names by commas. Default: all that suit the platform.", named_choices("model", MODEL_NAMES)
-    ),
-    procs: Sequence[int] | None = option(
-        "Process counts, with one process per node. Default: seven from 3 to all nodes.", COUNTS
-    ),
-    sizes: Sequence[int] | None = option("Message sizes. Default: from 8 B on by factors of 4.", SIZES),
+    platforms: Sequence[str] = option(types.NAMES, required=True),
+    collectives: Sequence[str] | None = option(types.COLLECTIVES, said={"evaluated": ",".join(EVALUATED)}),
+    models: Sequence[str] | None = option(types.named_choices("model", MODEL_NAMES)),
+    procs: Sequence[int] | None = option(types.COUNTS),
+    sizes: Sequence[int] | None = option(types.SIZES),
     baseline: Baseline = options.BASELINE,
     simulation: options.SimulationOptions = options.SIMULATION,
     as_json: bool = options.JSON,
@@ -87,7 +86,6 @@ def evaluate(
     algorithms (unsegmented, and with segments of 1 KiB and 8 KiB) that any of the models covers. Of the untuned library
     there are slowdowns only. All sixteen collectives can be evaluated.
     """
-    from collwise.platforms import load
     from collwise.studies.reports.model_scores import SCORE_COLUMNS, remarks, score_records, score_rows
     from collwise.validation.compare.simulated import evaluate as run_evaluation
     from collwise.validation.fitting.models_by_name import models_on
@@ -146,9 +144,7 @@ def _planned(
 
 @command("recover --platform exact")
 def recover(
-    platform: HostPlatform | None = option(
-        "A platform description. Default: the synthetic ones, which are made for this.", PLATFORM
-    ),
+    platform: HostPlatform | None = option(types.PLATFORM),
     simulation: options.SimulationOptions = options.SIMULATION,
     as_json: bool = options.JSON,
 ) -> None:
@@ -157,9 +153,7 @@ def recover(
     A procedure is left out if the platform is not as its paper assumes. The exit code is 1 if a parameter is off by
     more than 2 % (LMO: 5 %).
     """
-    from collwise.platforms import load
     from collwise.platforms.truth import point_to_point
-    from collwise.simulator.bench import Simulated
     from collwise.studies.reports.model_scores import RECOVERED_COLUMNS, recovered_cells
     from collwise.validation.fitting.models_by_name import parameters_on
     from collwise.validation.fitting.recovery import LMO_TOLERANCE, PLATFORMS, TOLERANCE, objection, requests
@@ -189,3 +183,69 @@ def recover(
             f"(LMO: {LMO_TOLERANCE * 100:.0f} %); first: {first.platform}, {first.family} by {first.procedure}, "
             f"{first.parameter}"
         )
+
+
+@command("rank-mapping --platform hcl16 --collective gather --procs 4 --sizes 64KiB")
+def rank_mapping(
+    platform: HostPlatform = options.PLATFORM,
+    collective: str = option(required=True, said={"mapped": " or ".join(mapped.COLLECTIVES)}),
+    sizes: Sequence[int] = option(types.SIZES, "1KiB:64KiB:x4"),
+    model: str = option(types.NamedChoice("model", mapped.MODELS), mapped.MODELS[0]),
+    parameters: Path | None = option(types.PATH),
+    procs: int | None = option(click.IntRange(2)),
+    common: bool = flag(),
+    output: Path | None = option(types.NEW_FILE),
+    simulation: options.SimulationOptions = options.SIMULATION,
+    as_json: bool = options.JSON,
+) -> None:
+    """Finds the mapping of nodes to ranks under which a binomial scatter or gather is predicted to be fastest.
+
+    Rank 0 stays on the first node. The mapping is compared with the default one, ranks in the order of the nodes, by
+    predicted and by simulated time.
+
+    The file of -o has one host name per line, rank 0 first:
+
+    \b
+      Open MPI:  mpirun --map-by seq --hostfile FILE PROGRAM
+      MPICH:     mpiexec -f FILE -ppn 1 PROGRAM
+      Slurm:     SLURM_HOSTFILE=FILE srun --ntasks=P --distribution=arbitrary --cpu-bind=cores PROGRAM
+    """
+    from collwise.validation.fitting.models_by_name import model_of
+
+    mapped.check_choice(collective, model)
+    if sizes[0] < 1:
+        raise UsageError("--sizes: blocks of 0 bytes need no mapping; the least is 1 B")
+    if output is not None and len(sizes) > 1 and not common:
+        raise UsageError(f"-o writes one mapping, and there are {len(sizes)} sizes: add --common, or give one size")
+    count = procs or len(platform.hosts)
+    platform.hosts_for(count, 1)
+    with simulation.context() as context:
+        fitted = model_of(model, parameters, platform, 1, [SEGMENT_BYTES], context)
+        chosen = mapped.best_mappings(fitted, collective, count, sizes, common)
+        gains = mapped.mapping_gains(platform, fitted, collective, count, chosen, context)
+    if output is not None:
+        write_text(output, "".join(f"{host}\n" for host in gains[0].hosts))
+    if as_json:
+        mappings = [
+            asdict(gain) | {"predicted_gain": gain.predicted_gain, "simulated_gain": gain.simulated_gain}
+            for gain in gains
+        ]
+        facts = {"platform": platform.name, "collective": collective, "model": model, "procs": count}
+        print_json(mappings, facts)
+        return
+    title = f"binomial {collective} on {platform.name}, P = {count}: default and best mapping by {model}"
+    columns = ["m", "predicted, default", "best", "saved", "simulated, default", "best", "saved", "nodes by rank"]
+    print_table(title, columns, [_row(gain) for gain in gains], wrap=True)
+    click.echo("nodes by rank: positions in the platform's order of hosts, from 0")
+    if output is not None:
+        click.echo(f"written: {output}")
+
+
+def _row(gain: mapped.MappingGain) -> tuple[object, ...]:
+    predicted = (format_seconds(gain.predicted_default_seconds), format_seconds(gain.predicted_seconds))
+    simulated = (format_seconds(gain.simulated_default_seconds), format_seconds(gain.simulated_seconds))
+    return (
+        format_size(gain.message_bytes),
+        *(*predicted, percent(gain.predicted_gain), *simulated, percent(gain.simulated_gain)),
+        " ".join(map(str, gain.mapping)),
+    )

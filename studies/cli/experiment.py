@@ -1,57 +1,56 @@
-"""collwise experiment: the experiments between a few processes from which models are estimated."""
+"""collwise experiment and irregular-regions: experiments between processes, and where linear collectives escalate."""
 
 from __future__ import annotations
 
 import itertools
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from collwise.common import experiments as kinds
 from collwise.common.errors import UsageError
 from collwise.common.experiments import Experiment
+from collwise.common.files import write_text
 from collwise.common.units import format_seconds, format_size
 from collwise.platforms import HostPlatform
+from collwise.simulator.execution.targets import ExecutionTarget
+from collwise.simulator.store import Store
 from collwise.simulator.sweeps.method import Precision
-from collwise.studies.cli import declare, options
+from collwise.studies.cli import declare, options, target_options, types
 from collwise.studies.cli.declare import command, option
 from collwise.studies.cli.options import PRECISION
-from collwise.studies.cli.output import print_json, print_table
+from collwise.studies.cli.output import print_json, print_table, write_figure
 from collwise.studies.cli.target_options import TARGET, TARGET_OPTIONS, TargetOptions, target_from
-from collwise.studies.cli.types import PLATFORM, SIZE, SIZES, FiniteRange
+from collwise.studies.cli.testbed import RATE
+from collwise.studies.cli.types import COUNTS, FOLDER, NEW_FILE, PLATFORM, SIZE, SIZES, FiniteRange
+from collwise.validation.measurement.irregular_regions_testbed import TCP_VARIANTS, regions_on_bed
+from collwise.validation.testbed.shape import Shape
+from collwise.validation.testbed.target import TestBed
+from collwise.validation.testbed.tcp_counters import tcp_counts
+
+if TYPE_CHECKING:
+    from collwise.validation.measurement.irregular_regions import Regions, RegionsPlan
 
 
 @command("experiment --platform grisou --kind roundtrip --sizes 1KiB:64KiB:x4")
 def experiment(
-    kind: str = option(None, click.Choice(kinds.KINDS), kinds.ROUNDTRIP),
-    platform: HostPlatform | None = option("Simulate on a known platform or a .toml or .xml file.", PLATFORM),
+    kind: str = option(click.Choice(kinds.KINDS), kinds.ROUNDTRIP),
+    platform: HostPlatform | None = option(PLATFORM),
     where: TargetOptions = TARGET,
-    procs: int | None = option(
-        "The number of processes, one per node. Default: all; on this machine 4.", click.IntRange(2)
-    ),
-    processes: str | None = option(
-        "Sets of ranks, whose first takes the time: 0,1;0,2, all-pairs or all-triplets. Default: 0,1."
-    ),
-    sizes: Sequence[int] | None = option(
-        "Message sizes: 1KiB:1MiB:x2. Default: the smallest that has overheads.", SIZES
-    ),
-    reply: int | None = option(
-        "The size of the reply. Default: the smallest; for roundtrips that of the message.", SIZE
-    ),
-    count: int | None = option(
-        f"The number of repeats in {', '.join(kinds.WITH_COUNT)}. Default: 10.", click.IntRange(1)
-    ),
-    delay: float | None = option(
-        f"The seconds of other work in {', '.join(kinds.WITH_DELAY)}. Default: 0.001.", FiniteRange(0)
-    ),
-    parallel: bool = option(
-        "Run experiments on disjoint processes at once, or one after another.",
-        default=True,
-        names="--parallel/--one-after-another",
-    ),
+    procs: int | None = option(click.IntRange(2)),
+    processes: str | None = option(),
+    sizes: Sequence[int] | None = option(SIZES),
+    reply: int | None = option(SIZE),
+    count: int | None = option(click.IntRange(1), said={"kinds": kinds.WITH_COUNT}),
+    delay: float | None = option(FiniteRange(0), said={"kinds": kinds.WITH_DELAY}),
+    parallel: bool = option(default=True),
     precision: Precision = options.precision(Precision()),
     simulation: options.SimulationOptions = options.SIMULATION,
     as_json: bool = options.JSON,
@@ -130,3 +129,91 @@ def _process_sets(text: str | None, kind: str, procs: int) -> list[tuple[int, ..
             "all-triplets"
         )
     return [tuple(map(int, ranks.split(","))) for ranks in text.split(";")]
+
+
+@command("irregular-regions --nodes 8 --buffer 32KB -o thresholds.toml")
+def irregular_regions(
+    where: TargetOptions = TARGET,
+    nodes: Sequence[int] = option(COUNTS, "8"),
+    buffers: Sequence[int] = option(SIZES, "16KB"),
+    variants: Sequence[str] = option(types.named_choices("TCP variant", TCP_VARIANTS), "reno-2009"),
+    rate: float = option(RATE, "100Mbit"),
+    stride: int = option(SIZE, "4KiB"),
+    largest: int = option(SIZE, "128KiB"),
+    finest: int = option(SIZE, "1KiB"),
+    repetitions: int = option(click.IntRange(1), 5),
+    output: Path | None = option(NEW_FILE),
+    report: Path | None = option(NEW_FILE),
+    figures: Path | None = option(FOLDER),
+    store: Path = options.STORE,
+    as_json: bool = options.JSON,
+) -> None:
+    """Looks for the escalation of linear gather (M1, M2) and the leap of linear scatter (S), and tries LMO gather.
+
+    The method is that of O'Flynn 2009, sections 4.4.1 and 7.2. The command measures on test beds of its own, with one
+    process per node, for every number of nodes, switch buffer and TCP variant, or on the target that the options name,
+    as it is. Everything is measured anew each time, since escalations occur by chance.
+    """
+    from collwise.models.parameter_file import thresholds_text
+    from collwise.studies.reports import irregular_regions as shown
+    from collwise.validation.measurement.irregular_regions import RegionsPlan, verdict
+
+    target_options.refuse_target_details(where)
+    if where.named:
+        of = f"beds that irregular-regions makes itself, without {target_options.TARGET_OPTIONS}"
+        declare.refuse_options(("buffers", "variants", "rate"), of)
+    plans = [RegionsPlan(procs, stride, largest, repetitions, finest) for procs in nodes]
+    many = 1 if where.named else len(buffers) * len(variants)
+    if output is not None and many * len(plans) > 1:
+        raise UsageError(f"--output: thresholds are of one target; these are {many * len(plans)}")
+    target = target_from(where) if where.named else None
+    if target is not None:
+        for plan in plans:
+            target.processes_per_node(plan.procs)
+    found = []
+    with Store(store) as opened:
+        for one in _find(target, plans, buffers, variants, rate, opened):
+            found.append(one)
+            if figures is not None:
+                from collwise.studies.figures.irregular_regions import regions_figure
+
+                stem = (
+                    "-".join(["regions", one.target, one.variant, str(one.procs)]).replace(" ", "").replace("--", "-")
+                )
+                write_figure(regions_figure(one, shown.title_of(one)), figures / f"{stem}.png")
+            if not as_json:
+                print_table(shown.title_of(one), shown.SUMMARY_COLUMNS, [shown.summary_cells(one)], left=2)
+                title = "Slowdown against linear gather without escalation"
+                print_table(title, shown.ALGORITHM_COLUMNS, shown.algorithm_cells(one), left=2)
+                click.echo(verdict(one))
+    if output is not None:
+        write_text(
+            output, thresholds_text(found[0].thresholds, f"{shown.title_of(found[0])}, by collwise irregular-regions")
+        )
+    if report is not None:
+        write_text(report, shown.regions_markdown(found))
+    if as_json:
+        print_json([shown.record_of(one) for one in found])
+
+
+def _find(
+    target: ExecutionTarget | None,
+    plans: Sequence[RegionsPlan],
+    buffers: Sequence[int],
+    variants: Sequence[str],
+    rate: float,
+    store: Store,
+) -> Iterator[Regions]:
+    from collwise.validation.measurement.irregular_regions import find_regions
+
+    run = f"regions {datetime.now(UTC).isoformat(timespec='seconds')}"
+    for plan in plans:
+        if target is not None:
+            counters = partial(tcp_counts, target.bed) if isinstance(target, TestBed) else None
+            yield find_regions(target, plan, store, run=run, counters=counters)
+        else:
+            for buffer in buffers:
+                for variant in variants:
+                    # Open MPI's own settings: escalations are looked for as users meet them.
+                    shape = Shape(plan.procs, rate, buffer, transport="default")
+                    yield regions_on_bed(shape, variant, plan, store, name="regions", run=run)

@@ -15,21 +15,12 @@ from collwise.guideline_checks import RULES, SIZES_TEXT, LibraryGuidelines, Meas
 from collwise.platforms import HostPlatform
 from collwise.simulator.sweeps.context import SCHEDULE, SMPI_SELECTORS
 from collwise.simulator.sweeps.method import Method, Precision
-from collwise.studies.cli import options
+from collwise.studies.cli import options, types
 from collwise.studies.cli.declare import command, group, option, refuse_options
 from collwise.studies.cli.output import csv_text, print_json, print_table, write_figure
 from collwise.studies.cli.target_options import TARGET, TargetOptions, target_from
-from collwise.studies.cli.types import (
-    COUNTS,
-    FOLDER,
-    NEW_FILE,
-    PATH,
-    PLATFORM,
-    SIZES,
-    NamedChoice,
-    Parsed,
-    named_choices,
-)
+from collwise.studies.reports import guidelines as report
+from collwise.validation.guidelines.checks import PATTERN
 from collwise.validation.guidelines.criteria import CORRECTIONS
 from collwise.validation.guidelines.guideline import COLLECTIVES
 from collwise.validation.library_defaults.baselines import BASELINES
@@ -49,20 +40,13 @@ def _rule(rule: str | None, share: float | None, alpha: float, correction: str) 
 
 RULE = group(
     _rule,
-    rule=option(
-        "rank: a rank test over launches; share: faster by --share, by medians of medians. Default: rank, or share "
-        "where times are simulated.",
-        NamedChoice("rule", RULES),
-    ),
-    share=option(
-        "The least percentage by which the other must be faster. Default: 10 for share, 1 in simulation, 0 for rank.",
-        click.FloatRange(0, 100, max_open=True),
-    ),
-    alpha=option("The significance level of the rank test.", float, 0.05),
+    rule=option(types.NamedChoice("rule", RULES)),
+    share=option(click.FloatRange(0, 100, max_open=True)),
+    alpha=option(float, 0.05),
     correction=option(
-        "For many comparisons: " + ", ".join(f"{name}: {title}" for name, title in CORRECTIONS.items()) + ".",
-        NamedChoice("correction", CORRECTIONS),
+        types.NamedChoice("correction", CORRECTIONS),
         "bh",
+        said={"corrections": ", ".join((f"{name}: {title}" for name, title in CORRECTIONS.items()))},
     ),
 )
 
@@ -70,48 +54,30 @@ RULE = group(
 @command("guidelines --platform gros --selector ompi --collective allreduce,reduce --procs 16")
 def guidelines(
     where: TargetOptions = TARGET,
-    platform: HostPlatform | None = option("Simulate SMPI's own collectives on this platform.", PLATFORM),
+    platform: HostPlatform | None = option(types.PLATFORM),
     selectors: Sequence[str] | None = option(
-        f"With --platform: the libraries that SMPI stands for, of {', '.join(SMPI_SELECTORS)}. Default: all.",
-        named_choices("selector", SMPI_SELECTORS),
-        names="--selector",
+        types.named_choices("selector", SMPI_SELECTORS), said={"smpi_selectors": SMPI_SELECTORS}
     ),
     baselines: Sequence[str] | None = option(
-        f"With --platform and --engine schedule: the libraries whose decisions are played, of {', '.join(_RECORDED)}. "
-        f"Default: {', '.join(_USUAL_RECORDED)}.",
-        named_choices("baseline", _RECORDED),
-        names="--baseline",
+        types.named_choices("baseline", _RECORDED), said={"recorded": _RECORDED, "usual_recorded": _USUAL_RECORDED}
     ),
-    table: Path | None = option(
-        "With --platform: check the choices of this file instead (collwise select -o FILE).", PATH
-    ),
+    table: Path | None = option(types.PATH),
     collectives: tuple[str, ...] = option(
-        f"Names by commas, or all: {', '.join(COLLECTIVES)}.",
-        Parsed("collectives", checked_collectives, lambda _: ("all", *COLLECTIVES)),
+        types.Parsed("collectives", checked_collectives, lambda _: ("all", *COLLECTIVES)),
         COLLECTIVES,
-        names="--collective",
         show_default="all",
+        said={"collectives": COLLECTIVES},
     ),
-    procs: tuple[int, ...] | None = option(
-        "Process counts. Default: 4; of a table, those that it was made from.", COUNTS
-    ),
-    sizes: tuple[int, ...] | None = option(
-        f"Message sizes. Default: {SIZES_TEXT}; of a table, those that it was made from.", SIZES
-    ),
+    procs: tuple[int, ...] | None = option(types.COUNTS),
+    sizes: tuple[int, ...] | None = option(types.SIZES, said={"sizes_text": SIZES_TEXT}),
     rule: Rule = RULE,
-    launches: int = option("Executions of MPI, whose medians are compared.", click.IntRange(2), 10),
-    repetitions: int = options.repetitions(20),
-    nrep: float | None = option(
-        "Instead repeat as often as one-byte messages take to this relative standard error (NREP): 0.01.",
-        float,
-        metavar="RSE",
-    ),
-    repair: bool = option("Measure again with the repairs.", default=True, names="--repair/--no-repair"),
-    output: Path | None = option(
-        "Write the table for libcollwise and profiles (.prf) into this folder.", FOLDER, names="--output -o"
-    ),
-    figures: Path | None = option("Write a figure for each library and P into this folder.", FOLDER),
-    csv: Path | None = option("Write every comparison to a CSV file.", NEW_FILE),
+    launches: int = option(click.IntRange(2), 10),
+    repetitions: int = option(click.IntRange(1), 20),
+    nrep: float | None = option(float),
+    repair: bool = option(default=True),
+    output: Path | None = option(types.FOLDER),
+    figures: Path | None = option(types.FOLDER),
+    csv: Path | None = option(types.NEW_FILE),
     simulation: options.SimulationOptions = options.SIMULATION,
     as_json: bool = options.JSON_ALONE,
 ) -> None:
@@ -172,8 +138,6 @@ def guidelines(
 
 def _check_table(table: Path, platform: HostPlatform, tolerance: float, asked: dict[str, Any], as_json: bool) -> None:
     """Checks the choices of a file and shows what is broken; `asked` are other arguments of `check_decisions`."""
-    from collwise.studies.reports import guidelines as report
-    from collwise.validation.guidelines.checks import PATTERN
 
     found = collwise.check_decisions(decisions_from(table), platform, tolerance=tolerance, **asked)
     if as_json:
@@ -204,13 +168,11 @@ def _write(found: Sequence[LibraryGuidelines], output: Path | None, figures: Pat
 
 
 def _comparisons(found: Sequence[LibraryGuidelines]) -> list[dict[str, Any]]:
-    from collwise.studies.reports import guidelines as report
 
     return [record for one in found for record in report.comparison_records(one.result)]
 
 
 def _show(found: Sequence[LibraryGuidelines], as_json: bool) -> None:
-    from collwise.studies.reports import guidelines as report
 
     if as_json:
         print_json(_comparisons(found), {"libraries": [report.document(one.result) for one in found]})

@@ -12,25 +12,19 @@ import click
 from collwise.common.errors import UsageError
 from collwise.common.files import write_text
 from collwise.common.units import format_seconds, format_size
+from collwise.platforms import HostPlatform
 from collwise.simulator.sweeps.method import Method
-from collwise.studies.cli import declare, options, types
+from collwise.studies.cli import declare, options, target_options, types
 from collwise.studies.cli.commands import CommandGroup, example
 from collwise.studies.cli.declare import command, group, option
 from collwise.studies.cli.options import MEASURING
 from collwise.studies.cli.output import check_pictures, print_json, print_table, write_figure
-from collwise.studies.cli.target_options import (
-    TARGET_OPTIONS,
-    TARGET_WITHOUT_PPN,
-    TargetOptions,
-    refuse_target_details,
-    target_from,
-)
 from collwise.studies.cli.types import COUNTS, NAMES, NEW_FILE, SIZES
+from collwise.validation.select.collwise_rules import collwise_rules
 from collwise.validation.select.decisions import decisions_text
 
 if TYPE_CHECKING:
     from collwise.hierarchy import MachineOptions
-    from collwise.platforms import HostPlatform
     from collwise.validation.hierarchy.overlap import TaskStudy
     from collwise.validation.hierarchy.space import Input
     from collwise.validation.hierarchy.tuning import SearchScore, Tuning
@@ -47,7 +41,7 @@ class _Machine:
     """The options that say on which machine tasks and collectives are timed."""
 
     platform: HostPlatform | None
-    where: TargetOptions
+    where: target_options.TargetOptions
     method: Method
     simulation: options.SimulationOptions
 
@@ -59,50 +53,40 @@ class _Machine:
         from collwise.hierarchy import MachineOptions
 
         if not self.where.named:
-            refuse_target_details(self.where)
+            target_options.refuse_target_details(self.where)
             if self.platform is None:
                 raise UsageError("name --platform, or a target with --library, --hosts, --launcher or --testbed")
-            declare.refuse_options(MEASURING, f"measured times ({TARGET_OPTIONS})")
+            declare.refuse_options(MEASURING, f"measured times ({target_options.TARGET_OPTIONS})")
             return MachineOptions(self.platform)
         one = ppn[0] if ppn is not None and len(ppn) == 1 else None
         details = self.where.hosts is not None or self.where.testbed is not None or self.where.launcher is not None
         return MachineOptions(
-            self.platform, target_from(replace(self.where, ppn=one if details else None)), self.method
+            self.platform, target_options.target_from(replace(self.where, ppn=one if details else None)), self.method
         )
 
 
 _MACHINE = group(
     _Machine,
-    platform=option(
-        "The platform that is simulated, or by which a search predicts (see 'collwise platforms list').",
-        types.PLATFORM,
-    ),
-    where=TARGET_WITHOUT_PPN,
+    platform=option(types.PLATFORM),
+    where=target_options.TARGET_WITHOUT_PPN,
     method=options.METHOD,
     simulation=options.SIMULATION,
 )
-_COLLECTIVE = option("bcast, reduce or allreduce.", default="bcast")
-_TASKS = option("The number of segments with which tasks are timed.", click.IntRange(2, 64), 8, names="--tasks")
+_COLLECTIVE = option(default="bcast")
+_TASKS = option(click.IntRange(2, 64), 8)
 
 
 def _space(segments: str, **sizes: Any) -> Any:
     """The options of a space of configurations: the default segment sizes, and --sizes where a command has it."""
     return group(
         dict,
-        nodes=option("The number of nodes. Default: all of the platform's.", COUNTS),
-        ppn=option("Processes per node. Default: as the platform or the target says.", COUNTS),
+        nodes=option(COUNTS),
+        ppn=option(COUNTS),
         **sizes,
-        segments=option("Segment sizes fs.", SIZES, segments),
-        algorithms=option(
-            "Algorithms between nodes: chain, binary, binomial, library.", NAMES, "chain,binary,binomial"
-        ),
-        within=option(
-            "How processes of a node communicate: point-to-point, shared-memory, one-sided, or by-socket, point to "
-            "point within sockets and between them: a third level.",
-            NAMES,
-            "point-to-point",
-        ),
-        pieces=option("The pieces in which a segment goes between nodes (ibs, irs); 0: it is not cut.", SIZES, "0"),
+        segments=option(SIZES, segments),
+        algorithms=option(NAMES, "chain,binary,binomial"),
+        within=option(NAMES, "point-to-point"),
+        pieces=option(SIZES, "0"),
     )
 
 
@@ -112,9 +96,9 @@ def tasks(
     collective: str = _COLLECTIVE,
     space: dict[str, Any] = _space("64KiB"),
     number: int = _TASKS,
-    leader: int = option("The node whose leader's trend is shown.", click.IntRange(0), 2),
-    draw_trend: Path | None = option("Draw the times of successive tasks (PNG or SVG).", NEW_FILE, metavar="FILE"),
-    draw_overlap: Path | None = option("Draw tasks alone and at once (PNG or SVG).", NEW_FILE, metavar="FILE"),
+    leader: int = option(click.IntRange(0), 2),
+    draw_trend: Path | None = option(NEW_FILE),
+    draw_overlap: Path | None = option(NEW_FILE),
     as_json: bool = options.JSON,
 ) -> None:
     """Times the tasks of a hierarchical collective on each node's leader, in a pipeline and alone.
@@ -190,9 +174,9 @@ def _task_record(study: TaskStudy) -> dict[str, Any]:
 def model(
     machine: _Machine = _MACHINE,
     collective: str = _COLLECTIVE,
-    space: dict[str, Any] = _space("16KiB:1MiB:x4", sizes=option("Message sizes.", SIZES, "4MiB")),
+    space: dict[str, Any] = _space("16KiB:1MiB:x4", sizes=option(SIZES, "4MiB")),
     number: int = _TASKS,
-    draw: Path | None = option("Draw both for the largest size (PNG or SVG).", NEW_FILE, metavar="FILE"),
+    draw: Path | None = option(NEW_FILE),
     as_json: bool = options.JSON,
 ) -> None:
     """Compares the cost model of tasks with the times of whole collectives.
@@ -261,40 +245,17 @@ def _place(one: Input) -> str:
 )
 def tune(
     machine: _Machine = _MACHINE,
-    collectives: Sequence[str] = option(
-        "bcast, reduce and allreduce, by commas.", NAMES, "bcast", names="--collective"
-    ),
-    space: dict[str, Any] = _space(
-        "16KiB:1MiB:x4", sizes=option("Message sizes that are sampled.", SIZES, "4KiB:4MiB:x4")
-    ),
-    searches: Sequence[str] = option(
-        "exhaustive, tasks, predict, by commas, or all. The decisions are those of the last one.",
-        NAMES,
-        "predict",
-        names="--search",
-    ),
-    budget: float = option(
-        "predict: the share of the exhaustive search's machine time that it may take, in percent.",
-        types.FiniteRange(0, 100, min_open=True),
-        2.0,
-    ),
-    drawn: int | None = option(
-        "Judge searches: simulate the machine of this seed, which the platform describes only roughly. Numbers are off "
-        "by a factor of up to 1.5, the network has other rules, configurations deviate, and repetitions vary.",
-        click.IntRange(min=0),
-    ),
-    output: Path | None = option("Write the decisions, for 'collwise export'.", NEW_FILE, names="-o --output"),
-    table: Path | None = option("Write the table that libcollwise reads ('collwise run --table').", NEW_FILE),
-    han: Path | None = option(
-        "Write rules for Open MPI's HAN, and beside it its parameters with the ending .conf.",
-        NEW_FILE,
-        names="--han-rules",
-    ),
-    openmpi_version: str = option("The version for --han-rules: 4.1 or 5.0.", default="4.1"),
-    draw: Path | None = option(
-        "Draw times over m (PNG or SVG); needs the exhaustive search.", NEW_FILE, metavar="FILE"
-    ),
-    draw_costs: Path | None = option("Draw the searches' machine times (PNG or SVG).", NEW_FILE, metavar="FILE"),
+    collectives: Sequence[str] = option(NAMES, "bcast"),
+    space: dict[str, Any] = _space("16KiB:1MiB:x4", sizes=option(SIZES, "4KiB:4MiB:x4")),
+    searches: Sequence[str] = option(NAMES, "predict"),
+    budget: float = option(types.FiniteRange(0, 100, min_open=True), 2.0),
+    drawn: int | None = option(click.IntRange(min=0)),
+    output: Path | None = option(NEW_FILE),
+    table: Path | None = option(NEW_FILE),
+    han: Path | None = option(NEW_FILE),
+    openmpi_version: str = option(default="4.1"),
+    draw: Path | None = option(NEW_FILE),
+    draw_costs: Path | None = option(NEW_FILE),
     as_json: bool = options.JSON,
 ) -> None:
     """Finds the best configuration of hierarchical collectives for each n, p and m, by few benchmarks or many.
@@ -415,7 +376,6 @@ def _write(
 ) -> None:
     from collwise.validation.hierarchy.tuning import usual_choice
     from collwise.validation.openmpi.han_rules import describe_usual, han_rules
-    from collwise.validation.select.collwise_rules import collwise_rules
 
     if output is not None:
         write_text(output, decisions_text(tables))

@@ -22,6 +22,7 @@ from collwise.common.folders import SOURCES
 from collwise.common.program import NAME
 from collwise.common.project import HOME, Project, find_project, is_file
 from collwise.platforms import known
+from collwise.simulator.execution.installations import mpi_installation, smpi_installation
 from collwise.studies.cli import json_schema
 from collwise.studies.cli.commands import COMPLETION_VARIABLE, CommandGroup
 from collwise.studies.cli.declare import argument, command, option
@@ -44,13 +45,8 @@ _PROJECT_FILE = """\
 @command("init study --platform gros --procs 16,64")
 def init(
     directory: Path = argument(PATH, default=Path()),
-    platform: str | None = option(
-        "The platform of commands that require one.",
-        Parsed("platform", checked(arguments.platform), lambda _: known(), False),
-    ),
-    procs: str | None = option(
-        "The process counts of commands that require them: 16,64.", Parsed("counts", checked(arguments.counts))
-    ),
+    platform: str | None = option(Parsed("platform", checked(arguments.platform), lambda _: known(), False)),
+    procs: str | None = option(Parsed("counts", checked(arguments.counts))),
 ) -> None:
     """Makes DIRECTORY, by default this one, a project: one store and results for all commands in it and below it.
 
@@ -90,19 +86,14 @@ def test(pytest_arguments: tuple[str, ...] = argument(click.UNPROCESSED, nargs=-
 
 @command("setup --simgrid 4.1")
 def setup(
-    simgrid_version: str | None = option(
-        "Build this version of SimGrid beside the system's: 4.1.", names="--simgrid", metavar="VERSION"
-    ),
-    jobs: int | None = option(
-        "The number of simultaneous compilations. Default: the number of cores.", click.IntRange(1)
-    ),
+    simgrid_version: str | None = option(),
+    jobs: int | None = option(click.IntRange(1)),
 ) -> None:
     """Checks the set-up, or builds a newer SimGrid from its PyPI source package (several minutes).
 
     Outside of a clone it also builds the C programs that are missing, which other commands do when they need them.
     Simulations of 1024 processes and more then use it automatically; --simgrid VERSION asks for it.
     """
-    from collwise.simulator.execution.installations import mpi_installation, smpi_installation
     from collwise.simulator.execution.simgrid_build import install_simgrid
     from collwise.simulator.schedule.library import library_file
 
@@ -126,15 +117,8 @@ def setup(
 
 @command("studio --port 8890 --no-browser")
 def studio(
-    port: int | None = option(
-        "Listen on this port. Default: the first free one from 8888 on.", click.IntRange(1, 65535)
-    ),
-    browser: bool = option(
-        "Open a browser window, or not. Default: open one.",
-        default=True,
-        names="--browser/--no-browser",
-        show_default=False,
-    ),
+    port: int | None = option(click.IntRange(1, 65535)),
+    browser: bool = option(default=True, show_default=False),
 ) -> None:
     """Opens JupyterLab on the studies' notebooks, for this machine only; installs it on first use.
 

@@ -72,7 +72,7 @@ def write_figure(figure: Figure, path: Path) -> Path:
 def print_json(rows: Sequence[Mapping[Any, Any]], facts: Mapping[str, Any] | None = None) -> None:
     """Prints a command's rows, and facts beside them, as one document of JSON, or with --csv the rows alone as CSV.
 
-    docs/json.md describes the form; json_schema.py has the columns of each command. nan and infinity, which JSON has
+    docs/json.md describes the form; json_schema.toml has the columns of each command. nan and infinity, which JSON has
     not, become null.
     """
     from importlib.metadata import version  # which takes longer than all else that commands need for their help

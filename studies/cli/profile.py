@@ -1,4 +1,4 @@
-"""collwise profile: which collectives of a program matter, and what other algorithms would save."""
+"""collwise profile and gain: what other algorithms would save a program, and what a decision table gains."""
 
 from __future__ import annotations
 
@@ -20,16 +20,19 @@ from collwise.common.units import format_seconds, format_size
 from collwise.platforms import HostPlatform
 from collwise.simulator.execution.interposed import LIBRARIES, LibraryOptions, run_interposed
 from collwise.simulator.execution.profiles import profile_of_runs, read_profile
-from collwise.simulator.sweeps.context import SCHEDULE, SMPI
+from collwise.simulator.store import Store
+from collwise.simulator.sweeps.context import SCHEDULE, SMPI, SimulationContext
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import argument, command, option, refuse_options
-from collwise.studies.cli.output import print_json, print_table
-from collwise.studies.cli.types import NEW_FILE, PATH, PLATFORM, NamedChoice
-from collwise.validation.times.defaults import SEGMENTS_TEXT
+from collwise.studies.cli.output import check_failed, print_json, print_table, sweep_progress, write_figure
+from collwise.studies.cli.target_options import TARGET, TargetOptions, target_from
+from collwise.studies.cli.types import COLLECTIVES, COUNTS, NEW_FILE, PATH, PLATFORM, SIZES, NamedChoice
+from collwise.validation.measurement.gain import measure_gain
+from collwise.validation.times.defaults import SEGMENTS_TEXT, TOLERANCE_PERCENT
+from collwise.validation.times.grid import builtin_cases
 
 if TYPE_CHECKING:
     import pandas as pd
-
 
 _MOST_ROWS = 40
 
@@ -39,42 +42,19 @@ _MOST_ROWS = 40
     context_settings={"allow_interspersed_args": False},
 )
 def profile(
-    library: str | None = option("The MPI library that runs the program.", NamedChoice("MPI library", LIBRARIES)),
-    procs: int | None = option("The number of processes.", click.IntRange(1)),
-    repetitions: int = option(
-        "The number of runs of the program: times are medians, and the runs' range shows a disturbed one. Programs may "
-        "take long, read their input and write files, hence the default.",
-        click.IntRange(1),
-        1,
-    ),
-    report: Sequence[Path] = option(
-        "Instead of running a program, read a report of libcollwise (JSON); may be given for several runs.",
-        PATH,
-        multiple=True,
-        metavar="FILE",
-    ),
-    after: Sequence[Path] = option(
-        "The report (JSON) of a later run, with a table: what it saved. Needs --report; may be given for several runs.",
-        PATH,
-        multiple=True,
-        metavar="FILE",
-    ),
-    platform: HostPlatform | None = option(
-        "The platform that times algorithms for the expected savings; for smpi also runs the program.", PLATFORM
-    ),
-    decisions: Path | None = option(
-        "Instead of a platform, decisions with times (collwise select -o) for the expected savings.", PATH
-    ),
-    baseline: str | None = options.default_library("The library that decides untuned"),
-    segments: tuple[int, ...] = options.segments(SEGMENTS_TEXT),
-    ppn: int | None = option(
-        "Processes per node on the platform. Default: as in the run; for smpi one per CPU.", click.IntRange(1)
-    ),
-    output: Path | None = option(
-        "Write the report here: .json for --report, or .csv with the savings.", NEW_FILE, names="--output -o"
-    ),
-    rules: Path | None = option("Write the tuned table here, for 'collwise run --table'.", NEW_FILE),
-    simulation: options.SimulationOptions = options.simulation(SCHEDULE.name, "The program that times algorithms."),
+    library: str | None = option(NamedChoice("MPI library", LIBRARIES)),
+    procs: int | None = option(click.IntRange(1)),
+    repetitions: int = option(click.IntRange(1), 1),
+    report: Sequence[Path] = option(PATH, multiple=True),
+    after: Sequence[Path] = option(PATH, multiple=True),
+    platform: HostPlatform | None = option(PLATFORM),
+    decisions: Path | None = option(PATH),
+    baseline: str | None = options.DEFAULT_LIBRARY,
+    segments: tuple[int, ...] = option(SIZES, SEGMENTS_TEXT),
+    ppn: int | None = option(click.IntRange(1)),
+    output: Path | None = option(NEW_FILE),
+    rules: Path | None = option(NEW_FILE),
+    simulation: options.SimulationOptions = options.simulation(SCHEDULE.name),
     as_json: bool = options.JSON,
     program: str | None = argument(required=False),
     args: Sequence[str] = argument(click.UNPROCESSED, nargs=-1),
@@ -304,3 +284,88 @@ def _signed(seconds: float | None) -> str:
     if seconds is None:
         return "-"
     return ("-" if seconds < 0 else "") + format_seconds(abs(seconds))
+
+
+_COLLECTIVES = "bcast,gather,scatter,reduce,allreduce,allgather,alltoall"
+
+
+@command("gain --platform gros --collective bcast --procs 4 --library openmpi")
+def gain(
+    where: TargetOptions = TARGET,
+    decisions: Path | None = option(PATH),
+    platform: HostPlatform | None = option(PLATFORM),
+    collectives: Sequence[str] | None = option(COLLECTIVES, said={"collectives": _COLLECTIVES}),
+    procs: tuple[int, ...] = option(COUNTS, required=True),
+    sizes: tuple[int, ...] = option(SIZES, "1KiB:256KiB:x4"),
+    segments: tuple[int, ...] = option(SIZES, "8KiB:64KiB:x2"),
+    launches: int = option(click.IntRange(2), 5),
+    repetitions: int = option(click.IntRange(1), 5),
+    check: bool = option(default=True),
+    figure: Path | None = option(NEW_FILE),
+    report: Path | None = option(NEW_FILE),
+    store: Path = options.STORE,
+    as_json: bool = options.JSON,
+) -> None:
+    """Measures Open MPI as it is, by a rules file, and with libcollwise preloaded: the gain of a decision table.
+
+    It runs with Open MPI on this machine, hosts, a batch job's nodes or a test bed. The program calls MPI's own
+    collectives; the three ways are launched in turn. The report of libcollwise proves that the chosen algorithms ran,
+    and the messages of Open MPI prove that it follows the rules.
+
+    In a Slurm job of salloc --exclusive --nodes 2 --ntasks-per-node 32, 64 processes are bound and measured by
+    --launcher srun --ppn 32 --mpirun-args "--cpu-bind=cores" --procs 64 --no-check.
+    """
+    from collwise.studies.cli.deciding import Asked, choosable, simulated_times
+    from collwise.studies.reports.gain import COLUMNS, cells, check_lines, gains_markdown, records, summary_lines
+    from collwise.validation.times.files import AllTimes
+
+    if where.library not in (None, "openmpi"):
+        raise UsageError(f"--library {where.library}: rules files are Open MPI's; valid: openmpi")
+    if (decisions is None) == (platform is None):
+        raise UsageError("name one of --decisions and --platform")
+    if platform is None:
+        refuse_options(("segments",), "--platform")
+    if figure is not None and len(procs) > 1:
+        raise UsageError("--figure: one number of processes, please: its map is of collectives and sizes")
+    target = target_from(where)
+    for count in procs:
+        target.processes_per_node(count)
+    with Store(store) as opened:
+        if decisions is not None:
+            chosen = collwise.Decisions.load(decisions)
+        else:
+            context = SimulationContext(opened, progress=sweep_progress)
+            assert platform is not None
+            algorithms = choosable(collectives or _COLLECTIVES.split(","), None, by_node=False, guidelines=False)
+            margins = dict.fromkeys(algorithms, TOLERANCE_PERCENT / 100)
+            asked = Asked(algorithms, None, procs, sizes, segments, 1, margins)
+            times = AllTimes.of(simulated_times(asked, platform, context))
+            chosen = collwise.select(times, one_choice=False)
+            check_failed(chosen.failed)
+        tables = {one.collective: one for one in chosen.tables}
+        if missing := [name for name in collectives or () if name not in tables]:
+            raise UsageError(f"{decisions}: no decisions for {missing[0]}; there are some for {', '.join(tables)}")
+        tables = {name: tables[name] for name in collectives or tables}
+        cases = [
+            case
+            for name in tables
+            for count in procs
+            for case in builtin_cases(name, [count], sizes, target.processes_per_node(count))
+        ]
+        found = measure_gain(
+            target, tables, cases, opened, launches=launches, repetitions=repetitions, check=check,
+            on_launch=lambda done, of: note(f"{done} of {of} launches"),
+        )  # fmt: skip
+    if figure is not None:
+        from collwise.studies.figures.gain import gain_figure
+
+        write_figure(gain_figure(found.rows, f"Gain over Open MPI's default, {target.name}, P = {procs[0]}"), figure)
+    if report is not None:
+        write_text(report, gains_markdown(found))
+    if as_json:
+        print_json(records(found.rows), {"checks": check_lines(found)})
+    else:
+        title = f"{target.name}, {target.installation.label}: means ± half-widths; gains in brackets are within them"
+        print_table(title, COLUMNS, [cells(row) for row in found.rows])
+        for line in (*summary_lines(found), *check_lines(found)):
+            click.echo(line)

@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _MOST_ROWS = 200
-CONFIGURATIONS = option("The first characters of keys, by commas (see 'results list').", NAMES, metavar="KEY[,KEY...]")
-SOURCES = option("Only simulated, or only measured times.", NAMES, names="--source")
-PLATFORMS = option("Only times of these platforms, names by commas.", NAMES, names="--platform")
 
 
 def _rows(store: Path, **wanted: Any) -> pd.DataFrame:
@@ -56,13 +53,13 @@ def _check_store(store: Path) -> None:
 FILTER = group(
     dict,
     store=options.STORE,
-    configuration=CONFIGURATIONS,
-    source=SOURCES,
-    platform=PLATFORMS,
-    collective=option("Only these collectives, names by commas.", NAMES),
-    algorithm=option("Only these algorithms, names by commas.", NAMES, names="--algorithms"),
-    procs=option("Only these process counts.", types.COUNTS),
-    sizes=option("Only these message sizes.", types.SIZES),
+    configuration=option(NAMES),
+    source=option(NAMES),
+    platform=option(NAMES),
+    collective=option(NAMES),
+    algorithm=option(NAMES),
+    procs=option(types.COUNTS),
+    sizes=option(types.SIZES),
 )
 
 
@@ -117,12 +114,8 @@ def _row(one: Any) -> Sequence[object]:
 @command("results export --collective bcast -o bcast.csv", "export", parent=results)
 def export(
     wanted: dict[str, Any] = FILTER,
-    format_name: str | None = option(
-        "csv, json or parquet (needs pyarrow). Default: as the file's name ends.",
-        types.NamedChoice("format", ("csv", "json", "parquet")),
-        names="--format",
-    ),
-    output: Path = option("The file.", NEW_FILE, required=True, names="-o --output"),
+    format_name: str | None = option(types.NamedChoice("format", ("csv", "json", "parquet"))),
+    output: Path = option(NEW_FILE, required=True),
 ) -> None:
     """Writes times with everything that is known of them, one row a case, to a file."""
     from collwise.store_contents import FORMATS, write_results
@@ -138,11 +131,11 @@ def export(
 @command("results prune --platform gros --before 2026-01-01 --yes", "prune", parent=results)
 def prune(
     store: Path = options.STORE,
-    configuration: Sequence[str] | None = CONFIGURATIONS,
-    source: Sequence[str] | None = SOURCES,
-    platform: Sequence[str] | None = PLATFORMS,
-    before: str | None = option("Only times made before this date or time, UTC: 2026-11-01.", metavar="TIME"),
-    yes: bool = flag("Do not ask.", "--yes"),
+    configuration: Sequence[str] | None = option(NAMES),
+    source: Sequence[str] | None = option(NAMES),
+    platform: Sequence[str] | None = option(NAMES),
+    before: str | None = option(),
+    yes: bool = flag(),
 ) -> None:
     """Deletes times: those of the configurations, sources and platforms named, made before a time if one is given.
 
@@ -175,11 +168,9 @@ def prune(
 )
 def import_times(
     files: Sequence[Path] = argument(PATH, nargs=-1, required=True),
-    platform: str = option(
-        "The name of the measured platform. Results of scripts contain it; other files need it.", default=""
-    ),
-    procs: int | None = option("The process count, if the file does not contain it (OSU).", click.IntRange(1)),
-    ppn: int = option("Processes per node, for files of other programs.", click.IntRange(1), 1),
+    platform: str = option(default=""),
+    procs: int | None = option(click.IntRange(1)),
+    ppn: int = option(click.IntRange(1), 1),
     store: Path = options.STORE,
     as_json: bool = options.JSON,
 ) -> None:

@@ -1,25 +1,41 @@
-"""collwise select: decision tables of the algorithm for each P and m."""
+"""collwise select and export: decision tables of the algorithm for each P and m, and rules that MPI libraries read."""
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 import collwise
 from collwise import arguments
-from collwise.common.errors import UsageError, note
+from collwise.common.errors import CollwiseError, UsageError, note
+from collwise.common.files import read_text, write_text
 from collwise.common.program import program_name
 from collwise.common.units import counted, format_size
 from collwise.platforms import HostPlatform
 from collwise.studies.cli import declare, options, types
-from collwise.studies.cli.declare import command, flag, group, option
+from collwise.studies.cli.declare import argument, command, flag, group, option
 from collwise.studies.cli.output import check_failed, print_json, print_table
 from collwise.studies.cli.types import COUNTS, NAMES, NEW_FILE, PATH, SIZES
-from collwise.validation.select.consumers import ALL_CONSUMERS, needs_one_choice, openmpi_version
+from collwise.validation.exports.formats import FORMATS, for_openmpi, how_to_use
+from collwise.validation.exports.mpich import VERSIONS as MPICH_VERSIONS
+from collwise.validation.exports.mpich_check import check_selection, telling_calls
+from collwise.validation.exports.pgmpi import parse_profile
+from collwise.validation.exports.variables import ucc_summary
+from collwise.validation.guidelines.repair import rules_of
+from collwise.validation.openmpi.rules_check import check_rules
+from collwise.validation.openmpi.untuned import summary_over_untuned
+from collwise.validation.select.consumers import (
+    ALL_CONSUMERS,
+    COLLWISE,
+    OPENMPI,
+    OPENMPI_VERSIONS,
+    openmpi_version,
+)
 from collwise.validation.select.decisions import (
     DecisionTable,
     beats_own,
@@ -31,10 +47,6 @@ from collwise.validation.select.decisions import (
 from collwise.validation.times.choice import LIBRARY_DECIDES
 from collwise.validation.times.defaults import AGREEMENT, SEGMENTS_TEXT, TIE_LIMIT, TOLERANCE_PERCENT
 
-if TYPE_CHECKING:
-    from collwise.simulator.sweeps.context import SimulationContext
-    from collwise.validation.times.times import Times
-
 _TIMES = types.NamedChoice("source of times", ("predicted", "simulated", "measured"))
 _MOST_ROWS = 200
 
@@ -42,75 +54,27 @@ _MOST_ROWS = 200
 @command("select --collective bcast --parameters mine.parameters.toml --procs 4,8 --for openmpi-4.1 -o bcast.json")
 def select(
     collectives: Sequence[str] = options.COLLECTIVES,
-    by: str = option("The times that decide.", _TIMES, "predicted"),
-    parameters: Path | None = option("A file from 'collwise fit', for --by predicted.", PATH),
-    platform: HostPlatform | types.Unknown | None = options.placed_platform(
-        option(
-            "The platform, needed for --by simulated; for --by measured its name in the store is enough (see 'results "
-            "list'). Default: that of the parameters, or the only one measured.",
-            types.PLATFORM_OR_NAME,
-        )
-    ),
-    procs: tuple[int, ...] | None = option(
-        "Process counts: 2:124:+1, needed for --by simulated. Default: 2 to all, or those measured.", COUNTS
-    ),
+    by: str = option(_TIMES, "predicted"),
+    parameters: Path | None = option(PATH),
+    platform: HostPlatform | types.Unknown | None = options.placed_platform(option(types.PLATFORM_OR_NAME)),
+    procs: tuple[int, ...] | None = option(COUNTS),
     how: dict[str, Any] = group(
         dict,
-        sizes=option(
-            "Message sizes m: 8:2MiB:x4; for gather, alltoall and the like the size of one process's block. Default: "
-            "by doubling from 8 KiB (gather: 64 KiB), or those measured; for --by simulated also shorter ones "
-            "(allreduce: from 2 KiB) where the platform has overheads.",
-            SIZES,
-        ),
-        exact=flag(
-            "For --by predicted: choose at every size from the least to the largest of --sizes; tables become long. "
-            "Default: at --sizes only."
-        ),
-        consumer=option(
-            "Choose only what the rules of this consumer can express. Default: all.",
-            types.NamedChoice("decision consumer", ALL_CONSUMERS),
-            names="--for",
-        ),
-        one_choice=option(
-            "Make one choice for each process count, or choose by message size. Default: one if the consumer needs it.",
-            default=None,
-            names="--one-choice/--by-size",
-        ),
-        tolerance=option(
-            "By how many percent a choice may be slower than the best, so that the table is short; 0: the fastest.",
-            float,
-            TOLERANCE_PERCENT,
-            metavar="PERCENT",
-        ),
-        segments=options.segments(None, options.ONE_OR_MORE, f"{SEGMENTS_TEXT}, or those measured"),
+        sizes=option(SIZES),
+        exact=flag(),
+        consumer=option(types.NamedChoice("decision consumer", ALL_CONSUMERS)),
+        one_choice=option(default=None),
+        tolerance=option(float, TOLERANCE_PERCENT),
+        segments=option(SIZES, said={"segments_text": SEGMENTS_TEXT}),
         name=options.MODEL,
-        by_node=flag(
-            "Choose also among the algorithms that treat the processes of one node differently from others; for --by "
-            "simulated and measured."
-        ),
-        guidelines=flag(
-            "Choose also among the mock-ups of performance guidelines, which libcollwise runs; for --by simulated and "
-            "measured."
-        ),
-        configuration=option(
-            "For --by measured, which measurement, if there are several (see 'results list').", NAMES, metavar="KEY"
-        ),
-        fill=option(
-            "For --by measured: fill gaps where these times agree with what is measured nearby.",
-            types.NamedChoice("source that fills gaps", ("simulated", "predicted")),
-        ),
-        agreement=option(
-            "How far such times may be from those measured nearby.", float, AGREEMENT * 100, metavar="PERCENT"
-        ),
-        tie_limit=option(
-            "For --by measured: by how many percent a choice may be slower than the best one whose confidence interval "
-            "it overlaps.",
-            float,
-            TIE_LIMIT * 100,
-            metavar="PERCENT",
-        ),
+        by_node=flag(),
+        guidelines=flag(),
+        configuration=option(NAMES),
+        fill=option(types.NamedChoice("source that fills gaps", ("simulated", "predicted"))),
+        agreement=option(float, AGREEMENT * 100),
+        tie_limit=option(float, TIE_LIMIT * 100),
     ),
-    output: Path | None = option("Write the decision tables (JSON) here.", NEW_FILE, names="-o --output"),
+    output: Path | None = option(NEW_FILE),
     ppn: int | None = options.PPN,
     simulation: options.SimulationOptions = options.SIMULATION,
     as_json: bool = options.JSON,
@@ -124,6 +88,8 @@ def select(
     overlaps the best one's are as good as it. An algorithm that needs a power of two or an even number of processes
     holds only for the P where it was decided; from P + 1 on the best one that always runs follows it.
     """
+    from collwise.studies.cli.deciding import times_by
+
     if by == "predicted" and parameters is None:
         raise click.UsageError("--by predicted needs --parameters FILE (make one: collwise fit)")
     if by == "simulated" and platform is None:
@@ -150,7 +116,7 @@ def select(
         simulation.check_store()
     # Predicted times need the progress only.
     with (options.SimulationOptions(Path(":memory:")) if by == "predicted" else simulation).context() as context:
-        times = _times_by(by, collectives, parameters, platform, procs, ppn, how, context)
+        times = times_by(by, collectives, parameters, platform, procs, ppn, how, context)
         chosen = {name: how[name] for name in ("consumer", "one_choice", "tolerance", "exact", "tie_limit")}
         decisions = collwise.select({one.collective: one for one in times}, **chosen)
     if by == "simulated" and how["by_node"]:
@@ -173,51 +139,8 @@ def select(
     check_failed(decisions.failed)
 
 
-def _times_by(
-    by: str,
-    collectives: Sequence[str],
-    parameters: Path | None,
-    platform: HostPlatform | types.Unknown | None,
-    procs: tuple[int, ...] | None,
-    ppn: int | None,
-    how: Mapping[str, Any],
-    context: SimulationContext,
-) -> Sequence[Times]:
-    """The times of a source that the options ask for."""
-    from collwise.studies.cli import deciding
-
-    for name, what in (("tolerance", "tolerance"), ("tie_limit", "limit of ties")):
-        arguments.check_percent(what, how[name])
-    consumer, fill, agreement = how["consumer"], how["fill"], how["agreement"]
-    algorithms = deciding.choosable(collectives, consumer, how["by_node"], how["guidelines"])
-    single = {name: needs_one_choice(name, consumer) for name in algorithms if how["one_choice"] is None}
-    margins = {name: how["tolerance"] / 100 for name in algorithms if not single.get(name, how["one_choice"])}
-    asked = deciding.Asked(algorithms, consumer, procs, how["sizes"], how["segments"], ppn, margins)
-    where = None if isinstance(platform, types.Unknown) else platform
-    if by == "measured":
-        if fill is not None and not 0 <= agreement < 100:
-            raise UsageError(f"agreement within {agreement:g} percent; valid: from 0 to below 100")
-        filler = None
-        if fill == "simulated":
-            if where is None:
-                raise UsageError("gaps filled by simulation need a platform")
-            filler = deciding.filled_by_simulation(where, context)
-        elif fill == "predicted" and parameters is not None:
-            filler = deciding.filled_by_model(parameters, how["name"])
-        return deciding.measured_times(asked, platform, how["configuration"], filler, agreement / 100, context)
-    if where is not None and ppn is not None:
-        where.check_processes_per_node(ppn)
-    if by == "predicted":
-        assert parameters is not None
-        return deciding.predicted_times(asked, parameters, how["name"], where, context)
-    assert where is not None
-    return deciding.simulated_times(asked, where, context)
-
-
 def _print_decisions(decisions: DecisionTable, tolerance: float, version: str | None) -> None:
     """Prints a table, and by its times the loss of its choices or, for a version of Open MPI, of its rules."""
-    from collwise.validation.exports.formats import for_openmpi
-    from collwise.validation.openmpi.untuned import summary_over_untuned
 
     rows: list[tuple[object, ...]] = []
     for p, row in decisions.rules.items():
@@ -277,4 +200,150 @@ def _undecided_text(undecided: int, points: int) -> str:
     return (
         f"undecided at {undecided} of {counted(points, 'point')}: the interval of the fastest choice overlaps another "
         "one's; more --launches of measure make intervals narrower"
+    )
+
+
+# Few enough processes for one machine, and the most that it can still hold where rules begin with more of them; one
+# short and one long message, or one where counting messages takes long.
+_PROCS = 8
+_MOST_PROCS = 64
+_CHECKS_AT_ONCE = 2
+_SIZES = {
+    "bcast": (16384, 262144),
+    "gather": (16384, 131072),
+    "allreduce": (65536,),
+    "alltoall": (65536,),
+    "barrier": (0,),
+}
+_OTHER_SIZES = (1024, 65536)
+_MOST_BYTES = 32 * 2**20
+"""The first message of rules that begin with longer ones than these is checked if P of them have at most so much."""
+
+
+@command("export bcast.json --openmpi-version 4.1 -o mine.rules")
+def export(
+    decisions: Sequence[Path] = argument(PATH, nargs=-1, required=True),
+    format_name: str = option(
+        types.NamedChoice("format", FORMATS),
+        OPENMPI,
+        said={"formats": "; ".join((f"{name}: {known.title}" for name, known in FORMATS.items()))},
+    ),
+    openmpi_version: str = option(default="4.1", said={"openmpi_versions": OPENMPI_VERSIONS}),
+    mpich_version: str = option(types.NamedChoice("version", MPICH_VERSIONS), MPICH_VERSIONS[0]),
+    procs: int | None = option(click.IntRange(1)),
+    output: Path = option(NEW_FILE, required=True),
+    check: bool = flag(),
+) -> None:
+    """Writes rules that an MPI library reads from DECISIONS files (from 'collwise select'; one table a collective).
+
+    Where a format cannot express a choice, the best one that it can express is written, and a note says what it costs.
+    Profiles of PGMPITuneLib (.prf) become a table for libcollwise, with --format collwise.
+    """
+    if any(file.suffix == ".prf" for file in decisions):
+        _export_profiles(decisions, format_name, output)
+        return
+
+    if check and format_name not in (OPENMPI, "mpich"):
+        raise click.UsageError("--check is for --format openmpi and mpich")
+    if format_name != OPENMPI:
+        declare.refuse_options(("openmpi_version",), f"--format {OPENMPI}")
+    if format_name != "mpich":
+        declare.refuse_options(("mpich_version",), "--format mpich")
+    if not FORMATS[format_name].one_procs:
+        declare.refuse_options(("procs",), f"--format {', '.join(name for name in FORMATS if FORMATS[name].one_procs)}")
+    tables = collwise.Decisions.load(*decisions)
+    text = collwise.export(
+        tables,
+        output,
+        format_name,
+        openmpi_version=openmpi_version,
+        mpich_version=mpich_version,
+        procs=procs,
+    )
+    known = FORMATS[format_name]
+    version = f" {openmpi_version}" if format_name == OPENMPI else ""
+    collectives = arguments.several([one.collective for one in tables.tables])
+    what = f"rules for Open MPI{version}" if format_name == OPENMPI else f"{known.title} for {collectives}"
+    click.echo(f"{output}: {what}; use them with")
+    click.echo(f"  {how_to_use(format_name, output)}")
+    if known.consumer.startswith(OPENMPI):
+        click.echo(
+            "On InfiniBand untuned Open MPI may run hcoll, which this leaves out: measure both (docs/exports.md)"
+        )
+    for table in tables.tables:
+        click.echo(table.between_procs)
+        if table.between is not None:
+            click.echo(f"{table.collective}, slower than the best between the sizes: {table.between}")
+    if format_name == OPENMPI:
+        for said in for_openmpi(tables.tables, openmpi_version)[0]:
+            if line := summary_over_untuned(said, openmpi_version):
+                click.echo(line)
+    if format_name == "ucc":
+        click.echo(ucc_summary(tables.tables, text))
+    if check:
+        _check(format_name, output, tables.tables)
+
+
+def _export_profiles(files: Sequence[Path], format_name: str, output: Path) -> None:
+    """Writes the table of profiles of PGMPITuneLib. Raises UsageError for other files beside them."""
+
+    other = next((file for file in files if file.suffix != ".prf"), None)
+    if other is not None:
+        raise UsageError(f"{other}: not a profile of PGMPITuneLib as the others are; valid beside them: .prf")
+    if format_name != COLLWISE:
+        raise UsageError(f"--format {format_name}: profiles of PGMPITuneLib name mock-ups; valid: {COLLWISE}")
+    text = rules_of({str(file): parse_profile(read_text(file), str(file)) for file in files})
+    write_text(output, text)
+    click.echo(f"{output}: a table for libcollwise; use it with")
+    click.echo(f"  {how_to_use(COLLWISE, output)}")
+
+
+def _check(format_name: str, output: Path, tables: Sequence[DecisionTable]) -> None:
+    wrong = 0
+    for line, ok in check_all(output, tables) if format_name == OPENMPI else _check_mpich(output, tables):
+        click.echo(line)
+        wrong += not ok
+    if wrong:
+        raise CollwiseError(f"{wrong} of the checks show no call that runs as the rules say")
+
+
+def _check_mpich(file: Path, tables: Sequence[DecisionTable]) -> Iterator[tuple[str, bool]]:
+    """Checks calls for each table, if possible such that MPICH by itself would run otherwise; as `check_all` does."""
+
+    calls = telling_calls(file.read_text(encoding="utf-8"), tables)
+    if not calls:
+        yield "no rule applies to 8 processes or fewer: nothing was checked", False
+    for checked in check_selection(file, calls):
+        yield checked.summary, checked.matches
+
+
+def check_all(rules: Path, tables: Sequence[DecisionTable]) -> Iterator[tuple[str, bool]]:
+    """Checks a short and a long message for each table: a line on what ran, and whether the rules ask for it.
+
+    Where rules begin with longer messages, their first one is checked. A table whose rules begin with more processes
+    than this machine can hold, or with too long messages, is not checked, which is no success.
+
+    The calls start at once and run beside what the caller does before it takes the lines. Taking one raises UsageError
+    or CollwiseError when Open MPI is missing or does not run.
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    calls, unchecked = [], []
+    for table in tables:
+        procs = max(_PROCS, min(table.rules))
+        sizes, most = _SIZES.get(table.collective, _OTHER_SIZES), _MOST_BYTES // procs
+        first = min((start for start, _ in table.row(procs)), default=None)
+        if procs > _MOST_PROCS:
+            unchecked.append(f"{table.collective}: no rule applies to {_MOST_PROCS} processes: nothing was checked")
+        elif first is None or first > max(*sizes, most):
+            at_most = f"{procs} processes and {format_size(most)} or less"
+            unchecked.append(f"{table.collective}: no rule applies to {at_most}: nothing was checked")
+        else:
+            within = [size for size in sizes if size >= first] or [first]
+            calls += [(rules, table.collective, procs, size) for size in within]
+    pool = ThreadPoolExecutor(_CHECKS_AT_ONCE)
+    checks = [pool.submit(check_rules, *call) for call in calls]
+    pool.shutdown(wait=False)
+    return itertools.chain(
+        ((one.result().summary, one.result().matches) for one in checks), ((line, False) for line in unchecked)
     )

@@ -51,48 +51,32 @@ class TargetOptions:
         return any(one is not None for one in (self.library, self.hosts, self.launcher, self.testbed))
 
 
-_NAMING: dict[str, Any] = {
-    "library": option("The MPI library. Default: openmpi.", NamedChoice("MPI library", MPI_LIBRARIES)),
-    "hosts": option("Hosts for mpirun: a host file, or names by commas.", metavar="FILE|A,B,..."),
-    "launcher": option(
-        "srun: the nodes of this SLURM job; oar: of this reservation.",
-        NamedChoice("launcher", ("mpirun", "srun", "oar")),
-    ),
-    "testbed": option(
-        "The test bed of that name, which must be up.", metavar="[NAME]", is_flag=False, flag_value="bed"
-    ),
+_OPTIONS: dict[str, Any] = {
+    "library": option(NamedChoice("MPI library", MPI_LIBRARIES)),
+    "hosts": option(),
+    "launcher": option(NamedChoice("launcher", ("mpirun", "srun", "oar"))),
+    "testbed": option(is_flag=False, flag_value="bed"),
+    "ppn": option(click.IntRange(1), key="ppn of a target"),
+    "remote_shell": option(default=""),
+    "transport": option(NamedChoice("transport", TRANSPORTS)),
+    "eager_limit": option(SIZE),
+    "mpirun_args": option(default=""),
+    "reach": option(FiniteRange(1), REACH_SECONDS),
+    "any_nodes": flag(),
 }
-_REACHING: dict[str, Any] = {
-    "remote_shell": option("The command that reaches hosts. Default: ssh, with OAR oarsh.", default=""),
-    "transport": option("The transport; tcp: Open MPI over TCP alone.", NamedChoice("transport", TRANSPORTS)),
-    "eager_limit": option("The rendezvous threshold. Default: the library's usual one.", SIZE),
-    "mpirun_args": option(
-        "Further arguments for mpirun or srun: --bind-to core or --cpu-bind=cores bind.", default="", metavar="WORDS"
-    ),
-    "reach": option("The seconds in which hosts must answer.", FiniteRange(1), REACH_SECONDS),
-    "any_nodes": flag("Take stored times of other nodes of the cluster for those of these nodes."),
-}
-TARGET = group(
-    TargetOptions,
-    **_NAMING,
-    ppn=option("Processes per node. Default: as the hosts or the platform say.", click.IntRange(1)),
-    **_REACHING,
-)
+
+
+def _without(*names: str) -> Any:
+    return group(TargetOptions, **{name: one for name, one in _OPTIONS.items() if name not in names})
+
+
+TARGET = _without()
 """The options that name a target, as TargetOptions for `target_from`."""
-
-TARGET_WITHOUT_PPN = group(TargetOptions, **_NAMING, **_REACHING)
+TARGET_WITHOUT_PPN = _without("ppn")
 """The same for commands whose own --ppn takes several values."""
-
-TARGET_BESIDE_TESTBEDS = group(
-    TargetOptions, **{name: one for name, one in (_NAMING | _REACHING).items() if name not in ("testbed", "transport")}
-)
+TARGET_BESIDE_TESTBEDS = _without("testbed", "transport", "ppn")
 """The same for a command whose own options describe test beds."""
-
-SCRIPT = option(
-    "Only write a script that measures where collwise is not installed; import reads its results.",
-    NEW_SCRIPT,
-    metavar="DIR|FILE",
-)
+SCRIPT = option(NEW_SCRIPT)
 
 
 def target_from(where: TargetOptions) -> ExecutionTarget:

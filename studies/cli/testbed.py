@@ -24,11 +24,12 @@ from collwise.validation.testbed import bed as beds
 from collwise.validation.testbed import slurm as batch
 from collwise.validation.testbed.namespaces import processes
 from collwise.validation.testbed.shape import MOST_NODES, TRANSPORTS, Shape, format_rate, parse_rate
+from collwise.validation.testbed.target import TestBed
 
 RATE = Parsed("rate", parse_rate)
 _USUAL = Shape()
 
-_NAME = option("The name of the test bed, since several can be up.", default=beds.USUAL_NAME)
+_NAME = option(default=beds.USUAL_NAME)
 
 
 @click.group(cls=CommandGroup, epilog=example("testbed up --nodes 8 --rate 100Mbit"))
@@ -47,27 +48,16 @@ def _shape(uplink_rate: float | None, **values: Any) -> Shape:
 
 _SHAPE = group(
     _shape,
-    nodes=option(None, click.IntRange(2, MOST_NODES), _USUAL.nodes),
-    bits_per_second=option(
-        "The rate of each port in both directions.", RATE, format_rate(_USUAL.bits_per_second), names="--rate"
-    ),
-    buffer_bytes=option("The queue of each port of a switch.", SIZE, f"{_USUAL.buffer_bytes} B", names="--buffer"),
-    burst_bytes=option("The token-bucket burst.", SIZE, f"{_USUAL.burst_bytes} B", names="--burst"),
-    ranks_per_node=option(None, click.IntRange(1, 64), 1),
-    congestion_control=option("The congestion control of TCP in the nodes.", default=_USUAL.congestion_control),
-    host_queue_bytes=option(
-        "The limit of a connection's data in a node's own queue.",
-        SIZE,
-        f"{_USUAL.host_queue_bytes} B",
-        names="--host-queue",
-    ),
-    switches=option(None, click.IntRange(1, 2), 1),
-    uplink_rate=option("The rate of the link between two switches, each of which has half of the nodes.", RATE),
-    transport=option(
-        "The settings of Open MPI: 'default' has its own, 'steady' no puts and send buffers that do not grow.",
-        NamedChoice("transport", TRANSPORTS),
-        _USUAL.transport,
-    ),
+    nodes=option(click.IntRange(2, MOST_NODES), _USUAL.nodes),
+    bits_per_second=option(RATE, format_rate(_USUAL.bits_per_second)),
+    buffer_bytes=option(SIZE, f"{_USUAL.buffer_bytes} B"),
+    burst_bytes=option(SIZE, f"{_USUAL.burst_bytes} B"),
+    ranks_per_node=option(click.IntRange(1, 64), 1),
+    congestion_control=option(default=_USUAL.congestion_control),
+    host_queue_bytes=option(SIZE, f"{_USUAL.host_queue_bytes} B"),
+    switches=option(click.IntRange(1, 2), 1),
+    uplink_rate=option(RATE),
+    transport=option(NamedChoice("transport", TRANSPORTS), _USUAL.transport),
 )
 
 
@@ -75,7 +65,7 @@ _SHAPE = group(
 def up(
     name: str = _NAME,
     shape: Shape = _SHAPE,
-    slurm: bool = flag("Run Slurm on it: a slurmd on each node, and a login node (testbed login)."),
+    slurm: bool = flag(),
     as_json: bool = options.JSON,
 ) -> None:
     """Makes a test bed; replaces one of that name.
@@ -93,8 +83,8 @@ def up(
 
 @command("testbed status --check", parent=testbed)
 def status(
-    name: str | None = option("The name of one test bed. Default: all that are up."),
-    check: bool = flag("Measure whether the network is the bottleneck, for 10 to 20 s per bed."),
+    name: str | None = option(),
+    check: bool = flag(),
     as_json: bool = options.JSON,
 ) -> None:
     """Lists the test beds that are up."""
@@ -122,8 +112,8 @@ def status(
 
 @command("testbed down --all", parent=testbed)
 def down(
-    name: str | None = option("The name of the test bed, since several can be up.  [default: bed]"),
-    all_beds: bool = flag("Remove every test bed, also half-made ones.", "--all"),
+    name: str | None = option(),
+    all_beds: bool = flag(),
 ) -> None:
     """Ends the processes on a test bed and removes it, if there is one."""
     if all_beds and name is not None:
@@ -140,13 +130,12 @@ _PROGRAM_FOLLOWS = {"ignore_unknown_options": True, "allow_interspersed_args": F
 @command("testbed run --procs 8 -- ./my_program", parent=testbed, context_settings=_PROGRAM_FOLLOWS)
 def run(
     name: str = _NAME,
-    procs: int | None = option("The number of processes. Default: as many as there is room for.", click.IntRange(1)),
-    time_limit: float | None = option("The time limit in seconds. Default: none.", FiniteRange(0, min_open=True)),
+    procs: int | None = option(click.IntRange(1)),
+    time_limit: float | None = option(FiniteRange(0, min_open=True)),
     program: str = argument(),
     arguments: Sequence[str] = argument(click.UNPROCESSED, nargs=-1),
 ) -> None:
     """Runs an Open MPI program on a test bed, by srun if it has Slurm: collwise testbed run -- PROGRAM ARGUMENTS."""
-    from collwise.validation.testbed.target import TestBed
 
     bed = beds.running(name)
     found = shutil.which(program)
@@ -179,8 +168,8 @@ def login(
 @command("testbed power --off n3", parent=testbed)
 def power(
     name: str = _NAME,
-    off: bool = flag("Switch the node off.", "--off"),
-    on: bool = flag("Switch the node on, with no temporary files on it.", "--on"),
+    off: bool = flag(),
+    on: bool = flag(),
     node: str = argument(),
 ) -> None:
     """Switches a node of a test bed off, as a failure would, or on again: collwise testbed power --off n3."""

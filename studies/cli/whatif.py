@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -12,36 +12,23 @@ import collwise
 from collwise.common.errors import note
 from collwise.common.files import write_text
 from collwise.common.units import format_seconds, format_size
+from collwise.platforms import HeterogeneousPlatform, HostPlatform, PlacedPlatform, Platform, write_description
 from collwise.platforms.changes import CHANGES, Change, changed, parse_change
 from collwise.platforms.smpi import warn_of_free_messages
 from collwise.simulator.sweeps.context import SCHEDULE
 from collwise.studies.cli import options
-from collwise.studies.cli.declare import command, flag, option, refuse_options
+from collwise.studies.cli.declare import command, flag, option, refuse_options, refuse_others
 from collwise.studies.cli.output import check_failed, print_json, print_table, write_figure
-from collwise.studies.cli.types import COLLECTIVES, COUNTS, FOLDER, NEW_FILE, PATH, Parsed
+from collwise.studies.cli.types import COLLECTIVES, COUNTS, FOLDER, NEW_FILE, PATH, SIZES, Parsed
 from collwise.studies.reports.markdown import percent
 from collwise.validation.times.defaults import SEGMENTS_TEXT, TOLERANCE_PERCENT
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from collwise.platforms import HostPlatform
     from collwise.questions import Application, Sweep, WhatIf
     from collwise.validation.whatif.sweep import Factors
 
-_COMPARED = (
-    "sweep",
-    "tolerance",
-    "baseline",
-    "procs",
-    "sizes",
-    "algorithms",
-    "segments",
-    "rules",
-    "no_limits",
-    "figures",
-    "ppn",
-)
 _MOST_ROWS = 120
 _CHANGES = "\n".join(f"  {name}={kind.example}: {kind.meaning}" for name, kind in CHANGES.items())
 _HELP = f"""Shows which choices and times change if a platform does, and why.
@@ -68,50 +55,20 @@ def _factors(text: str) -> Factors:
 )
 def whatif(
     platform: HostPlatform = options.placed_platform(),
-    changes: Sequence[Change] = option(
-        "What changes, see above; may be given several times.",
-        Parsed("change", parse_change),
-        multiple=True,
-        names="--change",
-        metavar="NAME=VALUE",
-    ),
-    sweep: Factors | None = option(
-        "Sweep over one more change by factors, and find the cross-over points: bandwidth=x0.25:x8.",
-        Parsed("sweep", _factors),
-        metavar="NAME=xLOW:xHIGH",
-    ),
-    tolerance: float = option(
-        "With --sweep, by how many percent a choice may be slower than the best one before another takes its place.",
-        float,
-        TOLERANCE_PERCENT,
-        metavar="PERCENT",
-    ),
-    collectives: tuple[str, ...] | None = option(
-        "Collectives, by commas, or all (see 'collwise algorithms').", COLLECTIVES, names="--collective"
-    ),
-    application: Path | None = option(
-        "Instead of a collective, the report of a run ('collwise run --report-to FILE.json'): its collectives by "
-        "default and tuned.",
-        PATH,
-        metavar="REPORT",
-    ),
-    baseline: str | None = options.default_library("With --application, the library that decides by default"),
-    procs: tuple[int, ...] | None = option(
-        "Process counts: 16,32. Default: powers of two, and all that the platform holds.", COUNTS
-    ),
+    changes: Sequence[Change] = option(Parsed("change", parse_change), multiple=True),
+    sweep: Factors | None = option(Parsed("sweep", _factors)),
+    tolerance: float = option(float, TOLERANCE_PERCENT),
+    collectives: tuple[str, ...] | None = option(COLLECTIVES),
+    application: Path | None = option(PATH),
+    baseline: str | None = options.DEFAULT_LIBRARY,
+    procs: tuple[int, ...] | None = option(COUNTS),
     sizes: tuple[int, ...] | None = options.SIZES,
     algorithms: Sequence[str] | None = options.ALGORITHMS,
-    segments: tuple[int, ...] = options.segments(SEGMENTS_TEXT),
-    rules: Path | None = option(
-        "The kept rules, a file from 'collwise select -o'. Default: the best choices before the change.", PATH
-    ),
-    no_limits: bool = flag(
-        "Leave out what limits the choices, which takes another play of each point's best one, with all its messages."
-    ),
-    figures: Path | None = option("Write figures into this folder.", FOLDER),
-    save: Path | None = option(
-        "Write the description of the changed platform (TOML), for 'collwise run' and other commands.", NEW_FILE
-    ),
+    segments: tuple[int, ...] = option(SIZES, SEGMENTS_TEXT),
+    rules: Path | None = option(PATH),
+    no_limits: bool = flag(),
+    figures: Path | None = option(FOLDER),
+    save: Path | None = option(NEW_FILE),
     ppn: int | None = options.PPN,
     simulation: options.SimulationOptions = options.simulation(SCHEDULE.name),
     as_json: bool = options.JSON,
@@ -125,7 +82,7 @@ def whatif(
     if save is None and not compares:
         raise click.UsageError("give --collective NAME, --application REPORT or --save FILE")
     if not compares:
-        refuse_options((*_COMPARED, *options.SIMULATING), "--collective or --application")
+        refuse_others(("platform", "placement", "changes", "save", "store"), "--collective or --application")
     if save is not None:
         _save(platform, changes, save)
     if not compares:
@@ -163,7 +120,6 @@ def whatif(
 
 
 def _save(platform: HostPlatform, changes: Sequence[Change], file: Path) -> None:
-    from collwise.platforms import HeterogeneousPlatform, PlacedPlatform, Platform, write_description
 
     found = changed(platform, changes).platform
     if isinstance(found, PlacedPlatform):
@@ -178,36 +134,36 @@ def _show_answers(
     answers: Sequence[WhatIf], figures: Path | None, as_json: bool, limits: bool, has_rules: bool
 ) -> None:
     """Prints the answers for several collectives, with what limits the choices if asked; figures are written first."""
-    names = [answer.times.collective for answer in answers]
     if figures is not None:
-        for answer, name in zip(answers, names, strict=True):
-            file = write_figure(answer.figure(), figures / f"{answer.after.platform.name}-{name}.png")
-            note(f"written: {file}")
+        for answer in answers:
+            stem = f"{answer.after.platform.name}-{answer.times.collective}"
+            note(f"written: {write_figure(answer.figure(), figures / f'{stem}.png')}")
     if not as_json:
         for answer in answers:
             _show(answer, limits, has_rules)
         return
     first = answers[0]
-    print_json(
-        [row for answer, name in zip(answers, names, strict=True) for row in _records(name, answer.frame(limits))],
-        {
-            "collective": ",".join(names),
-            "platform": first.before.name,
-            "changes": [vars(change) for change in first.changes],
-            "made_by": first.times.maker,
-            "kept_rules": "; ".join(dict.fromkeys(answer.kept_rules for answer in answers)),
-            "summary": [
-                f"{name}: {line}" if len(answers) > 1 else line
-                for answer, name in zip(answers, names, strict=True)
-                for line in answer.summary()
-            ],
-        },
-    )
+    facts = {
+        "collective": ",".join(answer.times.collective for answer in answers),
+        "platform": first.before.name,
+        "changes": [vars(change) for change in first.changes],
+        "made_by": first.times.maker,
+        "kept_rules": "; ".join(dict.fromkeys(answer.kept_rules for answer in answers)),
+        "summary": [
+            f"{answer.times.collective}: {line}" if len(answers) > 1 else line
+            for answer in answers
+            for line in answer.summary()
+        ],
+    }
+    print_json(_records(answers, lambda answer: answer.frame(limits)), facts)
 
 
-def _records(collective: str, frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """The rows of a frame, with their collective first."""
-    return [{"collective": collective, **row} for row in frame.to_dict("records")]
+_Found = TypeVar("_Found", "WhatIf", "Sweep")
+
+
+def _records(found: Sequence[_Found], frame: Callable[[_Found], pd.DataFrame]) -> list[dict[str, Any]]:
+    """The rows of the frames of several answers, with their collective first."""
+    return [{"collective": one.times.collective, **row} for one in found for row in frame(one).to_dict("records")]
 
 
 def _show(answer: WhatIf, limits: bool, has_rules: bool) -> None:
@@ -239,30 +195,27 @@ def _show(answer: WhatIf, limits: bool, has_rules: bool) -> None:
 
 def _show_sweeps(sweeps: Sequence[Sweep], figures: Path | None, as_json: bool) -> None:
     """Prints the sweeps of several collectives, whose figures are written first."""
-    names = [swept.times.collective for swept in sweeps]
     if figures is not None:
-        for swept, name in zip(sweeps, names, strict=True):
-            stem, sizes = f"{swept.platform.name}-{name}-{swept.factors.name}", swept.times.message_bytes
-            files = [write_figure(swept.map(size), figures / f"{stem}-{size}.png") for size in sizes]
+        for swept in sweeps:
+            stem = f"{swept.platform.name}-{swept.times.collective}-{swept.factors.name}"
+            files = [write_figure(swept.map(m), figures / f"{stem}-{m}.png") for m in swept.times.message_bytes]
             files.append(write_figure(swept.figure(), figures / f"{stem}.png"))
             note(f"written: {', '.join(map(str, files))}")
     if not as_json:
         for swept in sweeps:
             _show_sweep(swept)
         return
-    first, pairs = sweeps[0], list(zip(names, sweeps, strict=True))
-    print_json(
-        [row for name, swept in pairs for row in _records(name, swept.frame())],
-        {
-            "collective": ",".join(names),
-            "platform": first.platform.name,
-            "changes": [vars(change) for change in first.factors.others],
-            "sweep": first.factors.name,
-            "unit": first.unit(),
-            "made_by": first.times.maker,
-            "crossovers": [row for name, swept in pairs for row in _records(name, swept.crossovers())],
-        },
-    )
+    first = sweeps[0]
+    facts = {
+        "collective": ",".join(swept.times.collective for swept in sweeps),
+        "platform": first.platform.name,
+        "changes": [vars(change) for change in first.factors.others],
+        "sweep": first.factors.name,
+        "unit": first.unit(),
+        "made_by": first.times.maker,
+        "crossovers": _records(sweeps, lambda swept: swept.crossovers()),
+    }
+    print_json(_records(sweeps, lambda swept: swept.frame()), facts)
 
 
 def _show_sweep(swept: Sweep) -> None:

@@ -1,4 +1,4 @@
-"""Commands made of functions whose default values are options."""
+"""Commands made of functions whose default values are options, which options.toml describes."""
 
 from __future__ import annotations
 
@@ -9,9 +9,16 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from collwise.studies.cli import declare
 from collwise.studies.cli.declare import argument, command, flag, group, option
 from collwise.studies.cli.main import collwise, main
 from collwise.studies.cli.types import FOLDER, NEW_FILE, SIZES
+
+
+@pytest.fixture(autouse=True)
+def _texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = {"level": {"names": "-l --level"}, "both": {"names": "--both/--one"}, "last": "From {one} to {more}."}
+    monkeypatch.setitem(declare._TEXTS, "made", texts)
 
 
 def called(words: list[str]) -> dict[str, Any]:
@@ -21,20 +28,23 @@ def called(words: list[str]) -> dict[str, Any]:
     @command("made 1")
     def made(
         numbers: tuple[int, ...] = argument(click.INT, nargs=-1),
-        sizes: tuple[int, ...] | None = option("Sizes.", SIZES),
-        level: int = option(None, int, 3, names="-l --level"),
-        both: bool = option("Whether.", default=True, names="--both/--one"),
+        sizes: tuple[int, ...] | None = option(SIZES),
+        level: int = option(int, 3),
+        both: bool = option(default=True),
         pair: dict[str, int] = group(dict, left_hand=option(type=int), inner=group(dict, right=option(type=int))),
-        quick: bool = flag("Quick."),
-        output: Path | None = option("A file.", NEW_FILE),
-        needed: str = option("Needed.", required=True),
-        last: Path | None = option("A folder.", FOLDER),
+        quick: bool = flag(),
+        output: Path | None = option(NEW_FILE),
+        needed: str = option(required=True),
+        last: Path | None = option(FOLDER, said={"one": "1", "more": ("2", "3")}),
     ) -> None:
         found.update(locals())
 
     assert [one.name for one in made.params] == [
         *("numbers", "sizes", "level", "both", "left_hand", "right", "quick", "output", "force", "needed", "last")
     ]
+    (last,) = (one for one in made.params if one.name == "last")
+    assert isinstance(last, click.Option)
+    assert last.help == "From 1 to 2, 3."
     made.main(words, standalone_mode=False)
     return found
 
@@ -93,3 +103,31 @@ def test_options_are_read_before_files_that_exist_are_refused(tmp_path: Path) ->
     ):
         done = CliRunner().invoke(collwise, ["select", *words])
         assert said in f"{done.output}{done.exception}"
+
+
+def test_every_text_is_that_of_an_option_and_every_option_has_one() -> None:
+    known: dict[str, set[str]] = {}
+    silent: set[str] = set()
+
+    def walk(entry: click.Command, words: tuple[str, ...]) -> None:
+        names = {one.name for one in entry.params if one.name is not None}
+        for section in ("every", " ".join(words[:1]), " ".join(words)):
+            known.setdefault(section, set()).update(names)
+        options = (one for one in entry.params if isinstance(one, click.Option))
+        silent.update(f"{' '.join(words)} {one.name}" for one in options if not one.help)
+        if isinstance(entry, click.Group):
+            context = click.Context(entry)
+            for name in entry.list_commands(context):
+                inner = entry.get_command(context, name)
+                assert inner is not None
+                walk(inner, (*words, name))
+
+    walk(collwise, ())
+    for section, texts in declare._TEXTS.items():
+        if section != "made":
+            assert {name for name in texts if " " not in name} <= known[section], section
+    # The names of these say all.
+    assert silent == {
+        *("demo output", "experiment kind", "platforms new nodes"),
+        *("testbed up nodes", "testbed up ranks_per_node", "testbed up switches"),
+    }

@@ -141,8 +141,8 @@ def _pictures(choices: PlatformChoices, collective: str, rules: Mapping[tuple[in
     yield _picture(choices, collective, "close", closeness_map(close, procs, sizes, title))
     largest = max(procs[i] for i, _ in compared_places(scores))
     figure = algorithms_by_size(scores, largest, f"{title}, P = {largest}")
-    how = {"segment": choices.segments[0], "model": bool(scores.times), "by_engine": False}
-    yield _picture(choices, collective, "algorithms", figure, **how)
+    segment, model = choices.segments[0], bool(scores.times)
+    yield _picture(choices, collective, "algorithms", figure, segment=segment, model=model, by_engine=False)
     yield _rules_map(choices, collective, choices.decided_sizes[collective])
 
 
@@ -182,12 +182,12 @@ def _measured(choices: PlatformChoices, collective: str, measured: Times) -> tup
     if collective == "barrier" or not common.any():
         return line, []
     at = int(common.sum(axis=(0, 2)).argmax())
-    sizes, shown = np.flatnonzero(common[:, at].any(axis=0)), common[:, at].any(axis=1)
+    sizes, drawn = np.flatnonzero(common[:, at].any(axis=0)), np.flatnonzero(common[:, at].any(axis=1))
 
     def series(values: Array) -> dict[str, Array]:
         """An algorithm's values at the sizes where both times of any are known, nan where its own are not."""
         both = np.where(known, values, np.nan)[:, at, sizes]
-        return {name: both[index] for (name, index), drawn in zip(names.items(), shown, strict=True) if drawn}
+        return {name: both[index] for name, index in (list(names.items())[place] for place in drawn)}
 
     seconds, title = other.seconds.values, f"{heading(choices, collective)}, P = {right.procs[at]}"
     bars = series(np.minimum(other.half_widths.values, 0.9 * seconds))

@@ -82,7 +82,7 @@ def method_map(
     chooses nothing there.
     """
     used = choices_shown(methods, panels.values())
-    figure, axes = _panels(list(panels), procs, sizes)
+    figure, axes = cell_panels(list(panels), procs, sizes)
     across, upwards = borders(sizes), borders(procs)
     blanks: list[Blank] = []
     for axis, (name, winners) in zip(axes, panels.items(), strict=False):
@@ -145,7 +145,7 @@ def _heat_panels(
     colours: tuple[Colormap, Normalize], without_choice: Blank = NO_CHOICE,
 ) -> tuple[Figure, list[Axes]]:  # fmt: skip
     """Panels of percentages with a legend for cells without a value."""
-    figure, axes = _panels(list(panels), procs, sizes)
+    figure, axes = cell_panels(list(panels), procs, sizes)
     across, upwards = borders(sizes), borders(procs)
     blanks: list[Blank] = []
     for axis, (values, chosen) in zip(axes, panels.values(), strict=False):
@@ -215,7 +215,7 @@ def _head(figure: Figure, title: str) -> None:
     figure.suptitle(title, fontsize=11, wrap=True, x=0.02, ha="left")
 
 
-def _panels(titles: Sequence[str], procs: Sequence[int], sizes: Sequence[int]) -> tuple[Figure, list[Axes]]:
+def cell_panels(titles: Sequence[str], procs: Sequence[int], sizes: Sequence[int]) -> tuple[Figure, list[Axes]]:
     """Panels of cells with common axes; returns those that are shown."""
     count = len(titles)
     high = 1.3 + 0.27 * len(procs) if len(procs) <= 6 else 3.1
@@ -232,14 +232,19 @@ def _panels(titles: Sequence[str], procs: Sequence[int], sizes: Sequence[int]) -
     axes = list(grid.ravel())
     for number, axis in enumerate(axes):
         axis.set_visible(number < count)
-        cell_axis(axis, "x", sizes, {size: format_size(size) for size in sizes[:: -(-len(sizes) // _MOST_LABELS)]})
-        cell_axis(axis, "y", procs, {count: str(count) for count in _count_ticks(procs)})
+        label_cells(axis, procs, sizes, below=number + columns >= count, left=number % columns == 0)
         axis.tick_params(labelbottom=number + columns >= count)
-        axis.set_xlabel("message size m" if number + columns >= count else "")
-        axis.set_ylabel("processes P" if number % columns == 0 else "")
     for axis, title in zip(axes, titles, strict=False):
         axis.set_title(title, fontsize=10, loc="left")
     return figure, axes[:count]
+
+
+def label_cells(axis: Axes, procs: Sequence[int], sizes: Sequence[int], below: bool = True, left: bool = True) -> None:
+    """Axes of cells over m and P: some of the sizes and counts are labelled, the axes themselves `below` and `left`."""
+    cell_axis(axis, "x", sizes, {size: format_size(size) for size in sizes[:: -(-len(sizes) // _MOST_LABELS)]})
+    cell_axis(axis, "y", procs, {count: str(count) for count in _count_ticks(procs)})
+    axis.set_xlabel("message size m" if below else "")
+    axis.set_ylabel("processes P" if left else "")
 
 
 def _count_ticks(procs: Sequence[int]) -> list[int]:

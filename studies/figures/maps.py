@@ -6,7 +6,7 @@ Colours tell algorithms apart, hatches segment sizes; both are the same in every
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib import colormaps
@@ -184,8 +184,7 @@ def collective_maps(panels: Mapping[str, Mapping[tuple[str, int], float]], title
     """
     every = dict.fromkeys(point for values in panels.values() for point in values)
     collectives, sizes = list(dict.fromkeys(name for name, _ in every)), sorted({size for _, size in every})
-    # From top to bottom, as in tables.
-    upwards, across = np.arange(len(collectives), -1.0, -1.0), np.arange(len(sizes) + 1.0)
+    labels = [format_size(size) for size in sizes]
     cells = {
         source: np.array([[values.get((name, size), np.nan) for size in sizes] for name in collectives])
         for source, values in panels.items()
@@ -194,20 +193,30 @@ def collective_maps(panels: Mapping[str, Mapping[tuple[str, int], float]], title
     figure, axes = panel_grid(len(panels), 0.3 * len(collectives) + 1.7, columns=2, width=0.46 * len(sizes) + 2.4)
     blanks: list[Blank] = []
     for axis, (source, values) in zip(axes, cells.items(), strict=True):
+        across, upwards = named_cells(
+            axis, labels, collectives, rotation=50, fontsize=8, ha="right", rotation_mode="anchor"
+        )
         heat(axis, across, upwards, percent_values(values), (SLOWDOWNS, PERCENT), percent_texts(values))
         blanks += fill_blanks(axis, across, upwards, {NOT_TIMED: ~timed, NO_FORMULA: timed & np.isnan(values)})
-        axis.set(xlim=(0, len(sizes)), xticks=across[:-1] + 0.5, ylim=(0, len(collectives)), yticks=upwards[:-1] - 0.5)
-        axis.set_xticklabels(
-            [format_size(size) for size in sizes], rotation=50, fontsize=8, ha="right", rotation_mode="anchor"
-        )
-        axis.set_yticklabels(collectives)
-        axis.grid(False)
         axis.set_title(source.replace("_", " "), fontsize=10)
     if axes:
         percent_bar(figure, axes, label, shrink=0.6)
     explain_cells(figure, blanks, fontsize=9)
     _head(figure, title)
     return figure
+
+
+def named_cells(axis: Axes, columns: Sequence[str], rows: Sequence[str], **style: Any) -> tuple[Array, Array]:
+    """Axes of cells that have names, rows from top to bottom as in tables; returns the borders of columns and of rows.
+
+    `style` is that of the columns' names.
+    """
+    across, upwards = np.arange(len(columns) + 1.0), np.arange(len(rows), -1.0, -1.0)
+    axis.set(xlim=(0, len(columns)), xticks=across[:-1] + 0.5, ylim=(0, len(rows)), yticks=upwards[:-1] - 0.5)
+    axis.set_xticklabels(columns, **style)
+    axis.set_yticklabels(rows)
+    axis.grid(False)
+    return across, upwards
 
 
 def _head(figure: Figure, title: str) -> None:

@@ -85,14 +85,9 @@ class BestOfTimes:
 
     def choice(self, collective: str, procs: int, message_bytes: int) -> Choice | None:
         """The first of the fastest choices, None where none has a time."""
-        from collwise.models.switch_points import NOBODY
-
-        times = self.times
-        if collective != times.collective:
+        if collective != self.times.collective:
             return None
-        count, size = times.at_or_below(procs, message_bytes)
-        index = int(times.best.values[times.procs.index(count), times.message_bytes.index(size)])
-        return None if index == NOBODY else times.grid.timed[index]
+        return self.times.best_choice(*self.times.at_or_below(procs, message_bytes))
 
 
 @dataclass(frozen=True)

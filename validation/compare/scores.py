@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import astuple, dataclass, field
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -155,17 +155,14 @@ class Scores:
     def picks(self) -> dict[str, xr.DataArray]:
         """The indices of the picks."""
         found: dict[str, xr.DataArray] = {}
-        for name, other in self.others.items():
+        for name in self.others:
             if name in self.times:
                 both = np.isfinite(self.right.array)
                 picked = fastest(np.where(both, self.times[name].array, np.nan))
             else:
-                picked = self.right.picks_of(self._chooser(other))
+                picked = self.right.picks_of(partial(self.deciders[name].choice, self.right.collective))
             found[name] = self.right.best.copy(data=np.broadcast_to(_spread(picked, self.right), self.right.best.shape))
         return found
-
-    def _chooser(self, other: Any) -> Any:
-        return lambda procs, size: other.choice(self.right.collective, procs, size)
 
     @cached_property
     def slowdown(self) -> dict[str, xr.DataArray]:
@@ -312,11 +309,7 @@ def score_table(scores: Sequence[Scores], rows: Sequence[str]) -> pd.DataFrame:
         of = groups.get(_key(key))
         summary = None if of is None else Errors.of(of["error"])
         costs = summary_of(here["slowdown"], TIE)
-        said = (
-            (0, *(math.nan,) * 5)
-            if summary is None
-            else (summary.count, summary.median, summary.mean, summary.bias, summary.ninetieth, abs(summary.worst))
-        )
+        said = (0, *(math.nan,) * 5) if summary is None else (*astuple(summary)[:-1], abs(summary.worst))
         found.append((*_key(key), *said, _mean(here["tau"]), costs.points, costs.best_chosen, costs.mean, costs.worst))
     return pd.DataFrame(found, columns=[*by, *COLUMNS])
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib import colormaps
@@ -63,7 +64,7 @@ def whatif_figure(times: Times, time_ratio: Array, kept_slowdown: Array, title: 
         fill_choices(axis, across, upwards, best, choices, NOT_TIMED)
     changed = np.argwhere(changes_choice(times))
     # White with a black edge, the dots stand out from every colour and hatch.
-    dots = {"markersize": 6, "color": "#FFFFFF", "markeredgecolor": "#000000", "markeredgewidth": 1.5}
+    dots: dict[str, Any] = {"markersize": 6, "color": "#FFFFFF", "markeredgecolor": "#000000", "markeredgewidth": 1.5}
     axes[1].plot(places(sizes)[changed[:, 1]], places(procs)[changed[:, 0]], "o", **dots)
     kept = Normalize(0, _WORST_PERCENT)
     for axis, values, norm, colours, digits in (
@@ -137,7 +138,7 @@ def sweep_map(times: Times, crossovers: Sequence[CrossOver], over: str, title: s
         for (start, index), end in zip(starts, [*(one.value for one in mine), high], strict=True):
             if index in used:
                 colour, hatch, lines = choice_style(choices[index])
-                style = {"color": colour, "hatch": hatch, "edgecolor": lines, "linewidth": 0}
+                style: dict[str, Any] = {"color": colour, "hatch": hatch, "edgecolor": lines, "linewidth": 0}
                 axis.barh(row + 0.5, end - start, left=start, height=1, **style)
         for start, index in starts[1:]:
             colour = choice_style(choices[index]).ink if index in used else "black"

@@ -33,6 +33,7 @@ from collwise.studies.reports.collective_sections import (
     largest_decided,
 )
 from collwise.studies.reports.comparison_table import compared_places
+from collwise.studies.reports.markdown import percent
 from collwise.studies.reports.parameters import fitted_pairs
 from collwise.studies.reports.sections import Notes, Picture, Section, Step, TextTable, write_sections
 from collwise.studies.reports.texts import Texts
@@ -278,16 +279,17 @@ def _guessed(choices: PlatformChoices) -> list[str]:
 
 def _accuracy(choices: PlatformChoices) -> Section:
     """The errors of the model against simulated times, by collective and size."""
-    by_size = AllScores(choices.compared.values()).table(["collective", "message_bytes", "source"])
-    known = by_size[by_size["cases"] > 0]
-    errors = dict(zip(zip(known.collective, known.message_bytes, strict=True), known.mean_error, strict=True))
-    rows: list[tuple[str, ...]] = []
-    for name, scores in choices.compared.items():
-        for title in scores.times:
-            if (found := scores.errors_of(title)) is not None:
-                slower = scores.summary(title)
-                costs = (f"{slower.mean * 100:z.1f} %", f"{slower.worst * 100:z.1f} %")
-                rows.append((name, str(found.count), f"{found.mean:.1%}", f"{abs(found.worst):.1%}", *costs))
+    scores = AllScores(choices.compared.values())
+    by_size = scores.table(["collective", "message_bytes", "source"])
+    errors = {(one.collective, one.message_bytes): one.mean_error for one in by_size.itertuples() if one.cases}
+    rows = [
+        (
+            *(one.collective, str(one.cases), f"{one.mean_error:.1%}", f"{one.worst_error:.1%}"),
+            *(percent(one.mean_slowdown), percent(one.worst_slowdown)),
+        )
+        for one in scores.table().itertuples()
+        if one.cases
+    ]
     columns = ("collective", "predictions", "mean error", "worst error", "mean slowdown of choices", "worst slowdown")
     title = f"Errors of the model on {choices.platform.title}"
     pictures = []

@@ -38,7 +38,7 @@ from collwise.validation.times.defaults import DECISION_SIZES, SEGMENTS, SIZES, 
 from collwise.validation.times.grid import Grid
 from collwise.validation.times.points import asked_points
 from collwise.validation.times.sources import predicted, simulate
-from collwise.validation.times.times import Times
+from collwise.validation.times.times import Times, timed_at
 
 MODELS = (BY_PARTS, CRITICAL_PATH)
 """The models with parameters of each algorithm."""
@@ -183,11 +183,7 @@ class PlatformChoices:
 
         times = right.of_grid(grid.with_besides(runs_untuned))
         # Of what is timed for another library only what Open MPI runs, too.
-        besides = {*times.grid.besides}
-        asked = [[(*at, one) in besides for at in grid.points] for one in times.grid.timed[len(grid.choices) :]]
-        mask = np.ones(times.seconds.shape, dtype=bool)
-        mask[len(grid.choices) :] = np.reshape(asked, mask[len(grid.choices) :].shape)
-        return times.where(mask)
+        return times.where(timed_at(times.grid))
 
     def with_engine(
         self, collectives: Sequence[str], checked_procs: int, context: SimulationContext

@@ -472,6 +472,15 @@ def running(grid: Grid) -> Any:
     return np.stack([runs(choice) for choice in grid.timed]) if grid.timed else np.zeros((0, *fits.shape), dtype=bool)
 
 
+def timed_at(grid: Grid) -> Any:
+    """Whether a grid times each choice at each point, shape (choices, P, m): choices besides at their own points."""
+    asked = np.ones((len(grid.timed), len(grid.procs), len(grid.message_bytes)), dtype=bool)
+    asked[len(grid.choices) :] = False
+    for procs, size, choice in grid.besides:
+        asked[grid.timed.index(choice), grid.procs.index(procs), grid.message_bytes.index(size)] = True
+    return asked
+
+
 def _without_times(grid: Grid, margin: float | None) -> Any:
     """The states of a grid's choices where a source has no timing of theirs."""
     state = np.where(running(grid), State.NOT_ASKED, State.DOES_NOT_RUN).astype(np.int8)

@@ -161,7 +161,7 @@ class Scores:
                 picked = fastest(np.where(both, self.times[name].array, np.nan))
             else:
                 picked = self.right.picks_of(partial(self.deciders[name].choice, self.right.collective))
-            found[name] = self.right.best.copy(data=np.broadcast_to(_spread(picked, self.right), self.right.best.shape))
+            found[name] = self.right.best.copy(data=self.right.everywhere(picked))
         return found
 
     @cached_property
@@ -205,9 +205,10 @@ class Scores:
 
     def unpredicted(self, title: str) -> int:
         """The number of right times of algorithms that the other knows, for which it has none."""
-        right, names = self.right, set(self._given(title).grid.names)
-        wanted = np.isfinite(right.array) & _column([one.algorithm in names for one in right.choices], right.array)
-        return int((wanted & ~np.isfinite(self.times[title].array)).sum())
+        names = set(self._given(title).grid.names)
+        known = [place for place, one in enumerate(self.right.choices) if one.algorithm in names]
+        right, theirs = (np.isfinite(one.array[known]) for one in (self.right, self.times[title]))
+        return int((right & ~theirs).sum())
 
     def unknown(self, title: str) -> tuple[str, ...]:
         """The algorithms among the right times that the other does not know at all."""
@@ -364,13 +365,3 @@ def _taus(scores: Scores, title: str) -> Array:
     right, other = (one.array.reshape(len(scores.right.choices), -1) for one in (scores.right, scores.times[title]))
     widths = scores.right.competing(scores.right.half_widths).reshape(right.shape)
     return np.array([ranks_of(right[:, k], widths[:, k], other[:, k]).tau for k in range(count)])
-
-
-def _column(marks: Sequence[bool], array: Array) -> Any:
-    return np.reshape(marks, (len(marks), *(1,) * (array.ndim - 1)))
-
-
-def _spread(picks: Any, right: Times) -> Any:
-    """Picks of shape (P, m) for every value of further dimensions."""
-    missing = right.best.ndim - picks.ndim
-    return picks.reshape(*picks.shape, *(1,) * missing)

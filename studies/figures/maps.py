@@ -82,7 +82,7 @@ def method_map(
     chooses nothing there.
     """
     used = choices_shown(methods, panels.values())
-    figure, axes = cell_panels(list(panels), procs, sizes)
+    figure, axes = cell_panels(list(panels), procs, sizes, title)
     across, upwards = borders(sizes), borders(procs)
     blanks: list[Blank] = []
     for axis, (name, winners) in zip(axes, panels.items(), strict=False):
@@ -97,8 +97,6 @@ def method_map(
         loc="outside lower left" if below else "outside right upper", ncols=3 if below else 1,
         title="algorithm, segments", alignment="left",
     )  # fmt: skip
-    if title:
-        _head(figure, title)
     return figure
 
 
@@ -120,11 +118,9 @@ def slowdown_map(
 ) -> Figure:
     """Maps of slowdowns against the best in percent, by title of the panel, with digits in large cells."""
     colours = (SLOWDOWNS, PERCENT)
-    figure, axes = _heat_panels(panels, procs, sizes, colours)
+    figure, axes = _heat_panels(panels, procs, sizes, title, colours)
     if axes:
         percent_bar(figure, axes, "slowdown against the best (%)")
-    if title:
-        _head(figure, title)
     return figure
 
 
@@ -132,20 +128,18 @@ def closeness_map(panels: Mapping[str, Array], procs: Sequence[int], sizes: Sequ
     """By how many percent the best choice of another algorithm is slower than the best: the paler, the closer."""
     asked = {name: Slowdowns(values, np.isfinite(values)) for name, values in panels.items()}
     colours = (_CLOSENESS, LogNorm(1, 300))
-    figure, axes = _heat_panels(asked, procs, sizes, colours, NOT_TIMED)
+    figure, axes = _heat_panels(asked, procs, sizes, title, colours, NOT_TIMED)
     if axes and not has_digits((len(procs), len(sizes))):
         percent_bar(figure, axes, "slowdown of the best other (%)", colours=colours)
-    if title:
-        _head(figure, title)
     return figure
 
 
 def _heat_panels(
-    panels: Mapping[str, Slowdowns], procs: Sequence[int], sizes: Sequence[int],
+    panels: Mapping[str, Slowdowns], procs: Sequence[int], sizes: Sequence[int], title: str,
     colours: tuple[Colormap, Normalize], without_choice: Blank = NO_CHOICE,
 ) -> tuple[Figure, list[Axes]]:  # fmt: skip
     """Panels of percentages with a legend for cells without a value."""
-    figure, axes = cell_panels(list(panels), procs, sizes)
+    figure, axes = cell_panels(list(panels), procs, sizes, title)
     across, upwards = borders(sizes), borders(procs)
     blanks: list[Blank] = []
     for axis, (values, chosen) in zip(axes, panels.values(), strict=False):
@@ -224,7 +218,9 @@ def _head(figure: Figure, title: str) -> None:
     figure.suptitle(title, fontsize=11, wrap=True, x=0.02, ha="left")
 
 
-def cell_panels(titles: Sequence[str], procs: Sequence[int], sizes: Sequence[int]) -> tuple[Figure, list[Axes]]:
+def cell_panels(
+    titles: Sequence[str], procs: Sequence[int], sizes: Sequence[int], head: str = ""
+) -> tuple[Figure, list[Axes]]:
     """Panels of cells with common axes; returns those that are shown."""
     count = len(titles)
     high = 1.3 + 0.27 * len(procs) if len(procs) <= 6 else 3.1
@@ -245,6 +241,8 @@ def cell_panels(titles: Sequence[str], procs: Sequence[int], sizes: Sequence[int
         axis.tick_params(labelbottom=number + columns >= count)
     for axis, title in zip(axes, titles, strict=False):
         axis.set_title(title, fontsize=10, loc="left")
+    if head:
+        _head(figure, head)
     return figure, axes[:count]
 
 

@@ -53,6 +53,8 @@ from collwise.validation.times.measured import measured_platform, stored_times
 from collwise.validation.times.times import State, Times
 
 TEXTS = Texts("report.md.j2")
+_TABLE, _DECISIONS = "collwise.table", "decisions.json"
+"""The ends of the names of libcollwise's table, and of decisions for commands that take `--decisions`."""
 _MOST_SUBSTITUTIONS = 12
 _SHORTEST = 8
 """Bytes of the shortest messages that are worth a decision: one number."""
@@ -70,8 +72,8 @@ def write_rules(every: Sequence[PlatformChoices], folder: Path) -> None:
             said, _ = for_openmpi(_with_rules(choices, one), one)
             write_text(rules_path(folder, choices, one), openmpi_rules(said, one))
         tables = list(choices.decisions.values())
-        write_text(table_path(folder, choices), collwise_rules(tables))
-        write_text(decisions_path(folder, choices), decisions_text(tables))
+        write_text(_path(folder, choices, _TABLE), collwise_rules(tables))
+        write_text(_path(folder, choices, _DECISIONS), decisions_text(tables))
 
 
 def _rules_versions(choices: PlatformChoices) -> list[str]:
@@ -103,17 +105,11 @@ def write_report(
 
 def rules_path(folder: Path, choices: PlatformChoices, openmpi_version: str) -> Path:
     """The path of a platform's rules file in a report's folder."""
-    return folder / f"{choices.platform.name}-openmpi-{openmpi_version}.rules"
+    return _path(folder, choices, f"openmpi-{openmpi_version}.rules")
 
 
-def table_path(folder: Path, choices: PlatformChoices) -> Path:
-    """The path of a platform's table for libcollwise in a report's folder."""
-    return folder / f"{choices.platform.name}-collwise.table"
-
-
-def decisions_path(folder: Path, choices: PlatformChoices) -> Path:
-    """The path of a platform's decisions in a report's folder, for commands that take `--decisions`."""
-    return folder / f"{choices.platform.name}-decisions.json"
+def _path(folder: Path, choices: PlatformChoices, ending: str) -> Path:
+    return folder / f"{choices.platform.name}-{ending}"
 
 
 def measurements(store: Store, choices: PlatformChoices) -> dict[str, Times]:
@@ -178,13 +174,13 @@ def _first(choices: PlatformChoices, folder: Path, measured: Mapping[str, Times]
 def _steps(choices: PlatformChoices, folder: Path, measured: Mapping[str, Times]) -> list[Step]:
     """The steps by which a cluster's owner puts the rules to use, in order."""
     rules = {one: rules_path(folder, choices, one) for one in _rules_versions(choices)}
-    table = table_path(folder, choices)
+    table = _path(folder, choices, _TABLE)
     without = [name for name in choices.decisions if not any(one.startswith(OPENMPI) for one in consumers_of(name))]
     files = {path.name: f"rules for Open MPI {one}" for one, path in rules.items()}
     files[table.name] = TEXTS.line("table", versions=[*rules], without=without)
     ways = ways_to_use_openmpi_rules(next(iter(rules.values()))) if rules else {}
     ways["With libcollwise, which runs our algorithms"] = how_to_use(COLLWISE, table)
-    how = {"In an allocation under Slurm": _measuring(choices, decisions_path(folder, choices))}
+    how = {"In an allocation under Slurm": _measuring(choices, _path(folder, choices, _DECISIONS))}
     errors = [abs(errors_by_measured(choices.compared[name].right, found)) for name, found in measured.items()]
     known = np.concatenate([one[np.isfinite(one)] for one in errors]) if errors else np.empty(0)
     median = np.median(known) if known.size else np.nan

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from collwise.validation.library_defaults.baselines import Baseline
     from collwise.validation.select.decisions import DecisionTable
     from collwise.validation.times.grid import Grid
-    from collwise.validation.times.times import Times
 
 
 class Decider(Protocol):
@@ -61,24 +60,6 @@ def timed_besides(grid: Grid, deciders: Sequence[Decider]) -> Grid:
     for one in deciders:
         grid = grid.with_besides(partial(one.choice, grid.collective))
     return grid
-
-
-@dataclass(frozen=True)
-class BestOfTimes:
-    """The best choices of times; between their points those of the next lower ones."""
-
-    times: Times
-
-    @property
-    def title(self) -> str:
-        """That of the times."""
-        return f"best of {self.times.title}"
-
-    def choice(self, collective: str, procs: int, message_bytes: int) -> Choice | None:
-        """The first of the fastest choices, None where none has a time."""
-        if collective != self.times.collective:
-            return None
-        return self.times.best_choice(*self.times.at_or_below(procs, message_bytes))
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -241,20 +241,11 @@ class Scores:
         )
 
 
-class AllScores(Mapping[str, Scores]):
+class AllScores(dict[str, Scores]):
     """Scores of several collectives, by name."""
 
     def __init__(self, scores: Iterable[Scores]) -> None:
-        self._scores = {one.right.collective: one for one in scores}
-
-    def __getitem__(self, collective: str) -> Scores:
-        return self._scores[collective]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._scores)
-
-    def __len__(self) -> int:
-        return len(self._scores)
+        super().__init__({one.right.collective: one for one in scores})
 
     def table(self, rows: Sequence[str] = ("collective", "source")) -> pd.DataFrame:
         """A row for each collective and source, or for each value of these columns; see `Scores.table`."""

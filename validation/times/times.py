@@ -341,10 +341,14 @@ class Times:
         return self.where(np.isfinite(other.of_grid(self.grid).seconds))
 
     def decider(self) -> Decider:
-        """The best choices as a decider."""
-        from collwise.validation.compare.deciders import BestOfTimes
+        """The best choices as a decider; between the points of the grid those of the next lower ones."""
+        from collwise.validation.compare.deciders import Deciding
 
-        return BestOfTimes(self)
+        def best(collective: str, procs: int, message_bytes: int) -> Choice | None:
+            known = collective == self.collective
+            return self.best_choice(*self.at_or_below(procs, message_bytes)) if known else None
+
+        return Deciding(f"best of {self.title}", best)
 
     def with_times(self, other: Times) -> Times:
         """The times with those of further choices of another Times of the same points, which do not compete here."""

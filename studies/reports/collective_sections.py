@@ -19,8 +19,8 @@ from collwise.studies.figures.maps import Slowdowns, closeness_map, method_map, 
 from collwise.studies.figures.picks import algorithms_by_engine, algorithms_by_size, markers_and_lines, picks_by_procs
 from collwise.studies.reports.choices import PlatformChoices
 from collwise.studies.reports.comparison_table import (
-    Columns,
     compared_places,
+    heads,
     percent,
     summary_line,
     table_columns,
@@ -70,7 +70,7 @@ def comparison_section(choices: PlatformChoices, collective: str, measured: Time
         lines.append(line)
         pictures += found
     columns = (*table_columns(scores, baseline), "rules (%)")
-    shown = Columns.of(scores, baseline).heads
+    shown = heads(scores, baseline)
     rows, bad = [], set()
     for number, place in enumerate(compared_places(scores)):
         cells, said = table_row(scores, baseline, *place), rules.get(place)

@@ -177,17 +177,18 @@ def _measured(choices: PlatformChoices, collective: str, measured: Times) -> tup
     line = TEXTS.line(
         "measured", collective=collective, maker=measured.maker, cases=known.sum(), median=median, worst=worst
     )
-    names = {name: right.index_of(right.grid.at_common_segment(name)) for name in right.grid.names}
-    common = known[[*names.values()]]
+    names = right.grid.names
+    places = [right.index_of(right.grid.at_common_segment(name)) for name in names]
+    common = known[places]
     if collective == "barrier" or not common.any():
         return line, []
     at = int(common.sum(axis=(0, 2)).argmax())
     sizes, drawn = np.flatnonzero(common[:, at].any(axis=0)), np.flatnonzero(common[:, at].any(axis=1))
 
     def series(values: Array) -> dict[str, Array]:
-        """An algorithm's values at the sizes where both times of any are known, nan where its own are not."""
-        both = np.where(known, values, np.nan)[:, at, sizes]
-        return {name: both[index] for name, index in (list(names.items())[place] for place in drawn)}
+        """Each algorithm's values at the sizes where both times of any are known, nan where its own are not."""
+        both = np.where(known, values, np.nan)[places][:, at, sizes]
+        return {names[number]: both[number] for number in drawn}
 
     seconds, title = other.seconds.values, f"{heading(choices, collective)}, P = {right.procs[at]}"
     bars = series(np.minimum(other.half_widths.values, 0.9 * seconds))

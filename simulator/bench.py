@@ -77,16 +77,13 @@ class Simulated:
     platform: HostPlatform
     context: SimulationContext
     margins: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    source = "simulated"
+    is_exact = True
 
     @property
     def name(self) -> str:
         """The platform's name."""
         return self.platform.name
-
-    @property
-    def source(self) -> str:
-        """'simulated'."""
-        return "simulated"
 
     @property
     def made_by(self) -> str:
@@ -102,11 +99,6 @@ class Simulated:
     def reduce_seconds_per_byte(self) -> float | None:
         """The platform's."""
         return self.platform.reduce_seconds_per_byte
-
-    @property
-    def is_exact(self) -> bool:
-        """True."""
-        return True
 
     @property
     def is_heterogeneous(self) -> bool:
@@ -148,16 +140,15 @@ class Measured:
     context: SimulationContext
     method: Method
     limit_seconds: float
+    source = "measured"
+    is_exact = False
+    is_heterogeneous = False  # nodes of a target are taken to be equal
+    reduce_seconds_per_byte = None
 
     @property
     def name(self) -> str:
         """The target's name."""
         return self.target.name
-
-    @property
-    def source(self) -> str:
-        """'measured'."""
-        return "measured"
 
     @property
     def made_by(self) -> str:
@@ -168,21 +159,6 @@ class Measured:
     def eager_limit_bytes(self) -> int:
         """The target's."""
         return self.target.eager_limit_bytes
-
-    @property
-    def reduce_seconds_per_byte(self) -> float | None:
-        """None."""
-        return None
-
-    @property
-    def is_exact(self) -> bool:
-        """False."""
-        return False
-
-    @property
-    def is_heterogeneous(self) -> bool:
-        """False: nodes of a target are taken to be equal."""
-        return False
 
     @property
     def most_procs(self) -> int:

@@ -19,6 +19,7 @@ from collwise.common.errors import UsageError
 _VERSION = 1
 _MAKE_ONE = "make one with: collwise run --report-to FILE.json, or collwise profile -o FILE.json"
 _PARAMETERS = re.compile(r"(?:[a-z_]+=\d{1,18}(?: (?=\S))?)*")
+_SECONDS = ("seconds", "shortest_seconds", "longest_seconds", "fastest_run_seconds", "slowest_run_seconds")
 Key = tuple[str, str, str, int, int | None]
 OWN = "MPI's own"
 """The outcome of calls for which no algorithm of ours ran; a report says why."""
@@ -145,25 +146,18 @@ def _row(entry: Any) -> ProfileRow:
     if not isinstance(entry, dict):
         raise ValueError("it is not an object")
     unsized = entry["mean_bytes"] is None
-    return ProfileRow(
-        _text(entry, "collective"),
-        _text(entry, "communicator"),
-        _text(entry, "ranks"),
-        _whole(entry, "processes", 0),
-        _whole(entry, "processes_per_node", 0),
-        _text(entry, "algorithm", ""),
-        _text(entry, "mpis_own", ""),
-        None if unsized else _whole(entry, "least_bytes", 0),
-        None if unsized else _whole(entry, "most_bytes", 0),
-        None if unsized else _seconds(entry, "mean_bytes"),
-        _whole(entry, "calls", 0),
-        _seconds(entry, "seconds"),
-        _seconds(entry, "shortest_seconds"),
-        _seconds(entry, "longest_seconds"),
-        _seconds(entry, "fastest_run_seconds" if "fastest_run_seconds" in entry else "seconds"),
-        _seconds(entry, "slowest_run_seconds" if "slowest_run_seconds" in entry else "seconds"),
-        _parameters(entry),
-    )
+    # A single run is the fastest and the slowest one.
+    entry = {"fastest_run_seconds": entry["seconds"], "slowest_run_seconds": entry["seconds"], **entry}
+    found: dict[str, Any] = {
+        **{name: _text(entry, name) for name in ("collective", "communicator", "ranks")},
+        **{name: _text(entry, name, "") for name in ("algorithm", "mpis_own")},
+        **{name: _whole(entry, name, 0) for name in ("processes", "processes_per_node", "calls")},
+        **{name: None if unsized else _whole(entry, name, 0) for name in ("least_bytes", "most_bytes")},
+        "mean_bytes": None if unsized else _seconds(entry, "mean_bytes"),
+        **{name: _seconds(entry, name) for name in _SECONDS},
+        "parameters": _parameters(entry),
+    }
+    return ProfileRow(**found)
 
 
 def _parameters(entry: Mapping[str, Any]) -> str:

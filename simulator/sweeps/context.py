@@ -92,20 +92,9 @@ SMPI_ALGORITHM_1 = _smpi("benchmark_algorithm_1", "experiments_algorithm_1")
 """SMPI with segmented broadcasts that post no receive ahead: Algorithm 1 of Nuriyev & Lastovetsky 2021 as printed."""
 SMPI_SELECTORS = ("ompi", "mpich", "mvapich2", "impi")
 """The selectors of SMPI, which choose the algorithms of its own collectives as these MPI libraries do."""
+_SELECTED_REDUCTIONS = ("reduce", "allreduce", "reduce_scatter")
 SMPI_SELECTED = frozenset(
-    [
-        "bcast",
-        "gather",
-        "scatter",
-        "allgather",
-        "allgatherv",
-        "alltoall",
-        "alltoallv",
-        "reduce",
-        "allreduce",
-        "reduce_scatter",
-        "barrier",
-    ]
+    (*_SELECTED_REDUCTIONS, "bcast", "gather", "scatter", "allgather", "allgatherv", "alltoall", "alltoallv", "barrier")
 )
 """The collectives that the selectors choose for; of the others SMPI has one algorithm."""
 

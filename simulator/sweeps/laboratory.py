@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from collwise.common.errors import UsageError, check_name
 from collwise.common.experiments import (
@@ -65,29 +66,27 @@ def check(experiment: Experiment, procs: int) -> None:
         raise UsageError(f"{name}: a delay of {delay} s; valid: 0 s, and more for {', '.join(WITH_DELAY)}")
 
 
+@dataclass(eq=False)
 class ExperimentLaboratory:
     """A common.experiments.Laboratory whose times are rows of the timing table.
 
-    Attributes: `procs`, `least_bytes`, `eager_limit_bytes` and `effort` as in Laboratory; `label` names what makes the
-    times. Experiments asked for again count as effort again, though the store answers.
+    `runners` make experiments side by side (True) or one after another (False). Experiments asked for again count as
+    effort again, though the store answers.
     """
 
-    def __init__(
-        self,
-        runners: Mapping[bool, Runner],
-        store: Store,
-        procs: int,
-        *,
-        eager_limit_bytes: int,
-        least_bytes: int,
-        processes_per_node: int,
-    ) -> None:
-        """`runners` make experiments side by side (True) or one after another (False)."""
-        self.procs, self.eager_limit_bytes, self.least_bytes = procs, eager_limit_bytes, least_bytes
-        self.effort = Effort()
-        self.label = runners[True].configuration.maker
-        self._runners, self._store, self._per_node = runners, store, processes_per_node
-        self._known: dict[bool, dict[Case, Timing]] = {}
+    runners: Mapping[bool, Runner]
+    store: Store
+    procs: int
+    eager_limit_bytes: int
+    least_bytes: int
+    processes_per_node: int
+    effort: Effort = field(default_factory=Effort)
+    _known: dict[bool, dict[Case, Timing]] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """What makes the times."""
+        return self.runners[True].configuration.maker
 
     @classmethod
     def measured(
@@ -129,11 +128,11 @@ class ExperimentLaboratory:
         for experiment in experiments:
             check(experiment, self.procs)
         asked = list(dict.fromkeys(experiments))
-        runner = self._runners[in_parallel]
+        runner = self.runners[in_parallel]
         if in_parallel not in self._known:
-            self._known[in_parallel] = successful_timings(self._store, runner.configuration)
-        cases = {one: case_of(one, self._per_node) for one in asked}
-        made = run_cases(runner, list(cases.values()), self._store, known=self._known[in_parallel])
+            self._known[in_parallel] = successful_timings(self.store, runner.configuration)
+        cases = {one: case_of(one, self.processes_per_node) for one in asked}
+        made = run_cases(runner, list(cases.values()), self.store, known=self._known[in_parallel])
         found = made.complete().timings
         timings = {one: found[case] for one, case in cases.items()}
         self.effort.measurements += sum(timing.repetitions for timing in timings.values())

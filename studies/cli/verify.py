@@ -19,6 +19,7 @@ from collwise.studies.cli.declare import command, flag, option, refuse_options
 from collwise.studies.cli.output import print_json, print_table
 from collwise.studies.cli.types import COLLECTIVE, COUNTS, PLATFORM, SIZES, NamedChoice, named_choices
 from collwise.validation.correctness import crosscheck as judge
+from collwise.validation.correctness import explanations as known
 from collwise.validation.correctness.crosscheck_openmpi import OpenmpiRow, compare_with_openmpi, misnamed_algorithms
 from collwise.validation.correctness.crosscheck_smpi import SmpiRow, compare_with_smpi
 from collwise.validation.correctness.sequences import MAX_SEED, SECONDS, verify_sequences
@@ -142,12 +143,12 @@ def crosscheck(
     with Console(stderr=True).status("comparing") as status:
         if library != "openmpi":
             smpi = compare_with_smpi(platform, collective, procs, sizes, simgrid=simgrid, on_algorithm=status.update)
-            found += judge.findings(smpi, judge.SMPI, complete and platform.name == "grisou")
+            found += judge.findings(smpi, known.SMPI, complete and platform.name == "grisou")
             compared = [asdict(row) | {"ratio": row.ratio, "differs": row.differs} for row in smpi]
             records += [{"library": "smpi"} | row for row in compared]
         if library != "smpi":
             openmpi = compare_with_openmpi(collective, procs, sizes, on_algorithm=status.update)
-            found += [*misnamed_algorithms(collective), *judge.findings(openmpi, judge.OPENMPI, complete)]
+            found += [*misnamed_algorithms(collective), *judge.findings(openmpi, known.OPENMPI, complete)]
             records += [{"library": "openmpi"} | asdict(row) for row in openmpi]
     if as_json:
         print_json(records, {"findings": found})
@@ -156,7 +157,7 @@ def crosscheck(
             print_table("Simulated times, ours and SMPI's own", SMPI_COLUMNS, [smpi_cells(row) for row in smpi], 3)
         if openmpi:
             print_table("Ours and Open MPI's own", OPENMPI_COLUMNS, [openmpi_cells(row) for row in openmpi], 2)
-        for name, text in (*judge.explained(smpi, judge.SMPI), *judge.explained(openmpi, judge.OPENMPI)):
+        for name, text in (*judge.explained(smpi, known.SMPI), *judge.explained(openmpi, known.OPENMPI)):
             click.echo(f"{name}: {text}")
     if found:
         raise CollwiseError(f"{len(found)} findings; first: {found[0]}" if len(found) > 1 else found[0])

@@ -12,7 +12,8 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
 from collwise.common.units import format_size
-from collwise.studies.figures.cells import NO_CHOICE, NOT_TIMED, Blank, cell_axis, explain_cells, fill_blanks, heat
+from collwise.studies.figures.cells import NO_CHOICE, NOT_TIMED, Blank, explain_cells, fill_blanks, heat
+from collwise.studies.figures.maps import named_cells
 from collwise.validation.measurement.gain import LIBCOLLWISE, RULES, GainRow
 
 _MOST = 2.0
@@ -26,8 +27,7 @@ def gain_figure(rows: Sequence[GainRow], title: str) -> Figure:
     """Speed-ups over Open MPI's default at one P; those in brackets lie within the confidence intervals."""
     names = list(dict.fromkeys(row.collective for row in rows))
     sizes = sorted({row.message_bytes for row in rows})
-    # From top to bottom, as in tables.
-    upwards, across = np.arange(len(names), -1.0, -1.0), np.arange(len(sizes) + 1.0)
+    labels = [format_size(size) for size in sizes]
     width, height = 2.6 + 1.5 * len(sizes), 2.0 + 0.36 * len(names)
     figure, axes = plt.subplots(1, 2, figsize=(max(width, 8.0), height), sharey=True)
     colours = (colormaps["RdBu"], LogNorm(1 / _MOST, _MOST))
@@ -41,10 +41,9 @@ def gain_figure(rows: Sequence[GainRow], title: str) -> Figure:
             gains[at], measured[at] = row.speedup(way), True
             if np.isfinite(gains[at]):
                 texts[at] = f"{gains[at]:.2f}" if row.significant(way) else f"({gains[at]:.2f})"
+        across, upwards = named_cells(axis, labels, names)
         heat(axis, across, upwards, gains, colours, texts)
         blanks += fill_blanks(axis, across, upwards, {NOT_TIMED: ~measured, _NOT_BY_RULES: measured & np.isnan(gains)})
-        cell_axis(axis, "x", sizes, {size: format_size(size) for size in sizes})
-        axis.set(ylim=(0, len(names)), yticks=upwards[:-1] - 0.5, yticklabels=names)
         axis.set_title(heading, fontsize=10)
         axis.set_xlabel("message size m")
     bar = figure.colorbar(ScalarMappable(colours[1], colours[0]), ax=axes, extend="both", aspect=16)

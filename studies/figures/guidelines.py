@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from collwise.common.units import format_size
-from collwise.studies.figures.style import MARKERS, PALETTE
+from collwise.studies.figures.style import MARKERS, PALETTE, panel_grid
 from collwise.validation.guidelines.checks import Call
 from collwise.validation.guidelines.criteria import Times
 from collwise.validation.guidelines.guideline import guidelines_of
@@ -27,13 +26,9 @@ def guidelines_figure(found: GuidelinesResult, procs: int) -> Figure:
 
     Bars of errors are from the least to the greatest launch. What is above twice the default is not shown.
     """
-    names = list(found.plan.sizes)
-    rows = -(-len(names) // _COLUMNS)
-    figure, axes = plt.subplots(rows, _COLUMNS, figsize=(4.3 * _COLUMNS, 2.9 * rows), squeeze=False)
-    for axis, name in zip(axes.flat, names, strict=False):
+    figure, axes = panel_grid(len(found.plan.sizes), 2.9, columns=_COLUMNS, width=4.3)
+    for axis, name in zip(axes, found.plan.sizes, strict=True):
         _draw(axis, found, name, procs)
-    for axis in axes.flat[len(names) :]:
-        axis.set_visible(False)
     figure.suptitle(f"{found.library.title}, {found.library.place}, P = {procs}: times relative to the default")
     return figure
 

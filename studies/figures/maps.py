@@ -6,7 +6,7 @@ Colours tell algorithms apart, hatches segment sizes; both are the same in every
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib import colormaps
@@ -82,7 +82,7 @@ def method_map(
     chooses nothing there.
     """
     used = choices_shown(methods, panels.values())
-    figure, axes = _panels(list(panels), procs, sizes)
+    figure, axes = cell_panels(list(panels), procs, sizes, title)
     across, upwards = borders(sizes), borders(procs)
     blanks: list[Blank] = []
     for axis, (name, winners) in zip(axes, panels.items(), strict=False):
@@ -97,8 +97,6 @@ def method_map(
         loc="outside lower left" if below else "outside right upper", ncols=3 if below else 1,
         title="algorithm, segments", alignment="left",
     )  # fmt: skip
-    if title:
-        _head(figure, title)
     return figure
 
 
@@ -120,11 +118,9 @@ def slowdown_map(
 ) -> Figure:
     """Maps of slowdowns against the best in percent, by title of the panel, with digits in large cells."""
     colours = (SLOWDOWNS, PERCENT)
-    figure, axes = _heat_panels(panels, procs, sizes, colours)
+    figure, axes = _heat_panels(panels, procs, sizes, title, colours)
     if axes:
         percent_bar(figure, axes, "slowdown against the best (%)")
-    if title:
-        _head(figure, title)
     return figure
 
 
@@ -132,20 +128,18 @@ def closeness_map(panels: Mapping[str, Array], procs: Sequence[int], sizes: Sequ
     """By how many percent the best choice of another algorithm is slower than the best: the paler, the closer."""
     asked = {name: Slowdowns(values, np.isfinite(values)) for name, values in panels.items()}
     colours = (_CLOSENESS, LogNorm(1, 300))
-    figure, axes = _heat_panels(asked, procs, sizes, colours, NOT_TIMED)
+    figure, axes = _heat_panels(asked, procs, sizes, title, colours, NOT_TIMED)
     if axes and not has_digits((len(procs), len(sizes))):
         percent_bar(figure, axes, "slowdown of the best other (%)", colours=colours)
-    if title:
-        _head(figure, title)
     return figure
 
 
 def _heat_panels(
-    panels: Mapping[str, Slowdowns], procs: Sequence[int], sizes: Sequence[int],
+    panels: Mapping[str, Slowdowns], procs: Sequence[int], sizes: Sequence[int], title: str,
     colours: tuple[Colormap, Normalize], without_choice: Blank = NO_CHOICE,
 ) -> tuple[Figure, list[Axes]]:  # fmt: skip
     """Panels of percentages with a legend for cells without a value."""
-    figure, axes = _panels(list(panels), procs, sizes)
+    figure, axes = cell_panels(list(panels), procs, sizes, title)
     across, upwards = borders(sizes), borders(procs)
     blanks: list[Blank] = []
     for axis, (values, chosen) in zip(axes, panels.values(), strict=False):
@@ -184,8 +178,7 @@ def collective_maps(panels: Mapping[str, Mapping[tuple[str, int], float]], title
     """
     every = dict.fromkeys(point for values in panels.values() for point in values)
     collectives, sizes = list(dict.fromkeys(name for name, _ in every)), sorted({size for _, size in every})
-    # From top to bottom, as in tables.
-    upwards, across = np.arange(len(collectives), -1.0, -1.0), np.arange(len(sizes) + 1.0)
+    labels = [format_size(size) for size in sizes]
     cells = {
         source: np.array([[values.get((name, size), np.nan) for size in sizes] for name in collectives])
         for source, values in panels.items()
@@ -194,14 +187,11 @@ def collective_maps(panels: Mapping[str, Mapping[tuple[str, int], float]], title
     figure, axes = panel_grid(len(panels), 0.3 * len(collectives) + 1.7, columns=2, width=0.46 * len(sizes) + 2.4)
     blanks: list[Blank] = []
     for axis, (source, values) in zip(axes, cells.items(), strict=True):
+        across, upwards = named_cells(
+            axis, labels, collectives, rotation=50, fontsize=8, ha="right", rotation_mode="anchor"
+        )
         heat(axis, across, upwards, percent_values(values), (SLOWDOWNS, PERCENT), percent_texts(values))
         blanks += fill_blanks(axis, across, upwards, {NOT_TIMED: ~timed, NO_FORMULA: timed & np.isnan(values)})
-        axis.set(xlim=(0, len(sizes)), xticks=across[:-1] + 0.5, ylim=(0, len(collectives)), yticks=upwards[:-1] - 0.5)
-        axis.set_xticklabels(
-            [format_size(size) for size in sizes], rotation=50, fontsize=8, ha="right", rotation_mode="anchor"
-        )
-        axis.set_yticklabels(collectives)
-        axis.grid(False)
         axis.set_title(source.replace("_", " "), fontsize=10)
     if axes:
         percent_bar(figure, axes, label, shrink=0.6)
@@ -210,12 +200,27 @@ def collective_maps(panels: Mapping[str, Mapping[tuple[str, int], float]], title
     return figure
 
 
+def named_cells(axis: Axes, columns: Sequence[str], rows: Sequence[str], **style: Any) -> tuple[Array, Array]:
+    """Axes of cells that have names, rows from top to bottom as in tables; returns the borders of columns and of rows.
+
+    `style` is that of the columns' names.
+    """
+    across, upwards = np.arange(len(columns) + 1.0), np.arange(len(rows), -1.0, -1.0)
+    axis.set(xlim=(0, len(columns)), xticks=across[:-1] + 0.5, ylim=(0, len(rows)), yticks=upwards[:-1] - 0.5)
+    axis.set_xticklabels(columns, **style)
+    axis.set_yticklabels(rows)
+    axis.grid(False)
+    return across, upwards
+
+
 def _head(figure: Figure, title: str) -> None:
     """The title at the left, where it is seen when a page shows only a part of a wide figure."""
     figure.suptitle(title, fontsize=11, wrap=True, x=0.02, ha="left")
 
 
-def _panels(titles: Sequence[str], procs: Sequence[int], sizes: Sequence[int]) -> tuple[Figure, list[Axes]]:
+def cell_panels(
+    titles: Sequence[str], procs: Sequence[int], sizes: Sequence[int], head: str = ""
+) -> tuple[Figure, list[Axes]]:
     """Panels of cells with common axes; returns those that are shown."""
     count = len(titles)
     high = 1.3 + 0.27 * len(procs) if len(procs) <= 6 else 3.1
@@ -232,14 +237,21 @@ def _panels(titles: Sequence[str], procs: Sequence[int], sizes: Sequence[int]) -
     axes = list(grid.ravel())
     for number, axis in enumerate(axes):
         axis.set_visible(number < count)
-        cell_axis(axis, "x", sizes, {size: format_size(size) for size in sizes[:: -(-len(sizes) // _MOST_LABELS)]})
-        cell_axis(axis, "y", procs, {count: str(count) for count in _count_ticks(procs)})
+        label_cells(axis, procs, sizes, below=number + columns >= count, left=number % columns == 0)
         axis.tick_params(labelbottom=number + columns >= count)
-        axis.set_xlabel("message size m" if number + columns >= count else "")
-        axis.set_ylabel("processes P" if number % columns == 0 else "")
     for axis, title in zip(axes, titles, strict=False):
         axis.set_title(title, fontsize=10, loc="left")
+    if head:
+        _head(figure, head)
     return figure, axes[:count]
+
+
+def label_cells(axis: Axes, procs: Sequence[int], sizes: Sequence[int], below: bool = True, left: bool = True) -> None:
+    """Axes of cells over m and P: some of the sizes and counts are labelled, the axes themselves `below` and `left`."""
+    cell_axis(axis, "x", sizes, {size: format_size(size) for size in sizes[:: -(-len(sizes) // _MOST_LABELS)]})
+    cell_axis(axis, "y", procs, {count: str(count) for count in _count_ticks(procs)})
+    axis.set_xlabel("message size m" if below else "")
+    axis.set_ylabel("processes P" if left else "")
 
 
 def _count_ticks(procs: Sequence[int]) -> list[int]:

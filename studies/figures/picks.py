@@ -5,7 +5,7 @@ Markers and colours are those of algorithms, line styles those of sources.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,23 +17,26 @@ from numpy.typing import ArrayLike
 
 from collwise.common.units import format_size
 from collwise.models.piecewise import Array
+from collwise.models.switch_points import Indices
 from collwise.studies.figures.style import algorithm_style, ratio_axis, seconds_axis, size_axis
-from collwise.studies.reports.comparison_table import compared_places, library_pick
-from collwise.validation.compare.scores import Picked, Scores
+from collwise.studies.reports.comparison_table import compared_places
+from collwise.validation.compare.scores import Scores
 from collwise.validation.library_defaults.baselines import Baseline
+from collwise.validation.times.choice import Choice
 from collwise.validation.times.times import Times
 
 _MOST_COLUMNS = 3
+_BEST = "best"
 
 
 class _Line(NamedTuple):
-    """How the picks of a source are drawn; without a source they are the best ones."""
+    """How a source is drawn, and its picks by P and m: indices of choices in the grid."""
 
     label: str
-    source: str | None
     style: Any
     colour: str
     width: float
+    picks: Indices
 
 
 def picks_by_size(scores: Scores, baseline: Baseline, title: str) -> Figure:
@@ -47,32 +50,31 @@ def picks_by_procs(scores: Scores, baseline: Baseline, title: str) -> Figure:
 
 
 def _picks_figure(scores: Scores, baseline: Baseline, title: str, by_size: bool) -> Figure:
-    right, places = scores.right, compared_places(scores)
+    right, lines = scores.right, _lines(scores, baseline)
+    values, shared = (right.procs, right.message_bytes), 0 if by_size else 1
     panels: dict[int, list[tuple[int, int]]] = {}
-    for i, j in sorted(places, key=lambda place: right.procs[place[0]] if by_size else right.message_bytes[place[1]]):
-        panels.setdefault(right.procs[i] if by_size else right.message_bytes[j], []).append((i, j))
+    for place in sorted(compared_places(scores), key=lambda place: values[shared][place[shared]]):
+        panels.setdefault(values[shared][place[shared]], []).append(place)
     columns = min(_MOST_COLUMNS, len(panels))
     pairs = -(-len(panels) // columns)
     figure, axes = plt.subplots(
         2 * pairs, columns, figsize=(3.9 * columns + 2.4, 4.4 * pairs + 0.4), squeeze=False,
         sharex=by_size, sharey="row" if by_size else False, height_ratios=[3, 2] * pairs,
     )  # fmt: skip
-    lines, algorithms = _lines(scores, baseline), set[str]()
-    drawn = {line: {place: _picked(scores, baseline, line.source, *place) for place in places} for line in lines}
-    ratios = [picked.slowdown + 1 for of_line in drawn.values() for picked in of_line.values()]
-    worst = float(np.nanmax(ratios, initial=1.0))
-    for number in range(columns * pairs):
-        above, below = (axes[2 * (number // columns) + k][number % columns] for k in (0, 1))
-        if number >= len(panels):
-            above.remove()
-            below.remove()
-            continue
-        common, here = list(panels.items())[number]
-        x = np.array([right.message_bytes[j] if by_size else right.procs[i] for i, j in here])
-        for line in lines:
-            picks = [drawn[line][place] for place in here]
-            algorithms |= _draw(above, x, picks, np.array([one.seconds for one in picks]), line)
-            algorithms |= _draw(below, x, picks, np.array([one.slowdown + 1 for one in picks]), line)
+    above_and_below = axes.reshape(pairs, 2, columns).swapaxes(1, 2).reshape(-1, 2)
+    for axis in above_and_below[len(panels) :].flat:
+        axis.remove()
+    times = [(right.at(line.picks).values, right.slowdown(line.picks).values + 1) for line in lines]
+    everywhere = tuple(np.transpose(compared_places(scores)))
+    worst = float(np.nanmax([ratios[everywhere] for _, ratios in times], initial=1.0))
+    algorithms: set[str] = set()
+    for number, ((above, below), (common, here)) in enumerate(zip(above_and_below, panels.items(), strict=False)):
+        at = tuple(np.transpose(here))
+        x = np.array(values[1 - shared])[at[1 - shared]]
+        for line, (seconds, ratios) in zip(lines, times, strict=True):
+            choices = [right.choice(int(index)) for index in line.picks[at]]
+            for axis, y in ((above, seconds[at]), (below, ratios[at])):
+                algorithms |= _draw(axis, x, choices, y, line)
         above.set_title(f"P = {common}" if by_size else f"m = {format_size(common)}", fontsize=10)
         seconds_axis(above)
         ratio_axis(below, worst, "time / best")
@@ -87,50 +89,37 @@ def _picks_figure(scores: Scores, baseline: Baseline, title: str, by_size: bool)
             above.set_ylabel("")
             below.set_ylabel("")
     handles = [Line2D([], [], ls=one.style, color=one.colour, lw=one.width, label=one.label) for one in lines]
-    figure.legend(
-        handles=[*handles, *_algorithm_keys(scores.right.grid.names, algorithms)],
-        loc="outside right upper",
-        fontsize=8.5,
-    )
+    # First the algorithms that compete, in their order, then others that a library has.
+    for name in [name for name in right.grid.names if name in algorithms] + sorted(algorithms - {*right.grid.names}):
+        colour, marker = algorithm_style(name)
+        handles.append(Line2D([], [], linestyle="", color=colour, marker=marker, markersize=5.5, label=name))
+    figure.legend(handles=handles, loc="outside right upper", fontsize=8.5)
     figure.suptitle(title, fontsize=11)
     return figure
 
 
 def _lines(scores: Scores, baseline: Baseline) -> list[_Line]:
-    name = baseline.title
+    name, picks = baseline.title, {title: found.values for title, found in scores.picks.items()}
     listed = next((one for one in scores.deciders if one != name), None)
-    found = [_Line(name if listed is None else f"{name}, its segments", name, ":", "#777777", 1.6)]
+    found = [_Line(name if listed is None else f"{name}, its segments", ":", "#777777", 1.6, picks[name])]
     if listed is not None:
-        found.append(_Line(listed, listed, "--", "#777777", 1.3))
-    found += [_Line("model's choice", model, "-.", "#444444", 1.6) for model in scores.times]
-    return [*found, _Line("best", None, "-", "#444444", 0.9)]
+        found.append(_Line(listed, "--", "#777777", 1.3, picks[listed]))
+    found += [_Line("model's choice", "-.", "#444444", 1.6, picks[model]) for model in scores.times]
+    return [*found, _Line(_BEST, "-", "#444444", 0.9, scores.right.best.values)]
 
 
-def _picked(scores: Scores, baseline: Baseline, source: str | None, i: int, j: int) -> Picked:
-    return library_pick(scores, baseline, i, j) if source == baseline.title else scores.pick(source, i, j)
-
-
-def _draw(axis: Axes, x: Array, picks: Sequence[Picked], y: Array, line: _Line) -> set[str]:
+def _draw(axis: Axes, x: Array, choices: Sequence[Choice | None], y: Array, line: _Line) -> set[str]:
     """A source's line with the marker of the algorithm that it picks at each point; returns these algorithms."""
     axis.plot(x, y, line.style, color=line.colour, linewidth=line.width)
     drawn = set()
     # Of points where sources pick the same, the best one's marker is the smallest, and so all can be seen.
-    size, filled = (4.0, True) if line.source is None else (7.0, False)
-    for at, value, pick in zip(x, y, picks, strict=True):
-        if pick.choice is not None and np.isfinite(value):
-            colour, marker = algorithm_style(pick.choice.algorithm)
-            drawn.add(pick.choice.algorithm)
+    size, filled = (4.0, True) if line.label == _BEST else (7.0, False)
+    for at, value, choice in zip(x, y, choices, strict=True):
+        if choice is not None and np.isfinite(value):
+            colour, marker = algorithm_style(choice.algorithm)
+            drawn.add(choice.algorithm)
             axis.plot(at, value, marker, color=colour, markersize=size, markerfacecolor=colour if filled else "none")
     return drawn
-
-
-def _algorithm_keys(names: Sequence[str], algorithms: Iterable[str]) -> list[Line2D]:
-    order = {name: number for number, name in enumerate(names)}
-    keys = []
-    for name in sorted(algorithms, key=lambda one: order.get(one, len(order))):
-        colour, marker = algorithm_style(name)
-        keys.append(Line2D([], [], linestyle="", color=colour, marker=marker, markersize=5.5, label=name))
-    return keys
 
 
 def algorithms_by_size(

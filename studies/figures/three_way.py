@@ -13,7 +13,7 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
 from collwise.studies.figures.cells import NO_FORMULA, explain_cells, fill_blanks, heat
-from collwise.studies.figures.maps import collective_maps
+from collwise.studies.figures.maps import collective_maps, named_cells
 from collwise.studies.figures.picks import markers_and_lines
 from collwise.studies.figures.style import algorithm_style, panel_grid, seconds_axis
 from collwise.validation.three_way.scores import RankAgreement
@@ -85,24 +85,16 @@ def slowdown_maps(slowdowns: Mapping[str, pd.DataFrame], title: str) -> Figure:
 def rank_map(agreements: Mapping[str, Mapping[str, RankAgreement]], title: str) -> Figure:
     """Kendall's tau, distinguishable pairs only: a row for each source, a column for each collective."""
     collectives, sources = list(agreements), list(dict.fromkeys(s for found in agreements.values() for s in found))
-    across, upwards = np.arange(len(collectives) + 1.0), np.arange(len(sources), -1.0, -1.0)
-    values = np.array(
-        [
-            [
-                agreements[one][source].tau_distinguishable if source in agreements[one] else np.nan
-                for one in collectives
-            ]
-            for source in sources
-        ]
-    ).reshape(len(sources), len(collectives))
+    values = np.full((len(sources), len(collectives)), np.nan)
+    for column, found in enumerate(agreements.values()):
+        for source, one in found.items():
+            values[sources.index(source), column] = one.tau_distinguishable
     figure, axis = plt.subplots(figsize=(2.6 + 0.86 * len(collectives), 1.7 + 0.3 * len(sources)))
+    across, upwards = named_cells(axis, collectives, [one.replace("_", " ") for one in sources])
     colours = (colormaps["PuOr"], Normalize(-1, 1))
     texts = {at: f"{value:z.2f}" for at, value in np.ndenumerate(values) if np.isfinite(value)}
     heat(axis, across, upwards, values, colours, texts)
     explain_cells(figure, fill_blanks(axis, across, upwards, {NO_FORMULA: np.isnan(values)}))
-    axis.set(xlim=(0, len(collectives)), xticks=across[:-1] + 0.5, xticklabels=collectives)
-    axis.set(ylim=(0, len(sources)), yticks=upwards[:-1] - 0.5, yticklabels=[one.replace("_", " ") for one in sources])
-    axis.grid(False)
     bar = figure.colorbar(ScalarMappable(colours[1], colours[0]), ax=axis, ticks=(-1, -0.5, 0, 0.5, 1), aspect=16)
     bar.set_label("Kendall's tau with\nthe measured order", fontsize=9)
     figure.suptitle(title, fontsize=11)

@@ -7,22 +7,34 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
+from matplotlib import colormaps
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.cm import ScalarMappable
 from matplotlib.colors import ListedColormap, LogNorm, Normalize, to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.image import imsave
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
-from collwise.common.units import format_size
 from collwise.models.piecewise import Array
 from collwise.models.switch_points import NOBODY, Indices
-from collwise.studies.figures.cells import DIGITS_SIZE, NOT_TIMED, explain_cells, fill_choices
-from collwise.studies.figures.style import algorithm_style, choice_style, choices_shown, ink
+from collwise.studies.figures.cells import (
+    NOT_TIMED,
+    borders,
+    explain_cells,
+    fill_blanks,
+    fill_choices,
+    has_digits,
+    heat,
+    places,
+)
+from collwise.studies.figures.maps import cell_panels, label_cells
+from collwise.studies.figures.style import algorithm_style, choice_style, choices_shown
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.times import Times
 from collwise.validation.whatif.comparison import AFTER, BEFORE, CHANGE, changes_choice
@@ -34,14 +46,7 @@ _LIMIT_COLOURS = dict(zip(LIMITS, ("#56B4E9", "#E69F00", *_GREYS, "#0072B2", "#C
 _LIGHTEST = 0.55
 """The share of white in the colour of an algorithm's smallest segments."""
 
-_MOST_DIGITS = 160
-"""Cells of a heat map that have room for digits."""
-
-_FEW_COLUMNS = 10
-"""With more columns than this, digits are smaller."""
-
 _WORST_PERCENT = 100
-_MOST_LABELS = 12
 _LARGEST_RATIO = 16
 _LEAST_RATIO = 1.25
 """Colours of ratios reach at least from 1 / this to this, so that small ones do not look large."""
@@ -49,23 +54,29 @@ _LEAST_RATIO = 1.25
 
 def whatif_figure(times: Times, time_ratio: Array, kept_slowdown: Array, title: str) -> Figure:
     """Maps of the best choice before and after changes, of the ratio of times, and of what the kept rules cost."""
-    figure, axes = plt.subplots(2, 2, figsize=(10.2, 6.8), sharex=True, sharey=True)
-    before, after, ratio, kept = axes.ravel()
+    procs, sizes = times.procs, times.message_bytes
+    titles = ("best choice before", "best choice after (dots: another one)", "best time after / before",
+              "slowdown of the kept rules, % (hatched: none)")  # fmt: skip
+    figure, axes = cell_panels(titles, procs, sizes)
+    across, upwards = borders(sizes), borders(procs)
     choices, picks = times.grid.timed, [times.best.sel({CHANGE: when}).values for when in (BEFORE, AFTER)]
-    across, upwards = (np.arange(count + 1.0) for count in (len(times.message_bytes), len(times.procs)))
-    for axis, best in ((before, picks[0]), (after, picks[1])):
+    for axis, best in zip(axes, picks, strict=False):
         fill_choices(axis, across, upwards, best, choices, NOT_TIMED)
-        axis.set(xlim=(0, across[-1]), ylim=(0, upwards[-1]))
-    for i, j in np.argwhere(changes_choice(times)):
-        # White with a black edge, the dot stands out from every colour and hatch.
-        after.plot(j + 0.5, i + 0.5, "o", markersize=6, color="#FFFFFF", markeredgecolor="#000000", markeredgewidth=1.5)
-    before.set_title("best choice before")
-    after.set_title("best choice after (dots: another one)")
-    _heat(ratio, time_ratio, _ratio_norm(time_ratio), "RdBu_r", "{:.2f}")
-    ratio.set_title("best time after / before")
-    _heat(kept, kept_slowdown * 100, Normalize(0, _WORST_PERCENT), "Oranges", "{:.0f}")
-    kept.set_title("slowdown of the kept rules, % (hatched: none)")
-    _label_cells(axes, times.procs, times.message_bytes)
+    changed = np.argwhere(changes_choice(times))
+    # White with a black edge, the dots stand out from every colour and hatch.
+    dots: dict[str, Any] = {"markersize": 6, "color": "#FFFFFF", "markeredgecolor": "#000000", "markeredgewidth": 1.5}
+    axes[1].plot(places(sizes)[changed[:, 1]], places(procs)[changed[:, 0]], "o", **dots)
+    kept = Normalize(0, _WORST_PERCENT)
+    for axis, values, norm, colours, digits in (
+        (axes[2], time_ratio, _ratio_norm(time_ratio), colormaps["RdBu_r"], "{:.2f}"),
+        (axes[3], kept_slowdown * 100, kept, colormaps["Oranges"], "{:.0f}"),
+    ):
+        known = np.isfinite(values)
+        texts = {at: digits.format(value) for at, value in np.ndenumerate(values) if known[at]}
+        heat(axis, across, upwards, values, (colours, norm), texts if has_digits(values.shape) else {})
+        fill_blanks(axis, across, upwards, {NOT_TIMED: ~known})
+        if not has_digits(values.shape):
+            figure.colorbar(ScalarMappable(norm, colours), ax=axis)
     shown = [choices[index] for index in choices_shown(choices, picks)]
     explain_cells(figure, [], shown, loc="outside right upper", title="choice", alignment="left")
     figure.suptitle(title, fontsize=11, wrap=True)
@@ -127,16 +138,8 @@ def sweep_map(times: Times, crossovers: Sequence[CrossOver], over: str, title: s
         for (start, index), end in zip(starts, [*(one.value for one in mine), high], strict=True):
             if index in used:
                 colour, hatch, lines = choice_style(choices[index])
-                axis.barh(
-                    row + 0.5,
-                    end - start,
-                    left=start,
-                    height=1,
-                    color=colour,
-                    hatch=hatch,
-                    edgecolor=lines,
-                    linewidth=0,
-                )  # fmt: skip
+                style: dict[str, Any] = {"color": colour, "hatch": hatch, "edgecolor": lines, "linewidth": 0}
+                axis.barh(row + 0.5, end - start, left=start, height=1, **style)
         for start, index in starts[1:]:
             colour = choice_style(choices[index]).ink if index in used else "black"
             axis.text(start, row + 0.5, f" x{start:.2g}", va="center", fontsize=8.5, color=colour)
@@ -163,20 +166,18 @@ class LiveFigure:
         self._canvas = FigureCanvasAgg(self._figure)
         axes = self._figure.subplots(1, 2, sharex=True, sharey=True)
         colours = _colours(choices)
-        shape = (len(procs), len(message_bytes))
-        self._best = axes[0].pcolormesh(
-            np.zeros(shape), cmap=ListedColormap(colours), vmin=-0.5, vmax=len(choices) - 0.5
-        )
-        self._ratio = axes[1].pcolormesh(
-            np.ones(shape), cmap="RdBu_r", norm=LogNorm(1 / _LARGEST_RATIO, _LARGEST_RATIO)
-        )
+        cells = (borders(message_bytes), borders(procs), np.ones((len(procs), len(message_bytes))))
+        every = Normalize(-0.5, len(choices) - 0.5)
+        self._best = axes[0].pcolormesh(*cells, cmap=ListedColormap(colours), norm=every)
+        self._ratio = axes[1].pcolormesh(*cells, cmap="RdBu_r", norm=LogNorm(1 / _LARGEST_RATIO, _LARGEST_RATIO))
         axes[0].set_title("best choice")
         axes[1].set_title("best time / that before the change")
         bar = self._figure.colorbar(self._ratio, ax=axes[1])
         bar.ax.yaxis.set_major_locator(FixedLocator([1 / 16, 1 / 4, 1 / 2, 1, 2, 4, 16]))
         bar.ax.yaxis.set_minor_locator(NullLocator())
         bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        _label_cells(np.array([axes]), procs, message_bytes)
+        for axis in axes:
+            label_cells(axis, procs, message_bytes, left=axis is axes[0])
         keys = [
             Patch(facecolor=colour, edgecolor="#444444", linewidth=0.4, label=choice.label)
             for choice, colour in zip(choices, colours, strict=True)
@@ -218,35 +219,6 @@ def _ratio_norm(ratio: Array) -> LogNorm:
     known = ratio[np.isfinite(ratio)]
     most = float(np.exp(np.abs(np.log(known)).max())) if known.size else 1.0
     return LogNorm(1 / max(most, _LEAST_RATIO), max(most, _LEAST_RATIO))
-
-
-def _heat(axis: Axes, values: Array, norm: Normalize, colours: str, digits: str) -> None:
-    """Cells with digits if there is room for them, hatched where there is no value."""
-    axis.patch.set(hatch=NOT_TIMED.hatch, edgecolor=NOT_TIMED.edge)
-    mesh = axis.pcolormesh(np.ma.masked_invalid(values), norm=norm, cmap=colours)
-    axis.grid(False)
-    if values.size > _MOST_DIGITS:
-        axis.figure.colorbar(mesh, ax=axis)
-        return
-    for i, j in np.argwhere(np.isfinite(values)):
-        colour = ink(to_hex(mesh.cmap(norm(values[i, j]))))
-        size = DIGITS_SIZE if values.shape[1] <= _FEW_COLUMNS else DIGITS_SIZE - 1.2
-        text = digits.format(values[i, j])
-        axis.text(j + 0.5, i + 0.5, text, ha="center", va="center", fontsize=size, color=colour)
-
-
-def _label_cells(axes: np.ndarray, procs: Sequence[int], message_bytes: Sequence[int]) -> None:
-    """Labels of columns and rows of cells: at most 6 message sizes and a dozen process counts."""
-    columns = range(0, len(message_bytes), -(-len(message_bytes) // 6))
-    for axis in axes[-1]:
-        axis.set_xticks([place + 0.5 for place in columns], [format_size(message_bytes[place]) for place in columns])
-        axis.set_xlabel("message size m")
-    rows = range(0, len(procs), -(-len(procs) // _MOST_LABELS))
-    for axis in axes[:, 0]:
-        axis.set_yticks([place + 0.5 for place in rows], [str(procs[place]) for place in rows])
-        axis.set_ylabel("processes P")
-    for axis in axes.ravel():
-        axis.grid(False)
 
 
 # --- Sweeps -----------------------------------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ from collwise.validation.times.defaults import DECISION_SIZES, SEGMENTS, SIZES, 
 from collwise.validation.times.grid import Grid
 from collwise.validation.times.points import asked_points
 from collwise.validation.times.sources import predicted, simulate
-from collwise.validation.times.times import Times
+from collwise.validation.times.times import Times, timed_at
 
 MODELS = (BY_PARTS, CRITICAL_PATH)
 """The models with parameters of each algorithm."""
@@ -183,11 +183,7 @@ class PlatformChoices:
 
         times = right.of_grid(grid.with_besides(runs_untuned))
         # Of what is timed for another library only what Open MPI runs, too.
-        besides = {*times.grid.besides}
-        asked = [[(*at, one) in besides for at in grid.points] for one in times.grid.timed[len(grid.choices) :]]
-        mask = np.ones(times.seconds.shape, dtype=bool)
-        mask[len(grid.choices) :] = np.reshape(asked, mask[len(grid.choices) :].shape)
-        return times.where(mask)
+        return times.where(timed_at(times.grid))
 
     def with_engine(
         self, collectives: Sequence[str], checked_procs: int, context: SimulationContext
@@ -200,12 +196,12 @@ class PlatformChoices:
         first = next(iter(self.compared.values())).right.grid
         checks = {name: one.right for name, one in self.compared.items()}
         compared = {name: replace(one.grid, besides=()) for name, one in checks.items()}
-        tables: dict[str, Grid] = {}
         for name in collectives:
             grid = Grid.of(name, first.procs, DECISION_SIZES[name], first.processes_per_node, self.segments)
-            grid = replace(grid, memory_bytes_per_node=first.memory_bytes_per_node)
-            compared[name] = grid
-            tables[name] = decided_grid(grid, self.platform.max_procs(grid.processes_per_node))
+            compared[name] = replace(grid, memory_bytes_per_node=first.memory_bytes_per_node)
+        tables = [
+            decided_grid(compared[name], self.platform.max_procs(first.processes_per_node)) for name in collectives
+        ]
         checked = [
             replace(
                 compared[name].only(lambda one: one.segment_bytes in (0, self.segments[0])),
@@ -216,27 +212,20 @@ class PlatformChoices:
         ]
         label = f"{self.platform.name}: simulating {', '.join(collectives)}"
         checks |= {one.collective: one for one in simulate(self.platform, checked, context, label=label)}
-        return self._played(compared, tables, checks, replace(context, engine=SCHEDULE))
-
-    def _played(
-        self,
-        compared: Mapping[str, Grid],
-        tables: Mapping[str, Grid],
-        checks: Mapping[str, Times],
-        engine: SimulationContext,
-    ) -> PlatformChoices:
-        library = {name: [self.baseline] for name in tables if name in self.baseline.collectives}
+        library = {name: [self.baseline] for name in collectives if name in self.baseline.collectives}
         wide = [timed_besides(grid, library.get(name, [])) for name, grid in compared.items()]
         label = f"{self.platform.name}: playing {len(compared)} collectives"
-        played = simulate(self.platform, [*wide, *tables.values()], engine, label=label)
-        scores = {
-            one.collective: compare(one, checks[one.collective], *library.get(one.collective, []))
-            for one in played[: len(wide)]
-        }
-        decided = {
-            one.collective: select(one, needs_one_choice(one.collective), _TOLERANCE) for one in played[len(wide) :]
-        }
-        return replace(self, by_engine=scores, decided_by_engine=decided)
+        played = simulate(self.platform, [*wide, *tables], replace(context, engine=SCHEDULE), label=label)
+        scores, decided = played[: len(wide)], played[len(wide) :]
+        return replace(
+            self,
+            by_engine={
+                one.collective: compare(one, checks[one.collective], *library.get(one.collective, [])) for one in scores
+            },
+            decided_by_engine={
+                one.collective: select(one, needs_one_choice(one.collective), _TOLERANCE) for one in decided
+            },
+        )
 
 
 def _at_rows(table: DecisionTable) -> DecisionTable:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -14,30 +13,16 @@ from collwise.validation.library_defaults.baselines import Baseline
 from collwise.validation.times.choice import Choice
 
 
-class Columns(NamedTuple):
-    """What a comparison with simulated times shows: the titles of a model, if any, and of the library's deciders.
+def heads(scores: Scores, baseline: Baseline) -> dict[str, str]:
+    """The heads of the columns of a comparison by titles: of the model, if any, and of the library's deciders.
 
-    `listed` is the library's choice at the common segment size, which the paper compares; with other segment sizes
-    there is no such column.
+    The paper compares the library's choice at the common segment size; with several sizes there is no such column.
     """
-
-    baseline: Baseline
-    model: str | None
-    listed: str | None
-
-    @classmethod
-    def of(cls, scores: Scores, baseline: Baseline) -> Columns:
-        """The columns of scores whose times are a model's, and whose deciders are the library, maybe as listed."""
-        listed = next((name for name in scores.deciders if name != baseline.title), None)
-        return cls(baseline, next(iter(scores.times), None), None if chooses_segments(scores) else listed)
-
-    @property
-    def heads(self) -> dict[str, str]:
-        """The titles of sources and the heads of their columns."""
-        found = {} if self.model is None else {self.model: "model"}
-        if self.listed is None:
-            return found | {self.baseline.title: self.baseline.title}
-        return found | {self.listed: self.baseline.title, self.baseline.title: "with its segments"}
+    found = dict.fromkeys([*scores.times][:1], "model")
+    listed = next((name for name in scores.deciders if name != baseline.title), None)
+    if listed is None or chooses_segments(scores):
+        return found | {baseline.title: baseline.title}
+    return found | {listed: baseline.title, baseline.title: "with its segments"}
 
 
 def compared_places(scores: Scores) -> list[tuple[int, int]]:
@@ -47,7 +32,7 @@ def compared_places(scores: Scores) -> list[tuple[int, int]]:
 
 def table_columns(scores: Scores, baseline: Baseline) -> tuple[str, ...]:
     """The heads of `table_row`'s cells."""
-    return ("P", "m", "best", "time", *(f"{head} (%)" for head in Columns.of(scores, baseline).heads.values()))
+    return ("P", "m", "best", "time", *(f"{head} (%)" for head in heads(scores, baseline).values()))
 
 
 def chooses_segments(scores: Scores) -> bool:
@@ -80,7 +65,7 @@ def table_row(scores: Scores, baseline: Baseline, i: int, j: int) -> tuple[str, 
         format_size(right.message_bytes[j]),
         best.label if wide else best.name,
         format_seconds(best.seconds),
-        *map(cell, Columns.of(scores, baseline).heads),
+        *map(cell, heads(scores, baseline)),
     )
 
 
@@ -95,12 +80,11 @@ def summary_line(scores: Scores, baseline: Baseline, made_by: str = "") -> str:
     `made_by` is what made the times that the model was fitted to, which a line names if it is not what judges.
     """
     places, lines = compared_places(scores), remarks(scores)
-    columns = Columns.of(scores, baseline)
-    parts = [_costs(scores, title, head, places) for title, head in columns.heads.items()]
+    parts = [_costs(scores, title, head, places) for title, head in heads(scores, baseline).items()]
     text = "Slowdown against the best: " + "; ".join(parts) + ("." if lines else "")
     maker = scores.right.maker
     differs = f"The model was fitted to times by {made_by}, but is judged by times by {maker}, which differ."
-    return "\n".join([text, *([differs] if columns.model and made_by and made_by != maker else []), *lines])
+    return "\n".join([text, *([differs] if scores.times and made_by and made_by != maker else []), *lines])
 
 
 def _costs(scores: Scores, title: str, head: str, places: Sequence[tuple[int, int]]) -> str:

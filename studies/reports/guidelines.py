@@ -150,19 +150,22 @@ def comparison_records(found: GuidelinesResult) -> list[dict[str, Any]]:
             "place": found.library.place,
             "phase": phase,
             "kind": one.kind,
-            "guideline": one.guideline,
-            "collective": one.call.collective,
-            "procs": one.call.procs,
-            "message_bytes": one.call.message_bytes,
-            "seconds": one.time.seconds,
-            "against": against(one),
-            "against_seconds": one.other.seconds,
+            **_plain(one),
+            **_plain_times(one),
             "p_value": one.verdict.p_value,
             "violated": one.violated,
         }
         for phase, checked in phases.items()
         for one in checked.comparisons
     ]
+
+
+def _plain(one: Comparison) -> dict[str, Any]:
+    return {"guideline": one.guideline, **vars(one.call)}
+
+
+def _plain_times(one: Comparison) -> dict[str, Any]:
+    return {"seconds": one.time.seconds, "against": against(one), "against_seconds": one.other.seconds}
 
 
 def document(found: GuidelinesResult) -> dict[str, Any]:
@@ -181,20 +184,15 @@ def document(found: GuidelinesResult) -> dict[str, Any]:
             {**vars(one.call), "guideline": one.guideline.name, "gain": found.gain(one.call)} for one in found.repairs
         ],
         "outcomes": [
-            {"guideline": one.violation.guideline, **vars(one.violation.call), "repaired": one.repaired,
-             "reason": one.reason}
-            for one in found.outcomes()
+            {**_plain(one.violation), "repaired": one.repaired, "reason": one.reason} for one in found.outcomes()
         ],
-        "new_violations": [
-            {"guideline": one.violation.guideline, **vars(one.violation.call), "reason": one.reason}
-            for one in found.new_violations()
-        ],
+        "new_violations": [{**_plain(one.violation), "reason": one.reason} for one in found.new_violations()],
         "unused": [
             {"guideline": name, **vars(call), "reason": reason} for (name, call), reason in found.unused.items()
         ],
         "failed": found.failed,
         "rules": "" if found.tuned is None else found.tuned.rules,
-    }  # fmt: skip
+    }
 
 
 def combination_row(one: Combination) -> tuple[str, ...]:
@@ -248,11 +246,6 @@ def own_document(found: OwnChecked) -> dict[str, Any]:
             }
             for one in found.combinations
         ],
-        "others": [
-            {"guideline": one.guideline, **vars(one.call), "seconds": one.time.seconds, "against": against(one),
-             "against_seconds": one.other.seconds}
-            for one in found.checked.violations
-            if one.kind != PATTERN
-        ],
+        "others": [{**_plain(one), **_plain_times(one)} for one in found.checked.violations if one.kind != PATTERN],
         "parts_from": dict(found.parts_from),
-    }  # fmt: skip
+    }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform as python_platform
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from statistics import geometric_mean
@@ -14,7 +14,7 @@ import numpy as np
 from collwise.common.errors import UsageError
 from collwise.common.files import writable_folder, write_text
 from collwise.common.program import program_name
-from collwise.common.units import counted, format_seconds, format_size
+from collwise.common.units import format_seconds, format_size
 from collwise.models.critical_path import PathParameters
 from collwise.models.hockney import Hockney
 from collwise.models.implementation_aware.parameters import ModelParameters
@@ -26,15 +26,17 @@ from collwise.studies.figures.maps import collective_maps
 from collwise.studies.reports.choices import Gained, PlatformChoices
 from collwise.studies.reports.collective_sections import (
     CLOSE,
-    both_timed,
     close_points,
     comparison_section,
     engine_section,
+    errors_by_measured,
     largest_decided,
 )
 from collwise.studies.reports.comparison_table import compared_places
+from collwise.studies.reports.markdown import percent
 from collwise.studies.reports.parameters import fitted_pairs
 from collwise.studies.reports.sections import Notes, Picture, Section, Step, TextTable, write_sections
+from collwise.studies.reports.texts import Texts
 from collwise.validation.compare.scores import AllScores
 from collwise.validation.exports.formats import for_openmpi, how_to_use, ways_to_use_openmpi_rules
 from collwise.validation.openmpi.least_elements import ELEMENT_BYTES
@@ -47,36 +49,12 @@ from collwise.validation.select.decisions import (
     decisions_text,
     wide_steps_texts,
 )
-from collwise.validation.times.grid import choice_of
 from collwise.validation.times.measured import measured_platform, stored_times
 from collwise.validation.times.times import State, Times
 
-_INTRO = (
-    "Times are simulated ({engine}). A choice is an algorithm and, if it cuts messages into segments, their size. In "
-    "brackets is its slowdown: by how many percent it is slower than the fastest choice, shaded from 10 % on. "
-    "'{baseline}' is that library untuned, with the parameters that it ships."
-)
-_TAKE = "Copy the file for your MPI library to the cluster:"
-_USE = "Run your program with it, in one of these ways. P, PROGRAM and the paths stand for yours."
-_OWN_FILE = " The commands name the file for Open MPI {}; {} takes its own."
-_MEASURE = "Measure the gain on the cluster ('collwise gain'), or times of the algorithms ('collwise measure')."
-_LOST = (
-    "Leave {} out of the rules: there untuned {} is faster on average, by algorithms that some consumer of these "
-    "rules does not have. 'collwise select --for' decides for one consumer, among all algorithms that it has."
-)
-_EXPRESSIBLE = "; it has the algorithms that all of these files can name ('collwise select --for collwise' takes all)"
-_HCOLL = (
-    "On InfiniBand untuned Open MPI may run its component hcoll, with which the rules were not compared: with them it "
-    "may be slower than untuned. Measure both."
-)
-_HAN = (
-    "With several processes on a node untuned Open MPI 5.0 runs its component han, which neither the gains nor the "
-    "rules for 5.0 take into account: with these it may be slower than untuned. Measure both."
-)
-_DIFFERS = (
-    "Where messages may have too few elements, the rules for Open MPI name other algorithms than the table of "
-    "libcollwise: see below."
-)
+TEXTS = Texts("report.md.j2")
+_TABLE, _DECISIONS = "collwise.table", "decisions.json"
+"""The ends of the names of libcollwise's table, and of decisions for commands that take `--decisions`."""
 _MOST_SUBSTITUTIONS = 12
 _SHORTEST = 8
 """Bytes of the shortest messages that are worth a decision: one number."""
@@ -90,14 +68,17 @@ def write_rules(every: Sequence[PlatformChoices], folder: Path) -> None:
     """Writes the rules files into a folder. Raises UsageError when it cannot be written."""
     writable_folder(folder)
     for choices in every:
-        for openmpi_version in RULES_VERSIONS:
-            tables = _with_rules(choices, openmpi_version)
-            if tables:
-                said = for_openmpi(tables, openmpi_version)[0]
-                write_text(rules_path(folder, choices, openmpi_version), openmpi_rules(said, openmpi_version))
+        for one in _rules_versions(choices):
+            said, _ = for_openmpi(_with_rules(choices, one), one)
+            write_text(rules_path(folder, choices, one), openmpi_rules(said, one))
         tables = list(choices.decisions.values())
-        write_text(table_path(folder, choices), collwise_rules(tables))
-        write_text(decisions_path(folder, choices), decisions_text(tables))
+        write_text(_path(folder, choices, _TABLE), collwise_rules(tables))
+        write_text(_path(folder, choices, _DECISIONS), decisions_text(tables))
+
+
+def _rules_versions(choices: PlatformChoices) -> list[str]:
+    """The versions of Open MPI that there are rules for."""
+    return [one for one in RULES_VERSIONS if _with_rules(choices, one)]
 
 
 def _with_rules(choices: PlatformChoices, openmpi_version: str) -> list[DecisionTable]:
@@ -115,7 +96,7 @@ def write_report(
     cannot be written.
     """
     first = next(iter(every[0].compared.values()))
-    intro = _INTRO.format(engine=first.right.maker, baseline=every[0].baseline.title)
+    intro = TEXTS.line("intro", engine=first.right.maker, library=every[0].baseline.title)
     parts = [section for some in sections for section in some]
     parts.append(_made(every, command))
     page, _ = write_sections("Which collective algorithm to use", intro, parts, folder, "report")
@@ -124,17 +105,11 @@ def write_report(
 
 def rules_path(folder: Path, choices: PlatformChoices, openmpi_version: str) -> Path:
     """The path of a platform's rules file in a report's folder."""
-    return folder / f"{choices.platform.name}-openmpi-{openmpi_version}.rules"
+    return _path(folder, choices, f"openmpi-{openmpi_version}.rules")
 
 
-def table_path(folder: Path, choices: PlatformChoices) -> Path:
-    """The path of a platform's table for libcollwise in a report's folder."""
-    return folder / f"{choices.platform.name}-collwise.table"
-
-
-def decisions_path(folder: Path, choices: PlatformChoices) -> Path:
-    """The path of a platform's decisions in a report's folder, for commands that take `--decisions`."""
-    return folder / f"{choices.platform.name}-decisions.json"
+def _path(folder: Path, choices: PlatformChoices, ending: str) -> Path:
+    return folder / f"{choices.platform.name}-{ending}"
 
 
 def measurements(store: Store, choices: PlatformChoices) -> dict[str, Times]:
@@ -175,28 +150,22 @@ def _first(choices: PlatformChoices, folder: Path, measured: Mapping[str, Times]
     bad = {(i, 4) for i, row in enumerate(rows) if not row[4].startswith("0 of")}
     known = {name: [one.ratio for one in found if np.isfinite(one.ratio)] for name, found in gains.items()}
     ratios = [ratio for found in known.values() for ratio in found]
+    library, few = choices.baseline.title, [one for one in choices.substituted if one.too_few]
+    gained = TEXTS.line("gained", library=library, points=len(ratios), ratio=geometric_mean(ratios) if ratios else None)
     lost = [name for name, found in known.items() if found and geometric_mean(found) < 0.99]
-    few = _few(choices)
-    several = choices.processes_per_node > 1 and _with_rules(choices, "5.0")
-    limits = [
-        *_short_messages(choices),
-        *_beyond(choices),
-        *_doubtful(choices),
-        *([_LOST.format(", ".join(lost), choices.baseline.title)] if lost else []),
-        *([_HAN] if several else []),
-        *([_HCOLL] if _with_rules(choices, "4.1") else []),
-        *([_DIFFERS] if few else []),
-        *([] if charges_overheads(choices.platform.smpi_options()) else [_free(choices)]),
-    ]
     return Section(
         f"What to do first on {choices.platform.title}",
         steps=_steps(choices, folder, measured),
-        after=[_gained(choices, ratios)],
-        tables=[TextTable(_GAIN_COLUMNS, rows, 1, f"What the rules gain over {choices.baseline.title}", bad=bad)],
+        after=[gained],
+        tables=[TextTable(_GAIN_COLUMNS, rows, 1, f"What the rules gain over {library}", bad=bad)],
         notes=[
-            Notes("What the rules do not cover", limits),
-            Notes("How gains are counted", _counted(ratios), folded=True),
-            Notes("Where the rules for Open MPI differ from the table of libcollwise", few, folded=True),
+            Notes("What the rules do not cover", _limits(choices, lost, bool(few))),
+            Notes("How gains are counted", TEXTS.paragraphs("counted", ratios=ratios, close=CLOSE), folded=True),
+            Notes(
+                "Where the rules for Open MPI differ from the table of libcollwise",
+                TEXTS.paragraphs("few", few=few, element_bytes=ELEMENT_BYTES, most_listed=_MOST_SUBSTITUTIONS),
+                folded=True,
+            ),
             Notes("Figures of this description that are estimates, not measured", _guessed(choices), folded=True),
         ],
     )
@@ -204,25 +173,23 @@ def _first(choices: PlatformChoices, folder: Path, measured: Mapping[str, Times]
 
 def _steps(choices: PlatformChoices, folder: Path, measured: Mapping[str, Times]) -> list[Step]:
     """The steps by which a cluster's owner puts the rules to use, in order."""
-    rules = {one: rules_path(folder, choices, one) for one in RULES_VERSIONS if _with_rules(choices, one)}
-    table = table_path(folder, choices)
-    files = {path.name: f"rules for Open MPI {one}" for one, path in rules.items()}
+    rules = {one: rules_path(folder, choices, one) for one in _rules_versions(choices)}
+    table = _path(folder, choices, _TABLE)
     without = [name for name in choices.decisions if not any(one.startswith(OPENMPI) for one in consumers_of(name))]
-    only = f", also for {', '.join(without)}, of which Open MPI has no rules" if without and rules else ""
-    files[table.name] = f"a table for libcollwise, under any MPI library{only}{_EXPRESSIBLE if rules else ''}"
-    (shown, path), *others = rules.items() or [("", None)]
-    use = (
-        _USE
-        + _placed(choices.processes_per_node)
-        + (_OWN_FILE.format(shown, " and ".join(one for one, _ in others)) if others else "")
-    )
-    ways = {} if path is None else ways_to_use_openmpi_rules(path)
+    files = {path.name: f"rules for Open MPI {one}" for one, path in rules.items()}
+    files[table.name] = TEXTS.line("table", versions=[*rules], without=without)
+    ways = ways_to_use_openmpi_rules(next(iter(rules.values()))) if rules else {}
     ways["With libcollwise, which runs our algorithms"] = how_to_use(COLLWISE, table)
-    how = {"In an allocation under Slurm": _measuring(choices, decisions_path(folder, choices))}
+    how = {"In an allocation under Slurm": _measuring(choices, _path(folder, choices, _DECISIONS))}
+    errors = [abs(errors_by_measured(choices.compared[name].right, found)) for name, found in measured.items()]
+    known = np.concatenate([one[np.isfinite(one)] for one in errors]) if errors else np.empty(0)
+    median = np.median(known) if known.size else np.nan
     return [
-        Step(_TAKE, files),
-        Step(use, commands=ways),
-        Step(f"{_MEASURE} {_sure(choices, measured)}", commands=how if rules else {}),
+        Step(TEXTS.line("take"), files),
+        Step(TEXTS.line("use", per_node=choices.processes_per_node, versions=[*rules]), commands=ways),
+        Step(
+            TEXTS.line("measure", cases=known.size, measured=[*measured], median=median), commands=how if rules else {}
+        ),
     ]
 
 
@@ -238,81 +205,40 @@ def _measuring(choices: PlatformChoices, decisions: Path) -> str:
     return f"salloc --exclusive {place} {program_name()} gain {how} {what}"
 
 
-def _placed(processes_per_node: int) -> str:
-    if processes_per_node == 1:
-        return " The files are for one process on each node."
-    return (
-        f" The files are for {processes_per_node} processes on each node, bound to cores, ranks in blocks: give mpirun "
-        f"--map-by ppr:{processes_per_node}:node --bind-to core, srun --ntasks-per-node={processes_per_node} "
-        "--cpu-bind=cores."
-    )
+def _limits(choices: PlatformChoices, lost: Sequence[str], few: bool) -> list[str]:
+    """Notes on what the rules do not decide, and on what the times behind them support less.
 
-
-def _short_messages(choices: PlatformChoices) -> list[str]:
-    """A sentence on the messages that are shorter than those decided, if there are any."""
-    least = {name: min(choices.decided_sizes[name]) for name in choices.decisions if name != "barrier"}
-    missing = {name: size for name, size in least.items() if size > _SHORTEST}
-    if not missing:
-        return []
-    by_size: dict[int, list[str]] = {}
-    for name, size in missing.items():
-        by_size.setdefault(size, []).append(name)
-    since = "; ".join(f"{', '.join(names)} from {format_size(size)} on" for size, names in sorted(by_size.items()))
-    how = (
-        f"a report with smaller --sizes, such as {_SHORTEST}:1MiB:x2, decides them, too."
-        if charges_overheads(choices.platform.smpi_options())
-        else "without overheads in the description these cannot be decided."
-    )
-    return [f"Shorter messages are left to the MPI library's own decision: the rules decide {since}; {how}"]
-
-
-def _free(choices: PlatformChoices) -> str:
-    """A sentence on what the times lack on a platform whose messages cost processors nothing."""
-    undecided = "barrier" in choices.compared and "barrier" not in choices.decisions
-    without = " The barrier therefore has no rules." if undecided else ""
-    return (
-        "The description of this platform has no overheads (os, or, ois), so that short messages and small segments "
-        f"cost too little, and algorithms that send many of them look too good.{without} "
-        "'collwise platforms show --overheads' adds estimates to a description."
-    )
-
-
-def _beyond(choices: PlatformChoices) -> list[str]:
-    """A sentence on the process counts for which the rules only repeat what is chosen for fewer processes, if any."""
+    `lost` are collectives of which the rules are slower than the untuned library; `few` says whether the rules for
+    Open MPI differ since messages may have few elements.
+    """
+    short: dict[int, list[str]] = {}
+    for name in choices.decisions:
+        if name != "barrier" and (least := min(choices.decided_sizes[name])) > _SHORTEST:
+            short.setdefault(least, []).append(name)
     most = choices.platform.max_procs(choices.processes_per_node)
-    known = {largest_decided(choices.platform, one) for one in choices.decisions.values()}
-    if not known or min(known) == most:
-        return []
-    return [
-        f"The rules were decided for up to {min(known)} processes. For more, up to the {most} of the platform, they "
-        f"repeat the choices for {min(known)}, which no times support; a report with larger --procs decides there, too."
-    ]
+    decided = (largest_decided(choices.platform, one) for one in choices.decisions.values())
+    tables = list(choices.rules.values())
+    return TEXTS.paragraphs(
+        "limits",
+        short=short,
+        shortest=_SHORTEST,
+        charged=charges_overheads(choices.platform.smpi_options()),
+        largest=min(decided, default=most),
+        most=most,
+        doubtful=[*filter(None, (*wide_steps_texts(tables, are_left=True), all_at_once_text(tables)))],
+        lost=lost,
+        library=choices.baseline.title,
+        per_node=choices.processes_per_node,
+        versions=_rules_versions(choices),
+        few=few,
+        no_barrier="barrier" in choices.compared and "barrier" not in choices.decisions,
+    )
 
 
 def few_elements_line(choices: PlatformChoices) -> str:
     """A line for the terminal on what Open MPI's rules say otherwise for messages of few elements; empty if nothing."""
     few = [one for one in choices.substituted if one.too_few]
-    if not few:
-        return ""
-    names = ", ".join(dict.fromkeys(one.collective for one in few))
-    return (
-        f"the rules for Open MPI differ from libcollwise's table by {counted(len(few), 'choice')} of {names}, since "
-        f"messages may have too few elements of {ELEMENT_BYTES} bytes: {few[0]}"
-        + ("; the report lists all" if len(few) > 1 else "")
-    )
-
-
-def _few(choices: PlatformChoices) -> list[str]:
-    """The differences of the rules for Open MPI from the table of libcollwise, since messages may have few elements."""
-    few = [str(one) for one in choices.substituted if one.too_few]
-    if not few:
-        return []
-    why = (
-        "Open MPI replaces some algorithms where a message has too few elements, so that its rules name others for "
-        f"messages that may have too few of {ELEMENT_BYTES} bytes."
-    )
-    more = [f"And {len(few) - _MOST_SUBSTITUTIONS} more."] if len(few) > _MOST_SUBSTITUTIONS else []
-    return [why, *few[:_MOST_SUBSTITUTIONS], *more]
+    return TEXTS.line("few_in_a_line", few=few, element_bytes=ELEMENT_BYTES)
 
 
 def _gain_row(choices: PlatformChoices, name: str, gains: Sequence[Gained]) -> tuple[str, ...]:
@@ -337,35 +263,6 @@ def _gain_row(choices: PlatformChoices, name: str, gains: Sequence[Gained]) -> t
     )
 
 
-def _gained(choices: PlatformChoices, ratios: Sequence[float]) -> str:
-    if not ratios:
-        return f"What is gained over {choices.baseline.title} is not known: none of its choices was timed."
-    return (
-        f"By simulated times, a call takes {geometric_mean(ratios):.2f} times as long under untuned "
-        f"{choices.baseline.title} as with the rules for Open MPI, on the geometric mean of {len(ratios)} points."
-    )
-
-
-def _counted(ratios: Sequence[float]) -> list[str]:
-    """Notes on reading the table of gains."""
-    if not ratios:
-        return []
-    return [
-        "A point is a collective, a process count and a message size; counted are those at which both the rules' and "
-        "the library's choice have times. A gain of x 2 halves the time.",
-        f"The default is over 10 % slower than the rules at {sum(one > 1.1 for one in ratios) or 'none'} of the "
-        f"{len(ratios)} points, and over 1 % faster at {sum(one < 0.99 for one in ratios) or 'none'}.",
-        f"A choice is close where the best other algorithm is less than {CLOSE * 100:.0f} % slower.",
-    ]
-
-
-def _doubtful(choices: PlatformChoices) -> Iterator[str]:
-    """Sentences on rules that the times support less than others."""
-    tables = list(choices.rules.values())
-    for text in filter(None, (*wide_steps_texts(tables, are_left=True), all_at_once_text(tables))):
-        yield f"{text[0].upper()}{text[1:]}."
-
-
 def _guessed(choices: PlatformChoices) -> list[str]:
     """The figures of the description that were not measured, as its sources say."""
     if not isinstance(choices.platform, Description):
@@ -373,55 +270,31 @@ def _guessed(choices: PlatformChoices) -> list[str]:
     return [one.what for one in choices.platform.sources if "estimated" in one.what or "not measured" in one.what]
 
 
-def _sure(choices: PlatformChoices, measured: Mapping[str, Times]) -> str:
-    """How far the simulated times are known to be right."""
-    errors = [
-        abs(
-            float(right.seconds.values[a, i, j]) / found.seconds_of(choice_of(case), case.procs, case.message_bytes) - 1
-        )
-        for name, found in measured.items()
-        for right in (choices.compared[name].right,)
-        for case, a, i, j in both_timed(right, found)
-    ]
-    if errors:
-        return (
-            f"So far, simulated times of {len(errors)} cases of {', '.join(measured)} differ from measured ones by "
-            f"{np.median(errors) * 100:.1f} % in the median: smaller gains are uncertain."
-        )
-    return (
-        "So far nothing was measured on this platform: gains are as accurate as the simulation, and those below 10 %, "
-        "say, uncertain. A new report has measured times beside the simulated ones."
-    )
-
-
 # --- How right, and how made ------------------------------------------------------------------------------------------
 
 
 def _accuracy(choices: PlatformChoices) -> Section:
     """The errors of the model against simulated times, by collective and size."""
-    by_size = AllScores(choices.compared.values()).table(["collective", "message_bytes", "source"])
-    known = by_size[by_size["cases"] > 0]
-    errors = dict(zip(zip(known.collective, known.message_bytes, strict=True), known.mean_error, strict=True))
-    rows: list[tuple[str, ...]] = []
-    for name, scores in choices.compared.items():
-        for title in scores.times:
-            if (found := scores.errors_of(title)) is not None:
-                slower = scores.summary(title)
-                costs = (f"{slower.mean * 100:z.1f} %", f"{slower.worst * 100:z.1f} %")
-                rows.append((name, str(found.count), f"{found.mean:.1%}", f"{abs(found.worst):.1%}", *costs))
+    scores = AllScores(choices.compared.values())
+    by_size = scores.table(["collective", "message_bytes", "source"])
+    errors = {(one.collective, one.message_bytes): one.mean_error for one in by_size.itertuples() if one.cases}
+    rows = [
+        (
+            *(one.collective, str(one.cases), f"{one.mean_error:.1%}", f"{one.worst_error:.1%}"),
+            *(percent(one.mean_slowdown), percent(one.worst_slowdown)),
+        )
+        for one in scores.table().itertuples()
+        if one.cases
+    ]
     columns = ("collective", "predictions", "mean error", "worst error", "mean slowdown of choices", "worst slowdown")
     title = f"Errors of the model on {choices.platform.title}"
     pictures = []
     if errors:
         picture = collective_maps({"mean error of all algorithms, %": errors}, title, "mean error (%)")
-        caption = "Mean error of the model's times against simulated ones, in percent, by collective and message size."
-        pictures.append(Picture.of(f"{choices.platform.name}-accuracy", picture, caption))
+        pictures.append(Picture.of(f"{choices.platform.name}-accuracy", picture, TEXTS.line("errors")))
     return Section(
         f"Model accuracy on {choices.platform.title}",
-        [
-            "Relative errors of predicted against simulated times, over all algorithms and segment sizes, and what the "
-            "model's choices cost by simulated times. Choices can be good although times are wrong."
-        ],
+        [TEXTS.line("accuracy")],
         [TextTable(columns, rows)],
         pictures,
     )

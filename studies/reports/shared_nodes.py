@@ -11,6 +11,7 @@ from collwise.common.units import format_seconds, format_size
 from collwise.studies.figures import hierarchy as draw
 from collwise.studies.reports.markdown import percent
 from collwise.studies.reports.sections import Picture, Section, TextTable
+from collwise.studies.reports.texts import Texts
 from collwise.validation.hierarchy.overlap import TaskStudy
 from collwise.validation.hierarchy.space import label
 from collwise.validation.three_way.kinds import (
@@ -27,6 +28,7 @@ from collwise.validation.three_way.scores import errors_of
 from collwise.validation.three_way.table import SCHEDULED, SIMULATED, ours
 from collwise.validation.three_way.verdict import ALL
 
+TEXTS = Texts("validation.md.j2")
 MEDIAN_ERROR_LIMIT, MEAN_COST_LIMIT = 0.08, 0.05
 """Promised on nodes of several processes: the median error, and the mean cost of choosing flat or hierarchical."""
 _SOURCES = (SCHEDULED, SIMULATED)
@@ -72,15 +74,9 @@ def _verified(result: Validation) -> Section:
         for mine in [[one for one in result.verified if one.collective == name]]
     ]
     wrong = [f"{one.name}: {one.first_failure}" for one in result.verified if not one.ok]
-    text = (
-        "Every hierarchical algorithm on real data on this test bed, compared with the definition of its collective: "
-        "on the nodes as they are, on uneven ones, with cyclic placement, and with one process on each node; by "
-        "messages, shared memory and one-sided communication within nodes."
-    )
     bad = {(number, 3) for number, row in enumerate(rows) if row[3]}
-    return Section(
-        "Verification", [text, *wrong], [TextTable(("collective", "algorithms", "cases", "failures"), rows, 1, bad=bad)]
-    )
+    tables = [TextTable(("collective", "algorithms", "cases", "failures"), rows, 1, bad=bad)]
+    return Section("Verification", [TEXTS.line("verified"), *wrong], tables)
 
 
 def _kinds(rows: pd.DataFrame) -> Section:
@@ -92,13 +88,7 @@ def _kinds(rows: pd.DataFrame) -> Section:
             if found is not None:
                 errors.append((source, kind, found.count, *map(percent, (found.median, found.mean, found.ninetieth))))
         chosen += _choice_rows(source, choices_of_kind(rows, source))
-    text = [
-        "A flat algorithm treats all processes alike, a hierarchical one those of a node differently from others. A "
-        "source chooses the kind of its fastest algorithm; the cost of the choice compares the measured times of the "
-        "fastest algorithm of either kind. Slowdowns of the very algorithm that a source picks are above.",
-        f"Promised are a median error of at most {percent(MEDIAN_ERROR_LIMIT)} and choices that cost at most "
-        f"{percent(MEAN_COST_LIMIT)} on average.",
-    ]
+    text = TEXTS.paragraphs("kinds", error=MEDIAN_ERROR_LIMIT, cost=MEAN_COST_LIMIT)
     tables = [
         TextTable(("source", "kind", "cases", "median error", "mean", "90 %"), errors, 2, "Errors by kind"),
         TextTable(
@@ -141,11 +131,6 @@ def _components(result: Validation, rows: pd.DataFrame) -> Section:
         over = table[name] / table.pick
         texts = [f"{value:.2f}" for value in (over.median(), over.min(), over.max())]
         ratios.append((name, len(table), *texts, (table[name] < table.pick).sum()))
-    text = [
-        "Measured times of the fastest flat and the fastest hierarchical algorithm, of the algorithm that the schedule "
-        "engine picks, and of Open MPI's own collectives by its component tuned and by HAN, measured in the same run. "
-        "HAN has no alltoall and leaves it to tuned.",
-    ]
     heads = ("component", "points", "time over the pick's: median", "least", "greatest", "faster than the pick")
     tables = [
         TextTable(heads, ratios, 1),
@@ -155,7 +140,7 @@ def _components(result: Validation, rows: pd.DataFrame) -> Section:
             cells, 1,
         ),
     ]  # fmt: skip
-    return Section("Open MPI's components", text, tables)
+    return Section("Open MPI's components", TEXTS.paragraphs("components"), tables)
 
 
 def _ways(rows: pd.DataFrame) -> Section:
@@ -164,13 +149,9 @@ def _ways(rows: pd.DataFrame) -> Section:
         (collective, way, len(mine), *(f"{value:.2f}" for value in (mine.median(), mine.min(), mine.max())))
         for (collective, way), mine in found.groupby(["collective", "way"], sort=False).ratio
     ]
-    text = (
-        "Measured times with memory that the processes of a node share, or read from one another, over those with "
-        "messages within the node, of the same algorithm between nodes. Neither engine simulates such memory. There "
-        "are more processes than processors here, so that waiting for a flag in memory takes a processor from others."
-    )
     heads = ("collective", "within nodes", "cases", "median ratio", "least", "greatest")
-    return Section("Shared memory and one-sided communication", [text], [TextTable(heads, cells, 2)])
+    title = "Shared memory and one-sided communication"
+    return Section(title, TEXTS.paragraphs("ways"), [TextTable(heads, cells, 2)])
 
 
 def _tasks(studies: Sequence[TaskStudy]) -> Section:
@@ -186,12 +167,7 @@ def _tasks(studies: Sequence[TaskStudy]) -> Section:
             Picture.of(f"overlap-{name}", draw.task_overlap(mine, title), f"Parts of tasks alone and at once, {title}"),
             Picture.of(f"trend-{name}", draw.task_trend(mine, leader, title), f"Successive tasks on a leader, {title}"),
         ]
-    text = (
-        "The parts of tasks alone and at once, and tasks one after another, measured on the leaders of the nodes; the "
-        "overlap is the share of the shorter part that is hidden behind the longer one (docs/hierarchy.md). Where one "
-        f"part takes less than {_LEAST_PART:.0%} of the other, its time is lost in the variation of that one."
-    )
-    return Section("Tasks", [text], tables, pictures)
+    return Section("Tasks", TEXTS.paragraphs("tasks", least=_LEAST_PART), tables, pictures)
 
 
 def _task_row(study: TaskStudy) -> tuple[str, ...]:

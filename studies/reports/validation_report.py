@@ -19,6 +19,7 @@ from collwise.studies.reports.markdown import percent
 from collwise.studies.reports.sections import Picture, Section, TextTable, write_sections
 from collwise.studies.reports.shared_nodes import shared_node_document, shared_node_sections
 from collwise.studies.reports.testbed_check import COLUMNS, check_rows, check_words
+from collwise.studies.reports.texts import Texts
 from collwise.validation.compare.scores import Errors
 from collwise.validation.three_way.conditions import CONDITIONS
 from collwise.validation.three_way.disagreements import LIMIT, Disagreement, Pair
@@ -36,6 +37,7 @@ from collwise.validation.three_way.table import SCHEDULED, SIMULATED, ours, own,
 from collwise.validation.three_way.verdict import ALL, LARGE, LARGE_BYTES, verdicts
 
 STEM = "validation"
+TEXTS = Texts("validation.md.j2")
 T = TypeVar("T")
 OWN = "MPI's own choice"
 _ERROR_COLUMNS = ("cases", "median", "mean", "bias", "90 %", "worst")
@@ -46,16 +48,8 @@ def write_validation(result: Validation, folder: Path) -> tuple[Path, Path]:
 
     Raises UsageError when the folder cannot be written.
     """
-    where = "over TCP on test beds of network namespaces" if result.on_testbed else f"on {result.main.target.iloc[0]}"
-    quick = "fewer sizes, one test bed" if result.on_testbed else "fewer sizes"
-    models = "the schedule engine" if result.plan.main.ranks_per_node > 1 else "models fitted there"
-    intro = (
-        f"Real {result.maker} {where}, beside the same cases simulated on a platform that was calibrated from messages "
-        f"between two processes or described, and predicted by {models}. Errors are relative to measured "
-        "times; slowdowns compare the measured time of a pick with that of the best of all measured algorithms."
-        + (f" This is a quick look: {quick}." if result.plan.quick else "")
-    )
-    main = result.main
+    main, per_node = result.main, result.plan.main.ranks_per_node
+    intro = TEXTS.line("intro", result=result, target=main.target.iloc[0], per_node=per_node)
     sections = [
         *(limits(result), _errors(main), _ranks(main), _slowdowns(main), *shared_node_sections(result)),
         *(_repeated(result), _causes(result)),
@@ -87,13 +81,8 @@ def limits(result: Validation) -> Section:
     columns = ("collective", "quantity of simulation", "found", "limit", "within limit", "distance", "causes found")
     bad = {(i, j) for i, one in enumerate(found) for j in range(len(columns)) if not one.within_limit}
     tables = [TextTable(columns, rows, 2, bad=bad)]
-    text = [f"Simulated against measured times on {_testbed_title(result.main.target.iloc[0])}."]
-    if result.on_testbed:
-        text.append(
-            "Messages below 8 KiB fit, or nearly fit, into the burst of the test bed's token buckets: after a pause "
-            "they take no time on the wire, in a row they do. Simulation always has the link's rate."
-        )
-    return Section("Limits", text, tables)
+    place = _testbed_title(result.main.target.iloc[0])
+    return Section("Limits", TEXTS.paragraphs("limits", place=place, on_testbed=result.on_testbed), tables)
 
 
 def _why(result: Validation, collective: str) -> str:
@@ -121,17 +110,13 @@ def _errors(table: pd.DataFrame) -> Section:
         TextTable(("source", "collective", *_ERROR_COLUMNS), rows, 2, "By source and collective"),
         TextTable(("source", "size", *_ERROR_COLUMNS), by_size, 2, "By engine and size"),
     ]
-    text = (
-        "Relative error e = source / measured - 1: median, mean and 90th percentile of |e|, its mean with sign (bias), "
-        "and the worst."
-    )
     testbed = _testbed_title(table.target.iloc[0])
     pictures = [Picture.of("scatter", draw.scatter(table, testbed), "Simulated over measured times.")]
     for name in measured.collective.unique():
         title = f"{name} on {testbed}"
         caption = f"{name}: measured (markers, 95 % intervals) and simulated (lines)."
         pictures.append(Picture.of(f"times-{name}", draw.times(table, name, title), caption))
-    return Section("Relative errors", [text], tables, pictures)
+    return Section("Relative errors", TEXTS.paragraphs("errors"), tables, pictures)
 
 
 def _error_cells(found: Errors) -> tuple[object, ...]:
@@ -159,12 +144,6 @@ def _ranks(table: pd.DataFrame) -> Section:
         for source, one in by_source.items()
     ]
     columns = ("collective", "source", "points", "tau-b", "tau, distinguishable", "distinguishable pairs")
-    text = (
-        "Kendall's tau of a source's order of algorithms with the measured one, averaged over points (P, m): 1 is the "
-        "same order, 0 none, -1 the reverse. tau-b takes the measured means as they are. 'Distinguishable' counts only "
-        "pairs of algorithms whose means differ by more than their intervals, sqrt(h1^2 + h2^2); a pair that the "
-        "source gives one time counts for neither side."
-    )
     title = f"Rank agreement on {_testbed_title(table.target.iloc[0])}, distinguishable pairs"
     pictures = [
         Picture.of(
@@ -173,7 +152,7 @@ def _ranks(table: pd.DataFrame) -> Section:
             "Kendall's tau by collective and source, without formulas as printed.",
         )
     ]
-    return Section("Rank agreement", [text], [TextTable(columns, rows, 2)], pictures)
+    return Section("Rank agreement", TEXTS.paragraphs("ranks"), [TextTable(columns, rows, 2)], pictures)
 
 
 def all_slowdowns(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -193,12 +172,6 @@ def _slowdowns(table: pd.DataFrame) -> Section:
     ]
     columns = ("collective", "picked by", "points", "mean slowdown", "worst slowdown", "worst at", "best picked",
                "beyond intervals", "candidates")  # fmt: skip
-    text = (
-        "measured(pick) / measured(best) - 1, the best of all measured algorithms. A source picks among the algorithms "
-        "that it has a time for (candidates, on average, of those measured). 'Beyond intervals' counts the slowdowns "
-        "that exceed the confidence intervals. The best of several measured means is a little too good, so small "
-        f"slowdowns are upper bounds. {OWN} compares MPI's own collective with the best of ours, and may be negative."
-    )
     title = f"Slowdown of picks on {_testbed_title(table.target.iloc[0])}, in measured time"
     pictures = [
         Picture.of(
@@ -207,7 +180,7 @@ def _slowdowns(table: pd.DataFrame) -> Section:
             "Slowdown of each source's pick, in percent; hatched: not measured, dotted: no formula.",
         )
     ]
-    return Section("Slowdown of picks", [text], [TextTable(columns, rows, 2)], pictures)
+    return Section("Slowdown of picks", TEXTS.paragraphs("slowdowns", own=OWN), [TextTable(columns, rows, 2)], pictures)
 
 
 def _slowdown_cells(name: str, source: str, picks: pd.DataFrame) -> tuple[object, ...]:
@@ -244,17 +217,15 @@ def _share(part: int, whole: int) -> str:
 def _causes(result: Validation) -> Section:
     looked_at = {id(one.disagreement) for one in result.diagnoses}
     rest = [one for one in result.disagreements if id(one) not in looked_at]
-    points = sum(len(one.rows) for one in result.disagreements)
-    text = [
-        f"Simulation and measurement differ by more than {LIMIT * 100:.0f} % in {points} of {len(ours(result.main))} "
-        f"cases, in {len(result.disagreements)} groups of one algorithm on neighbouring sizes."
-    ]
-    if result.on_testbed:
-        text.append(
-            f"Of {len(result.diagnoses)} of them, the worst of each collective first, the worst case was run again as "
-            "it is and with one condition changed at a time. The cause is the change that closes the gap |ln(simulated "
-            "/ measured)| most, by half at least; otherwise the cause is 'not found'."
-        )
+    text = TEXTS.paragraphs(
+        "causes",
+        limit=LIMIT,
+        points=sum(len(one.rows) for one in result.disagreements),
+        cases=len(ours(result.main)),
+        groups=len(result.disagreements),
+        diagnosed=len(result.diagnoses),
+        on_testbed=result.on_testbed,
+    )
 
     def gap_text(pair: Pair) -> str:
         return f"{math.expm1(pair.gap) * 100:.0f} %"
@@ -302,13 +273,8 @@ def _others(result: Validation) -> Section:
                     tau = rank_agreement(here, source).tau
                     rows.append((_testbed_title(testbed), source, name, *mine, f"{tau:.2f}"))
     columns = ("where", "source", "collective", "median error", "mean slowdown", "worst slowdown", "tau-b")
-    text = (
-        "Both engines on each test bed. The other test beds have fewer sizes. '-default' is the test bed with Open "
-        "MPI's default transport: puts, and send buffers that grow (docs/testbed.md)."
-        if result.on_testbed
-        else "Both engines at each process count. The others have fewer sizes."
-    )
-    return Section(title, [text], [TextTable(columns, rows, 3)])
+    text = TEXTS.paragraphs("others", on_testbed=result.on_testbed)
+    return Section(title, text, [TextTable(columns, rows, 3)])
 
 
 def _engines(table: pd.DataFrame) -> list[str]:
@@ -365,9 +331,8 @@ def _made(result: Validation) -> Section:
         TextTable(COLUMNS, checked, 1, "The main test bed: whether the network is the bottleneck"),
         TextTable(("collective", "algorithm", "P", "m", "error"), failed, 2, "Failed cases"),
     ]
-    models = f"Models fitted: {', '.join(result.models)}." if result.models else "No models were fitted."
     words = check_words(result.checked) if result.checked is not None else []
-    return Section("How it was made", [models, *result.notes, "; ".join(words)], tables)
+    return Section("How it was made", TEXTS.paragraphs("made", result=result, checked=words), tables)
 
 
 def document(result: Validation) -> dict[str, Any]:

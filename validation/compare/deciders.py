@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from collwise.validation.library_defaults.baselines import Baseline
     from collwise.validation.select.decisions import DecisionTable
     from collwise.validation.times.grid import Grid
-    from collwise.validation.times.times import Times
 
 
 class Decider(Protocol):
@@ -39,30 +38,21 @@ class Deciding:
         return self.choose(collective, procs, message_bytes)
 
 
-@dataclass(frozen=True)
-class AsListed:
-    """The algorithms that Nuriyev & Lastovetsky 2021 list for Open MPI 3.1, at the common segment size of a grid."""
-
-    title: str
-    grid: Grid
-
-    def choice(self, collective: str, procs: int, message_bytes: int) -> Choice | None:
-        """The first of the listed algorithm's choices in the grid."""
-        from collwise.validation.openmpi.builtin_decisions import decide_as_listed
-
-        name = decide_as_listed(collective, procs, message_bytes)
-        return next((one for one in self.grid.choices if one.algorithm == name), None)
-
-
 def untuned(baseline: Baseline, grid: Grid) -> list[Decider]:
     """What an untuned library chooses: with its segment sizes, and before that as the paper compares it, if it does.
 
+    The algorithms that Nuriyev & Lastovetsky 2021 list for Open MPI 3.1 have the common segment size of the grid.
     Raises UsageError for a collective whose decision is not known.
     """
     from collwise.validation.library_defaults.baselines import PAPERS
+    from collwise.validation.openmpi.builtin_decisions import decide_as_listed
+
+    def listed(collective: str, procs: int, message_bytes: int) -> Choice | None:
+        name = decide_as_listed(collective, procs, message_bytes)
+        return next((one for one in grid.choices if one.algorithm == name), None)
 
     baseline.decide(grid.collective, *grid.points[0])
-    return [*([AsListed(f"{baseline.title}, common segments", grid)] if baseline is PAPERS else []), baseline]
+    return [*([Deciding(f"{baseline.title}, common segments", listed)] if baseline is PAPERS else []), baseline]
 
 
 def timed_besides(grid: Grid, deciders: Sequence[Decider]) -> Grid:
@@ -70,29 +60,6 @@ def timed_besides(grid: Grid, deciders: Sequence[Decider]) -> Grid:
     for one in deciders:
         grid = grid.with_besides(partial(one.choice, grid.collective))
     return grid
-
-
-@dataclass(frozen=True)
-class BestOfTimes:
-    """The best choices of times; between their points those of the next lower ones."""
-
-    times: Times
-
-    @property
-    def title(self) -> str:
-        """That of the times."""
-        return f"best of {self.times.title}"
-
-    def choice(self, collective: str, procs: int, message_bytes: int) -> Choice | None:
-        """The first of the fastest choices, None where none has a time."""
-        from collwise.models.switch_points import NOBODY
-
-        times = self.times
-        if collective != times.collective:
-            return None
-        count, size = times.at_or_below(procs, message_bytes)
-        index = int(times.best.values[times.procs.index(count), times.message_bytes.index(size)])
-        return None if index == NOBODY else times.grid.timed[index]
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass, field
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -155,17 +155,14 @@ class Scores:
     def picks(self) -> dict[str, xr.DataArray]:
         """The indices of the picks."""
         found: dict[str, xr.DataArray] = {}
-        for name, other in self.others.items():
+        for name in self.others:
             if name in self.times:
                 both = np.isfinite(self.right.array)
                 picked = fastest(np.where(both, self.times[name].array, np.nan))
             else:
-                picked = self.right.picks_of(self._chooser(other))
-            found[name] = self.right.best.copy(data=np.broadcast_to(_spread(picked, self.right), self.right.best.shape))
+                picked = self.right.picks_of(partial(self.deciders[name].choice, self.right.collective))
+            found[name] = self.right.best.copy(data=self.right.everywhere(picked))
         return found
-
-    def _chooser(self, other: Any) -> Any:
-        return lambda procs, size: other.choice(self.right.collective, procs, size)
 
     @cached_property
     def slowdown(self) -> dict[str, xr.DataArray]:
@@ -208,9 +205,10 @@ class Scores:
 
     def unpredicted(self, title: str) -> int:
         """The number of right times of algorithms that the other knows, for which it has none."""
-        right, names = self.right, set(self._given(title).grid.names)
-        wanted = np.isfinite(right.array) & _column([one.algorithm in names for one in right.choices], right.array)
-        return int((wanted & ~np.isfinite(self.times[title].array)).sum())
+        names = set(self._given(title).grid.names)
+        known = [place for place, one in enumerate(self.right.choices) if one.algorithm in names]
+        right, theirs = (np.isfinite(one.array[known]) for one in (self.right, self.times[title]))
+        return int((right & ~theirs).sum())
 
     def unknown(self, title: str) -> tuple[str, ...]:
         """The algorithms among the right times that the other does not know at all."""
@@ -243,20 +241,11 @@ class Scores:
         )
 
 
-class AllScores(Mapping[str, Scores]):
+class AllScores(dict[str, Scores]):
     """Scores of several collectives, by name."""
 
     def __init__(self, scores: Iterable[Scores]) -> None:
-        self._scores = {one.right.collective: one for one in scores}
-
-    def __getitem__(self, collective: str) -> Scores:
-        return self._scores[collective]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._scores)
-
-    def __len__(self) -> int:
-        return len(self._scores)
+        super().__init__({one.right.collective: one for one in scores})
 
     def table(self, rows: Sequence[str] = ("collective", "source")) -> pd.DataFrame:
         """A row for each collective and source, or for each value of these columns; see `Scores.table`."""
@@ -312,11 +301,7 @@ def score_table(scores: Sequence[Scores], rows: Sequence[str]) -> pd.DataFrame:
         of = groups.get(_key(key))
         summary = None if of is None else Errors.of(of["error"])
         costs = summary_of(here["slowdown"], TIE)
-        said = (
-            (0, *(math.nan,) * 5)
-            if summary is None
-            else (summary.count, summary.median, summary.mean, summary.bias, summary.ninetieth, abs(summary.worst))
-        )
+        said = (0, *(math.nan,) * 5) if summary is None else (*astuple(summary)[:-1], abs(summary.worst))
         found.append((*_key(key), *said, _mean(here["tau"]), costs.points, costs.best_chosen, costs.mean, costs.worst))
     return pd.DataFrame(found, columns=[*by, *COLUMNS])
 
@@ -371,13 +356,3 @@ def _taus(scores: Scores, title: str) -> Array:
     right, other = (one.array.reshape(len(scores.right.choices), -1) for one in (scores.right, scores.times[title]))
     widths = scores.right.competing(scores.right.half_widths).reshape(right.shape)
     return np.array([ranks_of(right[:, k], widths[:, k], other[:, k]).tau for k in range(count)])
-
-
-def _column(marks: Sequence[bool], array: Array) -> Any:
-    return np.reshape(marks, (len(marks), *(1,) * (array.ndim - 1)))
-
-
-def _spread(picks: Any, right: Times) -> Any:
-    """Picks of shape (P, m) for every value of further dimensions."""
-    missing = right.best.ndim - picks.ndim
-    return picks.reshape(*picks.shape, *(1,) * missing)

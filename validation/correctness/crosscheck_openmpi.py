@@ -19,6 +19,7 @@ from typing import ClassVar
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.common.errors import UsageError
 from collwise.simulator.execution.installations import find_installation
+from collwise.validation.correctness.explanations import OPENMPI_NAMES, OPENMPI_PARTS
 from collwise.validation.openmpi.monitoring import Monitored, Traffic, forcing, monitored
 from collwise.validation.select.consumers import series
 
@@ -32,44 +33,12 @@ _SEGMENTS = (0, 1024)
 
 _VALUES = re.compile(r'parameter "coll_tuned_(\w+)_algorithm".*?Valid values: ([^\n]*)', re.DOTALL)
 
-# Open MPI's names of algorithms, where they differ from ours.
-THEIR_NAMES = {
-    ("bcast", "linear"): "basic_linear",
-    ("bcast", "k_chain"): "chain",
-    ("bcast", "chain"): "pipeline",
-    ("bcast", "split_binary"): "split_binary_tree",
-    ("bcast", "binary"): "binary_tree",
-    ("bcast", "scatter_ring_allgather"): "scatter_allgather_ring",
-    ("gather", "linear"): "basic_linear",
-    ("scatter", "linear"): "basic_linear",
-    ("scatter", "linear_nonblocking"): "linear_nb",
-    ("allgather", "neighbor_exchange"): "neighbor",
-    ("allgatherv", "linear"): "default",
-    ("allgatherv", "neighbor_exchange"): "neighbor",
-    ("alltoall", "bruck"): "modified_bruck",
-    ("alltoallv", "linear"): "basic_linear",
-    ("reduce", "in_order_binary"): "in-order_binary",
-    ("allreduce", "linear"): "basic_linear",
-    ("allreduce", "non_overlapping"): "nonoverlapping",
-    ("reduce_scatter", "non_overlapping"): "non-overlapping",
-    ("reduce_scatter_block", "non_overlapping"): "basic_linear",
-}
-
 # The option that corresponds to our fan-out.
 _FANOUTS = {
     "k_chain": "chain_fanout",
     "chain": "chain_fanout",
     "knomial": "knomial_radix",
     "linear_sync": "max_requests",
-}
-
-# If Open MPI's algorithm calls other collectives, their algorithms are forced, too.
-_PARTS = {
-    ("allgather", "linear"): (("gather", "linear"), ("bcast", "binomial")),
-    ("allgatherv", "linear"): (("bcast", "binomial"),),
-    ("allreduce", "non_overlapping"): (("reduce", "binomial"), ("bcast", "binomial")),
-    ("reduce_scatter", "non_overlapping"): (("reduce", "binomial"),),
-    ("reduce_scatter_block", "non_overlapping"): (("reduce", "binomial"), ("scatter", "linear")),
 }
 
 
@@ -165,7 +134,7 @@ def misnamed_algorithms(collective: str | None = None) -> list[str]:
     lines = []
     for algorithm in forced_algorithms(version, collective):
         number = algorithm.openmpi[version]
-        expected = THEIR_NAMES.get((algorithm.collective, algorithm.name), algorithm.name)
+        expected = OPENMPI_NAMES.get((algorithm.collective, algorithm.name), algorithm.name)
         found = names.get(algorithm.collective, {}).get(number, "nothing")
         if found != expected:
             lines.append(f"{algorithm.collective} {algorithm.name}: Open MPI {version} calls id {number} '{found}'")
@@ -177,7 +146,7 @@ def _compare(algorithm: Algorithm, version: str, procs: int, segment_bytes: int,
     name = openmpi_names().get(algorithm.collective, {}).get(number, "")
     found = (algorithm.collective, algorithm.name, number, name, procs, segment_bytes, sizes)
     settings = _settings(algorithm, version, segment_bytes)
-    for part in _PARTS.get((algorithm.collective, algorithm.name), ()):
+    for part in OPENMPI_PARTS.get((algorithm.collective, algorithm.name), ()):
         settings |= _settings(Catalogue.load().algorithm(*part), version, 0)
     records, seen, problem = _run(algorithm, procs, segment_bytes, sizes, settings)
     if problem:

@@ -38,43 +38,7 @@ _POLL_SECONDS = 0.1
 # Time for srun to end its tasks, after it was asked to end.
 _GRACE_SECONDS = 5.0
 _MOST_LETTERS = 31  # Slurm cuts names of clusters
-_CONFIGURATION = Template(
-    """\
-ClusterName=$cluster
-SlurmctldHost=login($address)
-SlurmUser=root
-SlurmdUser=root
-AuthType=auth/munge
-CredType=cred/munge
-# A job that lost a node may start again after so many seconds.
-AuthInfo=socket=$folder/munge.socket,cred_expire=5
-StateSaveLocation=$folder/state
-# In the directory that a node loses with its power: PMIx refuses to start a step whose socket is still there.
-SlurmdSpoolDir=$directory/%n/slurmd
-SlurmctldPidFile=$folder/slurmctld.pid
-SlurmdPidFile=$folder/slurmd-%n.pid
-SlurmctldLogFile=$folder/slurmctld.log
-SlurmdLogFile=$folder/slurmd-%n.log
-# Nodes share a file system, and PMIx needs a directory of its own on each.
-TmpFS=$directory/%n
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-JobAcctGatherType=jobacct_gather/none
-MpiDefault=none
-SelectType=select/linear
-SchedulerType=sched/builtin
-SchedulerParameters=batch_sched_delay=0,sched_interval=2
-# The processors of the machine are those of every node.
-SlurmdParameters=config_overrides
-NodeName=n[1-$nodes] CPUs=$ranks
-PartitionName=bed Nodes=ALL Default=YES MaxTime=INFINITE
-# A node that is silent for so many seconds is down, and in service again when it answers.
-SlurmdTimeout=10
-ReturnToService=2
-BatchStartTimeout=60
-KillWait=10
-"""
-)
+_CONFIGURATION = Path(__file__).with_name("slurm.conf")
 # Without control groups, which belong to the machine.
 _CONTROL_GROUPS = "CgroupPlugin=cgroup/v1\nCgroupAutomount=no\n"
 
@@ -106,7 +70,7 @@ def start(bed: Bed) -> None:
     (bed.directory / LOGIN).mkdir()
     with (bed.directory / "etc-hosts").open("a", encoding="utf-8") as hosts:
         hosts.write(f"{_LOGIN_ADDRESS} {LOGIN}\n")
-    configuration = _CONFIGURATION.substitute(
+    configuration = Template(_CONFIGURATION.read_text(encoding="utf-8")).substitute(
         cluster=_cluster_name(bed),
         address=_LOGIN_ADDRESS,
         folder=folder,

@@ -107,6 +107,8 @@ def _array(values: Any, shape: tuple[int, ...]) -> Any:
 
 
 def _times_from(entry: Mapping[str, Any], path: str | Path) -> Times:
+    from collwise.validation.fitting.models_by_name import model_from_document
+
     timed = [Choice(**one) for one in entry["choices"]]
     besides = tuple((int(procs), int(size), timed[index]) for procs, size, index in entry["besides"])
     places = {name: entry[name] for name in _OF_GRID}
@@ -125,17 +127,9 @@ def _times_from(entry: Mapping[str, Any], path: str | Path) -> Times:
     return Times(
         grid,
         data=data,
-        between=_model_from(entry["model"], path),
+        between=None if entry["model"] is None else model_from_document(entry["model"], path),
         notes=tuple(entry["notes"]),
         failed=tuple(Timing(Case(**one["case"]), math.nan, error=one["error"]) for one in entry["failed"]),
         facts=entry["facts"],
         **{name: entry[name] for name in _TEXTS_AND_NUMBERS},
     )
-
-
-def _model_from(document: Mapping[str, Any] | None, path: str | Path) -> Any:
-    if document is None:
-        return None
-    from collwise.validation.fitting.models_by_name import model_from_document
-
-    return model_from_document(document, path)

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Protocol, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from collwise.common.errors import UsageError
 from collwise.models.interface import CollectiveModel
@@ -24,7 +24,7 @@ from collwise.simulator.sweeps.runner import run_concurrently
 from collwise.simulator.timing import Case
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.grid import Grid
-from collwise.validation.times.times import State, Times, running
+from collwise.validation.times.times import State, Times, running, timed_at
 
 
 class PlayingModel(CollectiveModel, Protocol):
@@ -92,8 +92,7 @@ def predicted(
 
 def _seconds(model: CollectiveModel, grid: Grid, progress: ShowProgress) -> Array:
     procs, sizes = np.array(grid.procs), np.array(grid.message_bytes)
-    asked = running(grid)
-    asked[len(grid.choices) :] &= _besides(grid)
+    asked = running(grid) & timed_at(grid)
     seconds = np.full(asked.shape, np.nan)
     covered = model.algorithms(grid.collective)
     with progress(f"predicting {grid.collective}") as advance:
@@ -107,16 +106,6 @@ def _seconds(model: CollectiveModel, grid: Grid, progress: ShowProgress) -> Arra
             if advance is not None:
                 advance(None, (index + 1) / len(seconds))
     return seconds
-
-
-def _besides(grid: Grid) -> NDArray[np.bool_]:
-    """Whether each choice that does not compete is timed at each point: shape (choices, P, m)."""
-    others = grid.timed[len(grid.choices) :]
-    asked = np.zeros((len(others), len(grid.procs), len(grid.message_bytes)), dtype=bool)
-    for procs, size, choice in grid.besides:
-        if choice in others:
-            asked[others.index(choice), grid.procs.index(procs), grid.message_bytes.index(size)] = True
-    return asked
 
 
 def _contested_seconds(model: PlayingModel, grid: Grid, tolerance: float, progress: ShowProgress) -> Array:

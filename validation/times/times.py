@@ -108,7 +108,8 @@ class Times:
         for place, timing in found.items():
             state[place] = State.TIMED if timing.ok else State.FAILED
             if timing.ok:
-                seconds[place], widths[place] = timing.seconds, _width(timing.half_width_seconds)
+                width = timing.half_width_seconds
+                seconds[place], widths[place] = timing.seconds, width if math.isfinite(width) else math.inf
         values: dict[str, Any] = {"seconds": seconds, "half_width_seconds": widths, "state": state}
         if any(one.repetitions != 1 for one in found.values()):
             values |= {name: _values_of(state.shape, found, name) for name in _MEASURED}
@@ -216,13 +217,13 @@ class Times:
         return self._at_points(np.where(np.isfinite(least), least, np.nan))
 
     def at(self, picks: xr.DataArray | Indices) -> xr.DataArray:
-        """Seconds of the choices with these indices in `grid.timed`, at each point; nan for NOBODY.
+        """Seconds of the choices with these indices in `grid.timed`, at each point; nan for NOBODY."""
+        return self._at_points(picked_seconds(self.seconds.values, self.everywhere(picks)))
 
-        Picks of shape (P, m) hold along all further dimensions.
-        """
+    def everywhere(self, picks: xr.DataArray | Indices) -> Indices:
+        """Picks of shape (P, m), or of all dimensions but choice, for all values of further dimensions."""
         shape, found = self.seconds.shape[1:], np.asarray(picks)
-        found = np.broadcast_to(found.reshape(*found.shape, *[1] * (len(shape) - found.ndim)), shape)
-        return self._at_points(picked_seconds(self.seconds.values, found))
+        return np.broadcast_to(found.reshape(*found.shape, *[1] * (len(shape) - found.ndim)), shape)
 
     def slowdown(self, picks: xr.DataArray | Indices | None = None) -> xr.DataArray:
         """The slowdowns of picks (indices), or of all choices, against the best; nan without a time."""
@@ -340,10 +341,14 @@ class Times:
         return self.where(np.isfinite(other.of_grid(self.grid).seconds))
 
     def decider(self) -> Decider:
-        """The best choices as a decider."""
-        from collwise.validation.compare.deciders import BestOfTimes
+        """The best choices as a decider; between the points of the grid those of the next lower ones."""
+        from collwise.validation.compare.deciders import Deciding
 
-        return BestOfTimes(self)
+        def best(collective: str, procs: int, message_bytes: int) -> Choice | None:
+            known = collective == self.collective
+            return self.best_choice(*self.at_or_below(procs, message_bytes)) if known else None
+
+        return Deciding(f"best of {self.title}", best)
 
     def with_times(self, other: Times) -> Times:
         """The times with those of further choices of another Times of the same points, which do not compete here."""
@@ -472,6 +477,15 @@ def running(grid: Grid) -> Any:
     return np.stack([runs(choice) for choice in grid.timed]) if grid.timed else np.zeros((0, *fits.shape), dtype=bool)
 
 
+def timed_at(grid: Grid) -> Any:
+    """Whether a grid times each choice at each point, shape (choices, P, m): choices besides at their own points."""
+    asked = np.ones((len(grid.timed), len(grid.procs), len(grid.message_bytes)), dtype=bool)
+    asked[len(grid.choices) :] = False
+    for procs, size, choice in grid.besides:
+        asked[grid.timed.index(choice), grid.procs.index(procs), grid.message_bytes.index(size)] = True
+    return asked
+
+
 def _without_times(grid: Grid, margin: float | None) -> Any:
     """The states of a grid's choices where a source has no timing of theirs."""
     state = np.where(running(grid), State.NOT_ASKED, State.DOES_NOT_RUN).astype(np.int8)
@@ -491,10 +505,6 @@ def _beside(here: int, there: Sequence[tuple[int, tuple[int, int]]], most: float
 
 def _at_or_below(values: Sequence[int], wanted: int) -> int:
     return values[max(bisect.bisect_right(values, wanted) - 1, 0)]
-
-
-def _width(seconds: float) -> float:
-    return seconds if math.isfinite(seconds) else math.inf
 
 
 def _values_of(shape: tuple[int, ...], found: Mapping[tuple[int, int, int], Timing], name: str) -> Array:

@@ -11,8 +11,8 @@ import pytest
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.platforms import load
-from collwise.validation.correctness import crosscheck, crosscheck_openmpi, crosscheck_smpi
-from collwise.validation.correctness.crosscheck import Explanation, findings
+from collwise.validation.correctness import crosscheck_openmpi, crosscheck_smpi, explanations
+from collwise.validation.correctness.crosscheck import findings
 from collwise.validation.correctness.crosscheck_openmpi import (
     OpenmpiRow,
     compare_with_openmpi,
@@ -20,6 +20,7 @@ from collwise.validation.correctness.crosscheck_openmpi import (
     openmpi_names,
 )
 from collwise.validation.correctness.crosscheck_smpi import SmpiRow, compare_with_smpi
+from collwise.validation.correctness.explanations import Explanation
 from tests.command_line import printed
 from tests.needs import needs
 
@@ -67,11 +68,11 @@ def test_two_per_cent_either_way() -> None:
 
 def test_tables_name_algorithms_of_the_catalogue() -> None:
     catalogue = Catalogue.load()
-    for key in (*crosscheck.SMPI, *crosscheck.OPENMPI, *crosscheck.NOT_IN_SMPI, *crosscheck_openmpi.THEIR_NAMES):
+    for key in (*explanations.SMPI, *explanations.OPENMPI, *explanations.NOT_IN_SMPI, *explanations.OPENMPI_NAMES):
         catalogue.algorithm(*key)
-    for key in crosscheck.SMPI:
+    for key in explanations.SMPI:
         assert catalogue.algorithm(*key).smpi
-    for key in crosscheck.NOT_IN_SMPI:
+    for key in explanations.NOT_IN_SMPI:
         assert not catalogue.algorithm(*key).smpi
 
 
@@ -148,7 +149,7 @@ def test_another_algorithm_sends_other_messages(monkeypatch: pytest.MonkeyPatch)
 def test_open_mpi_has_our_algorithms_under_the_ids_of_the_catalogue(monkeypatch: pytest.MonkeyPatch) -> None:
     assert openmpi_names()["bcast"][6] == "binomial"
     assert misnamed_algorithms() == []
-    monkeypatch.setattr(crosscheck_openmpi, "THEIR_NAMES", {})
+    monkeypatch.setattr(crosscheck_openmpi, "OPENMPI_NAMES", {})
     assert any("calls id 3 'pipeline'" in line for line in misnamed_algorithms("bcast"))
 
 
@@ -174,10 +175,10 @@ def test_the_command(tmp_path: Path) -> None:
 @pytest.mark.slow
 @needs("smpi")
 def test_all_that_smpi_has() -> None:
-    assert findings(compare_with_smpi(load("grisou")), crosscheck.SMPI, complete=True) == []
+    assert findings(compare_with_smpi(load("grisou")), explanations.SMPI, complete=True) == []
 
 
 @pytest.mark.slow
 @needs("openmpi")
 def test_all_that_open_mpi_has() -> None:
-    assert findings(compare_with_openmpi(), crosscheck.OPENMPI, complete=True) == []
+    assert findings(compare_with_openmpi(), explanations.OPENMPI, complete=True) == []

@@ -183,3 +183,12 @@ def test_a_contest_leaves_out_what_is_missing() -> None:
     case = Case("bcast", "linear", 4, 8192)
     times = Times.of_timings(grid, {case: Timing(case, 1.0)}, "here", "simulated", "engine", margin=0.01)
     assert times.state.values.ravel().tolist() == [State.TIMED, State.LEFT_OUT]
+
+
+@pytest.mark.parametrize("width", [math.inf, math.nan])
+def test_an_interval_that_is_not_known_is_infinite(width: float) -> None:
+    grid = Grid("bcast", (Choice("chain"),), (4,), (1024,))
+    timings = {case: Timing(case, 1e-3, half_width_seconds=width) for case in grid.cases()}
+    times = Times.of_timings(grid, timings, "somewhere", "measured", "Open MPI 4.1")
+    assert times.half_width_of(Choice("chain"), 4, 1024) == math.inf
+    assert not times.has_intervals

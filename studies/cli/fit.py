@@ -77,8 +77,7 @@ def fit(
     """
     import numpy as np
 
-    from collwise.models.critical_path import PathParameters
-    from collwise.models.parameter_file import FittedParameters
+    from collwise.models.parameters import FittedParameters, PathParameters
     from collwise.validation.fitting.implementation_aware import default_procs, measured_procs
 
     if (platform is None) == (not where.named):

@@ -102,7 +102,7 @@ def predict(
 def _predict_pair(path: Path, pair: tuple[int, int], sizes: Sequence[int], as_json: bool) -> None:
     import numpy as np
 
-    from collwise.models.parameter_file import FittedParameters
+    from collwise.models.parameters import FittedParameters
     from collwise.validation.fitting.models_by_name import beyond_what_is_known, models_of
 
     fitted = FittedParameters.load(path)

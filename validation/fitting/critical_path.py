@@ -22,10 +22,9 @@ from numpy.typing import ArrayLike
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import CollwiseError
-from collwise.models.critical_path import CLASSES, EAGER, LOCAL, RENDEZVOUS, PathFit, PathParameters, solve
 from collwise.models.hockney import Hockney
-from collwise.models.implementation_aware.fitting import HUBER_RELATIVE
-from collwise.models.implementation_aware.parameters import Observation, reach_of
+from collwise.models.implementation_aware.fitting import HUBER_RELATIVE, huber
+from collwise.models.parameters import CLASSES, EAGER, LOCAL, RENDEZVOUS, Observation, PathFit, PathParameters, reach_of
 from collwise.models.piecewise import Array
 from collwise.models.registry import CRITICAL_PATH, RegisteredModel
 from collwise.simulator.schedule.library import ANSWERING, LEAVING, ON_WAY, Schedule
@@ -51,6 +50,9 @@ _WITH_TOKENS = ("barrier",)
 _STRAIGHT = 1e-4
 # A parameter is at least this share of that of single messages, so that times on the path can be divided by it.
 _LEAST_SHARE = 1e-3
+# The weight by which an algorithm's parameters are held to those of single messages, beside 1 for an observation. It
+# decides only what the observations leave open.
+_HOLD = 0.01
 
 
 @dataclass(frozen=True)
@@ -159,6 +161,17 @@ def fit_path(known: PathParameters, collective: str, algorithm: str, observation
     had = [bool(row.any()) for row in touched.reshape(len(CLASSES), 2)]
     own = {name: pair for (name, pair), here in zip(_pairs(parameters).items(), had, strict=True) if here}
     return PathFit(own, tuple(map(float, played / seconds - 1)), steps, settled)
+
+
+def solve(counts: Array, known_seconds: Array, seconds: Array, usual: Array) -> Array:
+    """alpha and beta of an algorithm: `counts` @ x + `known_seconds` = `seconds`, an equation for each experiment.
+
+    Each equation is divided by its time and all are solved by Huber regression, as in Nuriyev & Lastovetsky 2021,
+    section IV-C. What they leave open, such as the cost of messages that no path has, stays as `usual`.
+    """
+    rows = np.vstack([counts / seconds[:, None], np.diag(_HOLD / usual)])
+    wanted = np.append(1 - known_seconds / seconds, np.full(len(usual), _HOLD))
+    return np.array(huber(rows, wanted))
 
 
 def _each(function: Callable[[_Item, threading.Event], _Found], items: Sequence[_Item]) -> list[_Found]:

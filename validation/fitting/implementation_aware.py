@@ -14,7 +14,7 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.experiments import ROUNDTRIP, Experiment, Laboratory
 from collwise.models.implementation_aware.fitting import fit_algorithm, fit_gamma, fit_hockney
-from collwise.models.implementation_aware.parameters import AlgorithmFit, ModelParameters, Observation
+from collwise.models.parameters import AlgorithmFit, ModelParameters, Observation
 from collwise.models.registry import AS_PRINTED, BY_PARTS, MODELS
 from collwise.platforms import HostPlatform
 from collwise.simulator.bench import Bench

@@ -10,15 +10,10 @@ from typing import Any
 
 from collwise.common.errors import CollwiseError, UsageError, check_name, warn
 from collwise.common.units import format_size
-from collwise.models.critical_path import FORMAT as PATH_FORMAT
-from collwise.models.critical_path import PathParameters
 from collwise.models.fitting.procedures import CLOSE, QUICK, Detail, FitRequest, fit, most_useful_procs, request
 from collwise.models.implementation_aware.model import ImplementationAware
-from collwise.models.implementation_aware.parameters import ModelParameters
 from collwise.models.interface import CollectiveModel
-from collwise.models.parameter_file import FAMILIES, FittedParameters
-from collwise.models.parameter_file import FORMAT as POINT_TO_POINT_FORMAT
-from collwise.models.parameter_reading import read_document
+from collwise.models.parameters import FAMILIES, FittedParameters, ModelParameters, PathParameters, read_document
 from collwise.models.point_to_point import PointToPointModel
 from collwise.models.registry import (
     CRITICAL_PATH,
@@ -90,7 +85,7 @@ def model_from_document(document: Mapping[str, Any], path: str | Path) -> Collec
 
 
 def _models_from(document: Mapping[str, Any], path: str | Path) -> dict[str, CollectiveModel]:
-    kinds: dict[object, type[Parameters]] = {PATH_FORMAT: PathParameters, POINT_TO_POINT_FORMAT: FittedParameters}
+    kinds: dict[object, type[Parameters]] = {kind.FORMAT: kind for kind in (PathParameters, FittedParameters)}
     return models_of(kinds.get(document.get("format"), ModelParameters).from_document(document, path))
 
 

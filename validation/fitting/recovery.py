@@ -17,7 +17,7 @@ from collwise.models.hockney import Hockney, HockneyBySize
 from collwise.models.interface import entry
 from collwise.models.lmo import LMO
 from collwise.models.loggp import LogGP
-from collwise.models.parameter_file import FittedParameters
+from collwise.models.parameters import FittedParameters
 from collwise.models.plogp import HeterogeneousPLogP, PLogP
 from collwise.platforms import HostPlatform
 from collwise.platforms.truth import PointToPoint, point_to_point

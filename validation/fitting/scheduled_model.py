@@ -16,7 +16,7 @@ from collwise.models.hockney import Hockney, HockneyBySize
 from collwise.models.interface import CollectiveModel, PairParameters
 from collwise.models.lmo import LMO
 from collwise.models.loggp import LogGP
-from collwise.models.parameter_file import Parameters
+from collwise.models.parameters import Parameters
 from collwise.models.piecewise import Array
 from collwise.models.point_to_point import PointToPointModel
 from collwise.simulator.schedule.pipelines import play_case

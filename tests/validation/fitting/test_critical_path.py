@@ -11,8 +11,8 @@ import pytest
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.common.errors import CollwiseError, UsageError
-from collwise.models.critical_path import CLASSES, EAGER, LOCAL, RENDEZVOUS, Overheads, PathParameters
 from collwise.models.hockney import Hockney
+from collwise.models.parameters import CLASSES, EAGER, LOCAL, RENDEZVOUS, Overheads, PathParameters
 from collwise.models.piecewise import PiecewiseLinear
 from collwise.platforms import load
 from collwise.simulator.bench import Simulated

@@ -12,10 +12,10 @@ from collwise.common.errors import UsageError, warn
 from collwise.common.files import write_text
 from collwise.common.program import program_name
 from collwise.common.units import format_size, parse_ratio, parse_size
+from collwise.platforms.description_file import TOPOLOGY as TOPOLOGIES
 from collwise.platforms.discovery.facts import LIVE
 from collwise.platforms.hosts import MOST_HOSTS
 from collwise.platforms.names import interconnect_names, known
-from collwise.platforms.schema import TOPOLOGY as TOPOLOGIES
 from collwise.studies.cli import options, types
 from collwise.studies.cli.declare import argument, command, flag, group, option
 from collwise.studies.cli.output import print_json, print_table

@@ -150,22 +150,6 @@ def fitted_segments(segments: Sequence[int]) -> tuple[int, ...]:
     return (*cut, *([0] if 0 in segments else []))
 
 
-def implementation_aware(
-    platform: HostPlatform,
-    ppn: int,
-    segments: Sequence[int],
-    context: SimulationContext,
-    collectives: Sequence[str] = (),
-) -> ModelParameters:
-    """Fits the implementation-aware models for some collectives, or all; see `fitted_segments`."""
-    procs = by_algorithm.default_procs(platform, ppn)
-    segments = fitted_segments(segments)
-    plan = by_algorithm.FitPlan(procs, ppn, segments[0], more_segments=tuple(segments[1:]))
-    if collectives:
-        plan = replace(plan, collectives=tuple(collectives))
-    return by_algorithm.fit(Simulated(platform, context), plan)
-
-
 def models_on(
     platform: HostPlatform,
     names: Sequence[str],
@@ -181,21 +165,24 @@ def models_on(
     If nodes differ, homogeneous models are the means of heterogeneous ones, if there is a procedure for these.
     Raises UsageError for an unknown name.
     """
-    found: dict[str, CollectiveModel] = {}
+    bench, found = Simulated(platform, context), dict[str, CollectiveModel]()
     for name in names:
         if name in found:
             continue
         kind = ModelKind.parse(name)
+        parameters: Parameters
         if kind.family == IMPLEMENTATION_AWARE:
-            found |= models_of(implementation_aware(platform, ppn, segments, context, collectives))
+            common, *more = fitted_segments(segments)
+            procs = by_algorithm.default_procs(platform, ppn)
+            plan = by_algorithm.FitPlan(procs, ppn, common, more_segments=tuple(more))
+            parameters = by_algorithm.fit(bench, replace(plan, collectives=tuple(collectives) or plan.collectives))
         elif kind.family == CRITICAL_PATH:
-            plan = critical_path_fit.simulated_plan(platform, ppn)
-            plan = replace(plan, collectives=tuple(collectives))
-            found[name] = CriticalPath(critical_path_fit.fit(Simulated(platform, context), plan))
+            paths = critical_path_fit.simulated_plan(platform, ppn)
+            parameters = critical_path_fit.fit(bench, replace(paths, collectives=tuple(collectives)))
         else:
             where_possible = None if platform.heterogeneous else False
-            wanted = request(kind.family, heterogeneous=kind.heterogeneous or where_possible)
-            found |= models_of(parameters_on(Simulated(platform, context), wanted))
+            parameters = parameters_on(bench, request(kind.family, heterogeneous=kind.heterogeneous or where_possible))
+        found |= models_of(parameters)
     return [found[name] for name in names]
 
 

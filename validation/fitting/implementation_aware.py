@@ -254,9 +254,13 @@ class _Experiments:
             seconds = _root_seconds(timing) - timings[self._barrier(case.procs)].seconds
         if not 0 < seconds < math.inf:
             raise CollwiseError(f"an experiment of the fit took {seconds:g} s, too little to tell from noise: {case}")
-        return Observation(
-            case.experiment, case.procs, case.message_bytes, case.segment_bytes, seconds, case.fanout, case.gather_bytes
-        )
+        return observed(case, seconds)
+
+
+def observed(case: Case, seconds: float) -> Observation:
+    """The time of an experiment as parameter files have it."""
+    sizes = (case.message_bytes, case.segment_bytes)
+    return Observation(case.experiment, case.procs, *sizes, seconds, case.fanout, case.gather_bytes)
 
 
 def _root_seconds(timing: Timing) -> float:

@@ -4,31 +4,31 @@ from __future__ import annotations
 
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
+from string import Template
 
-NEEDS = {
-    "power_of_two": "COLLWISE_NEEDS_POWER_OF_TWO",
-    "even": "COLLWISE_NEEDS_EVEN",
-    "commutative": "COLLWISE_NEEDS_COMMUTATIVE",
-}
 LIMITS = ("limit_bytes", "between_segment_bytes")
-
-
-def parameters(algorithm: dict) -> str:
-    """The initialisers that say which parameters an algorithm has, and what its number's default is."""
-    text = ""
-    for name in algorithm["parameters"]:
-        if name in LIMITS:
-            text += f'.limit_parameter = "{name}", '
-        elif name in algorithm.get("defaults", {}):
-            text += f'.count_parameter = "{name}", .default_count = {algorithm["defaults"][name]}, '
-        else:
-            text += f'.part_parameter = "{name}", '
-    return text
-
-
 MOCK_UP_FORM = ("allreduce", "scan", "reduce_scatter_block")
 """Collectives whose mock-ups take the program's buffers as they are (collwise_mock_up_function)."""
+
+_REGISTRY = Template("""\
+/* Made from catalogue.toml by generate_registry.py. */
+#include "collwise.h"
+
+${declarations}
+
+const collwise_algorithm collwise_registry[] = {
+${entries}
+    {.collective = NULL},
+};
+""")
+# What a mock-up's memory depends on: sizes of messages and processes, as in the formulas of the catalogue.
+_MEMORY = Template("""\
+static collwise_memory memory_${guideline}(size_t n, size_t P, size_t c, size_t C) {
+    (void)n, (void)P, (void)c, (void)C;
+    return (collwise_memory){.message_bytes = ${message}, .integer_bytes = ${integers}};
+}""")
 
 
 def form_of(collective: str, algorithm: dict) -> str:
@@ -36,59 +36,45 @@ def form_of(collective: str, algorithm: dict) -> str:
     return "mock_up" if "guideline" in algorithm and collective in MOCK_UP_FORM else collective
 
 
-def memory_function(algorithm: dict) -> str:
-    """C source of a mock-up's collwise_memory_function, from the formulas of the catalogue."""
-    message, integers = (
-        algorithm[key].replace("//", "/").replace("I", "sizeof(int)") for key in ("message_memory", "integer_memory")
-    )
-    return (
-        f"static collwise_memory memory_{algorithm['guideline']}(size_t n, size_t P, size_t c, size_t C) {{\n"
-        f"    (void)n, (void)P, (void)c, (void)C;\n"
-        f"    return (collwise_memory){{.message_bytes = {message}, .integer_bytes = {integers}}};\n}}"
-    )
+def _declarations(collective: str, algorithm: dict) -> Iterator[str]:
+    """The algorithm's function, and that of a mock-up's memory."""
+    yield f"extern collwise_{form_of(collective, algorithm)}_function {algorithm['function']};"
+    if "guideline" in algorithm:
+        message, integers = (
+            algorithm[key].replace("//", "/").replace("I", "sizeof(int)")
+            for key in ("message_memory", "integer_memory")
+        )
+        yield _MEMORY.substitute(guideline=algorithm["guideline"], message=message, integers=integers)
 
 
-def mock_up_flags(algorithm: dict) -> str:
-    """The initialisers of what its objections depend on: its calls, and the padding `c` in its memory."""
-    calls_reduce_scatter = any(call.startswith("reduce_scatter") for call in algorithm["calls"])
-    pads = "c" in algorithm["message_memory"]
-    return f", .calls_reduce_scatter = {int(calls_reduce_scatter)}, .pads = {int(pads)}"
+def _initialisers(collective: str, algorithm: dict) -> Iterator[str]:
+    """What the registry says of an algorithm."""
+    yield f".kind = COLLWISE_{collective.upper()}"
+    yield f'.collective = "{collective}"'
+    yield f'.name = "{algorithm["name"]}"'
+    for name in algorithm["parameters"]:
+        if name in LIMITS:
+            yield f'.limit_parameter = "{name}"'
+        elif name in algorithm.get("defaults", {}):
+            yield f'.count_parameter = "{name}", .default_count = {algorithm["defaults"][name]}'
+        else:
+            yield f'.part_parameter = "{name}"'
+    yield f".needs = {' | '.join(f'COLLWISE_NEEDS_{word.upper()}' for word in algorithm['requires']) or 0}"
+    yield from (f".{name} = 1" for name in ("by_node", "real_mpi_only") if algorithm.get(name, False))
+    if guideline := algorithm.get("guideline"):
+        # What its objections depend on: its calls, and the padding `c` in its memory.
+        yield f".calls_reduce_scatter = {int(any(call.startswith('reduce_scatter') for call in algorithm['calls']))}"
+        yield f".pads = {int('c' in algorithm['message_memory'])}"
+        yield f'.guideline = "{guideline}", .extra_memory = memory_{guideline}'
+    yield f".{form_of(collective, algorithm)} = {algorithm['function']}"
 
 
 def registry_source(catalogue: dict) -> str:
     """C source that defines `collwise_registry`, one designated initialiser an algorithm."""
-    declarations, entries = [], []
-    for collective, description in catalogue.items():
-        for algorithm in description["algorithm"]:
-            function = algorithm["function"]
-            form = form_of(collective, algorithm)
-            declarations.append(f"extern collwise_{form}_function {function};")
-            flags = "".join(f", .{name} = 1" for name in ("by_node", "real_mpi_only") if algorithm.get(name, False))
-            if "guideline" in algorithm:
-                declarations.append(memory_function(algorithm))
-                guideline = algorithm["guideline"]
-                flags += mock_up_flags(algorithm)
-                flags += f', .guideline = "{guideline}", .extra_memory = memory_{guideline}'
-            needs = " | ".join(NEEDS[word] for word in algorithm["requires"]) or "0"
-            entries.append(
-                f"    {{.kind = COLLWISE_{collective.upper()}, "
-                f'.collective = "{collective}", .name = "{algorithm["name"]}", '
-                f"{parameters(algorithm)}.needs = {needs}{flags}, "
-                f".{form} = {function}}},"
-            )
-    return "\n".join(
-        [
-            "/* Made from catalogue.toml by generate_registry.py. */",
-            '#include "collwise.h"',
-            "",
-            *declarations,
-            "",
-            "const collwise_algorithm collwise_registry[] = {",
-            *entries,
-            "    {.collective = NULL},",
-            "};",
-            "",
-        ]
+    every = [(collective, algorithm) for collective, about in catalogue.items() for algorithm in about["algorithm"]]
+    return _REGISTRY.substitute(
+        declarations="\n".join(line for one in every for line in _declarations(*one)),
+        entries="\n".join(f"    {{{', '.join(_initialisers(*one))}}}," for one in every),
     )
 
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from commands import collwise_command, seconds_of
 
 from collwise.platforms import load_description
-from collwise.platforms.writer import write_description
+from collwise.platforms.description_file import write_description
 
 LIMIT_SECONDS = 300.0
 SIZES = "1B:8MiB:x2"

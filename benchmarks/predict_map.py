@@ -17,7 +17,7 @@ import numpy as np
 from commands import least_seconds
 
 from collwise.models.implementation_aware.model import ImplementationAware
-from collwise.models.implementation_aware.parameters import ModelParameters
+from collwise.models.parameters import ModelParameters
 from collwise.models.registry import BY_PARTS
 
 LIMIT_SECONDS = 0.1

@@ -11,7 +11,7 @@ from pathlib import Path
 SOURCES = Path(__file__).resolve().parents[1]
 """The root of a clone, or the installed package: both have the same folders, C sources included."""
 _C_SOURCES = ("CMakeLists.txt", "algorithms", "simulator/programs", "simulator/schedule")
-_C_SUFFIXES = (".c", ".h", ".map", ".toml", ".txt")
+_C_SUFFIXES = (".c", ".h", ".in", ".map", ".toml", ".txt")
 
 
 def is_clone() -> bool:

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from collwise.algorithms.catalogue import Catalogue
-from collwise.models.critical_path import CLASSES, Overheads, PathParameters
 from collwise.models.hockney import Hockney
 from collwise.models.implementation_aware.parts import Gamma, Part
 from collwise.models.interface import Points
+from collwise.models.parameters import CLASSES, Overheads, PathParameters
 from collwise.models.piecewise import PiecewiseLinear
 from collwise.models.registry import BY_PARTS, MODELS
 from collwise.simulator.schedule.library import Schedule

@@ -13,7 +13,7 @@ from collwise.models.hockney import Hockney, HockneyBySize
 from collwise.models.interface import DEFAULT_EAGER_LIMIT_BYTES, Points
 from collwise.models.lmo import LMO
 from collwise.models.loggp import LogGP
-from collwise.models.parameter_file import FAMILIES, FittedParameters, Parameters
+from collwise.models.parameters import FAMILIES, FittedParameters, Parameters
 from collwise.models.piecewise import Array
 from collwise.models.plogp import PLogP
 from collwise.models.registry import RegisteredModel

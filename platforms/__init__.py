@@ -22,13 +22,13 @@ if TYPE_CHECKING:
         Source,
         Wire,
     )
+    from collwise.platforms.description_file import write_description
     from collwise.platforms.hosts import HostPlatform, ReorderedPlatform, parse_radical
     from collwise.platforms.loader import interconnect, load, load_description
     from collwise.platforms.names import interconnect_names, known
     from collwise.platforms.new import Node, new_platform, with_overheads
     from collwise.platforms.placement import PlacedPlatform, placed
     from collwise.platforms.topology import CableFault, Dragonfly, FatTree, Topology, Torus
-    from collwise.platforms.writer import write_description
     from collwise.platforms.xml import platform_xml
     from collwise.platforms.xml_file import XmlPlatform
 
@@ -88,7 +88,7 @@ __getattr__ = names_of(
         "new": ("Node", "new_platform", "with_overheads"),
         "placement": ("PlacedPlatform", "placed"),
         "topology": ("CableFault", "Dragonfly", "FatTree", "Topology", "Torus"),
-        "writer": ("write_description",),
+        "description_file": ("write_description",),
         "xml": ("platform_xml",),
         "xml_file": ("XmlPlatform",),
     },

@@ -21,11 +21,10 @@ from collwise.platforms.description import (
     Platform,
     needed_wires,
 )
+from collwise.platforms.description_file import checked, read_description, write_description
 from collwise.platforms.hosts import HostPlatform
 from collwise.platforms.placement import PlacedPlatform, placed
-from collwise.platforms.reader import read_description
 from collwise.platforms.topology import CableFault, Dragonfly, FatTree, Topology, Torus
-from collwise.platforms.writer import checked, write_description
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

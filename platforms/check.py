@@ -8,7 +8,7 @@ from pathlib import Path
 
 from collwise.common.errors import UsageError
 from collwise.platforms.description import Description, HeterogeneousPlatform, Platform
-from collwise.platforms.reader import Problem, line_of, read_description
+from collwise.platforms.description_file import Problem, line_of, read_description
 from collwise.platforms.xml_file import read_xml
 
 DEFAULT_TCP_GAMMA_BYTES = 4194304.0

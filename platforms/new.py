@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from collwise.common.errors import UsageError
-from collwise.platforms import schema
 from collwise.platforms.description import Calibration, Platform, Source
+from collwise.platforms.description_file import TOPOLOGY, checked
 from collwise.platforms.loader import interconnect
 from collwise.platforms.smpi import charges_overheads
 from collwise.platforms.topology import TOPOLOGIES, Topology
-from collwise.platforms.writer import checked
 
 _GIVEN = "the figures given to: collwise platforms new"
 
@@ -154,13 +153,13 @@ def with_overheads(platform: Platform, interconnect_name: str) -> Platform:
 
 
 def _topology(kind: str, nodes: int, hop_latency_seconds: float | None, figures: Mapping[str, Any]) -> Topology | None:
-    keys = schema.TOPOLOGY[kind]
+    keys = TOPOLOGY[kind]
     given = {key: value for key, value in figures.items() if value is not None}
     if hop_latency_seconds is not None:
         given["hop_latency_seconds"] = hop_latency_seconds
     for key in given:
         if key not in keys:
-            fitting = ", ".join(name for name, others in schema.TOPOLOGY.items() if key in others)
+            fitting = ", ".join(name for name, others in TOPOLOGY.items() if key in others)
             raise UsageError(f"{_option(key)} is not for --topology {kind} (valid: for {fitting})")
     if missing := [_option(key) for key, value in keys.items() if value.required and key not in given]:
         raise UsageError(f"--topology {kind} needs {', '.join(missing)}")

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from xml.parsers import expat
 
 from collwise.common.errors import UsageError, nearest_names
+from collwise.platforms.description_file import Problem
 from collwise.platforms.hosts import HostPlatform, parse_radical
-from collwise.platforms.reader import Problem
 from collwise.platforms.smpi import FACTOR_OPTIONS, KNOWN_OPTIONS, OVERHEAD_OPTIONS, list_problems
 
 _QUANTITY = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([A-Za-z]*)\s*", re.ASCII)

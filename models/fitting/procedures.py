@@ -24,7 +24,7 @@ from collwise.models.fitting.rounds import Pair, with_effort
 from collwise.models.fitting.thresholds import STRIDE_BYTES, fit_thresholds
 from collwise.models.lmo import LMO
 from collwise.models.loggp import LogGP
-from collwise.models.parameter_file import FittedParameters, Parameters
+from collwise.models.parameters import FittedParameters, Parameters
 from collwise.models.plogp import PLogP
 
 # Homogeneous models are averages over this many processes; more would change nothing where all are alike.

@@ -16,9 +16,9 @@ from collwise.common.errors import CollwiseError
 from collwise.models.hockney import Hockney
 from collwise.models.implementation_aware import bcast, gather
 from collwise.models.implementation_aware.model import protocol_sums
-from collwise.models.implementation_aware.parameters import AlgorithmFit, Observation
 from collwise.models.implementation_aware.parts import Gamma, Part
 from collwise.models.interface import Points
+from collwise.models.parameters import AlgorithmFit, Observation
 from collwise.models.piecewise import Array
 from collwise.models.registry import AS_PRINTED, BY_PARTS, MODELS
 

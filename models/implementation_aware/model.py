@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from collwise.models.hockney import Hockney
-from collwise.models.implementation_aware.parameters import ModelParameters, reach_of
 from collwise.models.implementation_aware.parts import EAGER, RENDEZVOUS, Part
 from collwise.models.interface import Points
+from collwise.models.parameters import ModelParameters, reach_of
 from collwise.models.piecewise import Array
 from collwise.models.registry import BY_PARTS, TRADITIONAL, RegisteredModel
 

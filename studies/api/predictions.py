@@ -14,11 +14,9 @@ from collwise import arguments
 from collwise.algorithms.catalogue import Catalogue
 from collwise.arguments import Names, Numbers, PlatformLike
 from collwise.common.errors import UsageError, check_name, note, warn
-from collwise.models.critical_path import PathParameters
 from collwise.models.fitting.procedures import CLOSE, QUICK, request
-from collwise.models.implementation_aware.parameters import ModelParameters
 from collwise.models.interface import CollectiveModel
-from collwise.models.parameter_file import FAMILIES, FittedParameters
+from collwise.models.parameters import FAMILIES, FittedParameters, ModelParameters, PathParameters
 from collwise.models.registry import CRITICAL_PATH, IMPLEMENTATION_AWARE, no_parameters
 from collwise.platforms import HostPlatform
 from collwise.simulator.bench import Bench, Measured, Simulated

@@ -154,7 +154,7 @@ def irregular_regions(
     process per node, for every number of nodes, switch buffer and TCP variant, or on the target that the options name,
     as it is. Everything is measured anew each time, since escalations occur by chance.
     """
-    from collwise.models.parameter_file import thresholds_text
+    from collwise.models.parameters import thresholds_text
     from collwise.studies.reports import irregular_regions as shown
     from collwise.validation.measurement.irregular_regions import RegionsPlan, verdict
 

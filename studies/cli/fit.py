@@ -60,8 +60,7 @@ def fit(
     """
     import numpy as np
 
-    from collwise.models.critical_path import PathParameters
-    from collwise.models.parameter_file import FittedParameters
+    from collwise.models.parameters import FittedParameters, PathParameters
     from collwise.validation.fitting.implementation_aware import default_procs, measured_procs
 
     if (platform is None) == (not where.named):
@@ -192,7 +191,7 @@ def predict(
 def _predict_pair(path: Path, pair: tuple[int, int], sizes: Sequence[int], as_json: bool) -> None:
     import numpy as np
 
-    from collwise.models.parameter_file import FittedParameters
+    from collwise.models.parameters import FittedParameters
     from collwise.validation.fitting.models_by_name import beyond_what_is_known, models_of
 
     fitted = FittedParameters.load(path)

@@ -186,7 +186,7 @@ MEASURING = ("timing", "synchronisation", "late_seconds", *PRECISION, "nrep", "l
 
 
 def _read_thresholds(text: str) -> Thresholds:
-    from collwise.models.parameter_file import read_thresholds
+    from collwise.models.parameters import read_thresholds
 
     return read_thresholds(Path(text))
 

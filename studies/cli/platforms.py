@@ -28,13 +28,13 @@ from collwise.platforms import (
     with_overheads,
     write_description,
 )
+from collwise.platforms.description_file import TOPOLOGY as TOPOLOGIES
 from collwise.platforms.discovery.describe import Described, described, next_steps, shown
 from collwise.platforms.discovery.facts import ESTIMATED, LIVE, MISSING, Facts, merged
 from collwise.platforms.discovery.machine import machine_facts
 from collwise.platforms.discovery.slurm import slurm_facts
 from collwise.platforms.hosts import MOST_HOSTS
 from collwise.platforms.names import interconnect_names
-from collwise.platforms.schema import TOPOLOGY as TOPOLOGIES
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.cli import options, types

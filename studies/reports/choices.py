@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from collwise.common.errors import UsageError
-from collwise.models.critical_path import PathParameters
-from collwise.models.implementation_aware.parameters import ModelParameters
 from collwise.models.interface import CollectiveModel
+from collwise.models.parameters import ModelParameters, PathParameters
 from collwise.models.registry import BY_PARTS, CRITICAL_PATH
 from collwise.platforms import HostPlatform
 from collwise.platforms.smpi import without_free_barrier

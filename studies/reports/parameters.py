@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 
 from collwise.common.units import format_seconds, format_size
-from collwise.models.critical_path import PathParameters
 from collwise.models.hockney import Hockney
-from collwise.models.implementation_aware.parameters import ModelParameters, WithResiduals
 from collwise.models.lmo import LMO
-from collwise.models.parameter_file import FittedParameters
+from collwise.models.parameters import FittedParameters, ModelParameters, PathParameters, WithResiduals
 from collwise.models.piecewise import PiecewiseLinear
 from collwise.models.plogp import HeterogeneousPLogP
 from collwise.models.registry import CRITICAL_PATH

@@ -15,9 +15,8 @@ from collwise.common.errors import UsageError
 from collwise.common.files import writable_folder, write_text
 from collwise.common.program import program_name
 from collwise.common.units import format_seconds, format_size
-from collwise.models.critical_path import PathParameters
 from collwise.models.hockney import Hockney
-from collwise.models.implementation_aware.parameters import ModelParameters
+from collwise.models.parameters import ModelParameters, PathParameters
 from collwise.models.registry import BY_PARTS, CRITICAL_PATH
 from collwise.platforms.description import Description
 from collwise.platforms.smpi import charges_overheads

@@ -7,7 +7,7 @@ import numpy as np
 from collwise.models.hockney import Hockney, HockneyBySize
 from collwise.models.lmo import LMO, Thresholds
 from collwise.models.loggp import LogGP
-from collwise.models.parameter_file import FittedParameters, Parameters
+from collwise.models.parameters import FittedParameters, Parameters
 from collwise.models.piecewise import Array, PiecewiseLinear
 from collwise.models.plogp import HeterogeneousPLogP, PLogP
 

@@ -18,8 +18,7 @@ from hypothesis.extra.numpy import arrays
 from collwise.common.errors import UsageError
 from collwise.models.hockney import Hockney
 from collwise.models.lmo import LMO, Thresholds
-from collwise.models.parameter_file import FittedParameters
-from collwise.models.parameter_reading import read_document
+from collwise.models.parameters import FittedParameters, read_document
 from collwise.models.piecewise import Array, PiecewiseLinear
 from collwise.models.plogp import PLogP
 from tests.models.parameter_examples import EXAMPLES, PROCS, fitted

@@ -8,7 +8,7 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
 from collwise.models.fitting.procedures import PROCEDURES
 from collwise.models.formulas import FORMULAS
-from collwise.models.parameter_file import FAMILIES
+from collwise.models.parameters import FAMILIES, ModelParameters, PathParameters
 from collwise.models.registry import (
     CRITICAL_PATH,
     IMPLEMENTATION_AWARE,
@@ -50,6 +50,10 @@ def test_procedures() -> None:
     assert ModelKind.parse("by_parts").procedures == (IMPLEMENTATION_AWARE,)
     assert ModelKind.parse("hockney_heterogeneous").procedures == ("regression", "two-sizes")
     assert ModelKind.parse("plogp_as_printed").procedures == ("kielmann", "saturation", "fitted")
+
+
+def test_files_have_the_models_names() -> None:
+    assert {*ModelParameters.MODELS, PathParameters.MODEL} < set(MODEL_NAMES)
 
 
 def test_procedures_and_formulas_are_those_of_the_registry() -> None:

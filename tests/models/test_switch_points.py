@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from collwise.models.hockney import Hockney
 from collwise.models.implementation_aware.model import ImplementationAware
-from collwise.models.implementation_aware.parameters import AlgorithmFit, ModelParameters
 from collwise.models.implementation_aware.parts import Gamma
+from collwise.models.parameters import AlgorithmFit, ModelParameters
 from collwise.models.piecewise import Array
 from collwise.models.registry import BY_PARTS, MODELS
 from collwise.models.switch_points import NOBODY, TIE, Standings, Times, fastest, good_enough, switch_points

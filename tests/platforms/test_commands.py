@@ -10,8 +10,8 @@ from click.testing import CliRunner, Result
 
 from collwise import platforms as package
 from collwise.platforms import known, load, write_description
+from collwise.platforms.description_file import read_description
 from collwise.platforms.loader import interconnect
-from collwise.platforms.reader import read_description
 from collwise.studies.cli.platforms import platforms
 from tests import command_line
 from tests.needs import needs

@@ -29,7 +29,7 @@ from collwise.platforms import (
     load_description,
     write_description,
 )
-from collwise.platforms.reader import read_description
+from collwise.platforms.description_file import read_description
 
 _AMOUNT = st.floats(0, 1e12, allow_nan=False)
 _POSITIVE = st.floats(1e-12, 1e12, exclude_min=True)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from collwise.common.errors import CollwiseError
 from collwise.common.project import Project
-from collwise.models.parameter_file import FittedParameters, read_thresholds
+from collwise.models.parameters import FittedParameters, read_thresholds
 from collwise.platforms import load, load_description, write_description
 from collwise.platforms.placement import placed
 from collwise.simulator.execution.host_lists import read_host_file

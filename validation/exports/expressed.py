@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from collwise.common.errors import UsageError
 from collwise.common.units import format_size
@@ -15,7 +16,7 @@ from collwise.validation.times.slowdown import slowdown
 Step = tuple[int, Choice | None]
 """From which message size on, and the choice; None where the library decides."""
 CanSay = Callable[[Choice], bool]
-TooFew = Callable[[Choice, int, int], bool]
+TooFew = Callable[[int, int, Choice], bool]
 """Whether a call may have too few elements for a choice, by process count and size from which the choice holds."""
 
 
@@ -70,7 +71,7 @@ class Expressed:
 
 
 def expressed(
-    table: DecisionTable, can_say: CanSay, by_size: bool = True, too_few: TooFew = lambda choice, procs, start: False
+    table: DecisionTable, can_say: CanSay, by_size: bool = True, too_few: TooFew = lambda procs, start, choice: False
 ) -> Expressed:
     """The table as a format can say it; `by_size`: the format sees message sizes, else a row has one choice.
 
@@ -88,11 +89,7 @@ def expressed(
         steps: list[Step] = [] if row and row[0][0] == 0 else [(0, None)]
         if by_size:
             for start, end, choice in spans(row):
-
-                def few(one: Choice, procs: int = procs, start: int = start) -> bool:
-                    return too_few(one, procs, start)
-
-                said, cost = _said_of_elements(table, procs, {start: choice}, end, can_say, few)
+                said, cost = _said(table, procs, {start: choice}, end, can_say, partial(too_few, procs, start))
                 if said != choice:
                     said = steps[-1][1] if said is None and can_say(choice) and steps else said
                     one = Substitution(table.collective, procs, start, choice, said, cost, can_say(choice))
@@ -111,35 +108,30 @@ def expressed(
     return Expressed(table, rows, tuple(replaced))
 
 
-def _said_of_elements(
+def _said(
     table: DecisionTable,
     procs: int,
-    step: Mapping[int, Choice],
+    steps: dict[int, Choice],
     end: int | None,
     can_say: CanSay,
-    few: CanSay,
+    few: CanSay = lambda choice: False,
 ) -> tuple[Choice | None, float]:
-    """The choice for a step, and its cost; `few`: whether there are too few elements for a choice."""
-    if table.times is None or procs in table.times.procs:
-        return _said(table, procs, step, end, lambda one: can_say(one) and not few(one))
-    said, cost = _said(table, procs, step, end, can_say)
-    return (said, cost) if said is None or not few(said) else (LIBRARY_DECIDES, math.nan)
+    """One choice for all of these steps, which end below `end`, and its cost where it replaces one of them.
 
+    `few` says whether there are too few elements for a choice.
+    """
+    tells = table.times is None or procs in table.times.procs
 
-def _said(
-    table: DecisionTable, procs: int, steps: Mapping[int, Choice], end: int | None, can_say: CanSay
-) -> tuple[Choice | None, float]:
-    """One choice for all of these steps, which end below `end`, and its cost where it replaces one of them."""
+    def can(choice: Choice) -> bool:
+        return can_say(choice) and not (tells and few(choice))
+
     chosen = set(steps.values())
-    if len(chosen) == 1 and can_say(only := next(iter(chosen))):
-        return only, 0.0
-    costs = _costs(table, procs, steps, end)
-    possible = {choice: cost for choice, cost in costs.items() if can_say(choice)}
-    if possible:
-        instead = min(possible, key=lambda choice: possible[choice])
-        return instead, possible[instead]
-    common = [choice for choice in steps.values() if can_say(choice)]
-    return (common[-1] if common else None), math.nan
+    alone = {only: 0.0 for only in chosen if len(chosen) == 1 and can(only)}
+    costs = alone or {choice: cost for choice, cost in _costs(table, procs, steps, end).items() if can(choice)}
+    if not costs:
+        return next((choice for choice in reversed(steps.values()) if can(choice)), None), math.nan
+    said = min(costs, key=lambda choice: costs[choice])
+    return (said, costs[said]) if tells or not few(said) else (LIBRARY_DECIDES, math.nan)
 
 
 def _costs(table: DecisionTable, procs: int, steps: Mapping[int, Choice], end: int | None) -> dict[Choice, float]:

@@ -219,7 +219,7 @@ def _with_enough_elements(table: DecisionTable, says: CanSay, by_size: bool) -> 
         return expressed(table, says, by_size)
     cut, largest = divided(table)
 
-    def too_few(choice: Choice, procs: int, start: int) -> bool:
+    def too_few(procs: int, start: int, choice: Choice) -> bool:
         return start < least_bytes(table.collective, choice.algorithm, largest[procs])
 
     return expressed(cut, says, by_size, too_few)

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.validation.exports.expressed import Expressed
-from collwise.validation.library_defaults.mpich_tables import Tree, own_tables, selected
+from collwise.validation.library_defaults.mpich import Tree, own_tables, selected
 from collwise.validation.select.decisions import spans
 from collwise.validation.times.choice import Choice
 

@@ -18,7 +18,7 @@ from collwise.simulator.execution.installations import find_installation
 from collwise.simulator.execution.interposed import preloadable
 from collwise.simulator.execution.local_machine import run_program
 from collwise.validation.exports import mpich
-from collwise.validation.library_defaults.mpich_tables import own_tables, selected
+from collwise.validation.library_defaults.mpich import own_tables, selected
 from collwise.validation.select.decisions import DecisionTable
 
 Sent = tuple[tuple[tuple[int, int], ...], ...]

@@ -93,8 +93,7 @@ def profile_text(profile: Profile) -> str:
 
 def parse_profile(text: str, source: str = "profile") -> Profile:
     """Reads a .prf file. Raises UsageError with `source` and the line."""
-    lines = [(number, line.split("#")[0].split()) for number, line in enumerate(text.splitlines(), 1)]
-    reader = _Lines(source, [(number, words) for number, words in lines if words])
+    reader = _Lines(source, text)
     (function,) = reader.take("the name of an MPI function", 1)
     if not function.startswith("MPI_"):
         raise reader.error("the name of an MPI function")
@@ -107,8 +106,7 @@ def parse_profile(text: str, source: str = "profile") -> Profile:
     for _ in range(reader.number("the number of ranges")):
         words = reader.take("the start and the end of a range of bytes, and a mock-up's id", 3)
         ranges.append(Range(*(reader.whole(word, "three whole numbers") for word in words)))
-    if reader.left:
-        reader.take("the end", 0)
+    reader.end()
     try:
         return Profile(function, procs, mockups, tuple(ranges))
     except UsageError as problem:
@@ -118,24 +116,24 @@ def parse_profile(text: str, source: str = "profile") -> Profile:
 class _Lines:
     """The words of the lines that have some, taken one after another."""
 
-    def __init__(self, source: str, lines: list[tuple[int, list[str]]]) -> None:
-        self._source, self._number, self._words = source, 0, ["the end"]
-        self._rest = list(lines)
-
-    @property
-    def left(self) -> bool:
-        """Whether there is another line."""
-        return bool(self._rest)
+    def __init__(self, source: str, text: str) -> None:
+        self._source, self._number = source, 0
+        lines = ((number, line.split("#")[0].split()) for number, line in enumerate(text.splitlines(), 1))
+        self._rest = iter([(number, words) for number, words in lines if words])
 
     def take(self, expected: str, words: int) -> list[str]:
         """The words of the next line. Raises UsageError if it has another number of them, or there is none."""
-        if not self._rest:
-            self._number, self._words = self._number + 1, ["the end"]
-            raise self.error(expected)
-        self._number, self._words = self._rest.pop(0)
-        if len(self._words) != words:
+        following = next(self._rest, None)
+        self._number, self._words = following or (self._number + 1, ["the end"])
+        if following is None or len(self._words) != words:
             raise self.error(expected)
         return self._words
+
+    def end(self) -> None:
+        """Raises UsageError if there is another line."""
+        if following := next(self._rest, None):
+            self._number, self._words = following
+            raise self.error("the end")
 
     def number(self, expected: str, least: int = 0) -> int:
         """The number that is alone on the next line."""

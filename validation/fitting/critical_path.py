@@ -18,16 +18,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from numpy.typing import ArrayLike
 
-from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import CollwiseError
-from collwise.models.critical_path import CLASSES, EAGER, LOCAL, RENDEZVOUS, PathFit, PathParameters, solve
 from collwise.models.hockney import Hockney
-from collwise.models.implementation_aware.fitting import HUBER_RELATIVE
-from collwise.models.implementation_aware.parameters import Observation, reach_of
+from collwise.models.implementation_aware.fitting import HUBER_RELATIVE, huber
+from collwise.models.parameters import CLASSES, EAGER, LOCAL, RENDEZVOUS, Observation, PathFit, PathParameters, reach_of
 from collwise.models.piecewise import Array
-from collwise.models.registry import CRITICAL_PATH, RegisteredModel
+from collwise.models.registry import CRITICAL_PATH
 from collwise.simulator.schedule.library import ANSWERING, LEAVING, ON_WAY, Schedule
 from collwise.simulator.schedule.pipelines import play_case_within
 from collwise.simulator.schedule.shared import uncut
@@ -36,6 +33,7 @@ from collwise.simulator.schedule.tables import EAGER as LEAVES_WHEN_SENT
 from collwise.simulator.schedule.tables import RENDEZVOUS as WAITS_FOR_RECEIVER
 from collwise.simulator.sweeps.runner import run_concurrently
 from collwise.simulator.timing import Case
+from collwise.validation.fitting.scheduled_model import PlayedModel
 
 _Item = TypeVar("_Item")
 _Found = TypeVar("_Found")
@@ -51,6 +49,9 @@ _WITH_TOKENS = ("barrier",)
 _STRAIGHT = 1e-4
 # A parameter is at least this share of that of single messages, so that times on the path can be divided by it.
 _LEAST_SHARE = 1e-3
+# The weight by which an algorithm's parameters are held to those of single messages, beside 1 for an observation. It
+# decides only what the observations leave open.
+_HOLD = 0.01
 
 
 @dataclass(frozen=True)
@@ -161,6 +162,17 @@ def fit_path(known: PathParameters, collective: str, algorithm: str, observation
     return PathFit(own, tuple(map(float, played / seconds - 1)), steps, settled)
 
 
+def solve(counts: Array, known_seconds: Array, seconds: Array, usual: Array) -> Array:
+    """alpha and beta of an algorithm: `counts` @ x + `known_seconds` = `seconds`, an equation for each experiment.
+
+    Each equation is divided by its time and all are solved by Huber regression, as in Nuriyev & Lastovetsky 2021,
+    section IV-C. What they leave open, such as the cost of messages that no path has, stays as `usual`.
+    """
+    rows = np.vstack([counts / seconds[:, None], np.diag(_HOLD / usual)])
+    wanted = np.append(1 - known_seconds / seconds, np.full(len(usual), _HOLD))
+    return np.array(huber(rows, wanted))
+
+
 def _each(function: Callable[[_Item, threading.Event], _Found], items: Sequence[_Item]) -> list[_Found]:
     """The function of each item, in threads, since playing releases the interpreter; an event asks it to stop."""
     stop = threading.Event()
@@ -188,12 +200,11 @@ def _pairs(vector: Array) -> dict[str, Hockney]:
 
 
 @dataclass(frozen=True)
-class CriticalPath(RegisteredModel):
+class CriticalPath(PlayedModel):
     """The model with the parameters of a platform. Is a CollectiveModel."""
 
     parameters: PathParameters
     name: str = CRITICAL_PATH
-    plays = True
     _known: dict[Case, float] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -218,45 +229,20 @@ class CriticalPath(RegisteredModel):
         """The algorithms with parameters of their own; none for a collective without any."""
         return tuple(self.parameters.fits.get(collective, {}))
 
-    def predict(
-        self,
-        collective: str,
-        algorithm: str,
-        procs: ArrayLike,
-        message_bytes: ArrayLike,
-        segment_bytes: ArrayLike = 0,
-        fanout: int = 0,
-    ) -> Array:
-        """Seconds at every (P, m), as `CollectiveModel.predict`; nan where the algorithm does not run on P processes.
+    def rows(self, sizes: Mapping[Case, Sequence[int]]) -> list[dict[int, float]]:
+        """As `PlayedModel.rows`. Of many sizes not all are played: see `_between`."""
 
-        Of many sizes for one P not all are played: see `_between`.
-        """
-        entry = Catalogue.load().algorithm(collective, algorithm)
-        shaped = np.broadcast_arrays(procs, message_bytes, segment_bytes)
-        points = [
-            (p, m, cut if entry.part_parameter else 0)
-            for p, m, cut in zip(*(np.ravel(one).astype(int).tolist() for one in shaped), strict=True)
-        ]
-        rows: dict[tuple[int, int], set[int]] = {}
-        for p, m, cut in points:
-            rows.setdefault((p, cut), set()).add(m)
-        per_node = self.parameters.processes_per_node
-        runnable = {row: sizes for row, sizes in rows.items() if not entry.objection(row[0])}
-
-        def at_sizes(row: tuple[int, int], stop: threading.Event) -> dict[int, float]:
+        def at_sizes(row: tuple[Case, Sequence[int]], stop: threading.Event) -> dict[int, float]:
             def seconds(m: int) -> float:
                 if stop.is_set():
                     raise KeyboardInterrupt
-                return self.seconds_of(Case(collective, algorithm, row[0], m, row[1], fanout, per_node))
+                return self.seconds(replace(row[0], message_bytes=m))
 
-            return _between(seconds, sorted(runnable[row]))
+            return _between(seconds, row[1])
 
-        found = dict(zip(runnable, _each(at_sizes, list(runnable)), strict=True))
-        missing: dict[int, float] = {}
-        seconds = [found.get((p, cut), missing).get(m, np.nan) for p, m, cut in points]
-        return np.array(seconds).reshape(shaped[0].shape)
+        return _each(at_sizes, list(sizes.items()))
 
-    def seconds_of(self, case: Case) -> float:
+    def seconds(self, case: Case) -> float:
         """The seconds of a case that its algorithm can run."""
         seconds = self.seconds_within(case, math.inf)
         assert seconds is not None

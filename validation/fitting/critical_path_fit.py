@@ -19,18 +19,17 @@ import numpy as np
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.experiments import ISEND, RECEIVE, REDUCE, ROUNDTRIP, SEND, Experiment, Laboratory
-from collwise.models.critical_path import EAGER, LOCAL, RENDEZVOUS, Overheads, PathFit, PathParameters
 from collwise.models.fitting.loggp import DELAY_ROUNDTRIPS
 from collwise.models.hockney import Hockney
 from collwise.models.implementation_aware.fitting import fit_hockney
-from collwise.models.implementation_aware.parameters import Observation
+from collwise.models.parameters import EAGER, LOCAL, RENDEZVOUS, Observation, Overheads, PathFit, PathParameters
 from collwise.models.piecewise import PiecewiseLinear
 from collwise.platforms import HostPlatform
 from collwise.simulator.bench import Bench
 from collwise.simulator.schedule.library import Schedule
 from collwise.simulator.timing import Case, Timing
 from collwise.validation.fitting.critical_path import fit_path, path_tables
-from collwise.validation.fitting.implementation_aware import MOST_SEGMENTS, default_procs
+from collwise.validation.fitting.implementation_aware import MOST_SEGMENTS, default_procs, observed
 from collwise.validation.times.defaults import SIZES
 
 # A line through times of messages has at least this share of the least time as alpha, of the slope as beta: overheads
@@ -81,20 +80,17 @@ def fit(bench: Bench, plan: PathPlan) -> PathParameters:
     Raises UsageError when the plan does not fit there and CollwiseError when an experiment fails.
     """
     apart, per_node = bench.alike(max(plan.procs))
-    _check(plan, apart // per_node)
+    if min(plan.procs) < 2 or (apart // per_node < 2 and plan.processes_per_node < 2):
+        raise UsageError(f"{apart // per_node} nodes, P = {min(plan.procs)}: a fit needs two processes at least")
     timings = bench.time([*plan_cases(plan), chain_case(plan)], f"{bench.name}: fitting alpha and beta by algorithm")
-    lab = bench.laboratory(min(_processes_of_singles(plan), max(plan.procs)), plan.processes_per_node)
+    # Single messages take the processes of one node, and one of another.
+    lab = bench.laboratory(min(plan.processes_per_node + 1, max(plan.procs)), plan.processes_per_node)
     reduction = bench.reduce_seconds_per_byte
     if reduction is None:
         (measured,) = lab.run([Experiment(REDUCE, (0, 1), _REDUCED_BYTES)])
         reduction = measured.seconds / _REDUCED_BYTES
     known = single_messages(lab, plan, reduction)
     return fit_algorithms(replace(known, platform=bench.name, made_by=bench.made_by), plan, timings)
-
-
-def _check(plan: PathPlan, nodes: int) -> None:
-    if min(plan.procs) < 2 or (nodes < 2 and plan.processes_per_node < 2):
-        raise UsageError(f"{nodes} nodes, P = {min(plan.procs)}: a fit needs two processes at least")
 
 
 def plan_cases(plan: PathPlan) -> list[Case]:
@@ -125,11 +121,6 @@ def chain_case(plan: PathPlan) -> Case:
     """The chain of short segments that tells whether eager messages wait for their receives."""
     procs = min(_CHAIN_PROCS * plan.processes_per_node, max(plan.procs))
     return Case("bcast", "chain", procs, _CHAIN_BYTES, _CHAIN_SEGMENT, 0, plan.processes_per_node)
-
-
-def _processes_of_singles(plan: PathPlan) -> int:
-    """Those of one node, and one of another."""
-    return plan.processes_per_node + 1
 
 
 def single_messages(lab: Laboratory, plan: PathPlan, reduce_seconds_per_byte: float) -> PathParameters:
@@ -214,9 +205,7 @@ def fit_algorithms(known: PathParameters, plan: PathPlan, timings: Mapping[Case,
     known = replace(known, receives_first=receives_first(known, chain, _seconds(chain, timings)))
     observations: dict[str, dict[str, list[Observation]]] = {}
     for case in plan_cases(plan):
-        one = Observation(
-            "collective", case.procs, case.message_bytes, case.segment_bytes, _seconds(case, timings), case.fanout
-        )
+        one = observed(case, _seconds(case, timings))
         observations.setdefault(case.collective, {}).setdefault(case.algorithm, []).append(one)
     fits: dict[str, dict[str, PathFit]] = {
         collective: {name: fit_path(known, collective, name, found) for name, found in by_algorithm.items()}

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.experiments import ROUNDTRIP, Experiment, Laboratory
 from collwise.models.implementation_aware.fitting import fit_algorithm, fit_gamma, fit_hockney
-from collwise.models.implementation_aware.parameters import AlgorithmFit, ModelParameters, Observation
+from collwise.models.parameters import AlgorithmFit, ModelParameters, Observation
 from collwise.models.registry import AS_PRINTED, BY_PARTS, MODELS
 from collwise.platforms import HostPlatform
 from collwise.simulator.bench import Bench
@@ -114,12 +115,57 @@ def fit(bench: Bench, plan: FitPlan) -> ModelParameters:
         raise UsageError(
             f"{bench.name} with {apart_per_node} processes per node: gamma(p) needs one process per node; give --ppn 1"
         )
-    experiments = _Experiments(plan, apart, bench.eager_limit_bytes, apart_per_node)
-    timings = bench.time(experiments.all_cases(), f"{bench.name}: fitting models")
+    gamma = _gamma_cases(plan, apart, apart_per_node)
+    usual = partial(Case, processes_per_node=plan.processes_per_node)
+    barriers = [usual("-", "-", procs, 0, experiment="barrier") for procs in plan.procs]
+    closing = [usual("gather", "linear", procs, size) for procs in plan.procs for size in plan.sizes.closing]
+    own = {one: list(_cases(plan, *one)) for one in _algorithms(plan)}
+    asked = [*gamma, *barriers, *closing, *itertools.chain.from_iterable(own.values())]
+    timings = bench.time(asked, f"{bench.name}: fitting models")
+    for case, timing in timings.items():
+        if not timing.ok:
+            raise CollwiseError(f"an experiment of the fit failed: {case}: {timing.error}")
     # Launches of a real MPI keep all processes of the fit, whichever of them an experiment names.
     lab = bench.laboratory(2 if bench.is_exact else apart)
-    one_way = one_way_seconds(lab, plan.sizes.broadcasts)
-    return experiments.evaluate(timings, one_way, bench.name, bench.made_by)
+    hockney = fit_hockney(plan.sizes.broadcasts, one_way_seconds(lab, plan.sizes.broadcasts))
+    seconds: dict[int, dict[int, float]] = {}
+    for case in gamma:
+        seconds.setdefault(case.message_bytes, {})[case.procs] = timings[case].seconds
+    known = ModelParameters(
+        platform=bench.name,
+        made_by=bench.made_by,
+        processes_per_node=plan.processes_per_node,
+        eager_limit_bytes=bench.eager_limit_bytes,
+        segment_bytes=plan.segment_bytes,
+        gamma=fit_gamma(seconds),
+        hockney=hockney,
+        fits={},
+    )
+    gathers = [
+        Observation("gather", case.procs, 0, 0, _root_seconds(timings[case]), 0, case.message_bytes) for case in closing
+    ]
+    barrier_seconds = {case.procs: timings[case].seconds for case in barriers}
+    observations: dict[str, dict[str, list[Observation]]] = {}
+    for (collective, name), cases in own.items():
+        found = [_observation(timings[case], barrier_seconds) for case in cases]
+        observations.setdefault(collective, {})[name] = found
+    return replace(known, fits=_fits(known, observations, gathers), observations=observations)
+
+
+def _fits(
+    known: ModelParameters, observations: Mapping[str, Mapping[str, list[Observation]]], gathers: list[Observation]
+) -> dict[str, dict[str, dict[str, AlgorithmFit]]]:
+    """The fits by model, collective and algorithm; `gathers` are those that close broadcasts."""
+    fits: dict[str, dict[str, dict[str, AlgorithmFit]]] = {}
+    for collective, by_algorithm in observations.items():
+        for name, own in by_algorithm.items():
+            for model in (BY_PARTS, AS_PRINTED):
+                if name in MODELS[model].formulas.get(collective, {}):
+                    used = [*own, *gathers] if collective == "bcast" else own
+                    used = _as_paper(collective, own) if model == AS_PRINTED else used
+                    fitted = fit_algorithm(model, collective, name, used, known.gamma, known.eager_limit_bytes)
+                    fits.setdefault(model, {}).setdefault(collective, {})[name] = fitted
+    return fits
 
 
 def one_way_seconds(lab: Laboratory, sizes: Sequence[int]) -> list[float]:
@@ -128,135 +174,67 @@ def one_way_seconds(lab: Laboratory, sizes: Sequence[int]) -> list[float]:
     return [one.seconds / 2 for one in measured]
 
 
-class _Experiments:
-    """The cases of a fit, and the parameters from their times."""
+def _gamma_cases(plan: FitPlan, apart: int, per_node: int) -> list[Case]:
+    """The cases for gamma, among `apart` processes whose pairs are all alike."""
+    most_children = max(4, (max(plan.procs) * 4).bit_length())
+    return [
+        Case("bcast", "linear_nonblocking", p, size, processes_per_node=per_node)
+        for size in sorted({*plan.sizes.gamma, plan.segment_bytes})
+        for p in range(2, min(most_children + 1, apart) + 1)
+    ]
 
-    def __init__(self, plan: FitPlan, apart: int, eager_limit_bytes: int, apart_per_node: int = 1) -> None:
-        """`apart` is the number of processes whose pairs are all alike, `apart_per_node` of them per node."""
-        self.plan, self.sizes = plan, plan.sizes
-        self.eager_limit = eager_limit_bytes
-        most_children = max(4, (max(plan.procs) * 4).bit_length())
-        gamma_procs = range(2, min(most_children + 1, apart) + 1)
-        self.gamma_cases = [
-            Case("bcast", "linear_nonblocking", p, size, processes_per_node=apart_per_node)
-            for size in sorted({*self.sizes.gamma, plan.segment_bytes})
-            for p in gamma_procs
-        ]
-        broadcasts = Catalogue.load().collective("bcast").selectable
-        names: dict[str, tuple[str, ...]] = {"bcast": tuple(name for name in plan.broadcasts if name in broadcasts)}
-        names |= {one: tuple(MODELS[BY_PARTS].formulas[one]) for one in _BESIDES_BCAST if one in plan.collectives}
-        self.by_algorithm = {
-            (collective, name): [
-                self._case(collective, name, procs, *point)
-                for procs in plan.procs
-                for point in self._points(collective, name)
-            ]
-            for collective, of_collective in names.items()
-            for name in of_collective
-        }
-        closing = plan.sizes.closing
-        self.closing_cases = [self._case("gather", "linear", p, size) for p in plan.procs for size in closing]
 
-    def _case(self, collective: str, algorithm: str, procs: int, message_bytes: int, segment_bytes: int = 0,
-              experiment: str = "collective", gather_bytes: int = 0) -> Case:  # fmt: skip
-        fanout = self.plan.fanout if algorithm == "k_chain" else 0
-        return Case(
-            collective, algorithm, procs, message_bytes, segment_bytes, fanout, self.plan.processes_per_node,
-            experiment=experiment, gather_bytes=gather_bytes,
-        )  # fmt: skip
+def _algorithms(plan: FitPlan) -> Iterator[tuple[str, str]]:
+    """Collectives and names of the algorithms that are fitted."""
+    broadcasts = Catalogue.load().collective("bcast").selectable
+    yield from (("bcast", name) for name in plan.broadcasts if name in broadcasts)
+    for collective in (one for one in _BESIDES_BCAST if one in plan.collectives):
+        yield from ((collective, name) for name in MODELS[BY_PARTS].formulas[collective])
 
-    def _barrier(self, procs: int) -> Case:
-        return self._case("-", "-", procs, 0, experiment="barrier")
 
-    def _points(self, collective: str, name: str) -> list[tuple[int, int] | tuple[int, int, str, int]]:
-        """Message and segment size of the cases with one P, and the experiment and m_g where it is another one."""
-        sizes, plan = self.sizes, self.plan
-        pipelined = Catalogue.load().algorithm(collective, name).pipelined
+def _cases(plan: FitPlan, collective: str, name: str) -> Iterator[Case]:
+    """The experiments with an algorithm."""
+    sizes, fanout = plan.sizes, plan.fanout if name == "k_chain" else 0
+    segment = plan.segment_bytes if Catalogue.load().algorithm(collective, name).pipelined else 0
+    for procs in plan.procs:
+        case = partial(Case, collective, name, procs, fanout=fanout, processes_per_node=plan.processes_per_node)
         if collective in ("gather", "scatter"):
-            return [(size, 0) for size in (*(sizes.short_blocks if collective == "scatter" else ()), *sizes.blocks)]
-        if collective == "reduce":
-            segments = (plan.segment_bytes, *plan.more_segments) if pipelined else (0,)
-            return [
-                (size, segment)
-                for segment in dict.fromkeys(segments)
-                for size in (*sizes.short, *sizes.broadcasts)
-                if segment == 0 or size <= MOST_SEGMENTS * segment
-            ]
-        segment = plan.segment_bytes if pipelined else 0
-        closing = itertools.cycle([size for size in sizes.closing if size != plan.segment_bytes])
-        points: list[tuple[int, int] | tuple[int, int, str, int]] = [
-            (size, segment, "bcast_gather", next(closing)) for size in sizes.broadcasts
-        ]
-        points += [(size, segment) for size in sizes.short]
-        if segment:
-            short = max(1, segment // 4)
-            points += [(short * count, short) for count in sizes.segment_counts]
-            points += [
-                (size, other)
-                for other in plan.more_segments
-                for size in sizes.broadcasts
-                if other != segment and (other == 0 or other < size <= MOST_SEGMENTS * other)
-            ]
-        if name == "split_binary":
-            points += [(size, 0, "exchange", 0) for size in sizes.broadcasts]
-        return points
+            short_blocks = sizes.short_blocks if collective == "scatter" else ()
+            yield from (case(size) for size in (*short_blocks, *sizes.blocks))
+        elif collective == "reduce":
+            for cut in dict.fromkeys((segment, *plan.more_segments) if segment else (0,)):
+                fitting = (
+                    size for size in (*sizes.short, *sizes.broadcasts) if cut == 0 or size <= MOST_SEGMENTS * cut
+                )
+                yield from (case(size, cut) for size in fitting)
+        else:
+            closing = itertools.cycle([size for size in sizes.closing if size != plan.segment_bytes])
+            for size in sizes.broadcasts:
+                yield case(size, segment, experiment="bcast_gather", gather_bytes=next(closing))
+            yield from (case(size, segment) for size in sizes.short)
+            if segment:
+                short = max(1, segment // 4)
+                yield from (case(short * count, short) for count in sizes.segment_counts)
+                for other in (one for one in plan.more_segments if one != segment):
+                    fitting = (m for m in sizes.broadcasts if other == 0 or other < m <= MOST_SEGMENTS * other)
+                    yield from (case(size, other) for size in fitting)
+            if name == "split_binary":
+                yield from (case(size, experiment="exchange") for size in sizes.broadcasts)
 
-    def all_cases(self) -> list[Case]:
-        own = [case for cases in self.by_algorithm.values() for case in cases]
-        barriers = [self._barrier(procs) for procs in self.plan.procs]
-        return [*self.gamma_cases, *barriers, *self.closing_cases, *own]
 
-    def evaluate(
-        self, timings: Mapping[Case, Timing], one_way_seconds: Sequence[float], platform: str, made_by: str
-    ) -> ModelParameters:
-        """The parameters. Raises CollwiseError when an experiment failed or took no time."""
-        for case, timing in timings.items():
-            if not timing.ok:
-                raise CollwiseError(f"an experiment of the fit failed: {case}: {timing.error}")
-        seconds: dict[int, dict[int, float]] = {}
-        for case in self.gamma_cases:
-            seconds.setdefault(case.message_bytes, {})[case.procs] = timings[case].seconds
-        gamma = fit_gamma(seconds)
-        hockney = fit_hockney(self.sizes.broadcasts, one_way_seconds)
-        closing = [
-            Observation("gather", case.procs, 0, 0, _root_seconds(timings[case]), 0, case.message_bytes)
-            for case in self.closing_cases
-        ]
-        fits: dict[str, dict[str, dict[str, AlgorithmFit]]] = {}
-        observations: dict[str, dict[str, Sequence[Observation]]] = {}
-        for (collective, name), cases in self.by_algorithm.items():
-            own = [self._observation(case, timings) for case in cases]
-            observations.setdefault(collective, {})[name] = own
-            for model in (BY_PARTS, AS_PRINTED):
-                if name not in MODELS[model].formulas.get(collective, {}):
-                    continue
-                used = _as_paper(collective, own) if model == AS_PRINTED else own
-                if model == BY_PARTS and collective == "bcast":
-                    used = [*own, *closing]
-                fitted = fit_algorithm(model, collective, name, used, gamma, self.eager_limit)
-                fits.setdefault(model, {}).setdefault(collective, {})[name] = fitted
-        return ModelParameters(
-            platform=platform,
-            made_by=made_by,
-            processes_per_node=self.plan.processes_per_node,
-            eager_limit_bytes=self.eager_limit,
-            segment_bytes=self.plan.segment_bytes,
-            gamma=gamma,
-            hockney=hockney,
-            fits=fits,
-            observations=observations,
-        )
+def _observation(timing: Timing, barrier_seconds: Mapping[int, float]) -> Observation:
+    case, seconds = timing.case, timing.seconds
+    if case.experiment == "bcast_gather":
+        seconds = _root_seconds(timing) - barrier_seconds[case.procs]
+    if not 0 < seconds < math.inf:
+        raise CollwiseError(f"an experiment of the fit took {seconds:g} s, too little to tell from noise: {case}")
+    return observed(case, seconds)
 
-    def _observation(self, case: Case, timings: Mapping[Case, Timing]) -> Observation:
-        timing = timings[case]
-        seconds = timing.seconds
-        if case.experiment == "bcast_gather":
-            seconds = _root_seconds(timing) - timings[self._barrier(case.procs)].seconds
-        if not 0 < seconds < math.inf:
-            raise CollwiseError(f"an experiment of the fit took {seconds:g} s, too little to tell from noise: {case}")
-        return Observation(
-            case.experiment, case.procs, case.message_bytes, case.segment_bytes, seconds, case.fanout, case.gather_bytes
-        )
+
+def observed(case: Case, seconds: float) -> Observation:
+    """The time of an experiment as parameter files have it."""
+    sizes = (case.message_bytes, case.segment_bytes)
+    return Observation(case.experiment, case.procs, *sizes, seconds, case.fanout, case.gather_bytes)
 
 
 def _root_seconds(timing: Timing) -> float:

@@ -10,15 +10,10 @@ from typing import Any
 
 from collwise.common.errors import CollwiseError, UsageError, check_name, warn
 from collwise.common.units import format_size
-from collwise.models.critical_path import FORMAT as PATH_FORMAT
-from collwise.models.critical_path import PathParameters
 from collwise.models.fitting.procedures import CLOSE, QUICK, Detail, FitRequest, fit, most_useful_procs, request
 from collwise.models.implementation_aware.model import ImplementationAware
-from collwise.models.implementation_aware.parameters import ModelParameters
 from collwise.models.interface import CollectiveModel
-from collwise.models.parameter_file import FAMILIES, FittedParameters
-from collwise.models.parameter_file import FORMAT as POINT_TO_POINT_FORMAT
-from collwise.models.parameter_reading import read_document
+from collwise.models.parameters import FAMILIES, FittedParameters, ModelParameters, PathParameters, read_document
 from collwise.models.point_to_point import PointToPointModel
 from collwise.models.registry import (
     CRITICAL_PATH,
@@ -90,7 +85,7 @@ def model_from_document(document: Mapping[str, Any], path: str | Path) -> Collec
 
 
 def _models_from(document: Mapping[str, Any], path: str | Path) -> dict[str, CollectiveModel]:
-    kinds: dict[object, type[Parameters]] = {PATH_FORMAT: PathParameters, POINT_TO_POINT_FORMAT: FittedParameters}
+    kinds: dict[object, type[Parameters]] = {kind.FORMAT: kind for kind in (PathParameters, FittedParameters)}
     return models_of(kinds.get(document.get("format"), ModelParameters).from_document(document, path))
 
 
@@ -155,22 +150,6 @@ def fitted_segments(segments: Sequence[int]) -> tuple[int, ...]:
     return (*cut, *([0] if 0 in segments else []))
 
 
-def implementation_aware(
-    platform: HostPlatform,
-    ppn: int,
-    segments: Sequence[int],
-    context: SimulationContext,
-    collectives: Sequence[str] = (),
-) -> ModelParameters:
-    """Fits the implementation-aware models for some collectives, or all; see `fitted_segments`."""
-    procs = by_algorithm.default_procs(platform, ppn)
-    segments = fitted_segments(segments)
-    plan = by_algorithm.FitPlan(procs, ppn, segments[0], more_segments=tuple(segments[1:]))
-    if collectives:
-        plan = replace(plan, collectives=tuple(collectives))
-    return by_algorithm.fit(Simulated(platform, context), plan)
-
-
 def models_on(
     platform: HostPlatform,
     names: Sequence[str],
@@ -186,21 +165,24 @@ def models_on(
     If nodes differ, homogeneous models are the means of heterogeneous ones, if there is a procedure for these.
     Raises UsageError for an unknown name.
     """
-    found: dict[str, CollectiveModel] = {}
+    bench, found = Simulated(platform, context), dict[str, CollectiveModel]()
     for name in names:
         if name in found:
             continue
         kind = ModelKind.parse(name)
+        parameters: Parameters
         if kind.family == IMPLEMENTATION_AWARE:
-            found |= models_of(implementation_aware(platform, ppn, segments, context, collectives))
+            common, *more = fitted_segments(segments)
+            procs = by_algorithm.default_procs(platform, ppn)
+            plan = by_algorithm.FitPlan(procs, ppn, common, more_segments=tuple(more))
+            parameters = by_algorithm.fit(bench, replace(plan, collectives=tuple(collectives) or plan.collectives))
         elif kind.family == CRITICAL_PATH:
-            plan = critical_path_fit.simulated_plan(platform, ppn)
-            plan = replace(plan, collectives=tuple(collectives))
-            found[name] = CriticalPath(critical_path_fit.fit(Simulated(platform, context), plan))
+            paths = critical_path_fit.simulated_plan(platform, ppn)
+            parameters = critical_path_fit.fit(bench, replace(paths, collectives=tuple(collectives)))
         else:
             where_possible = None if platform.heterogeneous else False
-            wanted = request(kind.family, heterogeneous=kind.heterogeneous or where_possible)
-            found |= models_of(parameters_on(Simulated(platform, context), wanted))
+            parameters = parameters_on(bench, request(kind.family, heterogeneous=kind.heterogeneous or where_possible))
+        found |= models_of(parameters)
     return [found[name] for name in names]
 
 

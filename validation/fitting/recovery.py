@@ -17,7 +17,8 @@ from collwise.models.hockney import Hockney, HockneyBySize
 from collwise.models.interface import entry
 from collwise.models.lmo import LMO
 from collwise.models.loggp import LogGP
-from collwise.models.parameter_file import FittedParameters
+from collwise.models.parameters import FittedParameters, Parameters
+from collwise.models.piecewise import Array, PiecewiseLinear
 from collwise.models.plogp import HeterogeneousPLogP, PLogP
 from collwise.platforms import HostPlatform
 from collwise.platforms.truth import PointToPoint, point_to_point
@@ -116,7 +117,7 @@ def _compared(fitted: FittedParameters, truth: PointToPoint) -> list[tuple[str, 
     """True and estimated means of each parameter over all pairs, and the worst error of any pair, or of the means."""
     pairs = list(permutations(range(fitted.procs), 2))
     sizes = [size for size in SIZES if size < truth.eager_limit_bytes]
-    true = [_true_values(fitted, truth, i, j, sizes) for i, j in pairs]
+    true = [_named(_true_parameters(fitted.family, truth, i, j, sizes), i, j, sizes) for i, j in pairs]
     one_way = min(float(truth.seconds(SIZES[0], i, j)) for i, j in pairs)
     if fitted.parameters.heterogeneous:
         estimated = [_named(fitted.parameters, i, j, sizes) for i, j in pairs]
@@ -124,7 +125,8 @@ def _compared(fitted: FittedParameters, truth: PointToPoint) -> list[tuple[str, 
         estimated = [_named(fitted.parameters, 0, 1, sizes)]
         true = [{name: float(np.mean([one[name] for one in true])) for name in true[0]}]
     rows = []
-    for name in true[0]:
+    left_out = (() if fitted.family == "loggp" else ("G",)) + (("o_s", "o_r") if fitted.procedure == "hoefler" else ())
+    for name in (one for one in true[0] if one not in left_out):
         expected = np.array([one[name] for one in true])
         found = np.array([one[name] for one in estimated])
         errors = np.abs(found - expected) / np.where(expected != 0, np.abs(expected), one_way)
@@ -158,52 +160,37 @@ def _named(parameters: object, i: int, j: int, sizes: Sequence[int]) -> dict[str
             found[f"g({size} B)"] = float(parameters.gap(size))
         return found
     assert isinstance(parameters, LogGP)
-    send = entry(parameters.send_overhead_seconds, i)
-    receive = entry(parameters.receive_overhead_seconds, j)
+    send, receive = entry(parameters.send_overhead_seconds, i), entry(parameters.receive_overhead_seconds, j)
     return {
         "L": entry(parameters.latency_seconds, i, j),
-        "o_s": send,
-        "o_r": receive,
         "o": (send + receive) / 2,
         "g": entry(parameters.gap_seconds, i, j),
+        "o_s": send,
+        "o_r": receive,
         "G": entry(parameters.gap_seconds_per_byte, i, j),
     }
 
 
-def _true_values(
-    fitted: FittedParameters, truth: PointToPoint, i: int, j: int, sizes: Sequence[int]
-) -> dict[str, float]:
-    """The true parameters of a message from i to j, under the model's names."""
-    if fitted.family == "hockney":
-        return _named(Hockney(truth.alpha_seconds, truth.beta_seconds_per_byte), i, j, sizes)
-    if fitted.family == "lmo":
+def _true_parameters(family: str, truth: PointToPoint, i: int, j: int, sizes: Sequence[int]) -> Parameters:
+    """The parameters of a family, of which those of messages from i to j are true at these sizes."""
+    if family == "hockney":
+        return Hockney(truth.alpha_seconds, truth.beta_seconds_per_byte)
+    if family == "lmo":
         processors = (truth.processor_seconds, truth.processor_seconds_per_byte)
-        return _named(LMO(*processors, truth.latency_seconds, truth.network_seconds_per_byte), i, j, sizes)
+        return LMO(*processors, truth.latency_seconds, truth.network_seconds_per_byte)
+    m = np.array(sizes, dtype=float)
+    one_way = truth.seconds(m, i, j)
+    send = truth.send_seconds[i] + truth.send_seconds_per_byte[i] * m
+    receive = truth.receive_seconds[j] + truth.receive_seconds_per_byte[j] * m
+    gap = np.maximum(np.maximum(send, receive), truth.network_seconds_per_byte[i, j] * m)
 
-    def send(size: float) -> float:
-        return float(truth.send_seconds[i] + truth.send_seconds_per_byte[i] * size)
+    def function(seconds: Array) -> PiecewiseLinear:
+        return PiecewiseLinear(tuple(m.tolist()), tuple(seconds.tolist()))
 
-    def receive(size: float) -> float:
-        return float(truth.receive_seconds[j] + truth.receive_seconds_per_byte[j] * size)
-
-    def gap(size: float) -> float:
-        return max(send(size), receive(size), float(truth.network_seconds_per_byte[i, j]) * size)
-
-    def one_way(size: float) -> float:
-        return float(truth.seconds(size, i, j))
-
-    least, largest = sizes[0], sizes[-1]
-    if fitted.family == "hockney_by_size":
-        return {f"T({size} B)": one_way(size) for size in sizes}
-    if fitted.family == "plogp":
-        found = {"L": one_way(least) - gap(least)}
-        for size in sizes:
-            found |= {f"o_s({size} B)": send(size), f"o_r({size} B)": receive(size), f"g({size} B)": gap(size)}
-        return found
-    latency = one_way(least) - send(least) - receive(least)
-    values = {"L": latency, "o": (send(least) + receive(least)) / 2, "g": gap(least)}
-    if fitted.procedure != "hoefler":
-        values |= {"o_s": send(least), "o_r": receive(least)}
-    if fitted.family == "loggp":
-        values["G"] = (gap(largest) - gap(least)) / (largest - least)
-    return values
+    if family == "hockney_by_size":
+        return HockneyBySize(function(one_way))
+    if family == "plogp":
+        return PLogP(float(one_way[0] - gap[0]), function(send), function(receive), function(gap))
+    per_byte = (gap[-1] - gap[0]) / (m[-1] - m[0])
+    latency = one_way[0] - send[0] - receive[0]
+    return LogGP(float(latency), float(send[0]), float(receive[0]), float(gap[0]), float(per_byte))

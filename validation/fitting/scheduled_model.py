@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +17,7 @@ from collwise.models.hockney import Hockney, HockneyBySize
 from collwise.models.interface import CollectiveModel, PairParameters
 from collwise.models.lmo import LMO
 from collwise.models.loggp import LogGP
-from collwise.models.parameter_file import Parameters
+from collwise.models.parameters import Parameters
 from collwise.models.piecewise import Array
 from collwise.models.point_to_point import PointToPointModel
 from collwise.simulator.schedule.pipelines import play_case
@@ -98,10 +99,14 @@ class PlayedModel(ABC):
 
     plays = True
     segment_bytes = 0
-    processes_per_node = None
+
+    @property
+    def processes_per_node(self) -> int | None:
+        """The processes per node for which the parameters hold; None if they hold for any number."""
+        return None
 
     def reach(self, collective: str) -> tuple[int, float]:
-        """Nothing is fitted to schedules: their messages are those of the parameters."""
+        """The largest P and m of the experiments; 0 where nothing is fitted to schedules."""
         return 0, 0
 
     @abstractmethod
@@ -109,7 +114,7 @@ class PlayedModel(ABC):
         """The seconds of a case that its algorithm can run; nan if there is no prediction."""
 
     def seconds_within(self, case: Case, most_seconds: float) -> float | None:
-        """The seconds of a case; None if there is no prediction. All are played to their end."""
+        """The seconds of a case; None if there is no prediction, or they are more and that is soon clear."""
         seconds = self.seconds(case)
         return None if np.isnan(seconds) else seconds
 
@@ -132,16 +137,22 @@ class PlayedModel(ABC):
         nan where the algorithm does not run on P processes, or there is no prediction.
         """
         entry = Catalogue.load().algorithm(collective, algorithm)
-        points = np.broadcast_arrays(procs, message_bytes, segment_bytes)
-        found = [
-            np.nan
-            if entry.objection(int(p))
-            else self.seconds(
-                Case(collective, algorithm, int(p), int(m), int(cut) if entry.part_parameter else 0, fanout)
-            )
-            for p, m, cut in zip(*(np.ravel(one) for one in points), strict=True)
-        ]
-        return np.array(found).reshape(points[0].shape)
+        shaped = np.broadcast_arrays(procs, message_bytes, segment_bytes)
+        per_node = self.processes_per_node or 1
+        rows: dict[Case, set[int]] = {}
+        points = []
+        for p, m, cut in zip(*(np.ravel(one).astype(int).tolist() for one in shaped), strict=True):
+            row = Case(collective, algorithm, p, 0, cut if entry.part_parameter else 0, fanout, per_node)
+            points.append((row, m))
+            if not entry.objection(p):
+                rows.setdefault(row, set()).add(m)
+        found = dict(zip(rows, self.rows({row: sorted(sizes) for row, sizes in rows.items()}), strict=True))
+        missing: dict[int, float] = {}
+        return np.array([found.get(row, missing).get(m, np.nan) for row, m in points]).reshape(shaped[0].shape)
+
+    def rows(self, sizes: Mapping[Case, Sequence[int]]) -> list[dict[int, float]]:
+        """Seconds by message size of each case, at these sizes in place of its own."""
+        return [{m: self.seconds(replace(case, message_bytes=m)) for m in row} for case, row in sizes.items()]
 
 
 @dataclass(frozen=True)

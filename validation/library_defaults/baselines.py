@@ -100,11 +100,12 @@ def baseline(name: str | None = None) -> Baseline:
 
 
 def library_decisions(baseline: Baseline = BASELINES["openmpi-4.1"]) -> LibraryDecisions:
-    """What the library runs for its own collectives, for the recorder of mock-ups; the digest is that of the code."""
+    """What the library runs for its own collectives, for the recorder of mock-ups; digested are code and table."""
     from collwise.simulator.schedule.library import LibraryDecisions
 
     module = inspect.getsourcefile(baseline.decision)
-    sources = [Path(file) for file in (module, inspect.getsourcefile(Decision), openmpi.TABLE_PATH) if file]
+    table = mpich.TABLE_PATH if baseline.decision == mpich.decide else openmpi.TABLE_PATH
+    sources = [Path(file) for file in (module, inspect.getsourcefile(Decision), table) if file]
     text = b"".join(source.read_bytes() for source in sources)
     return LibraryDecisions(baseline.name, hashlib.sha256(text).hexdigest(), partial(_decided, baseline))
 

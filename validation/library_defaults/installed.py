@@ -10,6 +10,7 @@ import json
 import re
 import subprocess
 import tempfile
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,35 +28,6 @@ Point = tuple[str, int, int]
 """Collective, P and message size."""
 
 _TIME_LIMIT_SECONDS = 200.0
-
-# Names of Open MPI's functions, where they are not those of the catalogue's algorithms.
-_FUNCTIONS = {
-    "basic_linear": "linear",
-    "basic_default": "linear",
-    "linear_nb": "linear_nonblocking",
-    "doublering": "double_ring",
-    "recursivedoubling": "recursive_doubling",
-    "recursivehalving": "recursive_halving",
-    "basic_recursivehalving": "recursive_halving",
-    "neighborexchange": "neighbor_exchange",
-    "bintree": "binary",
-    "split_bintree": "split_binary",
-    "scatter_allgather_ring": "scatter_ring_allgather",
-    "nonoverlapping": "non_overlapping",
-    "ring_segmented": "segmented_ring",
-    "redscat_allgather": "rabenseifner",
-    "redscat_gather": "rabenseifner",
-}
-_FUNCTIONS_BY_COLLECTIVE = {
-    ("bcast", "pipeline"): "chain",
-    ("bcast", "chain"): "k_chain",
-    ("reduce_scatter_block", "basic_linear"): "non_overlapping",
-    # Of two processes, what these algorithms send is the same.
-    ("allgather", "two_procs"): "recursive_doubling",
-    ("allgatherv", "two_procs"): "ring",
-    ("alltoall", "two_procs"): "pairwise",
-    ("barrier", "two_procs"): "recursive_doubling",
-}
 
 
 @dataclass(frozen=True)
@@ -110,12 +82,13 @@ def openmpis_algorithms(points: Sequence[Point]) -> list[str]:
         )
     if run.returncode != 0 or len(run.output_lines) != len(points):
         raise CollwiseError(f"Open MPI does not say what it decides: {run.problem}")
-    return [_from_function(point[0], line) for point, line in zip(points, run.output_lines, strict=True)]
+    names = tomllib.loads(Path(__file__).with_name("openmpi_functions.toml").read_text(encoding="utf-8"))
+    return [_from_function(names, point[0], line) for point, line in zip(points, run.output_lines, strict=True)]
 
 
-def _from_function(collective: str, function: str) -> str:
+def _from_function(names: Mapping[str, Mapping[str, str]], collective: str, function: str) -> str:
     name = re.sub(rf"^{collective}_(intra_)?", "", function)
-    return _FUNCTIONS_BY_COLLECTIVE.get((collective, name)) or _FUNCTIONS.get(name, name)
+    return names.get(collective, {}).get(name) or names["every"].get(name, name)
 
 
 def selection_tables(installation: Installation) -> Mapping[str, Any]:

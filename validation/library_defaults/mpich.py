@@ -1,17 +1,26 @@
-"""The decisions of MPICH 4 without tuning, for every collective, with one process on each node.
+"""What MPICH 4 decides itself for every collective, and the look-up of calls in such decisions.
 
-They are those of `mpich_tables`. With several processes on a node MPICH combines algorithms within and between nodes.
+They are trees of conditions, of which its selection file consists. `selected` looks a call up in them, also in those of
+an installed MPICH and in a file of ours. MPICH's own are in mpich.json, as its selection files are written, with the
+thresholds of MPICH 4.0 to 5.0.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
 from typing import Any
 
+from collwise.common.errors import UsageError
 from collwise.validation.library_defaults.decision import Decision, elements
-from collwise.validation.library_defaults.mpich_tables import own_tables, selected
 from collwise.validation.times.choice import Choice
+
+Tree = dict[str, Any]
+
+TABLE_PATH = Path(__file__).with_name("mpich.json")
 
 _EXCHANGES_AT_A_TIME = 32
 
@@ -33,7 +42,10 @@ _COUNTERPARTS: dict[tuple[str, str], Choice | None] = {
 
 
 def decide(collective: str, procs: int, message_bytes: int) -> Decision:
-    """The decision for a commutative built-in operation, and for blocks of one size."""
+    """The decision for a commutative built-in operation, and for blocks of one size, with one process on each node.
+
+    With several processes on a node MPICH combines algorithms within and between nodes.
+    """
     name = mpichs_algorithm(own_tables(), collective, procs, message_bytes)
     if name == "scattered":
         return Decision(name, _scattered(collective, procs))
@@ -53,3 +65,82 @@ def _scattered(collective: str, procs: int) -> Choice | None:
     if procs - 1 <= _EXCHANGES_AT_A_TIME:
         return Choice("linear")
     return Choice("linear_sync", fanout=_EXCHANGES_AT_A_TIME) if collective == "alltoall" else None
+
+
+@cache
+def own_tables() -> dict[str, Tree]:
+    """MPICH's decisions, by 'collective=NAME'.
+
+    MPICH's file has "comm_size<8" for alltoall, which it evaluates as at most 8 below a condition on the call.
+    """
+    tables: dict[str, Tree] = json.loads(TABLE_PATH.read_text(encoding="utf-8"))
+    return tables
+
+
+# Conditions on what only the call tells, not the communicator.
+_KNOWN_AT_THE_CALL = ("is_sendbuf", "is_commutative", "is_op", "avg_msg_size", "total_msg_size", "count")
+# Collectives whose message size is that of all blocks together, or that have one block.
+_ONE_BLOCK = ("bcast", "reduce", "allreduce", "reduce_scatter", "scan", "exscan")
+
+
+def selected(
+    tables: Mapping[str, Any], collective: str, procs: int, message_bytes: int, count: int | None = None, **call: bool
+) -> str:
+    """The algorithm that selection tables give a call, as MPICH looks it up: 'MPIR_Bcast_intra_binomial'.
+
+    `count` is the number of elements, by default of bytes. `call` may say that it is `inplace`, `commutative` or with a
+    `built_in` operation, and that there is a hierarchy of nodes, `parent`; by default there is one process on each.
+    Raises UsageError where the tables have no algorithm for the call, and MPICH stops.
+    """
+    facts = {
+        "collective": collective,
+        "comm_type": "intra",
+        "comm_hierarchy": "parent" if call.get("parent", False) else "flat",
+        "is_commutative": "yes" if call.get("commutative", True) else "no",
+        "is_op_built_in": "yes" if call.get("built_in", True) else "no",
+        "is_sendbuf_inplace": "yes" if call.get("inplace", False) else "no",
+        "is_block_regular": "yes",
+        "is_node_consecutive": "yes",
+    }
+    numbers = {
+        "comm_size": procs,
+        "avg_msg_size": message_bytes,
+        "total_msg_size": message_bytes * (1 if collective in _ONE_BLOCK else procs),
+        "count": message_bytes if count is None else count,
+    }
+    tree, at_the_call = tables, False
+    while tree:
+        condition = next((each for each in tree if _holds(each, numbers, facts, at_the_call)), None)
+        if condition is None:
+            break
+        if condition.startswith("algorithm="):
+            return condition.removeprefix("algorithm=")
+        at_the_call |= condition.startswith(_KNOWN_AT_THE_CALL)
+        tree = tree[condition]
+    raise UsageError(f"no algorithm for {collective} on {procs} processes with {message_bytes} bytes")
+
+
+def _holds(condition: str, numbers: Mapping[str, int], facts: Mapping[str, str], at_the_call: bool) -> bool:
+    """Whether a condition such as 'comm_size<8', 'comm_size=pow2', 'count<pow2' or 'is_commutative=yes' holds.
+
+    Conditions on the communicator alone are decided when it is made. MPICH 4.0 takes 'comm_size<8' for 'at most 8' if
+    it decides this at the call, below a condition on its arguments.
+    """
+    name, operator, value = _parts(condition)
+    if name == "algorithm" or value == "any":
+        return True
+    if name in facts:
+        return facts[name] == value
+    number = numbers[name]
+    bound = 1 << (numbers["comm_size"].bit_length() - 1) if value == "pow2" else int(value)
+    if at_the_call and operator == "<" and name == "comm_size":
+        operator = "<="
+    return number < bound if operator == "<" else number <= bound if operator == "<=" else number == bound
+
+
+@cache
+def _parts(condition: str) -> tuple[str, str, str]:
+    match = re.fullmatch(r"(\w+)(<=|<|=)(.*)", condition)
+    if match is None:
+        raise UsageError(f"malformed condition '{condition}' in selection tables")
+    return match[1], match[2], match[3]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
@@ -69,8 +70,7 @@ def openmpi_rules(
     """
     version = series(openmpi_version)
     sections = _rules_by_id(tables, version, skip_inexpressible)
-    header = _header(sorted(tables, key=_id), version, _by_size(sections))
-    return "".join(f"{line}\n" for line in header) + RulesFile(sections).text
+    return _header(sorted(tables, key=_id), version, _by_size(sections)) + RulesFile(sections).text
 
 
 def _rules_by_id(
@@ -125,36 +125,24 @@ def _json_rules(rules: Sequence[Rule]) -> list[dict[str, Any]]:
     ]
 
 
-def _header(tables: Sequence[DecisionTable], version: str, by_size: set[str]) -> Iterator[str]:
-    yield f"# Dynamic rules for the tuned collectives of Open MPI {version}, written by collwise."
-    for table in tables:
-        made_for = " ".join(f"{table.collective} on {table.platform}, chosen by {table.made_by}".split())
-        yield f"#   {made_for}, from {min(table.rules)} processes"
-    yield "# Use:"
-    others = f" --mca coll {OTHER_COMPONENTS}" if version in _HAS_HAN else ""
-    yield f"#   mpirun{others} --mca coll_tuned_use_dynamic_rules 1 \\"
-    yield "#          --mca coll_tuned_dynamic_rules_filename FILE PROGRAM"
-    if others:
-        yield "# Where han, hcoll, ucc or another component takes a collective over, these rules have no effect on it."
-        yield "# Open MPI does not say so, nor that it finds no file of this name. docs/exports.md has a check."
-        yield "# On InfiniBand untuned Open MPI may run hcoll, with which these rules were not compared. Measure both."
-    if version == "5.0":
-        yield "# With several processes on a node untuned Open MPI 5.0 runs its component han, with which these rules"
-        yield "# were not compared: they may be slower than it. Measure both."
-    yield "# A line of four: message size from which, algorithm, fan-out, segment size. Algorithm 0: Open MPI decides."
-    totals = [table.collective for table in tables if multiplies_by_procs(table.collective, version)]
-    if totals:
-        yield f"# Message sizes are totals, bytes a process times processes, for {', '.join(totals)}."
-        yield "# Between two decisions, and behind the last one, rules repeat a decision with the totals of more"
-        yield "# processes: of each number up to 64, and from there on in steps. Between two steps a rule begins at"
-        yield "# up to 3 % less than the size that was decided for."
-    yield "# Communicators larger than any that was decided for take the last decision: decide for as many as are used."
-    if any(map(needs_elements, tables)):
-        yield "# Where a message has too few elements, Open MPI replaces some algorithms. They are named from the size"
-        yield f"# on that holds enough elements of {ELEMENT_BYTES} bytes (complex doubles); larger ones may be too few."
-        yield "# Below it another one is named where it was decided for these processes, and else Open MPI decides."
-    for text in _warnings(tables, by_size):
-        yield from (f"# {line}" for line in textwrap.wrap(f"WARNING: {text}", 117))
+def _header(tables: Sequence[DecisionTable], version: str, by_size: set[str]) -> str:
+    """The comments at the top of a file: what it is made from, how it is used, and what to beware of."""
+    import jinja2  # which most commands do without
+
+    warnings = [f"WARNING: {text}" for text in _warnings(tables, by_size)]
+    text = Path(__file__).with_name("rules_header.txt").read_text(encoding="utf-8")
+    template = jinja2.Template(text, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
+    return template.render(
+        version=version,
+        tables=tables,
+        made_for=lambda of: " ".join(f"{of.collective} on {of.platform}, chosen by {of.made_by}".split()),
+        has_han=version in _HAS_HAN,
+        others=OTHER_COMPONENTS,
+        totals=[table.collective for table in tables if multiplies_by_procs(table.collective, version)],
+        few_elements=any(map(needs_elements, tables)),
+        element_bytes=ELEMENT_BYTES,
+        warnings=[line for warning in warnings for line in textwrap.wrap(warning, 117)],
+    )
 
 
 def warnings_of(tables: Sequence[DecisionTable], openmpi_version: str) -> list[str]:

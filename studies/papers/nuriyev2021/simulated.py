@@ -17,7 +17,7 @@ import pandas as pd
 from collwise.common.units import format_seconds
 from collwise.models.implementation_aware import bcast
 from collwise.models.implementation_aware.model import ImplementationAware
-from collwise.models.implementation_aware.parameters import ModelParameters
+from collwise.models.parameters import ModelParameters
 from collwise.models.piecewise import Array
 from collwise.models.registry import AS_PRINTED, BY_PARTS, MODELS, TRADITIONAL
 from collwise.platforms import HostPlatform, load, load_description

@@ -16,7 +16,7 @@ from collwise.models.fitting.procedures import request
 from collwise.models.fitting.rounds import with_effort
 from collwise.models.hockney import Hockney
 from collwise.models.interface import CollectiveModel
-from collwise.models.parameter_file import FittedParameters
+from collwise.models.parameters import FittedParameters
 from collwise.models.piecewise import Array
 from collwise.models.point_to_point import PointToPointModel
 from collwise.platforms import HostPlatform

@@ -20,7 +20,7 @@ from collwise.models.fitting.procedures import (
 from collwise.models.hockney import Hockney
 from collwise.models.lmo import LMO
 from collwise.models.loggp import LogGP
-from collwise.models.parameter_file import FAMILIES
+from collwise.models.parameters import FAMILIES
 from tests.models.fitting.lmo_laboratory import LMOLaboratory, random_machine
 from tests.models.fitting.loggp_laboratory import LogGPLaboratory, eager_machine, loggp_machine
 

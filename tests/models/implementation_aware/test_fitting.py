@@ -12,9 +12,9 @@ from collwise.models.hockney import Hockney
 from collwise.models.implementation_aware import bcast, gather
 from collwise.models.implementation_aware.fitting import fit_algorithm, fit_gamma, fit_hockney
 from collwise.models.implementation_aware.model import ImplementationAware
-from collwise.models.implementation_aware.parameters import AlgorithmFit, ModelParameters, Observation
 from collwise.models.implementation_aware.parts import Gamma
 from collwise.models.interface import Points
+from collwise.models.parameters import AlgorithmFit, ModelParameters, Observation
 from collwise.models.registry import AS_PRINTED, BY_PARTS, IMPLEMENTATION_AWARE, MODELS, TRADITIONAL, models_of_family
 
 GAMMA = Gamma((1024.0, 8192.0, 65536.0), ((1.0, 1.02, 1.04, 1.06), (1.0, 1.11, 1.22, 1.28), (1.0, 1.5, 2.0, 2.5)))

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from collwise.algorithms.catalogue import Catalogue
-from collwise.models.critical_path import CLASSES, Overheads, PathFit, PathParameters
 from collwise.models.hockney import Hockney
+from collwise.models.parameters import CLASSES, Overheads, PathFit, PathParameters
 from collwise.models.piecewise import PiecewiseLinear
 from collwise.validation.library_defaults import installed
 from collwise.validation.library_defaults.baselines import BASELINES

@@ -14,9 +14,8 @@ import pytest
 from collwise.common import errors
 from collwise.models.hockney import Hockney as Line
 from collwise.models.hockney import HockneyBySize
-from collwise.models.implementation_aware.parameters import ModelParameters, Observation
 from collwise.models.implementation_aware.parts import Gamma
-from collwise.models.parameter_file import FittedParameters
+from collwise.models.parameters import FittedParameters, ModelParameters, Observation
 from collwise.models.piecewise import PiecewiseLinear
 from collwise.platforms import load
 from collwise.studies.cli.main import main

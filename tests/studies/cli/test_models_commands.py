@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from collwise.algorithms.catalogue import Catalogue
-from collwise.models.parameter_file import FittedParameters
+from collwise.models.parameters import FittedParameters
 from collwise.models.registry import MODEL_NAMES
 from collwise.platforms import description
 from tests.command_line import Printed, printed

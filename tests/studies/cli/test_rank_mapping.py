@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from collwise.models.hockney import Hockney
-from collwise.models.parameter_file import FittedParameters
+from collwise.models.parameters import FittedParameters
 from collwise.platforms import load
 from collwise.platforms.truth import point_to_point
 from tests.command_line import printed

@@ -12,8 +12,8 @@ import pytest
 
 from collwise.models.hockney import Hockney
 from collwise.models.implementation_aware import bcast
-from collwise.models.implementation_aware.parameters import ModelParameters
 from collwise.models.interface import Points
+from collwise.models.parameters import ModelParameters
 from collwise.platforms import load_description
 from collwise.platforms.changes import Change, changed
 from collwise.studies.papers.nuriyev2021 import published_model as paper

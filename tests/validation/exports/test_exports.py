@@ -22,7 +22,7 @@ from collwise.validation.exports import mpich
 from collwise.validation.exports.expressed import expressed
 from collwise.validation.exports.formats import FORMATS, exported, for_openmpi
 from collwise.validation.exports.variables import ucc_summary
-from collwise.validation.library_defaults.mpich_tables import own_tables, selected
+from collwise.validation.library_defaults.mpich import own_tables, selected
 from collwise.validation.openmpi.rules import openmpi_rules
 from collwise.validation.openmpi.rules_file import parse_rules
 from collwise.validation.select.consumers import ALL_CONSUMERS, algorithms_for, can_say, rule_message

@@ -11,8 +11,8 @@ import pytest
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.common.errors import CollwiseError, UsageError
-from collwise.models.critical_path import CLASSES, EAGER, LOCAL, RENDEZVOUS, Overheads, PathParameters
 from collwise.models.hockney import Hockney
+from collwise.models.parameters import CLASSES, EAGER, LOCAL, RENDEZVOUS, Overheads, PathParameters
 from collwise.models.piecewise import PiecewiseLinear
 from collwise.platforms import load
 from collwise.simulator.bench import Simulated
@@ -192,8 +192,7 @@ def test_choices_change_at_the_byte_at_which_the_other_one_is_faster(tolerance: 
             assert [choice for _, choice in row] == [choice for _, choice in sampled.rules[procs]]
             for (start, choice), (_, before), (at, _) in zip(row[1:], row, sampled.rules[procs][1:], strict=False):
                 now, last = (
-                    [model.seconds_of(asked.case(one, procs, m)) for one in (choice, before)]
-                    for m in (start, start - 1)
+                    [model.seconds(asked.case(one, procs, m)) for one in (choice, before)] for m in (start, start - 1)
                 )
                 # A row of several P may change at a size for another one of them.
                 assert now[0] < now[1] or start == at

@@ -9,7 +9,7 @@ import pytest
 
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.models.implementation_aware.model import ImplementationAware
-from collwise.models.implementation_aware.parameters import ModelParameters
+from collwise.models.parameters import ModelParameters
 from collwise.models.registry import AS_PRINTED, BY_PARTS
 from collwise.platforms import Calibration, load_description
 from collwise.simulator.bench import Simulated

@@ -13,7 +13,7 @@ import pytest
 from collwise.common.errors import UsageError
 from collwise.models.fitting.procedures import PROCEDURES, FitRequest, request
 from collwise.models.hockney import Hockney
-from collwise.models.parameter_file import FittedParameters
+from collwise.models.parameters import FittedParameters
 from collwise.platforms import load, load_description
 from collwise.platforms.truth import PointToPoint, point_to_point
 from collwise.simulator.bench import Simulated

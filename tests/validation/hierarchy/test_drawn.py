@@ -11,7 +11,7 @@ import pytest
 
 from collwise.common.errors import UsageError
 from collwise.platforms import Platform, load
-from collwise.platforms.writer import checked
+from collwise.platforms.description_file import checked
 from collwise.simulator.timing import Case, Timing
 from collwise.validation.hierarchy.drawn import DEVIATION, NOISE, OFF, REPETITIONS, DrawnMachine, draw
 from collwise.validation.hierarchy.searches import EXHAUSTIVE

@@ -16,8 +16,8 @@ from collwise.algorithms.catalogue import Algorithm, Catalogue, Collective
 from collwise.common.errors import UsageError
 from collwise.models.hockney import Hockney
 from collwise.models.implementation_aware.model import ImplementationAware
-from collwise.models.implementation_aware.parameters import AlgorithmFit, ModelParameters
 from collwise.models.implementation_aware.parts import Gamma
+from collwise.models.parameters import AlgorithmFit, ModelParameters
 from collwise.models.piecewise import Array
 from collwise.models.registry import BY_PARTS, MODELS
 from collwise.models.switch_points import fastest

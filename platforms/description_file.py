@@ -1,16 +1,18 @@
-"""Reading of cluster descriptions in TOML, with the line of every problem."""
+"""Cluster descriptions in TOML: tables of keys with the valid values of each, by which they are read and written."""
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
-from collwise.common.errors import nearest_names
-from collwise.platforms import schema
+import tomli_w
+
+from collwise.common.errors import UsageError, nearest_names
 from collwise.platforms.description import (
     Buffers,
     Calibration,
@@ -24,8 +26,189 @@ from collwise.platforms.description import (
     Wire,
     needed_wires,
 )
-from collwise.platforms.smpi import MOST_ROWS
+from collwise.platforms.hosts import MOST_HOSTS
+from collwise.platforms.smpi import LARGEST_BYTES, MOST_ROWS
 from collwise.platforms.topology import TOPOLOGIES, CableFault, Topology
+
+_Described = TypeVar("_Described", bound=Description)
+
+# --- Keys -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key: a phrase for its valid values, the test of a value, and the conversion to the stored type."""
+
+    valid: str
+    fits: Callable[[Any], bool]
+    read: Callable[[Any], Any]
+    required: bool = True
+
+
+def is_number(value: object) -> bool:
+    """True for finite numbers; TOML also has nan and infinities, and Python counts truth values as numbers."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_whole(value: object, least: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def _whole(least: int, most: int | None = None) -> Key:
+    valid = f"a whole number of at least {least}" if most is None else f"a whole number from {least} to {most}"
+    return Key(valid, lambda v: _is_whole(v, least) and (most is None or v <= most), int)
+
+
+def _text(pattern: str, valid: str) -> Key:
+    return Key(valid, lambda v: isinstance(v, str) and re.fullmatch(pattern, v, re.DOTALL) is not None, str)
+
+
+MOST_DIFFERENT_NODES = 1000
+"""Limit for heterogeneous clusters, whose platform XML has a route for every two nodes."""
+
+MOST_HOPS = 30
+"""The largest number of cables from switch to switch on a route, for which the schedule engine has room."""
+
+_TRUTH = Key("true or false", lambda v: isinstance(v, bool), bool)
+_POSITIVE = Key("a number above 0", lambda v: is_number(v) and v > 0, float)
+_AMOUNT = Key("a number of at least 0", lambda v: is_number(v) and v >= 0, float)
+_SIZE = _whole(0, LARGEST_BYTES)
+_SOME_TEXT = _text(r".+", "text")
+_HOST_PART = _text(r"[A-Za-z0-9._-]*", "letters, digits, dots, - and _")
+
+# The valid values of keys by the end of their names, which tells their unit.
+_BY_UNIT = {
+    "bytes_per_second": _POSITIVE,
+    "flops": _POSITIVE,
+    "seconds": _AMOUNT,
+    "seconds_per_byte": _AMOUNT,
+    "per_node": _whole(1),
+    "bytes": _SIZE,
+}
+
+
+def _keys(names: str, **others: Key) -> dict[str, Key]:
+    """Keys by name, in that order; those with a question mark may be missing. `others` have no unit."""
+    found = {}
+    for word in names.split():
+        name = word.rstrip("?")
+        key = others.get(name) or next(key for unit, key in _BY_UNIT.items() if name.endswith(unit))
+        found[name] = replace(key, required=word == name)
+    return found
+
+
+FACTOR_COLUMNS = _keys("from_bytes factor", factor=_POSITIVE)
+OVERHEAD_COLUMNS = _keys("from_bytes base_seconds seconds_per_byte")
+SOURCE_COLUMNS = _keys("what where", what=_SOME_TEXT, where=_SOME_TEXT)
+TOP = _keys(
+    "name title site",
+    name=_text(r"[a-z0-9][a-z0-9_-]*", "lower-case letters, digits, - and _"),
+    title=_SOME_TEXT,
+    site=_text(r"[A-Za-z0-9._-]+", "letters, digits, dots, - and _"),
+)
+CLUSTER = _keys(
+    "nodes host_prefix host_suffix first_host? cpus_per_node cores_per_node memory_domains_per_node? core_flops "
+    "processes_per_node? memory_bytes_per_node?",
+    nodes=_whole(1, MOST_HOSTS),
+    host_prefix=_HOST_PART,
+    host_suffix=_HOST_PART,
+    first_host=_whole(0, 1_000_000),
+)
+NETWORK = _keys(
+    "link_bytes_per_second link_latency_seconds links_per_node? loopback_bytes_per_second loopback_latency_seconds "
+    "between_sockets_bytes_per_second? between_sockets_latency_seconds? memory_bytes_per_second? "
+    "backbone_bytes_per_second? backbone_latency_seconds?"
+)
+_SHARE = Key("a number of at least 1", lambda v: is_number(v) and v >= 1, float)
+TOPOLOGY = {
+    "one-switch": {},
+    "fat-tree": _keys(
+        "nodes_per_switch oversubscription? switches_per_pod? pod_oversubscription? hop_latency_seconds?",
+        nodes_per_switch=_whole(1),
+        oversubscription=_SHARE,
+        switches_per_pod=_whole(1),
+        pod_oversubscription=_SHARE,
+    ),
+    "dragonfly": _keys(
+        "groups switches_per_group nodes_per_switch local_bytes_per_second global_bytes_per_second "
+        "hop_latency_seconds?",
+        groups=_whole(1, 1000),
+        switches_per_group=_whole(1),
+        nodes_per_switch=_whole(1),
+    ),
+    "torus": _keys(
+        "dimensions nodes_per_switch? cable_bytes_per_second? hop_latency_seconds?",
+        dimensions=Key(
+            f"a list of 1 to 6 whole numbers of at least 1, the halves of which add up to {MOST_HOPS} at most",
+            lambda v: (
+                isinstance(v, list)
+                and 1 <= len(v) <= 6
+                and all(_is_whole(n, 1) for n in v)
+                and sum(n // 2 for n in v) <= MOST_HOPS
+            ),
+            tuple,
+        ),
+        nodes_per_switch=_whole(1),
+    ),
+}
+NODE_FAULT = _keys(
+    "node overhead_factor? rate_factor?",
+    node=_whole(0, MOST_HOSTS),
+    overhead_factor=_POSITIVE,
+    rate_factor=_POSITIVE,
+)
+CABLE_FAULT = _keys(
+    "switches rate_factor",
+    switches=Key(
+        "a list of one switch, or of two with a cable between them, counted from 0",
+        lambda v: isinstance(v, list) and 1 <= len({*map(repr, v)}) == len(v) <= 2 and all(_is_whole(n, 0) for n in v),
+        tuple,
+    ),
+    rate_factor=_POSITIVE,
+)
+NODE_TYPE = _keys(
+    "name nodes cpus_per_node cores_per_node core_flops send_base_seconds send_seconds_per_byte receive_base_seconds "
+    "receive_seconds_per_byte link_bytes_per_second link_latency_seconds",
+    name=TOP["site"],
+    nodes=_whole(1, MOST_DIFFERENT_NODES),
+)
+_NODE_TYPE_NAME = _text(r".+", "the name of a node type")
+WIRE = _keys("one other latency_seconds bytes_per_second", one=_NODE_TYPE_NAME, other=_NODE_TYPE_NAME)
+HETEROGENEOUS_CLUSTER = {
+    key: CLUSTER[key] for key in ("host_prefix", "host_suffix", "first_host", "processes_per_node")
+}
+HETEROGENEOUS_NETWORK = {key: NETWORK[key] for key in ("loopback_bytes_per_second", "loopback_latency_seconds")}
+PORTS = _keys(
+    "bytes_per_second latency_seconds handshake_seconds? burst_bytes? header_bytes? acknowledgement_share? "
+    "send_buffer_bytes? loopback_latency_seconds? loopback_bytes_per_second?",
+    burst_bytes=_AMOUNT,
+    header_bytes=_AMOUNT,
+    loopback_bytes_per_second=_AMOUNT,
+    send_buffer_bytes=_AMOUNT,
+    acknowledgement_share=Key("a number from 0 to below 1", lambda v: is_number(v) and 0 <= v < 1, float),
+)
+BUFFERS = _keys(
+    "buffer_bytes? retransmission_seconds? packet_bytes? initial_window_packets?",
+    buffer_bytes=_whole(1, LARGEST_BYTES),
+    retransmission_seconds=_POSITIVE,
+    packet_bytes=_whole(1, LARGEST_BYTES),
+    initial_window_packets=_whole(1, 1_000_000),
+)
+CALIBRATION = _keys(
+    "eager_limit_bytes? crosstraffic? reduce_seconds_per_byte? tcp_window? note?",
+    crosstraffic=_TRUTH,
+    tcp_window=_TRUTH,
+    note=_text(r".*", "text"),
+)
+_FACTORS = dict.fromkeys(("latency_factor", "bandwidth_factor"), FACTOR_COLUMNS)
+_OVERHEADS = dict.fromkeys(("os", "or", "ois"), OVERHEAD_COLUMNS)
+# The keys of the cluster and of the network, and the lists of the calibration, by whether nodes have types.
+_FORMS = {
+    False: (CLUSTER, NETWORK, _FACTORS | _OVERHEADS),
+    True: (HETEROGENEOUS_CLUSTER, HETEROGENEOUS_NETWORK, _FACTORS),
+}
+
+# --- Reading ----------------------------------------------------------------------------------------------------------
 
 _HEADER = re.compile(r"""\s*(\[\[?)([\w."' -]+)\]\]?\s*(?:#.*)?$""")
 _ASSIGNMENT = re.compile(r"""\s*([\w-]+|"[^"]*"|'[^']*')\s*=""")
@@ -72,10 +255,8 @@ class _Reader:
 
     def description(self, document: Mapping[str, Any]) -> Description | None:
         heterogeneous = _TYPES in document
-        cluster = schema.HETEROGENEOUS_CLUSTER if heterogeneous else schema.CLUSTER
-        network = schema.HETEROGENEOUS_NETWORK if heterogeneous else schema.NETWORK
-        lists = schema.FACTOR_LISTS if heterogeneous else (*schema.FACTOR_LISTS, *schema.OVERHEAD_LISTS)
-        values = self._table(document, schema.TOP, "", extra=(*_TABLES, _TYPES))
+        cluster, network, lists = _FORMS[heterogeneous]
+        values = self._table(document, TOP, "", extra=(*_TABLES, _TYPES))
         values |= self._sub_table(document, "cluster", cluster)
         values |= self._sub_table(document, "network", network, extra=("wires",) if heterogeneous else ())
         values["calibration"] = Calibration(**self._calibration(document, lists))
@@ -99,14 +280,14 @@ class _Reader:
     def _topology(self, document: Mapping[str, Any], values: Mapping[str, Any]) -> Topology | None:
         table = document["topology"]
         kind = table.get("kind") if isinstance(table, dict) else None
-        if not isinstance(kind, str) or kind not in schema.TOPOLOGY:
-            near = nearest_names(kind, schema.TOPOLOGY) if isinstance(kind, str) else ""
+        if not isinstance(kind, str) or kind not in TOPOLOGY:
+            near = nearest_names(kind, TOPOLOGY) if isinstance(kind, str) else ""
             given = "missing" if kind is None else f"unknown topology '{kind}'"
-            self._add("topology", "kind", f"{given}{near} (valid: {', '.join(schema.TOPOLOGY)})")
+            self._add("topology", "kind", f"{given}{near} (valid: {', '.join(TOPOLOGY)})")
             return None
         extra = ("kind", "cable_faults") if kind in TOPOLOGIES else ("kind",)
-        found = self._table(table, schema.TOPOLOGY[kind], "topology", extra=extra)
-        faults = self._rows(table, "cable_faults", schema.CABLE_FAULT, "topology") or []
+        found = self._table(table, TOPOLOGY[kind], "topology", extra=extra)
+        faults = self._rows(table, "cable_faults", CABLE_FAULT, "topology") or []
         if self.problems or kind not in TOPOLOGIES:
             return None
         if "pod_oversubscription" in found and "switches_per_pod" not in found:
@@ -133,7 +314,7 @@ class _Reader:
                 self._add(where, "switches", f"{what} (valid: one switch; on a torus two neighbours)")
 
     def _node_faults(self, document: Mapping[str, Any], values: Mapping[str, Any]) -> tuple[NodeFault, ...]:
-        rows = self._rows(document, "node_faults", schema.NODE_FAULT, "")
+        rows = self._rows(document, "node_faults", NODE_FAULT, "")
         seen: set[int] = set()
         for number, row in enumerate(rows or (), start=1):
             nodes = values.get("nodes", row.get("node", 0) + 1)
@@ -146,8 +327,8 @@ class _Reader:
         return tuple(NodeFault(**row) for row in rows or ())
 
     def _ports(self, document: Mapping[str, Any]) -> Ports | None:
-        values = self._sub_table(document, "ports", schema.PORTS | schema.BUFFERS)
-        buffers = {name: values.pop(name) for name in schema.BUFFERS if name in values}
+        values = self._sub_table(document, "ports", PORTS | BUFFERS)
+        buffers = {name: values.pop(name) for name in BUFFERS if name in values}
         if buffers and "buffer_bytes" not in buffers:
             self._add("ports", next(iter(buffers)), "is given without buffer_bytes (valid: with it only)")
         if self.problems:
@@ -161,9 +342,9 @@ class _Reader:
         return Ports(**values, buffers=found)
 
     def _types_and_wires(self, document: Mapping[str, Any]) -> dict[str, Any]:
-        types = self._rows(document, _TYPES, schema.NODE_TYPE, "")
+        types = self._rows(document, _TYPES, NODE_TYPE, "")
         network = document.get("network")
-        wires = self._rows(network, "wires", schema.WIRE, "network") if isinstance(network, dict) else []
+        wires = self._rows(network, "wires", WIRE, "network") if isinstance(network, dict) else []
         if self.problems or types is None or wires is None:
             return {}
         self._check_types(types)
@@ -176,7 +357,7 @@ class _Reader:
     def _check_types(self, types: list[dict[str, Any]]) -> None:
         if not types:
             self._add("", _TYPES, "none (valid: at least one)")
-        nodes, most = sum(row["nodes"] for row in types), schema.MOST_DIFFERENT_NODES
+        nodes, most = sum(row["nodes"] for row in types), MOST_DIFFERENT_NODES
         if nodes > most:
             self._add("", _TYPES, f"{nodes} nodes in all (valid: up to {most} in a heterogeneous cluster)")
         seen: set[str] = set()
@@ -209,18 +390,15 @@ class _Reader:
             what = f"none between '{first[0]}' and '{first[-1]}'{more} (valid: {_WIRES})"
             self._add("network", "wires", what)
 
-    def _calibration(self, document: Mapping[str, Any], lists: tuple[str, ...]) -> dict[str, Any]:
+    def _calibration(self, document: Mapping[str, Any], lists: Mapping[str, Mapping[str, Key]]) -> dict[str, Any]:
         if "calibration" not in document:
             return {}
-        values = self._sub_table(document, "calibration", schema.CALIBRATION, extra=(*lists, "sources"))
+        values = self._sub_table(document, "calibration", CALIBRATION, extra=(*lists, "sources"))
         table = document["calibration"]
         if not isinstance(table, dict):
             return {}
-        for name in lists:
-            if name in table:
-                columns = schema.FACTOR_COLUMNS if name in schema.FACTOR_LISTS else schema.OVERHEAD_COLUMNS
-                values["or_" if name == "or" else name] = self._ascending(table, name, columns)
-        return values | {"sources": self._sources(table, "calibration")}
+        found = {_field(name): self._ascending(table, name, keys) for name, keys in lists.items() if name in table}
+        return values | found | {"sources": self._sources(table, "calibration")}
 
     def _check_cores(self, where: str, values: Mapping[str, Any]) -> None:
         cpus, cores = values.get("cpus_per_node", 0), values.get("cores_per_node")
@@ -241,7 +419,7 @@ class _Reader:
             self._add("cluster", "memory_domains_per_node", f"{domains} is more than the cores (valid: up to {cores})")
 
     def _table(
-        self, table: Mapping[str, Any], keys: Mapping[str, schema.Key], where: str, extra: tuple[str, ...] = ()
+        self, table: Mapping[str, Any], keys: Mapping[str, Key], where: str, extra: tuple[str, ...] = ()
     ) -> dict[str, Any]:
         valid = (*keys, *extra)
         for name in table:
@@ -259,7 +437,7 @@ class _Reader:
         return values
 
     def _sub_table(
-        self, document: Mapping[str, Any], name: str, keys: Mapping[str, schema.Key], extra: tuple[str, ...] = ()
+        self, document: Mapping[str, Any], name: str, keys: Mapping[str, Key], extra: tuple[str, ...] = ()
     ) -> dict[str, Any]:
         table = document.get(name)
         if isinstance(table, dict):
@@ -272,7 +450,7 @@ class _Reader:
         return {}
 
     def _rows(
-        self, table: Mapping[str, Any], name: str, columns: Mapping[str, schema.Key], where: str
+        self, table: Mapping[str, Any], name: str, columns: Mapping[str, Key], where: str
     ) -> list[dict[str, Any]] | None:
         """The tables in a list; None if there are problems in them."""
         rows = table.get(name, [])
@@ -284,7 +462,7 @@ class _Reader:
         return found if len(self.problems) == before else None
 
     def _ascending(
-        self, table: Mapping[str, Any], name: str, columns: Mapping[str, schema.Key]
+        self, table: Mapping[str, Any], name: str, columns: Mapping[str, Key]
     ) -> tuple[tuple[Any, ...], ...]:
         rows = self._rows(table, name, columns, "calibration")
         if rows is None:
@@ -298,7 +476,7 @@ class _Reader:
         return tuple(tuple(row[column] for column in columns) for row in rows)
 
     def _sources(self, table: Mapping[str, Any], where: str) -> tuple[Source, ...]:
-        return tuple(Source(**row) for row in self._rows(table, "sources", schema.SOURCE_COLUMNS, where) or ())
+        return tuple(Source(**row) for row in self._rows(table, "sources", SOURCE_COLUMNS, where) or ())
 
     def _published(self, table: object, where: str) -> dict[str, Any]:
         if not isinstance(table, dict):
@@ -308,7 +486,7 @@ class _Reader:
         for name, value in table.items():
             if isinstance(value, dict):
                 figures[name] = self._published(value, f"{where}.{name}")
-            elif schema.is_number(value):
+            elif is_number(value):
                 figures[name] = float(value)
             else:
                 self._misfit(where, name, value, "a number, or a table of numbers")
@@ -354,3 +532,65 @@ def _key_lines(text: str) -> dict[str, int]:
             counts[last] = counts.get(last, 0) + 1
             lines.setdefault(f"{last}[{counts[last]}]", number)
     return lines
+
+
+# --- Writing ----------------------------------------------------------------------------------------------------------
+
+
+def checked(platform: _Described) -> _Described:
+    """The platform itself. Raises UsageError with the first problem that its description would have as a file."""
+    problems = read_description(write_description(platform))[1]
+    if problems:
+        raise UsageError(problems[0].what)
+    return platform
+
+
+def write_description(platform: Description) -> str:
+    """TOML text from which `read_description` makes an equal platform."""
+    cluster, network, lists = _FORMS[isinstance(platform, HeterogeneousPlatform)]
+    document = _values(platform, TOP)
+    document |= {"cluster": _values(platform, cluster), "network": _values(platform, network)}
+    document["calibration"] = _calibration(platform.calibration, lists)
+    if isinstance(platform, Platform):
+        if platform.backbone_bytes_per_second is None:
+            del document["network"]["backbone_latency_seconds"]
+        if topology := platform.topology:
+            values = {"kind": topology.kind, **_values(topology, TOPOLOGY[topology.kind])}
+            if "switches_per_pod" not in values:
+                values.pop("pod_oversubscription", None)
+            values["cable_faults"] = _list(topology.cable_faults, CABLE_FAULT)
+            document["topology"] = _given(values)
+        document["node_faults"] = _list(platform.node_faults, NODE_FAULT)
+        if ports := platform.ports:
+            document["ports"] = _values(ports, PORTS) | (_values(ports.buffers, BUFFERS) if ports.buffers else {})
+    elif isinstance(platform, HeterogeneousPlatform):
+        document["node_types"] = _list(platform.node_types, NODE_TYPE)
+        document["network"]["wires"] = _list(platform.wires, WIRE) or []
+    document["published"] = platform.published or None
+    document["sources"] = _list(platform.sources, SOURCE_COLUMNS)
+    return tomli_w.dumps(_given(document))
+
+
+def _calibration(calibration: Calibration, lists: Mapping[str, Mapping[str, Key]]) -> dict[str, Any]:
+    values = {"note": None} | _values(calibration, CALIBRATION)
+    values |= {"note": calibration.note or None, "tcp_window": None if calibration.tcp_window else False}
+    for name, columns in lists.items():
+        values[name] = [dict(zip(columns, row, strict=True)) for row in getattr(calibration, _field(name))]
+    return _given(values | {"sources": _list(calibration.sources, SOURCE_COLUMNS)})
+
+
+def _field(name: str) -> str:
+    """A list's name in `Calibration`: `or` is a word of Python."""
+    return "or_" if name == "or" else name
+
+
+def _list(described: Sequence[object], keys: Mapping[str, Key]) -> list[dict[str, Any]] | None:
+    return [_values(one, keys) for one in described] or None
+
+
+def _values(described: object, keys: Mapping[str, Key]) -> dict[str, Any]:
+    return _given({key: getattr(described, key) for key in keys})
+
+
+def _given(table: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in table.items() if value is not None}

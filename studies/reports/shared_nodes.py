@@ -23,9 +23,8 @@ from collwise.validation.three_way.kinds import (
     with_kind,
 )
 from collwise.validation.three_way.pipeline import Validation
-from collwise.validation.three_way.scores import errors_of
+from collwise.validation.three_way.scores import ALL, errors_of
 from collwise.validation.three_way.table import SCHEDULED, SIMULATED, ours
-from collwise.validation.three_way.verdict import ALL
 
 MEDIAN_ERROR_LIMIT, MEAN_COST_LIMIT = 0.08, 0.05
 """Promised on nodes of several processes: the median error, and the mean cost of choosing flat or hierarchical."""
@@ -36,7 +35,7 @@ _LEAST_PART = 0.1
 
 def shared_node_sections(result: Validation) -> list[Section]:
     """The sections; none where each node has one process."""
-    if result.plan.main.ranks_per_node == 1:
+    if not result.plan.main.by_node:
         return []
     rows = ours(result.main)
     return [_verified(result), _kinds(rows), _components(result, rows), _ways(rows), _tasks(result.tasks)]

@@ -24,6 +24,9 @@ from collwise.validation.three_way.conditions import CONDITIONS
 from collwise.validation.three_way.disagreements import LIMIT, Disagreement, Pair
 from collwise.validation.three_way.pipeline import Validation
 from collwise.validation.three_way.scores import (
+    ALL,
+    LARGE,
+    LARGE_BYTES,
     WANTED_REPEATABILITY,
     RankAgreement,
     errors_by,
@@ -31,9 +34,9 @@ from collwise.validation.three_way.scores import (
     rank_agreement,
     slowdowns_of_builtin,
     slowdowns_of_picks,
+    verdicts,
 )
 from collwise.validation.three_way.table import SCHEDULED, SIMULATED, ours, own, records, sources, with_points
-from collwise.validation.three_way.verdict import ALL, LARGE, LARGE_BYTES, verdicts
 
 STEM = "validation"
 T = TypeVar("T")
@@ -48,7 +51,7 @@ def write_validation(result: Validation, folder: Path) -> tuple[Path, Path]:
     """
     where = "over TCP on test beds of network namespaces" if result.on_testbed else f"on {result.main.target.iloc[0]}"
     quick = "fewer sizes, one test bed" if result.on_testbed else "fewer sizes"
-    models = "the schedule engine" if result.plan.main.ranks_per_node > 1 else "models fitted there"
+    models = "the schedule engine" if result.plan.main.by_node else "models fitted there"
     intro = (
         f"Real {result.maker} {where}, beside the same cases simulated on a platform that was calibrated from messages "
         f"between two processes or described, and predicted by {models}. Errors are relative to measured "
@@ -409,5 +412,5 @@ def document(result: Validation) -> dict[str, Any]:
             for row in records(own(result.table))
         ],
         "failed": [asdict(one) for one in result.failed],
-        **(shared_node_document(result) if result.plan.main.ranks_per_node > 1 else {}),
+        **(shared_node_document(result) if result.plan.main.by_node else {}),
     }

@@ -1,4 +1,4 @@
-"""Scores of a source against measured times, which are errors, rank agreement and slowdowns, and of measured times."""
+"""Scores of a source against measured times: errors, rank agreement, slowdowns of picks, and whether limits hold."""
 
 from __future__ import annotations
 
@@ -13,9 +13,18 @@ import pandas as pd
 
 from collwise.simulator.timing import Timing
 from collwise.validation.compare.scores import Errors, ranks_of
-from collwise.validation.three_way.table import POINT, distinguishable, fastest, ours, own, predicted_by
+from collwise.validation.three_way.table import POINT, SIMULATED, distinguishable, fastest, ours, own, predicted_by
 from collwise.validation.times.slowdown import slowdown
 
+ALL = "all"
+LARGE_BYTES = 8192
+"""Messages of this size and more are not short against a token-bucket burst: they see the rate of a link."""
+LARGE = "all, from 8 KiB"
+MEDIAN_ERROR = "median absolute error"
+MEAN_SLOWDOWN = "mean slowdown of picks"
+WORST_SLOWDOWN = "worst slowdown of picks"
+LIMITS = {MEDIAN_ERROR: 0.15, MEAN_SLOWDOWN: 0.05, WORST_SLOWDOWN: 0.25}
+"""The promised limit of each quantity; 0.15 is 15 %."""
 WANTED_REPEATABILITY = 0.9
 """The share of the cases measured twice whose means should agree."""
 
@@ -53,6 +62,26 @@ class Repeatability:
     median_difference: float
     worst_difference: float
     median_half_width: float
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One quantity of one collective, or of all: the value found and the limit promised."""
+
+    collective: str
+    quantity: str
+    found: float
+    limit: float
+
+    @property
+    def within_limit(self) -> bool:
+        """Whether the value is within the limit."""
+        return self.found <= self.limit
+
+    @property
+    def distance(self) -> float:
+        """The distance of the value from the limit, positive above it."""
+        return self.found - self.limit
 
 
 def relative_errors(rows: pd.DataFrame, source: str) -> pd.Series:
@@ -134,3 +163,26 @@ def repeatability(pairs: Iterable[tuple[Timing, Timing]]) -> Repeatability:
         worst_difference=max(differences) if differences else math.nan,
         median_half_width=statistics.median(widths) if widths else math.nan,
     )
+
+
+def verdicts(table: pd.DataFrame, source: str = SIMULATED) -> list[Verdict]:
+    """Three verdicts on all collectives together, on their messages from LARGE_BYTES on, and on each collective.
+
+    Empty where the source has no times.
+    """
+    rows = ours(table)
+    groups = {ALL: rows, LARGE: rows[rows.message_bytes >= LARGE_BYTES]}
+    groups |= iter(rows.groupby("collective", sort=False))
+    found: list[Verdict] = []
+    for name, group in groups.items():
+        errors = errors_of(group, source)
+        if errors is None:
+            continue
+        slowdowns = slowdowns_of_picks(group, source).slowdown.to_numpy()
+        values = {
+            MEDIAN_ERROR: errors.median,
+            MEAN_SLOWDOWN: float(slowdowns.mean()),
+            WORST_SLOWDOWN: float(slowdowns.max()),
+        }
+        found += [Verdict(name, quantity, value, LIMITS[quantity]) for quantity, value in values.items()]
+    return found

@@ -181,10 +181,11 @@ class ThreeWayComparison:
         return target.name if self.target is None else platform.name
 
     def _resized(self, platform: HostPlatform, scenario: Scenario) -> HostPlatform:
-        """The platform with as many nodes as a test bed has."""
-        return (
-            replace(platform, nodes=scenario.nodes) if isinstance(platform, Platform) and scenario.shape else platform
-        )
+        """The platform with as many nodes as a test bed has; on a cluster as it is."""
+        if scenario.shape is None:
+            return platform
+        assert isinstance(platform, Platform)
+        return replace(platform, nodes=scenario.nodes)
 
     def _platform(self, target: ExecutionTarget, scenario: Scenario) -> HostPlatform:
         """The platform that is simulated beside the target, calibrated there if asked for."""

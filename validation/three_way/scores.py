@@ -8,11 +8,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from collwise.simulator.timing import Timing
-from collwise.validation.compare.scores import Errors, ranks_of
+from collwise.validation.compare.scores import Errors, Ranks, ranks_of
 from collwise.validation.three_way.table import POINT, SIMULATED, distinguishable, fastest, ours, own, predicted_by
 from collwise.validation.times.slowdown import slowdown
 
@@ -31,12 +30,9 @@ WANTED_REPEATABILITY = 0.9
 
 @dataclass(frozen=True)
 class RankAgreement:
-    """Rank agreement of a source with measured times, averaged over points.
+    """The ranks of a source against measured times (`compare.scores.Ranks`), each averaged over points that have it.
 
-    `tau` is Kendall's tau-b of the means as they are. `tau_distinguishable` counts only the pairs of algorithms whose
-    measured means differ by more than their intervals: (as measured - the other way) / pairs, where a pair that the
-    source gives the same time counts for neither. `distinguishable` is the share of such pairs. Points with fewer than
-    two algorithms, or without such pairs, are left out of the average concerned.
+    `points` counts those with two algorithms or more.
     """
 
     points: int
@@ -108,17 +104,7 @@ def rank_agreement(rows: pd.DataFrame, source: str) -> RankAgreement:
         ranks_of(*(here[name].to_numpy(dtype=float) for name in ("seconds", "half_width_seconds", source)))
         for here in points
     ]
-    return RankAgreement(
-        len(points),
-        _mean([one.tau for one in ranks]),
-        _mean([one.tau_distinguishable for one in ranks]),
-        _mean([one.distinguishable for one in ranks]),
-    )
-
-
-def _mean(values: list[float]) -> float:
-    found = [value for value in values if not np.isnan(value)]
-    return float(np.mean(found)) if found else float("nan")
+    return RankAgreement(len(points), *pd.DataFrame(ranks, columns=Ranks._fields, dtype=float).mean().tolist())
 
 
 def slowdowns_of_picks(rows: pd.DataFrame, source: str) -> pd.DataFrame:

@@ -101,7 +101,7 @@ class Rule:
         if name == "rank":
             if exact:
                 raise UsageError("--rule rank: simulated times are exact; valid here: share")
-            return RankTest(self.alpha, self.correction, self.share or 0.0)
+            return RankTest(self.share or 0.0, self.alpha, self.correction)
         usual = SIMULATED_SHARE if exact else Share().share
         return Share(usual if self.share is None else self.share)
 

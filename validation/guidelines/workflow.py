@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from collwise.common.errors import CollwiseError, warn
 from collwise.simulator.timing import Case
 from collwise.validation.guidelines.checks import KINDS, PATTERN, Call, Checked, Comparison, check
-from collwise.validation.guidelines.criteria import Criterion, RankTest, Times
+from collwise.validation.guidelines.criteria import RankTest, Share, Times
 from collwise.validation.guidelines.guideline import GUIDELINES, guidelines_of
 from collwise.validation.guidelines.library import CaseTimes, Library
 from collwise.validation.guidelines.repair import Repair, RepairedRange, ranges, repairs, rules_text
@@ -24,7 +24,7 @@ class Plan:
 
     sizes: Mapping[str, Sequence[int]]
     procs: Sequence[int]
-    criterion: Criterion
+    criterion: Share
     kinds: Sequence[str] = KINDS
     repair: bool = True
 

@@ -59,8 +59,8 @@ from collwise.validation.correctness.crosscheck_smpi import TOLERANCE, SmpiRow, 
 from collwise.validation.correctness.verification import verify
 from collwise.validation.library_defaults.baselines import BASELINES
 from collwise.validation.select.consumers import OPENMPI_VERSIONS
+from collwise.validation.three_way.scores import ALL, LARGE, MEAN_SLOWDOWN, MEDIAN_ERROR, WORST_SLOWDOWN
 from collwise.validation.three_way.table import SCHEDULED, SIMULATED
-from collwise.validation.three_way.verdict import ALL, LARGE, MEAN_SLOWDOWN, MEDIAN_ERROR, WORST_SLOWDOWN
 from collwise.validation.times.defaults import PAPER_SIZES
 
 DOCS = Path(__file__).resolve().parent

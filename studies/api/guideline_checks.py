@@ -101,7 +101,7 @@ class Rule:
         if name == "rank":
             if exact:
                 raise UsageError("--rule rank: simulated times are exact; valid here: share")
-            return RankTest(self.alpha, self.correction, self.share or 0.0)
+            return RankTest(self.share or 0.0, self.alpha, self.correction)
         usual = SIMULATED_SHARE if exact else Share().share
         return Share(usual if self.share is None else self.share)
 
@@ -173,19 +173,19 @@ def _library(
 ) -> Library:
     from collwise.simulator.execution.local_machine import LocalMachine
     from collwise.simulator.sweeps.method import Method, Precision
-    from collwise.validation.guidelines.library import MeasuredLibrary, RecordedLibrary, SimulatedLibrary
+    from collwise.validation.guidelines.library import measured_library, recorded_library, simulated_library
 
     if platform is not None:
         where, name = arguments.platform(platform), str(library)
         if name in BASELINES:
-            return RecordedLibrary(where, context, BASELINES[name], ppn=ppn or 0)
+            return recorded_library(where, context, BASELINES[name], ppn or 0)
         check_name("selector of SMPI or baseline", name, [*SMPI_SELECTORS, *BASELINES])
-        return SimulatedLibrary(where, context, name, ppn=ppn or 0)
+        return simulated_library(where, context, name, ppn or 0)
     if library in BASELINES or (library in SMPI_SELECTORS and library != "mpich"):
         raise UsageError(f"{library} is simulated, which needs a platform (--platform NAME|FILE)")
     target = LocalMachine(library) if isinstance(library, str) else library
     method = measuring.method or Method(precision=Precision(20, 20))
-    return MeasuredLibrary(target, context.store, method, measuring.launches, measuring.on_launch)
+    return measured_library(target, context.store, method, measuring.launches, measuring.on_launch)
 
 
 def check_decisions(

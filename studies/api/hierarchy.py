@@ -18,13 +18,11 @@ from collwise.simulator.sweeps.method import Method
 from collwise.simulator.sweeps.mpi_runner import measure
 from collwise.simulator.timing import Case, Timing
 from collwise.validation.hierarchy.drawn import draw
-from collwise.validation.hierarchy.machine import Machine, Predictor, Timer
-from collwise.validation.hierarchy.model_check import ModelCheck, check_model
 from collwise.validation.hierarchy.overlap import TaskStudy, study_tasks
-from collwise.validation.hierarchy.searches import BUDGET, PREDICT, SEARCHES
+from collwise.validation.hierarchy.searches import BUDGET, PREDICT, SEARCHES, Machine, Predictor, Timer
 from collwise.validation.hierarchy.space import SIMULATED, WITHIN, Space
 from collwise.validation.hierarchy.tasks import SEGMENTS
-from collwise.validation.hierarchy.tuning import Tuning, tune
+from collwise.validation.hierarchy.tuning import ModelCheck, Tuning, check_model, tune
 
 SIZES = "4KiB:4MiB:x4"
 SEGMENT_SIZES = "16KiB:1MiB:x4"

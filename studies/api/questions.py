@@ -28,13 +28,17 @@ from collwise.validation.times.grid import Grid
 from collwise.validation.times.points import asked_points, warn_of_doubtful
 from collwise.validation.times.slowdown import slowdown, summary_of
 from collwise.validation.times.times import BYTES, PROCS, Times
-from collwise.validation.whatif.comparison import AFTER, BEFORE, CHANGE, before_and_after, changes_choice
 from collwise.validation.whatif.limits import limits_of, main_limit
 from collwise.validation.whatif.live_map import LiveMap
 from collwise.validation.whatif.sweep import (
+    AFTER,
+    BEFORE,
+    CHANGE,
     FACTOR,
     CrossOver,
     Factors,
+    before_and_after,
+    changes_choice,
     parse_factors,
     sweep_over,
     with_left_out,

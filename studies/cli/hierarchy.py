@@ -185,8 +185,8 @@ def model(
     al. 2020. The command shows its errors, and whether the configuration that it takes for the best one is.
     """
     from collwise.hierarchy import space_of
-    from collwise.validation.hierarchy.model_check import check_model
     from collwise.validation.hierarchy.space import label
+    from collwise.validation.hierarchy.tuning import check_model
 
     check_pictures(draw=draw)
     how = machine.options(space["ppn"])

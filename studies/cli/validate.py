@@ -283,7 +283,8 @@ def _on_cluster(
     planned: dict[str, Any],
     output: Path,
 ) -> _Comparison:
-    from collwise.validation.three_way.on_cluster import ClusterComparison, cluster_plan
+    from collwise.validation.three_way.pipeline import ThreeWayComparison
+    from collwise.validation.three_way.plan import cluster_plan
 
     given = [one for one in described if one is not None]
     if len(given) != 1:
@@ -294,7 +295,7 @@ def _on_cluster(
     target = target_options.target_from(replace(where, ppn=planned["ranks_per_node"], transport=planned["transport"]))
     plan = cluster_plan(target, procs, **asked)
     _check_models(plan, asked["models"])
-    return lambda store: ClusterComparison(
+    return lambda store: ThreeWayComparison(
         plan, store, output, _tell, target=target, platform=given[0], calibrate=described[0] is None
     )
 
@@ -315,6 +316,7 @@ def _highest_rate(main: Scenario) -> float:
             f"{main.nodes} nodes at {format_rate(rate)}: an alltoall at half the rate takes {scaling} of twice the time"
         )
 
+    assert main.shape is not None
     rate = highest_rate(main.shape, RATES, USUAL_NAME, tell)
     note(f"the main test bed has {format_rate(rate)} (--rate {format_rate(rate).replace(' ', '').replace('/s', '')})")
     return rate

@@ -13,11 +13,10 @@ from matplotlib.ticker import MaxNLocator
 
 from collwise.common.units import format_size
 from collwise.studies.figures.style import MARKERS, PALETTE, panel_grid, seconds_axis, size_axis
-from collwise.validation.hierarchy.model_check import ModelCheck
 from collwise.validation.hierarchy.overlap import TaskStudy
 from collwise.validation.hierarchy.searches import Found
 from collwise.validation.hierarchy.space import WITHIN, Input, Point, label
-from collwise.validation.hierarchy.tuning import SearchScore, Spread
+from collwise.validation.hierarchy.tuning import ModelCheck, SearchScore, Spread
 from collwise.validation.times.choice import Choice
 
 _COLUMNS = 3

@@ -16,9 +16,8 @@ from collwise.studies.figures.cells import NO_FORMULA, explain_cells, fill_blank
 from collwise.studies.figures.maps import collective_maps, named_cells
 from collwise.studies.figures.picks import markers_and_lines
 from collwise.studies.figures.style import algorithm_style, panel_grid, seconds_axis
-from collwise.validation.three_way.scores import RankAgreement
+from collwise.validation.three_way.scores import LIMITS, MEDIAN_ERROR, RankAgreement
 from collwise.validation.three_way.table import SIMULATED, ours, own, predicted_by
-from collwise.validation.three_way.verdict import LIMITS, MEDIAN_ERROR
 
 
 def scatter(table: pd.DataFrame, title: str) -> Figure:

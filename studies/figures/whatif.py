@@ -37,9 +37,8 @@ from collwise.studies.figures.maps import cell_panels, label_cells
 from collwise.studies.figures.style import algorithm_style, choice_style, choices_shown
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.times import Times
-from collwise.validation.whatif.comparison import AFTER, BEFORE, CHANGE, changes_choice
 from collwise.validation.whatif.limits import LIMITS
-from collwise.validation.whatif.sweep import FACTOR, CrossOver
+from collwise.validation.whatif.sweep import AFTER, BEFORE, CHANGE, FACTOR, CrossOver, changes_choice
 
 _GREYS = ("#999999", "#555555", "#C8C8C8", "#222222")
 _LIMIT_COLOURS = dict(zip(LIMITS, ("#56B4E9", "#E69F00", *_GREYS, "#0072B2", "#CC79A7"), strict=True))

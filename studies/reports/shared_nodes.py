@@ -24,9 +24,8 @@ from collwise.validation.three_way.kinds import (
     with_kind,
 )
 from collwise.validation.three_way.pipeline import Validation
-from collwise.validation.three_way.scores import errors_of
+from collwise.validation.three_way.scores import ALL, errors_of
 from collwise.validation.three_way.table import SCHEDULED, SIMULATED, ours
-from collwise.validation.three_way.verdict import ALL
 
 TEXTS = Texts("validation.md.j2")
 MEDIAN_ERROR_LIMIT, MEAN_COST_LIMIT = 0.08, 0.05
@@ -38,7 +37,7 @@ _LEAST_PART = 0.1
 
 def shared_node_sections(result: Validation) -> list[Section]:
     """The sections; none where each node has one process."""
-    if result.plan.main.ranks_per_node == 1:
+    if not result.plan.main.by_node:
         return []
     rows = ours(result.main)
     return [_verified(result), _kinds(rows), _components(result, rows), _ways(rows), _tasks(result.tasks)]

@@ -25,6 +25,9 @@ from collwise.validation.three_way.conditions import CONDITIONS
 from collwise.validation.three_way.disagreements import LIMIT, Disagreement, Pair
 from collwise.validation.three_way.pipeline import Validation
 from collwise.validation.three_way.scores import (
+    ALL,
+    LARGE,
+    LARGE_BYTES,
     WANTED_REPEATABILITY,
     RankAgreement,
     errors_by,
@@ -32,9 +35,9 @@ from collwise.validation.three_way.scores import (
     rank_agreement,
     slowdowns_of_builtin,
     slowdowns_of_picks,
+    verdicts,
 )
 from collwise.validation.three_way.table import SCHEDULED, SIMULATED, ours, own, records, sources, with_points
-from collwise.validation.three_way.verdict import ALL, LARGE, LARGE_BYTES, verdicts
 
 STEM = "validation"
 TEXTS = Texts("validation.md.j2")
@@ -48,8 +51,8 @@ def write_validation(result: Validation, folder: Path) -> tuple[Path, Path]:
 
     Raises UsageError when the folder cannot be written.
     """
-    main, per_node = result.main, result.plan.main.ranks_per_node
-    intro = TEXTS.line("intro", result=result, target=main.target.iloc[0], per_node=per_node)
+    main = result.main
+    intro = TEXTS.line("intro", result=result, target=main.target.iloc[0], by_node=result.plan.main.by_node)
     sections = [
         *(limits(result), _errors(main), _ranks(main), _slowdowns(main), *shared_node_sections(result)),
         *(_repeated(result), _causes(result)),
@@ -374,5 +377,5 @@ def document(result: Validation) -> dict[str, Any]:
             for row in records(own(result.table))
         ],
         "failed": [asdict(one) for one in result.failed],
-        **(shared_node_document(result) if result.plan.main.ranks_per_node > 1 else {}),
+        **(shared_node_document(result) if result.plan.main.by_node else {}),
     }

@@ -38,7 +38,7 @@ from collwise.simulator.sweeps.experiment_runner import measured_experiments, si
 from collwise.simulator.sweeps.method import Method, Precision
 from collwise.simulator.sweeps.mpi_runner import MpiRunner
 from collwise.simulator.timing import Case, Configuration, Timing
-from collwise.validation.guidelines.library import MeasuredLibrary
+from collwise.validation.guidelines.library import measured_library
 from collwise.validation.hierarchy.drawn import draw
 from collwise.validation.library_defaults.baselines import BASELINES, library_decisions
 from collwise.validation.measurement.gain import deciding
@@ -214,8 +214,8 @@ def _guidelines(target: ExecutionTarget, folder: Path) -> Iterator[tuple[str, Co
         patch.setattr(f"{module}.verify_algorithms", lambda *_: None)
         patch.setattr(f"{module}.preloadable", lambda library, _: str(library))
         patch.setattr(target, "shared_directory", lambda: contextlib.nullcontext(folder))
-        library = MeasuredLibrary(target, store, Method(keep_samples=True), launches=2)
+        library = measured_library(target, store, Method(keep_samples=True), launches=2)
         library.times([case])
-        library.times_in_turn([case], [case], RULES, {})
+        library.times_in_turn([case], RULES, {})
     for number, one in enumerate(made, 1):
         yield f"guidelines, measurement {number}", one

@@ -14,8 +14,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import optimize, special, stats
 
 from collwise.models.piecewise import Array
@@ -71,7 +73,8 @@ class Belief:
     """Means and covariances of the logarithms of times, of which `learn` takes measured ones into account.
 
     `predictions` are those of all sources; where they disagree a case is the more uncertain. Each launch repeats a case
-    `in_a_round` times. Cases that failed are `out`: they are never the fastest.
+    `in_a_round` times. Cases that failed are `out`: they are never the fastest. `point` has the place of each case
+    among the `points`, (P, m).
     """
 
     def __init__(self, cases: Sequence[Case], predictions: Sequence[Predictions] = (), in_a_round: int = 3) -> None:
@@ -80,7 +83,9 @@ class Belief:
         self.out = np.zeros(len(cases), dtype=bool)
         self._noise = np.full(len(cases), _GUESSED_NOISE**2)
         points = [(case.procs, case.message_bytes) for case in cases]
-        self._point = np.array([points.index(point) for point in points])
+        self.points = list(dict.fromkeys(points))
+        places = {point: place for place, point in enumerate(self.points)}
+        self.point = np.array([places[point] for point in points])
         self._places = np.array([_place(case) for case in cases]).reshape(len(cases), 3)
         names = {name: number for number, name in enumerate(dict.fromkeys(case.algorithm for case in cases))}
         self._same = np.equal.outer(*[np.array([names[case.algorithm] for case in cases])] * 2)
@@ -104,7 +109,7 @@ class Belief:
         self._measured = {
             number: (
                 math.log(max(one.seconds, _LEAST_SECONDS)),
-                self._variance(number, one.repetitions, *spread[number]),
+                self._variance_of_median(self._noise_with(number, *spread[number]), one.repetitions),
             )
             for number, one in kept.items()
         }
@@ -116,14 +121,17 @@ class Belief:
         """The variance of a repetition of each case, as a share: that at its point, drawn towards that over all."""
         squares, freedom = np.zeros(len(self.cases)), np.zeros(len(self.cases))
         for number, (of_squares, of_freedom) in spread.items():
-            squares[self._point[number]] += of_squares
-            freedom[self._point[number]] += of_freedom
+            squares[self.point[number]] += of_squares
+            freedom[self.point[number]] += of_freedom
         everywhere = (_GUESSES * _GUESSED_NOISE**2 + squares.sum()) / (_GUESSES + freedom.sum())
-        return ((_GUESSES * everywhere + squares) / (_GUESSES + freedom))[self._point]
+        return ((_GUESSES * everywhere + squares) / (_GUESSES + freedom))[self.point]
 
     def visit_variance(self, repetitions: int) -> Array:
         """The variance of the median's logarithm that so many repetitions of each case would have."""
-        return (MEDIAN_VARIANCE * self._noise + _BETWEEN_LAUNCHES**2 * self._in_a_round) / repetitions
+        return self._variance_of_median(self._noise, repetitions)
+
+    def _variance_of_median(self, noise: Any, repetitions: int) -> Any:
+        return (MEDIAN_VARIANCE * noise + _BETWEEN_LAUNCHES**2 * self._in_a_round) / repetitions
 
     def imagine(self, number: int, repetitions: int) -> None:
         """Lowers variances as measuring a case would: this does not depend on what the measured time is."""
@@ -131,14 +139,15 @@ class Belief:
         column = column / math.sqrt(self.covariance[number, number] + self.visit_variance(repetitions)[number])
         self.covariance -= np.outer(column, column)
 
-    def is_measured(self, number: int) -> bool:
-        """Whether the case of that number has a measured time."""
-        return number in self._measured
+    @property
+    def measured(self) -> NDArray[np.bool_]:
+        """Whether each case has a measured time."""
+        return np.isin(np.arange(len(self.cases)), list(self._measured))
 
     def half_width(self, number: int, timing: Timing, confidence: float) -> float:
         """The half-width of the median's interval, with a variance to which the cases beside it contribute."""
         squares, freedom = _relative_squares(timing)
-        variance = (_GUESSES * self._noise[number] + squares) / (_GUESSES + freedom)
+        variance = self._noise_with(number, squares, freedom)
         quantile = float(stats.t.ppf(0.5 + confidence / 2, _GUESSES + freedom))
         return quantile * math.sqrt(MEDIAN_VARIANCE * variance / timing.repetitions) * timing.seconds
 
@@ -147,9 +156,9 @@ class Belief:
         """Whether anything was predicted or measured."""
         return self.predicted or bool(self._measured)
 
-    def _variance(self, number: int, repetitions: int, squares: float, freedom: int) -> float:
-        noise = float((_GUESSES * self._noise[number] + squares) / (_GUESSES + freedom))
-        return (MEDIAN_VARIANCE * noise + _BETWEEN_LAUNCHES**2 * self._in_a_round) / repetitions
+    def _noise_with(self, number: int, squares: float, freedom: int) -> float:
+        """The variance of a repetition of a case by its own samples, drawn towards that at its point."""
+        return float((_GUESSES * self._noise[number] + squares) / (_GUESSES + freedom))
 
     def _believe(self) -> None:
         """Sets means, covariances and the scale by what is measured."""

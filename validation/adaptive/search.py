@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from collwise.models.piecewise import Array
 from collwise.simulator.execution.local_machine import LocalMachine
@@ -27,9 +26,7 @@ from collwise.simulator.sweeps.runner import Runner
 from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.validation.adaptive.belief import Belief, Predictions, expected_gain
 from collwise.validation.adaptive.goal import GOAL, Goal
-
-Numbers = NDArray[np.int_]
-"""Places of cases among those of their collective."""
+from collwise.validation.adaptive.process import Numbers
 
 REPETITIONS, MOST_REPETITIONS = 3, 10
 """The repetitions of a case in a round, after the untimed ones: at least, and at most, until its mean is precise.
@@ -141,16 +138,14 @@ class AdaptiveSearch:
         while self._left() > 0:
             chosen = self._next_round()
             if not chosen:
-                stopped = "the budget is spent" if self._in_doubt() else self._content()
+                doubtful = self._expected_loss() > self.goal.loss or any(len(one.unmeasured()) for one in self._fields)
+                if not doubtful:
+                    stopped = f"the choices are expected to lose at most {self.goal.loss * 100:g} % on average"
                 break
             self._measure(chosen)
             self._learn()
         self._settle()
         return self._result(stopped)
-
-    def _content(self) -> str:
-        """Why the search ends before its budget is spent."""
-        return f"the choices are expected to lose at most {self.goal.loss * 100:g} % on average"
 
     def _left(self) -> float:
         """The machine time that is left for cases, after the start of another round."""
@@ -164,11 +159,10 @@ class AdaptiveSearch:
         """Gives all medians the intervals that the spread over the cases beside them tells."""
         confidence = self.usual.precision.confidence
         for belief in (one.belief for one in self._fields):
-            for number, case in enumerate(belief.cases):
-                if belief.is_measured(number):
-                    known = self._timings[case]
-                    width = belief.half_width(number, known, confidence)
-                    self._timings[case] = replace(known, half_width_seconds=width)
+            for number in np.flatnonzero(belief.measured).tolist():
+                known = self._timings[belief.cases[number]]
+                width = belief.half_width(number, known, confidence)
+                self._timings[known.case] = replace(known, half_width_seconds=width)
         if self._timings:
             self.store.add(self.configuration, list(self._timings.values()))
 
@@ -193,7 +187,7 @@ class AdaptiveSearch:
         if self._expected_loss() > self.goal.loss:
             chosen = self._telling(allowed)
         if not chosen:
-            confirming = undecided or [(one, number) for one in self._fields for number in one.unmeasured_leaders()]
+            confirming = undecided or [(one, number) for one in self._fields for number in one.unmeasured()]
             chosen = dict.fromkeys(one.belief.cases[number] for one, number in confirming)
             return self._affordable(list(chosen), self._left())
         return list(chosen)
@@ -217,9 +211,6 @@ class AdaptiveSearch:
     def _expected_loss(self) -> float:
         """The mean over all points of what their choices are expected to lose."""
         return float(np.mean(np.concatenate([one.losses() for one in self._fields])))
-
-    def _in_doubt(self) -> bool:
-        return self._expected_loss() > self.goal.loss or any(one.unmeasured_leaders() for one in self._fields)
 
     def _affordable(self, cases: Sequence[Case], seconds: float) -> list[Case]:
         """Those that take no longer than that together, the shortest ones first; one at least of the first round."""
@@ -291,14 +282,16 @@ class _Field:
 
     def __init__(self, belief: Belief) -> None:
         self.belief = belief
-        points = [(case.procs, case.message_bytes) for case in belief.cases]
-        self._points = list(dict.fromkeys(points))
-        places = {point: place for place, point in enumerate(self._points)}
-        self._point = np.array([places[point] for point in points])
-        self._members = [np.flatnonzero(self._point == place).tolist() for place in range(len(self._points))]
-        self._taken = np.zeros(len(points), dtype=bool)
+        self._points, self._point = belief.points, belief.point
+        self._members = [np.flatnonzero(self._point == place) for place in range(len(self._points))]
+        self._every = np.arange(len(belief.cases))
+        self._taken = np.zeros(len(belief.cases), dtype=bool)
         # The number of the case that looks best, by point.
-        self._leading = np.array([members[0] for members in self._members])
+        self._leading = self._best_by(belief.mean)
+
+    def _best_by(self, values: Array) -> Numbers:
+        """The number of the first case with the least value, by point."""
+        return np.array([members[np.argmin(values[members])] for members in self._members], dtype=np.intp)
 
     def seconds(self, number: int) -> float:
         """The expected seconds of a case; 0 for one that failed."""
@@ -310,8 +303,7 @@ class _Field:
     def learn(self, timings: Mapping[Case, Timing]) -> None:
         """Takes measured times into account, and forgets what the round before took."""
         self.belief.learn(timings)
-        mean = np.where(self.belief.out, np.inf, self.belief.mean)
-        self._leading = np.array([members[int(np.argmin(mean[members]))] for members in self._members])
+        self._leading = self._best_by(np.where(self.belief.out, np.inf, self.belief.mean))
         self._taken[:] = False
 
     def take(self, number: int) -> None:
@@ -323,8 +315,7 @@ class _Field:
         """For every case its point's leader, how far it is behind that, and the covariance with it."""
         belief = self.belief
         leader = leaders[self._point]
-        numbers = np.arange(len(leader))
-        return leader, belief.mean - belief.mean[leader], belief.covariance[numbers, leader]
+        return leader, belief.mean - belief.mean[leader], belief.covariance[self._every, leader]
 
     def losses(self, leaders: Numbers | None = None) -> Array:
         """What each point's leader is expected to lose against its strongest rival, as a share."""
@@ -332,34 +323,26 @@ class _Field:
         leader, behind, together = self._rivalry(self._leading if leaders is None else leaders)
         own = np.diag(belief.covariance)
         deviation = np.sqrt(np.maximum(own + own[leader] - 2 * together, 0.0))
-        gains = np.where(belief.out | (np.arange(len(leader)) == leader), 0.0, expected_gain(behind, deviation))
+        gains = np.where(belief.out | (self._every == leader), 0.0, expected_gain(behind, deviation))
         found = np.zeros(len(self._points))
         np.maximum.at(found, self._point, gains)
         return found
 
-    def unmeasured_leaders(self) -> list[int]:
+    def unmeasured(self) -> Numbers:
         """The cases that look best at their points and have no measured time."""
-        return [
-            number
-            for number in self._leading.tolist()
-            if not (self.belief.is_measured(number) or self.belief.out[number])
-        ]
+        return self._leading[~(self.belief.measured | self.belief.out)[self._leading]]
 
-    def undecided(self) -> list[int]:
+    def undecided(self) -> Numbers:
         """The cases that look best at points of which nothing is measured."""
-        belief = self.belief
-        return [
-            int(leader)
-            for leader, members in zip(self._leading, self._members, strict=True)
-            if not belief.out[leader] and not any(map(belief.is_measured, members))
-        ]
+        known = np.array([self.belief.measured[members].any() for members in self._members])
+        return self._leading[~(known | self.belief.out[self._leading])]
 
     def _values(self) -> Array:
         """What measuring each case is expected to gain at its point."""
         belief = self.belief
         leader, behind, together = self._rivalry(self._leading)
         own, variance = np.diag(belief.covariance), belief.visit_variance(REPETITIONS)
-        rivals = ~belief.out & (np.arange(len(leader)) != leader)
+        rivals = ~belief.out & (self._every != leader)
         by_rival = np.abs(own - together) / np.sqrt(own + variance)
         by_leader = np.abs(own[leader] - together) / np.sqrt(own[leader] + variance[leader])
         values = np.where(rivals, expected_gain(behind, by_rival), 0.0)
@@ -396,20 +379,18 @@ class _Field:
 
     def found(self, timings: Mapping[Case, Timing]) -> list[PointFound]:
         """The points in their order, each with the measured choice and its expected loss."""
-        belief, leaders = self.belief, []
-        for members in self._members:
-            known = [number for number in members if belief.is_measured(number)]
-            medians = [timings[belief.cases[number]].seconds for number in known]
-            leaders.append(known[int(np.argmin(medians))] if known else members[0])
-        losses = self.losses(np.array(leaders))
+        belief = self.belief
+        known = [timings[case] if has else None for case, has in zip(belief.cases, belief.measured, strict=True)]
+        leaders = self._best_by(np.array([math.inf if one is None else one.seconds for one in known]))
+        losses = self.losses(leaders)
         return [
             PointFound(
                 belief.cases[number].collective,
                 *self._points[place],
-                timings[belief.cases[number]] if belief.is_measured(number) else None,
-                float(losses[place]) if belief.is_measured(number) else math.nan,
+                known[number],
+                float(losses[place]) if known[number] else math.nan,
                 len(self._members[place]),
-                sum(map(belief.is_measured, self._members[place])),
+                int(belief.measured[self._members[place]].sum()),
             )
             for place, number in enumerate(leaders)
         ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from collwise.validation.guidelines.criteria import Criterion, Times, Verdict
+from collwise.validation.guidelines.criteria import Share, Times, Verdict
 
 MONOTONY, SPLIT = "monotony", "split-robustness"
 PATTERN = "pattern"
@@ -83,7 +83,7 @@ class Checked:
 def check(
     own: Mapping[Call, Times],
     mockups: Mapping[tuple[str, Call], Times],
-    criterion: Criterion,
+    criterion: Share,
     kinds: Sequence[str] = KINDS,
 ) -> Checked:
     """Checks a library's times `own`; `mockups` are those of mock-ups, by guideline and call.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from collwise.common.errors import UsageError, unknown_name
 
@@ -43,20 +42,9 @@ class Verdict:
     p_value: float = math.nan
 
 
-class Criterion(Protocol):
-    """Decides for pairs of calls whether the first is slower than the second."""
-
-    @property
-    def description(self) -> str:
-        """The criterion in words, for the head of a table."""
-
-    def judge(self, pairs: Sequence[tuple[Times, Times]]) -> list[Verdict]:
-        """A verdict on each pair; all pairs of one check come together, so that it can correct for their number."""
-
-
 @dataclass(frozen=True)
 class Share:
-    """The second call is faster by more than a share of the first one's time, by medians of medians.
+    """The first of two calls is slower: the second is faster by more than a share of its time, by medians of medians.
 
     With 0.1 it is the rule of Hunold & Carpen-Amarie 2018, section 4.2.
     """
@@ -69,32 +57,31 @@ class Share:
 
     @property
     def description(self) -> str:
-        """Such as 'faster by more than 10 %'."""
+        """The criterion in words, for the head of a table: 'faster by more than 10 %'."""
         return f"faster by more than {self.share * 100:g} %"
 
     def judge(self, pairs: Sequence[tuple[Times, Times]]) -> list[Verdict]:
-        """A verdict on each pair."""
+        """A verdict on each pair; all pairs of one check come together, so that it can correct for their number."""
         return [Verdict(right.seconds < (1 - self.share) * left.seconds) for left, right in pairs]
 
 
 @dataclass(frozen=True)
-class RankTest:
-    """The launches' medians of the first call are greater by the one-sided test of Mann and Whitney.
+class RankTest(Share):
+    """Besides, the launches' medians of the first call are greater by the one-sided test of Mann and Whitney.
 
-    The p-values of all comparisons are corrected together and compared with `alpha`. In addition the second call must
-    be faster by `share`, as in Share.
+    The p-values of all comparisons are corrected together and compared with `alpha`.
     """
 
+    share: float = 0.0
     alpha: float = 0.05
     correction: str = "bh"
-    share: float = 0.0
 
     def __post_init__(self) -> None:
         if not 0 < self.alpha < 1:
             raise UsageError(f"significance level {self.alpha:g}; valid: between 0 and 1, both excluded")
         if self.correction not in CORRECTIONS:
             raise unknown_name("correction", self.correction, CORRECTIONS)
-        Share(self.share)
+        super().__post_init__()
 
     @property
     def description(self) -> str:
@@ -110,10 +97,9 @@ class RankTest:
         known = [index for index, (left, right) in enumerate(pairs) if left.medians and right.medians]
         values = [_p_value(pairs[index][0].medians, pairs[index][1].medians) for index in known]
         corrected = dict(zip(known, _corrected(values, self.correction), strict=True))
-        by_share = Share(self.share).judge(pairs)
         return [
-            Verdict(corrected.get(index, 1.0) <= self.alpha and by_share[index].slower, corrected.get(index, math.nan))
-            for index in range(len(pairs))
+            Verdict(corrected.get(index, 1.0) <= self.alpha and by_share.slower, corrected.get(index, math.nan))
+            for index, by_share in enumerate(super().judge(pairs))
         ]
 
     def least_launches(self, comparisons: int) -> int:

@@ -1,4 +1,4 @@
-"""The performance guidelines GL1 to GL22 of Hunold & Carpen-Amarie 2018, section 3.1.
+"""The performance guidelines GL1 to GL22 of Hunold & Carpen-Amarie 2018, section 3.1, of guidelines.toml.
 
 A guideline says that a collective is not slower than a mock-up, which is other collectives one after another. The
 catalogue has the mock-ups as algorithms of their collective.
@@ -6,8 +6,10 @@ catalogue has the mock-ups as algorithms of their collective.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import tomllib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 
@@ -48,51 +50,16 @@ class Guideline:
         return next(one for one in Catalogue.load().algorithms(self.collective) if one.guideline == self.name)
 
 
-def _whole(procs: int, message_bytes: int) -> int:
-    return message_bytes
-
-
-def _times(procs: int, message_bytes: int) -> int:
-    return procs * message_bytes
-
-
-def _share(procs: int, message_bytes: int) -> int:
-    """The block of a process, rounded up: mock-ups pad the message."""
-    return -(-message_bytes // procs)
-
-
-_ROWS: Sequence[tuple[str, Sequence[tuple[str, Callable[[int, int], int]]]]] = (
-    ("allgather", (("gather", _whole), ("bcast", _times))),
-    ("allgather", (("alltoall", _whole),)),
-    ("allgather", (("allreduce", _times),)),
-    ("allgather", (("allgatherv", _whole),)),
-    ("allreduce", (("reduce", _whole), ("bcast", _whole))),
-    ("allreduce", (("reduce_scatter_block", _share), ("allgather", _share))),
-    ("allreduce", (("reduce_scatter", _whole), ("allgatherv", _share))),
-    ("alltoall", (("alltoallv", _whole),)),
-    ("bcast", (("allgatherv", _whole),)),
-    ("bcast", (("scatter", _share), ("allgather", _share))),
-    ("gather", (("allgather", _whole),)),
-    ("gather", (("gatherv", _whole),)),
-    ("gather", (("reduce", _times),)),
-    ("reduce", (("allreduce", _whole),)),
-    ("reduce", (("reduce_scatter_block", _share), ("gather", _share))),
-    ("reduce", (("reduce_scatter", _whole), ("gatherv", _share))),
-    ("reduce_scatter_block", (("reduce", _times), ("scatter", _whole))),
-    ("reduce_scatter_block", (("reduce_scatter", _times),)),
-    ("reduce_scatter_block", (("allreduce", _times),)),
-    ("scan", (("exscan", _whole), (REDUCE_LOCAL, _whole))),
-    ("scatter", (("bcast", _times),)),
-    ("scatter", (("scatterv", _whole),)),
-)
-"""The collective and the parts of each guideline in its order.
-
-Message sizes are as the catalogue defines them: whole vectors, or one process's block.
-"""
+_SIZES: Mapping[str, Callable[[int, int], int]] = {
+    "same": lambda procs, message_bytes: message_bytes,
+    "all": lambda procs, message_bytes: procs * message_bytes,
+    "share": lambda procs, message_bytes: -(-message_bytes // procs),
+}
+_TABLE = tomllib.loads(Path(__file__).with_name("guidelines.toml").read_text(encoding="utf-8"))
 
 GUIDELINES = {
-    f"GL{number}": Guideline(f"GL{number}", collective, tuple(Part(*part) for part in parts))
-    for number, (collective, parts) in enumerate(_ROWS, 1)
+    name: Guideline(name, row["collective"], tuple(Part(part, _SIZES[size]) for part, size in row["parts"].items()))
+    for name, row in _TABLE.items()
 }
 """All guidelines by name."""
 

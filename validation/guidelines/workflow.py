@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from collwise.common.errors import CollwiseError, warn
 from collwise.simulator.timing import Case
 from collwise.validation.guidelines.checks import KINDS, PATTERN, Call, Checked, Comparison, check
-from collwise.validation.guidelines.criteria import Criterion, RankTest, Times
+from collwise.validation.guidelines.criteria import RankTest, Share, Times
 from collwise.validation.guidelines.guideline import GUIDELINES, guidelines_of
-from collwise.validation.guidelines.library import Library, MeasuredLibrary
+from collwise.validation.guidelines.library import CaseTimes, Library
 from collwise.validation.guidelines.repair import Repair, RepairedRange, ranges, repairs, rules_text
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.grid import builtin_cases, case_of
@@ -24,7 +24,7 @@ class Plan:
 
     sizes: Mapping[str, Sequence[int]]
     procs: Sequence[int]
-    criterion: Criterion
+    criterion: Share
     kinds: Sequence[str] = KINDS
     repair: bool = True
 
@@ -41,10 +41,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Tuned:
-    """The library with its repairs: both timed in turn, and what the guidelines say of it then.
-
-    `mockups` are their times under libcollwise.
-    """
+    """The times of calls by default and with the repairs, in turn, and the check of the repaired library."""
 
     rules: str
     default: Mapping[Call, Times]
@@ -150,17 +147,6 @@ class GuidelinesResult:
         return f"times differ between the runs: the ratio was {before.ratio:.2f} in the first check"
 
 
-def _warn_of_few_launches(library: Library, plan: Plan, comparisons: int) -> None:
-    """Warns, before anything is measured, where the rank test would find no violation that stands alone."""
-    if isinstance(plan.criterion, RankTest) and isinstance(library, MeasuredLibrary):
-        needed = plan.criterion.least_launches(comparisons)
-        if library.launches < needed:
-            warn(
-                f"with {library.launches} launches the rank test finds no violation that stands alone among "
-                f"{comparisons} comparisons; that takes {needed} (--launches {needed})"
-            )
-
-
 def run(library: Library, plan: Plan) -> GuidelinesResult:
     """Checks a library; with `plan.repair` also measures it again with its repairs, if there are any.
 
@@ -168,58 +154,51 @@ def run(library: Library, plan: Plan) -> GuidelinesResult:
     """
     started = time.monotonic()
     calls = plan.calls()
-    own_cases = {call: _own_case(library, call) for call in calls}
     unused: dict[tuple[str, Call], str] = {}
+    own_cases: dict[Call, Case] = {}
     mockup_cases: dict[tuple[str, Call], Case] = {}
     for call in calls:
-        for guideline in guidelines_of(call.collective):
-            objection = guideline.mockup.objection(call.procs, call.message_bytes)
-            if objection:
+        name, procs, size = call.collective, call.procs, call.message_bytes
+        per_node = library.processes_per_node(procs)
+        [own_cases[call]] = builtin_cases(name, [procs], [size], per_node)
+        for guideline in guidelines_of(name):
+            mockup = guideline.mockup
+            if objection := mockup.objection(procs, size):
                 unused[guideline.name, call] = objection
             else:
-                mockup_cases[guideline.name, call] = _mockup_case(library, guideline.name, call)
+                mockup_cases[guideline.name, call] = case_of(name, Choice(mockup.name), procs, size, per_node)
     _warn_of_few_launches(library, plan, max(len(own_cases), len(mockup_cases)))
-    found = library.times([*own_cases.values(), *mockup_cases.values()])
-    own = {call: found[case] for call, case in own_cases.items()}
-    mockups = {key: found[case] for key, case in mockup_cases.items()}
+    every = [*own_cases.values(), *mockup_cases.values()]
+
+    def checked(found: CaseTimes) -> tuple[dict[Call, Times], dict[tuple[str, Call], Times], Checked]:
+        own = {call: found[case] for call, case in own_cases.items()}
+        mockups = {key: found[case] for key, case in mockup_cases.items()}
+        return own, mockups, check(own, mockups, plan.criterion, plan.kinds)
+
+    own, mockups, before = checked(library.times(every))
     if own and not any(one.medians for one in own.values()):
         raise CollwiseError(f"{library.title}: no call has a time; first: {next(iter(own.values())).error}")
-    before = check(own, mockups, plan.criterion, plan.kinds)
     mended = repairs(before)
     joined = ranges(mended, plan.sizes)
-    seconds = time.monotonic() - started
+    done = time.monotonic()
     tuned = None
     if plan.repair and mended:
         chosen = {own_cases[one.call]: Choice(one.guideline.mockup.name) for one in mended}
         rules = rules_text(joined, {procs: library.processes_per_node(procs) for procs in plan.procs})
-        tuned = _tune(library, plan, rules, chosen, own_cases, mockup_cases)
-    return GuidelinesResult(library, plan, own, mockups, before, mended, joined, seconds, tuned, unused)
+        default, repaired = library.times_in_turn(every, rules, chosen)
+        after, _, again = checked(repaired)
+        plain = {call: default[case] for call, case in own_cases.items()}
+        tuned = Tuned(rules, plain, after, again, time.monotonic() - done)
+    return GuidelinesResult(library, plan, own, mockups, before, mended, joined, done - started, tuned, unused)
 
 
-def _tune(
-    library: Library,
-    plan: Plan,
-    rules: str,
-    chosen: Mapping[Case, Choice],
-    own_cases: Mapping[Call, Case],
-    mockup_cases: Mapping[tuple[str, Call], Case],
-) -> Tuned:
-    """Runs the benchmark again, by default and with the repairs, and checks the repaired library."""
-    started = time.monotonic()
-    plain = list(own_cases.values())
-    default, repaired = library.times_in_turn(plain, [*plain, *mockup_cases.values()], rules, chosen)
-    own = {call: repaired[case] for call, case in own_cases.items()}
-    mockups = {key: repaired[case] for key, case in mockup_cases.items()}
-    checked = check(own, mockups, plan.criterion, plan.kinds)
-    again = {call: default[case] for call, case in own_cases.items()}
-    return Tuned(rules, again, own, checked, time.monotonic() - started)
-
-
-def _own_case(library: Library, call: Call) -> Case:
-    per_node = library.processes_per_node(call.procs)
-    return builtin_cases(call.collective, [call.procs], [call.message_bytes], per_node)[0]
-
-
-def _mockup_case(library: Library, guideline: str, call: Call) -> Case:
-    choice = Choice(GUIDELINES[guideline].mockup.name)
-    return case_of(call.collective, choice, call.procs, call.message_bytes, library.processes_per_node(call.procs))
+def _warn_of_few_launches(library: Library, plan: Plan, comparisons: int) -> None:
+    """Warns, before anything is measured, where the rank test would find no violation that stands alone."""
+    if not isinstance(plan.criterion, RankTest) or library.exact:
+        return
+    needed = plan.criterion.least_launches(comparisons)
+    if library.launches < needed:
+        warn(
+            f"with {library.launches} launches the rank test finds no violation that stands alone among "
+            f"{comparisons} comparisons; that takes {needed} (--launches {needed})"
+        )

@@ -30,7 +30,7 @@ from collwise.platforms.description import Calibration, FactorRow, OverheadRow
 from collwise.platforms.topology import FatTree
 from collwise.simulator.schedule.tasks import is_of_tasks
 from collwise.simulator.timing import Case, Timing
-from collwise.validation.hierarchy.machine import Timer
+from collwise.validation.hierarchy.searches import Timer
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

@@ -12,7 +12,7 @@ from collwise.common.errors import CollwiseError
 from collwise.models.piecewise import Array
 from collwise.simulator.schedule.tasks import BY_SOCKET, parts_of
 from collwise.simulator.timing import Case
-from collwise.validation.hierarchy.machine import Timer
+from collwise.validation.hierarchy.searches import Timer
 from collwise.validation.hierarchy.space import Point
 from collwise.validation.hierarchy.tasks import SEGMENTS, TaskTimes, leader_seconds, task_case, task_times
 

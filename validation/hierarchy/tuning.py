@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from collwise.validation.hierarchy.machine import Predictor, Timer
-from collwise.validation.hierarchy.searches import BUDGET, EXHAUSTIVE, PREDICT, Found, search
-from collwise.validation.hierarchy.space import Input, Point, Space
+from collwise.validation.hierarchy.searches import BUDGET, EXHAUSTIVE, PREDICT, Found, Machine, Predictor, Timer, search
+from collwise.validation.hierarchy.space import Input, Point, Space, by_input
+from collwise.validation.hierarchy.tasks import SEGMENTS
 from collwise.validation.select.decisions import DecisionTable, Row
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.slowdown import slowdown, summary_of
@@ -54,7 +54,7 @@ def score(found: Found, truth: Found | None, exhaustive_seconds: float) -> Searc
 
 def slowdowns(found: Found, truth: Found) -> dict[Input, float]:
     """The slowdown of each choice of a search against the best configuration of that input."""
-    actual = _by_input(truth)
+    actual = truth.by_input
     return {
         one: float(slowdown(actual[one][choice], actual[one][truth.best[one]])) for one, choice in found.best.items()
     }
@@ -73,17 +73,10 @@ class Spread:
 def spreads(truth: Found) -> dict[Input, Spread]:
     """The times of all configurations for each input, from the exhaustive search."""
     found = {}
-    for one, seconds in _by_input(truth).items():
+    for one, seconds in truth.by_input.items():
         values = list(seconds.values())
         found[one] = Spread(min(values), float(np.mean(values)), float(np.median(values)), max(values))
     return found
-
-
-def _by_input(found: Found) -> Mapping[Input, dict[Choice, float]]:
-    seconds: dict[Input, dict[Choice, float]] = {}
-    for point, value in found.seconds.items():
-        seconds.setdefault(point.input, {})[point.choice] = value
-    return seconds
 
 
 @dataclass(frozen=True)
@@ -129,6 +122,43 @@ def _estimate(space: Space, found: Sequence[Found]) -> float:
     # The tasks of each configuration were timed, while predictions are corrected for most.
     by_tasks = sorted(complete, key=lambda one: one.search == PREDICT)
     return sum(by_tasks[0].seconds.values()) * by_tasks[0].bill.repetitions if by_tasks else math.nan
+
+
+@dataclass(frozen=True)
+class ModelCheck:
+    """The cost model beside whole collectives (figures 4 and 7): seconds of every configuration, and machine time."""
+
+    modelled: Mapping[Point, float]
+    measured: Mapping[Point, float]
+    modelled_cost: float
+    measured_cost: float
+
+    @property
+    def errors(self) -> dict[Point, float]:
+        """(model - measured) / measured of each configuration."""
+        return {point: self.modelled[point] / self.measured[point] - 1 for point in self.measured}
+
+    @property
+    def median_error(self) -> float:
+        """The median of the errors' magnitudes."""
+        return float(np.median(np.abs(list(self.errors.values()))))
+
+    @property
+    def picks(self) -> dict[Input, tuple[Point, Point, float]]:
+        """For each input the model's pick, the best configuration, and the slowdown of the pick."""
+        found = {}
+        for one, points in by_input(list(self.measured)).items():
+            pick, best = (min(points, key=lambda point: seconds[point]) for seconds in (self.modelled, self.measured))
+            found[one] = (pick, best, float(slowdown(self.measured[pick], self.measured[best])))
+        return found
+
+
+def check_model(space: Space, timer: Timer, most: int = SEGMENTS) -> ModelCheck:
+    """Times the tasks and the whole collective of every configuration. Raises CollwiseError if one fails."""
+    points = list(space.points())
+    by_tasks, by_whole = Machine(timer), Machine(timer)
+    modelled, measured = by_tasks.tasks(points, most), by_whole.whole(points)
+    return ModelCheck(modelled, measured, by_tasks.bill.seconds, by_whole.bill.seconds)
 
 
 # --- Between sampled inputs -------------------------------------------------------------------------------------------

@@ -49,20 +49,13 @@ class Application:
 APPLICATIONS: Mapping[str, Application] = {
     one.name: one
     for one in (
+        # All pairs' shortest paths: rows are broadcast by turns.
+        Application("asp", {"size": 1048576, "rows": 0, "iterations": 24}, 1e9, "updates of a distance"),
+        # Master-worker matrix multiplication: scatterv, bcast, gatherv.
+        Application("matmul", {"size": 4096, "repetitions": 1, "fastest": 1}, 2e10, "additions and multiplications"),
+        # Data-parallel training of AlexNet: allreduce of gradients.
         Application(
-            "asp",  # All pairs' shortest paths: rows are broadcast by turns.
-            {"size": 1048576, "rows": 0, "iterations": 24},
-            1e9,
-            "updates of a distance",
-        ),
-        Application(
-            "matmul",  # Master-worker matrix multiplication: scatterv, bcast, gatherv.
-            {"size": 4096, "repetitions": 1, "fastest": 1},
-            2e10,
-            "additions and multiplications",
-        ),
-        Application(
-            "training",  # Data-parallel training of AlexNet: allreduce of gradients.
+            "training",
             {"steps": 1, "batch": 8, "fusion-bytes": 2**26, "overlap": 1},
             2e10,
             "additions and multiplications",
@@ -132,7 +125,6 @@ def compare_collectives(
     The context's engine times the algorithms among which the tables choose; applications run in SMPI. Raises UsageError
     for wrong names and what does not fit on the platform, CollwiseError if an application does not say what it calls.
     """
-    from collwise.platforms.smpi import warn_of_free_messages
     from collwise.simulator.sweeps.application_runner import ApplicationRunner, CollectivesInUse, application_cases
 
     arguments = arguments_of(application, settings, rate)

@@ -1,18 +1,18 @@
-"""The whole comparison on test beds, stage by stage, from nothing to the table and the causes."""
+"""The whole comparison on test beds or a cluster, stage by stage, from nothing to the table and the causes."""
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from collwise.common.errors import CollwiseError
+from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.files import write_text
 from collwise.models.interface import CollectiveModel
 from collwise.platforms import HostPlatform, Platform, write_description
@@ -39,9 +39,8 @@ from collwise.validation.three_way.diagnosing import Diagnoser, case_of
 from collwise.validation.three_way.disagreements import Diagnosis, Disagreement, disagreements, spread
 from collwise.validation.three_way.kinds import COMPONENTS, can_be_simulated, with_component
 from collwise.validation.three_way.plan import Scenario, ThreeWayPlan
-from collwise.validation.three_way.scores import Repeatability, repeatability
+from collwise.validation.three_way.scores import LARGE_BYTES, Repeatability, repeatability
 from collwise.validation.three_way.table import POINT, SCHEDULED, SIMULATED, ours, table_of
-from collwise.validation.three_way.verdict import LARGE_BYTES
 
 METHOD = Method(precision=Precision(5, 15, 0.95, 0.05), warmup=2)
 USUAL_NAME = "validate"
@@ -104,9 +103,10 @@ OnStage = Callable[[str, float | None], None]
 
 @dataclass
 class ThreeWayComparison:
-    """One run of a plan. Finished cases and measurements are in the store, calibrated platforms in a folder.
+    """One run of a plan, on test beds that it makes, or on a `target` beside simulation on `platform`.
 
-    A run that was stopped resumes from there.
+    On test beds, and with `calibrate` on the target, platforms are calibrated first. Finished cases and measurements
+    are in the store, calibrated platforms in a folder. A run that was stopped resumes from there.
     """
 
     plan: ThreeWayPlan
@@ -114,6 +114,9 @@ class ThreeWayComparison:
     folder: Path
     on_stage: OnStage = lambda name, seconds: None
     name: str = USUAL_NAME
+    target: ExecutionTarget | None = None
+    platform: HostPlatform | None = None
+    calibrate: bool = False
     _notes: list[str] = field(default_factory=list, init=False)
     _stages: list[Stage] = field(default_factory=list, init=False)
     _failed: list[Timing] = field(default_factory=list, init=False)
@@ -122,48 +125,106 @@ class ThreeWayComparison:
     def run(self) -> Validation:
         """Runs everything in the order of the plan. No test bed is left up, whatever happens.
 
-        Raises UsageError where test beds cannot be made and CollwiseError when a run of the MPI program fails.
+        Raises UsageError where test beds cannot be made or cases do not fit on the platform, and CollwiseError when a
+        run of the MPI program fails.
         """
-        main, shape = self.plan.main, self.plan.main.shape
-        with self._bed(shape) as bed:
-            platforms = {bed.name: self._calibrated(bed, shape)}
-            nominal = simulated_platform(shape)
-            isolated = alone_platform(self._points(bed, nominal), nominal)
-            models = self._fitted(bed, shape.nodes)
-            tables = [self._compared(bed, main, platforms[bed.name], models)]
-            components, tasks = self._components(bed), self._tasks(bed)
-            repeated = self._repeated(bed)
-            checked, verified = self._checked(bed), self._verified(bed)
+        main = self.plan.main
+        with self._at(main) as target:
+            platform = self._platform(target, main)
+            platforms = {self._called(target, platform): platform}
+            models = self._fitted(target, main.procs)
+            tables = [self._compared(target, main, platform, models)]
+            shared = self._on_shared_nodes(target) if main.by_node else {}
+            repeated = self._repeated(target)
+            checked = self._checked(target)
+            isolated = None if main.shape is None else self._isolated(target, main.shape)
         for scenario in self.plan.scenarios[1:]:
-            alike = (scenario.bits_per_second, scenario.transport) == (main.bits_per_second, main.transport)
-            with self._bed(scenario.shape) as bed:
-                known = next(iter(platforms.values()))
-                platform = replace(known, nodes=scenario.nodes) if alike else self._calibrated(bed, scenario.shape)
-                platforms[bed.name] = platform
-                tables.append(self._compared(bed, scenario, platform, models if alike else []))
+            with self._at(scenario) as target:
+                alike = scenario.shape == (main.shape and replace(main.shape, nodes=scenario.nodes))
+                here = self._resized(platform, scenario) if alike else self._platform(target, scenario)
+                platforms[self._called(target, here)] = here
+                tables.append(self._compared(target, scenario, here, models if alike else []))
         found = disagreements(ours(tables[0]))
-        with self._stage(f"causes of {min(len(found), self.plan.diagnosed)} of {len(found)} disagreements"):
-            diagnoser = Diagnoser(shape, next(iter(platforms.values())), isolated, self._bed, self.store, METHOD)
-            chosen = spread(found, self.plan.diagnosed)
-            cases = main.cases()
-            diagnoses = diagnoser.diagnose([(one, case_of(one.worst, cases)) for one in chosen])
-        return self._result(
-            tables, platforms, models, repeated, checked=checked, disagreements=found, diagnoses=diagnoses,
-            components=components, verified=verified, tasks=tasks,
-        )  # fmt: skip
-
-    def _result(
-        self,
-        tables: Sequence[pd.DataFrame],
-        platforms: Mapping[str, HostPlatform],
-        models: Sequence[CollectiveModel],
-        repeated: Repeatability,
-        **others: Any,
-    ) -> Validation:
         return Validation(
-            self.plan, pd.concat(tables, ignore_index=True), platforms, tuple(model.name for model in models), repeated,
-            failed=self._failed, maker=self._maker, notes=self._notes, stages=self._stages, **others,
-        )  # fmt: skip
+            self.plan,
+            pd.concat(tables, ignore_index=True),
+            platforms,
+            tuple(model.name for model in models),
+            repeated,
+            checked,
+            found,
+            self._diagnosed(found, platform, isolated),
+            self._failed,
+            self._maker,
+            on_testbed=main.shape is not None,
+            notes=self._notes,
+            stages=self._stages,
+            **shared,
+        )
+
+    @contextmanager
+    def _at(self, scenario: Scenario) -> Iterator[ExecutionTarget]:
+        """The target of a scenario: the one there is, or a test bed of its shape."""
+        if scenario.shape is None:
+            assert self.target is not None
+            yield self.target
+        else:
+            with self._bed(scenario.shape) as bed:
+                yield bed
+
+    @contextmanager
+    def _bed(self, shape: Shape) -> Iterator[TestBed]:
+        with temporarily_up(shape, self.name) as bed:
+            yield TestBed(bed)
+
+    def _called(self, target: ExecutionTarget, platform: HostPlatform) -> str:
+        return target.name if self.target is None else platform.name
+
+    def _resized(self, platform: HostPlatform, scenario: Scenario) -> HostPlatform:
+        """The platform with as many nodes as a test bed has; on a cluster as it is."""
+        if scenario.shape is None:
+            return platform
+        assert isinstance(platform, Platform)
+        return replace(platform, nodes=scenario.nodes)
+
+    def _platform(self, target: ExecutionTarget, scenario: Scenario) -> HostPlatform:
+        """The platform that is simulated beside the target, calibrated there if asked for."""
+        if scenario.shape is not None:
+            nominal: HostPlatform = simulated_platform(scenario.shape)
+        else:
+            assert self.platform is not None
+            nominal = self.platform
+            if not self.calibrate:
+                return nominal
+        if not isinstance(nominal, Platform):
+            raise UsageError(f"nominal platform {nominal.name}; valid: equal nodes behind one switch, in TOML")
+        used = replace(nominal, nodes=min(nominal.nodes, scenario.nodes))
+        with self._stage(f"{target.name}: calibrated"):
+            fitted = refit(self._points(target, used), used, SimulationContext(self.store)).platform
+        platform = replace(fitted, nodes=nominal.nodes)
+        write_text(self.folder / f"{self._called(target, platform)}.toml", write_description(platform))
+        return platform
+
+    def _points(self, target: ExecutionTarget, nominal: Platform) -> list[CalibrationPoint]:
+        """The points of the calibration, from the store if this target was measured before."""
+        return measure_points(target, nominal, QUICK if self.plan.quick else USUAL, self.store)
+
+    def _isolated(self, target: ExecutionTarget, shape: Shape) -> Platform:
+        """The platform of a test bed, calibrated on single messages."""
+        nominal = simulated_platform(shape)
+        return alone_platform(self._points(target, nominal), nominal)
+
+    def _diagnosed(
+        self, found: Sequence[Disagreement], platform: HostPlatform, isolated: Platform | None
+    ) -> list[Diagnosis]:
+        main = self.plan.main
+        if main.shape is None or isolated is None:
+            return []
+        assert isinstance(platform, Platform)
+        with self._stage(f"causes of {min(len(found), self.plan.diagnosed)} of {len(found)} disagreements"):
+            diagnoser = Diagnoser(main.shape, platform, isolated, self._bed, self.store, METHOD)
+            cases = main.cases()
+            return diagnoser.diagnose([(one, case_of(one.worst, cases)) for one in spread(found, self.plan.diagnosed)])
 
     @contextmanager
     def _stage(self, name: str) -> Iterator[None]:
@@ -173,30 +234,12 @@ class ThreeWayComparison:
         self._stages.append(Stage(name, time.monotonic() - started))
         self.on_stage(name, self._stages[-1].seconds)
 
-    @contextmanager
-    def _bed(self, shape: Shape) -> Iterator[TestBed]:
-        with temporarily_up(shape, self.name) as bed:
-            yield TestBed(bed)
-
-    def _calibrated(self, bed: TestBed, shape: Shape) -> Platform:
-        platform = self._refitted(bed, simulated_platform(shape))
-        write_text(self.folder / f"{bed.name}.toml", write_description(platform))
-        return platform
-
-    def _refitted(self, target: ExecutionTarget, nominal: Platform) -> Platform:
-        """The nominal platform calibrated on the target."""
-        with self._stage(f"{target.name}: calibrated"):
-            return refit(self._points(target, nominal), nominal, SimulationContext(self.store)).platform
-
-    def _points(self, target: ExecutionTarget, nominal: Platform) -> list[CalibrationPoint]:
-        """The points of the calibration, from the store if this target was measured before."""
-        return measure_points(target, nominal, QUICK if self.plan.quick else USUAL, self.store)
-
-    def _checked(self, bed: TestBed) -> Check | None:
-        if self.plan.quick:
+    def _checked(self, target: ExecutionTarget) -> Check | None:
+        """Whether the network or the processors limit messages on a test bed, unless the plan is a quick one."""
+        if self.plan.quick or not isinstance(target, TestBed):
             return None
-        with self._stage(f"{bed.name}: network and processors checked"):
-            return check(bed.bed)
+        with self._stage(f"{target.name}: network and processors checked"):
+            return check(target.bed)
 
     def _fitted(self, target: ExecutionTarget, procs: int) -> list[CollectiveModel]:
         if not self.plan.models:
@@ -205,46 +248,38 @@ class ThreeWayComparison:
         with self._stage(f"{target.name}: models fitted"):
             context = SimulationContext(self.store)
             method = Method(timing="maximum", precision=PRECISION_OF_FITS)
-            benches = partial(Measured, target, context, method)
+            benches = functools.partial(Measured, target, context, method)
             return measured_models(benches, procs, budget_seconds=budget, on_note=self._notes.append)
 
-    def _verified(self, bed: TestBed) -> list[VerificationResult]:
-        if bed.bed.shape.ranks_per_node == 1:
-            return []
-        with self._stage(f"{bed.name}: hierarchical algorithms verified"):
-            collectives = (*self.plan.main.sizes, "barrier")
-            return [result for name in collectives for result in verify_hierarchical(bed, name)]
-
-    def _components(self, bed: TestBed) -> pd.DataFrame:
-        """The times of Open MPI's own collectives by its component tuned, and by HAN."""
-        found = pd.DataFrame(columns=POINT)
-        if bed.bed.shape.ranks_per_node == 1:
-            return found
-        cases = self.plan.main.builtin_cases()
-        for name in COMPONENTS:
-            with self._stage(f"{bed.name}: Open MPI's component {name} measured"):
-                timings = self._measured(with_component(bed, name), cases, MAIN_METHOD)
-            rows = table_of(bed.name, timings, {})[[*POINT, "seconds"]].rename(columns={"seconds": name})
-            found = rows if found.empty else found.merge(rows, on=POINT, how="outer")
-        return found
-
-    def _tasks(self, bed: TestBed) -> list[TaskStudy]:
-        """The tasks of broadcast and allreduce, with 8 segments of 64 KiB."""
-        shape = bed.bed.shape
-        if shape.ranks_per_node == 1:
-            return []
-        place = (shape.nodes,), (shape.ranks_per_node,)
+    def _on_shared_nodes(self, target: ExecutionTarget) -> dict[str, Any]:
+        """What is measured besides where nodes have several processes."""
+        main = self.plan.main
+        components = self._components(target)
+        place = (main.nodes,), (main.processes_per_node,)
         spaces = [
             Space(collective, *place, (TASK_BYTES,), (TASK_BYTES,), TASK_ALGORITHMS)
-            for collective in self.plan.main.sizes
+            for collective in main.sizes
             if collective in TASK_COLLECTIVES
         ]
-        with self._stage(f"{bed.name}: tasks measured"):
 
-            def timed(cases: Sequence[Case]) -> dict[Case, Timing]:
-                return dict(zip(cases, self._measured(bed, cases, METHOD), strict=True))
+        def timed(cases: Sequence[Case]) -> dict[Case, Timing]:
+            return dict(zip(cases, self._measured(target, cases, METHOD), strict=True))
 
-            return [study for space in spaces for study in study_tasks(list(space.points()), timed)]
+        with self._stage(f"{target.name}: tasks measured"):
+            tasks = [study for space in spaces for study in study_tasks(list(space.points()), timed)]
+        with self._stage(f"{target.name}: hierarchical algorithms verified"):
+            verified = [one for name in (*main.sizes, "barrier") for one in verify_hierarchical(target, name)]
+        return {"components": components, "tasks": tasks, "verified": verified}
+
+    def _components(self, target: ExecutionTarget) -> pd.DataFrame:
+        """The times of Open MPI's own collectives by its component tuned, and by HAN."""
+        cases, found = self.plan.main.builtin_cases(), []
+        for name in COMPONENTS:
+            with self._stage(f"{target.name}: Open MPI's component {name} measured"):
+                timings = self._measured(with_component(target, name), cases, MAIN_METHOD)
+            rows = table_of(target.name, timings, {})
+            found.append(rows[[*POINT, "seconds"]].rename(columns={"seconds": name}))
+        return functools.reduce(lambda one, other: one.merge(other, on=POINT, how="outer"), found)
 
     def _compared(
         self, bed: ExecutionTarget, scenario: Scenario, platform: HostPlatform, models: Sequence[CollectiveModel]
@@ -262,7 +297,8 @@ class ThreeWayComparison:
             }
             self._failed += [timing for swept in simulated.values() for timing in swept.failed]
             timings = {source: swept.timings for source, swept in simulated.items()}
-            return table_of(bed.name, measured, timings, models, builtin)
+            where = bed.name if self.target is None else f"{bed.name}, P = {scenario.procs}"
+            return table_of(where, measured, timings, models, builtin)
 
     def _measured_by_size(
         self, bed: ExecutionTarget, cases: Sequence[Case], scenario: Scenario, run: str = ""

@@ -1,9 +1,10 @@
-"""Plans of three-way comparisons: scenarios, each a test bed with its rate, process count and message sizes."""
+"""Plans of three-way comparisons: scenarios, each a test bed or processes on a cluster, with its message sizes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
@@ -12,6 +13,9 @@ from collwise.validation.testbed.shape import TRANSPORTS, Shape
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.defaults import SEGMENT_BYTES
 from collwise.validation.times.grid import builtin_cases, candidates, cases
+
+if TYPE_CHECKING:
+    from collwise.simulator.execution.targets import ExecutionTarget
 
 COLLECTIVES = ("bcast", "gather", "scatter", "reduce", "allreduce", "allgather", "alltoall")
 
@@ -29,6 +33,7 @@ _FEW_SIZES = (8192, 65536, 524288), (2048, 16384, 65536)
 # With several processes on each node there are three times as many algorithms.
 _SHARED_NODES_SIZES = (4096, 16384, 65536, 262144), (1024, 4096, 16384)
 _FEW_SHARED_NODES_SIZES = (8192, 32768), (2048, 8192)
+_FEW_REPEATED = 20
 
 
 def hierarchical_choices(collective: str, segment_bytes: int) -> list[Choice]:
@@ -52,37 +57,30 @@ def hierarchical_choices(collective: str, segment_bytes: int) -> list[Choice]:
 
 @dataclass(frozen=True)
 class Scenario:
-    """A test bed of `nodes` nodes and ports of `bits_per_second`, and the sizes by collective.
+    """A number of processes, some on each node, and the message sizes by collective; on a test bed also its shape."""
 
-    `transport` and `ranks_per_node` are those of the test bed's Shape.
-    """
-
-    nodes: int
-    bits_per_second: float
+    procs: int
+    processes_per_node: int
     sizes: Mapping[str, tuple[int, ...]]
-    transport: str = TRANSPORTS[0]
-    ranks_per_node: int = 1
+    shape: Shape | None = None
+
+    @classmethod
+    def on_bed(cls, shape: Shape, sizes: Mapping[str, tuple[int, ...]]) -> Scenario:
+        """The scenario on all nodes of a test bed."""
+        return cls(shape.nodes * shape.ranks_per_node, shape.ranks_per_node, sizes, shape)
 
     @property
-    def shape(self) -> Shape:
-        """The shape of the test bed."""
-        return Shape(self.nodes, self.bits_per_second, ranks_per_node=self.ranks_per_node, transport=self.transport)
+    def nodes(self) -> int:
+        """The number of nodes."""
+        return -(-self.procs // self.processes_per_node)
 
     @property
-    def procs(self) -> int:
-        """The number of processes."""
-        return self.nodes * self.ranks_per_node
-
-    @property
-    def processes_per_node(self) -> int:
-        """The number of processes on each node."""
-        return self.ranks_per_node
+    def by_node(self) -> bool:
+        """Whether hierarchical algorithms are compared, too: on test beds whose nodes have several processes."""
+        return self.shape is not None and self.processes_per_node > 1
 
     def cases(self) -> list[Case]:
-        """Every algorithm that runs on so many processes, at every size; segments of 8 KiB where messages are cut.
-
-        On nodes of several processes hierarchical algorithms, too.
-        """
+        """Every algorithm that runs on so many processes, at every size; segments of 8 KiB where messages are cut."""
         return [
             case
             for collective, sizes in self.sizes.items()
@@ -91,7 +89,7 @@ class Scenario:
 
     def _choices(self, collective: str) -> list[Choice]:
         flat = list(candidates(collective, [SEGMENT_BYTES]))
-        return flat + (hierarchical_choices(collective, SEGMENT_BYTES) if self.ranks_per_node > 1 else [])
+        return flat + (hierarchical_choices(collective, SEGMENT_BYTES) if self.by_node else [])
 
     def builtin_cases(self) -> list[Case]:
         """MPI's own collective at every size."""
@@ -142,26 +140,57 @@ def usual_plan(
     """
     if nodes < 2:
         raise UsageError(f"{nodes} nodes; valid: 2 and more")
-    if sizes and min(sizes) < 1:
-        raise UsageError("empty messages are not compared; the least size is 1 B")
-    unfit = [name for name in collectives if name not in COLLECTIVES]
-    if unfit:
-        raise UsageError(f"no comparison of {', '.join(unfit)}; valid: {', '.join(COLLECTIVES)}")
-
-    def sizes_by_name(whole: tuple[int, ...], blocks: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
-        return {name: tuple(sizes or ()) or (whole if name in _WHOLE else blocks) for name in collectives}
-
     shared = ranks_per_node > 1
-    few_sizes = _FEW_SHARED_NODES_SIZES if shared else _FEW_SIZES
-    many_sizes = _SHARED_NODES_SIZES if shared else _SIZES
-    mine = sizes_by_name(*(few_sizes if quick else many_sizes))
-    main = Scenario(nodes, bits_per_second, mine, transport, ranks_per_node)
+    few = _sizes(collectives, sizes, _FEW_SHARED_NODES_SIZES if shared else _FEW_SIZES)
+    many = _sizes(collectives, sizes, _SHARED_NODES_SIZES if shared else _SIZES)
+    shape = Shape(nodes, bits_per_second, ranks_per_node=ranks_per_node, transport=transport)
+    main = Scenario.on_bed(shape, few if quick else many)
     if shared or quick:
-        return ThreeWayPlan((main,), quick, models and not shared, repeated=20, diagnosed=4)
+        return ThreeWayPlan((main,), quick, models and not shared, repeated=_FEW_REPEATED, diagnosed=4)
     if one_bed:
         return ThreeWayPlan((main,), False, models)
-    few = sizes_by_name(*few_sizes)
-    others = [Scenario(count, bits_per_second, few) for count in _OTHER_NODES if count != nodes]
-    slower = Scenario(nodes, bits_per_second * _OTHER_RATE, few)
-    another = Scenario(nodes, bits_per_second, few, next(name for name in TRANSPORTS[::-1] if name != transport))
-    return ThreeWayPlan((main, *others, slower, another), False, models)
+    others = (
+        *(replace(shape, nodes=count) for count in _OTHER_NODES if count != nodes),
+        replace(shape, bits_per_second=bits_per_second * _OTHER_RATE),
+        replace(shape, transport=next(name for name in TRANSPORTS[::-1] if name != transport)),
+    )
+    return ThreeWayPlan((main, *(Scenario.on_bed(other, few) for other in others)), False, models)
+
+
+def cluster_plan(
+    target: ExecutionTarget,
+    procs: Sequence[int] = (),
+    *,
+    collectives: Sequence[str] = COLLECTIVES,
+    sizes: Sequence[int] | None = None,
+    quick: bool = False,
+    models: bool = True,
+) -> ThreeWayPlan:
+    """The largest process count as the main scenario, the others with three sizes; by default all the target has.
+
+    Models know one process on each node, and are fitted only there. No causes are looked for: conditions are changes of
+    a test bed. Raises UsageError as `usual_plan` does, and for process counts that there is no room for.
+    """
+    counts = sorted({*(procs or (target.usual_procs,))}, reverse=True)
+    if counts[-1] < 2:
+        raise UsageError(f"P = {counts[-1]}; valid: 2 and more")
+    few, many = (_sizes(collectives, sizes, usual) for usual in (_FEW_SIZES, _SIZES))
+    scenarios = tuple(
+        Scenario(count, target.processes_per_node(count), few if quick or count != counts[0] else many)
+        for count in counts
+    )
+    one_each = scenarios[0].processes_per_node == 1
+    repeated = _FEW_REPEATED if quick else ThreeWayPlan.repeated
+    return ThreeWayPlan(scenarios, quick, models and one_each, repeated, diagnosed=0)
+
+
+def _sizes(
+    collectives: Sequence[str], sizes: Sequence[int] | None, usual: tuple[tuple[int, ...], tuple[int, ...]]
+) -> dict[str, tuple[int, ...]]:
+    """The sizes asked for, by collective, else the usual ones of whole messages or of blocks."""
+    if sizes and min(sizes) < 1:
+        raise UsageError("empty messages are not compared; the least size is 1 B")
+    if unfit := [name for name in collectives if name not in COLLECTIVES]:
+        raise UsageError(f"no comparison of {', '.join(unfit)}; valid: {', '.join(COLLECTIVES)}")
+    whole, blocks = usual
+    return {name: tuple(sizes or ()) or (whole if name in _WHOLE else blocks) for name in collectives}

@@ -1,4 +1,4 @@
-"""Scores of a source against measured times, which are errors, rank agreement and slowdowns, and of measured times."""
+"""Scores of a source against measured times: errors, rank agreement, slowdowns of picks, and whether limits hold."""
 
 from __future__ import annotations
 
@@ -8,26 +8,31 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from collwise.simulator.timing import Timing
-from collwise.validation.compare.scores import Errors, ranks_of
-from collwise.validation.three_way.table import POINT, distinguishable, fastest, ours, own, predicted_by
+from collwise.validation.compare.scores import Errors, Ranks, ranks_of
+from collwise.validation.three_way.table import POINT, SIMULATED, distinguishable, fastest, ours, own, predicted_by
 from collwise.validation.times.slowdown import slowdown
 
+ALL = "all"
+LARGE_BYTES = 8192
+"""Messages of this size and more are not short against a token-bucket burst: they see the rate of a link."""
+LARGE = "all, from 8 KiB"
+MEDIAN_ERROR = "median absolute error"
+MEAN_SLOWDOWN = "mean slowdown of picks"
+WORST_SLOWDOWN = "worst slowdown of picks"
+LIMITS = {MEDIAN_ERROR: 0.15, MEAN_SLOWDOWN: 0.05, WORST_SLOWDOWN: 0.25}
+"""The promised limit of each quantity; 0.15 is 15 %."""
 WANTED_REPEATABILITY = 0.9
 """The share of the cases measured twice whose means should agree."""
 
 
 @dataclass(frozen=True)
 class RankAgreement:
-    """Rank agreement of a source with measured times, averaged over points.
+    """The ranks of a source against measured times (`compare.scores.Ranks`), each averaged over points that have it.
 
-    `tau` is Kendall's tau-b of the means as they are. `tau_distinguishable` counts only the pairs of algorithms whose
-    measured means differ by more than their intervals: (as measured - the other way) / pairs, where a pair that the
-    source gives the same time counts for neither. `distinguishable` is the share of such pairs. Points with fewer than
-    two algorithms, or without such pairs, are left out of the average concerned.
+    `points` counts those with two algorithms or more.
     """
 
     points: int
@@ -55,6 +60,26 @@ class Repeatability:
     median_half_width: float
 
 
+@dataclass(frozen=True)
+class Verdict:
+    """One quantity of one collective, or of all: the value found and the limit promised."""
+
+    collective: str
+    quantity: str
+    found: float
+    limit: float
+
+    @property
+    def within_limit(self) -> bool:
+        """Whether the value is within the limit."""
+        return self.found <= self.limit
+
+    @property
+    def distance(self) -> float:
+        """The distance of the value from the limit, positive above it."""
+        return self.found - self.limit
+
+
 def relative_errors(rows: pd.DataFrame, source: str) -> pd.Series:
     """The relative errors of a source, predicted / measured - 1, where it predicts anything."""
     known = predicted_by(source, rows)
@@ -79,17 +104,7 @@ def rank_agreement(rows: pd.DataFrame, source: str) -> RankAgreement:
         ranks_of(*(here[name].to_numpy(dtype=float) for name in ("seconds", "half_width_seconds", source)))
         for here in points
     ]
-    return RankAgreement(
-        len(points),
-        _mean([one.tau for one in ranks]),
-        _mean([one.tau_distinguishable for one in ranks]),
-        _mean([one.distinguishable for one in ranks]),
-    )
-
-
-def _mean(values: list[float]) -> float:
-    found = [value for value in values if not np.isnan(value)]
-    return float(np.mean(found)) if found else float("nan")
+    return RankAgreement(len(points), *pd.DataFrame(ranks, columns=Ranks._fields, dtype=float).mean().tolist())
 
 
 def slowdowns_of_picks(rows: pd.DataFrame, source: str) -> pd.DataFrame:
@@ -134,3 +149,26 @@ def repeatability(pairs: Iterable[tuple[Timing, Timing]]) -> Repeatability:
         worst_difference=max(differences) if differences else math.nan,
         median_half_width=statistics.median(widths) if widths else math.nan,
     )
+
+
+def verdicts(table: pd.DataFrame, source: str = SIMULATED) -> list[Verdict]:
+    """Three verdicts on all collectives together, on their messages from LARGE_BYTES on, and on each collective.
+
+    Empty where the source has no times.
+    """
+    rows = ours(table)
+    groups = {ALL: rows, LARGE: rows[rows.message_bytes >= LARGE_BYTES]}
+    groups |= iter(rows.groupby("collective", sort=False))
+    found: list[Verdict] = []
+    for name, group in groups.items():
+        errors = errors_of(group, source)
+        if errors is None:
+            continue
+        slowdowns = slowdowns_of_picks(group, source).slowdown.to_numpy()
+        values = {
+            MEDIAN_ERROR: errors.median,
+            MEAN_SLOWDOWN: float(slowdowns.mean()),
+            WORST_SLOWDOWN: float(slowdowns.max()),
+        }
+        found += [Verdict(name, quantity, value, LIMITS[quantity]) for quantity, value in values.items()]
+    return found

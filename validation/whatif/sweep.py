@@ -1,4 +1,4 @@
-"""Sweeps over a change: times at many factors, and the values of a dimension at which the best choice changes."""
+"""Times before and after changes and at many factors of one, and where on a dimension the best choice changes."""
 
 from __future__ import annotations
 
@@ -9,20 +9,24 @@ from functools import partial
 from itertools import product
 
 import numpy as np
+import numpy.typing as npt
 
 from collwise.common.errors import UsageError, check_name
 from collwise.models.piecewise import Array
 from collwise.models.switch_points import NOBODY, fastest
 from collwise.platforms import HostPlatform
-from collwise.platforms.changes import CHANGES, Change, changed, factor_of
+from collwise.platforms.changes import CHANGES, Change, Changed, changed, factor_of
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.schedule_runner import ScheduleRunner
 from collwise.simulator.timing import Timing
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.grid import Grid
+from collwise.validation.times.slowdown import slowdown
 from collwise.validation.times.sources import predict_choice, simulate
 from collwise.validation.times.times import BYTES, CHOICE, PROCS, State, Times, joined
 
+CHANGE, BEFORE, AFTER = "change", "before", "after"
+"""The dimension of times before and after a change, and its labels."""
 FACTOR = "factor"
 """The dimension of times at several factors of a change."""
 
@@ -31,11 +35,52 @@ SWEPT = tuple(name for name, kind in CHANGES.items() if kind.has_factor)
 
 STEPS_A_DOUBLING = 4
 _MOST_FACTORS = 200
+_SAME = 1e-9
+"""Choices whose times differ by less than this share are equally good, so that nothing changes between them."""
 _EXACTLY = 1.002
 """Cross-over points are found up to this factor; in whole numbers exactly."""
 
 Timer = Callable[[Mapping[str, float]], Array]
 """Seconds of the competing choices at any point, which has the coordinates of all dimensions; nan where left out."""
+
+
+def before_and_after(
+    platform: HostPlatform,
+    new: Changed,
+    grid: Grid,
+    context: SimulationContext,
+    kept: Callable[[int, int], Choice | None] | None = None,
+) -> Times:
+    """The times of a grid on a platform and on the changed one, in the dimension `change`.
+
+    Choices that cannot be the best may be left out, but not those `kept`, at each P and m, by default the best ones
+    before the change. Kept choices compete at all points: nothing is the best that they beat. Raises UsageError for
+    points that do not fit on the changed platform.
+    """
+    if kept is not None:
+        grid = grid.with_besides(kept)
+        grid = replace(grid, choices=grid.timed)
+    after = replace(grid, processes_per_node=new.processes_per_node or grid.processes_per_node)
+    for where, points in ((platform, grid), (new.platform, after)):
+        for procs in points.procs:
+            where.hosts_for(procs, points.processes_per_node)
+    first = _timed(platform, grid, context, _SAME)
+    if kept is None:
+        after = after.with_besides(first.best_choice)
+    return joined([first, _timed(new.platform, after, context, _SAME)], CHANGE, [BEFORE, AFTER])
+
+
+def _timed(platform: HostPlatform, grid: Grid, context: SimulationContext, margin: float) -> Times:
+    [times] = simulate(platform, [grid], context, {grid.collective: margin}, f"{platform.name}: timing")
+    return times
+
+
+def changes_choice(times: Times) -> npt.NDArray[np.bool_]:
+    """Where the best choice is another one than before, and not only as good, shape (P, m)."""
+    before, after = (times.best.sel({CHANGE: label}).values for label in (BEFORE, AFTER))
+    same = slowdown(times.at(before).values, times.at(times.best).values)[..., -1]
+    found: npt.NDArray[np.bool_] = (before != NOBODY) & (after != NOBODY) & ~(same <= _SAME)
+    return found
 
 
 @dataclass(frozen=True)
@@ -96,8 +141,7 @@ def sweep_over(
     failed: list[Timing] = []
 
     def timed(grid: Grid, factor: float) -> Times:
-        new = factors.on(platform, factor)
-        [found] = simulate(new, [grid], context, {grid.collective: tolerance}, f"{new.name}: timing")
+        found = _timed(factors.on(platform, factor), grid, context, tolerance)
         failed.extend(found.failed)
         return found
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from collwise.validation.hierarchy.machine import Timer
-from collwise.validation.hierarchy.searches import EXHAUSTIVE, search
+from collwise.validation.hierarchy.searches import EXHAUSTIVE, Timer, search
 from collwise.validation.hierarchy.space import PREFIX, Point, Space, by_input, segments_of
 from collwise.validation.hierarchy.tuning import Tuning, score
 

@@ -12,7 +12,7 @@ from collwise.validation.exports.pgmpi import Profile, Range
 from collwise.validation.guidelines.checks import Call, check
 from collwise.validation.guidelines.criteria import Share, Times
 from collwise.validation.guidelines.guideline import GUIDELINES
-from collwise.validation.guidelines.library import SimulatedLibrary
+from collwise.validation.guidelines.library import simulated_library
 from collwise.validation.guidelines.repair import ranges_of
 from collwise.validation.guidelines.workflow import GuidelinesResult, Plan
 
@@ -92,6 +92,6 @@ def _library(ratios: tuple[float, ...]) -> LibraryGuidelines:
     own = {Call("gather", 32, 8 * 2**n): Times((ratio,)) for n, ratio in enumerate(ratios)}
     mockups = {("GL12", call): Times((1.0,)) for call in own}
     checked = check(own, mockups, Share(0.01))
-    library = SimulatedLibrary(load("jupiter"), cast("SimulationContext", None), "ompi")
+    library = simulated_library(load("jupiter"), cast("SimulationContext", None), "ompi")
     plan = Plan({"gather": ()}, (32,), Share(0.01))
     return LibraryGuidelines(GuidelinesResult(library, plan, own, mockups, checked, (), (), 0.0))

@@ -10,14 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collwise.common.errors import UsageError, warn
-from collwise.simulator.sweeps.method import Method
 from collwise.simulator.timing import Case
 from collwise.studies.reports.guidelines import new_rows
 from collwise.validation.exports.pgmpi import Profile, Range, parse_profile, profile_text
 from collwise.validation.guidelines.checks import MONOTONY, PATTERN, SPLIT, Call, check
 from collwise.validation.guidelines.criteria import RankTest, Share, Times
 from collwise.validation.guidelines.guideline import GUIDELINES, REDUCE_LOCAL
-from collwise.validation.guidelines.library import MeasuredLibrary
+from collwise.validation.guidelines.library import Library
 from collwise.validation.guidelines.repair import RepairedRange, profiles, ranges, ranges_of, repairs, rules_text
 from collwise.validation.guidelines.workflow import Plan, run
 from collwise.validation.times.choice import Choice
@@ -109,26 +108,21 @@ def test_profiles_of_other_mockups_are_refused() -> None:
 class MadeUp:
     """A library whose own scatter is slow for 16 bytes; its repair helps as far as `tuned` says."""
 
-    name = title = place = "made up"
-    exact = True
-
     def __init__(self, tuned: float = 5.0) -> None:
         self.tuned, self.rules = tuned, ""
-
-    def processes_per_node(self, procs: int) -> int:
-        return 1
+        self.library = Library("made up", "made up", "nowhere", lambda procs: 1, self.times, self.times_in_turn)
 
     def times(self, cases: Sequence[Case]) -> dict[Case, Times]:
         return {case: Times((self.seconds(case),)) for case in cases}
 
     def times_in_turn(
-        self, cases: Sequence[Case], tuned: Sequence[Case], rules: str, chosen: Mapping[Case, Choice]
+        self, cases: Sequence[Case], rules: str, chosen: Mapping[Case, Choice]
     ) -> tuple[dict[Case, Times], dict[Case, Times]]:
         self.rules = rules
         assert {case.message_bytes: choice.algorithm for case, choice in chosen.items()} == {16: "gl21_bcast"}
         repaired = {
             case: Times((self.tuned,)) if case.experiment == BUILTIN and case.message_bytes == 16 else one
-            for case, one in self.times(tuned).items()
+            for case, one in self.times(cases).items()
         }
         return self.times(cases), repaired
 
@@ -143,11 +137,11 @@ def plan() -> Plan:
 
 
 def test_a_whole_check() -> None:
-    library = MadeUp()
-    found = run(library, plan())
+    made_up = MadeUp()
+    found = run(made_up.library, plan())
     violations = {(one.guideline, one.call.message_bytes) for one in found.before.violations}
     assert violations == {("GL21", 16), (MONOTONY, 16), (SPLIT, 16), (SPLIT, 64)}
-    assert algorithm_by(library.rules, "scatter", 4, 1, 16) == "gl21_bcast"
+    assert algorithm_by(made_up.rules, "scatter", 4, 1, 16) == "gl21_bcast"
     assert found.gain(Call("scatter", 4, 16)) == 4.0
     outcomes = {(one.violation.guideline, one.violation.call.message_bytes): one for one in found.outcomes()}
     assert [outcomes[key].repaired for key in (("GL21", 16), (MONOTONY, 16), (SPLIT, 16), (SPLIT, 64))] == [
@@ -160,7 +154,7 @@ def test_a_whole_check() -> None:
 
 
 def test_a_repair_that_does_not_help_is_reported() -> None:
-    found = run(MadeUp(tuned=20.0), plan())
+    found = run(MadeUp(tuned=20.0).library, plan())
     outcomes = {(one.violation.guideline, one.violation.call.message_bytes): one for one in found.outcomes()}
     assert outcomes["GL21", 16].reason == (
         "bcast runs, with a gain of x 1.00, and takes 75 % less in its own case: times differ within a launch"
@@ -170,7 +164,7 @@ def test_a_repair_that_does_not_help_is_reported() -> None:
 
 
 def test_a_violation_that_only_the_repaired_library_has_is_reported_with_its_cause() -> None:
-    found = run(MadeUp(tuned=3.0), plan())
+    found = run(MadeUp(tuned=3.0).library, plan())
     [new] = found.new_violations()
     assert (new.violation.guideline, new.violation.call.message_bytes, new.violation.other_bytes) == (MONOTONY, 8, 16)
     assert new.reason == "what it is compared with has a gain of x 6.67 by its repair"
@@ -179,17 +173,13 @@ def test_a_violation_that_only_the_repaired_library_has_is_reported_with_its_cau
     assert row[-1] == new.reason
 
 
-def test_too_few_launches_are_told_of_before_anything_is_measured(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def measured(self: object, cases: Sequence[Case]) -> dict[Case, Times]:
+def test_too_few_launches_are_told_of_before_anything_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    def measured(cases: Sequence[Case]) -> dict[Case, Times]:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(MeasuredLibrary, "times", measured)
-    monkeypatch.setattr(MeasuredLibrary, "processes_per_node", lambda self, procs: procs)
     warn.cache_clear()
     for launches, said in ((2, "with 2 launches the rank test finds no violation that stands alone among"), (9, "")):
-        library = MeasuredLibrary(None, None, Method(), launches, lambda done, of: None)  # type: ignore[arg-type]
+        library = replace(MadeUp().library, times=measured, launches=launches)
         with pytest.raises(KeyboardInterrupt):
             run(library, replace(plan(), criterion=RankTest()))
         err = capsys.readouterr().err
@@ -199,7 +189,7 @@ def test_too_few_launches_are_told_of_before_anything_is_measured(
 
 def test_mockups_without_room_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLLWISE_MESSAGE_BUFFER", "63")
-    found = run(MadeUp(), plan())
+    found = run(MadeUp().library, plan())
     assert not found.repairs
     assert {name for name, _ in found.unused} == {"GL21"}
     assert "needs 64 B of its message buffer" in found.unused["GL21", Call("scatter", 4, 16)]

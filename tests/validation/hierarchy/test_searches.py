@@ -12,8 +12,7 @@ from collwise.common.errors import CollwiseError, UsageError
 from collwise.simulator.timing import Case, Timing
 from collwise.studies.papers.luo2020.heuristics import allowed, with_heuristics, worth_testing
 from collwise.validation.hierarchy.corrected import Corrected
-from collwise.validation.hierarchy.machine import Machine
-from collwise.validation.hierarchy.searches import PREDICT, SEARCHES, Found, search
+from collwise.validation.hierarchy.searches import PREDICT, SEARCHES, Found, Machine, search
 from collwise.validation.hierarchy.space import Input, Point, Space, by_input, outputs
 from collwise.validation.hierarchy.tasks import EXPERIMENT
 from collwise.validation.hierarchy.tuning import spreads, tune

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from collwise.common.errors import UsageError
-from collwise.platforms import load
+from collwise.platforms import Platform, load
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.runner import RunResult
 from collwise.simulator.timing import Case, Configuration, Timing
@@ -20,7 +20,8 @@ from collwise.studies.cli.main import main
 from collwise.studies.cli.target_options import TargetOptions
 from collwise.studies.reports.validation_report import document, write_validation
 from collwise.validation.three_way import pipeline
-from collwise.validation.three_way.on_cluster import ClusterComparison, cluster_plan
+from collwise.validation.three_way.pipeline import ThreeWayComparison
+from collwise.validation.three_way.plan import cluster_plan
 from collwise.validation.three_way.table import POINT, SIMULATED
 from tests.command_line import printed
 from tests.needs import needs
@@ -88,7 +89,7 @@ def test_the_report_of_a_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(pipeline, "measured_models", lambda *_, **__: [])
     plan = cluster_plan(HOSTS, (4, 8), collectives=("bcast",), quick=True)
     with Store(tmp_path / "store.sqlite") as store:
-        result = ClusterComparison(plan, store, tmp_path, target=HOSTS, platform=load("gros")).run()
+        result = ThreeWayComparison(plan, store, tmp_path, target=HOSTS, platform=load("gros")).run()
     assert list(dict.fromkeys(result.table.target)) == ["n1,n2, P = 8", "n1,n2, P = 4"]
     assert set(result.main.procs) == {8}
     assert {one.worst.algorithm for one in result.disagreements} == {"chain"}
@@ -114,9 +115,10 @@ def test_a_platform_is_calibrated_on_as_many_nodes_as_there_are(
     )
     plan = cluster_plan(HOSTS, (4,), quick=True)
     with Store(tmp_path / "store.sqlite") as store:
-        comparison = ClusterComparison(plan, store, tmp_path, target=HOSTS, platform=load("gros"), calibrate=True)
-        found = comparison._calibrated_there(HOSTS, load("gros"))
+        comparison = ThreeWayComparison(plan, store, tmp_path, target=HOSTS, platform=load("gros"), calibrate=True)
+        found = comparison._platform(HOSTS, plan.main)
     assert seen == [4]
+    assert isinstance(found, Platform)
     assert found.nodes == load("gros").max_procs(1)
     assert "calibrated" in (tmp_path / "gros.toml").read_text()
 
@@ -153,15 +155,15 @@ def test_each_launcher_reaches_the_comparison(
     launcher: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """That launchers run programs is tested with their stand-ins."""
-    seen: list[tuple[TargetOptions, ClusterComparison]] = []
+    seen: list[tuple[TargetOptions, ThreeWayComparison]] = []
     named: list[TargetOptions] = []
     monkeypatch.setattr(validate, "target_from", lambda where: named.append(where) or HOSTS)
 
-    def run(comparison: ClusterComparison) -> None:
+    def run(comparison: ThreeWayComparison) -> None:
         seen.append((named[0], comparison))
         raise UsageError("far enough")
 
-    monkeypatch.setattr(ClusterComparison, "run", run)
+    monkeypatch.setattr(ThreeWayComparison, "run", run)
     words = ["--ppn", "1", "--procs", "2,4", "--nominal", "gros", "--quick", "--store", str(tmp_path / "s.sqlite")]
     with pytest.raises(SystemExit):
         main(["validate", *launcher, *words, "--output", str(tmp_path)])

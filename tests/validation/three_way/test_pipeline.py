@@ -52,9 +52,10 @@ def test_four_nodes_from_nothing_to_the_report(bed_name: str, tmp_path: Path) ->
 
 def test_the_whole_plan_has_all_that_was_asked_for() -> None:
     plan = usual_plan()
-    beds = [(one.nodes, one.bits_per_second) for one in plan.scenarios]
+    shapes = [one.shape for one in plan.scenarios if one.shape is not None]
+    beds = [(one.nodes, one.bits_per_second) for one in shapes]
     assert beds == [(8, 5e7), (4, 5e7), (16, 5e7), (8, 2.5e7), (8, 5e7)]
-    assert [one.transport for one in plan.scenarios] == ["steady"] * 4 + ["default"]
+    assert [one.transport for one in shapes] == ["steady"] * 4 + ["default"]
     assert set(plan.main.sizes) == set(COLLECTIVES)
     assert all(len(sizes) >= 8 for sizes in plan.main.sizes.values())
     assert {case.collective for case in plan.scenarios[2].cases()} == set(COLLECTIVES)

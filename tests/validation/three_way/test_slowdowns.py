@@ -5,9 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collwise.validation.three_way.scores import slowdowns_of_builtin, slowdowns_of_picks
+from collwise.validation.three_way.scores import (
+    ALL,
+    MEAN_SLOWDOWN,
+    MEDIAN_ERROR,
+    WORST_SLOWDOWN,
+    slowdowns_of_builtin,
+    slowdowns_of_picks,
+    verdicts,
+)
 from collwise.validation.three_way.table import POINT, SIMULATED
-from collwise.validation.three_way.verdict import ALL, MEAN_SLOWDOWN, MEDIAN_ERROR, WORST_SLOWDOWN, verdicts
 
 HERE, THERE = ("bed", "bcast", 8, 1024), ("bed", "gather", 8, 1024)
 

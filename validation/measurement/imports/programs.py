@@ -8,28 +8,18 @@ from collections.abc import Callable, Mapping
 
 from collwise.simulator.sweeps.method import half_width
 from collwise.simulator.timing import Case, Configuration, Timing
-from collwise.validation.measurement.imports.reading import Lines, collective_of
+from collwise.validation.measurement.imports.reading import COLLECTIVES, Lines, collective_of
 
 Found = list[tuple[Configuration, list[Timing]]]
 
 _OSU_TITLE = re.compile(r"^\s*#\s*OSU MPI (?P<what>.+?) (?:Latency )?Test(?:\s+v?(?P<version>[\d.]+))?\s*$")
 _OSU_COLUMNS = re.compile(r"^\s*#\s*(?P<size>Size\s+)?(?P<rest>(?:Avg )?Latency ?\(us\).*)$", re.IGNORECASE)
 _OSU_NAMES = re.compile(r"(Avg|Min|Max|P50|P90|P99)?\s*(?:Tail )?(?:Lat|Latency) ?\(us\)|(Iterations)", re.IGNORECASE)
-# The collectives by their names in titles.
+# Names in titles that are not the collectives' own.
 _OSU_COLLECTIVES = {
-    "allgather": "allgather",
-    "allgatherv": "allgatherv",
-    "allreduce": "allreduce",
+    "broadcast": "bcast",
     "all-to-all personalized exchange": "alltoall",
     "all-to-allv personalized exchange": "alltoallv",
-    "barrier": "barrier",
-    "broadcast": "bcast",
-    "gather": "gather",
-    "gatherv": "gatherv",
-    "reduce": "reduce",
-    "reduce_scatter": "reduce_scatter",
-    "scatter": "scatter",
-    "scatterv": "scatterv",
 }
 
 
@@ -63,9 +53,11 @@ def _osu_benchmark(lines: Lines, number: int, what: str) -> str:
     name = what.lower().strip()
     if name == "latency" or (name == "" and "Latency" in lines.lines[number - 1]):
         return "-"
-    if name not in _OSU_COLLECTIVES:
-        raise lines.objection(number, f"a test that is known ({', '.join(_OSU_COLLECTIVES)}, latency)")
-    return _OSU_COLLECTIVES[name]
+    if collective := _OSU_COLLECTIVES.get(name) or collective_of(name):
+        return collective
+    raise lines.objection(
+        number, f"a test that is known ({', '.join((*COLLECTIVES.values(), *_OSU_COLLECTIVES))}, latency)"
+    )
 
 
 def _osu_timing(lines: Lines, number: int, columns: list[str], what: str) -> Timing:

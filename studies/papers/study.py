@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -51,16 +51,26 @@ class Study:
         """Shows a paragraph."""
         display({"text/markdown": markdown, "text/plain": markdown}, raw=True)
 
-    def table(self, title: str, table: pd.DataFrame, floats: str = "{}") -> None:
-        """Shows a table without its index; true and false become yes and no, and `floats` is a float's format."""
+    def table(
+        self,
+        title: str,
+        rows: pd.DataFrame | Iterable[Sequence[object]],
+        floats: str = "{}",
+        columns: Sequence[str] | None = None,
+    ) -> None:
+        """Shows rows under these heads, or a frame without its index; true and false become yes and no.
+
+        `floats` is a float's format.
+        """
+        table = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(rows, columns=columns)
 
         def shown(cell: object) -> object:
             if isinstance(cell, bool):
                 return "yes" if cell else "no"
             return floats.format(cell) if isinstance(cell, float) else cell
 
-        rows = ([shown(cell) for cell in row] for row in table.itertuples(index=False, name=None))
-        self.text(f"**{title}**\n\n{markdown_table(list(table.columns), rows)}".rstrip("\n"))
+        cells = ([shown(cell) for cell in row] for row in table.itertuples(index=False, name=None))
+        self.text(f"**{title}**\n\n{markdown_table(list(table.columns), cells)}".rstrip("\n"))
 
     def figure(self, figure: Figure, name: str, caption: str) -> None:
         """Shows a figure with its caption; `name` is that of its file, without the ending."""

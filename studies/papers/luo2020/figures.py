@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from collwise.studies.figures.style import MARKERS, PALETTE, seconds_axis, size_axis
-from collwise.studies.papers.luo2020.tables import SMALL_BYTES
+from collwise.studies.papers.luo2020.whole import SMALL_BYTES
 
 
 def times_and_speed_ups(seconds: pd.DataFrame, speed_ups: pd.DataFrame, title: str) -> Figure:

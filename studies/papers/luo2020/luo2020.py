@@ -1,16 +1,3 @@
-# ---
-# jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
-# ---
-
 # %% [markdown]
 # # Luo et al. 2020: do hierarchical collectives from tasks pay, and can tasks tune them?
 #
@@ -30,16 +17,13 @@
 # text says in numbers is compared. Figure, table and section numbers are the paper's.
 
 # %%
-from dataclasses import replace
-
 import pandas as pd
 
 import collwise
 from collwise.common.units import format_seconds, format_size
-from collwise.simulator.sweeps.context import SCHEDULE, SMPI_SELECTORS
+from collwise.simulator.sweeps.context import SMPI_SELECTORS
 from collwise.studies.figures import hierarchy as tuning_figures
 from collwise.studies.papers.luo2020 import figures as draw
-from collwise.studies.papers.luo2020 import tables as published
 from collwise.studies.papers.luo2020 import whole as paper
 from collwise.studies.papers.luo2020.heuristics import with_heuristics
 from collwise.studies.papers.study import Study
@@ -47,30 +31,11 @@ from collwise.validation.hierarchy.searches import EXHAUSTIVE
 from collwise.validation.hierarchy.space import label, outputs
 from collwise.validation.hierarchy.tuning import spreads
 
-here = Study()
+here, printed = Study(), paper.PUBLISHED
 SEARCHES = ("exhaustive", "exhaustive-heuristics", "tasks", "tasks-heuristics")
 NODES, PER_NODE = (16, 4) if here.quick else (64, 12)
 machine = paper.STAMPEDE2
 place = f"{NODES} nodes of {machine.title} with {PER_NODE} processes each"
-
-
-def averages(speed_ups: dict[int, dict[str, dict[str, float]]]) -> str:
-    """The means of speed-ups among small and among large messages, by figure, for readers."""
-    return "; ".join(
-        f"{found.collective} on {found.machine.title} "
-        + " and ".join(
-            f"{speed_ups[number][size]['mean']:.2f}" if speed_ups[number][size] else "unknown"
-            for size in (published.SMALL, published.LARGE)
-        )
-        + " times"
-        for number, found in wholes.items()
-    )
-
-
-def times(seconds: pd.DataFrame) -> pd.DataFrame:
-    """A table of seconds by size for readers."""
-    rows = seconds.map(lambda value: "" if value != value else format_seconds(value))
-    return rows.set_axis(rows.index.map(format_size), axis=0).rename_axis("m").reset_index()
 
 
 # %% [markdown]
@@ -81,53 +46,43 @@ def times(seconds: pd.DataFrame) -> pd.DataFrame:
 # are the schedule engine's.
 
 # %%
-with here.context() as simulation:
-    context = replace(simulation, engine=SCHEDULE)
-    studies = {
-        collective: collwise.time_tasks(
-            collective, platform=machine.name, nodes=6, ppn=PER_NODE, segments="64KiB", context=context
-        )
-        for collective in ("bcast", "allreduce")
-    }
+with here.context("schedule") as context:
+    bcasts, allreduces = (
+        {
+            study.point.choice.algorithm.removeprefix("tasks_"): study
+            for study in collwise.time_tasks(
+                collective, platform=machine.name, nodes=6, ppn=PER_NODE, segments="64KiB", context=context
+            )
+        }
+        for collective in paper.COLLECTIVES
+    )
+title = "{} on 6 nodes, segments of 64 KiB"
 here.figure(
-    tuning_figures.task_overlap(studies["bcast"], "Broadcast on 6 nodes, segments of 64 KiB"),
+    tuning_figures.task_overlap([*bcasts.values()], title.format("Broadcast")),
     "figure-2",
     "Figure 2: ib and sb alone, at once, and sb and ib at once after ib(0), on each leader.",
 )
 here.figure(
-    tuning_figures.task_trend(studies["bcast"], 2, "Broadcast on 6 nodes, segments of 64 KiB"),
+    tuning_figures.task_trend([*bcasts.values()], 2, title.format("Broadcast")),
     "figure-3",
     "Figure 3: sbib(i) on leader 2, and the stabilised cost.",
 )
 here.figure(
-    tuning_figures.task_overlap(studies["allreduce"], "Allreduce on 6 nodes, segments of 64 KiB"),
+    tuning_figures.task_overlap([*allreduces.values()], title.format("Allreduce")),
     "figure-6",
     "Figure 6: ib and ir alone and at once.",
 )
-overlaps = {
-    collective: {study.point.choice.algorithm.removeprefix("tasks_"): study.overlap for study in found}
-    for collective, found in studies.items()
-}
-settled = {
-    study.point.choice.algorithm.removeprefix("tasks_"): max(
-        study.stable_from(leader) or study.times.full.stop for leader in range(6)
-    )
-    for study in studies["bcast"]
-}
 here.table(
     "How much of the shorter part is hidden behind the longer one, and from which segment on sbib has settled (5 %)",
-    pd.DataFrame(
-        [
-            (
-                name,
-                f"{100 * overlaps['bcast'][name]:.0f} %",
-                settled[name],
-                f"{100 * overlaps['allreduce'][name]:.0f} %",
-            )
-            for name in settled
-        ],
-        columns=["between nodes", "ib with sb", "sbib(i) settled from", "ib with ir"],
+    (
+        (
+            *(name, f"{100 * study.overlap:.0f} %"),
+            max(study.stable_from(leader) or study.times.full.stop for leader in range(6)),
+            f"{100 * allreduces[name].overlap:.0f} %",
+        )
+        for name, study in bcasts.items()
     ),
+    columns=["between nodes", "ib with sb", "sbib(i) settled from", "ib with ir"],
 )
 here.text(
     "The paper finds a significant overlap of ib and sb that is usually not perfect, for two reasons: data that "
@@ -143,28 +98,23 @@ here.text(
 # Table I has the inputs of a search, table II its outputs. Here are both for the best configurations of 4 MiB.
 
 # %%
-with here.context() as simulation:
-    context = replace(simulation, engine=SCHEDULE)
+with here.context("schedule") as context:
     checks = {
         collective: collwise.model_tasks(
             collective, platform=machine.name, nodes=NODES, ppn=PER_NODE, sizes="4MiB", context=context
         )
-        for collective in ("bcast", "allreduce")
+        for collective in paper.COLLECTIVES
     }
 picks = {collective: next(iter(check.picks.values())) for collective, check in checks.items()}
+symbols = {
+    name: {"n": NODES, "p": PER_NODE, "m": "4 MiB", "t": name} | outputs(name, best.choice)
+    for name, (_, best, _) in picks.items()
+}
+meanings = printed.words("table_1") | printed.words("table_2")
 here.table(
     f"Tables I and II: a broadcast and an allreduce of 4 MiB on {place}",
-    pd.DataFrame(
-        [
-            (symbol, meaning, *({"n": NODES, "p": PER_NODE, "m": "4 MiB", "t": name}[symbol] for name in picks))
-            for symbol, meaning in published.TABLE_1.items()
-        ]
-        + [
-            (symbol, meaning, *(outputs(name, best.choice)[symbol] or "-" for name, (_, best, _) in picks.items()))
-            for symbol, meaning in published.TABLE_2.items()
-        ],
-        columns=["symbol", "description", *picks],
-    ),
+    ((symbol, meaning, *(of[symbol] or "-" for of in symbols.values())) for symbol, meaning in meanings.items()),
+    columns=["symbol", "description", *picks],
 )
 for number, (collective, check) in zip((4, 7), checks.items(), strict=True):
     (one,) = check.picks
@@ -173,18 +123,17 @@ for number, (collective, check) in zip((4, 7), checks.items(), strict=True):
         f"figure-{number}",
         f"Figure {number}: the cost model of tasks and the whole collective, over the segment size.",
     )
-for collective, (segment_bytes, between_nodes) in published.BEST_OF_4_MB.items():
+for collective, best_of_paper in printed["best_of_4_mb"].items():
     pick, best, slowdown = picks[collective]
     here.text(
-        f"{collective}: the paper's best configuration is {format_size(segment_bytes)} with "
-        f"{between_nodes}; simulated it is {label(best.choice)}, and the cost model chooses "
+        f"{collective}: the paper's best configuration is {format_size(best_of_paper['segment_bytes'])} with "
+        f"{best_of_paper['between_nodes']}; simulated it is {label(best.choice)}, and the cost model chooses "
         f"{label(pick.choice)}, {100 * slowdown:.1f} % slower. The model's median error is "
         f"{100 * checks[collective].median_error:.2f} %."
     )
 
 # %%
-with here.context() as simulation:
-    context = replace(simulation, engine=SCHEDULE)
+with here.context("schedule") as context:
     tunings = {
         collective: with_heuristics(
             collwise.tune_hierarchy(
@@ -211,21 +160,17 @@ for number, name in enumerate(SEARCHES):
     }
 here.table(
     "Figures 8 and 9: cost of each search of broadcast and allreduce, and slowdown of its choices (%)",
-    pd.DataFrame(
-        [
-            (title, printed, 100 * one["cost"], 100 * one["mean"], 100 * one["worst"])
-            for (title, printed), one in zip(published.SEARCH_COST_PERCENT.items(), costs.values(), strict=True)
-        ],
-        columns=["search", "cost in the paper", "cost here", "mean slowdown here", "worst here"],
+    (
+        (*stated, *(100 * share for share in one.values()))
+        for stated, one in zip(printed.numbers("search_cost_percent").items(), costs.values(), strict=True)
     ),
     floats="{:.1f}",
+    columns=["search", "cost in the paper", "cost here", "mean slowdown here", "worst here"],
 )
 for collective, tuning in tunings.items():
-    truth = tuning.found[EXHAUSTIVE]
+    truth, where = tuning.found[EXHAUSTIVE], f"{collective} on {place}"
     here.figure(
-        tuning_figures.search_quality(
-            truth, spreads(truth), list(tuning.found.values()), (NODES, PER_NODE), f"{collective} on {place}"
-        ),
+        tuning_figures.search_quality(truth, spreads(truth), list(tuning.found.values()), (NODES, PER_NODE), where),
         f"figure-9-{collective}",
         f"Figure 9: {collective}, the choices of each search among all configurations.",
     )
@@ -260,21 +205,14 @@ with here.context() as simulation:
         for number, (one, collective) in paper.FIGURES.items()
     }
 for number, found in wholes.items():
-    title = f"{found.collective} on {found.machine.title}, {found.machine.procs} processes"
     here.figure(
-        draw.times_and_speed_ups(found.seconds, found.speed_ups(), title),
+        draw.times_and_speed_ups(found.seconds, found.speed_ups(), found.title),
         f"figure-{number}",
-        f"Figure {number}: {title}, by the schedule engine.",
+        f"Figure {number}: {found.title}, by the schedule engine.",
     )
-    shown = times(found.seconds)
-    for source in found.seconds:
-        shown[source] = [
-            f"{time} ({choice})" if choice else ""
-            for time, choice in zip(shown[source], found.choices[source], strict=True)
-        ]
-    here.table(f"{title}: times and choices, schedule engine", shown)
+    here.table(f"{found.title}: times and choices, schedule engine", paper.shown(found.seconds, found.choices))
     if found.smpi.notna().any(axis=None):
-        here.table(f"{title}: the same choices in SMPI", times(found.smpi.dropna(how="all")))
+        here.table(f"{found.title}: the same choices in SMPI", paper.shown(found.smpi.dropna(how="all")))
 
 # %% [markdown]
 # ### SMPI's selectors
@@ -285,20 +223,17 @@ for number, found in wholes.items():
 # itself takes no time; ours are charged 0.15 ns for each byte.
 
 # %%
-few_sizes = [size for size in sizes if size <= 8 * published.MIB]
+few_sizes = [size for size in sizes if size <= 8 * paper.MIB]
 with here.context() as simulation:
     fews = {
-        number: paper.simulate_whole(
-            paper.FEW_NODES[one], collective, few_sizes, simulation, SMPI_SELECTORS, few_sizes
-        )
-        for number, (one, collective) in paper.FIGURES.items()
-    }  # fmt: skip
+        number: paper.simulate_whole(paper.FEW_NODES[one], name, few_sizes, simulation, SMPI_SELECTORS, few_sizes)
+        for number, (one, name) in paper.FIGURES.items()
+    }
 for found in fews.values():
-    title = f"{found.collective} on {found.machine.title}, {found.machine.procs} processes"
     here.figure(
-        draw.times_and_speed_ups(found.smpi, found.speed_ups(smpi=True), f"{title}, SMPI"),
+        draw.times_and_speed_ups(found.smpi, found.speed_ups(smpi=True), f"{found.title}, SMPI"),
         f"selectors-{found.collective}-{found.machine.name}",
-        f"{title}: SMPI's selectors and the choices of the schedule engine, all timed by SMPI.",
+        f"{found.title}: SMPI's selectors and the choices of the schedule engine, all timed by SMPI.",
     )
 failing = {f"{found.collective} on {found.machine.title}": found.failures for found in fews.values() if found.failures}
 for where, reasons in failing.items():
@@ -328,11 +263,11 @@ here.table(
 # %%
 with here.context() as simulation:
     alone = paper.parts(machine, sizes, simulation)
-    scattered = paper.cyclic(machine, [size for size in paper.QUICK_SIZES if size <= 8 * published.MIB], simulation)
+    scattered = paper.cyclic(machine, [size for size in paper.QUICK_SIZES if size <= 8 * paper.MIB], simulation)
 stampede = wholes[12]
 shown = pd.concat([alone, stampede.seconds[[paper.HIERARCHICAL, paper.FLAT]]], axis=1)
-here.table("Broadcast on Stampede2: its parts alone, and the whole", times(shown))
-here.table("Broadcast on Stampede2, ranks placed cyclically", times(scattered))
+here.table("Broadcast on Stampede2: its parts alone, and the whole", paper.shown(shown))
+here.table("Broadcast on Stampede2, ranks placed cyclically", paper.shown(scattered))
 over_flat = {number: paper.by_range(found.speed_ups()[paper.FLAT]) for number, found in wholes.items()}
 over_default = {number: paper.by_range(found.speed_ups()[paper.DEFAULT]) for number, found in wholes.items()}
 by_placement = paper.by_range(scattered[paper.FLAT] / scattered[paper.HIERARCHICAL])
@@ -409,13 +344,12 @@ here.text(
 # %%
 APPLICATIONS = {"asp": ("openmpi-3.1", {"iterations": 2}), "training": ("ompi", {"steps": 1})}
 processes, per_node = 16, 4
-with here.context() as simulation:
+with here.context("schedule") as context:
     applications = pd.concat(
         [
             collwise.application(
-                name, machine.name, processes, f"{default},flat,hierarchical", settings=settings,
-                ppn=per_node,
-                context=replace(simulation, engine=SCHEDULE),
+                name, machine.name, processes, f"{default},flat,hierarchical", settings=settings, ppn=per_node,
+                context=context,
             )
             for name, (default, settings) in APPLICATIONS.items()
         ]
@@ -432,28 +366,21 @@ here.table(
     floats="{:.2f}",
 )  # fmt: skip
 gains = applications[applications.collectives == "hierarchical"].set_index("application")
+share, gain = printed.numbers("communication_percent"), printed.numbers("asp_speed_up")
+stated: dict[str, dict[str, object]] = {
+    "ASP: share of communication (%)": {**share},
+    "ASP: speed-up of HAN over it": {"HAN": "", **gain},
+    "AlexNet: HAN faster by (%)": {"HAN": "", **printed.numbers("training_percent")},
+}
 here.table(
     "What the paper reports for 1536 processes",
-    pd.DataFrame(
-        [
-            ("ASP: share of communication (%)", *(
-                f"{published.TABLE_3_COMMUNICATION_PERCENT[one]:.2f}"
-                for one in ("HAN", published.INTEL, published.MVAPICH2, published.OPENMPI)
-            )),
-            ("ASP: speed-up of HAN over it", "", *(
-                f"{published.TABLE_3_SPEED_UP[one]:.2f}"
-                for one in (published.INTEL, published.MVAPICH2, published.OPENMPI)
-            )),
-            ("AlexNet: HAN faster by (%)", "", f"{published.FIGURE_15_PERCENT[published.INTEL]:.2f}", "-",
-             f"{published.FIGURE_15_PERCENT[published.OPENMPI]:.2f}"),
-        ],
-        columns=["", "HAN", published.INTEL, published.MVAPICH2, published.OPENMPI],
-    ),
-)  # fmt: skip
+    ((what, *(of.get(library, "-") for library in share)) for what, of in stated.items()),
+    floats="{:.2f}",
+    columns=["", *share],
+)
 with here.context() as simulation:
-    row = paper.simulate_whole(machine, "bcast", [4 * published.MIB], simulation, smpi_sizes=()).seconds.iloc[0]
-share, gain = published.TABLE_3_COMMUNICATION_PERCENT, published.TABLE_3_SPEED_UP
-implied = gain[published.OPENMPI] * share[published.OPENMPI] / share["HAN"]
+    row = paper.simulate_whole(machine, "bcast", [4 * paper.MIB], simulation, smpi_sizes=()).seconds.iloc[0]
+implied = gain[paper.OPENMPI] * share[paper.OPENMPI] / share["HAN"]
 here.text(
     f"**Table III.** Its shares and speed-ups say that the broadcasts of Open MPI took {implied:.1f} times as long as "
     "those of HAN. Simulated, Open MPI 4.0.0's decision broadcasts a row of 1M, 4 MiB, to 1536 processes in "
@@ -477,7 +404,7 @@ here.text(
 # %%
 here.conclude(
     "(a) The parts of a task overlap by "
-    + ", ".join(f"{100 * share:.0f} % ({name})" for name, share in overlaps["bcast"].items())
+    + ", ".join(f"{100 * study.overlap:.0f} % ({name})" for name, study in bcasts.items())
     + " in a broadcast, more than in the paper: memory and processor are not shared by network and node here."
 )
 here.conclude(
@@ -490,7 +417,8 @@ here.conclude(
 )
 here.conclude(
     "(c) Speed-up of the best hierarchical algorithm over the best flat one, geometric mean for small and for large "
-    f"messages: {averages(over_flat)}. Over Open MPI 4.0.0's decision: {averages(over_default)}."
+    f"messages: {paper.averages(wholes, over_flat)}. Over Open MPI 4.0.0's decision: "
+    f"{paper.averages(wholes, over_default)}."
 )
 here.conclude(
     f"(c) On Stampede2 the best hierarchical broadcast is {over_flat[12]['small']['least']:.2f} to "
@@ -508,7 +436,10 @@ here.conclude(
 
 # %%
 here.publish({
-    "overlap": overlaps,
+    "overlap": {
+        collective: {name: study.overlap for name, study in found.items()}
+        for collective, found in zip(paper.COLLECTIVES, (bcasts, allreduces), strict=True)
+    },
     "model_error": {name: check.median_error for name, check in checks.items()},
     "searches": costs,
     "over_flat": over_flat,

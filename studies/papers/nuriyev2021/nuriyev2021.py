@@ -15,17 +15,15 @@
 
 # %%
 import numpy as np
-import pandas as pd
-from matplotlib import pyplot as plt
 
 from collwise.common.units import format_seconds, format_size
 from collwise.models.hockney import Hockney
 from collwise.models.registry import AS_PRINTED, BY_PARTS
 from collwise.studies.figures import picks as draw
-from collwise.studies.figures.style import MARKERS, PALETTE, seconds_axis, size_axis
-from collwise.studies.papers.nuriyev2021 import published_model as formulas
+from collwise.studies.figures.style import seconds_axis, size_axis
+from collwise.studies.papers.figures import in_order, panels
+from collwise.studies.papers.nuriyev2021 import published_model as published
 from collwise.studies.papers.nuriyev2021 import simulated as paper
-from collwise.studies.papers.nuriyev2021 import tables as published
 from collwise.studies.papers.study import Study
 from collwise.studies.reports.comparison_table import compared_places, percent, table_columns, table_row
 from collwise.validation.library_defaults.baselines import PAPERS
@@ -51,21 +49,21 @@ here = Study()
 # straight line as section IV-B suggests, and the two bounds of inequality (2).
 
 # %%
-matches = formulas.all_matches()
+matches = published.all_matches()
 here.table(
     "Broadcast: rows of ten in which the formulas choose what the paper prints",
-    formulas.matches_table(matches, "bcast"),
+    published.matches_table(matches, "bcast"),
 )
-here.table("Gather: rows of five", formulas.matches_table(matches, "gather"))
+here.table("Gather: rows of five", published.matches_table(matches, "gather"))
 
 # %%
-plus, product, gather = formulas.ADOPTED["bcast"], formulas.LITERAL, formulas.ADOPTED["gather"]
+plus, product, gather = published.ADOPTED["bcast"], published.LITERAL, published.ADOPTED["gather"]
 for table in published.TABLES:
     for reading in (plus, product) if table.collective[0] == "bcast" else (gather,):
         # One stand-in for Shaheen II is shown row by row; the table above counts the rows of all.
         gamma = "Gros's" if table.cluster[0] == "shaheen-ii" else "table 6"
-        title = f"{table.table[0]}; {reading}; gamma: {gamma}"
-        here.table(title, formulas.row_by_row(formulas.published_choices(table, reading, gamma)))
+        choices = published.published_choices(table, reading, gamma)
+        here.table(f"{table.table[0]}; {reading}; gamma: {gamma}", published.row_by_row(choices))
 
 # %% [markdown]
 # "Explained by rounding" asks whether some alpha and beta that round to the printed digits would make the printed
@@ -86,9 +84,9 @@ here.text(
     f"for word: {by_product[0]}, {by_product[1]} and {by_product[2]}."
 )
 for table, gamma in ((gros, "table 6"), (shaheen, "Gros's")):
-    binomial, binary = (formulas.segment_seconds(table.cluster[0], name) for name in ("binomial", "binary"))
+    binomial, binary = (published.segment_seconds(table.cluster[0], name) for name in ("binomial", "binary"))
     wanted = [
-        "{:.3f} to {:.3f}".format(*formulas.segment_ratios_that_match(table, "binomial", "binary", reading, gamma))
+        "{:.3f} to {:.3f}".format(*published.segment_ratios_that_match(table, "binomial", "binary", reading, gamma))
         for reading in (plus, product)
     ]
     here.text(
@@ -97,14 +95,14 @@ for table, gamma in ((gros, "table 6"), (shaheen, "Gros's")):
         "these two trees, the printed choices "
         f"need a ratio of {wanted[0]} with the plus and of {wanted[1]} with the product."
     )
-times = [format_seconds(formulas.segment_seconds("grisou", name)) for name in ("binomial", "binary")]
+times = [format_seconds(published.segment_seconds("grisou", name)) for name in ("binomial", "binary")]
 here.text(
     "With the plus, the parameters of table 5 choose the binomial tree for every size on Gros, while table 2 prints "
     f"the binary tree from 256 KB on. Still, {by_product[1]} and {by_product[2]} matching rows do not prove that the "
     "authors' program multiplies. On Grisou both readings match, and the published segment times of the two trees are "
     f"{times[0]} and {times[1]}, alike, as a fit with the plus gives them."
 )
-for row in formulas.openmpi_contradictions().itertuples():
+for row in published.openmpi_contradictions().itertuples():
     here.text(
         f"A cell of the Open MPI columns contradicts the paper's Listing 1: {row.table}, m = {row.kib} KB, "
         f"prints {row.openmpi}, and the listing returns {row.decided}."
@@ -119,7 +117,7 @@ for row in formulas.openmpi_contradictions().itertuples():
 # smallest has alpha : beta = 1 : m_s.
 
 # %%
-ratios = formulas.alpha_beta_ratios()
+ratios = published.alpha_beta_ratios()
 here.table(
     "m_s alpha / beta of the published broadcast parameters, and the interval that the printed digits allow",
     ratios,
@@ -129,7 +127,7 @@ true = Hockney(2e-5, 1e-9)
 here.table(
     f"Least squares of least norm on exact times made with alpha = {true.alpha_seconds:g} s, "
     f"beta = {true.beta_seconds_per_byte:g} s/byte",
-    formulas.minimum_norm_table(true),
+    published.minimum_norm_table(true),
 )
 ones = int(ratios["1 possible?"].sum())
 others = ", ".join(
@@ -168,32 +166,38 @@ here.text(f"Simulated by {maker}.")
 
 # %%
 for fitted in tables:
-    title = f"{fitted.collective} on {fitted.cluster.name}, P = {fitted.cluster.table_procs}"
-    scores = fitted.by_parts()
-    columns = list(table_columns(scores, PAPERS)[1:])
-    rows = [table_row(scores, PAPERS, *place)[1:] for place in fitted.printed_places]
-    shown = pd.DataFrame(rows, columns=columns)
-    here.table(f"{title}, simulated; model: by parts", shown)
-slowdowns = paper.slowdowns(tables)
-costs = slowdowns.map(paper.mean_and_worst)
-shown = costs.map(lambda one: f"{100 * one['mean']:.1f} / {100 * one['worst']:.1f}")
-shown.insert(0, "P", [", ".join(map(str, fitted.cluster.procs)) for fitted in tables])
-here.table("Degradation over all process counts and sizes, mean / worst (%)",
-           shown.rename_axis("cluster and collective").reset_index())  # fmt: skip
-costly = [
-    (
-        *(fitted.cluster.name, scores.right.procs[i], format_size(scores.right.message_bytes[j])),
-        *(scores.pick(None, i, j).name, f"{picked.name} ({percent(picked.slowdown)})"),
+    scores, procs = fitted.scores.without(AS_PRINTED), fitted.cluster.table_procs
+    here.table(
+        f"{fitted.collective} on {fitted.cluster.name}, P = {procs}, simulated; model: by parts",
+        (table_row(scores, PAPERS, *place)[1:] for place in fitted.printed_places),
+        columns=table_columns(scores, PAPERS)[1:],
     )
-    for fitted in tables
-    for scores in (fitted.scores,)
-    for i, j in compared_places(scores)
-    for picked in (scores.pick(AS_PRINTED, i, j),)
-    if picked.slowdown > published.NEAR_OPTIMAL
-]
+slowdowns = {fitted.title: fitted.slowdowns() for fitted in tables}
+here.table(
+    "Degradation over all process counts and sizes, mean / worst (%)",
+    (
+        (
+            *(fitted.title, ", ".join(map(str, fitted.cluster.procs))),
+            *(f"{100 * one.mean:.1f} / {100 * one.worst:.1f}" for one in slowdowns[fitted.title].values()),
+        )
+        for fitted in tables
+    ),
+    columns=["cluster and collective", "P", *paper.SOURCES],
+)
 here.table(
     "Rows where the pick of the model as printed is more than 10 % off",
-    pd.DataFrame(costly, columns=["cluster", "P", "m", "best", "pick (%)"]),
+    (
+        (
+            *(fitted.cluster.name, scores.right.procs[i], format_size(scores.right.message_bytes[j])),
+            *(scores.pick(None, i, j).name, f"{picked.name} ({percent(picked.slowdown)})"),
+        )
+        for fitted in tables
+        for scores in (fitted.scores,)
+        for i, j in compared_places(scores)
+        for picked in (scores.pick(AS_PRINTED, i, j),)
+        if picked.slowdown > published.NEAR_OPTIMAL
+    ),
+    columns=["cluster", "P", "m", "best", "pick (%)"],
 )
 
 # %% [markdown]
@@ -202,9 +206,9 @@ here.table(
 
 # %%
 for fitted in tables:
-    name = f"{fitted.collective}-{fitted.cluster.name}"
     title = f"{fitted.collective} on {fitted.cluster.name.capitalize()}, simulated"
-    here.figure(draw.picks_by_size(fitted.by_parts(), PAPERS, title), f"figure-5-{name}", f"Figure 5: {title}.")
+    figure = draw.picks_by_size(fitted.scores.without(AS_PRINTED), PAPERS, title)
+    here.figure(figure, f"figure-5-{fitted.collective}-{fitted.cluster.name}", f"Figure 5: {title}.")
 
 # %% [markdown]
 # Figure 6: the message size is fixed and P varies. The text of the paper does not give its size; here are one with two
@@ -214,14 +218,11 @@ for fitted in tables:
 for name, result in over_procs.items():
     title = f"bcast on {name.capitalize()}, simulated"
     here.figure(draw.picks_by_procs(result, PAPERS, title), f"figure-6-{name}", f"Figure 6: {title}.")
-over_procs_costs = {
-    name: paper.mean_and_worst(paper.slowdowns_at(result, BY_PARTS)) for name, result in over_procs.items()
-}
+over_procs_costs = {name: result.summary(BY_PARTS) for name, result in over_procs.items()}
 here.text(
     "Degradation of the model by parts where P varies: "
     + "; ".join(
-        f"{name} {100 * one['mean']:.1f} % mean, {100 * one['worst']:.1f} % worst"
-        for name, one in over_procs_costs.items()
+        f"{name} {100 * one.mean:.1f} % mean, {100 * one.worst:.1f} % worst" for name, one in over_procs_costs.items()
     )
     + ". These process counts were not fitted."
 )
@@ -237,20 +238,13 @@ faster = {kind: int((of.binomial < of.binary).sum()) for kind, of in curves.item
 factors = {
     kind: np.exp(np.log(curves[kind] / curves["simulated"]).abs().max().max()) for kind in ("traditional", "by parts")
 }
-figure, axes = plt.subplots(1, len(curves), figsize=(4.2 * len(curves), 3.6), sharey=True)
-for axis, (kind, of) in zip(axes, curves.items(), strict=True):
-    for name, colour, marker in zip(of, PALETTE, MARKERS, strict=False):
-        axis.plot(of[name], "-", color=colour, marker=marker, label=name)
-    size_axis(axis, of.index)
-    axis.set_title(kind)
+styles, title = in_order(curves["simulated"]), "Binary and binomial broadcast on Grisou, P = 90"
+figure, axes = panels(curves, styles, title, (4.2, 3.6), sharey=True)
+for axis in axes:
+    size_axis(axis, curves["simulated"].index)
 seconds_axis(axes[0])
 axes[0].legend()
-figure.suptitle("Binary and binomial broadcast on Grisou, P = 90", fontsize=11)
-here.figure(
-    figure,
-    "figure-3",
-    "Figure 3: by traditional formulas, simulated, and by the fitted model by parts.",
-)
+here.figure(figure, "figure-3", "Figure 3: by traditional formulas, simulated, and by the fitted model by parts.")
 here.text(
     "Sizes of ten at which the binomial tree is the faster one: "
     + ", ".join(f"{kind} {count}" for kind, count in faster.items())
@@ -270,12 +264,17 @@ agreements = paper.agreement_with_measured_best(tables)
 for title, rows in agreements.groupby("table", sort=False):
     here.table(f"{title}: measured (paper) and simulated", paper.agreement_rows(rows))
 counts = paper.agreement_counts(agreements)
-heads = [
-    "table", "rows", "same best", "indistinguishable", "measured best in simulation, worst (%)",
-    "Open MPI the same way", "model's pick the same way",
-]  # fmt: skip
-shown = counts.assign(worst_slowdown_of_measured_best=counts.worst_slowdown_of_measured_best.map(percent)).reset_index()
-here.table("Agreement. 'The same way': near optimal (10 %) in both, or in neither", shown.set_axis(heads, axis=1))
+here.table(
+    "Agreement. 'The same way': near optimal (10 %) in both, or in neither",
+    (
+        (*one[:4], percent(one.worst_slowdown_of_measured_best), one.openmpi_same_way, one.model_same_way)
+        for one in counts.itertuples()
+    ),
+    columns=[
+        "table", "rows", "same best", "indistinguishable", "measured best in simulation, worst (%)",
+        "Open MPI the same way", "model's pick the same way",
+    ],
+)  # fmt: skip
 
 # %% [markdown]
 # ### Where they differ, and why
@@ -292,7 +291,7 @@ gather_gros = published.TABLE_3_GROS.openmpi_percent
 ratio = segment_times.loc["gros", "chain"] / segment_times.loc["gros", "k_chain"]
 bcasts = agreements[agreements.collective == "bcast"]
 (at_512,) = bcasts[(bcasts.cluster == "gros") & (bcasts.kib == 512)].itertuples()
-(by_formula,) = formulas.published_choices(gros, product).query("kib == 512").openmpi_slowdown
+(by_formula,) = published.published_choices(gros, product).query("kib == 512").openmpi_slowdown
 here.text(
     f"**Chain on Gros.** At 512 KB the paper measures Open MPI's chain {at_512.openmpi_percent} % over the best; "
     f"simulated, it is {percent(at_512.openmpi_slowdown)} % over. The published segment time of the chain is "
@@ -421,14 +420,13 @@ here.conclude(
     f"(a) {ones} of {len(ratios)} published broadcast rows have alpha : beta = 1 : m_s within their digits: they hold "
     "one number, the time of a segment of 8 KB, and say nothing about other segment sizes."
 )
-points = {label: np.concatenate(list(slowdowns[label])) for label in ("by parts", "as printed", "Open MPI 3.1")}
-everywhere = {label: {"points": len(values), **paper.mean_and_worst(values)} for label, values in points.items()}
+everywhere = {label: paper.over_all(tables, label) for label in ("by parts", "as printed", PAPERS.title)}
 by_parts, as_printed, openmpi = everywhere.values()
 here.conclude(
-    f"(b) Fitted in simulation, the model by parts is {100 * by_parts['mean']:.1f} % slower than the best on average "
-    f"and {100 * by_parts['worst']:.1f} % at worst over {by_parts['points']} points; as printed "
-    f"{100 * as_printed['mean']:.1f} % and {100 * as_printed['worst']:.1f} %; Open MPI's choice "
-    f"{100 * openmpi['mean']:.0f} % and {100 * openmpi['worst']:.0f} %."
+    f"(b) Fitted in simulation, the model by parts is {100 * by_parts.mean:.1f} % slower than the best on average and "
+    f"{100 * by_parts.worst:.1f} % at worst over {by_parts.points} points; as printed {100 * as_printed.mean:.1f} % "
+    f"and {100 * as_printed.worst:.1f} %; Open MPI's choice {100 * openmpi.mean:.0f} % and "
+    f"{100 * openmpi.worst:.0f} %."
 )
 gathers_agree = agreements.same_best[agreements.collective == "gather"].all()
 bcast_counts = counts[counts.index.str.endswith("bcast")].sum()
@@ -447,13 +445,13 @@ here.conclude(
     f"of {len(agreements)} rows, the published model's choice in {counts.model_same_way.sum()}."
 )
 
-by_models = paper.slowdowns_at(shaheen_ii.table.scores, AS_PRINTED)
+by_models = shaheen_ii.table.scores.summary(AS_PRINTED)
 here.conclude(
     f"(d) On the simulated Shaheen II the best algorithm is the measured one in {at_1024.same_best.sum()} of "
     f"{len(at_1024)} rows of table 8, and one that the measurements do not distinguish from it in "
     f"{at_1024.best_within_precision.sum()}. Open MPI's choice is near optimal, or not, in both in "
     f"{at_1024.openmpi_same_way.sum()} rows, the published model's choice in {at_1024.model_same_way.sum()}. Fitted "
-    f"here, the model as printed is {100 * by_models.mean():.0f} % slower than the best on average: it chooses the "
+    f"here, the model as printed is {100 * by_models.mean:.0f} % slower than the best on average: it chooses the "
     "binary tree, as the published one does, where the simulation prefers split-binary."
 )
 
@@ -473,8 +471,10 @@ here.publish({
     },
     "published_rows": {table.table[0]: len(table) for table in published.TABLES},
     "alpha_beta_one_within_rounding": {"rows": len(ratios), "one": ones},
-    "slowdown": costs.to_dict("index"),
-    "slowdown_over_procs": over_procs_costs,
-    "all_points": everywhere,
+    "slowdown": {
+        title: {label: paper.mean_and_worst(one) for label, one in of.items()} for title, of in slowdowns.items()
+    },
+    "slowdown_over_procs": {name: paper.mean_and_worst(one) for name, one in over_procs_costs.items()},
+    "all_points": {label: {"points": one.points} | paper.mean_and_worst(one) for label, one in everywhere.items()},
     "agreement": counts.to_dict("index"),
 })  # fmt: skip

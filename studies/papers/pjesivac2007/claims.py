@@ -18,8 +18,7 @@ from collwise.models.collectives.steps import steps_of
 from collwise.models.interface import Points
 from collwise.models.piecewise import Array, PiecewiseLinear
 from collwise.models.plogp import PLogP
-from collwise.studies.papers.pjesivac2007 import tables as published
-from collwise.studies.papers.pjesivac2007.analysis import CUT, KIB, MEASURED, Curves, Figure1
+from collwise.studies.papers.pjesivac2007.analysis import CLAIMS, CUT, KIB, MEASURED, PUBLISHED, Claim, Curves, Figure1
 
 YES, IN_PART, NO = "yes", "in part", "no"
 
@@ -36,16 +35,16 @@ _ABOUT, _REASONABLE, _SAME = 0.5, 0.25, 0.1
 
 @dataclass(frozen=True)
 class Finding:
-    """A claim of `published.CLAIMS`, what simulation shows, and whether the claim holds: YES, IN_PART or NO."""
+    """A claim of CLAIMS, what simulation shows, and whether the claim holds: YES, IN_PART or NO."""
 
     claim: str
     here: str
     verdict: str
 
     @property
-    def published(self) -> published.Claim:
+    def published(self) -> Claim:
         """The claim itself."""
-        return published.CLAIMS[self.claim]
+        return CLAIMS[self.claim]
 
 
 def by_share(share: float) -> str:
@@ -105,7 +104,7 @@ def barriers(curves: Curves, measured: PLogP) -> list[Finding]:
     procs = np.array(curves.plan.procs, dtype=float)
     hockney, *others = curves.predicted
     linear, *rounds = (curves.simulated[name][:, 0] for name in ("linear", "bruck", "recursive_doubling"))
-    over = {name: float(curves.ratio(name, "linear")[-1, 0]) for name in curves.predicted}
+    over = {name: 1 + float(curves.errors(name, "linear")[-1, 0]) for name in curves.predicted}
     slower = float(np.mean([linear > seconds for seconds in rounds]))
     few, many = (_slope(procs[part], linear[part]) for part in (procs <= 16, procs >= 16))
     ordered = {name: curves.same_order(name, list(curves.simulated)) for name in curves.predicted}
@@ -149,7 +148,7 @@ def reductions(curves: Curves, conditions: Mapping[str, pd.DataFrame], eager_lim
     gains = [(ours[of] / ours[name] - 1)[:, large] for of, name in zip(cut, whole, strict=True)]
     never = {name: float(np.mean(of[cut[0]] >= of[whole[0]] * (1 - 1e-9))) for name, of in curves.predicted.items()}
     ordered = {name: curves.same_order(name, whole) for name in curves.predicted}
-    errors = {name: curves.mean_error(name, cut[1]) for name in curves.predicted}
+    errors = {name: float(np.mean(np.abs(curves.errors(name, cut[1])))) for name in curves.predicted}
     plogp = list(curves.predicted)[-1]
     helps = {name: float(np.mean(one.whole > one.segmented)) for name, one in conditions.items()}
     until, above = (_steepening(sizes, ours[whole[0]], of, eager_limit_bytes) for of in ((KIB, 8 * KIB), LARGE))
@@ -165,7 +164,7 @@ def reductions(curves: Curves, conditions: Mapping[str, pd.DataFrame], eager_lim
         Finding(
             "reduce-40-ms",
             f"{format_seconds(float(end[-1]))} at {format_size(int(sizes[-1]))}, if that is the size meant",
-            if_true(about(float(end[-1]), published.REDUCE_SECONDS)),
+            if_true(about(float(end[-1]), PUBLISHED.number("reduce_seconds"))),
         ),
         *(
             Finding(
@@ -204,8 +203,8 @@ def _steepening(sizes: Array, seconds: Array, part: tuple[int, int], eager_limit
 def exchanges(curves: Curves) -> list[Finding]:
     """The claims about figure 5."""
     hockney, *others = curves.predicted
-    under = 1 - float(np.mean(curves.ratio(hockney, "pairwise")[-1]))
-    errors = {name: curves.mean_error(name, "pairwise") for name in others}
+    under = -float(np.mean(curves.errors(hockney, "pairwise")[-1]))
+    errors = {name: float(np.mean(np.abs(curves.errors(name, "pairwise")))) for name in others}
     return [
         Finding(
             "alltoall-hockney",

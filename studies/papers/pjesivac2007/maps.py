@@ -15,8 +15,7 @@ import pandas as pd
 from collwise.common.units import format_size
 from collwise.models.piecewise import Array
 from collwise.models.switch_points import NOBODY, Indices
-from collwise.studies.papers.pjesivac2007 import tables as published
-from collwise.studies.papers.pjesivac2007.analysis import BROADCASTS, KIB, LARGE_SEGMENT, MIB, SMALL_SEGMENT
+from collwise.studies.papers.pjesivac2007.analysis import BROADCASTS, KIB, LARGE_SEGMENT, MIB, PUBLISHED, SMALL_SEGMENT
 from collwise.studies.papers.pjesivac2007.claims import (
     IN_PART,
     LARGE,
@@ -159,21 +158,18 @@ def penalties(maps: Scores) -> list[Finding]:
     few = {name: inside(models[name][models[name].procs != 5], SMALL, BELOW_16) for name in (first, last)}
     intermediate = {name: inside(one, UP_TO_10_KB) for name, one in models.items()}
     means = {name: float(one.slowdown.mean()) for name, one in intermediate.items()}
-    most_intermediate = published.MOST_INTERMEDIATE_PERCENT
+    most = PUBLISHED.numbers("penalties_percent")
+    small = {name: inside(one, SMALL, FROM_16) for name, one in models.items()}
     return [
-        _bounded(
-            "penalty-linear",
-            {name: inside(one, SMALL, FROM_16) for name, one in models.items()},
-            lambda cost: cost > published.SMALL_LINEAR_PERCENT,
-        ),
-        _bounded("penalty-few", few, lambda cost: cost <= published.MOST_SMALL_PERCENT),
-        _bounded("penalty-intermediate", intermediate, lambda cost: cost <= most_intermediate),
+        _bounded("penalty-linear", small, lambda cost: cost > most["small_linear"]),
+        _bounded("penalty-few", few, lambda cost: cost <= most["small"]),
+        _bounded("penalty-intermediate", intermediate, lambda cost: cost <= most["intermediate"]),
         Finding(
             "penalty-hockney-worst", of_models("mean {}", means), if_true(max(means, key=means.__getitem__) == first)
         ),
-        _bounded("penalty-loggp", {"LogGP": inside(loggp, LARGE)}, lambda c: c <= published.MOST_LOGGP_PERCENT),
-        _bounded("penalty-plogp", {"PLogP": inside(plogp, LARGE)}, lambda c: c <= published.MOST_PLOGP_PERCENT),
-        _split_binary_for_chain(maps, hockney),
+        _bounded("penalty-loggp", {"LogGP": inside(loggp, LARGE)}, lambda cost: cost <= most["loggp"]),
+        _bounded("penalty-plogp", {"PLogP": inside(plogp, LARGE)}, lambda cost: cost <= most["plogp"]),
+        _split_binary_for_chain(maps, hockney, most["hockney_large"]),
     ]
 
 
@@ -189,7 +185,7 @@ def _bounded(claim: str, regions: Mapping[str, pd.DataFrame], wanted: Callable[[
     return Finding(claim, text, if_true(*(wanted(100 * cost) for cost, _ in found.values())))
 
 
-def _split_binary_for_chain(maps: Scores, hockney: pd.DataFrame) -> Finding:
+def _split_binary_for_chain(maps: Scores, hockney: pd.DataFrame, about_percent: float) -> Finding:
     there = inside(hockney[hockney.pick.isin(SPLIT_BINARY_8)], LARGE).index
     if there.empty:
         return Finding("penalty-hockney-large", "Hockney never picks it", NO)
@@ -197,7 +193,7 @@ def _split_binary_for_chain(maps: Scores, hockney: pd.DataFrame) -> Finding:
     ours, better = (seconds[maps.right.index_of(one)].ravel()[there] for one in (*SPLIT_BINARY_8, *CHAIN_1))
     cost = float(np.mean(slowdown(ours, better)))
     text = f"{100 * cost:+.0f} % against the chain with 1 KiB, on average of {len(there)} points"
-    return Finding("penalty-hockney-large", text, if_true(about(cost, published.HOCKNEY_LARGE_PERCENT / 100)))
+    return Finding("penalty-hockney-large", text, if_true(about(100 * cost, about_percent)))
 
 
 def _at(claim: str, region: pd.DataFrame, wanted: Wanted) -> Finding:

@@ -65,7 +65,7 @@ for name, columns in table_5.items():
     here.table(f"Table 5: LogGP on {name.capitalize()}, by procedure", paper.table_5_text(columns))
 off = {
     procedure: max(paper.worst_difference(columns, procedure) for columns in table_5.values())
-    for procedure in ("culler", "hoefler", "kielmann", "fitted")
+    for procedure in paper.PROCEDURES
 }
 held, fitted = loggp["boba"]["description"], loggp["boba"]["fitted"]
 here.text(

@@ -13,7 +13,7 @@ import pytest
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.studies.cli.options import SimulationOptions
 from collwise.studies.papers.notebook import known_studies, run
-from collwise.studies.papers.pjesivac2007.tables import CLAIMS
+from collwise.studies.papers.pjesivac2007.analysis import CLAIMS
 from collwise.studies.papers.study import environment
 from tests.command_line import printed
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 import numpy as np
 import pandas as pd
@@ -20,87 +19,86 @@ from collwise.platforms.description import HeterogeneousPlatform
 from collwise.platforms.truth import point_to_point
 from collwise.simulator.bench import Simulated
 from collwise.simulator.sweeps.context import SimulationContext
-from collwise.simulator.timing import Case
-from collwise.studies.papers.oflynn2009.estimates import PROCS, errors
-from collwise.studies.papers.oflynn2009.tables import KIB
+from collwise.studies.papers.oflynn2009.estimates import KIB, PROCS, errors
+from collwise.validation.compare.scores import Scores, compare
 from collwise.validation.fitting.models_by_name import models_of, parameters_on
 from collwise.validation.fitting.recovery import recover
 from collwise.validation.rank_mapping import best_mappings, mapping_gains
+from collwise.validation.times.choice import Choice
+from collwise.validation.times.grid import Grid
+from collwise.validation.times.sources import simulate
+from collwise.validation.times.times import State, Times
 
 EXACT = "exact-heterogeneous"
 SIZES = (*range(KIB, 8 * KIB, KIB), *range(8 * KIB, 200 * KIB + 1, 4 * KIB))
 """Blocks up to 200 KB, as in figures 5.3 and 5.4."""
 WIDE_BYTES_PER_SECOND = 1e13
 MAPPING_SIZES = (KIB, 4 * KIB, 16 * KIB, 64 * KIB)
-SERIES = {
-    (collective, algorithm): Case(collective, algorithm, PROCS, 0)
-    for collective, algorithms in (("scatter", ("linear", "linear_nonblocking", "binomial")),
-                                   ("gather", ("linear", "binomial")))
-    for algorithm in algorithms
-}  # fmt: skip
-"""The cases that are simulated at all SIZES, by collective and algorithm."""
-SCATTER_BINOMIAL = ("scatter", "binomial")
-
-Key = TypeVar("Key", bound=Hashable)
-Curves = Mapping[tuple[str, str], Array]
-"""Seconds at SIZES, by collective and algorithm."""
 
 
-def simulated_curves(
-    platform: HostPlatform, series: Mapping[Key, Case], context: SimulationContext
-) -> dict[Key, Array]:
-    """Simulated times of each case at all SIZES. Raises CollwiseError when a case fails."""
-    cases = {key: [replace(case, message_bytes=size) for size in SIZES] for key, case in series.items()}
-    sweep = context.simulate(platform, [case for several in cases.values() for case in several]).complete()
-    return {key: np.array([sweep.timings[case].seconds for case in several]) for key, several in cases.items()}
+def grid_of(collective: str, *choices: Choice) -> Grid:
+    """Choices at all SIZES, one process on each node."""
+    return Grid(collective, choices, (PROCS,), SIZES)
 
 
-def lmo_cases(thresholds: Thresholds) -> dict[str, Case]:
+LINEAR, NONBLOCKING, BINOMIAL = map(Choice, ("linear", "linear_nonblocking", "binomial"))
+GRIDS = (grid_of("scatter", LINEAR, NONBLOCKING, BINOMIAL), grid_of("gather", LINEAR, BINOMIAL))
+
+
+def lmo_grids(thresholds: Thresholds) -> list[Grid]:
     """LMO_Gather and LMO_Scatter with these thresholds."""
     first = thresholds.gather_irregular_from_bytes or 0
-    limit = thresholds.last_irregular_bytes if first else 0
-    return {
-        "gather": Case("gather", "lmo", PROCS, 0, segment_bytes=first, limit_bytes=limit),
-        "scatter": Case("scatter", "lmo", PROCS, 0, segment_bytes=thresholds.scatter_leap_bytes or 0),
-    }
+    gather = Choice("lmo", first, limit_bytes=thresholds.last_irregular_bytes if first else 0)
+    return [grid_of("gather", gather), grid_of("scatter", Choice("lmo", thresholds.scatter_leap_bytes or 0))]
 
 
-def predicted_curves(models: Mapping[str, CollectiveModel], collective: str, algorithm: str) -> dict[str, Array]:
-    """Seconds at SIZES, by model. The non-blocking linear scatter is predicted as the linear one."""
-    name = algorithm.removesuffix("_nonblocking")
-    return {key: model.predict(collective, name, PROCS, SIZES) for key, model in models.items()}
+def simulated(platform: HostPlatform, grids: Sequence[Grid], context: SimulationContext) -> dict[str, Times]:
+    """Simulated times by collective. Raises CollwiseError when a case fails."""
+    return {times.collective: times.complete() for times in simulate(platform, grids, context)}
 
 
-def errors_of(
-    models: Mapping[str, CollectiveModel], curves: Curves, series: tuple[str, str], where: np.ndarray
-) -> pd.DataFrame:
+def scores_of(right: Times, models: Mapping[str, CollectiveModel]) -> Scores:
+    """The scores of models, by name; the non-blocking linear scatter is predicted as the linear one."""
+    grid = right.grid
+    names = [choice.algorithm.removesuffix("_nonblocking") for choice in grid.choices]
+
+    def predicted(key: str, model: CollectiveModel) -> Times:
+        seconds = np.array([[model.predict(grid.collective, name, PROCS, SIZES)] for name in names])
+        return Times.of_seconds(grid, seconds, model.platform, "predicted", key, State.NO_FORMULA)
+
+    return compare(right, *(predicted(*one) for one in models.items()))
+
+
+def curve(times: Times, choice: Choice | None = None) -> Array:
+    """Seconds of a choice, by default the first one, at all SIZES."""
+    return np.asarray(times.array[0 if choice is None else times.choices.index(choice), 0])
+
+
+def errors_of(scores: Scores, choice: Choice, where: np.ndarray) -> pd.DataFrame:
     """The error of each model over the sizes of SIZES where `where` is true."""
-    predicted = {name: seconds[where] for name, seconds in predicted_curves(models, *series).items()}
-    return errors(predicted, curves[series][where])
+    place = scores.right.choices.index(choice)
+    return errors({name: of.values[place, 0, where] for name, of in scores.errors.items()})
 
 
-def scores(models: Mapping[str, CollectiveModel], curves: Curves, eager: np.ndarray) -> pd.DataFrame:
+def errors_by_region(scores: Mapping[str, Scores], eager: np.ndarray) -> pd.DataFrame:
     """Errors by collective, algorithm, region and model: below the eager limit, above it, and over all sizes."""
     regions = {"below": eager, "above": ~eager, "all": eager | ~eager}
-    return pd.concat(
-        {
-            (*series, region): errors_of(models, curves, series, where)
-            for series in SERIES
-            for region, where in regions.items()
-        }
-    )
+    return pd.concat({
+        (collective, choice.algorithm, region): errors_of(of, choice, where)
+        for collective, of in scores.items()
+        for choice in of.right.choices
+        for region, where in regions.items()
+    })  # fmt: skip
 
 
-def choices(models: Mapping[str, CollectiveModel], curves: Curves, linear: str, where: np.ndarray) -> pd.DataFrame:
+def choices(scores: Scores, linear: Choice, where: np.ndarray) -> pd.DataFrame:
     """The number of sizes at which each model takes the `linear` scatter rather than the binomial one, and is `right`.
 
-    'simulation' is among the models. `linear` is 'linear' or 'linear_nonblocking'.
+    'simulation' is among the models.
     """
-    flat, tree = (predicted_curves(models, "scatter", name) for name in (linear, "binomial"))
-    taken = pd.DataFrame(
-        {"simulation": curves["scatter", linear] < curves["scatter", "binomial"]}
-        | {name: flat[name] < tree[name] for name in models}
-    )[where]
+    both = compare(scores.right.only((linear, BINOMIAL).__contains__), *scores.times.values())
+    picks = {"simulation": both.right.best} | both.picks
+    taken = pd.DataFrame({name: of.values[0, where] == both.right.index_of(linear) for name, of in picks.items()})
     return pd.DataFrame({"linear": taken.sum(), "right": taken.eq(taken.simulation, axis=0).sum()})
 
 
@@ -125,9 +123,9 @@ def without_shared_links(platform: HostPlatform, context: SimulationContext) -> 
     lmo = with_true_parameters(wide)
     assert isinstance(lmo.parameters, LMO)
     hockney = PointToPointModel("hockney_heterogeneous", wide.name, lmo.parameters.as_hockney())
-    curves = simulated_curves(wide, {SCATTER_BINOMIAL: SERIES[SCATTER_BINOMIAL]}, context)
+    times = simulated(wide, [grid_of("scatter", BINOMIAL)], context)["scatter"]
     where = binomial_regions(wide.eager_limit_bytes)["all eager"]
-    return errors_of({"lmo": lmo, "hockney": hockney}, curves, SCATTER_BINOMIAL, where)
+    return errors_of(scores_of(times, {"lmo": lmo, "hockney": hockney}), BINOMIAL, where)
 
 
 def binomial_regions(eager_limit_bytes: int) -> dict[str, np.ndarray]:
@@ -167,16 +165,16 @@ def on_the_exact_platform(context: SimulationContext) -> tuple[pd.DataFrame, pd.
     assert isinstance(fitted.parameters, LMO)
     _, others = lmo_parts(fitted.parameters, PROCS, np.array([float(SIZES[-1])]))
     slowest_last = platform.reordered([0, *(1 + int(node) for node in np.argsort(others[:, 0]))])
-    lmo = models_of(fitted)["lmo_heterogeneous"]
-    hockney = models_of(by_regression)["hockney_heterogeneous"]
-    found = []
-    for name, model, ordered, algorithm in (
-        ("scatter", lmo, platform, "linear"),
-        # (4.1) takes the maximum over the others: their order does not change it.
-        ("slowest_last", lmo, slowest_last, "linear"),
-        ("hockney_scatter", hockney, platform, "linear"),
-        ("binomial", lmo, platform, "binomial"),
-    ):
-        curve = simulated_curves(ordered, {name: SERIES["scatter", algorithm]}, context)[name]
-        found.append(errors({name: model.predict("scatter", algorithm, PROCS, SIZES)}, curve))
-    return pd.DataFrame(recover(platform, [wanted], lambda one: fitted)), pd.concat(found)
+    models = models_of(fitted) | models_of(by_regression)
+    lmo, hockney = models["lmo_heterogeneous"], models["hockney_heterogeneous"]
+    everywhere = np.ones(len(SIZES), dtype=bool)
+
+    def found(ordered: HostPlatform, choice: Choice, **named: CollectiveModel) -> pd.DataFrame:
+        times = simulated(ordered, [grid_of("scatter", choice)], context)["scatter"]
+        return errors_of(scores_of(times, named), choice, everywhere)
+
+    linear = found(platform, LINEAR, scatter=lmo, hockney_scatter=hockney)
+    # (4.1) takes the maximum over the others: their order does not change it.
+    served = found(slowest_last, LINEAR, slowest_last=lmo)
+    every = pd.concat([linear, served, found(platform, BINOMIAL, binomial=lmo)])
+    return pd.DataFrame(recover(platform, [wanted], lambda one: fitted)), every

@@ -16,31 +16,28 @@ from collwise.models.fitting.procedures import request
 from collwise.models.fitting.rounds import with_effort
 from collwise.models.hockney import Hockney
 from collwise.models.interface import CollectiveModel
+from collwise.models.lmo import Thresholds
 from collwise.models.parameter_file import FittedParameters
 from collwise.models.piecewise import Array
 from collwise.models.point_to_point import PointToPointModel
 from collwise.platforms import HostPlatform
+from collwise.platforms.description import HeterogeneousPlatform
 from collwise.simulator.bench import Simulated
 from collwise.simulator.sweeps.context import SimulationContext
-from collwise.studies.papers.oflynn2009.tables import (
-    HOCKNEY_SIZES,
-    HOMOGENEOUS_HOCKNEY,
-    KIB,
-    NODES_BY_TYPE,
-    TABLE_5_1_FORMULAS,
-    TABLE_5_1_SECONDS,
-    TABLE_7_1_MICROSECONDS,
-)
+from collwise.studies.papers.published import Published, row_of
+from collwise.validation.compare.scores import Errors
 from collwise.validation.fitting.models_by_name import models_of, parameters_on
 
+KIB = 1024
+PUBLISHED = Published("oflynn2009")
+HOMOGENEOUS_HOCKNEY = row_of(Hockney, PUBLISHED["homogeneous_hockney"])
+THRESHOLDS = row_of(Thresholds, PUBLISHED["thresholds"])
 PLATFORM = "hcl16"
 PROCS = 16
 ALL_PAIRS = tuple(combinations(range(PROCS), 2))
 PAIR = (0, 8)
 """The pair of figure 5.2: the root, of type 1, and a node of type 3; the thesis does not name its own pair."""
 SIZES_OF_ALL_PAIRS = (3 * KIB, 24 * KIB, 56 * KIB, 96 * KIB, 176 * KIB)
-TYPES_OF_NODES = [kind for kind, nodes in NODES_BY_TYPE.items() for _ in range(nodes)]
-"""The type of each node, in the platform's order."""
 MODELS: Mapping[str, str] = {
     "hockney": "Hockney, homogeneous",
     "hockney_heterogeneous": "Hockney, heterogeneous",
@@ -54,13 +51,12 @@ MODELS: Mapping[str, str] = {
 """The models of collectives, and their names in the study."""
 
 
-def errors(predicted: Mapping[str, Array], simulated: Array) -> pd.DataFrame:
+def errors(relative: Mapping[str, Array]) -> pd.DataFrame:
     """The mean and the worst |predicted / simulated - 1| of each model, over the points that it predicts at all."""
-    rows = {}
-    for name, seconds in predicted.items():
-        known = np.isfinite(seconds)
-        found = np.abs(seconds[known] / simulated[known] - 1)
-        rows[name] = {"points": len(found), "mean": np.mean(found), "worst": np.max(found)}
+    found = {name: Errors.of(values) for name, values in relative.items()}
+    rows = {
+        name: {"points": one.count, "mean": one.mean, "worst": abs(one.worst)} for name, one in found.items() if one
+    }
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
@@ -105,20 +101,27 @@ def collective_models(fits: Mapping[str, FittedParameters]) -> dict[str, Collect
     return {name: found[name] for name in MODELS}
 
 
-def table_7_1(regression: Hockney, two_sizes: Hockney) -> pd.DataFrame:
+def types_of_nodes(platform: HostPlatform) -> list[str]:
+    """The type of each node, in the platform's order."""
+    assert isinstance(platform, HeterogeneousPlatform)
+    return [kind.name for kind in platform.types_of_hosts]
+
+
+def table_7_1(platform: HostPlatform, regression: Hockney, two_sizes: Hockney) -> pd.DataFrame:
     """Every cell that the thesis prints, beside the means of the estimates over its pairs of nodes.
 
     The columns are alpha (seconds) and beta (seconds per byte): `published`, by `two_sizes` and by `regression`.
     """
-    kinds = np.array(TYPES_OF_NODES)
+    kinds = np.array(types_of_nodes(platform))
     rows = {}
-    for (first, second), (alpha, beta) in TABLE_7_1_MICROSECONDS.items():
+    for types, cell in platform.published["hockney"].items():
+        first, second = types.split("-")
         pairs = np.nonzero(np.triu((kinds[:, None] == first) & (kinds[None, :] == second), 1))
-        rows[f"{first}-{second}"] = {("published", "alpha"): alpha * 1e-6, ("published", "beta"): beta * 1e-6} | {
+        rows[types] = {
             (source, name): np.mean(np.asarray(values)[pairs])
             for source, model in (("two_sizes", two_sizes), ("regression", regression))
             for name, values in (("alpha", model.alpha_seconds), ("beta", model.beta_seconds_per_byte))
-        }
+        } | {("published", "alpha"): cell["alpha_seconds"], ("published", "beta"): cell["beta_seconds_per_byte"]}
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
@@ -136,21 +139,17 @@ def table_7_1_beside_estimates(cells: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(columns, axis=1).reset_index().set_axis(heads, axis=1)
 
 
-def homogeneous_hockneys(regression: Hockney, two_sizes: Hockney) -> pd.DataFrame:
+def homogeneous_hockneys(platform: HostPlatform, regression: Hockney, two_sizes: Hockney) -> pd.DataFrame:
     """alpha (seconds) and beta (seconds per byte) of every candidate for the homogeneous model, by its name."""
-
-    def mean(model: Hockney) -> tuple[float, float]:
-        means = model.homogeneous()
-        return float(means.alpha_seconds), float(means.beta_seconds_per_byte)
-
-    of_table = np.mean([TABLE_7_1_MICROSECONDS[pair] for pair in combinations(TYPES_OF_NODES, 2)], axis=0) * 1e-6
+    cells = [platform.published["hockney"]["-".join(pair)] for pair in combinations(types_of_nodes(platform), 2)]
     models = {
-        "published homogeneous model": mean(HOMOGENEOUS_HOCKNEY),
-        "mean of table 7.1 over all pairs of nodes": of_table,
-        "mean of our estimates by two sizes": mean(two_sizes),
-        "mean of our estimates by regression": mean(regression),
+        "published homogeneous model": HOMOGENEOUS_HOCKNEY,
+        "mean of table 7.1 over all pairs of nodes": Hockney(**pd.DataFrame(cells).mean()),
+        "mean of our estimates by two sizes": two_sizes.homogeneous(),
+        "mean of our estimates by regression": regression.homogeneous(),
     }
-    return pd.DataFrame.from_dict(models, orient="index", columns=["alpha", "beta"])
+    pairs = {name: (float(one.alpha_seconds), float(one.beta_seconds_per_byte)) for name, one in models.items()}
+    return pd.DataFrame.from_dict(pairs, orient="index", columns=["alpha", "beta"])
 
 
 def cells_like(cells: pd.DataFrame, model: pd.Series) -> list[str]:
@@ -188,17 +187,17 @@ def side_by_side(platform: HostPlatform, context: SimulationContext) -> tuple[Ef
 def table_5_1(efforts: pd.DataFrame) -> pd.DataFrame:
     """The measurements and seconds of each model's estimation beside the thesis's formulas and seconds."""
     by_formula = {
-        "Hockney": HOCKNEY_SIZES * comb(PROCS, 2),
+        "Hockney": PUBLISHED["hockney_sizes"] * comb(PROCS, 2),
         "LMO": 2 * comb(PROCS, 2) + 3 * 2 * comb(PROCS, 3),
     }
     return pd.DataFrame({
         "model": efforts.index,
-        "formula of the thesis": efforts.index.map(TABLE_5_1_FORMULAS),
+        "formula of the thesis": efforts.index.map(PUBLISHED.words("table_5_1_formulas")),
         "by it, with our k": [by_formula.get(name, "-") for name in efforts.index],
         "counted": efforts.measurements.to_numpy(),
         "per pair": [f"{count / len(ALL_PAIRS):.1f}" for count in efforts.measurements],
         "seconds, ours": [f"{seconds:.2f}" for seconds in efforts.seconds],
-        "seconds, thesis": [TABLE_5_1_SECONDS.get(name, "-") for name in efforts.index],
+        "seconds, thesis": [PUBLISHED["table_5_1_seconds"].get(name, "-") for name in efforts.index],
     })  # fmt: skip
 
 
@@ -238,4 +237,4 @@ def message_errors(fits: Mapping[str, FittedParameters], simulated: Array, eager
     sizes = np.array(SIZES_OF_ALL_PAIRS)
     chosen = (sizes < fits["LMO"].eager_limit_bytes) == eager
     predicted = pd.DataFrame([message_predictions(fits, sizes[chosen], pair) for pair in ALL_PAIRS])
-    return errors({name: np.stack(predicted[name]) for name in predicted}, simulated[:, chosen])
+    return errors({name: np.stack(predicted[name]) / simulated[:, chosen] - 1 for name in predicted})

@@ -32,8 +32,8 @@ from collwise.platforms import load
 from collwise.platforms.truth import point_to_point
 from collwise.studies.papers.oflynn2009 import analysis as thesis
 from collwise.studies.papers.oflynn2009 import estimates as estimating
-from collwise.studies.papers.oflynn2009 import tables as published
-from collwise.studies.papers.oflynn2009.estimates import MODELS, percent, shown
+from collwise.studies.papers.oflynn2009.analysis import BINOMIAL, LINEAR, NONBLOCKING, curve
+from collwise.studies.papers.oflynn2009.estimates import MODELS, PUBLISHED, THRESHOLDS, percent, shown
 from collwise.studies.papers.oflynn2009.figures import size_curves
 from collwise.studies.papers.study import Study
 
@@ -51,9 +51,11 @@ with here.context() as context:
     lmo_alone = with_effort(lab, lambda: lmo_by_triplets(lab, lmo.thresholds))[1]
     messages = estimating.message_seconds(platform, estimating.SIZES_OF_ALL_PAIRS, estimating.ALL_PAIRS, context)
     one_pair = estimating.message_seconds(platform, thesis.SIZES, [estimating.PAIR], context)[0]
-    curves = thesis.simulated_curves(platform, thesis.SERIES, context)
-    by_thesis = thesis.simulated_curves(platform, thesis.lmo_cases(published.THRESHOLDS), context)
-    by_estimates = thesis.simulated_curves(platform, thesis.lmo_cases(lmo.thresholds), context)
+    times = thesis.simulated(platform, thesis.GRIDS, context)
+    by_thesis, by_estimates = (
+        {name: curve(of) for name, of in thesis.simulated(platform, thesis.lmo_grids(one), context).items()}
+        for one in (THRESHOLDS, lmo.thresholds)
+    )
     models = estimating.collective_models(fits)
     gains = thesis.all_mapping_gains(platform, models, context)
     unshared = thesis.without_shared_links(platform, context)
@@ -69,7 +71,7 @@ here.text(f"Estimates are {fits['LMO'].made_by}.")
 # the eager limit. Regression: ten sizes up to 100 kB, as in the thesis.
 
 # %%
-cells = estimating.table_7_1(hockney, two_sizes)
+cells = estimating.table_7_1(platform, hockney, two_sizes)
 here.table(
     "Table 7.1: alpha (us), beta (ns per byte), published and estimated; difference in percent",
     estimating.table_7_1_beside_estimates(cells),
@@ -83,10 +85,10 @@ here.text(
     "the line goes through two kinds of messages. The thesis does not say what its regression did with the leap at 64 "
     "KB."
 )
-homogeneous = estimating.homogeneous_hockneys(hockney, two_sizes)
+homogeneous = estimating.homogeneous_hockneys(platform, hockney, two_sizes)
 printed, mean = homogeneous.iloc[0], homogeneous.iloc[1]
-micro = [(name, f"{one.alpha * 1e6:.1f}", f"{one.beta * 1e6:.5f}") for name, one in homogeneous.iterrows()]
-here.table("The homogeneous Hockney model", pd.DataFrame(micro, columns=["", "alpha (us)", "beta (us per byte)"]))
+micro = ((name, f"{one.alpha * 1e6:.1f}", f"{one.beta * 1e6:.5f}") for name, one in homogeneous.iterrows())
+here.table("The homogeneous Hockney model", micro, columns=["", "alpha (us)", "beta (us per byte)"])
 same_cells = estimating.cells_like(cells, printed)
 here.text(
     "The published homogeneous parameters are, digit for digit, those of table 7.1 between nodes of types "
@@ -109,7 +111,8 @@ counted: dict[str, Any] = {name: fits[name] for name in ("Hockney", "LogGP", "PL
 efforts = pd.DataFrame([(one.measurements, one.seconds) for one in counted.values()], index=list(counted),
                        columns=["measurements", "seconds"])  # fmt: skip
 here.table("Table 5.1, n = 16", estimating.table_5_1(efforts))
-seconds_of = efforts.seconds
+seconds_of, thesis_seconds = efforts.seconds, PUBLISHED.numbers("table_5_1_seconds")
+alone_seconds, at_once_seconds = PUBLISHED.number("serial_seconds"), PUBLISHED.number("parallel_seconds")
 knots = np.mean([len(pair.gap.message_bytes) for row in plogp.pairs for pair in row if pair is not None])
 order = seconds_of.sort_values(kind="stable").index
 here.text(
@@ -119,14 +122,14 @@ here.text(
     "roundtrips each; the rest are saturations. LogGP's row is Culler's procedure, whose link is saturated with two "
     "sizes of messages, not three: the least message that costs what a message costs is the empty one. In order of "
     f"seconds: {', '.join(order)}; PLogP takes {seconds_of['PLogP'] / seconds_of['LMO']:.0f} times as long as LMO, in "
-    f"the thesis {published.TABLE_5_1_SECONDS['PLogP'] / published.TABLE_5_1_SECONDS['LMO']:.0f} times. How often the "
+    f"the thesis {thesis_seconds['PLogP'] / thesis_seconds['LMO']:.0f} times. How often the "
     "thesis repeated its experiments is not printed, so equal seconds, as Hockney's, prove nothing."
 )
 here.text(
     f"**Side by side.** Heterogeneous Hockney by regression takes {parallel.seconds:.2f} s with disjoint pairs at "
     f"one time and {serial.seconds:.2f} s with one after another, "
-    f"{serial.seconds / parallel.seconds:.1f} times as long; in the thesis {published.PARALLEL_SECONDS:.0f} "
-    f"s and {published.SERIAL_SECONDS:.0f} s, {published.SERIAL_SECONDS / published.PARALLEL_SECONDS:.1f} times. The "
+    f"{serial.seconds / parallel.seconds:.1f} times as long; in the thesis {at_once_seconds:.0f} "
+    f"s and {alone_seconds:.0f} s, {alone_seconds / at_once_seconds:.1f} times. The "
     f"parameters differ by {parameters_differ:.0e} of themselves at most: both give the same values, as the thesis "
     f"found. With {estimating.PROCS // 2} pairs at one time it could be {estimating.PROCS // 2} times; every round "
     "waits for its slowest pair. Real repetitions until means are precise differ from pair to pair, which may explain "
@@ -186,12 +189,12 @@ here.text(
 
 # %%
 drawn = ("hockney_heterogeneous", "loggp_of_plogp", "plogp", "lmo_heterogeneous")
-linear = {collective: thesis.predicted_curves(models, collective, "linear") for collective in ("scatter", "gather")}
+scores = {collective: thesis.scores_of(right, models) for collective, right in times.items()}
 for collective, number in (("scatter", "5-3"), ("gather", "5-4")):
-    simulated = {"simulated": curves[collective, "linear"]}
+    simulated = {"simulated": curve(times[collective], LINEAR)}
     if collective == "scatter":
-        simulated["simulated, non-blocking sends"] = curves["scatter", "linear_nonblocking"]
-    lines = simulated | {MODELS[key]: linear[collective][key] for key in drawn}
+        simulated["simulated, non-blocking sends"] = curve(times[collective], NONBLOCKING)
+    lines = simulated | {MODELS[key]: curve(scores[collective].times[key], LINEAR) for key in drawn}
     here.figure(
         size_curves(thesis.SIZES, {"16 nodes": lines}, f"Linear {collective}, simulated and predicted", limit),
         f"figure-{number}",
@@ -200,10 +203,10 @@ for collective, number in (("scatter", "5-3"), ("gather", "5-4")):
 
 # %%
 eager = sizes < fits["LMO"].eager_limit_bytes
-scores = thesis.scores(models, curves, eager)
+errors = thesis.errors_by_region(scores, eager)
 # Mean errors in percent, by algorithm and region, then by model.
-scatter, gather = (scores["mean"].map(percent)[collective] for collective in ("scatter", "gather"))
-table = shown(scores).unstack(sort=False).set_axis(list(MODELS.values()), axis=1)
+scatter, gather = (errors["mean"].map(percent)[collective] for collective in ("scatter", "gather"))
+table = shown(errors).unstack(sort=False).set_axis(list(MODELS.values()), axis=1)
 names = [
     f"{algorithm} {collective}".replace("_nonblocking scatter", " scatter, non-blocking sends")
     for collective, algorithm, _ in table.index
@@ -217,13 +220,13 @@ here.table(
 )
 
 # %%
-described = thesis.errors_of({"": thesis.with_true_parameters(platform)}, curves, ("scatter", "linear"), eager)
+by_description = thesis.scores_of(times["scatter"], {"": thesis.with_true_parameters(platform)})
+described = thesis.errors_of(by_description, LINEAR, eager)
 # (4.3) for every gather, as if M2 were 0.
 sum_of_messages = replace(lmo, thresholds=Thresholds(gather_regular_from_bytes=0))
 serial_lmo = PointToPointModel("lmo_heterogeneous", platform.name, sum_of_messages)
-serial_below, serial_above = (
-    thesis.errors_of({"": serial_lmo}, curves, ("gather", "linear"), where)["mean"][""] for where in (eager, ~eager)
-)
+by_sum = thesis.scores_of(times["gather"], {"": serial_lmo})
+serial_below, serial_above = (thesis.errors_of(by_sum, LINEAR, where)["mean"][""] for where in (eager, ~eager))
 here.text(
     "**Linear scatter below the eager limit** is the case that LMO was made for, and it is the thesis's result: "
     "Hockney adds up whole messages although only the root's part is serial, and is "
@@ -231,7 +234,7 @@ here.text(
     f"{scatter['linear', 'below'].lmo_heterogeneous} %. It works because t_0 was estimated with the link's time "
     "in it: with the processor's own t_0, as the platform's description has it, (4.1) would be "
     f"{percent(described['mean'][''])} % off. LMO's worst, "
-    f"{percent(scores.worst['scatter', 'linear', 'below', 'lmo_heterogeneous'])} %, is at the smallest block: "
+    f"{percent(errors.worst['scatter', 'linear', 'below', 'lmo_heterogeneous'])} %, is at the smallest block: "
     "C_0 + m t_0 adds the processor's constant to the link's time, while in simulation the link sends one message as "
     "the processor prepares the next."
 )
@@ -262,10 +265,11 @@ here.text(
 
 # %%
 compared = ("hockney", "hockney_heterogeneous", "lmo_heterogeneous")
-by_algorithm = {name: thesis.predicted_curves(models, "scatter", name) for name in ("linear", "binomial")}
+of_scatter = scores["scatter"]
 panels = {
-    name: {"simulated": curves["scatter", name]} | {MODELS[key]: of[key] for key in compared}
-    for name, of in by_algorithm.items()
+    choice.algorithm: {"simulated": curve(of_scatter.right, choice)}
+    | {MODELS[key]: curve(of_scatter.times[key], choice) for key in compared}
+    for choice in (LINEAR, BINOMIAL)
 }
 here.figure(
     size_curves(thesis.SIZES, panels, "Scatter on 16 nodes: linear (figure 7.1) and binomial (figure 7.2)", limit),
@@ -273,9 +277,7 @@ here.figure(
     "Figures 7.1 and 7.2: linear and binomial scatter.",
 )
 pieces = thesis.binomial_regions(limit)
-split = pd.DataFrame(
-    {name: shown(thesis.errors_of(models, curves, thesis.SCATTER_BINOMIAL, where)) for name, where in pieces.items()}
-).T
+split = pd.DataFrame({name: shown(thesis.errors_of(of_scatter, BINOMIAL, where)) for name, where in pieces.items()}).T
 table = split.set_axis(list(MODELS.values()), axis=1).rename_axis("messages of the root").reset_index()
 table.insert(1, "sizes", [where.sum() for where in pieces.values()])
 here.table("Binomial scatter: errors by how the root's messages are sent, mean / worst (%)", table)
@@ -303,15 +305,15 @@ here.text(
 # and LMO chose rightly.
 
 # %%
-between = (sizes >= published.FIGURE_5_5_BYTES[0]) & (sizes <= published.FIGURE_5_5_BYTES[1])
+least, largest = PUBLISHED["figure_5_5_bytes"]
+between = (sizes >= least) & (sizes <= largest)
 both_algorithms = {
-    MODELS[key]: {name: of[key][between] for name, of in by_algorithm.items()}
+    MODELS[key]: {choice.algorithm: curve(of_scatter.times[key], choice)[between] for choice in (LINEAR, BINOMIAL)}
     for key in ("hockney_heterogeneous", "lmo_heterogeneous")
 }
 simulated = {
-    "simulated linear": curves["scatter", "linear"][between],
-    "simulated linear, non-blocking sends": curves["scatter", "linear_nonblocking"][between],
-    "simulated binomial": curves["scatter", "binomial"][between],
+    f"simulated {name}": curve(of_scatter.right, choice)[between]
+    for name, choice in (("linear", LINEAR), ("linear, non-blocking sends", NONBLOCKING), ("binomial", BINOMIAL))
 }
 here.figure(
     size_curves(sizes[between], {"simulated": simulated, **both_algorithms}, "Linear or binomial scatter, 16 nodes"),
@@ -319,22 +321,22 @@ here.figure(
     "Figure 5.5: linear and binomial scatter from 100 to 200 KB, simulated and by two models.",
 )
 chosen = {
-    (kind, region): thesis.choices(models, curves, kind, where)
-    for kind in ("linear", "linear_nonblocking")
+    (choice.algorithm, region): thesis.choices(of_scatter, choice, where)
+    for choice in (LINEAR, NONBLOCKING)
     for region, where in (("below the eager limit", eager), ("100 to 200 KB", between))
 }
-rows = [
-    (
-        "non-blocking sends" if kind == "linear_nonblocking" else "blocking sends",
-        *(region, counts.right["simulation"], counts.linear["simulation"]),
-        *(f"{counts.linear[name]} ({counts.right[name]})" for name in MODELS),
-    )
-    for (kind, region), counts in chosen.items()
-]
 here.table(
     "At how many sizes the linear scatter is the faster one, in simulation and by each model; in brackets, how often "
     "the choice is right",
-    pd.DataFrame(rows, columns=["linear scatter", "blocks", "sizes", "simulation", *MODELS.values()]),
+    (
+        (
+            "non-blocking sends" if kind == "linear_nonblocking" else "blocking sends",
+            *(region, counts.right["simulation"], counts.linear["simulation"]),
+            *(f"{counts.linear[name]} ({counts.right[name]})" for name in MODELS),
+        )
+        for (kind, region), counts in chosen.items()
+    ),
+    columns=["linear scatter", "blocks", "sizes", "simulation", *MODELS.values()],
 )
 
 # %% [markdown]
@@ -345,18 +347,18 @@ here.table(
 # only the overhead of LMO_Gather can be seen here.
 
 # %%
-thresholds = {"thesis, LAM on the cluster": published.THRESHOLDS, "estimated": lmo.thresholds}
-in_words = [
-    (name, *(format_size(size) if size else "none found" for size in vars(one).values()))
-    for name, one in thresholds.items()
-]
-here.table("Thresholds", pd.DataFrame(in_words, columns=["", "S", "M1", "M2"]))
+here.table(
+    "Thresholds",
+    (
+        (name, *(format_size(size) if size else "none found" for size in vars(one).values()))
+        for name, one in (("thesis, LAM on the cluster", THRESHOLDS), ("estimated", lmo.thresholds))
+    ),
+    columns=["", "S", "M1", "M2"],
+)
+linear = {collective: curve(times[collective], LINEAR) for collective in ("gather", "scatter")}
 panels = {
-    collective: {
-        "simulated linear": curves[collective, "linear"],
-        "simulated LMO, thresholds of the thesis": by_thesis[collective],
-    }
-    for collective in ("gather", "scatter")
+    collective: {"simulated linear": of, "simulated LMO, thresholds of the thesis": by_thesis[collective]}
+    for collective, of in linear.items()
 }
 here.figure(
     size_curves(thesis.SIZES, panels, "MPI_ (linear) and LMO_ versions on 16 nodes", limit, share_y=False),
@@ -364,14 +366,14 @@ here.figure(
     "Figure 7.3: linear gather and scatter, and the versions that cut messages at the thesis's thresholds.",
 )
 # Medium blocks are those from M1 to M2 of the thesis, large ones those from its S on.
-medium, large = published.THRESHOLDS.irregular(sizes), sizes >= (published.THRESHOLDS.scatter_leap_bytes or 0)
-gather_ratio = (by_thesis["gather"] / curves["gather", "linear"])[medium]
-scatter_ratio = (by_thesis["scatter"] / curves["scatter", "linear"])[large]
-unchanged = np.array_equal(by_estimates["gather"], curves["gather", "linear"])
+medium, large = THRESHOLDS.irregular(sizes), sizes >= (THRESHOLDS.scatter_leap_bytes or 0)
+gather_ratio = (by_thesis["gather"] / linear["gather"])[medium]
+scatter_ratio = (by_thesis["scatter"] / linear["scatter"])[large]
+unchanged = np.array_equal(by_estimates["gather"], linear["gather"])
 leap = lmo.thresholds.scatter_leap_bytes
 here.text(
     f"S is found at {format_size(leap)}, "
-    + ("the thesis's S, " if leap == published.THRESHOLDS.scatter_leap_bytes else "")
+    + ("the thesis's S, " if leap == THRESHOLDS.scatter_leap_bytes else "")
     + "which is the eager limit that the description was given."
     if leap
     else "No S is found. "
@@ -420,13 +422,13 @@ here.text(
 # another, everything eager, sending as costly as receiving.
 
 # %%
-shown_parameters = [
-    (row.parameter, f"{row.true:.6g}", f"{row.estimated:.6g}", f"{100 * row.worst_error:.4f}")
-    for row in recovered.itertuples()
-]
 here.table(
     "LMO's parameters recovered: means over processors and pairs, and the worst error of any (%)",
-    pd.DataFrame(shown_parameters, columns=["parameter", "true", "estimated", "worst error"]),
+    (
+        (row.parameter, f"{row.true:.6g}", f"{row.estimated:.6g}", f"{100 * row.worst_error:.4f}")
+        for row in recovered.itertuples()
+    ),
+    columns=["parameter", "true", "estimated", "worst error"],
 )
 both = shown(exact)
 here.text(
@@ -449,16 +451,16 @@ here.conclude(
 )
 here.conclude(
     f"(a) Measuring disjoint pairs at one time is {serial.seconds / parallel.seconds:.1f} times as fast "
-    f"(thesis: {published.SERIAL_SECONDS / published.PARALLEL_SECONDS:.1f}) with the same parameters; PLogP takes "
-    f"{seconds_of['PLogP']:.0f} s of the cluster's time (thesis: {published.TABLE_5_1_SECONDS['PLogP']:.0f}), LMO "
-    f"{seconds_of['LMO']:.2f} s ({published.TABLE_5_1_SECONDS['LMO']}), Hockney {seconds_of['Hockney']:.2f} s "
-    f"({published.TABLE_5_1_SECONDS['Hockney']})."
+    f"(thesis: {alone_seconds / at_once_seconds:.1f}) with the same parameters; PLogP takes "
+    f"{seconds_of['PLogP']:.0f} s of the cluster's time (thesis: {thesis_seconds['PLogP']:.0f}), LMO "
+    f"{seconds_of['LMO']:.2f} s ({thesis_seconds['LMO']}), Hockney {seconds_of['Hockney']:.2f} s "
+    f"({thesis_seconds['Hockney']})."
 )
 
 
 def lmo_is_better(algorithm: str, region: str) -> str:
     """'yes' or 'no', and the mean errors of LMO and of heterogeneous and homogeneous Hockney for a scatter."""
-    mean = scores["mean"]["scatter", algorithm, region]
+    mean = errors["mean"]["scatter", algorithm, region]
     lmo, *others = (mean[name] for name in ("lmo_heterogeneous", "hockney_heterogeneous", "hockney"))
     verdict = "yes" if lmo < min(others) else "no"
     return f"{verdict}, {percent(lmo)} % against {percent(others[0])} % and {percent(others[1])} %"
@@ -522,11 +524,11 @@ here.publish({
     "side_by_side_seconds": parallel.seconds,
     "one_after_another_seconds": serial.seconds,
     "messages": {
-        name: errors[["mean", "worst"]].to_dict("index") for name, errors in (("below", below), ("above", above))
+        name: of[["mean", "worst"]].to_dict("index") for name, of in (("below", below), ("above", above))
     },
     "errors": {
-        " ".join(key): errors.droplevel([0, 1, 2]).to_dict("index")
-        for key, errors in scores.groupby(level=[0, 1, 2], sort=False)
+        " ".join(key): of.droplevel([0, 1, 2]).to_dict("index")
+        for key, of in errors.groupby(level=[0, 1, 2], sort=False)
     },
     "linear_or_binomial": {", ".join(key): counts.to_dict("index") for key, counts in chosen.items()},
     "thresholds": dict(zip(("S", "M1", "M2"), vars(lmo.thresholds).values(), strict=True)),

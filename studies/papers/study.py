@@ -47,8 +47,11 @@ class Study:
         """The context of the study's simulations, with its store open; `engine` instead of the one asked for."""
         return replace(self._simulation, engine=engine or self._simulation.engine).context()
 
-    def text(self, markdown: str) -> None:
-        """Shows a paragraph."""
+    def text(self, paragraph: str) -> None:
+        """Shows a paragraph; where its lines end does not matter."""
+        self._show(" ".join(paragraph.split()))
+
+    def _show(self, markdown: str) -> None:
         display({"text/markdown": markdown, "text/plain": markdown}, raw=True)
 
     def table(
@@ -70,18 +73,19 @@ class Study:
             return floats.format(cell) if isinstance(cell, float) else cell
 
         cells = ([shown(cell) for cell in row] for row in table.itertuples(index=False, name=None))
-        self.text(f"**{title}**\n\n{markdown_table(list(table.columns), cells)}".rstrip("\n"))
+        self._show(f"**{title}**\n\n{markdown_table(list(table.columns), cells)}".rstrip("\n"))
 
-    def figure(self, figure: Figure, name: str, caption: str) -> None:
-        """Shows a figure with its caption; `name` is that of its file, without the ending."""
+    def figure(self, figure: Figure, caption: str, name: str = "") -> None:
+        """Shows a figure with its caption; the `name` of its file is by default 'figure-2-1' for 'Figure 2.1: ...'."""
+        name = name or caption.partition(":")[0].lower().replace(" ", "-").replace(".", "-")
         data = {"image/png": base64.b64encode(png(figure)).decode(), "text/plain": caption}
         display(data, metadata={"name": name, "alt": caption}, raw=True)
-        self.text(caption)
+        self._show(caption)
 
     def conclude(self, sentence: str) -> None:
         """Shows a conclusion as an item of a list."""
-        self._conclusions.append(sentence)
-        self.text(f"- {sentence}")
+        self._conclusions.append(" ".join(sentence.split()))
+        self._show(f"- {self._conclusions[-1]}")
 
     def publish(self, results: Mapping[str, Any]) -> None:
         """Shows the results with all conclusions as JSON. Raises ValueError for a value that is not finite."""

@@ -40,7 +40,7 @@ here.table(
 # %%
 for number, (setting, one) in enumerate(found.items()):
     caption = f"{setting.title} in the paper; {setting.simulation}, simulated."
-    here.figure(one.figure(), f"figure-4-{number + 1}", caption)
+    here.figure(one.figure(), caption, f"figure-4-{number + 1}")
 
 # %% [markdown]
 # ## Beside the paper's findings
@@ -66,11 +66,9 @@ for line in paper.remarks(table):
 # %%
 for engine, rows in table.groupby("engine"):
     counts = rows.agrees.value_counts()
-    here.conclude(
-        f"By {'the ' if engine != 'SMPI' else ''}{engine}: of {len(rows)} findings of the paper's "
-        f"{len(paper.FINDINGS)}, {counts.get('yes', 0)} are found in simulation, too, "
-        f"{counts.get('in part', 0)} in part."
-    )
+    here.conclude(f"""
+    By {"the " if engine != "SMPI" else ""}{engine}: of {len(rows)} findings of the paper's {len(paper.FINDINGS)},
+    {counts.get("yes", 0)} are found in simulation, too, {counts.get("in part", 0)} in part.""")
 repaired = [one.result for one in found.values()]
 before = sum(one.before.counts()["pattern"] for one in repaired)
 after = sum(one.tuned.checked.counts()["pattern"] for one in repaired if one.tuned is not None)
@@ -78,10 +76,9 @@ here.conclude(f"Mock-ups repair the violations: {before} of the pattern before, 
 for setting, one in found.items():
     if (greatest := one.result.greatest_gain()) is not None:
         repair, gain = greatest
-        here.conclude(
-            f"{setting.title} ({setting.simulation}): the largest gain is {gain:.2f} times, {repair.call.collective} "
-            f"of {format_size(repair.call.message_bytes)} by {repair.guideline.label}."
-        )
+        here.conclude(f"""
+        {setting.title} ({setting.simulation}): the largest gain is {gain:.2f} times, {repair.call.collective} of
+        {format_size(repair.call.message_bytes)} by {repair.guideline.label}.""")
 
 # %%
 here.publish({

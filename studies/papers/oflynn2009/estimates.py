@@ -20,7 +20,7 @@ from collwise.models.lmo import Thresholds
 from collwise.models.parameter_file import FittedParameters
 from collwise.models.piecewise import Array
 from collwise.models.point_to_point import PointToPointModel
-from collwise.platforms import HostPlatform
+from collwise.platforms import HostPlatform, load
 from collwise.platforms.description import HeterogeneousPlatform
 from collwise.simulator.bench import Simulated
 from collwise.simulator.sweeps.context import SimulationContext
@@ -32,7 +32,6 @@ KIB = 1024
 PUBLISHED = Published("oflynn2009")
 HOMOGENEOUS_HOCKNEY = row_of(Hockney, PUBLISHED["homogeneous_hockney"])
 THRESHOLDS = row_of(Thresholds, PUBLISHED["thresholds"])
-PLATFORM = "hcl16"
 PROCS = 16
 ALL_PAIRS = tuple(combinations(range(PROCS), 2))
 PAIR = (0, 8)
@@ -91,23 +90,30 @@ def estimates(platform: HostPlatform, context: SimulationContext) -> dict[str, F
 def collective_models(fits: Mapping[str, FittedParameters]) -> dict[str, CollectiveModel]:
     """The models of collectives by the names of MODELS."""
     parameters: dict[str, Any] = {name: one.parameters for name, one in fits.items()}
+    platform = fits["PLogP"].platform
     of_plogp, two_sizes = parameters["PLogP"].homogeneous().as_loggp(), parameters["Hockney, two sizes"]
     found: dict[str, CollectiveModel] = {
-        "loggp_of_plogp": PointToPointModel("loggp", PLATFORM, of_plogp),
-        "hockney_two_sizes": PointToPointModel("hockney_heterogeneous", PLATFORM, two_sizes),
+        "loggp_of_plogp": PointToPointModel("loggp", platform, of_plogp),
+        "hockney_two_sizes": PointToPointModel("hockney_heterogeneous", platform, two_sizes),
     }
     for name in ("Hockney", "LogGP", "PLogP", "LMO"):
         found |= models_of(fits[name])
     return {name: found[name] for name in MODELS}
 
 
-def types_of_nodes(platform: HostPlatform) -> list[str]:
-    """The type of each node, in the platform's order."""
+def cluster() -> HeterogeneousPlatform:
+    """The thesis's cluster."""
+    platform = load("hcl16")
     assert isinstance(platform, HeterogeneousPlatform)
+    return platform
+
+
+def types_of_nodes(platform: HeterogeneousPlatform) -> list[str]:
+    """The type of each node, in the platform's order."""
     return [kind.name for kind in platform.types_of_hosts]
 
 
-def table_7_1(platform: HostPlatform, regression: Hockney, two_sizes: Hockney) -> pd.DataFrame:
+def table_7_1(platform: HeterogeneousPlatform, regression: Hockney, two_sizes: Hockney) -> pd.DataFrame:
     """Every cell that the thesis prints, beside the means of the estimates over its pairs of nodes.
 
     The columns are alpha (seconds) and beta (seconds per byte): `published`, by `two_sizes` and by `regression`.
@@ -139,7 +145,7 @@ def table_7_1_beside_estimates(cells: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(columns, axis=1).reset_index().set_axis(heads, axis=1)
 
 
-def homogeneous_hockneys(platform: HostPlatform, regression: Hockney, two_sizes: Hockney) -> pd.DataFrame:
+def homogeneous_hockneys(platform: HeterogeneousPlatform, regression: Hockney, two_sizes: Hockney) -> pd.DataFrame:
     """alpha (seconds) and beta (seconds per byte) of every candidate for the homogeneous model, by its name."""
     cells = [platform.published["hockney"]["-".join(pair)] for pair in combinations(types_of_nodes(platform), 2)]
     models = {

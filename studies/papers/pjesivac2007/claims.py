@@ -67,6 +67,11 @@ def percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
+def at_share(claim: str, share: float, text: str) -> Finding:
+    """A finding on a claim that holds at this share of the points, which the text has as '{}'."""
+    return Finding(claim, text.format(percent(share)), by_share(share))
+
+
 def of_models(text: str, shares: Mapping[str, float]) -> str:
     """'hockney: worst 7 %; ...' from the text 'worst {}'."""
     return "; ".join(f"{name}: {text.format(percent(share))}" for name, share in shares.items())
@@ -118,18 +123,14 @@ def barriers(curves: Curves, measured: PLogP) -> list[Finding]:
             + ", ".join(f"{name} {value:.2f}" for name, value in over.items()),
             if_true(over[hockney] >= 1 + _ABOUT and over[hockney] > max(over[name] for name in others)),
         ),
-        Finding("barrier-slower", f"so at {percent(slower)} of the points", by_share(slower)),
+        at_share("barrier-slower", slower, "so at {} of the points"),
         Finding(
             "barrier-slope",
             f"{format_seconds(few)} more with every process up to 16, {format_seconds(many)} from there",
             if_true(many < few * (1 - _SAME)),
         ),
         Finding("barrier-order", of_models("same order at {} of P", ordered), by_share(min(ordered.values()))),
-        Finding(
-            "barrier-best-case",
-            f"with PLogP as measured, T_min is nearer than T_max at {percent(nearer)} of P",
-            by_share(nearer),
-        ),
+        at_share("barrier-best-case", nearer, "with PLogP as measured, T_min is nearer than T_max at {} of P"),
     ]
 
 
@@ -153,8 +154,8 @@ def reductions(curves: Curves, conditions: Mapping[str, pd.DataFrame], eager_lim
     helps = {name: float(np.mean(one.whole > one.segmented)) for name, one in conditions.items()}
     until, above = (_steepening(sizes, ours[whole[0]], of, eager_limit_bytes) for of in ((KIB, 8 * KIB), LARGE))
     return [
-        Finding("reduce-small", f"so at {percent(first)} of the points up to {format_size(SMALL[1])}", by_share(first)),
-        Finding("reduce-large", f"so at {percent(last)} of the points from {format_size(LARGE[0])} on", by_share(last)),
+        at_share("reduce-small", first, f"so at {{}} of the points up to {format_size(SMALL[1])}"),
+        at_share("reduce-large", last, f"so at {{}} of the points from {format_size(LARGE[0])} on"),
         Finding(
             "reduce-constant",
             f"at {format_size(int(sizes[-1]))}: "

@@ -14,21 +14,10 @@ import pandas as pd
 
 from collwise.common.units import format_size
 from collwise.models.piecewise import Array
-from collwise.models.switch_points import NOBODY, Indices
+from collwise.models.switch_points import Indices
+from collwise.studies.papers.pjesivac2007 import claims
 from collwise.studies.papers.pjesivac2007.analysis import BROADCASTS, KIB, LARGE_SEGMENT, MIB, PUBLISHED, SMALL_SEGMENT
-from collwise.studies.papers.pjesivac2007.claims import (
-    IN_PART,
-    LARGE,
-    NO,
-    SMALL,
-    YES,
-    Finding,
-    about,
-    by_share,
-    if_true,
-    of_models,
-    percent,
-)
+from collwise.studies.papers.pjesivac2007.claims import IN_PART, LARGE, NO, SMALL, YES, Finding, if_true, percent
 from collwise.validation.compare.scores import Scores
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.slowdown import slowdown
@@ -59,17 +48,21 @@ CHAIN_1, CHAIN_8 = _is("chain", SMALL_SEGMENT), _is("chain", LARGE_SEGMENT)
 BY_8_KIB = {Choice(name, LARGE_SEGMENT) for name in BROADCASTS.names}
 
 
-def reading_of(maps: Scores, winners: Indices, slowdowns: Array) -> pd.DataFrame:
+def _reading(maps: Scores, picks: Indices, slowdowns: Array) -> pd.DataFrame:
     """The picks of a map and their slowdowns, both of shape (P, m), point by point."""
+    found = [maps.right.choice(int(index)) for index in picks.ravel()]
     points = pd.DataFrame(maps.right.grid.points, columns=["procs", "size"])
-    picks = [None if index == NOBODY else maps.right.grid.timed[index] for index in winners.ravel()]
-    return points.assign(pick=pd.Series(picks, dtype=object), slowdown=slowdowns.ravel())
+    return points.assign(pick=pd.Series(found, dtype=object), slowdown=slowdowns.ravel())
 
 
-def _readings(maps: Scores) -> tuple[pd.DataFrame, dict[str, pd.DataFrame]]:
-    """The readings of the simulated best and of the models."""
-    best = reading_of(maps, maps.right.best.values, np.zeros(maps.right.best.shape))
-    return best, {name: reading_of(maps, maps.picks[name].values, maps.slowdown[name].values) for name in maps.times}
+def _best(maps: Scores) -> pd.DataFrame:
+    """The reading of the simulated best."""
+    return _reading(maps, maps.right.best.values, np.zeros(maps.right.best.shape))
+
+
+def _models(maps: Scores) -> dict[str, pd.DataFrame]:
+    """The readings of the models."""
+    return {name: _reading(maps, maps.picks[name].values, maps.slowdown[name].values) for name in maps.times}
 
 
 def inside(reading: pd.DataFrame, sizes: tuple[int, int], procs: tuple[int, int] = ANY_PROCS) -> pd.DataFrame:
@@ -104,7 +97,7 @@ def settles_from(reading: pd.DataFrame, wanted: Wanted) -> Array:
 
 def best_broadcasts(maps: Scores) -> list[Finding]:
     """The claims about figure 6 (a), the measured decision function; here the simulated one."""
-    best, _ = _readings(maps)
+    best = _best(maps)
     switches = settles_from(best, CHAIN_1 | CHAIN_8)
     return [
         _at("best-many", inside(best, SMALL, MORE_THAN_16), LINEAR),
@@ -122,11 +115,11 @@ def best_broadcasts(maps: Scores) -> list[Finding]:
 
 def picked_broadcasts(maps: Scores) -> list[Finding]:
     """The claims about figure 6 (b) to (d), the models' decision functions."""
-    best, models = _readings(maps)
+    best, models = _best(maps), _models(maps)
     hockney, loggp, plogp = models.values()
     of_loggp = inside(loggp, SMALL)
     all_used = all(share(of_loggp, one) > 0 for one in (LINEAR, BINOMIAL, BINARY))
-    small = by_share(share(of_loggp, LINEAR | BINOMIAL | BINARY))
+    small = claims.by_share(share(of_loggp, LINEAR | BINOMIAL | BINARY))
     binary_1 = _is("binary", SMALL_SEGMENT)
     binary = [name for name, one in models.items() if share(inside(one, FROM_COUPLE_OF_KB), binary_1) > 0]
     last = list(models)[-1]
@@ -152,7 +145,7 @@ def picked_broadcasts(maps: Scores) -> list[Finding]:
 
 def penalties(maps: Scores) -> list[Finding]:
     """The claims about figure 7."""
-    _, models = _readings(maps)
+    models = _models(maps)
     hockney, loggp, plogp = models.values()
     first, _, last = models
     few = {name: inside(models[name][models[name].procs != 5], SMALL, BELOW_16) for name in (first, last)}
@@ -165,7 +158,9 @@ def penalties(maps: Scores) -> list[Finding]:
         _bounded("penalty-few", few, lambda cost: cost <= most["small"]),
         _bounded("penalty-intermediate", intermediate, lambda cost: cost <= most["intermediate"]),
         Finding(
-            "penalty-hockney-worst", of_models("mean {}", means), if_true(max(means, key=means.__getitem__) == first)
+            "penalty-hockney-worst",
+            claims.of_models("mean {}", means),
+            if_true(max(means, key=means.__getitem__) == first),
         ),
         _bounded("penalty-loggp", {"LogGP": inside(loggp, LARGE)}, lambda cost: cost <= most["loggp"]),
         _bounded("penalty-plogp", {"PLogP": inside(plogp, LARGE)}, lambda cost: cost <= most["plogp"]),
@@ -175,7 +170,7 @@ def penalties(maps: Scores) -> list[Finding]:
 
 def share_of_chain(maps: Scores, model: str) -> float:
     """The share of points with large messages at which the model picks a segmented chain."""
-    return share(inside(_readings(maps)[1][model], LARGE), CHAIN_1 | CHAIN_8)
+    return share(inside(_models(maps)[model], LARGE), CHAIN_1 | CHAIN_8)
 
 
 def _bounded(claim: str, regions: Mapping[str, pd.DataFrame], wanted: Callable[[float], bool]) -> Finding:
@@ -193,24 +188,20 @@ def _split_binary_for_chain(maps: Scores, hockney: pd.DataFrame, about_percent: 
     ours, better = (seconds[maps.right.index_of(one)].ravel()[there] for one in (*SPLIT_BINARY_8, *CHAIN_1))
     cost = float(np.mean(slowdown(ours, better)))
     text = f"{100 * cost:+.0f} % against the chain with 1 KiB, on average of {len(there)} points"
-    return Finding("penalty-hockney-large", text, if_true(about(100 * cost, about_percent)))
+    return Finding("penalty-hockney-large", text, if_true(claims.about(100 * cost, about_percent)))
 
 
 def _at(claim: str, region: pd.DataFrame, wanted: Wanted) -> Finding:
-    at, picks = share(region, wanted), leading(region)
-    text = f"at {percent(at)} of the points; picks: {picks}" if picks else "no such point"
-    return Finding(claim, text, by_share(at))
+    picks = leading(region)
+    text = f"at {{}} of the points; picks: {picks}" if picks else "no such point"
+    return claims.at_share(claim, share(region, wanted), text)
 
 
 def _earlier(claim: str, one: tuple[str, pd.DataFrame], other: tuple[str, pd.DataFrame], wanted: Wanted) -> Finding:
     ours, theirs = (settles_from(reading, wanted) for _, reading in (one, other))
-    earlier, later = float(np.mean(ours < theirs)), float(np.mean(ours > theirs))
-    return Finding(
-        claim,
-        f"earlier at {percent(earlier)} of P and later at {percent(later)}; {one[0]} from {_range(ours)} on, "
-        f"{other[0]} from {_range(theirs)}",
-        by_share(earlier),
-    )
+    where = f"{one[0]} from {_range(ours)} on, {other[0]} from {_range(theirs)}"
+    text = f"earlier at {{}} of P and later at {percent(float(np.mean(ours > theirs)))}; {where}"
+    return claims.at_share(claim, float(np.mean(ours < theirs)), text)
 
 
 def _range(sizes: Array) -> str:

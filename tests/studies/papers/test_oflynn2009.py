@@ -16,7 +16,6 @@ from collwise.common.experiments import ROUNDTRIP, Effort, Experiment, Measureme
 from collwise.models.hockney import Hockney
 from collwise.models.lmo import Thresholds
 from collwise.models.piecewise import Array
-from collwise.platforms import load
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.papers.oflynn2009 import analysis as thesis
@@ -28,7 +27,7 @@ from tests.needs import needs
 from tests.runners import context_with
 
 KIB = 1024
-HCL16 = load("hcl16")
+HCL16 = estimating.cluster()
 NODES_BY_TYPE = {"1": 2, "2": 6, "3": 2, "4": 1, "5": 1, "6": 1, "7": 3}
 """Appendix A.2: the number of nodes of each type."""
 

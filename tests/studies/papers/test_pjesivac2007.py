@@ -15,7 +15,7 @@ from collwise.models.loggp import LogGP
 from collwise.models.piecewise import Array, PiecewiseLinear
 from collwise.models.plogp import PLogP
 from collwise.models.switch_points import Indices
-from collwise.platforms import load
+from collwise.platforms import load_description
 from collwise.studies.papers.pjesivac2007 import analysis as paper
 from collwise.studies.papers.pjesivac2007 import claims
 from collwise.studies.papers.pjesivac2007 import maps as map_claims
@@ -41,7 +41,7 @@ def test_numbers_of_the_text() -> None:
 def test_table_5() -> None:
     typed = {"boba": (30.40, 8.15, 8.683, 0.015), "frodo": (61.22, 8.2, 23.8, 0.084)}
     for name, values in typed.items():
-        assert [1e6 * value for value in load(name).published["loggp"].values()] == pytest.approx(values)
+        assert [1e6 * value for value in load_description(name).published["loggp"].values()] == pytest.approx(values)
 
 
 def test_points_of_the_paper() -> None:

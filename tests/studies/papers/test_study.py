@@ -71,7 +71,7 @@ def test_page_figures_and_results(
         "import sys\nfrom matplotlib import pyplot as plt\n"
         "import pandas as pd\n"
         'here.table("T", pd.DataFrame([(1, "x|y", True, 0.126)], columns=["a", "b", "c", "d"]), "{:.2f}")\n'
-        'here.figure(plt.figure(), "plain", "A figure.")\n'
+        'here.figure(plt.figure(), "A figure.", "plain")\n'
         'print("17 cases", file=sys.stderr)\nhere.conclude("done")\n'
         'with here.context() as context:\n    here.publish({"answer": 42, "jobs": context.jobs})'
     )

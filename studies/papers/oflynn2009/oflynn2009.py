@@ -30,32 +30,30 @@ from collwise.models.lmo import Thresholds
 from collwise.models.point_to_point import PointToPointModel
 from collwise.platforms.truth import point_to_point
 from collwise.studies.papers.oflynn2009 import analysis as thesis
-from collwise.studies.papers.oflynn2009 import estimates as estimating
-from collwise.studies.papers.oflynn2009.analysis import BINOMIAL, LINEAR, NONBLOCKING, curve
-from collwise.studies.papers.oflynn2009.estimates import MODELS, PUBLISHED, THRESHOLDS, percent, shown
+from collwise.studies.papers.oflynn2009.analysis import BINOMIAL, LINEAR, MODELS, NONBLOCKING, curve, percent, shown
 from collwise.studies.papers.oflynn2009.figures import size_curves
 from collwise.studies.papers.study import Study
 
 here = Study()
-platform = estimating.cluster()
+platform = thesis.cluster()
 limit = platform.eager_limit_bytes
 
 # %%
 with here.context() as context:
-    fits = estimating.estimates(platform, context)
+    fits = thesis.estimates(platform, context)
     fitted: dict[str, Any] = {name: one.parameters for name, one in fits.items()}
     hockney, two_sizes, plogp, lmo = (fitted[name] for name in ("Hockney", "Hockney, two sizes", "PLogP", "LMO"))
-    parallel, serial, parameters_differ = estimating.side_by_side(platform, context)
+    parallel, serial, parameters_differ = thesis.side_by_side(platform, context)
     lab = context.laboratory(platform)
     lmo_alone = with_effort(lab, lambda: lmo_by_triplets(lab, lmo.thresholds))[1]
-    messages = estimating.message_seconds(platform, estimating.SIZES_OF_ALL_PAIRS, estimating.ALL_PAIRS, context)
-    one_pair = estimating.message_seconds(platform, thesis.SIZES, [estimating.PAIR], context)[0]
+    messages = thesis.message_seconds(platform, thesis.SIZES_OF_ALL_PAIRS, thesis.ALL_PAIRS, context)
+    one_pair = thesis.message_seconds(platform, thesis.SIZES, [thesis.PAIR], context)[0]
     times = thesis.simulated(platform, thesis.GRIDS, context)
     by_thesis, by_estimates = (
         {name: curve(of) for name, of in thesis.simulated(platform, thesis.lmo_grids(one), context).items()}
-        for one in (THRESHOLDS, lmo.thresholds)
+        for one in (thesis.THRESHOLDS, lmo.thresholds)
     )
-    models = estimating.collective_models(fits)
+    models = thesis.collective_models(fits)
     gains = thesis.all_mapping_gains(platform, models, context)
     unshared = thesis.without_shared_links(platform, context)
     recovered, exact = thesis.on_the_exact_platform(context)
@@ -70,10 +68,10 @@ here.text(f"Estimates are {fits['LMO'].made_by}.")
 # the eager limit. Regression: ten sizes up to 100 kB, as in the thesis.
 
 # %%
-cells = estimating.table_7_1(platform, hockney, two_sizes)
+cells = thesis.table_7_1(platform, hockney, two_sizes)
 here.table(
     "Table 7.1: alpha (us), beta (ns per byte), published and estimated; difference in percent",
-    estimating.table_7_1_beside_estimates(cells),
+    thesis.table_7_1_beside_estimates(cells),
 )
 off = {source: (cells[source] / cells.published - 1).abs().max() for source in ("two_sizes", "regression")}
 worst_two = off["two_sizes"].max()
@@ -82,14 +80,14 @@ By two sizes, every cell is reproduced within {100 * worst_two:.4f} %. By regres
 {percent(off["regression"].alpha)} % and beta by up to {percent(off["regression"].beta)} %: some of the ten sizes lie
 above the eager limit of {format_size(limit)}, from which on SMPI charges no processor time, so that the line goes
 through two kinds of messages. The thesis does not say what its regression did with the leap at 64 KB.""")
-homogeneous = estimating.homogeneous_hockneys(platform, hockney, two_sizes)
+homogeneous = thesis.homogeneous_hockneys(platform, hockney, two_sizes)
 printed, mean = homogeneous.iloc[0], homogeneous.iloc[1]
 micro = ((name, f"{one.alpha * 1e6:.1f}", f"{one.beta * 1e6:.5f}") for name, one in homogeneous.iterrows())
 here.table("The homogeneous Hockney model", micro, columns=["", "alpha (us)", "beta (us per byte)"])
-same_cells = estimating.cells_like(cells, printed)
+same_cells = thesis.cells_like(cells, printed)
 here.text(f"""
 The published homogeneous parameters are, digit for digit, those of table 7.1 between nodes of types
-{", ".join(same_cells)}; the mean of the table over the {len(estimating.ALL_PAIRS)} pairs of nodes has an alpha
+{", ".join(same_cells)}; the mean of the table over the {len(thesis.ALL_PAIRS)} pairs of nodes has an alpha
 {percent(mean.alpha / printed.alpha - 1)} % and a beta {percent(mean.beta / printed.beta - 1)} % larger. Whether the
 thesis measured one pair or averaged something else is open. Homogeneous models here are means over all pairs."""
 if same_cells else "The published homogeneous parameters are those of no cell of table 7.1.")  # fmt: skip
@@ -105,9 +103,9 @@ if same_cells else "The published homogeneous parameters are those of no cell of
 counted: dict[str, Any] = {name: fits[name] for name in ("Hockney", "LogGP", "PLogP")} | {"LMO": lmo_alone}
 efforts = pd.DataFrame([(one.measurements, one.seconds) for one in counted.values()], index=list(counted),
                        columns=["measurements", "seconds"])  # fmt: skip
-here.table("Table 5.1, n = 16", estimating.table_5_1(efforts))
-seconds_of, thesis_seconds = efforts.seconds, PUBLISHED.numbers("table_5_1_seconds")
-alone_seconds, at_once_seconds = PUBLISHED.number("serial_seconds"), PUBLISHED.number("parallel_seconds")
+here.table("Table 5.1, n = 16", thesis.table_5_1(efforts))
+seconds_of, thesis_seconds = efforts.seconds, thesis.PUBLISHED.numbers("table_5_1_seconds")
+alone_seconds, at_once_seconds = thesis.PUBLISHED.number("serial_seconds"), thesis.PUBLISHED.number("parallel_seconds")
 knots = np.mean([len(pair.gap.message_bytes) for row in plogp.pairs for pair in row if pair is not None])
 order = seconds_of.sort_values(kind="stable").index
 here.text(f"""
@@ -124,7 +122,7 @@ here.text(f"""
 {serial.seconds:.2f} s with one after another, {serial.seconds / parallel.seconds:.1f} times as long; in the thesis
 {at_once_seconds:.0f} s and {alone_seconds:.0f} s, {alone_seconds / at_once_seconds:.1f} times. The parameters differ by
 {parameters_differ:.0e} of themselves at most: both give the same values, as the thesis found. With
-{estimating.PROCS // 2} pairs at one time it could be {estimating.PROCS // 2} times; every round waits for its slowest
+{thesis.PROCS // 2} pairs at one time it could be {thesis.PROCS // 2} times; every round waits for its slowest
 pair. Real repetitions until means are precise differ from pair to pair, which may explain the thesis's smaller
 gain.""")
 
@@ -135,23 +133,23 @@ gain.""")
 # parameters.
 
 # %%
-predicted = estimating.message_predictions(fits, thesis.SIZES, estimating.PAIR)
+predicted = thesis.message_predictions(fits, thesis.SIZES, thesis.PAIR)
 here.figure(size_curves(
         thesis.SIZES,
-        {f"nodes {estimating.PAIR[0]} and {estimating.PAIR[1]}": {"simulated": one_pair} | {
+        {f"nodes {thesis.PAIR[0]} and {thesis.PAIR[1]}": {"simulated": one_pair} | {
             name: predicted[name] for name in ("LogGP, from PLogP", "PLogP", "LMO", "Hockney")}},
         "One message between a node of type 1 and one of type 3", limit, what="message size m",
     ), "Figure 5.2: simulated, and by heterogeneous models.")  # fmt: skip
-below, above = (estimating.message_errors(fits, messages, eager) for eager in (True, False))
+below, above = (thesis.message_errors(fits, messages, eager) for eager in (True, False))
 here.table(
-    f"Errors over all {len(estimating.ALL_PAIRS)} pairs, mean / worst (%), at "
-    + ", ".join(format_size(size) for size in estimating.SIZES_OF_ALL_PAIRS),
+    f"Errors over all {len(thesis.ALL_PAIRS)} pairs, mean / worst (%), at "
+    + ", ".join(format_size(size) for size in thesis.SIZES_OF_ALL_PAIRS),
     pd.DataFrame({"below the eager limit": shown(below), "above it": shown(above)}).rename_axis("model").reset_index(),
 )
 truth = point_to_point(platform)
 rates = lmo.processor_seconds_per_byte * 1e9
 link = truth.network_seconds_per_byte[0, 1:].min()
-networks = lmo.network_seconds_per_byte[np.triu_indices(estimating.PROCS, 1)]
+networks = lmo.network_seconds_per_byte[np.triu_indices(thesis.PROCS, 1)]
 here.text(f"""
 PLogP has a knot wherever times bend and is right by construction. **LMO's estimates do not add up to every single
 message.** On this platform a sender's messages share its link, and the second message of a one-to-two experiment waits
@@ -283,7 +281,7 @@ the models have it.""")
 # and LMO chose rightly.
 
 # %%
-least, largest = PUBLISHED["figure_5_5_bytes"]
+least, largest = thesis.PUBLISHED["figure_5_5_bytes"]
 between = (sizes >= least) & (sizes <= largest)
 both_algorithms = {
     MODELS[key]: {choice.algorithm: curve(of_scatter.times[key], choice)[between] for choice in (LINEAR, BINOMIAL)}
@@ -328,7 +326,7 @@ here.table(
     "Thresholds",
     (
         (name, *(format_size(size) if size else "none found" for size in vars(one).values()))
-        for name, one in (("thesis, LAM on the cluster", THRESHOLDS), ("estimated", lmo.thresholds))
+        for name, one in (("thesis, LAM on the cluster", thesis.THRESHOLDS), ("estimated", lmo.thresholds))
     ),
     columns=["", "S", "M1", "M2"],
 )
@@ -342,14 +340,15 @@ here.figure(
     "Figure 7.3: linear gather and scatter, and the versions that cut messages at the thesis's thresholds.",
 )
 # Medium blocks are those from M1 to M2 of the thesis, large ones those from its S on.
-medium, large = THRESHOLDS.irregular(sizes), sizes >= (THRESHOLDS.scatter_leap_bytes or 0)
+medium, large = thesis.THRESHOLDS.irregular(sizes), sizes >= (thesis.THRESHOLDS.scatter_leap_bytes or 0)
 gather_ratio = (by_thesis["gather"] / linear["gather"])[medium]
 scatter_ratio = (by_thesis["scatter"] / linear["scatter"])[large]
 unchanged = np.array_equal(by_estimates["gather"], linear["gather"])
 leap = lmo.thresholds.scatter_leap_bytes
+same_leap = "the thesis's S, " if leap == thesis.THRESHOLDS.scatter_leap_bytes else ""
 here.text(f"""
-S is found at {format_size(leap)}, {"the thesis's S, " if leap == THRESHOLDS.scatter_leap_bytes else ""} which is the
-eager limit that the description was given.""" if leap else "No S is found.")  # fmt: skip
+S is found at {format_size(leap)}, {same_leap}which is the eager limit that the description was given."""
+if leap else "No S is found.")  # fmt: skip
 here.text(f"""
 LMO_Gather with the thesis's M1 and M2 takes {gather_ratio.mean():.1f} times as long as the linear gather on average
 over medium blocks, {gather_ratio.max():.1f} times at worst: barriers, and latencies of pieces.

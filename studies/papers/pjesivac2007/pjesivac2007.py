@@ -29,7 +29,6 @@ from collwise.studies.figures.maps import decision_figure, slowdown_figure
 from collwise.studies.papers.pjesivac2007 import analysis as paper
 from collwise.studies.papers.pjesivac2007 import claims
 from collwise.studies.papers.pjesivac2007 import figures as draw
-from collwise.studies.papers.pjesivac2007 import maps as map_claims
 from collwise.studies.papers.pjesivac2007.claims import Finding
 from collwise.studies.papers.study import Study
 from collwise.validation.compare.scores import CLOCK
@@ -150,12 +149,12 @@ for name, made in ((paper.AS_PRINTED, printed), (paper.DERIVED, derived)):
     here.figure(figure, f"Figure 7: the penalties of the picks of the models {name}.", f"figure-7-{stem}")
 
 # %%
-show_findings("Figure 6 (a): the best methods", map_claims.best_broadcasts(printed))
+show_findings("Figure 6 (a): the best methods", claims.best_broadcasts(printed))
 show_findings(
     "Figure 6 (b) to (d): the models' picks",
-    map_claims.picked_broadcasts(printed), map_claims.picked_broadcasts(derived),
+    claims.picked_broadcasts(printed), claims.picked_broadcasts(derived),
 )  # fmt: skip
-show_findings("Figure 7: penalties", map_claims.penalties(printed), map_claims.penalties(derived))
+show_findings("Figure 7: penalties", claims.penalties(printed), claims.penalties(derived))
 summaries = {(name, model): made.summary(model, CLOCK) for name, made in maps.items() for model in made.times}
 rows = [
     (
@@ -229,7 +228,7 @@ for name in (paper.AS_PRINTED, paper.DERIVED):
     here.conclude(f"""
     Broadcast on Frodo, {name}: the mean penalties are {", ".join(costs)}; those of {best[name]} are
     {100 * summaries[name, best[name]].worst:.0f} % at worst.""")
-chain = {name: map_claims.share_of_chain(maps[name], list(maps[name].times)[-1]) for name in maps}
+chain = {name: claims.share_of_chain(maps[name], list(maps[name].times)[-1]) for name in maps}
 here.conclude(f"""
 Table 2's line for split-binary under PLogP lacks the exchange of halves. Taken literally, PLogP picks a pipeline at
 {100 * chain[paper.AS_PRINTED]:.0f} % of the points from 128 KiB on, with the exchange at

@@ -19,7 +19,6 @@ from collwise.models.piecewise import Array
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.papers.oflynn2009 import analysis as thesis
-from collwise.studies.papers.oflynn2009 import estimates as estimating
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.thresholds import with_thresholds
 from collwise.validation.times.times import State, Times
@@ -27,7 +26,7 @@ from tests.needs import needs
 from tests.runners import context_with
 
 KIB = 1024
-HCL16 = estimating.cluster()
+HCL16 = thesis.cluster()
 NODES_BY_TYPE = {"1": 2, "2": 6, "3": 2, "4": 1, "5": 1, "6": 1, "7": 3}
 """Appendix A.2: the number of nodes of each type."""
 
@@ -61,16 +60,16 @@ def test_table_7_1_as_printed() -> None:
 
 
 def test_the_platform_has_the_nodes_of_the_thesis() -> None:
-    assert Counter(estimating.types_of_nodes(HCL16)) == NODES_BY_TYPE
+    assert Counter(thesis.types_of_nodes(HCL16)) == NODES_BY_TYPE
 
 
 def test_other_numbers_as_printed() -> None:
-    printed = estimating.PUBLISHED
+    printed = thesis.PUBLISHED
     assert printed.numbers("table_5_1_seconds") == {"Hockney": 0.17, "PLogP": 63.11, "LMO": 0.33}
     assert list(printed.words("table_5_1_formulas")) == ["Hockney", "LogGP", "PLogP", "LMO"]
     assert (printed.number("parallel_seconds"), printed.number("serial_seconds")) == (5, 16)
     assert (printed["hockney_sizes"], printed["figure_5_5_bytes"]) == (10, [102400, 204800])
-    assert Thresholds(65536, 5120, 65536) == estimating.THRESHOLDS
+    assert Thresholds(65536, 5120, 65536) == thesis.THRESHOLDS
 
 
 def test_published_mean_weighs_cells_by_their_pairs_of_nodes() -> None:
@@ -79,14 +78,14 @@ def test_published_mean_weighs_cells_by_their_pairs_of_nodes() -> None:
         one, other = types.split("-")
         pairs = comb(nodes[one], 2) if one == other else nodes[one] * nodes[other]
         total += np.array([cell["alpha_seconds"], cell["beta_seconds_per_byte"]]) * pairs
-    homogeneous = estimating.HOMOGENEOUS_HOCKNEY
-    found = estimating.homogeneous_hockneys(HCL16, homogeneous, homogeneous)
+    homogeneous = thesis.HOMOGENEOUS_HOCKNEY
+    found = thesis.homogeneous_hockneys(HCL16, homogeneous, homogeneous)
     mean = found.loc["mean of table 7.1 over all pairs of nodes"]
     assert tuple(mean) == pytest.approx(tuple(total / 120))
 
 
 def test_table_7_1_takes_means_over_the_pairs_of_two_types() -> None:
-    kinds, table = estimating.types_of_nodes(HCL16), HCL16.published["hockney"]
+    kinds, table = thesis.types_of_nodes(HCL16), HCL16.published["hockney"]
     alpha, beta = np.zeros((16, 16)), np.zeros((16, 16))
     for i in range(16):
         for j in range(16):
@@ -97,14 +96,14 @@ def test_table_7_1_takes_means_over_the_pairs_of_two_types() -> None:
     # Types 1 and 3 have two nodes each: one of four pairs is twice as slow.
     assert isinstance(off.alpha_seconds, np.ndarray)
     off.alpha_seconds[0, 8] = off.alpha_seconds[8, 0] = 2 * alpha[0, 8]
-    cells = estimating.table_7_1(HCL16, exact, off)
+    cells = thesis.table_7_1(HCL16, exact, off)
     assert list(cells.index) == list(table)
     assert np.allclose(cells.regression, cells.published)
     assert np.allclose(cells.two_sizes.loc["1-3"] / cells.published.loc["1-3"] - 1, (0.25, 1.0))
     assert np.allclose(cells.two_sizes.loc["1-2"] / cells.published.loc["1-2"] - 1, (0.0, 1.0))
-    homogeneous = estimating.homogeneous_hockneys(HCL16, exact, off).loc["published homogeneous model"]
+    homogeneous = thesis.homogeneous_hockneys(HCL16, exact, off).loc["published homogeneous model"]
     assert tuple(homogeneous) == (63.9e-6, 0.00967e-6)
-    assert estimating.cells_like(cells, homogeneous) == ["1-1"]
+    assert thesis.cells_like(cells, homogeneous) == ["1-1"]
 
 
 class _Lab:
@@ -121,18 +120,18 @@ class _Lab:
 
 def test_one_after_another() -> None:
     lab = _Lab()
-    alone = estimating.OneAfterAnother(lab)
+    alone = thesis.OneAfterAnother(lab)
     alone.run([Experiment(ROUNDTRIP, (0, 1), 1, 1)])
     assert lab.asked == [False]
     assert alone.effort.measurements == 1
 
 
 def test_errors_leave_out_what_is_not_predicted() -> None:
-    found = estimating.errors({"m": np.array([0.1, np.nan, -0.3])})
+    found = thesis.errors({"m": np.array([0.1, np.nan, -0.3])})
     assert found.points["m"] == 2
     assert found["mean"]["m"] == pytest.approx(0.2)
     assert found.worst["m"] == pytest.approx(0.3)
-    assert estimating.shown(found)["m"] == "20.0 / 30.0"
+    assert thesis.shown(found)["m"] == "20.0 / 30.0"
 
 
 def test_a_failed_case_ends_the_study(tmp_path: Path) -> None:
@@ -206,9 +205,9 @@ def test_lmo_is_exact_where_no_link_is_shared(tmp_path: Path) -> None:
 
 def test_cases_of_lmo_have_the_bounds_that_the_command_gives() -> None:
     """From M2 on a gather is regular, so its blocks are not cut."""
-    for grid in thesis.lmo_grids(estimating.THRESHOLDS):
-        assert grid.choices == with_thresholds(grid.collective, [Choice("lmo")], estimating.THRESHOLDS)
-    gather, _ = thesis.lmo_grids(estimating.THRESHOLDS)
+    for grid in thesis.lmo_grids(thesis.THRESHOLDS):
+        assert grid.choices == with_thresholds(grid.collective, [Choice("lmo")], thesis.THRESHOLDS)
+    gather, _ = thesis.lmo_grids(thesis.THRESHOLDS)
     assert gather.choices[0].limit_bytes == 64 * KIB - 1
     gather, _ = thesis.lmo_grids(Thresholds(64 * KIB))
     assert gather.choices == (Choice("lmo"),)

@@ -18,7 +18,6 @@ from collwise.models.switch_points import Indices
 from collwise.platforms import load_description
 from collwise.studies.papers.pjesivac2007 import analysis as paper
 from collwise.studies.papers.pjesivac2007 import claims
-from collwise.studies.papers.pjesivac2007 import maps as map_claims
 from collwise.validation.compare.scores import Scores, compare
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.grid import Grid
@@ -270,9 +269,9 @@ def everything(as_published: bool) -> list[claims.Finding]:
         *barrier_world(as_published),
         *reduce_world(as_published),
         *alltoall_world(as_published),
-        *map_claims.best_broadcasts(maps),
-        *map_claims.picked_broadcasts(maps),
-        *map_claims.penalties(maps),
+        *claims.best_broadcasts(maps),
+        *claims.picked_broadcasts(maps),
+        *claims.penalties(maps),
     ]
 
 
@@ -296,13 +295,13 @@ def test_open_claims() -> None:
 
 def test_findings_name_numbers_and_places() -> None:
     maps = map_world(as_published=True)
-    found = {finding.claim: finding.here for finding in map_claims.penalties(maps)}
+    found = {finding.claim: finding.here for finding in claims.penalties(maps)}
     assert found["penalty-loggp"] == "LogGP: worst 20 % (P = 3, 128 KiB: chain, 1 KiB)"
     assert found["penalty-hockney-large"].startswith("+30 % against the chain with 1 KiB")
-    picked = {finding.claim: finding.here for finding in map_claims.picked_broadcasts(maps)}
+    picked = {finding.claim: finding.here for finding in claims.picked_broadcasts(maps)}
     assert picked["loggp-early"] == "earlier at 100 % of P and later at 0 %; LogGP from 1 MiB on, the best from no size"
-    assert map_claims.share_of_chain(maps, "plogp") == 1
-    assert map_claims.share_of_chain(maps, "hockney") == 0
+    assert claims.share_of_chain(maps, "plogp") == 1
+    assert claims.share_of_chain(maps, "hockney") == 0
 
 
 def test_chain_steps() -> None:

@@ -18,7 +18,7 @@
 # Kielmann's. Nothing is adjusted to make results agree.
 
 # %%
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 
 import pandas as pd
@@ -41,8 +41,9 @@ boba, frodo = load_description("boba"), load_description("frodo")
 findings: list[Finding] = []
 
 
-def show_findings(title: str, found: Sequence[Finding], derived: Sequence[Finding] = ()) -> None:
+def show_findings(title: str, found: Iterable[Finding], derived: Iterable[Finding] = ()) -> None:
     """Shows the findings and counts them; `derived` are findings on the same claims with derived formulas."""
+    found = [*found]
     findings.extend(found)
     here.table(title, claims.findings_table(found, derived))
 

@@ -132,7 +132,7 @@ def barrier_world(as_published: bool) -> list[claims.Finding]:
         linear = 200 + 20 * procs + 15 * (procs - 2)
         ours = {"bruck": 1e5 + procs, "recursive_doubling": 2e5 + procs, "linear": linear}
         predicted = {name: {"bruck": 2 * linear, "recursive_doubling": linear, "linear": linear} for name in NAMES}
-    return claims.barriers(curves_of(paper.BARRIERS, ours, predicted), measured)
+    return list(claims.barriers(curves_of(paper.BARRIERS, ours, predicted), measured))
 
 
 def curves_of(plan: Grid, ours: Mapping[str, Array], predicted: Mapping[str, Mapping[str, Array]]) -> paper.Curves:
@@ -175,14 +175,14 @@ def reduce_world(as_published: bool) -> list[claims.Finding]:
         name: pd.DataFrame({"whole": float(one if as_published else 1 - one), "segmented": 0.5}, index=m)
         for name, one in met.items()
     }
-    return claims.reductions(curves_of(paper.REDUCTIONS, ours, predicted), conditions, 128 * KIB)
+    return list(claims.reductions(curves_of(paper.REDUCTIONS, ours, predicted), conditions, 128 * KIB))
 
 
 def alltoall_world(as_published: bool) -> list[claims.Finding]:
     ones = np.ones((len(paper.EXCHANGES.procs), len(paper.EXCHANGES.message_bytes)))
     factors = (0.5, 1.1, 0.9) if as_published else (1.5, 2.0, 0.5)
     predicted = {name: {"pairwise": ones * factor} for name, factor in zip(NAMES, factors, strict=True)}
-    return claims.exchanges(curves_of(paper.EXCHANGES, {"pairwise": ones}, predicted))
+    return list(claims.exchanges(curves_of(paper.EXCHANGES, {"pairwise": ones}, predicted)))
 
 
 def parameter_world(as_published: bool) -> list[claims.Finding]:
@@ -191,7 +191,7 @@ def parameter_world(as_published: bool) -> list[claims.Finding]:
     overhead = bent if as_published else even
     hockney = HockneyBySize(PiecewiseLinear(sizes, (1, 2, 60, 130, 260, 520) if as_published else (1, 2, 3, 4, 9, 99)))
     plogp = PLogP(1.0, overhead, overhead, even)
-    return claims.parameters(paper.Figure1(hockney, plogp, plogp, 131072))
+    return list(claims.parameters(paper.Figure1(hockney, plogp, plogp, 131072)))
 
 
 def picks(rule: dict[tuple[int, int], Choice], few: Choice | None = None, most_few: int = 0) -> Indices:

@@ -280,16 +280,14 @@ the network early. If the processes of a node read from shared memory, the whole
 alone, which are {stampede.seconds[paper.FLAT][4] / alone["between nodes alone"][4]:.2f} times as fast as the best flat
 broadcast.""")
 here.text(f"""
-**Placement.** With ranks placed cyclically the best flat broadcast takes {by_placement["small"]["least"]:.2f} to
-{by_placement["small"]["greatest"]:.2f} times as long as the best hierarchical one for small messages, and
-{by_placement["large"]["least"]:.2f} to {by_placement["large"]["greatest"]:.2f} times for large ones: another flat
-algorithm is the best then, and no slower. The paper does not say how ranks were placed.""")
+**Placement.** With ranks placed cyclically the best flat broadcast takes {paper.span(by_placement["small"])} times as
+long as the best hierarchical one for small messages, and {paper.span(by_placement["large"])} times for large ones:
+another flat algorithm is the best then, and no slower. The paper does not say how ranks were placed.""")
 here.text(f"""
 **Allreduce.** As in the paper, hierarchical allreduces lose against the best others for small messages, where they
 reduce and then broadcast, and gain with the size: on Stampede2 over the best flat ones
-{over_flat[14]["small"]["least"]:.2f} to {over_flat[14]["small"]["greatest"]:.2f} times for small messages and
-{over_flat[14]["large"]["least"]:.2f} to {over_flat[14]["large"]["greatest"]:.2f} for large ones. Between 16 and 128 KiB
-Rabenseifner's algorithm is far ahead, since all processes of a node reduce a part each.""")
+{paper.span(over_flat[14]["small"])} times for small messages and {paper.span(over_flat[14]["large"])} for large ones.
+Between 16 and 128 KiB Rabenseifner's algorithm is far ahead, since all processes of a node reduce a part each.""")
 here.text(f"""
 **Libraries.** The margin is clear against what libraries choose untuned, since they choose flat algorithms for fewer
 processes and other networks. Against Open MPI 4.0.0, hierarchical broadcasts are up to
@@ -393,11 +391,10 @@ here.conclude(f"""
 (c) Speed-up of the best hierarchical algorithm over the best flat one, geometric mean for small and for large messages:
 {paper.averages(wholes, over_flat)}. Over Open MPI 4.0.0's decision: {paper.averages(wholes, over_default)}.""")
 here.conclude(f"""
-(c) On Stampede2 the best hierarchical broadcast is {over_flat[12]["small"]["least"]:.2f} to
-{over_flat[12]["small"]["greatest"]:.2f} times as fast as the best flat one for small messages and
-{over_flat[12]["large"]["least"]:.2f} to {over_flat[12]["large"]["greatest"]:.2f} times for large ones, no clear margin:
-both make the same copies through a node's memory. The simulated machine lacks what HAN uses within nodes, shared memory
-and one-sided communication with single copies.""")
+(c) On Stampede2 the best hierarchical broadcast is {paper.span(over_flat[12]["small"])} times as fast as the best flat
+one for small messages and {paper.span(over_flat[12]["large"])} times for large ones, no clear margin: both make the
+same copies through a node's memory. The simulated machine lacks what HAN uses within nodes, shared memory and one-sided
+communication with single copies.""")
 
 here.conclude(f"""
 (d) Table III implies that Open MPI's broadcasts took {implied:.1f} times as long as HAN's; simulated, it is

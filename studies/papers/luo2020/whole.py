@@ -330,6 +330,11 @@ def by_range(speed_ups: pd.Series) -> dict[str, dict[str, float]]:
     }
 
 
+def span(of: Mapping[str, float]) -> str:
+    """'0.98 to 1.05': the least and greatest speed-up of a range."""
+    return f"{of['least']:.2f} to {of['greatest']:.2f}"
+
+
 def averages(whole: Mapping[int, Whole], speed_ups: Mapping[int, dict[str, dict[str, float]]]) -> str:
     """The means of `by_range` among small and among large messages, by figure, for readers."""
     return "; ".join(

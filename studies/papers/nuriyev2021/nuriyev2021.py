@@ -398,15 +398,12 @@ here.conclude(f"""
 {100 * by_parts.worst:.1f} % at worst over {by_parts.points} points; as printed {100 * as_printed.mean:.1f} % and
 {100 * as_printed.worst:.1f} %; Open MPI's choice {100 * openmpi.mean:.0f} % and {100 * openmpi.worst:.0f} %.""")
 bcast_counts = counts[counts.index.str.endswith("bcast")].sum()
-in_broadcast = f"""
-, and one that the measurements do not distinguish from it in {counts.best_within_precision.sum()}; the disagreements
-are all in broadcast ({bcast_counts.same_best:.0f} and {bcast_counts.best_within_precision:.0f} of
-{bcast_counts.rows:.0f})"""
 gathers_agree = agreements.same_best[agreements.collective == "gather"].all()
+same = f"(c) The simulated best is the measured one in {counts.same_best.sum()} of {len(agreements)} rows"
 here.conclude(f"""
-(c) The simulated best is the measured one in {counts.same_best.sum()} of {len(agreements)} rows{
-    in_broadcast.lstrip() if gathers_agree else ""
-}.""")
+{same}, and one that the measurements do not distinguish from it in {counts.best_within_precision.sum()}; the
+disagreements are all in broadcast ({bcast_counts.same_best:.0f} and {bcast_counts.best_within_precision:.0f} of
+{bcast_counts.rows:.0f}).""" if gathers_agree else f"{same}.")  # fmt: skip
 here.conclude(f"""
 (c) Open MPI's choice is near optimal, or not, in simulation as in the paper in {counts.openmpi_same_way.sum()} of
 {len(agreements)} rows, the published model's choice in {counts.model_same_way.sum()}.""")

@@ -121,10 +121,9 @@ here.text(f"""
 **Side by side.** Heterogeneous Hockney by regression takes {parallel.seconds:.2f} s with disjoint pairs at one time and
 {serial.seconds:.2f} s with one after another, {serial.seconds / parallel.seconds:.1f} times as long; in the thesis
 {at_once_seconds:.0f} s and {alone_seconds:.0f} s, {alone_seconds / at_once_seconds:.1f} times. The parameters differ by
-{parameters_differ:.0e} of themselves at most: both give the same values, as the thesis found. With
-{thesis.PROCS // 2} pairs at one time it could be {thesis.PROCS // 2} times; every round waits for its slowest
-pair. Real repetitions until means are precise differ from pair to pair, which may explain the thesis's smaller
-gain.""")
+{parameters_differ:.0e} of themselves at most: both give the same values, as the thesis found. With {thesis.PROCS // 2}
+pairs at one time it could be {thesis.PROCS // 2} times; every round waits for its slowest pair. Real repetitions until
+means are precise differ from pair to pair, which may explain the thesis's smaller gain.""")
 
 # %% [markdown]
 # ## (b) Single messages: figure 5.2

@@ -15,6 +15,7 @@ def times_and_speed_ups(seconds: pd.DataFrame, speed_ups: pd.DataFrame, title: s
     shown, styles = {"times": seconds, "speed-ups": speed_ups}, in_order(seconds, markersize=4)
     figure, (times, ratios) = panels(shown, styles, title, (5.25, 3.9))
     for axis in (times, ratios):
+        axis.set_title("")  # what is drawn is said beside the axes
         size_axis(axis, list(seconds.index))
         axis.axvline(SMALL_BYTES, color="#999999", linewidth=0.8, linestyle=":")
     seconds_axis(times)

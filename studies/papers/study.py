@@ -22,7 +22,6 @@ from collwise.studies.figures.style import png
 from collwise.studies.reports.markdown import markdown_table
 
 _SETTINGS = "COLLWISE_STUDY"
-_DEFAULTS = {"engine": "smpi", "simgrid": None, "jobs": None, "executor": "local", "quick": False}
 
 
 def environment(simulation: SimulationOptions, quick: bool) -> dict[str, str]:
@@ -38,7 +37,7 @@ class Study:
     """
 
     def __init__(self) -> None:
-        given = _DEFAULTS | {"store": store_path()} | json.loads(os.environ.get(_SETTINGS, "{}"))
+        given: dict[str, Any] = {"store": store_path(), "quick": False} | json.loads(os.environ.get(_SETTINGS, "{}"))
         self.quick = bool(given.pop("quick"))
         self._simulation = SimulationOptions(**given | {"store": Path(given["store"])})
         self._conclusions: list[str] = []

@@ -133,16 +133,16 @@ means are precise differ from pair to pair, which may explain the thesis's small
 
 # %%
 predicted = thesis.message_predictions(fits, thesis.SIZES, thesis.PAIR)
-here.figure(size_curves(
-        thesis.SIZES,
-        {f"nodes {thesis.PAIR[0]} and {thesis.PAIR[1]}": {"simulated": one_pair} | {
-            name: predicted[name] for name in ("LogGP, from PLogP", "PLogP", "LMO", "Hockney")}},
-        "One message between a node of type 1 and one of type 3", limit, what="message size m",
-    ), "Figure 5.2: simulated, and by heterogeneous models.")  # fmt: skip
+pair, title = "nodes {} and {}".format(*thesis.PAIR), "One message between a node of type 1 and one of type 3"
+lines = {"simulated": one_pair} | {name: predicted[name] for name in ("LogGP, from PLogP", "PLogP", "LMO", "Hockney")}
+here.figure(
+    size_curves(thesis.SIZES, {pair: lines}, title, limit, what="message size m"),
+    "Figure 5.2: simulated, and by heterogeneous models.",
+)
 below, above = (thesis.message_errors(fits, messages, eager) for eager in (True, False))
+at = ", ".join(map(format_size, thesis.SIZES_OF_ALL_PAIRS))
 here.table(
-    f"Errors over all {len(thesis.ALL_PAIRS)} pairs, mean / worst (%), at "
-    + ", ".join(format_size(size) for size in thesis.SIZES_OF_ALL_PAIRS),
+    f"Errors over all {len(thesis.ALL_PAIRS)} pairs, mean / worst (%), at {at}",
     pd.DataFrame({"below the eager limit": shown(below), "above it": shown(above)}).rename_axis("model").reset_index(),
 )
 truth = point_to_point(platform)

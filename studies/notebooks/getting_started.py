@@ -1,16 +1,3 @@
-# ---
-# jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
-# ---
-
 # %% [markdown]
 # # Getting started
 #
@@ -57,12 +44,12 @@ with here.context("schedule") as context:
         collwise.platform(PLATFORM), times[COLLECTIVE].grid, [], context, BASELINES["openmpi-4.1"]
     )
 here.figure(
-    decision_figure(scores, "Broadcast on Dahu"), "getting-started-choices", "The best choices, and Open MPI's."
+    decision_figure(scores, "Broadcast on Dahu"), "The best choices, and Open MPI's.", "getting-started-choices"
 )
 here.figure(
     slowdown_figure(scores, "Broadcast on Dahu: what Open MPI's choices cost"),
-    "getting-started-costs",
     "Slowdown of Open MPI's choices against the best, in percent.",
+    "getting-started-costs",
 )
 summary = scores.summary("Open MPI 4.1")
 
@@ -76,10 +63,9 @@ summary = scores.summary("Open MPI 4.1")
 decisions = collwise.select(times, consumer="openmpi-4.1")
 rules = collwise.export(decisions)
 here.table("The rules", decisions.frame())
-here.text(
-    "Written to a file, they are used by `mpirun --mca coll_tuned_use_dynamic_rules 1 --mca "
-    "coll_tuned_dynamic_rules_filename FILE --mca coll ^han,hcoll,ucc`."
-)
+here.text("""
+Written to a file, they are used by `mpirun --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_dynamic_rules_filename
+FILE --mca coll ^han,hcoll,ucc`.""")
 
 # %% [markdown]
 # ## Answer
@@ -87,8 +73,7 @@ here.text(
 # %%
 best = decisions.choose(COLLECTIVE, 64, "1MiB")
 here.conclude(f"With 64 processes and 1 MiB a broadcast on Dahu should run {best.label}.")
-here.conclude(
-    f"Open MPI 4.1 untuned is {summary.mean * 100:.0f} % slower than the best on the mean, and "
-    f"{summary.worst * 100:.0f} % at worst, by simulated times."
-)
+here.conclude(f"""
+Open MPI 4.1 untuned is {summary.mean * 100:.0f} % slower than the best on the mean, and {summary.worst * 100:.0f} % at
+worst, by simulated times.""")
 here.publish({"best": best.label, "mean_slowdown": summary.mean, "rules": len(decisions.frame()), "text": len(rules)})

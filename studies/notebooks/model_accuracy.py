@@ -1,16 +1,3 @@
-# ---
-# jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
-# ---
-
 # %% [markdown]
 # # Which model or simulation to trust?
 #
@@ -60,7 +47,7 @@ found = collwise.compare(right, *others)
 every = found.table(["collective", "reference", "source"])
 references = every.groupby("collective", sort=False).reference.first().reset_index()
 here.table("What is right here", references)
-here.figure(score_maps(found, "mean_error"), "model-accuracy-errors", "Mean errors of times, in percent.")
+here.figure(score_maps(found, "mean_error"), "Mean errors of times, in percent.", "model-accuracy-errors")
 
 # %% [markdown]
 # ## What choices cost
@@ -69,7 +56,7 @@ here.figure(score_maps(found, "mean_error"), "model-accuracy-errors", "Mean erro
 # is the slowdown of its choices, by the times that are right here.
 
 # %%
-here.figure(score_maps(found, "mean_slowdown"), "model-accuracy-slowdowns", "Mean slowdown of choices, in percent.")
+here.figure(score_maps(found, "mean_slowdown"), "Mean slowdown of choices, in percent.", "model-accuracy-slowdowns")
 
 # %% [markdown]
 # ## Answer
@@ -84,9 +71,7 @@ for name, rows in trusted.groupby("collective", sort=False):
     by_size = found[name].table(["message_bytes", "source"]).groupby("source", sort=False)
     means = by_size[["mean_slowdown", "mean_error"]].mean().sort_values(["mean_slowdown", "mean_error"])
     cost, error = means.iloc[0] * 100
-    here.conclude(
-        f"{name}: over all sizes {means.index[0]} chooses best, {cost:.1f} % slower than the best on the mean, with "
-        f"times {error:.1f} % wrong on the mean; it is the best at "
-        f"{(rows.source == means.index[0]).sum()} of {len(rows)} sizes."
-    )
+    here.conclude(f"""
+    {name}: over all sizes {means.index[0]} chooses best, {cost:.1f} % slower than the best on the mean, with times
+    {error:.1f} % wrong on the mean; it is the best at {(rows.source == means.index[0]).sum()} of {len(rows)} sizes.""")
 here.publish({"trusted": trusted[["collective", "message_bytes", "source"]].to_dict("records")})

@@ -1,16 +1,3 @@
-# ---
-# jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
-# ---
-
 # %% [markdown]
 # # My own cluster
 #
@@ -40,7 +27,7 @@ COLLECTIVES, PROCS, SIZES, SEGMENTS = "bcast,allreduce", "8,16,32,48,64", "1KiB:
 
 # %%
 mine = new_platform(NAME, NODES, NODE, LINK_BYTES_PER_SECOND, LATENCY_SECONDS, INTERCONNECT)
-here.figure(platform_figure(mine), "own-cluster", "The cluster as described.")
+here.figure(platform_figure(mine), "The cluster as described.", "own-cluster")
 here.text(f"Interconnects to choose from: {', '.join(interconnect_names())}.")
 
 # %% [markdown]
@@ -72,7 +59,7 @@ for change in ("bandwidth=x0.7", "latency=x2", "overheads=x2"):
         kept = other.kept_slowdown()
         lines.append((change, collective, float(kept.mean()), float(kept.max())))
         if change == "latency=x2":
-            here.figure(other.figure(), f"own-cluster-{collective}", f"{collective} with twice the latency.")
+            here.figure(other.figure(), f"{collective} with twice the latency.", f"own-cluster-{collective}")
 
 # %% [markdown]
 # ## Answer, and what to measure next
@@ -81,12 +68,11 @@ for change in ("bandwidth=x0.7", "latency=x2", "overheads=x2"):
 for change, collective, mean, worst in lines:
     cost = f"{mean * 100:.1f} % on the mean, {worst * 100:.1f} % at worst"
     here.conclude(f"{collective}, if in truth {change}: the rules cost {cost}.")
-here.text(
-    "Measure next what costs most if it is wrong. `collwise calibrate` fits the description to messages between two "
-    "nodes, which takes minutes; `collwise measure` times the algorithms themselves, and `collwise gain` the rules "
-    "against the library as it is. Times that are measured are kept in the store, and the notebook `model_accuracy` "
-    "then shows which source to trust."
-)
+here.text("""
+Measure next what costs most if it is wrong. `collwise calibrate` fits the description to messages between two nodes,
+which takes minutes; `collwise measure` times the algorithms themselves, and `collwise gain` the rules against the
+library as it is. Times that are measured are kept in the store, and the notebook `model_accuracy` then shows which
+source to trust.""")
 here.publish(
     {
         "rules": len(decisions.frame()),

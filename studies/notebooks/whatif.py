@@ -1,16 +1,3 @@
-# ---
-# jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
-# ---
-
 # %% [markdown]
 # # What if the network were another one?
 #
@@ -46,7 +33,7 @@ with here.context("schedule") as context:
         segments="8KiB",
         context=context,
     )
-here.figure(quarter.figure(), "whatif-quarter", "Gros with a quarter of its bandwidth.")
+here.figure(quarter.figure(), "Gros with a quarter of its bandwidth.", "whatif-quarter")
 for line in quarter.summary():
     here.conclude(line)
 
@@ -62,7 +49,7 @@ with here.context("schedule") as context:
         PLATFORM, "bandwidth=x0.0625:x8", COLLECTIVE, procs="16,31,32,48,62,64,80,93,124", sizes=SIZE, segments="8KiB",
         context=context,
     )  # fmt: skip
-here.figure(sweep.map(), "whatif-bandwidth", "The best algorithm for 1 MiB over bandwidth and process count.")
+here.figure(sweep.map(), "The best algorithm for 1 MiB over bandwidth and process count.", "whatif-bandwidth")
 crossovers = sweep.crossovers()
 here.table("Cross-over points of the bandwidth, relative to 25 Gbit/s", crossovers, "{:.3f}")
 
@@ -78,7 +65,7 @@ here.table("Cross-over points of the bandwidth, relative to 25 Gbit/s", crossove
 # The lower part of the figure shows what the critical path of the best choice consists of.
 
 # %%
-here.figure(sweep.figure(procs=62), "whatif-why", "Times relative to the best, and what limits it, with 62 processes.")
+here.figure(sweep.figure(procs=62), "Times relative to the best, and what limits it, with 62 processes.", "whatif-why")
 for line in sweep.summary():
     here.conclude(line)
 

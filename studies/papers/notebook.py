@@ -48,7 +48,8 @@ def run(name: str, settings: Mapping[str, str], folder: Path, on_cell: OnCell) -
     check_name("study", name, known)
     notebook = known[name]
     writable_folder(folder)
-    document = jupytext.read(notebook)
+    document = jupytext.read(notebook, fmt="py:percent")
+    document.metadata = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     try:
         _execute(document, notebook, settings, on_cell)
     finally:

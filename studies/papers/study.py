@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -22,7 +22,6 @@ from collwise.studies.figures.style import png
 from collwise.studies.reports.markdown import markdown_table
 
 _SETTINGS = "COLLWISE_STUDY"
-_DEFAULTS = {"engine": "smpi", "simgrid": None, "jobs": None, "executor": "local", "quick": False}
 
 
 def environment(simulation: SimulationOptions, quick: bool) -> dict[str, str]:
@@ -38,7 +37,7 @@ class Study:
     """
 
     def __init__(self) -> None:
-        given = _DEFAULTS | {"store": store_path()} | json.loads(os.environ.get(_SETTINGS, "{}"))
+        given: dict[str, Any] = {"store": store_path(), "quick": False} | json.loads(os.environ.get(_SETTINGS, "{}"))
         self.quick = bool(given.pop("quick"))
         self._simulation = SimulationOptions(**given | {"store": Path(given["store"])})
         self._conclusions: list[str] = []
@@ -47,31 +46,45 @@ class Study:
         """The context of the study's simulations, with its store open; `engine` instead of the one asked for."""
         return replace(self._simulation, engine=engine or self._simulation.engine).context()
 
-    def text(self, markdown: str) -> None:
-        """Shows a paragraph."""
+    def text(self, paragraph: str) -> None:
+        """Shows a paragraph; where its lines end does not matter."""
+        self._show(" ".join(paragraph.split()))
+
+    def _show(self, markdown: str) -> None:
         display({"text/markdown": markdown, "text/plain": markdown}, raw=True)
 
-    def table(self, title: str, table: pd.DataFrame, floats: str = "{}") -> None:
-        """Shows a table without its index; true and false become yes and no, and `floats` is a float's format."""
+    def table(
+        self,
+        title: str,
+        rows: pd.DataFrame | Iterable[Sequence[object]],
+        floats: str = "{}",
+        columns: Sequence[str] | None = None,
+    ) -> None:
+        """Shows rows under these heads, or a frame without its index; true and false become yes and no.
+
+        `floats` is a float's format.
+        """
+        table = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(rows, columns=columns)
 
         def shown(cell: object) -> object:
             if isinstance(cell, bool):
                 return "yes" if cell else "no"
             return floats.format(cell) if isinstance(cell, float) else cell
 
-        rows = ([shown(cell) for cell in row] for row in table.itertuples(index=False, name=None))
-        self.text(f"**{title}**\n\n{markdown_table(list(table.columns), rows)}".rstrip("\n"))
+        cells = ([shown(cell) for cell in row] for row in table.itertuples(index=False, name=None))
+        self._show(f"**{title}**\n\n{markdown_table(list(table.columns), cells)}".rstrip("\n"))
 
-    def figure(self, figure: Figure, name: str, caption: str) -> None:
-        """Shows a figure with its caption; `name` is that of its file, without the ending."""
+    def figure(self, figure: Figure, caption: str, name: str = "") -> None:
+        """Shows a figure with its caption; the `name` of its file is by default 'figure-2-1' for 'Figure 2.1: ...'."""
+        name = name or caption.partition(":")[0].lower().replace(" ", "-").replace(".", "-")
         data = {"image/png": base64.b64encode(png(figure)).decode(), "text/plain": caption}
         display(data, metadata={"name": name, "alt": caption}, raw=True)
-        self.text(caption)
+        self._show(caption)
 
     def conclude(self, sentence: str) -> None:
         """Shows a conclusion as an item of a list."""
-        self._conclusions.append(sentence)
-        self.text(f"- {sentence}")
+        self._conclusions.append(" ".join(sentence.split()))
+        self._show(f"- {self._conclusions[-1]}")
 
     def publish(self, results: Mapping[str, Any]) -> None:
         """Shows the results with all conclusions as JSON. Raises ValueError for a value that is not finite."""

@@ -1,16 +1,3 @@
-# ---
-# jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
-# ---
-
 # %% [markdown]
 # # Hunold & Carpen-Amarie 2018: which guidelines do simulated libraries violate?
 #
@@ -27,11 +14,8 @@
 # not by how much.
 
 # %%
-import pandas as pd
-
 from collwise.common.units import format_size
 from collwise.studies.papers.hunold2018 import analysis as paper
-from collwise.studies.papers.hunold2018.tables import FINDINGS
 from collwise.studies.papers.study import Study
 from collwise.studies.reports.guidelines import SUMMARY_COLUMNS, summary_row
 
@@ -44,10 +28,10 @@ with here.context() as simulation:
 # ## Violations before and after repair
 
 # %%
-rows = [summary_row(one.result) for one in found.values()]
 here.table(
     "Violations by setting; times of the check are those of the last run, with stored simulations",
-    pd.DataFrame(rows, columns=list(SUMMARY_COLUMNS)).drop(columns=["time of the check"]),
+    (summary_row(one.result)[:-1] for one in found.values()),
+    columns=SUMMARY_COLUMNS[:-1],
 )
 
 # %% [markdown]
@@ -55,11 +39,8 @@ here.table(
 
 # %%
 for number, (setting, one) in enumerate(found.items()):
-    here.figure(
-        one.figure(),
-        f"figure-4-{number + 1}",
-        f"{setting.title} in the paper; {setting.simulation}, simulated.",
-    )
+    caption = f"{setting.title} in the paper; {setting.simulation}, simulated."
+    here.figure(one.figure(), caption, f"figure-4-{number + 1}")
 
 # %% [markdown]
 # ## Beside the paper's findings
@@ -85,22 +66,19 @@ for line in paper.remarks(table):
 # %%
 for engine, rows in table.groupby("engine"):
     counts = rows.agrees.value_counts()
-    here.conclude(
-        f"By {'the ' if engine != 'SMPI' else ''}{engine}: of {len(rows)} findings of the paper's {len(FINDINGS)}, "
-        f"{counts.get('yes', 0)} are found in simulation, too, {counts.get('in part', 0)} in part."
-    )
+    here.conclude(f"""
+    By {"the " if engine != "SMPI" else ""}{engine}: of {len(rows)} findings of the paper's {len(paper.FINDINGS)},
+    {counts.get("yes", 0)} are found in simulation, too, {counts.get("in part", 0)} in part.""")
 repaired = [one.result for one in found.values()]
 before = sum(one.before.counts()["pattern"] for one in repaired)
 after = sum(one.tuned.checked.counts()["pattern"] for one in repaired if one.tuned is not None)
 here.conclude(f"Mock-ups repair the violations: {before} of the pattern before, {after} after.")
 for setting, one in found.items():
-    greatest = one.result.greatest_gain()
-    if greatest is not None:
+    if (greatest := one.result.greatest_gain()) is not None:
         repair, gain = greatest
-        here.conclude(
-            f"{setting.title} ({setting.simulation}): the largest gain is {gain:.2f} times, {repair.call.collective} "
-            f"of {format_size(repair.call.message_bytes)} by {repair.guideline.label}."
-        )
+        here.conclude(f"""
+        {setting.title} ({setting.simulation}): the largest gain is {gain:.2f} times, {repair.call.collective} of
+        {format_size(repair.call.message_bytes)} by {repair.guideline.label}.""")
 
 # %%
 here.publish({

@@ -1,16 +1,3 @@
-# ---
-# jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
-# ---
-
 # %% [markdown]
 # # Luo et al. 2020: do hierarchical collectives from tasks pay, and can tasks tune them?
 #
@@ -30,16 +17,13 @@
 # text says in numbers is compared. Figure, table and section numbers are the paper's.
 
 # %%
-from dataclasses import replace
-
 import pandas as pd
 
 import collwise
 from collwise.common.units import format_seconds, format_size
-from collwise.simulator.sweeps.context import SCHEDULE, SMPI_SELECTORS
+from collwise.simulator.sweeps.context import SMPI_SELECTORS
 from collwise.studies.figures import hierarchy as tuning_figures
 from collwise.studies.papers.luo2020 import figures as draw
-from collwise.studies.papers.luo2020 import tables as published
 from collwise.studies.papers.luo2020 import whole as paper
 from collwise.studies.papers.luo2020.heuristics import with_heuristics
 from collwise.studies.papers.study import Study
@@ -47,30 +31,11 @@ from collwise.validation.hierarchy.searches import EXHAUSTIVE
 from collwise.validation.hierarchy.space import label, outputs
 from collwise.validation.hierarchy.tuning import spreads
 
-here = Study()
+here, printed = Study(), paper.PUBLISHED
 SEARCHES = ("exhaustive", "exhaustive-heuristics", "tasks", "tasks-heuristics")
 NODES, PER_NODE = (16, 4) if here.quick else (64, 12)
 machine = paper.STAMPEDE2
 place = f"{NODES} nodes of {machine.title} with {PER_NODE} processes each"
-
-
-def averages(speed_ups: dict[int, dict[str, dict[str, float]]]) -> str:
-    """The means of speed-ups among small and among large messages, by figure, for readers."""
-    return "; ".join(
-        f"{found.collective} on {found.machine.title} "
-        + " and ".join(
-            f"{speed_ups[number][size]['mean']:.2f}" if speed_ups[number][size] else "unknown"
-            for size in (published.SMALL, published.LARGE)
-        )
-        + " times"
-        for number, found in wholes.items()
-    )
-
-
-def times(seconds: pd.DataFrame) -> pd.DataFrame:
-    """A table of seconds by size for readers."""
-    rows = seconds.map(lambda value: "" if value != value else format_seconds(value))
-    return rows.set_axis(rows.index.map(format_size), axis=0).rename_axis("m").reset_index()
 
 
 # %% [markdown]
@@ -81,61 +46,47 @@ def times(seconds: pd.DataFrame) -> pd.DataFrame:
 # are the schedule engine's.
 
 # %%
-with here.context() as simulation:
-    context = replace(simulation, engine=SCHEDULE)
-    studies = {
-        collective: collwise.time_tasks(
-            collective, platform=machine.name, nodes=6, ppn=PER_NODE, segments="64KiB", context=context
-        )
-        for collective in ("bcast", "allreduce")
-    }
+with here.context("schedule") as context:
+    bcasts, allreduces = (
+        {
+            study.point.choice.algorithm.removeprefix("tasks_"): study
+            for study in collwise.time_tasks(
+                collective, platform=machine.name, nodes=6, ppn=PER_NODE, segments="64KiB", context=context
+            )
+        }
+        for collective in paper.COLLECTIVES
+    )
+title = "{} on 6 nodes, segments of 64 KiB"
 here.figure(
-    tuning_figures.task_overlap(studies["bcast"], "Broadcast on 6 nodes, segments of 64 KiB"),
-    "figure-2",
+    tuning_figures.task_overlap([*bcasts.values()], title.format("Broadcast")),
     "Figure 2: ib and sb alone, at once, and sb and ib at once after ib(0), on each leader.",
 )
 here.figure(
-    tuning_figures.task_trend(studies["bcast"], 2, "Broadcast on 6 nodes, segments of 64 KiB"),
-    "figure-3",
+    tuning_figures.task_trend([*bcasts.values()], 2, title.format("Broadcast")),
     "Figure 3: sbib(i) on leader 2, and the stabilised cost.",
 )
 here.figure(
-    tuning_figures.task_overlap(studies["allreduce"], "Allreduce on 6 nodes, segments of 64 KiB"),
-    "figure-6",
+    tuning_figures.task_overlap([*allreduces.values()], title.format("Allreduce")),
     "Figure 6: ib and ir alone and at once.",
 )
-overlaps = {
-    collective: {study.point.choice.algorithm.removeprefix("tasks_"): study.overlap for study in found}
-    for collective, found in studies.items()
-}
-settled = {
-    study.point.choice.algorithm.removeprefix("tasks_"): max(
-        study.stable_from(leader) or study.times.full.stop for leader in range(6)
-    )
-    for study in studies["bcast"]
-}
 here.table(
     "How much of the shorter part is hidden behind the longer one, and from which segment on sbib has settled (5 %)",
-    pd.DataFrame(
-        [
-            (
-                name,
-                f"{100 * overlaps['bcast'][name]:.0f} %",
-                settled[name],
-                f"{100 * overlaps['allreduce'][name]:.0f} %",
-            )
-            for name in settled
-        ],
-        columns=["between nodes", "ib with sb", "sbib(i) settled from", "ib with ir"],
+    (
+        (
+            *(name, f"{100 * study.overlap:.0f} %"),
+            max(study.stable_from(leader) or study.times.full.stop for leader in range(6)),
+            f"{100 * allreduces[name].overlap:.0f} %",
+        )
+        for name, study in bcasts.items()
     ),
+    columns=["between nodes", "ib with sb", "sbib(i) settled from", "ib with ir"],
 )
-here.text(
-    "The paper finds a significant overlap of ib and sb that is usually not perfect, for two reasons: data that "
-    "arrives from the network also passes through the memory that sb uses, and one thread progresses both. The "
-    "simulated machine has neither: a message from another node takes no share of the node's memory bandwidth, and "
-    "progress costs only the overheads of messages. So the simulated overlap is an upper bound. The high overlap of ib "
-    "and ir, and that sbib settles after a few segments, agree with the paper."
-)
+here.text("""
+The paper finds a significant overlap of ib and sb that is usually not perfect, for two reasons: data that arrives from
+the network also passes through the memory that sb uses, and one thread progresses both. The simulated machine has
+neither: a message from another node takes no share of the node's memory bandwidth, and progress costs only the
+overheads of messages. So the simulated overlap is an upper bound. The high overlap of ib and ir, and that sbib settles
+after a few segments, agree with the paper.""")
 
 # %% [markdown]
 # ## (b) The cost model and the searches: figures 4, 7, 8 and 9, tables I and II
@@ -143,48 +94,40 @@ here.text(
 # Table I has the inputs of a search, table II its outputs. Here are both for the best configurations of 4 MiB.
 
 # %%
-with here.context() as simulation:
-    context = replace(simulation, engine=SCHEDULE)
+with here.context("schedule") as context:
     checks = {
         collective: collwise.model_tasks(
             collective, platform=machine.name, nodes=NODES, ppn=PER_NODE, sizes="4MiB", context=context
         )
-        for collective in ("bcast", "allreduce")
+        for collective in paper.COLLECTIVES
     }
 picks = {collective: next(iter(check.picks.values())) for collective, check in checks.items()}
+symbols = {
+    name: {"n": NODES, "p": PER_NODE, "m": "4 MiB", "t": name} | outputs(name, best.choice)
+    for name, (_, best, _) in picks.items()
+}
+meanings = printed.words("table_1") | printed.words("table_2")
 here.table(
     f"Tables I and II: a broadcast and an allreduce of 4 MiB on {place}",
-    pd.DataFrame(
-        [
-            (symbol, meaning, *({"n": NODES, "p": PER_NODE, "m": "4 MiB", "t": name}[symbol] for name in picks))
-            for symbol, meaning in published.TABLE_1.items()
-        ]
-        + [
-            (symbol, meaning, *(outputs(name, best.choice)[symbol] or "-" for name, (_, best, _) in picks.items()))
-            for symbol, meaning in published.TABLE_2.items()
-        ],
-        columns=["symbol", "description", *picks],
-    ),
+    ((symbol, meaning, *(of[symbol] or "-" for of in symbols.values())) for symbol, meaning in meanings.items()),
+    columns=["symbol", "description", *picks],
 )
 for number, (collective, check) in zip((4, 7), checks.items(), strict=True):
     (one,) = check.picks
     here.figure(
         tuning_figures.model_by_configuration(check, one, f"{collective} of 4 MiB on {place}"),
-        f"figure-{number}",
         f"Figure {number}: the cost model of tasks and the whole collective, over the segment size.",
     )
-for collective, (segment_bytes, between_nodes) in published.BEST_OF_4_MB.items():
+for collective, best_of_paper in printed["best_of_4_mb"].items():
     pick, best, slowdown = picks[collective]
-    here.text(
-        f"{collective}: the paper's best configuration is {format_size(segment_bytes)} with "
-        f"{between_nodes}; simulated it is {label(best.choice)}, and the cost model chooses "
-        f"{label(pick.choice)}, {100 * slowdown:.1f} % slower. The model's median error is "
-        f"{100 * checks[collective].median_error:.2f} %."
-    )
+    here.text(f"""
+    {collective}: the paper's best configuration is {format_size(best_of_paper["segment_bytes"])} with
+    {best_of_paper["between_nodes"]}; simulated it is {label(best.choice)}, and the cost model chooses
+    {label(pick.choice)}, {100 * slowdown:.1f} % slower. The model's median error is
+    {100 * checks[collective].median_error:.2f} %.""")
 
 # %%
-with here.context() as simulation:
-    context = replace(simulation, engine=SCHEDULE)
+with here.context("schedule") as context:
     tunings = {
         collective: with_heuristics(
             collwise.tune_hierarchy(
@@ -198,7 +141,6 @@ with here.context() as simulation:
 scores = {collective: tuning.scores for collective, tuning in tunings.items()}
 here.figure(
     tuning_figures.search_costs(scores, f"Searches on {place}"),
-    "figure-8",
     "Figure 8: the machine time that the benchmarks of each search would take, relative to the exhaustive search.",
 )
 costs = {}
@@ -211,36 +153,30 @@ for number, name in enumerate(SEARCHES):
     }
 here.table(
     "Figures 8 and 9: cost of each search of broadcast and allreduce, and slowdown of its choices (%)",
-    pd.DataFrame(
-        [
-            (title, printed, 100 * one["cost"], 100 * one["mean"], 100 * one["worst"])
-            for (title, printed), one in zip(published.SEARCH_COST_PERCENT.items(), costs.values(), strict=True)
-        ],
-        columns=["search", "cost in the paper", "cost here", "mean slowdown here", "worst here"],
+    (
+        (*stated, *(100 * share for share in one.values()))
+        for stated, one in zip(printed.numbers("search_cost_percent").items(), costs.values(), strict=True)
     ),
     floats="{:.1f}",
+    columns=["search", "cost in the paper", "cost here", "mean slowdown here", "worst here"],
 )
 for collective, tuning in tunings.items():
-    truth = tuning.found[EXHAUSTIVE]
+    truth, where = tuning.found[EXHAUSTIVE], f"{collective} on {place}"
     here.figure(
-        tuning_figures.search_quality(
-            truth, spreads(truth), list(tuning.found.values()), (NODES, PER_NODE), f"{collective} on {place}"
-        ),
-        f"figure-9-{collective}",
+        tuning_figures.search_quality(truth, spreads(truth), list(tuning.found.values()), (NODES, PER_NODE), where),
         f"Figure 9: {collective}, the choices of each search among all configurations.",
+        f"figure-9-{collective}",
     )
-here.text(
-    "The costs depend on how many message sizes, segment sizes and algorithms a search covers: a search by tasks needs "
-    f"no other benchmarks for more message sizes. Here there are {len(tunings['bcast'].space.message_bytes)} message "
-    f"sizes by doubling, as the paper samples them, up to {format_size(max(tunings['bcast'].space.message_bytes))} "
-    f"(allreduce: {format_size(max(tunings['allreduce'].space.message_bytes))}), "
-    f"{len(tunings['bcast'].space.segment_bytes)} segment sizes and {len(tunings['bcast'].space.algorithms)} "
-    "algorithms between nodes, of which the paper does not list its own. A search by tasks is cheap where messages "
-    "have many segments: with messages up to 4 MiB, which SMPI can simulate, it costs several times as much "
-    "(docs/hierarchy.md, searches). As in the paper, the choices by tasks are nearly always the best ones. A search of "
-    "our own, which predicts by the schedule engine, is compared with these in docs/hierarchy-results.md, on machines "
-    "that its predictions do not know."
-)
+here.text(f"""
+The costs depend on how many message sizes, segment sizes and algorithms a search covers: a search by tasks needs no
+other benchmarks for more message sizes. Here there are {len(tunings["bcast"].space.message_bytes)} message sizes by
+doubling, as the paper samples them, up to {format_size(max(tunings["bcast"].space.message_bytes))} (allreduce:
+{format_size(max(tunings["allreduce"].space.message_bytes))}), {len(tunings["bcast"].space.segment_bytes)} segment sizes
+and {len(tunings["bcast"].space.algorithms)} algorithms between nodes, of which the paper does not list its own. A
+search by tasks is cheap where messages have many segments: with messages up to 4 MiB, which SMPI can simulate, it costs
+several times as much (docs/hierarchy.md, searches). As in the paper, the choices by tasks are nearly always the best
+ones. A search of our own, which predicts by the schedule engine, is compared with these in docs/hierarchy-results.md,
+on machines that its predictions do not know.""")
 
 # %% [markdown]
 # ## (c) Whole collectives: figures 10 to 14
@@ -260,21 +196,13 @@ with here.context() as simulation:
         for number, (one, collective) in paper.FIGURES.items()
     }
 for number, found in wholes.items():
-    title = f"{found.collective} on {found.machine.title}, {found.machine.procs} processes"
     here.figure(
-        draw.times_and_speed_ups(found.seconds, found.speed_ups(), title),
-        f"figure-{number}",
-        f"Figure {number}: {title}, by the schedule engine.",
+        draw.times_and_speed_ups(found.seconds, found.speed_ups(), found.title),
+        f"Figure {number}: {found.title}, by the schedule engine.",
     )
-    shown = times(found.seconds)
-    for source in found.seconds:
-        shown[source] = [
-            f"{time} ({choice})" if choice else ""
-            for time, choice in zip(shown[source], found.choices[source], strict=True)
-        ]
-    here.table(f"{title}: times and choices, schedule engine", shown)
+    here.table(f"{found.title}: times and choices, schedule engine", paper.shown(found.seconds, found.choices))
     if found.smpi.notna().any(axis=None):
-        here.table(f"{title}: the same choices in SMPI", times(found.smpi.dropna(how="all")))
+        here.table(f"{found.title}: the same choices in SMPI", paper.shown(found.smpi.dropna(how="all")))
 
 # %% [markdown]
 # ### SMPI's selectors
@@ -285,26 +213,22 @@ for number, found in wholes.items():
 # itself takes no time; ours are charged 0.15 ns for each byte.
 
 # %%
-few_sizes = [size for size in sizes if size <= 8 * published.MIB]
+few_sizes = [size for size in sizes if size <= 8 * paper.MIB]
 with here.context() as simulation:
     fews = {
-        number: paper.simulate_whole(
-            paper.FEW_NODES[one], collective, few_sizes, simulation, SMPI_SELECTORS, few_sizes
-        )
-        for number, (one, collective) in paper.FIGURES.items()
-    }  # fmt: skip
+        number: paper.simulate_whole(paper.FEW_NODES[one], name, few_sizes, simulation, SMPI_SELECTORS, few_sizes)
+        for number, (one, name) in paper.FIGURES.items()
+    }
 for found in fews.values():
-    title = f"{found.collective} on {found.machine.title}, {found.machine.procs} processes"
     here.figure(
-        draw.times_and_speed_ups(found.smpi, found.speed_ups(smpi=True), f"{title}, SMPI"),
+        draw.times_and_speed_ups(found.smpi, found.speed_ups(smpi=True), f"{found.title}, SMPI"),
+        f"{found.title}: SMPI's selectors and the choices of the schedule engine, all timed by SMPI.",
         f"selectors-{found.collective}-{found.machine.name}",
-        f"{title}: SMPI's selectors and the choices of the schedule engine, all timed by SMPI.",
     )
 failing = {f"{found.collective} on {found.machine.title}": found.failures for found in fews.values() if found.failures}
 for where, reasons in failing.items():
-    here.text(
-        f"{where}: no time for {', '.join(reasons)}. SMPI ends with: {next(iter(reasons.values())).splitlines()[-1]}"
-    )
+    here.text(f"""
+    {where}: no time for {", ".join(reasons)}. SMPI ends with: {next(iter(reasons.values())).splitlines()[-1]}""")
 
 # %% [markdown]
 # ### Speed-ups beside those of the paper
@@ -328,58 +252,49 @@ here.table(
 # %%
 with here.context() as simulation:
     alone = paper.parts(machine, sizes, simulation)
-    scattered = paper.cyclic(machine, [size for size in paper.QUICK_SIZES if size <= 8 * published.MIB], simulation)
+    scattered = paper.cyclic(machine, [size for size in paper.QUICK_SIZES if size <= 8 * paper.MIB], simulation)
 stampede = wholes[12]
 shown = pd.concat([alone, stampede.seconds[[paper.HIERARCHICAL, paper.FLAT]]], axis=1)
-here.table("Broadcast on Stampede2: its parts alone, and the whole", times(shown))
-here.table("Broadcast on Stampede2, ranks placed cyclically", times(scattered))
+here.table("Broadcast on Stampede2: its parts alone, and the whole", paper.shown(shown))
+here.table("Broadcast on Stampede2, ranks placed cyclically", paper.shown(scattered))
 over_flat = {number: paper.by_range(found.speed_ups()[paper.FLAT]) for number, found in wholes.items()}
 over_default = {number: paper.by_range(found.speed_ups()[paper.DEFAULT]) for number, found in wholes.items()}
 by_placement = paper.by_range(scattered[paper.FLAT] / scattered[paper.HIERARCHICAL])
 largest = max(sizes)
 node_share = alone["within a node alone"][largest] / stampede.seconds[paper.HIERARCHICAL][largest]
-here.text(
-    f"**Large messages.** At {format_size(largest)} the 48 processes of a node alone need {100 * node_share:.0f} % of "
-    "the time of the whole hierarchical broadcast: each of them takes a copy of the message through the node's memory, "
-    "whose bandwidth they share, and 47 copies take longer than the network needs to bring one. A flat algorithm makes "
-    "the same copies, and with ranks placed by blocks a tree or chain of ranks crosses the network hardly more often "
-    "than one of nodes. So both are bounded by the same memory, and a clear margin over the best flat algorithm does "
-    "not appear. What the simulated machine lacks is HAN's way within a node: its submodules SM and SOLO read the "
-    "leader's copy directly from shared memory or by one-sided communication, one copy for each process, where a "
-    "message goes in and out of a buffer. The algorithms from tasks have both ways on real MPI, but neither engine "
-    "has a cost for them."
-)
-here.text(
-    f"**Small messages.** At 4 B the leaders alone take {format_seconds(alone['between nodes alone'][4])}, the whole "
-    f"{format_seconds(stampede.seconds[paper.HIERARCHICAL][4])}, the best flat broadcast "
-    f"{format_seconds(stampede.seconds[paper.FLAT][4])}. The rest are messages within a node, each of which costs the "
-    "processor as much as one between nodes in this description, so that a hierarchical algorithm saves nothing by "
-    "leaving the network early. If the processes of a node read from shared memory, the whole could take little more "
-    f"than the leaders alone, which are {stampede.seconds[paper.FLAT][4] / alone['between nodes alone'][4]:.2f} times "
-    "as fast as the best flat broadcast."
-)
-here.text(
-    f"**Placement.** With ranks placed cyclically the best flat broadcast takes {by_placement['small']['least']:.2f} "
-    f"to {by_placement['small']['greatest']:.2f} times as long as the best hierarchical one for small messages, and "
-    f"{by_placement['large']['least']:.2f} to {by_placement['large']['greatest']:.2f} times for large ones: another "
-    "flat algorithm is the best then, and no slower. The paper does not say how ranks were placed."
-)
-here.text(
-    "**Allreduce.** As in the paper, hierarchical allreduces lose against the best others for small messages, where "
-    "they reduce and then broadcast, and gain with the size: on Stampede2 over the best flat ones "
-    f"{over_flat[14]['small']['least']:.2f} to {over_flat[14]['small']['greatest']:.2f} times for small messages and "
-    f"{over_flat[14]['large']['least']:.2f} to {over_flat[14]['large']['greatest']:.2f} for large ones. Between 16 and "
-    "128 KiB Rabenseifner's algorithm is far ahead, since all processes of a node reduce a part each."
-)
-here.text(
-    "**Libraries.** The margin is clear against what libraries choose untuned, since they choose flat algorithms for "
-    "fewer processes and other networks. Against Open MPI 4.0.0, hierarchical broadcasts are up to "
-    f"{over_default[10]['small']['greatest']:.2f} and {over_default[10]['large']['greatest']:.2f} times as fast on "
-    f"Shaheen II for small and large messages (paper: 4.72 and 7.35), and up to "
-    f"{over_default[12]['small']['greatest']:.2f} and {over_default[12]['large']['greatest']:.2f} times on Stampede2 "
-    "(paper: 5.35 and 1.73). In simulation all of this comes from the choice of algorithm and segment size; in the "
-    "paper also from the submodules."
-)
+here.text(f"""
+**Large messages.** At {format_size(largest)} the 48 processes of a node alone need {100 * node_share:.0f} % of the time
+of the whole hierarchical broadcast: each of them takes a copy of the message through the node's memory, whose bandwidth
+they share, and 47 copies take longer than the network needs to bring one. A flat algorithm makes the same copies, and
+with ranks placed by blocks a tree or chain of ranks crosses the network hardly more often than one of nodes. So both
+are bounded by the same memory, and a clear margin over the best flat algorithm does not appear. What the simulated
+machine lacks is HAN's way within a node: its submodules SM and SOLO read the leader's copy directly from shared memory
+or by one-sided communication, one copy for each process, where a message goes in and out of a buffer. The algorithms
+from tasks have both ways on real MPI, but neither engine has a cost for them.""")
+here.text(f"""
+**Small messages.** At 4 B the leaders alone take {format_seconds(alone["between nodes alone"][4])}, the whole
+{format_seconds(stampede.seconds[paper.HIERARCHICAL][4])}, the best flat broadcast
+{format_seconds(stampede.seconds[paper.FLAT][4])}. The rest are messages within a node, each of which costs the
+processor as much as one between nodes in this description, so that a hierarchical algorithm saves nothing by leaving
+the network early. If the processes of a node read from shared memory, the whole could take little more than the leaders
+alone, which are {stampede.seconds[paper.FLAT][4] / alone["between nodes alone"][4]:.2f} times as fast as the best flat
+broadcast.""")
+here.text(f"""
+**Placement.** With ranks placed cyclically the best flat broadcast takes {paper.span(by_placement["small"])} times as
+long as the best hierarchical one for small messages, and {paper.span(by_placement["large"])} times for large ones:
+another flat algorithm is the best then, and no slower. The paper does not say how ranks were placed.""")
+here.text(f"""
+**Allreduce.** As in the paper, hierarchical allreduces lose against the best others for small messages, where they
+reduce and then broadcast, and gain with the size: on Stampede2 over the best flat ones
+{paper.span(over_flat[14]["small"])} times for small messages and {paper.span(over_flat[14]["large"])} for large ones.
+Between 16 and 128 KiB Rabenseifner's algorithm is far ahead, since all processes of a node reduce a part each.""")
+here.text(f"""
+**Libraries.** The margin is clear against what libraries choose untuned, since they choose flat algorithms for fewer
+processes and other networks. Against Open MPI 4.0.0, hierarchical broadcasts are up to
+{over_default[10]["small"]["greatest"]:.2f} and {over_default[10]["large"]["greatest"]:.2f} times as fast on Shaheen II
+for small and large messages (paper: 4.72 and 7.35), and up to {over_default[12]["small"]["greatest"]:.2f} and
+{over_default[12]["large"]["greatest"]:.2f} times on Stampede2 (paper: 5.35 and 1.73). In simulation all of this comes
+from the choice of algorithm and segment size; in the paper also from the submodules.""")
 
 # %% [markdown]
 # ### Point-to-point: figure 11
@@ -390,13 +305,10 @@ here.text(
 # %%
 with here.context() as simulation:
     single = pd.DataFrame({one.title: paper.messages(one, sizes, simulation) for one in paper.FEW_NODES})
-here.figure(
-    draw.rates(single, "One message between two nodes"), "figure-11", "Figure 11: rate of single messages, simulated."
-)
-here.text(
-    "Open: a comparison with Cray MPI. The overheads and the rendezvous threshold of Shaheen II's description were "
-    "measured with Open MPI, and none of Cray MPI are known here."
-)
+here.figure(draw.rates(single, "One message between two nodes"), "Figure 11: rate of single messages, simulated.")
+here.text("""
+Open: a comparison with Cray MPI. The overheads and the rendezvous threshold of Shaheen II's description were measured
+with Open MPI, and none of Cray MPI are known here.""")
 
 # %% [markdown]
 # ## (d) Applications: table III and figure 15
@@ -409,13 +321,12 @@ here.text(
 # %%
 APPLICATIONS = {"asp": ("openmpi-3.1", {"iterations": 2}), "training": ("ompi", {"steps": 1})}
 processes, per_node = 16, 4
-with here.context() as simulation:
+with here.context("schedule") as context:
     applications = pd.concat(
         [
             collwise.application(
-                name, machine.name, processes, f"{default},flat,hierarchical", settings=settings,
-                ppn=per_node,
-                context=replace(simulation, engine=SCHEDULE),
+                name, machine.name, processes, f"{default},flat,hierarchical", settings=settings, ppn=per_node,
+                context=context,
             )
             for name, (default, settings) in APPLICATIONS.items()
         ]
@@ -432,83 +343,70 @@ here.table(
     floats="{:.2f}",
 )  # fmt: skip
 gains = applications[applications.collectives == "hierarchical"].set_index("application")
+share, gain = printed.numbers("communication_percent"), printed.numbers("asp_speed_up")
+stated: dict[str, dict[str, object]] = {
+    "ASP: share of communication (%)": {**share},
+    "ASP: speed-up of HAN over it": {"HAN": "", **gain},
+    "AlexNet: HAN faster by (%)": {"HAN": "", **printed.numbers("training_percent")},
+}
 here.table(
     "What the paper reports for 1536 processes",
-    pd.DataFrame(
-        [
-            ("ASP: share of communication (%)", *(
-                f"{published.TABLE_3_COMMUNICATION_PERCENT[one]:.2f}"
-                for one in ("HAN", published.INTEL, published.MVAPICH2, published.OPENMPI)
-            )),
-            ("ASP: speed-up of HAN over it", "", *(
-                f"{published.TABLE_3_SPEED_UP[one]:.2f}"
-                for one in (published.INTEL, published.MVAPICH2, published.OPENMPI)
-            )),
-            ("AlexNet: HAN faster by (%)", "", f"{published.FIGURE_15_PERCENT[published.INTEL]:.2f}", "-",
-             f"{published.FIGURE_15_PERCENT[published.OPENMPI]:.2f}"),
-        ],
-        columns=["", "HAN", published.INTEL, published.MVAPICH2, published.OPENMPI],
-    ),
-)  # fmt: skip
+    ((what, *(of.get(library, "-") for library in share)) for what, of in stated.items()),
+    floats="{:.2f}",
+    columns=["", *share],
+)
 with here.context() as simulation:
-    row = paper.simulate_whole(machine, "bcast", [4 * published.MIB], simulation, smpi_sizes=()).seconds.iloc[0]
-share, gain = published.TABLE_3_COMMUNICATION_PERCENT, published.TABLE_3_SPEED_UP
-implied = gain[published.OPENMPI] * share[published.OPENMPI] / share["HAN"]
-here.text(
-    f"**Table III.** Its shares and speed-ups say that the broadcasts of Open MPI took {implied:.1f} times as long as "
-    "those of HAN. Simulated, Open MPI 4.0.0's decision broadcasts a row of 1M, 4 MiB, to 1536 processes in "
-    f"{format_seconds(row[paper.DEFAULT])}, the best hierarchical algorithm in "
-    f"{format_seconds(row[paper.HIERARCHICAL])}: {row[paper.DEFAULT] / row[paper.HIERARCHICAL]:.1f} times. The share "
-    "of communication cannot be compared. With a matrix of 1M rows and columns each of 1536 processes updates 683 "
-    "million distances for each row; at 1e9 updates per second, the estimate of `collwise application`, a broadcast is "
-    f"{100 * row[paper.DEFAULT] / (row[paper.DEFAULT] + 0.683):.1f} % of the time with Open MPI's decision, not 82 %. "
-    "Open: what the paper's matrix of 1M is, and how fast its computation was."
-)
-here.text(
-    "**Figure 15.** In training the allreduce of the gradients overlaps with the computation, and its share depends on "
-    "the speed of that, which is an estimate here, too. What can be compared is the direction: with hierarchical "
-    f"collectives the simulated training is {100 * (gains.speedup['training'] - 1):.1f} % faster than with Open MPI's, "
-    f"and ASP {100 * (gains.speedup['asp'] - 1):.2f} %."
-)
+    row = paper.simulate_whole(machine, "bcast", [4 * paper.MIB], simulation, smpi_sizes=()).seconds.iloc[0]
+implied = gain[paper.OPENMPI] * share[paper.OPENMPI] / share["HAN"]
+here.text(f"""
+**Table III.** Its shares and speed-ups say that the broadcasts of Open MPI took {implied:.1f} times as long as those of
+HAN. Simulated, Open MPI 4.0.0's decision broadcasts a row of 1M, 4 MiB, to 1536 processes in
+{format_seconds(row[paper.DEFAULT])}, the best hierarchical algorithm in {format_seconds(row[paper.HIERARCHICAL])}:
+{row[paper.DEFAULT] / row[paper.HIERARCHICAL]:.1f} times. The share of communication cannot be compared. With a matrix
+of 1M rows and columns each of 1536 processes updates 683 million distances for each row; at 1e9 updates per second, the
+estimate of `collwise application`, a broadcast is {100 * row[paper.DEFAULT] / (row[paper.DEFAULT] + 0.683):.1f} % of
+the time with Open MPI's decision, not 82 %. Open: what the paper's matrix of 1M is, and how fast its computation
+was.""")
+here.text(f"""
+**Figure 15.** In training the allreduce of the gradients overlaps with the computation, and its share depends on the
+speed of that, which is an estimate here, too. What can be compared is the direction: with hierarchical collectives the
+simulated training is {100 * (gains.speedup["training"] - 1):.1f} % faster than with Open MPI's, and ASP
+{100 * (gains.speedup["asp"] - 1):.2f} %.""")
 
 # %% [markdown]
 # ## Conclusions
 
 # %%
-here.conclude(
-    "(a) The parts of a task overlap by "
-    + ", ".join(f"{100 * share:.0f} % ({name})" for name, share in overlaps["bcast"].items())
-    + " in a broadcast, more than in the paper: memory and processor are not shared by network and node here."
-)
-here.conclude(
-    f"(b) On {place} the cost model of tasks has a median error of "
-    + " and ".join(f"{100 * check.median_error:.2f} % ({name})" for name, check in checks.items())
-    + f". A search by tasks costs {100 * costs['tasks']['cost']:.1f} % of an exhaustive one (paper: 23 %) and its "
-    f"choices are {100 * costs['tasks']['mean']:.1f} % slower than the best on average; with heuristics "
-    f"{100 * costs['tasks-heuristics']['cost']:.1f} % (paper: 4.3 %) and "
-    f"{100 * costs['tasks-heuristics']['mean']:.1f} %."
-)
-here.conclude(
-    "(c) Speed-up of the best hierarchical algorithm over the best flat one, geometric mean for small and for large "
-    f"messages: {averages(over_flat)}. Over Open MPI 4.0.0's decision: {averages(over_default)}."
-)
-here.conclude(
-    f"(c) On Stampede2 the best hierarchical broadcast is {over_flat[12]['small']['least']:.2f} to "
-    f"{over_flat[12]['small']['greatest']:.2f} times as fast as the best flat one for small messages and "
-    f"{over_flat[12]['large']['least']:.2f} to {over_flat[12]['large']['greatest']:.2f} times for large ones, no clear "
-    "margin: both make the same copies through a node's memory. The simulated machine lacks what HAN uses within "
-    "nodes, shared memory and one-sided communication with single copies."
-)
+overlaps = ", ".join(f"{100 * study.overlap:.0f} % ({name})" for name, study in bcasts.items())
+here.conclude(f"""
+(a) The parts of a task overlap by {overlaps} in a broadcast, more than in the paper: memory and processor are not
+shared by network and node here.""")
+errors = " and ".join(f"{100 * check.median_error:.2f} % ({name})" for name, check in checks.items())
+here.conclude(f"""
+(b) On {place} the cost model of tasks has a median error of {errors}. A search by tasks costs
+{100 * costs["tasks"]["cost"]:.1f} % of an exhaustive one (paper: 23 %) and its choices are
+{100 * costs["tasks"]["mean"]:.1f} % slower than the best on average; with heuristics
+{100 * costs["tasks-heuristics"]["cost"]:.1f} % (paper: 4.3 %) and {100 * costs["tasks-heuristics"]["mean"]:.1f} %.""")
+here.conclude(f"""
+(c) Speed-up of the best hierarchical algorithm over the best flat one, geometric mean for small and for large messages:
+{paper.averages(wholes, over_flat)}. Over Open MPI 4.0.0's decision: {paper.averages(wholes, over_default)}.""")
+here.conclude(f"""
+(c) On Stampede2 the best hierarchical broadcast is {paper.span(over_flat[12]["small"])} times as fast as the best flat
+one for small messages and {paper.span(over_flat[12]["large"])} times for large ones, no clear margin: both make the
+same copies through a node's memory. The simulated machine lacks what HAN uses within nodes, shared memory and one-sided
+communication with single copies.""")
 
-here.conclude(
-    f"(d) Table III implies that Open MPI's broadcasts took {implied:.1f} times as long as HAN's; simulated, it is "
-    f"{row[paper.DEFAULT] / row[paper.HIERARCHICAL]:.1f} times. Training on {processes} processes gains "
-    f"{100 * (gains.speedup['training'] - 1):.1f} % (paper, 1536 processes: 24.3 %)."
-)
+here.conclude(f"""
+(d) Table III implies that Open MPI's broadcasts took {implied:.1f} times as long as HAN's; simulated, it is
+{row[paper.DEFAULT] / row[paper.HIERARCHICAL]:.1f} times. Training on {processes} processes gains
+{100 * (gains.speedup["training"] - 1):.1f} % (paper, 1536 processes: 24.3 %).""")
 
 # %%
 here.publish({
-    "overlap": overlaps,
+    "overlap": {
+        collective: {name: study.overlap for name, study in found.items()}
+        for collective, found in zip(paper.COLLECTIVES, (bcasts, allreduces), strict=True)
+    },
     "model_error": {name: check.median_error for name, check in checks.items()},
     "searches": costs,
     "over_flat": over_flat,

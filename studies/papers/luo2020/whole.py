@@ -7,8 +7,7 @@ have every process look for the leaders of all, which takes minutes from 400 pro
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -16,29 +15,40 @@ import numpy as np
 import pandas as pd
 
 from collwise.algorithms.catalogue import Catalogue
-from collwise.common.units import format_size
+from collwise.common.units import format_seconds, format_size
 from collwise.platforms import HostPlatform, load, placed
 from collwise.platforms.placement import CYCLIC
 from collwise.simulator.sweeps.context import SCHEDULE, SMPI, SimulationContext, smpi_selecting
 from collwise.simulator.sweeps.smpi_runner import cost_of
-from collwise.simulator.timing import Case
-from collwise.studies.papers.luo2020.tables import (
-    CRAY,
-    INTEL,
-    KIB,
-    LARGE,
-    LARGEST_BYTES,
-    MIB,
-    MVAPICH2,
-    OPENMPI,
-    SMALL,
-    SMALL_BYTES,
-    SPEED_UPS,
-)
-from collwise.validation.library_defaults.baselines import BASELINES, Baseline
+from collwise.studies.papers.published import Published
+from collwise.validation.library_defaults.baselines import BASELINES
 from collwise.validation.openmpi.builtin_decisions import decide, decide_allreduce
-from collwise.validation.times.choice import Choice
-from collwise.validation.times.grid import ChoicesAt, builtin_cases, candidates, cases
+from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
+from collwise.validation.times.grid import ChoicesAt, Grid, candidates, case_of
+from collwise.validation.times.sources import simulate
+from collwise.validation.times.times import Times
+
+KIB, MIB = 2**10, 2**20
+SMALL, LARGE = "small", "large"
+SMALL_BYTES, LARGEST_BYTES = 128 * KIB, 128 * MIB
+"""Section IV-A: small messages are those up to 128 KB, large ones up to 128 MB."""
+OPENMPI, CRAY, INTEL, MVAPICH2 = "Open MPI 4.0.0", "Cray MPI 7.7.0", "Intel MPI 18.0.2", "MVAPICH2 2.3.1"
+PUBLISHED = Published("luo2020")
+
+
+@dataclass(frozen=True)
+class SpeedUp:
+    """What section IV-A says of the greatest speed-up of HAN over a library among small or large messages."""
+
+    figure: int
+    machine: str
+    collective: str
+    sizes: str
+    over: str
+    words: str
+
+
+SPEED_UPS = PUBLISHED.rows("speed_ups", SpeedUp)
 
 
 @dataclass(frozen=True)
@@ -69,8 +79,9 @@ FIGURES = {
     14: (STAMPEDE2, "allreduce"),
 }
 
+COLLECTIVES = ("bcast", "allreduce")
 SEGMENTS = (8 * KIB, 64 * KIB, 512 * KIB)
-LEADERS = (4,)
+LEADERS = {"leaders": (4,)}
 """How many processes of each node drive the network, in the algorithms that let several do so."""
 SEARCHED_SIZES = {"bcast": "4B:128MiB:x2", "allreduce": "4B:32MiB:x2"}
 SEARCHED = {"segments": "32KiB:2MiB:x4", "pieces": "0,32KiB"}
@@ -114,6 +125,11 @@ class Whole:
     smpi: pd.DataFrame
     failures: Mapping[str, str]
 
+    @property
+    def title(self) -> str:
+        """'bcast on Stampede2, 1536 processes'."""
+        return f"{self.collective} on {self.machine.title}, {self.machine.procs} processes"
+
     def speed_ups(self, smpi: bool = False) -> pd.DataFrame:
         """The speed-up of the best hierarchical choice over every other source, by size, all by the same engine."""
         seconds = self.smpi if smpi else self.seconds
@@ -127,26 +143,24 @@ def choices_at(collective: str, by_node: bool, procs: int, message_bytes: int) -
     if _has_short_blocks(procs, message_bytes):
         names = [name for name in names if name not in _RINGS]
     segments = [0, *(one for one in SEGMENTS if one < message_bytes <= _MOST_SEGMENTS * one)]
-    led = [name for name in names if Catalogue.load().algorithm(collective, name).count_parameter == "leaders"]
-    found = candidates(collective, segments, [name for name in names if name not in led])
-    many = [candidates(collective, segments, led, {"leaders": [count]}) for count in LEADERS if led]
-    return [*found, *itertools.chain.from_iterable(many)]
+    # Of equal ones the first is taken: one without several leaders.
+    return sorted(candidates(collective, segments, names, LEADERS), key=lambda choice: choice.fanout > 0)
 
 
 def _has_short_blocks(procs: int, message_bytes: int) -> bool:
     return message_bytes < procs * _LEAST_BLOCK_BYTES
 
 
-def _is_played(case: Case) -> bool:
-    """Whether the engine plays a case: not long rings of short blocks."""
-    long = case.algorithm in _RINGS and case.procs**2 > _MOST_BLOCKS
-    return not (long and _has_short_blocks(case.procs, case.message_bytes))
+def _is_played(choice: Choice, procs: int, message_bytes: int) -> bool:
+    """Whether the engine plays a choice: not long rings of short blocks."""
+    long = choice.algorithm in _RINGS and procs**2 > _MOST_BLOCKS
+    return not (long and _has_short_blocks(procs, message_bytes))
 
 
-def _label(case: Case) -> str:
+def _label(choice: Choice) -> str:
     """'chain, 8 KiB', 'multi_leader_chain, 8 KiB, 2 leaders'."""
-    label = Choice(case.algorithm, case.segment_bytes).label
-    return f"{label}, {case.fanout} leaders" if case.algorithm.startswith("multi_leader") else label
+    label = Choice(choice.algorithm, choice.segment_bytes).label
+    return f"{label}, {choice.fanout} leaders" if choice.algorithm.startswith("multi_leader") else label
 
 
 def default_choice(collective: str, procs: int, message_bytes: int) -> Choice:
@@ -156,10 +170,18 @@ def default_choice(collective: str, procs: int, message_bytes: int) -> Choice:
     return decide(collective, procs, message_bytes)
 
 
-def _decided(collective: str, baseline: Baseline, procs: int, message_bytes: int) -> list[Choice]:
-    """The choice of a library; none if the catalogue does not have its algorithm."""
-    choice = baseline.choice(collective, procs, message_bytes)
-    return [choice] if choice is not None else []
+def _sources(collective: str) -> dict[str, ChoicesAt]:
+    """The choices of each source at a point; of a library none if the catalogue does not have its algorithm."""
+
+    def decided(by: Callable[[str, int, int], Choice | None], procs: int, message_bytes: int) -> list[Choice]:
+        return [choice] if (choice := by(collective, procs, message_bytes)) is not None else []
+
+    return {
+        HIERARCHICAL: partial(choices_at, collective, True),
+        FLAT: partial(choices_at, collective, False),
+        DEFAULT: partial(decided, default_choice),
+        **{name: partial(decided, baseline.choice) for name, baseline in DECISIONS.items()},
+    }
 
 
 def simulate_whole(
@@ -174,66 +196,75 @@ def simulate_whole(
 
     Raises CollwiseError when a case of the schedule engine fails.
     """
-    sources: dict[str, ChoicesAt] = {
-        HIERARCHICAL: partial(choices_at, collective, True),
-        FLAT: partial(choices_at, collective, False),
-        DEFAULT: lambda procs, size: [default_choice(collective, procs, size)],
-        **{name: partial(_decided, collective, baseline) for name, baseline in DECISIONS.items()},
-    }
-    platform, label = load(machine.name), f"{machine.title}: {collective}"
-    best, seconds = _fastest(platform, machine.procs, machine.per_node, sizes, sources, context, collective, label)
-    asked = [(SMPI, {(source, size): case for source in sources for size, case in best[source].dropna().items()})]
+    label = f"{machine.title}: {collective}"
+    best, seconds = _fastest(machine, sizes, _sources(collective), context, collective, label)
+    # What is asked of each engine, by source and size.
+    asked = {SMPI: {(source, size): choice for source in best for size, choice in best[source].dropna().items()}}
     for name in selectors:
-        own = builtin_cases(collective, [machine.procs], sizes, machine.per_node)
-        asked.append((smpi_selecting(collective, name), {(name, case.message_bytes): case for case in own}))
-    by_smpi = pd.DataFrame(np.nan, list(sizes), [*sources, *selectors])
+        asked[smpi_selecting(collective, name)] = {(name, size): LIBRARY_DECIDES for size in sizes}
+    by_smpi = pd.DataFrame(np.nan, list(sizes), [*seconds, *selectors])
     failures: dict[str, str] = {}
-    for engine, by_place in asked:
+    for engine, wanted in asked.items():
         reached = {
-            place: case
-            for place, case in by_place.items()
-            if cost_of(case) <= _SMPI_MESSAGES
-            and case.message_bytes <= _SMPI_LARGEST_BYTES
-            and case.message_bytes in smpi_sizes
+            (source, size): choice
+            for (source, size), choice in wanted.items()
+            if size <= _SMPI_LARGEST_BYTES
+            and size in smpi_sizes
+            and cost_of(case_of(collective, choice, machine.procs, size)) <= _SMPI_MESSAGES
         }
-        smpi = replace(context, engine=engine).simulate(platform, list(reached.values()), f"{label}, SMPI")
-        for (source, size), case in reached.items():
-            by_smpi.loc[size, source] = smpi.timings[case].seconds
-            if not smpi.timings[case].ok:
-                failures[f"{source}, {format_size(size)}"] = smpi.timings[case].error
-    labels = best.map(_label, na_action="ignore").fillna("")
-    return Whole(machine, collective, seconds, labels, by_smpi, failures)
+        places = [(size, choice) for (_, size), choice in reached.items()]
+        times = _times(machine, collective, places, replace(context, engine=engine), f"{label}, SMPI")
+        errors = {timing.case: timing.error for timing in times.failed}
+        for (source, size), choice in reached.items():
+            by_smpi.loc[size, source] = times.seconds_of(choice, machine.procs, size)
+            if (case := times.grid.case(choice, machine.procs, size)) in errors:
+                failures[f"{source}, {format_size(size)}"] = errors[case]
+    return Whole(machine, collective, seconds, best.map(_label, na_action="ignore").fillna(""), by_smpi, failures)
+
+
+def _times(
+    machine: Machine,
+    collective: str,
+    choices: Iterable[tuple[int, Choice]],
+    context: SimulationContext,
+    label: str = "",
+    platform: HostPlatform | None = None,
+) -> Times:
+    """The times of choices, each at its own size."""
+    places = tuple(dict.fromkeys((machine.procs, size, choice) for size, choice in choices))
+    sizes = tuple(sorted({size for _, size, _ in places}))
+    grid = Grid(collective, (), (machine.procs,), sizes, machine.per_node, besides=places)
+    return simulate(platform or load(machine.name), [grid], context, label=label)[0]
 
 
 def _fastest(
-    platform: HostPlatform,
-    procs: int,
-    per_node: int,
+    machine: Machine,
     sizes: Sequence[int],
     sources: Mapping[str, ChoicesAt],
     context: SimulationContext,
     collective: str = "bcast",
     label: str = "",
+    platform: HostPlatform | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The case of the fastest choice and its seconds by the schedule engine, by size and source; nan without a case.
+    """The fastest choice of each source and its seconds by the schedule engine, by size; nan where it has none.
 
     Raises CollwiseError when a case fails.
     """
     wanted = {
-        source: {
-            size: [case for case in cases(collective, at, [procs], [size], per_node) if _is_played(case)]
-            for size in sizes
-        }
+        (source, size): [one for one in at(machine.procs, size) if _is_played(one, machine.procs, size)]
         for source, at in sources.items()
+        for size in sizes
     }
-    every = list(dict.fromkeys(case for by_size in wanted.values() for found in by_size.values() for case in found))
-    timings = replace(context, engine=SCHEDULE).simulate(platform, every, label).complete().timings
-    best = {
-        source: {size: min(found, key=lambda case: timings[case].seconds) for size, found in by_size.items() if found}
-        for source, by_size in wanted.items()
-    }
-    found = pd.DataFrame(best, list(sizes), list(sources))
-    return found, found.map(lambda case: timings[case].seconds, na_action="ignore").astype(float)
+    places = [(size, choice) for (_, size), choices in wanted.items() for choice in choices]
+    times = _times(machine, collective, places, replace(context, engine=SCHEDULE), label, platform).complete()
+    best = pd.DataFrame(np.nan, list(sizes), list(sources), dtype=object)
+    seconds = best.astype(float)
+    for (source, size), choices in wanted.items():
+        known = times.at_point(machine.procs, size)
+        if ours := [choice for choice in choices if choice in known]:
+            best.at[size, source] = first = min(ours, key=known.__getitem__)
+            seconds.at[size, source] = known[first]
+    return best, seconds
 
 
 # What the parts cost.
@@ -244,24 +275,22 @@ def parts(machine: Machine, sizes: Sequence[int], context: SimulationContext) ->
 
     One needs the network only, the other the node's memory only.
     """
-    nodes = machine.procs // machine.per_node
-    platform, flat = load(machine.name), partial(choices_at, "bcast", False)
-    between = _fastest(platform, nodes, 1, sizes, {"between nodes alone": flat}, context)
-    within = _fastest(platform, machine.per_node, machine.per_node, sizes, {"within a node alone": flat}, context)
-    return pd.concat([between[1], within[1]], axis=1)
+    leaders = replace(machine, procs=machine.procs // machine.per_node, per_node=1)
+    node, flat = replace(machine, procs=machine.per_node), partial(choices_at, "bcast", False)
+    alone = {"between nodes alone": leaders, "within a node alone": node}
+    return pd.concat([_fastest(one, sizes, {name: flat}, context)[1] for name, one in alone.items()], axis=1)
 
 
 def cyclic(machine: Machine, sizes: Sequence[int], context: SimulationContext) -> pd.DataFrame:
     """Seconds of the best hierarchical and the best flat broadcast if ranks are placed cyclically, by size."""
-    platform = placed(load(machine.name), CYCLIC)
-    sources = {HIERARCHICAL: partial(choices_at, "bcast", True), FLAT: partial(choices_at, "bcast", False)}
-    return _fastest(platform, machine.procs, machine.per_node, sizes, sources, context)[1]
+    sources = {name: _sources("bcast")[name] for name in (HIERARCHICAL, FLAT)}
+    return _fastest(machine, sizes, sources, context, platform=placed(load(machine.name), CYCLIC))[1]
 
 
 def messages(machine: Machine, sizes: Sequence[int], context: SimulationContext) -> pd.Series:
     """Seconds of one message between two nodes, by size."""
     sources: dict[str, ChoicesAt] = {"": lambda procs, size: [Choice("linear")]}
-    return _fastest(load(machine.name), 2, 1, sizes, sources, context)[1][""]
+    return _fastest(replace(machine, procs=2, per_node=1), sizes, sources, context)[1][""]
 
 
 # Beside what the paper says.
@@ -275,19 +304,13 @@ def compared(whole: Mapping[int, Whole], few: Mapping[int, Whole]) -> pd.DataFra
     """
     rows = []
     for stated in SPEED_UPS:
-        one = (whole if stated.over in DECISION_OF else few)[stated.figure]
         if stated.over in DECISION_OF:
-            ratios = one.speed_ups()[DECISION_OF[stated.over]]
+            ratios = whole[stated.figure].speed_ups()[DECISION_OF[stated.over]]
         else:
-            ratios = one.speed_ups(smpi=True)[SELECTOR_OF[stated.over]]
+            ratios = few[stated.figure].speed_ups(smpi=True)[SELECTOR_OF[stated.over]]
         ours = ratios[(ratios.index <= SMALL_BYTES) == (stated.sizes == SMALL)].dropna()
         shown = f"{ours.min():.2f} to {ours.max():.2f}" if len(ours) else "not simulated"
-        rows.append(
-            (
-                *(stated.figure, stated.machine, stated.collective, stated.sizes, stated.over, stated.words, shown),
-                "" if not len(ours) else format_size(int(ours.idxmax())),
-            )
-        )
+        rows.append((*vars(stated).values(), shown, format_size(int(ours.idxmax())) if len(ours) else ""))
     columns = ["figure", "machine", "collective", "messages", "HAN over", "the paper", "simulated", "greatest at"]
     return pd.DataFrame(rows, columns=columns)
 
@@ -297,11 +320,34 @@ def by_range(speed_ups: pd.Series) -> dict[str, dict[str, float]]:
 
     Nothing where no speed-up is known.
     """
-    ranges = {SMALL: speed_ups.index <= SMALL_BYTES, LARGE: speed_ups.index > SMALL_BYTES}
+    known = speed_ups.dropna()
+    ranges = {SMALL: known[known.index <= SMALL_BYTES], LARGE: known[known.index > SMALL_BYTES]}
     return {
         name: {"least": float(of.min()), "mean": float(np.exp(np.log(of).mean())), "greatest": float(of.max())}
         if len(of)
         else {}
-        for name, chosen in ranges.items()
-        for of in (speed_ups[chosen].dropna(),)
+        for name, of in ranges.items()
     }
+
+
+def span(of: Mapping[str, float]) -> str:
+    """'0.98 to 1.05': the least and greatest speed-up of a range."""
+    return f"{of['least']:.2f} to {of['greatest']:.2f}"
+
+
+def averages(whole: Mapping[int, Whole], speed_ups: Mapping[int, dict[str, dict[str, float]]]) -> str:
+    """The means of `by_range` among small and among large messages, by figure, for readers."""
+    return "; ".join(
+        f"{found.collective} on {found.machine.title} "
+        + " and ".join(f"{of['mean']:.2f}" if of else "unknown" for of in speed_ups[number].values())
+        + " times"
+        for number, found in whole.items()
+    )
+
+
+def shown(seconds: pd.DataFrame, choices: pd.DataFrame | None = None) -> pd.DataFrame:
+    """Seconds by size for readers, with the choices in brackets."""
+    rows = seconds.map(lambda value: "" if value != value else format_seconds(value))
+    if choices is not None:
+        rows = (rows + " (" + choices + ")").where(choices != "", "")
+    return rows.set_axis(rows.index.map(format_size), axis=0).rename_axis("m").reset_index()

@@ -1,16 +1,3 @@
-# ---
-# jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
-# ---
-
 # %% [markdown]
 # # Nuriyev & Lastovetsky 2021: do implementation-aware models choose well?
 #
@@ -28,17 +15,15 @@
 
 # %%
 import numpy as np
-import pandas as pd
-from matplotlib import pyplot as plt
 
 from collwise.common.units import format_seconds, format_size
 from collwise.models.hockney import Hockney
 from collwise.models.registry import AS_PRINTED, BY_PARTS
 from collwise.studies.figures import picks as draw
-from collwise.studies.figures.style import MARKERS, PALETTE, seconds_axis, size_axis
-from collwise.studies.papers.nuriyev2021 import published_model as formulas
+from collwise.studies.figures.style import seconds_axis, size_axis
+from collwise.studies.papers.figures import in_order, panels
+from collwise.studies.papers.nuriyev2021 import published_model as published
 from collwise.studies.papers.nuriyev2021 import simulated as paper
-from collwise.studies.papers.nuriyev2021 import tables as published
 from collwise.studies.papers.study import Study
 from collwise.studies.reports.comparison_table import compared_places, percent, table_columns, table_row
 from collwise.validation.library_defaults.baselines import PAPERS
@@ -64,21 +49,21 @@ here = Study()
 # straight line as section IV-B suggests, and the two bounds of inequality (2).
 
 # %%
-matches = formulas.all_matches()
+matches = published.all_matches()
 here.table(
     "Broadcast: rows of ten in which the formulas choose what the paper prints",
-    formulas.matches_table(matches, "bcast"),
+    published.matches_table(matches, "bcast"),
 )
-here.table("Gather: rows of five", formulas.matches_table(matches, "gather"))
+here.table("Gather: rows of five", published.matches_table(matches, "gather"))
 
 # %%
-plus, product, gather = formulas.ADOPTED["bcast"], formulas.LITERAL, formulas.ADOPTED["gather"]
+plus, product, gather = published.ADOPTED["bcast"], published.LITERAL, published.ADOPTED["gather"]
 for table in published.TABLES:
     for reading in (plus, product) if table.collective[0] == "bcast" else (gather,):
         # One stand-in for Shaheen II is shown row by row; the table above counts the rows of all.
         gamma = "Gros's" if table.cluster[0] == "shaheen-ii" else "table 6"
-        title = f"{table.table[0]}; {reading}; gamma: {gamma}"
-        here.table(title, formulas.row_by_row(formulas.published_choices(table, reading, gamma)))
+        choices = published.published_choices(table, reading, gamma)
+        here.table(f"{table.table[0]}; {reading}; gamma: {gamma}", published.row_by_row(choices))
 
 # %% [markdown]
 # "Explained by rounding" asks whether some alpha and beta that round to the printed digits would make the printed
@@ -93,35 +78,30 @@ shown_gammas = (("table 6", "grisou"), ("table 6", "gros"), ("Gros's", "shaheen-
 by_plus, by_product = ([counted[reading, *one] for one in shown_gammas] for reading in (plus, product))
 by_product_with_grisou = counted[product, "Grisou's", "shaheen-ii"]
 gathered = counted[gather, "table 6"].sum()
-here.text(
-    f"Gather matches in {gathered} of {gather_rows} rows. Broadcast, with the plus that follows from (6): {by_plus[0]} "
-    f"of 10 rows on Grisou, {by_plus[1]} on Gros and {by_plus[2]} on Shaheen II. With the product that (7) has word "
-    f"for word: {by_product[0]}, {by_product[1]} and {by_product[2]}."
-)
+here.text(f"""
+Gather matches in {gathered} of {gather_rows} rows. Broadcast, with the plus that follows from (6): {by_plus[0]} of 10
+rows on Grisou, {by_plus[1]} on Gros and {by_plus[2]} on Shaheen II. With the product that (7) has word for word:
+{by_product[0]}, {by_product[1]} and {by_product[2]}.""")
 for table, gamma in ((gros, "table 6"), (shaheen, "Gros's")):
-    binomial, binary = (formulas.segment_seconds(table.cluster[0], name) for name in ("binomial", "binary"))
+    binomial, binary = (published.segment_seconds(table.cluster[0], name) for name in ("binomial", "binary"))
     wanted = [
-        "{:.3f} to {:.3f}".format(*formulas.segment_ratios_that_match(table, "binomial", "binary", reading, gamma))
+        "{:.3f} to {:.3f}".format(*published.segment_ratios_that_match(table, "binomial", "binary", reading, gamma))
         for reading in (plus, product)
     ]
-    here.text(
-        f"{published.BCAST_CLUSTERS[table.cluster[0]]}: by the published parameters a segment takes "
-        f"{binomial / binary:.3f} times as long in the binomial tree as in the binary tree (alpha + m_s beta). Between "
-        "these two trees, the printed choices "
-        f"need a ratio of {wanted[0]} with the plus and of {wanted[1]} with the product."
-    )
-times = [format_seconds(formulas.segment_seconds("grisou", name)) for name in ("binomial", "binary")]
-here.text(
-    "With the plus, the parameters of table 5 choose the binomial tree for every size on Gros, while table 2 prints "
-    f"the binary tree from 256 KB on. Still, {by_product[1]} and {by_product[2]} matching rows do not prove that the "
-    "authors' program multiplies. On Grisou both readings match, and the published segment times of the two trees are "
-    f"{times[0]} and {times[1]}, alike, as a fit with the plus gives them."
-)
-for row in formulas.openmpi_contradictions().itertuples():
-    here.text(
-        f"A cell of the Open MPI columns contradicts the paper's Listing 1: {row.table}, m = {row.kib} KB, "
-        f"prints {row.openmpi}, and the listing returns {row.decided}."
-    )
+    here.text(f"""
+    {published.BCAST_CLUSTERS[table.cluster[0]]}: by the published parameters a segment takes {binomial / binary:.3f}
+    times as long in the binomial tree as in the binary tree (alpha + m_s beta). Between these two trees, the printed
+    choices need a ratio of {wanted[0]} with the plus and of {wanted[1]} with the product.""")
+times = [format_seconds(published.segment_seconds("grisou", name)) for name in ("binomial", "binary")]
+here.text(f"""
+With the plus, the parameters of table 5 choose the binomial tree for every size on Gros, while table 2 prints the
+binary tree from 256 KB on. Still, {by_product[1]} and {by_product[2]} matching rows do not prove that the authors'
+program multiplies. On Grisou both readings match, and the published segment times of the two trees are {times[0]} and
+{times[1]}, alike, as a fit with the plus gives them.""")
+for row in published.openmpi_contradictions().itertuples():
+    here.text(f"""
+    A cell of the Open MPI columns contradicts the paper's Listing 1: {row.table}, m = {row.kib} KB, prints
+    {row.openmpi}, and the listing returns {row.decided}.""")
 
 # %% [markdown]
 # ### What one segment size says about alpha and beta
@@ -132,7 +112,7 @@ for row in formulas.openmpi_contradictions().itertuples():
 # smallest has alpha : beta = 1 : m_s.
 
 # %%
-ratios = formulas.alpha_beta_ratios()
+ratios = published.alpha_beta_ratios()
 here.table(
     "m_s alpha / beta of the published broadcast parameters, and the interval that the printed digits allow",
     ratios,
@@ -142,7 +122,7 @@ true = Hockney(2e-5, 1e-9)
 here.table(
     f"Least squares of least norm on exact times made with alpha = {true.alpha_seconds:g} s, "
     f"beta = {true.beta_seconds_per_byte:g} s/byte",
-    formulas.minimum_norm_table(true),
+    published.minimum_norm_table(true),
 )
 ones = int(ratios["1 possible?"].sum())
 others = ", ".join(
@@ -150,15 +130,14 @@ others = ", ".join(
 )
 exchange = published.PARAMETERS["grisou", "bcast"]["split_binary"].beta_seconds_per_byte
 long = published.PARAMETERS["grisou", "gather"]["binomial"].beta_seconds_per_byte
-here.text(
-    f"{ones} of {len(ratios)} published rows are 1 : m_s within the printed digits; not {others}. Only alpha + m_s "
-    "beta of such a row carries information: the time of a segment of 8 KB. In the linear tree and in split-binary's "
-    "exchange there are messages of other sizes, from which alpha and beta can be separated (second table); most of "
-    "their published rows have the ratio all the same. A linear tree that was fitted with messages of one size would "
-    "explain its rows; the article does not say. One consequence: formula (9) prices split-binary's exchange of half "
-    f"the message with a beta that stands for whole segment times, {exchange:.1e} s/byte on Grisou, while the "
-    f"binomial gather, whose messages are long, has {long:.1e}."
-)
+here.text(f"""
+{ones} of {len(ratios)} published rows are 1 : m_s within the printed digits; not {others}. Only alpha + m_s beta of
+such a row carries information: the time of a segment of 8 KB. In the linear tree and in split-binary's exchange there
+are messages of other sizes, from which alpha and beta can be separated (second table); most of their published rows
+have the ratio all the same. A linear tree that was fitted with messages of one size would explain its rows; the article
+does not say. One consequence: formula (9) prices split-binary's exchange of half the message with a beta that stands
+for whole segment times, {exchange:.1e} s/byte on Grisou, while the binomial gather, whose messages are long, has
+{long:.1e}.""")
 
 # %% [markdown]
 # ## (b) The same tables from parameters fitted in simulation
@@ -181,32 +160,38 @@ here.text(f"Simulated by {maker}.")
 
 # %%
 for fitted in tables:
-    title = f"{fitted.collective} on {fitted.cluster.name}, P = {fitted.cluster.table_procs}"
-    scores = fitted.by_parts()
-    columns = list(table_columns(scores, PAPERS)[1:])
-    rows = [table_row(scores, PAPERS, *place)[1:] for place in fitted.printed_places]
-    shown = pd.DataFrame(rows, columns=columns)
-    here.table(f"{title}, simulated; model: by parts", shown)
-slowdowns = paper.slowdowns(tables)
-costs = slowdowns.map(paper.mean_and_worst)
-shown = costs.map(lambda one: f"{100 * one['mean']:.1f} / {100 * one['worst']:.1f}")
-shown.insert(0, "P", [", ".join(map(str, fitted.cluster.procs)) for fitted in tables])
-here.table("Degradation over all process counts and sizes, mean / worst (%)",
-           shown.rename_axis("cluster and collective").reset_index())  # fmt: skip
-costly = [
-    (
-        *(fitted.cluster.name, scores.right.procs[i], format_size(scores.right.message_bytes[j])),
-        *(scores.pick(None, i, j).name, f"{picked.name} ({percent(picked.slowdown)})"),
+    scores, procs = fitted.scores.without(AS_PRINTED), fitted.cluster.table_procs
+    here.table(
+        f"{fitted.collective} on {fitted.cluster.name}, P = {procs}, simulated; model: by parts",
+        (table_row(scores, PAPERS, *place)[1:] for place in fitted.printed_places),
+        columns=table_columns(scores, PAPERS)[1:],
     )
-    for fitted in tables
-    for scores in (fitted.scores,)
-    for i, j in compared_places(scores)
-    for picked in (scores.pick(AS_PRINTED, i, j),)
-    if picked.slowdown > published.NEAR_OPTIMAL
-]
+slowdowns = {fitted.title: fitted.slowdowns() for fitted in tables}
+here.table(
+    "Degradation over all process counts and sizes, mean / worst (%)",
+    (
+        (
+            *(fitted.title, ", ".join(map(str, fitted.cluster.procs))),
+            *(f"{100 * one.mean:.1f} / {100 * one.worst:.1f}" for one in slowdowns[fitted.title].values()),
+        )
+        for fitted in tables
+    ),
+    columns=["cluster and collective", "P", *paper.SOURCES],
+)
 here.table(
     "Rows where the pick of the model as printed is more than 10 % off",
-    pd.DataFrame(costly, columns=["cluster", "P", "m", "best", "pick (%)"]),
+    (
+        (
+            *(fitted.cluster.name, scores.right.procs[i], format_size(scores.right.message_bytes[j])),
+            *(scores.pick(None, i, j).name, f"{picked.name} ({percent(picked.slowdown)})"),
+        )
+        for fitted in tables
+        for scores in (fitted.scores,)
+        for i, j in compared_places(scores)
+        for picked in (scores.pick(AS_PRINTED, i, j),)
+        if picked.slowdown > published.NEAR_OPTIMAL
+    ),
+    columns=["cluster", "P", "m", "best", "pick (%)"],
 )
 
 # %% [markdown]
@@ -215,9 +200,9 @@ here.table(
 
 # %%
 for fitted in tables:
-    name = f"{fitted.collective}-{fitted.cluster.name}"
     title = f"{fitted.collective} on {fitted.cluster.name.capitalize()}, simulated"
-    here.figure(draw.picks_by_size(fitted.by_parts(), PAPERS, title), f"figure-5-{name}", f"Figure 5: {title}.")
+    figure = draw.picks_by_size(fitted.scores.without(AS_PRINTED), PAPERS, title)
+    here.figure(figure, f"Figure 5: {title}.", f"figure-5-{fitted.collective}-{fitted.cluster.name}")
 
 # %% [markdown]
 # Figure 6: the message size is fixed and P varies. The text of the paper does not give its size; here are one with two
@@ -226,18 +211,11 @@ for fitted in tables:
 # %%
 for name, result in over_procs.items():
     title = f"bcast on {name.capitalize()}, simulated"
-    here.figure(draw.picks_by_procs(result, PAPERS, title), f"figure-6-{name}", f"Figure 6: {title}.")
-over_procs_costs = {
-    name: paper.mean_and_worst(paper.slowdowns_at(result, BY_PARTS)) for name, result in over_procs.items()
-}
-here.text(
-    "Degradation of the model by parts where P varies: "
-    + "; ".join(
-        f"{name} {100 * one['mean']:.1f} % mean, {100 * one['worst']:.1f} % worst"
-        for name, one in over_procs_costs.items()
-    )
-    + ". These process counts were not fitted."
-)
+    here.figure(draw.picks_by_procs(result, PAPERS, title), f"Figure 6: {title}.", f"figure-6-{name}")
+over_procs_costs = {name: result.summary(BY_PARTS) for name, result in over_procs.items()}
+costs = (f"{name} {100 * one.mean:.1f} % mean, {100 * one.worst:.1f} % worst" for name, one in over_procs_costs.items())
+here.text(f"""
+Degradation of the model by parts where P varies: {"; ".join(costs)}. These process counts were not fitted.""")
 
 # %% [markdown]
 # Figure 3: binary and binomial tree on Grisou with 90 processes. The traditional formulas of section III-C take alpha
@@ -246,31 +224,19 @@ here.text(
 # %%
 bcast_grisou = tables[0]
 curves = paper.traditional_and_ours(bcast_grisou)
-faster = {kind: int((of.binomial < of.binary).sum()) for kind, of in curves.items()}
-factors = {
-    kind: np.exp(np.log(curves[kind] / curves["simulated"]).abs().max().max()) for kind in ("traditional", "by parts")
-}
-figure, axes = plt.subplots(1, len(curves), figsize=(4.2 * len(curves), 3.6), sharey=True)
-for axis, (kind, of) in zip(axes, curves.items(), strict=True):
-    for name, colour, marker in zip(of, PALETTE, MARKERS, strict=False):
-        axis.plot(of[name], "-", color=colour, marker=marker, label=name)
-    size_axis(axis, of.index)
-    axis.set_title(kind)
+faster = ", ".join(f"{kind} {(of.binomial < of.binary).sum()}" for kind, of in curves.items())
+apart = {kind: np.log(curves[kind] / curves["simulated"]).abs().max().max() for kind in ("traditional", "by parts")}
+factors = ", ".join(f"{kind} {np.exp(one):.2f}" for kind, one in apart.items())
+styles, title = in_order(curves["simulated"]), "Binary and binomial broadcast on Grisou, P = 90"
+figure, axes = panels(curves, styles, title, (4.2, 3.6), sharey=True)
+for axis in axes:
+    size_axis(axis, curves["simulated"].index)
 seconds_axis(axes[0])
 axes[0].legend()
-figure.suptitle("Binary and binomial broadcast on Grisou, P = 90", fontsize=11)
-here.figure(
-    figure,
-    "figure-3",
-    "Figure 3: by traditional formulas, simulated, and by the fitted model by parts.",
-)
-here.text(
-    "Sizes of ten at which the binomial tree is the faster one: "
-    + ", ".join(f"{kind} {count}" for kind, count in faster.items())
-    + ". Largest factor between formula and simulation for either tree: "
-    + ", ".join(f"{kind} {factor:.2f}" for kind, factor in factors.items())
-    + "."
-)
+here.figure(figure, "Figure 3: by traditional formulas, simulated, and by the fitted model by parts.")
+here.text(f"""
+Sizes of ten at which the binomial tree is the faster one: {faster}. Largest factor between formula and simulation for
+either tree: {factors}.""")
 
 # %% [markdown]
 # ## (c) The simulated best against the measured best
@@ -283,12 +249,17 @@ agreements = paper.agreement_with_measured_best(tables)
 for title, rows in agreements.groupby("table", sort=False):
     here.table(f"{title}: measured (paper) and simulated", paper.agreement_rows(rows))
 counts = paper.agreement_counts(agreements)
-heads = [
-    "table", "rows", "same best", "indistinguishable", "measured best in simulation, worst (%)",
-    "Open MPI the same way", "model's pick the same way",
-]  # fmt: skip
-shown = counts.assign(worst_slowdown_of_measured_best=counts.worst_slowdown_of_measured_best.map(percent)).reset_index()
-here.table("Agreement. 'The same way': near optimal (10 %) in both, or in neither", shown.set_axis(heads, axis=1))
+here.table(
+    "Agreement. 'The same way': near optimal (10 %) in both, or in neither",
+    (
+        (*one[:4], percent(one.worst_slowdown_of_measured_best), one.openmpi_same_way, one.model_same_way)
+        for one in counts.itertuples()
+    ),
+    columns=[
+        "table", "rows", "same best", "indistinguishable", "measured best in simulation, worst (%)",
+        "Open MPI the same way", "model's pick the same way",
+    ],
+)  # fmt: skip
 
 # %% [markdown]
 # ### Where they differ, and why
@@ -305,42 +276,38 @@ gather_gros = published.TABLE_3_GROS.openmpi_percent
 ratio = segment_times.loc["gros", "chain"] / segment_times.loc["gros", "k_chain"]
 bcasts = agreements[agreements.collective == "bcast"]
 (at_512,) = bcasts[(bcasts.cluster == "gros") & (bcasts.kib == 512)].itertuples()
-(by_formula,) = formulas.published_choices(gros, product).query("kib == 512").openmpi_slowdown
-here.text(
-    f"**Chain on Gros.** At 512 KB the paper measures Open MPI's chain {at_512.openmpi_percent} % over the best; "
-    f"simulated, it is {percent(at_512.openmpi_slowdown)} % over. The published segment time of the chain is "
-    f"{ratio['published']:.1f} times that of the K-chain, though past the root both do the same; simulated, it is "
-    f"{ratio['fitted in simulation']:.2f} times. The published parameters themselves give {percent(by_formula)} %. "
-    "Whatever slowed the chain on that cluster lies neither in its schedule nor in the sharing of links, which is all "
-    "that this simulation knows. The same holds for single rows such as Open MPI's gather of 256 KB on Gros: "
-    f"{gather_gros[2]} % between {gather_gros[1]} and {gather_gros[3]}."
-)
+(by_formula,) = published.published_choices(gros, product).query("kib == 512").openmpi_slowdown
+here.text(f"""
+**Chain on Gros.** At 512 KB the paper measures Open MPI's chain {at_512.openmpi_percent} % over the best; simulated, it
+is {percent(at_512.openmpi_slowdown)} % over. The published segment time of the chain is {ratio["published"]:.1f} times
+that of the K-chain, though past the root both do the same; simulated, it is {ratio["fitted in simulation"]:.2f} times.
+The published parameters themselves give {percent(by_formula)} %. Whatever slowed the chain on that cluster lies neither
+in its schedule nor in the sharing of links, which is all that this simulation knows. The same holds for single rows
+such as Open MPI's gather of 256 KB on Gros: {gather_gros[2]} % between {gather_gros[1]} and {gather_gros[3]}.""")
 large = bcasts[(bcasts.kib >= 512) & (bcasts.model == "binary")]
 parameters = bcast_grisou.parameters
 step, half_roundtrip = (
     format_seconds(float(one.predict(SEGMENT_BYTES)))
     for one in (parameters.fits[BY_PARTS]["bcast"]["chain"].parameters["steady/eager"], parameters.hockney)
 )
-here.text(
-    f"**Binary and split-binary.** From 512 KB on, the binary tree is at most {large.model_percent.max()} % over the "
-    f"best as measured, and {percent(large.model_slowdown.min())} to {percent(large.model_slowdown.max())} % as "
-    "simulated. In SMPI, as run here, an eager message starts to flow when its receive is posted, and a process posts "
-    "a segment's receive after the one before, so each segment costs a whole latency: along the chain on Grisou "
-    f"{step} per segment, where half a roundtrip takes {half_roundtrip}. Split-binary gives every process half as many "
-    "segments, hence about half the time. On a real network eager segments are under way before they are asked for, "
-    f"which fits the published {format_seconds(segment_times.published['grisou', 'chain'])}. How much of the "
-    "difference this explains cannot be said without the paper's raw measurements."
-)
+here.text(f"""
+**Binary and split-binary.** From 512 KB on, the binary tree is at most {large.model_percent.max()} % over the best as
+measured, and {percent(large.model_slowdown.min())} to {percent(large.model_slowdown.max())} % as simulated. In SMPI, as
+run here, an eager message starts to flow when its receive is posted, and a process posts a segment's receive after the
+one before, so each segment costs a whole latency: along the chain on Grisou {step} per segment, where half a roundtrip
+takes {half_roundtrip}. Split-binary gives every process half as many segments, hence about half the time. On a real
+network eager segments are under way before they are asked for, which fits the published
+{format_seconds(segment_times.published["grisou", "chain"])}. How much of the difference this explains cannot be said
+without the paper's raw measurements.""")
 differing = [
     f"{published.BCAST_CLUSTERS[row.cluster]} {row.kib} KB ({row.best} measured, {row.simulated_best} simulated, "
     f"{percent(row.best_slowdown)} % apart)"
     for row in bcasts[(bcasts.kib <= 32) & ~bcasts.same_best].itertuples()
 ]
 at_binomial = [format_seconds(seconds) for seconds in segment_times.loc["gros", "binomial"]]
-here.text(
-    f"**Small messages.** Rows up to 32 KB whose best differs: {', '.join(differing)}. Table 5 has the binomial tree's "
-    f"segments on Gros at {at_binomial[0]}; simulated, they take {at_binomial[1]}, like those of the other trees."
-)
+here.text(f"""
+**Small messages.** Rows up to 32 KB whose best differs: {", ".join(differing)}. Table 5 has the binomial tree's
+segments on Gros at {at_binomial[0]}; simulated, they take {at_binomial[1]}, like those of the other trees.""")
 
 # %% [markdown]
 # ## (d) Table 8: 1024 processes of Shaheen II
@@ -363,13 +330,11 @@ apart = paper.engines_apart(shaheen_ii)
 picks = paper.picks_of_models(shaheen_ii)
 here.table("Picks of the models fitted in simulation, and their slowdowns in simulation (%)", picks)
 by_smpi = shaheen_ii.smpi
-here.text(
-    f"At the sizes that SMPI reaches, its times differ from the schedule engine's by {100 * apart.median():.1f} % in "
-    f"the median and {100 * apart.max():.0f} % at most. SMPI runs the paper's Algorithm 1 here, the engine the "
-    "project's trees, which post receives ahead. Split into parts, the model has no prediction for split-binary "
-    "beyond 8 KB: segments of 8 KiB are just at this platform's rendezvous threshold, the shorter ones of an odd half "
-    "below it."
-)
+here.text(f"""
+At the sizes that SMPI reaches, its times differ from the schedule engine's by {100 * apart.median():.1f} % in the
+median and {100 * apart.max():.0f} % at most. SMPI runs the paper's Algorithm 1 here, the engine the project's trees,
+which post receives ahead. Split into parts, the model has no prediction for split-binary beyond 8 KB: segments of 8 KiB
+are just at this platform's rendezvous threshold, the shorter ones of an odd half below it.""")
 
 # %% [markdown]
 # ### Where they differ, and why
@@ -388,87 +353,68 @@ binary = shown[(shown.algorithm == "binary") & (shown.measured == 0)]
 eager = binary["simulated, eager segments"]
 of_smpi = (by_smpi.binary / by_smpi.split_binary - 1)[lambda ratios: ratios.index > 8 * published.KIB]
 (first,) = at_1024[at_1024.kib == 8].itertuples()
-here.text(
-    f"**Chain.** From 472 KB on, the paper measures Open MPI's chain {shaheen.openmpi_percent[5:].min()} to "
-    f"{shaheen.openmpi_percent.max()} % over the best. By its own formulas and parameters it would be "
-    f"{chains['by the formulas'].min():.0f} to {chains['by the formulas'].max():.0f} % over it, and as simulated "
-    f"{chains['simulated'].min():.0f} to {chains['simulated'].max():.0f} %. A chain of 1024 processes passes 1023 "
-    "messages one after another before the last one has anything, so its time tells what a hop costs. On the simulated "
-    "machine a segment of 8 KiB is a rendezvous message, since on a Cray XC40 the time leaps between 4 and 8 KiB under "
-    "Open MPI; the article gives 64 KB as Open MPI's limit. With that limit the chain is "
-    f"{chains['simulated, eager segments'].min():.0f} to {chains['simulated, eager segments'].max():.0f} % over the "
-    "best. So part of the disagreement is the threshold, which is a setting of the library's transport. The rest is "
-    "open: the printed percentages do not fall evenly (101, 146, 25, 27, 16), as those of formulas and simulation do."
-)
-here.text(
-    f"**8 KB.** Measured, the binomial tree is the best and split-binary {first.openmpi_percent} % slower; simulated, "
-    f"split-binary is the best and the binomial tree {percent(first.best_slowdown)} % slower. Split-binary sends "
-    "halves of 4 KiB, which are eager, where the others' whole segments wait for a handshake at each level of their "
-    "trees. "
-    "With eager segments the binomial tree is "
-    f"{shown['simulated, eager segments'][shown.algorithm == 'binomial'].item():.0f} % slower."
-)
-here.text(
-    "**Binary and split-binary.** The paper finds these two within 6 % of one another at every size from 40 KB on. "
-    f"Simulated, the binary tree is {percent(split.min())} to {percent(split.max())} % slower than split-binary where "
-    "the paper calls it the best, as on Grisou and Gros: each of its processes passes on all segments, twice, and "
-    f"those of split-binary half as many. With eager segments it is {eager.min():.0f} to {eager.max():.0f} % slower, "
-    f"and Algorithm 1 in SMPI leaves {100 * of_smpi.min():.0f} to {100 * of_smpi.max():.0f} %. It is open what makes "
-    "split-binary's halves, or their exchange, so slow on the real machine."
-)
+here.text(f"""
+**Chain.** From 472 KB on, the paper measures Open MPI's chain {shaheen.openmpi_percent[5:].min()} to
+{shaheen.openmpi_percent.max()} % over the best. By its own formulas and parameters it would be
+{chains["by the formulas"].min():.0f} to {chains["by the formulas"].max():.0f} % over it, and as simulated
+{chains["simulated"].min():.0f} to {chains["simulated"].max():.0f} %. A chain of 1024 processes passes 1023 messages one
+after another before the last one has anything, so its time tells what a hop costs. On the simulated machine a segment
+of 8 KiB is a rendezvous message, since on a Cray XC40 the time leaps between 4 and 8 KiB under Open MPI; the article
+gives 64 KB as Open MPI's limit. With that limit the chain is {chains["simulated, eager segments"].min():.0f} to
+{chains["simulated, eager segments"].max():.0f} % over the best. So part of the disagreement is the threshold, which is
+a setting of the library's transport. The rest is open: the printed percentages do not fall evenly (101, 146, 25, 27,
+16), as those of formulas and simulation do.""")
+here.text(f"""
+**8 KB.** Measured, the binomial tree is the best and split-binary {first.openmpi_percent} % slower; simulated,
+split-binary is the best and the binomial tree {percent(first.best_slowdown)} % slower. Split-binary sends halves of 4
+KiB, which are eager, where the others' whole segments wait for a handshake at each level of their trees. With eager
+segments the binomial tree is {shown["simulated, eager segments"][shown.algorithm == "binomial"].item():.0f} %
+slower.""")
+here.text(f"""
+**Binary and split-binary.** The paper finds these two within 6 % of one another at every size from 40 KB on. Simulated,
+the binary tree is {percent(split.min())} to {percent(split.max())} % slower than split-binary where the paper calls it
+the best, as on Grisou and Gros: each of its processes passes on all segments, twice, and those of split-binary half as
+many. With eager segments it is {eager.min():.0f} to {eager.max():.0f} % slower, and Algorithm 1 in SMPI leaves
+{100 * of_smpi.min():.0f} to {100 * of_smpi.max():.0f} %. It is open what makes split-binary's halves, or their
+exchange, so slow on the real machine.""")
 
 # %% [markdown]
 # ## Conclusions
 
 # %%
-here.conclude(
-    f"(a) The published formulas and parameters make the published choice in {gathered} of {gather_rows} rows of "
-    "gather."
-)
-here.conclude(
-    f"(a) For broadcast they do in {sum(by_plus)} of {bcast_rows} rows when the terms of formula (7) are added, as its "
-    f"derivation says, and in {sum(by_product)} when they are multiplied, as its text says (Shaheen II with the gamma "
-    f"of Gros, which gives {by_product[2]} of its rows; with that of Grisou {by_product_with_grisou})."
-)
-here.conclude(
-    f"(a) {ones} of {len(ratios)} published broadcast rows have alpha : beta = 1 : m_s within their digits: they hold "
-    "one number, the time of a segment of 8 KB, and say nothing about other segment sizes."
-)
-points = {label: np.concatenate(list(slowdowns[label])) for label in ("by parts", "as printed", "Open MPI 3.1")}
-everywhere = {label: {"points": len(values), **paper.mean_and_worst(values)} for label, values in points.items()}
+here.conclude(f"""
+(a) The published formulas and parameters make the published choice in {gathered} of {gather_rows} rows of gather.""")
+here.conclude(f"""
+(a) For broadcast they do in {sum(by_plus)} of {bcast_rows} rows when the terms of formula (7) are added, as its
+derivation says, and in {sum(by_product)} when they are multiplied, as its text says (Shaheen II with the gamma of Gros,
+which gives {by_product[2]} of its rows; with that of Grisou {by_product_with_grisou}).""")
+here.conclude(f"""
+(a) {ones} of {len(ratios)} published broadcast rows have alpha : beta = 1 : m_s within their digits: they hold one
+number, the time of a segment of 8 KB, and say nothing about other segment sizes.""")
+everywhere = {label: paper.over_all(tables, label) for label in ("by parts", "as printed", PAPERS.title)}
 by_parts, as_printed, openmpi = everywhere.values()
-here.conclude(
-    f"(b) Fitted in simulation, the model by parts is {100 * by_parts['mean']:.1f} % slower than the best on average "
-    f"and {100 * by_parts['worst']:.1f} % at worst over {by_parts['points']} points; as printed "
-    f"{100 * as_printed['mean']:.1f} % and {100 * as_printed['worst']:.1f} %; Open MPI's choice "
-    f"{100 * openmpi['mean']:.0f} % and {100 * openmpi['worst']:.0f} %."
-)
-gathers_agree = agreements.same_best[agreements.collective == "gather"].all()
+here.conclude(f"""
+(b) Fitted in simulation, the model by parts is {100 * by_parts.mean:.1f} % slower than the best on average and
+{100 * by_parts.worst:.1f} % at worst over {by_parts.points} points; as printed {100 * as_printed.mean:.1f} % and
+{100 * as_printed.worst:.1f} %; Open MPI's choice {100 * openmpi.mean:.0f} % and {100 * openmpi.worst:.0f} %.""")
 bcast_counts = counts[counts.index.str.endswith("bcast")].sum()
-here.conclude(
-    f"(c) The simulated best is the measured one in {counts.same_best.sum()} of {len(agreements)} rows"
-    + (
-        f", and one that the measurements do not distinguish from it in {counts.best_within_precision.sum()}; the "
-        f"disagreements are all in broadcast ({bcast_counts.same_best:.0f} and "
-        f"{bcast_counts.best_within_precision:.0f} of {bcast_counts.rows:.0f})."
-        if gathers_agree
-        else "."
-    )
-)
-here.conclude(
-    f"(c) Open MPI's choice is near optimal, or not, in simulation as in the paper in {counts.openmpi_same_way.sum()} "
-    f"of {len(agreements)} rows, the published model's choice in {counts.model_same_way.sum()}."
-)
+gathers_agree = agreements.same_best[agreements.collective == "gather"].all()
+same = f"(c) The simulated best is the measured one in {counts.same_best.sum()} of {len(agreements)} rows"
+here.conclude(f"""
+{same}, and one that the measurements do not distinguish from it in {counts.best_within_precision.sum()}; the
+disagreements are all in broadcast ({bcast_counts.same_best:.0f} and {bcast_counts.best_within_precision:.0f} of
+{bcast_counts.rows:.0f}).""" if gathers_agree else f"{same}.")  # fmt: skip
+here.conclude(f"""
+(c) Open MPI's choice is near optimal, or not, in simulation as in the paper in {counts.openmpi_same_way.sum()} of
+{len(agreements)} rows, the published model's choice in {counts.model_same_way.sum()}.""")
 
-by_models = paper.slowdowns_at(shaheen_ii.table.scores, AS_PRINTED)
-here.conclude(
-    f"(d) On the simulated Shaheen II the best algorithm is the measured one in {at_1024.same_best.sum()} of "
-    f"{len(at_1024)} rows of table 8, and one that the measurements do not distinguish from it in "
-    f"{at_1024.best_within_precision.sum()}. Open MPI's choice is near optimal, or not, in both in "
-    f"{at_1024.openmpi_same_way.sum()} rows, the published model's choice in {at_1024.model_same_way.sum()}. Fitted "
-    f"here, the model as printed is {100 * by_models.mean():.0f} % slower than the best on average: it chooses the "
-    "binary tree, as the published one does, where the simulation prefers split-binary."
-)
+by_models = shaheen_ii.table.scores.summary(AS_PRINTED)
+here.conclude(f"""
+(d) On the simulated Shaheen II the best algorithm is the measured one in {at_1024.same_best.sum()} of {len(at_1024)}
+rows of table 8, and one that the measurements do not distinguish from it in {at_1024.best_within_precision.sum()}. Open
+MPI's choice is near optimal, or not, in both in {at_1024.openmpi_same_way.sum()} rows, the published model's choice in
+{at_1024.model_same_way.sum()}. Fitted here, the model as printed is {100 * by_models.mean:.0f} % slower than the best
+on average: it chooses the binary tree, as the published one does, where the simulation prefers split-binary.""")
 
 # %%
 here.publish({
@@ -486,8 +432,10 @@ here.publish({
     },
     "published_rows": {table.table[0]: len(table) for table in published.TABLES},
     "alpha_beta_one_within_rounding": {"rows": len(ratios), "one": ones},
-    "slowdown": costs.to_dict("index"),
-    "slowdown_over_procs": over_procs_costs,
-    "all_points": everywhere,
+    "slowdown": {
+        title: {label: paper.mean_and_worst(one) for label, one in of.items()} for title, of in slowdowns.items()
+    },
+    "slowdown_over_procs": {name: paper.mean_and_worst(one) for name, one in over_procs_costs.items()},
+    "all_points": {label: {"points": one.points} | paper.mean_and_worst(one) for label, one in everywhere.items()},
     "agreement": counts.to_dict("index"),
 })  # fmt: skip

@@ -1,13 +1,15 @@
-"""The choices of the formulas of Nuriyev & Lastovetsky 2021 with the parameters that the paper prints.
+"""Nuriyev & Lastovetsky 2021 as printed: tables 2 to 8, and the choices of its formulas with its parameters.
 
 IEEE Access 9, doi 10.1109/ACCESS.2021.3101689. Nothing is fitted or adjusted here. The formulas can be read in several
-ways, which READINGS lists. A table is one of TABLES, a reading and a gamma are names of READINGS and GAMMAS.
+ways, which READINGS lists. A table is one of TABLES, a reading and a gamma are names of READINGS and GAMMAS. Sizes are
+in the paper's KB (KiB), slowdowns in percent, times in seconds.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,11 +22,65 @@ from collwise.models.implementation_aware.parts import Formula, Gamma, Part
 from collwise.models.interface import Points
 from collwise.models.piecewise import Array
 from collwise.models.registry import AS_PRINTED, MODELS
-from collwise.studies.papers.nuriyev2021.tables import BCAST_CLUSTERS, EAGER_LIMIT_BYTES, GAMMAS, PARAMETERS, TABLES
+from collwise.studies.papers.published import Published
 from collwise.studies.reports.comparison_table import percent
 from collwise.validation.openmpi.builtin_decisions import decide_as_listed
 from collwise.validation.times.defaults import BCAST_SIZES, SEGMENT_BYTES
 from collwise.validation.times.slowdown import slowdown
+
+KIB = 1024
+EAGER_LIMIT_BYTES = 64 * KIB
+"""The default eager limit of Open MPI that section V-C gives."""
+NEAR_OPTIMAL = 0.10
+"""Section V-C: no worse than 10 %."""
+INDISTINGUISHABLE_PERCENT = 3
+"""The paper's means are precise to 2.5 % (section V-A), and its tables print whole percent."""
+BCAST_CLUSTERS = {"grisou": "Grisou", "gros": "Gros", "shaheen-ii": "Shaheen II"}
+_PUBLISHED = Published("nuriyev2021")
+
+
+def _printed(number: int, cluster: str, collective: str, procs: int, rows: Sequence[Sequence[Any]]) -> pd.DataFrame:
+    """The rows of a table, or of one half of it. The paper's KB are multiples of its segment, so 1024 bytes each."""
+    columns = ["kib", "best", "model", "model_percent", "openmpi", "openmpi_percent"]
+    return pd.DataFrame(rows, columns=columns).assign(
+        table=f"Table {number}, {collective} on {cluster}, P = {procs}",
+        cluster=cluster,
+        collective=collective,
+        procs=procs,
+        message_bytes=lambda table: table.kib * KIB,
+    )
+
+
+TABLES = tuple(_printed(**one) for one in _PUBLISHED["tables"])
+TABLE_2_GRISOU, TABLE_2_GROS, TABLE_3_GRISOU, TABLE_3_GROS, TABLE_8_SHAHEEN = TABLES
+PARAMETERS = {
+    (cluster, collective): {name: Hockney(*pair) for name, pair in pairs.items()}
+    for cluster, of_cluster in _PUBLISHED["parameters"].items()
+    for collective, pairs in of_cluster.items()
+}
+"""Tables 4, 5 and 7 by cluster and collective, then by algorithm."""
+
+
+def _gamma(*values: float) -> Gamma:
+    return Gamma((float(SEGMENT_BYTES),), (values,))
+
+
+_GRISOU, _GROS = _PUBLISHED["gamma"]["grisou"], _PUBLISHED["gamma"]["gros"]
+GAMMAS = {
+    cluster: {"table 6": _gamma(*known), "table 6, constant beyond 7": _gamma(*known, *known[-1:] * 1000)}
+    for cluster, known in (("grisou", _GRISOU), ("gros", _GROS))
+} | {
+    "shaheen-ii": {
+        "Grisou's": _gamma(*_GRISOU),
+        "Gros's": _gamma(*_GROS),
+        "1, the lower bound of (2)": _gamma(1.0, 1.0),
+        "p - 1, the upper bound of (2)": _gamma(1.0, 2.0),
+    }
+}
+"""By cluster, gamma by name. Table 6 ends at p = 7; gamma continues as a straight line (section IV-B) or is constant.
+
+That of Shaheen II is not published. Those of the other two, and the bounds that inequality (2) gives, stand in for it.
+"""
 
 PLUS, PRODUCT = "plus", "product"
 FLOOR, CEIL = "floor", "ceil"
@@ -146,16 +202,13 @@ def published_choices(table: pd.DataFrame, reading: str = "", gamma: str = "") -
 
 def all_matches() -> pd.DataFrame:
     """The number of rows with the printed choice, one line per table, reading and gamma."""
-    return pd.DataFrame(
-        [
-            (*table.loc[0, ["table", "collective", "cluster"]], reading, gamma, choices.matches.sum())
-            for table in TABLES
-            for reading in READINGS[table.collective[0]]
-            for gamma in GAMMAS[table.cluster[0]]
-            for choices in (published_choices(table, reading, gamma),)
-        ],
-        columns=["table", "collective", "cluster", "reading", "gamma", "rows"],
-    )
+    return pd.DataFrame([
+        {**table.loc[0, ["table", "collective", "cluster"]], "reading": reading, "gamma": gamma,
+         "rows": published_choices(table, reading, gamma).matches.sum()}
+        for table in TABLES
+        for reading in READINGS[table.collective[0]]
+        for gamma in GAMMAS[table.cluster[0]]
+    ])  # fmt: skip
 
 
 def matches_table(matches: pd.DataFrame, collective: str) -> pd.DataFrame:
@@ -244,18 +297,15 @@ def minimum_norm_pair(algorithm: str, true: Hockney) -> Hockney:
 
 def minimum_norm_table(true: Hockney) -> pd.DataFrame:
     """The pairs of `minimum_norm_pair` for every broadcast algorithm of the paper."""
-    rows = []
-    for name in PARAMETERS["grisou", "bcast"]:
-        found = minimum_norm_pair(name, true)
-        ratio = SEGMENT_BYTES * found.alpha_seconds / found.beta_seconds_per_byte
-        rows.append(
-            (
-                *(name, f"{found.alpha_seconds:.3g}", f"{found.beta_seconds_per_byte:.3g}", f"{ratio:.3g}"),
-                *(format_seconds(float(pair.predict(SEGMENT_BYTES))) for pair in (found, true)),
-            )
-        )
-    columns = [
-        "algorithm", "alpha found (s)", "beta found (s/byte)", "m_s alpha / beta", "alpha + m_s beta found",
-        "made with",
-    ]  # fmt: skip
-    return pd.DataFrame(rows, columns=columns)
+    found = {name: minimum_norm_pair(name, true) for name in PARAMETERS["grisou", "bcast"]}
+    return pd.DataFrame([
+        {
+            "algorithm": name,
+            "alpha found (s)": f"{pair.alpha_seconds:.3g}",
+            "beta found (s/byte)": f"{pair.beta_seconds_per_byte:.3g}",
+            "m_s alpha / beta": f"{SEGMENT_BYTES * pair.alpha_seconds / pair.beta_seconds_per_byte:.3g}",
+            "alpha + m_s beta found": format_seconds(float(pair.predict(SEGMENT_BYTES))),
+            "made with": format_seconds(float(true.predict(SEGMENT_BYTES))),
+        }
+        for name, pair in found.items()
+    ])  # fmt: skip

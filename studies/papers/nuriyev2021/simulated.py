@@ -18,14 +18,13 @@ from collwise.common.units import format_seconds
 from collwise.models.implementation_aware import bcast
 from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.parameters import ModelParameters
-from collwise.models.piecewise import Array
 from collwise.models.registry import AS_PRINTED, BY_PARTS, MODELS, TRADITIONAL
 from collwise.platforms import HostPlatform, load, load_description
 from collwise.platforms.changes import Change, changed
 from collwise.simulator.bench import Simulated
 from collwise.simulator.sweeps.context import SCHEDULE, SMPI, SMPI_ALGORITHM_1, SimulationContext
-from collwise.studies.papers.nuriyev2021.published_model import ADOPTED, predicted_seconds, segment_seconds
-from collwise.studies.papers.nuriyev2021.tables import (
+from collwise.studies.papers.nuriyev2021.published_model import (
+    ADOPTED,
     EAGER_LIMIT_BYTES,
     INDISTINGUISHABLE_PERCENT,
     KIB,
@@ -33,6 +32,8 @@ from collwise.studies.papers.nuriyev2021.tables import (
     PARAMETERS,
     TABLE_8_SHAHEEN,
     TABLES,
+    predicted_seconds,
+    segment_seconds,
 )
 from collwise.studies.reports.comparison_table import compared_places, percent
 from collwise.validation.compare.scores import Scores
@@ -41,7 +42,7 @@ from collwise.validation.fitting.implementation_aware import FitPlan, fit
 from collwise.validation.library_defaults.baselines import PAPERS
 from collwise.validation.times.defaults import PAPER_SIZES, SEGMENT_BYTES
 from collwise.validation.times.grid import Grid
-from collwise.validation.times.slowdown import slowdown
+from collwise.validation.times.slowdown import SlowdownSummary, slowdown, summary_of
 from collwise.validation.times.sources import predicted, simulate
 from collwise.validation.times.times import Times
 
@@ -93,24 +94,34 @@ class FittedTable:
     scores: Scores
 
     @property
-    def printed_places(self) -> list[tuple[int, int]]:
-        """The places of P and m at the process count of tables 2 and 3."""
-        places = compared_places(self.scores)
-        return [at for at in places if self.scores.right.procs[at[0]] == self.cluster.table_procs]
+    def title(self) -> str:
+        """'grisou bcast'."""
+        return f"{self.cluster.name} {self.collective}"
 
     @property
-    def sizes(self) -> list[int]:
-        """The message sizes at these places, in bytes."""
-        return [self.scores.right.message_bytes[j] for _, j in self.printed_places]
+    def printed_places(self) -> list[tuple[int, int]]:
+        """The places of P and m at the process count of tables 2 and 3."""
+        at = self.scores.right.procs.index(self.cluster.table_procs)
+        return [place for place in compared_places(self.scores) if place[0] == at]
 
     def seconds(self, times: Times) -> pd.DataFrame:
-        """Seconds at these places by message size and algorithm."""
-        at = tuple(np.transpose(self.printed_places))
-        return pd.DataFrame(times.array[:, *at].T, self.sizes, times.grid.names)
+        """Seconds at the process count of tables 2 and 3, by message size and algorithm."""
+        at = times.procs.index(self.cluster.table_procs)
+        return pd.DataFrame(times.array[:, at].T, times.message_bytes, times.grid.names)
 
-    def by_parts(self) -> Scores:
-        """The scores without the model as printed."""
-        return self.scores.without(AS_PRINTED)
+    def slowdowns(self) -> dict[str, SlowdownSummary]:
+        """Those of the picks of SOURCES over all process counts and sizes."""
+        return {label: self.scores.summary(title) for label, title in SOURCES.items()}
+
+
+def over_all(tables: Sequence[FittedTable], label: str) -> SlowdownSummary:
+    """The slowdowns of the picks of one of SOURCES at the points of all tables."""
+    return summary_of(np.concatenate([table.scores.slowdown[SOURCES[label]].values.ravel() for table in tables]), 0)
+
+
+def mean_and_worst(found: SlowdownSummary) -> dict[str, float]:
+    """The two as results are published."""
+    return {"mean": found.mean, "worst": found.worst}
 
 
 def with_algorithm_1(context: SimulationContext) -> SimulationContext:
@@ -125,34 +136,39 @@ def fitted_tables(context: SimulationContext) -> list[FittedTable]:
     """
     tables = []
     for cluster in CLUSTERS:
-        platform, ppn = load(cluster.name), cluster.processes_per_node
-        plan = FitPlan(cluster.fit_procs, ppn, SEGMENT_BYTES, more_segments=(), broadcasts=PAPER_ALGORITHMS["bcast"])
-        parameters = fit(Simulated(platform, context), plan)
+        platform = load(cluster.name)
+        parameters = _fitted(cluster, platform, context)
         for collective, sizes in PAPER_SIZES.items():
-            names = PAPER_ALGORITHMS[collective]
-            points = Grid.of(collective, cluster.procs, sizes, ppn, (SEGMENT_BYTES,), names)
-            scores = _compared(platform, points, parameters, (BY_PARTS, AS_PRINTED), context)
+            grid = _grid(cluster, collective, cluster.procs, sizes)
+            scores = _compared(platform, grid, parameters, (BY_PARTS, AS_PRINTED), context)
             tables.append(FittedTable(cluster, collective, parameters, scores))
             scores.right.complete()
     return tables
 
 
+def _fitted(cluster: ClusterUse, platform: HostPlatform, context: SimulationContext) -> ModelParameters:
+    ppn, names = cluster.processes_per_node, PAPER_ALGORITHMS["bcast"]
+    plan = FitPlan(cluster.fit_procs, ppn, SEGMENT_BYTES, more_segments=(), broadcasts=names)
+    return fit(Simulated(platform, context), plan)
+
+
+def _grid(cluster: ClusterUse, collective: str, procs: Sequence[int], sizes: Sequence[int]) -> Grid:
+    names = PAPER_ALGORITHMS[collective]
+    return Grid.of(collective, procs, sizes, cluster.processes_per_node, (SEGMENT_BYTES,), names)
+
+
 def _compared(
-    platform: HostPlatform, points: Grid, parameters: ModelParameters, models: Sequence[str], context: SimulationContext
+    platform: HostPlatform, grid: Grid, parameters: ModelParameters, models: Sequence[str], context: SimulationContext
 ) -> Scores:
     """The scores of models and of Open MPI, both as the paper compares it and with its segments."""
-    predictions = [predicted(ImplementationAware(parameters, name), points) for name in models]
+    predictions = [predicted(ImplementationAware(parameters, name), grid) for name in models]
     return beside_simulation(platform, predictions[0].grid, predictions, context, PAPERS)
 
 
 def picks_over_procs(table: FittedTable, context: SimulationContext) -> Scores:
     """Figure 6: broadcast with m fixed and P varying. Raises CollwiseError when a case fails."""
-    cluster = table.cluster
-    plan = Grid.of(
-        "bcast", cluster.procs_of_figure_6, SIZES_OF_FIGURE_6, cluster.processes_per_node, (SEGMENT_BYTES,),
-        PAPER_ALGORITHMS["bcast"],
-    )  # fmt: skip
-    scores = _compared(load(cluster.name), plan, table.parameters, (BY_PARTS,), context)
+    grid = _grid(table.cluster, "bcast", table.cluster.procs_of_figure_6, SIZES_OF_FIGURE_6)
+    scores = _compared(load(table.cluster.name), grid, table.parameters, (BY_PARTS,), context)
     scores.right.complete()
     return scores
 
@@ -182,19 +198,15 @@ def shaheen(context: SimulationContext) -> Shaheen:
 
     Raises CollwiseError when an experiment or a case fails.
     """
-    platform, ppn, names = load_description(SHAHEEN.name), SHAHEEN.processes_per_node, PAPER_ALGORITHMS["bcast"]
-    plan = FitPlan(SHAHEEN.fit_procs, ppn, SEGMENT_BYTES, more_segments=(), broadcasts=names)
-    parameters = fit(Simulated(platform, context), plan)
-    points = Grid.of("bcast", SHAHEEN.procs, tuple(TABLE_8_SHAHEEN.message_bytes), ppn, (SEGMENT_BYTES,), names)
-    scheduling = replace(context, engine=SCHEDULE)
-    scores = _compared(platform, points, parameters, (BY_PARTS, AS_PRINTED), scheduling)
-    reached = replace(points, message_bytes=tuple(size for size in points.message_bytes if size <= SHAHEEN_SMPI_BYTES))
+    platform = load_description(SHAHEEN.name)
+    parameters, scheduling = _fitted(SHAHEEN, platform, context), replace(context, engine=SCHEDULE)
+    grid = _grid(SHAHEEN, "bcast", SHAHEEN.procs, tuple(TABLE_8_SHAHEEN.message_bytes))
+    scores = _compared(platform, grid, parameters, (BY_PARTS, AS_PRINTED), scheduling)
+    reached = replace(grid, message_bytes=tuple(size for size in grid.message_bytes if size <= SHAHEEN_SMPI_BYTES))
     eager = changed(platform, [Change("eager_limit", f"{EAGER_LIMIT_BYTES}B")]).platform
-    return Shaheen(
-        FittedTable(SHAHEEN, "bcast", parameters, scores),
-        _seconds(platform, reached, context),
-        _seconds(eager, points, scheduling),
-    )
+    table = FittedTable(SHAHEEN, "bcast", parameters, scores)
+    by_smpi, by_eager = simulate(platform, [reached], context), simulate(eager, [grid], scheduling)
+    return Shaheen(table, *(table.seconds(times.complete()) for times in (*by_smpi, *by_eager)))
 
 
 def both_engines(of: Shaheen) -> pd.DataFrame:
@@ -231,46 +243,22 @@ def printed_picks(of: Shaheen) -> pd.DataFrame:
     """
     formulas = predicted_seconds(TABLE_8_SHAHEEN, ADOPTED["bcast"], "Gros's")
     printed = TABLE_8_SHAHEEN.set_index("message_bytes", drop=False)
-    sources = {
-        "by the formulas": formulas.set_axis(printed.index, axis=0),
-        "simulated": of.scheduled,
-        "simulated, eager segments": of.eager,
+    lost = {
+        "by the formulas": _slowdowns(formulas.set_axis(printed.index, axis=0)),
+        "simulated": _slowdowns(of.scheduled),
+        "simulated, eager segments": _slowdowns(of.eager),
     }
     rows = []
     for size, row in printed.iterrows():
         measured = {row.model: row.model_percent, row.openmpi: row.openmpi_percent, row.best: 0}
         for name, percents in measured.items():
-            found = [100 * float(slowdown(one.loc[size, name], one.loc[size].min())) for one in sources.values()]
-            rows.append((row.kib, name, percents, *found))
-    return pd.DataFrame(rows, columns=["m (KB)", "algorithm", "measured", *sources])
+            rows.append((row.kib, name, percents, *(100 * one.loc[size, name] for one in lost.values())))
+    return pd.DataFrame(rows, columns=["m (KB)", "algorithm", "measured", *lost])
 
 
-def _seconds(platform: HostPlatform, points: Grid, context: SimulationContext) -> pd.DataFrame:
-    """Simulated seconds of a grid with one P, by message size and algorithm."""
-    (times,) = simulate(platform, [points], context)
-    return pd.DataFrame(times.complete().array[:, 0].T, points.message_bytes, points.names)
-
-
-# Slowdowns of picks against the best.
-
-
-def mean_and_worst(values: Array) -> dict[str, float]:
-    """The mean and the largest of these values."""
-    return {"mean": float(np.mean(values)), "worst": float(np.max(values))}
-
-
-def slowdowns_at(scores: Scores, title: str) -> Array:
-    """The slowdowns of a source's picks at all points compared."""
-    return np.array([scores.slowdown[title].values[at] for at in compared_places(scores)])
-
-
-def slowdowns(tables: Sequence[FittedTable]) -> pd.DataFrame:
-    """Slowdowns over all process counts and sizes, an array in each cell: one row per table, a column per source."""
-    return pd.DataFrame(
-        [[slowdowns_at(table.scores, title) for title in SOURCES.values()] for table in tables],
-        index=[f"{table.cluster.name} {table.collective}" for table in tables],
-        columns=list(SOURCES),
-    )
+def _slowdowns(seconds: pd.DataFrame) -> pd.DataFrame:
+    """The slowdowns of all algorithms against the best of each row."""
+    return seconds.apply(lambda of: slowdown(of, seconds.min(axis=1)))
 
 
 # Figure 3, and what the published parameters are beside those fitted here.
@@ -278,7 +266,7 @@ def slowdowns(tables: Sequence[FittedTable]) -> pd.DataFrame:
 
 def traditional_and_ours(table: FittedTable) -> dict[str, pd.DataFrame]:
     """Figure 3: seconds of binary and binomial by message size, by kind of curve."""
-    sizes, names = table.sizes, list(bcast.TRADITIONAL)
+    sizes, names = table.scores.right.message_bytes, list(bcast.TRADITIONAL)
     traditional = ImplementationAware(table.parameters, TRADITIONAL)
     predicted = {name: traditional.predict("bcast", name, table.cluster.table_procs, sizes) for name in names}
     return {
@@ -316,15 +304,14 @@ def agreement_with_measured_best(
     simulated = {
         (table.cluster.name, table.collective, size): row
         for table in tables
-        for size, row in table.seconds(table.scores.right).iterrows()
+        for size, row in _slowdowns(table.seconds(table.scores.right)).iterrows()
     }
     rows = pd.concat(printed, ignore_index=True)
     points = [simulated[key] for key in zip(rows.cluster, rows.collective, rows.message_bytes, strict=True)]
     rows["simulated_best"] = [point.idxmin() for point in points]
     rows["same_best"] = rows["best_within_precision"] = rows.simulated_best == rows.best
     for source in ("best", "openmpi", "model"):
-        seconds = [point[name] for point, name in zip(points, rows[source], strict=True)]
-        rows[f"{source}_slowdown"] = slowdown(seconds, [point.min() for point in points])
+        rows[f"{source}_slowdown"] = [point[name] for point, name in zip(points, rows[source], strict=True)]
     for source in ("openmpi", "model"):
         measured, near = rows[f"{source}_percent"], rows[f"{source}_slowdown"] <= NEAR_OPTIMAL
         rows[f"{source}_same_way"] = (measured <= NEAR_OPTIMAL * 100) == near

@@ -1,18 +1,25 @@
-"""O'Flynn 2009: predictions for scatter and gather on the thesis's cluster, against simulation."""
+"""O'Flynn 2009 on the simulated cluster of the thesis: estimation and its effort, messages, scatter and gather."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from itertools import combinations
+from math import comb
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from collwise.common.experiments import ROUNDTRIP, Effort, Experiment, Laboratory, Measurement
 from collwise.models.collectives.scatter import lmo_parts
+from collwise.models.fitting.hockney import hockney_by_regression
 from collwise.models.fitting.procedures import request
+from collwise.models.fitting.rounds import with_effort
+from collwise.models.hockney import Hockney
 from collwise.models.interface import CollectiveModel
 from collwise.models.lmo import LMO, Thresholds
+from collwise.models.parameters import FittedParameters
 from collwise.models.piecewise import Array
 from collwise.models.point_to_point import PointToPointModel
 from collwise.platforms import HostPlatform, load
@@ -20,87 +27,306 @@ from collwise.platforms.description import HeterogeneousPlatform
 from collwise.platforms.truth import point_to_point
 from collwise.simulator.bench import Simulated
 from collwise.simulator.sweeps.context import SimulationContext
-from collwise.simulator.timing import Case
-from collwise.studies.papers.oflynn2009.estimates import PROCS, errors
-from collwise.studies.papers.oflynn2009.tables import KIB
+from collwise.studies.papers.published import Published, row_of
+from collwise.validation.compare.scores import Errors, Scores, compare
 from collwise.validation.fitting.models_by_name import models_of, parameters_on
 from collwise.validation.fitting.recovery import recover
 from collwise.validation.rank_mapping import best_mappings, mapping_gains
+from collwise.validation.times.choice import Choice
+from collwise.validation.times.grid import Grid
+from collwise.validation.times.sources import simulate
+from collwise.validation.times.times import State, Times
+
+KIB = 1024
+PUBLISHED = Published("oflynn2009")
+HOMOGENEOUS_HOCKNEY = row_of(Hockney, PUBLISHED["homogeneous_hockney"])
+THRESHOLDS = row_of(Thresholds, PUBLISHED["thresholds"])
+PROCS = 16
+ALL_PAIRS = tuple(combinations(range(PROCS), 2))
+PAIR = (0, 8)
+"""The pair of figure 5.2: the root, of type 1, and a node of type 3; the thesis does not name its own pair."""
+SIZES_OF_ALL_PAIRS = (3 * KIB, 24 * KIB, 56 * KIB, 96 * KIB, 176 * KIB)
+MODELS: Mapping[str, str] = {
+    "hockney": "Hockney, homogeneous",
+    "hockney_heterogeneous": "Hockney, heterogeneous",
+    "hockney_two_sizes": "Hockney, heterogeneous, by two sizes",
+    "loggp": "LogGP, by Culler",
+    "loggp_of_plogp": "LogGP, from PLogP",
+    "plogp": "PLogP",
+    "lmo": "LMO, homogeneous",
+    "lmo_heterogeneous": "LMO, heterogeneous",
+}
+"""The models of collectives, and their names in the study."""
+
+
+def errors(relative: Mapping[str, Array]) -> pd.DataFrame:
+    """The mean and the worst |predicted / simulated - 1| of each model, over the points that it predicts at all."""
+    found = {name: Errors.of(values) for name, values in relative.items()}
+    rows = {
+        name: {"points": one.count, "mean": one.mean, "worst": abs(one.worst)} for name, one in found.items() if one
+    }
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def shown(found: pd.DataFrame) -> pd.Series:
+    """'8.0 / 12.3': mean and worst of `errors` in percent."""
+    return found["mean"].map(percent) + " / " + found["worst"].map(percent)
+
+
+def percent(part: float) -> str:
+    """'12.3', without a minus sign for nothing."""
+    return f"{100 * part:z.1f}"
+
+
+# Estimation: table 7.1 and table 5.1.
+
+
+def estimates(platform: HostPlatform, context: SimulationContext) -> dict[str, FittedParameters]:
+    """Heterogeneous models of all nodes, one process per node, each with the effort of its estimation."""
+    wanted = {
+        "Hockney": ("hockney", "regression"),
+        "Hockney, two sizes": ("hockney", "two-sizes"),
+        "LogGP": ("loggp", "culler"),
+        "PLogP": ("plogp", "kielmann"),
+        "LMO": ("lmo", "triplets"),
+    }
+    return {
+        name: parameters_on(Simulated(platform, context), request(*one, heterogeneous=True))
+        for name, one in wanted.items()
+    }
+
+
+def collective_models(fits: Mapping[str, FittedParameters]) -> dict[str, CollectiveModel]:
+    """The models of collectives by the names of MODELS."""
+    parameters: dict[str, Any] = {name: one.parameters for name, one in fits.items()}
+    platform = fits["PLogP"].platform
+    of_plogp, two_sizes = parameters["PLogP"].homogeneous().as_loggp(), parameters["Hockney, two sizes"]
+    found: dict[str, CollectiveModel] = {
+        "loggp_of_plogp": PointToPointModel("loggp", platform, of_plogp),
+        "hockney_two_sizes": PointToPointModel("hockney_heterogeneous", platform, two_sizes),
+    }
+    for name in ("Hockney", "LogGP", "PLogP", "LMO"):
+        found |= models_of(fits[name])
+    return {name: found[name] for name in MODELS}
+
+
+def cluster() -> HeterogeneousPlatform:
+    """The thesis's cluster."""
+    platform = load("hcl16")
+    assert isinstance(platform, HeterogeneousPlatform)
+    return platform
+
+
+def types_of_nodes(platform: HeterogeneousPlatform) -> list[str]:
+    """The type of each node, in the platform's order."""
+    return [kind.name for kind in platform.types_of_hosts]
+
+
+def table_7_1(platform: HeterogeneousPlatform, regression: Hockney, two_sizes: Hockney) -> pd.DataFrame:
+    """Every cell that the thesis prints, beside the means of the estimates over its pairs of nodes.
+
+    The columns are alpha (seconds) and beta (seconds per byte): `published`, by `two_sizes` and by `regression`.
+    """
+    kinds = np.array(types_of_nodes(platform))
+    rows = {}
+    for types, cell in platform.published["hockney"].items():
+        first, second = types.split("-")
+        pairs = np.nonzero(np.triu((kinds[:, None] == first) & (kinds[None, :] == second), 1))
+        rows[types] = {
+            (source, name): np.mean(np.asarray(values)[pairs])
+            for source, model in (("two_sizes", two_sizes), ("regression", regression))
+            for name, values in (("alpha", model.alpha_seconds), ("beta", model.beta_seconds_per_byte))
+        } | {("published", "alpha"): cell["alpha_seconds"], ("published", "beta"): cell["beta_seconds_per_byte"]}
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def table_7_1_beside_estimates(cells: pd.DataFrame) -> pd.DataFrame:
+    """`table_7_1` in microseconds and nanoseconds per byte, with the differences from the published values."""
+
+    def both(pairs: pd.DataFrame) -> pd.Series:
+        return (pairs.alpha * 1e6).map("{:.1f}".format) + ", " + (pairs.beta * 1e9).map("{:.2f}".format)
+
+    columns = [both(cells.published)]
+    for source in ("two_sizes", "regression"):
+        difference = (cells[source] / cells.published - 1).map(percent)
+        columns += [both(cells[source]), difference.alpha + ", " + difference.beta]
+    heads = ["types", "published", "two sizes", "difference", "regression", "difference"]
+    return pd.concat(columns, axis=1).reset_index().set_axis(heads, axis=1)
+
+
+def homogeneous_hockneys(platform: HeterogeneousPlatform, regression: Hockney, two_sizes: Hockney) -> pd.DataFrame:
+    """alpha (seconds) and beta (seconds per byte) of every candidate for the homogeneous model, by its name."""
+    cells = [platform.published["hockney"]["-".join(pair)] for pair in combinations(types_of_nodes(platform), 2)]
+    models = {
+        "published homogeneous model": HOMOGENEOUS_HOCKNEY,
+        "mean of table 7.1 over all pairs of nodes": Hockney(**pd.DataFrame(cells).mean()),
+        "mean of our estimates by two sizes": two_sizes.homogeneous(),
+        "mean of our estimates by regression": regression.homogeneous(),
+    }
+    pairs = {name: (float(one.alpha_seconds), float(one.beta_seconds_per_byte)) for name, one in models.items()}
+    return pd.DataFrame.from_dict(pairs, orient="index", columns=["alpha", "beta"])
+
+
+def cells_like(cells: pd.DataFrame, model: pd.Series) -> list[str]:
+    """The published cells of `table_7_1` that have a homogeneous model's parameters, digit for digit: '1-2'."""
+    return list(cells.index[np.isclose(cells.published, model, rtol=1e-9, atol=0).all(axis=1)])
+
+
+class OneAfterAnother:
+    """A laboratory whose experiments run one after another; it counts the effort from its creation on."""
+
+    def __init__(self, lab: Laboratory) -> None:
+        self._lab = lab
+        self.procs, self.least_bytes, self.eager_limit_bytes = lab.procs, lab.least_bytes, lab.eager_limit_bytes
+        self.effort: Effort = lab.effort
+
+    def run(self, experiments: Sequence[Experiment], in_parallel: bool = True) -> list[Measurement]:
+        """Runs the experiments, whatever `in_parallel` says."""
+        return self._lab.run(experiments, in_parallel=False)
+
+
+def side_by_side(platform: HostPlatform, context: SimulationContext) -> tuple[Effort, Effort, float]:
+    """Section 4.4: what measuring disjoint pairs at one time saves, and whether it changes the parameters.
+
+    Returns the efforts of estimating heterogeneous Hockney that way and with pairs one after another, and the largest
+    relative difference of a parameter.
+    """
+    lab, alone = context.laboratory(platform), OneAfterAnother(context.laboratory(platform))
+    parallel, effort = with_effort(lab, lambda: hockney_by_regression(lab, heterogeneous=True))
+    serial, serial_effort = with_effort(alone, lambda: hockney_by_regression(alone, heterogeneous=True))
+    pairs = ~np.eye(lab.procs, dtype=bool)
+    ratios = [np.asarray(vars(serial)[name])[pairs] / np.asarray(vars(parallel)[name])[pairs] for name in vars(serial)]
+    return effort, serial_effort, float(np.max(np.abs(np.subtract(ratios, 1))))
+
+
+def table_5_1(efforts: pd.DataFrame) -> pd.DataFrame:
+    """The measurements and seconds of each model's estimation beside the thesis's formulas and seconds."""
+    by_formula = {
+        "Hockney": PUBLISHED["hockney_sizes"] * comb(PROCS, 2),
+        "LMO": 2 * comb(PROCS, 2) + 3 * 2 * comb(PROCS, 3),
+    }
+    return pd.DataFrame({
+        "model": efforts.index,
+        "formula of the thesis": efforts.index.map(PUBLISHED.words("table_5_1_formulas")),
+        "by it, with our k": [by_formula.get(name, "-") for name in efforts.index],
+        "counted": efforts.measurements.to_numpy(),
+        "per pair": [f"{count / len(ALL_PAIRS):.1f}" for count in efforts.measurements],
+        "seconds, ours": [f"{seconds:.2f}" for seconds in efforts.seconds],
+        "seconds, thesis": [PUBLISHED["table_5_1_seconds"].get(name, "-") for name in efforts.index],
+    })  # fmt: skip
+
+
+# Single messages: figure 5.2.
+
+
+def message_predictions(
+    fits: Mapping[str, FittedParameters], sizes: Sequence[int], pair: tuple[int, int]
+) -> dict[str, Array]:
+    """Seconds of a message between two nodes by heterogeneous models, at every size."""
+    plogp: Any = fits["PLogP"].parameters
+    m = np.asarray(sizes, dtype=float)
+    return {
+        "Hockney": fits["Hockney"].parameters.predict(m, *pair),
+        "LogGP, by Culler": fits["LogGP"].parameters.predict(m, *pair),
+        "LogGP, from PLogP": plogp.pairs[pair[0]][pair[1]].as_loggp().predict(m),
+        "PLogP": plogp.predict(m, *pair),
+        "LMO": fits["LMO"].parameters.predict(m, *pair),
+    }
+
+
+def message_seconds(
+    platform: HostPlatform, sizes: Sequence[int], pairs: Sequence[tuple[int, int]], context: SimulationContext
+) -> Array:
+    """Half of the simulated roundtrips with the same size both ways, shape (pair, size)."""
+    lab = context.laboratory(platform)
+    experiments = [Experiment(ROUNDTRIP, pair, size, size) for pair in pairs for size in sizes]
+    seconds = [one.seconds / 2 for one in lab.run(experiments)]
+    return np.reshape(seconds, (len(pairs), len(sizes)))
+
+
+def message_errors(fits: Mapping[str, FittedParameters], simulated: Array, eager: bool) -> pd.DataFrame:
+    """Errors over all pairs, at those of SIZES_OF_ALL_PAIRS that are below the eager limit, or not.
+
+    `simulated`: seconds, shape (pair, size).
+    """
+    sizes = np.array(SIZES_OF_ALL_PAIRS)
+    chosen = (sizes < fits["LMO"].eager_limit_bytes) == eager
+    predicted = pd.DataFrame([message_predictions(fits, sizes[chosen], pair) for pair in ALL_PAIRS])
+    return errors({name: np.stack(predicted[name]) / simulated[:, chosen] - 1 for name in predicted})
+
+
+# Scatter and gather: table 5.2, figures 5.3 to 5.5, and 7.1 to 7.3.
 
 EXACT = "exact-heterogeneous"
 SIZES = (*range(KIB, 8 * KIB, KIB), *range(8 * KIB, 200 * KIB + 1, 4 * KIB))
 """Blocks up to 200 KB, as in figures 5.3 and 5.4."""
 WIDE_BYTES_PER_SECOND = 1e13
 MAPPING_SIZES = (KIB, 4 * KIB, 16 * KIB, 64 * KIB)
-SERIES = {
-    (collective, algorithm): Case(collective, algorithm, PROCS, 0)
-    for collective, algorithms in (("scatter", ("linear", "linear_nonblocking", "binomial")),
-                                   ("gather", ("linear", "binomial")))
-    for algorithm in algorithms
-}  # fmt: skip
-"""The cases that are simulated at all SIZES, by collective and algorithm."""
-SCATTER_BINOMIAL = ("scatter", "binomial")
-
-Key = TypeVar("Key", bound=Hashable)
-Curves = Mapping[tuple[str, str], Array]
-"""Seconds at SIZES, by collective and algorithm."""
 
 
-def simulated_curves(
-    platform: HostPlatform, series: Mapping[Key, Case], context: SimulationContext
-) -> dict[Key, Array]:
-    """Simulated times of each case at all SIZES. Raises CollwiseError when a case fails."""
-    cases = {key: [replace(case, message_bytes=size) for size in SIZES] for key, case in series.items()}
-    sweep = context.simulate(platform, [case for several in cases.values() for case in several]).complete()
-    return {key: np.array([sweep.timings[case].seconds for case in several]) for key, several in cases.items()}
+def grid_of(collective: str, *choices: Choice) -> Grid:
+    """Choices at all SIZES, one process on each node."""
+    return Grid(collective, choices, (PROCS,), SIZES)
 
 
-def lmo_cases(thresholds: Thresholds) -> dict[str, Case]:
+LINEAR, NONBLOCKING, BINOMIAL = map(Choice, ("linear", "linear_nonblocking", "binomial"))
+GRIDS = (grid_of("scatter", LINEAR, NONBLOCKING, BINOMIAL), grid_of("gather", LINEAR, BINOMIAL))
+
+
+def lmo_grids(thresholds: Thresholds) -> list[Grid]:
     """LMO_Gather and LMO_Scatter with these thresholds."""
     first = thresholds.gather_irregular_from_bytes or 0
-    limit = thresholds.last_irregular_bytes if first else 0
-    return {
-        "gather": Case("gather", "lmo", PROCS, 0, segment_bytes=first, limit_bytes=limit),
-        "scatter": Case("scatter", "lmo", PROCS, 0, segment_bytes=thresholds.scatter_leap_bytes or 0),
-    }
+    gather = Choice("lmo", first, limit_bytes=thresholds.last_irregular_bytes if first else 0)
+    return [grid_of("gather", gather), grid_of("scatter", Choice("lmo", thresholds.scatter_leap_bytes or 0))]
 
 
-def predicted_curves(models: Mapping[str, CollectiveModel], collective: str, algorithm: str) -> dict[str, Array]:
-    """Seconds at SIZES, by model. The non-blocking linear scatter is predicted as the linear one."""
-    name = algorithm.removesuffix("_nonblocking")
-    return {key: model.predict(collective, name, PROCS, SIZES) for key, model in models.items()}
+def simulated(platform: HostPlatform, grids: Sequence[Grid], context: SimulationContext) -> dict[str, Times]:
+    """Simulated times by collective. Raises CollwiseError when a case fails."""
+    return {times.collective: times.complete() for times in simulate(platform, grids, context)}
 
 
-def errors_of(
-    models: Mapping[str, CollectiveModel], curves: Curves, series: tuple[str, str], where: np.ndarray
-) -> pd.DataFrame:
+def scores_of(right: Times, models: Mapping[str, CollectiveModel]) -> Scores:
+    """The scores of models, by name; the non-blocking linear scatter is predicted as the linear one."""
+    grid = right.grid
+    names = [choice.algorithm.removesuffix("_nonblocking") for choice in grid.choices]
+
+    def predicted(key: str, model: CollectiveModel) -> Times:
+        seconds = np.array([[model.predict(grid.collective, name, PROCS, SIZES)] for name in names])
+        return Times.of_seconds(grid, seconds, model.platform, "predicted", key, State.NO_FORMULA)
+
+    return compare(right, *(predicted(*one) for one in models.items()))
+
+
+def curve(times: Times, choice: Choice | None = None) -> Array:
+    """Seconds of a choice, by default the first one, at all SIZES."""
+    return np.asarray(times.array[0 if choice is None else times.choices.index(choice), 0])
+
+
+def errors_of(scores: Scores, choice: Choice, where: np.ndarray) -> pd.DataFrame:
     """The error of each model over the sizes of SIZES where `where` is true."""
-    predicted = {name: seconds[where] for name, seconds in predicted_curves(models, *series).items()}
-    return errors(predicted, curves[series][where])
+    place = scores.right.choices.index(choice)
+    return errors({name: of.values[place, 0, where] for name, of in scores.errors.items()})
 
 
-def scores(models: Mapping[str, CollectiveModel], curves: Curves, eager: np.ndarray) -> pd.DataFrame:
+def errors_by_region(scores: Mapping[str, Scores], eager: np.ndarray) -> pd.DataFrame:
     """Errors by collective, algorithm, region and model: below the eager limit, above it, and over all sizes."""
     regions = {"below": eager, "above": ~eager, "all": eager | ~eager}
-    return pd.concat(
-        {
-            (*series, region): errors_of(models, curves, series, where)
-            for series in SERIES
-            for region, where in regions.items()
-        }
-    )
+    return pd.concat({
+        (collective, choice.algorithm, region): errors_of(of, choice, where)
+        for collective, of in scores.items()
+        for choice in of.right.choices
+        for region, where in regions.items()
+    })  # fmt: skip
 
 
-def choices(models: Mapping[str, CollectiveModel], curves: Curves, linear: str, where: np.ndarray) -> pd.DataFrame:
+def choices(scores: Scores, linear: Choice, where: np.ndarray) -> pd.DataFrame:
     """The number of sizes at which each model takes the `linear` scatter rather than the binomial one, and is `right`.
 
-    'simulation' is among the models. `linear` is 'linear' or 'linear_nonblocking'.
+    'simulation' is among the models.
     """
-    flat, tree = (predicted_curves(models, "scatter", name) for name in (linear, "binomial"))
-    taken = pd.DataFrame(
-        {"simulation": curves["scatter", linear] < curves["scatter", "binomial"]}
-        | {name: flat[name] < tree[name] for name in models}
-    )[where]
+    both = compare(scores.right.only((linear, BINOMIAL).__contains__), *scores.times.values())
+    picks = {"simulation": both.right.best} | both.picks
+    taken = pd.DataFrame({name: of.values[0, where] == both.right.index_of(linear) for name, of in picks.items()})
     return pd.DataFrame({"linear": taken.sum(), "right": taken.eq(taken.simulation, axis=0).sum()})
 
 
@@ -125,9 +351,9 @@ def without_shared_links(platform: HostPlatform, context: SimulationContext) -> 
     lmo = with_true_parameters(wide)
     assert isinstance(lmo.parameters, LMO)
     hockney = PointToPointModel("hockney_heterogeneous", wide.name, lmo.parameters.as_hockney())
-    curves = simulated_curves(wide, {SCATTER_BINOMIAL: SERIES[SCATTER_BINOMIAL]}, context)
+    times = simulated(wide, [grid_of("scatter", BINOMIAL)], context)["scatter"]
     where = binomial_regions(wide.eager_limit_bytes)["all eager"]
-    return errors_of({"lmo": lmo, "hockney": hockney}, curves, SCATTER_BINOMIAL, where)
+    return errors_of(scores_of(times, {"lmo": lmo, "hockney": hockney}), BINOMIAL, where)
 
 
 def binomial_regions(eager_limit_bytes: int) -> dict[str, np.ndarray]:
@@ -167,16 +393,16 @@ def on_the_exact_platform(context: SimulationContext) -> tuple[pd.DataFrame, pd.
     assert isinstance(fitted.parameters, LMO)
     _, others = lmo_parts(fitted.parameters, PROCS, np.array([float(SIZES[-1])]))
     slowest_last = platform.reordered([0, *(1 + int(node) for node in np.argsort(others[:, 0]))])
-    lmo = models_of(fitted)["lmo_heterogeneous"]
-    hockney = models_of(by_regression)["hockney_heterogeneous"]
-    found = []
-    for name, model, ordered, algorithm in (
-        ("scatter", lmo, platform, "linear"),
-        # (4.1) takes the maximum over the others: their order does not change it.
-        ("slowest_last", lmo, slowest_last, "linear"),
-        ("hockney_scatter", hockney, platform, "linear"),
-        ("binomial", lmo, platform, "binomial"),
-    ):
-        curve = simulated_curves(ordered, {name: SERIES["scatter", algorithm]}, context)[name]
-        found.append(errors({name: model.predict("scatter", algorithm, PROCS, SIZES)}, curve))
-    return pd.DataFrame(recover(platform, [wanted], lambda one: fitted)), pd.concat(found)
+    models = models_of(fitted) | models_of(by_regression)
+    lmo, hockney = models["lmo_heterogeneous"], models["hockney_heterogeneous"]
+    everywhere = np.ones(len(SIZES), dtype=bool)
+
+    def found(ordered: HostPlatform, choice: Choice, **named: CollectiveModel) -> pd.DataFrame:
+        times = simulated(ordered, [grid_of("scatter", choice)], context)["scatter"]
+        return errors_of(scores_of(times, named), choice, everywhere)
+
+    linear = found(platform, LINEAR, scatter=lmo, hockney_scatter=hockney)
+    # (4.1) takes the maximum over the others: their order does not change it.
+    served = found(slowest_last, LINEAR, slowest_last=lmo)
+    every = pd.concat([linear, served, found(platform, BINOMIAL, binomial=lmo)])
+    return pd.DataFrame(recover(platform, [wanted], lambda one: fitted)), every

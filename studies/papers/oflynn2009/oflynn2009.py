@@ -1,16 +1,3 @@
-# ---
-# jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
-# ---
-
 # %% [markdown]
 # # O'Flynn 2009: does LMO describe a heterogeneous cluster better?
 #
@@ -41,33 +28,32 @@ from collwise.models.fitting.lmo import lmo_by_triplets
 from collwise.models.fitting.rounds import with_effort
 from collwise.models.lmo import Thresholds
 from collwise.models.point_to_point import PointToPointModel
-from collwise.platforms import load
 from collwise.platforms.truth import point_to_point
 from collwise.studies.papers.oflynn2009 import analysis as thesis
-from collwise.studies.papers.oflynn2009 import estimates as estimating
-from collwise.studies.papers.oflynn2009 import tables as published
-from collwise.studies.papers.oflynn2009.estimates import MODELS, percent, shown
+from collwise.studies.papers.oflynn2009.analysis import BINOMIAL, LINEAR, MODELS, NONBLOCKING, curve, percent, shown
 from collwise.studies.papers.oflynn2009.figures import size_curves
 from collwise.studies.papers.study import Study
 
 here = Study()
-platform = load(estimating.PLATFORM)
+platform = thesis.cluster()
 limit = platform.eager_limit_bytes
 
 # %%
 with here.context() as context:
-    fits = estimating.estimates(platform, context)
+    fits = thesis.estimates(platform, context)
     fitted: dict[str, Any] = {name: one.parameters for name, one in fits.items()}
     hockney, two_sizes, plogp, lmo = (fitted[name] for name in ("Hockney", "Hockney, two sizes", "PLogP", "LMO"))
-    parallel, serial, parameters_differ = estimating.side_by_side(platform, context)
+    parallel, serial, parameters_differ = thesis.side_by_side(platform, context)
     lab = context.laboratory(platform)
     lmo_alone = with_effort(lab, lambda: lmo_by_triplets(lab, lmo.thresholds))[1]
-    messages = estimating.message_seconds(platform, estimating.SIZES_OF_ALL_PAIRS, estimating.ALL_PAIRS, context)
-    one_pair = estimating.message_seconds(platform, thesis.SIZES, [estimating.PAIR], context)[0]
-    curves = thesis.simulated_curves(platform, thesis.SERIES, context)
-    by_thesis = thesis.simulated_curves(platform, thesis.lmo_cases(published.THRESHOLDS), context)
-    by_estimates = thesis.simulated_curves(platform, thesis.lmo_cases(lmo.thresholds), context)
-    models = estimating.collective_models(fits)
+    messages = thesis.message_seconds(platform, thesis.SIZES_OF_ALL_PAIRS, thesis.ALL_PAIRS, context)
+    one_pair = thesis.message_seconds(platform, thesis.SIZES, [thesis.PAIR], context)[0]
+    times = thesis.simulated(platform, thesis.GRIDS, context)
+    by_thesis, by_estimates = (
+        {name: curve(of) for name, of in thesis.simulated(platform, thesis.lmo_grids(one), context).items()}
+        for one in (thesis.THRESHOLDS, lmo.thresholds)
+    )
+    models = thesis.collective_models(fits)
     gains = thesis.all_mapping_gains(platform, models, context)
     unshared = thesis.without_shared_links(platform, context)
     recovered, exact = thesis.on_the_exact_platform(context)
@@ -82,33 +68,29 @@ here.text(f"Estimates are {fits['LMO'].made_by}.")
 # the eager limit. Regression: ten sizes up to 100 kB, as in the thesis.
 
 # %%
-cells = estimating.table_7_1(hockney, two_sizes)
+cells = thesis.table_7_1(platform, hockney, two_sizes)
 here.table(
     "Table 7.1: alpha (us), beta (ns per byte), published and estimated; difference in percent",
-    estimating.table_7_1_beside_estimates(cells),
+    thesis.table_7_1_beside_estimates(cells),
 )
 off = {source: (cells[source] / cells.published - 1).abs().max() for source in ("two_sizes", "regression")}
 worst_two = off["two_sizes"].max()
-here.text(
-    f"By two sizes, every cell is reproduced within {100 * worst_two:.4f} %. By regression alpha differs by up to "
-    f"{percent(off['regression'].alpha)} % and beta by up to {percent(off['regression'].beta)} %: some of the ten "
-    f"sizes lie above the eager limit of {format_size(limit)}, from which on SMPI charges no processor time, so that "
-    "the line goes through two kinds of messages. The thesis does not say what its regression did with the leap at 64 "
-    "KB."
-)
-homogeneous = estimating.homogeneous_hockneys(hockney, two_sizes)
+here.text(f"""
+By two sizes, every cell is reproduced within {100 * worst_two:.4f} %. By regression alpha differs by up to
+{percent(off["regression"].alpha)} % and beta by up to {percent(off["regression"].beta)} %: some of the ten sizes lie
+above the eager limit of {format_size(limit)}, from which on SMPI charges no processor time, so that the line goes
+through two kinds of messages. The thesis does not say what its regression did with the leap at 64 KB.""")
+homogeneous = thesis.homogeneous_hockneys(platform, hockney, two_sizes)
 printed, mean = homogeneous.iloc[0], homogeneous.iloc[1]
-micro = [(name, f"{one.alpha * 1e6:.1f}", f"{one.beta * 1e6:.5f}") for name, one in homogeneous.iterrows()]
-here.table("The homogeneous Hockney model", pd.DataFrame(micro, columns=["", "alpha (us)", "beta (us per byte)"]))
-same_cells = estimating.cells_like(cells, printed)
-here.text(
-    "The published homogeneous parameters are, digit for digit, those of table 7.1 between nodes of types "
-    f"{', '.join(same_cells)}; the mean of the table over the {len(estimating.ALL_PAIRS)} pairs of nodes has an alpha "
-    f"{percent(mean.alpha / printed.alpha - 1)} % and a beta {percent(mean.beta / printed.beta - 1)} % larger. Whether "
-    "the thesis measured one pair or averaged something else is open. Homogeneous models here are means over all pairs."
-    if same_cells
-    else "The published homogeneous parameters are those of no cell of table 7.1."
-)
+micro = ((name, f"{one.alpha * 1e6:.1f}", f"{one.beta * 1e6:.5f}") for name, one in homogeneous.iterrows())
+here.table("The homogeneous Hockney model", micro, columns=["", "alpha (us)", "beta (us per byte)"])
+same_cells = thesis.cells_like(cells, printed)
+here.text(f"""
+The published homogeneous parameters are, digit for digit, those of table 7.1 between nodes of types
+{", ".join(same_cells)}; the mean of the table over the {len(thesis.ALL_PAIRS)} pairs of nodes has an alpha
+{percent(mean.alpha / printed.alpha - 1)} % and a beta {percent(mean.beta / printed.beta - 1)} % larger. Whether the
+thesis measured one pair or averaged something else is open. Homogeneous models here are means over all pairs."""
+if same_cells else "The published homogeneous parameters are those of no cell of table 7.1.")  # fmt: skip
 
 # %% [markdown]
 # ### Table 5.1: the effort of estimation
@@ -121,30 +103,27 @@ here.text(
 counted: dict[str, Any] = {name: fits[name] for name in ("Hockney", "LogGP", "PLogP")} | {"LMO": lmo_alone}
 efforts = pd.DataFrame([(one.measurements, one.seconds) for one in counted.values()], index=list(counted),
                        columns=["measurements", "seconds"])  # fmt: skip
-here.table("Table 5.1, n = 16", estimating.table_5_1(efforts))
-seconds_of = efforts.seconds
+here.table("Table 5.1, n = 16", thesis.table_5_1(efforts))
+seconds_of, thesis_seconds = efforts.seconds, thesis.PUBLISHED.numbers("table_5_1_seconds")
+alone_seconds, at_once_seconds = thesis.PUBLISHED.number("serial_seconds"), thesis.PUBLISHED.number("parallel_seconds")
 knots = np.mean([len(pair.gap.message_bytes) for row in plogp.pairs for pair in row if pair is not None])
 order = seconds_of.sort_values(kind="stable").index
-here.text(
-    "LMO has k2 = 2: one-to-two experiments with the smallest and with large messages, (4.4) and (4.7). Its thresholds "
-    f"take {fits['LMO'].measurements - lmo_alone.measurements} scatters and gathers more, "
-    f"{fits['LMO'].seconds - lmo_alone.seconds:.2f} s. PLogP's adaptive sizes are {knots:.1f} per pair on average, two "
-    "roundtrips each; the rest are saturations. LogGP's row is Culler's procedure, whose link is saturated with two "
-    "sizes of messages, not three: the least message that costs what a message costs is the empty one. In order of "
-    f"seconds: {', '.join(order)}; PLogP takes {seconds_of['PLogP'] / seconds_of['LMO']:.0f} times as long as LMO, in "
-    f"the thesis {published.TABLE_5_1_SECONDS['PLogP'] / published.TABLE_5_1_SECONDS['LMO']:.0f} times. How often the "
-    "thesis repeated its experiments is not printed, so equal seconds, as Hockney's, prove nothing."
-)
-here.text(
-    f"**Side by side.** Heterogeneous Hockney by regression takes {parallel.seconds:.2f} s with disjoint pairs at "
-    f"one time and {serial.seconds:.2f} s with one after another, "
-    f"{serial.seconds / parallel.seconds:.1f} times as long; in the thesis {published.PARALLEL_SECONDS:.0f} "
-    f"s and {published.SERIAL_SECONDS:.0f} s, {published.SERIAL_SECONDS / published.PARALLEL_SECONDS:.1f} times. The "
-    f"parameters differ by {parameters_differ:.0e} of themselves at most: both give the same values, as the thesis "
-    f"found. With {estimating.PROCS // 2} pairs at one time it could be {estimating.PROCS // 2} times; every round "
-    "waits for its slowest pair. Real repetitions until means are precise differ from pair to pair, which may explain "
-    "the thesis's smaller gain."
-)
+here.text(f"""
+LMO has k2 = 2: one-to-two experiments with the smallest and with large messages, (4.4) and (4.7). Its thresholds take
+{fits["LMO"].measurements - lmo_alone.measurements} scatters and gathers more,
+{fits["LMO"].seconds - lmo_alone.seconds:.2f} s. PLogP's adaptive sizes are {knots:.1f} per pair on average, two
+roundtrips each; the rest are saturations. LogGP's row is Culler's procedure, whose link is saturated with two sizes of
+messages, not three: the least message that costs what a message costs is the empty one. In order of seconds:
+{", ".join(order)}; PLogP takes {seconds_of["PLogP"] / seconds_of["LMO"]:.0f} times as long as LMO, in the thesis
+{thesis_seconds["PLogP"] / thesis_seconds["LMO"]:.0f} times. How often the thesis repeated its experiments is not
+printed, so equal seconds, as Hockney's, prove nothing.""")
+here.text(f"""
+**Side by side.** Heterogeneous Hockney by regression takes {parallel.seconds:.2f} s with disjoint pairs at one time and
+{serial.seconds:.2f} s with one after another, {serial.seconds / parallel.seconds:.1f} times as long; in the thesis
+{at_once_seconds:.0f} s and {alone_seconds:.0f} s, {alone_seconds / at_once_seconds:.1f} times. The parameters differ by
+{parameters_differ:.0e} of themselves at most: both give the same values, as the thesis found. With {thesis.PROCS // 2}
+pairs at one time it could be {thesis.PROCS // 2} times; every round waits for its slowest pair. Real repetitions until
+means are precise differ from pair to pair, which may explain the thesis's smaller gain.""")
 
 # %% [markdown]
 # ## (b) Single messages: figure 5.2
@@ -153,41 +132,35 @@ here.text(
 # parameters.
 
 # %%
-predicted = estimating.message_predictions(fits, thesis.SIZES, estimating.PAIR)
+predicted = thesis.message_predictions(fits, thesis.SIZES, thesis.PAIR)
+pair, title = "nodes {} and {}".format(*thesis.PAIR), "One message between a node of type 1 and one of type 3"
+lines = {"simulated": one_pair} | {name: predicted[name] for name in ("LogGP, from PLogP", "PLogP", "LMO", "Hockney")}
 here.figure(
-    size_curves(
-        thesis.SIZES,
-        {f"nodes {estimating.PAIR[0]} and {estimating.PAIR[1]}": {"simulated": one_pair} | {
-            name: predicted[name] for name in ("LogGP, from PLogP", "PLogP", "LMO", "Hockney")}},
-        "One message between a node of type 1 and one of type 3", limit, what="message size m",
-    ),
-    "figure-5-2",
+    size_curves(thesis.SIZES, {pair: lines}, title, limit, what="message size m"),
     "Figure 5.2: simulated, and by heterogeneous models.",
-)  # fmt: skip
-below, above = (estimating.message_errors(fits, messages, eager) for eager in (True, False))
+)
+below, above = (thesis.message_errors(fits, messages, eager) for eager in (True, False))
+at = ", ".join(map(format_size, thesis.SIZES_OF_ALL_PAIRS))
 here.table(
-    f"Errors over all {len(estimating.ALL_PAIRS)} pairs, mean / worst (%), at "
-    + ", ".join(format_size(size) for size in estimating.SIZES_OF_ALL_PAIRS),
+    f"Errors over all {len(thesis.ALL_PAIRS)} pairs, mean / worst (%), at {at}",
     pd.DataFrame({"below the eager limit": shown(below), "above it": shown(above)}).rename_axis("model").reset_index(),
 )
 truth = point_to_point(platform)
 rates = lmo.processor_seconds_per_byte * 1e9
 link = truth.network_seconds_per_byte[0, 1:].min()
-networks = lmo.network_seconds_per_byte[np.triu_indices(estimating.PROCS, 1)]
-here.text(
-    "PLogP has a knot wherever times bend and is right by construction. **LMO's estimates do not add up to every "
-    "single message.** On this platform a sender's messages share its link, and the second message of a one-to-two "
-    f"experiment waits for the link rather than for the processor: t_0 is estimated as {rates[0]:.2f} ns per byte, "
-    f"where the processor takes {truth.processor_seconds_per_byte[0] * 1e9:.2f} and the link {link * 1e9:.2f}. What is "
-    f"left for 1 / beta_ij is below 0 for {(networks < 0).sum()} of {len(networks)} pairs. How long the second message "
-    "waits depends on both partners (shares of a link go by the length of the route), so that t_i is not one number: "
-    f"over the nodes it runs from {rates.min():.1f} to {rates.max():.1f} ns per byte. (4.10) averages t_i over all "
-    "triplets of i and 1 / beta_ij over those of i and j, and the averages need not sum up to the pair's own time: "
-    f"errors of {shown(below)['LMO']} % (mean / worst) below the eager limit, where Hockney by regression has "
-    f"{shown(below)['Hockney']}. The thesis reports no such thing: its figure shows one pair. Culler's LogGP is worst "
-    "between types 5 and 6: saturation has several messages under way at once, of which the wire limits each by "
-    "itself, so that G is the time of a link."
-)
+networks = lmo.network_seconds_per_byte[np.triu_indices(thesis.PROCS, 1)]
+here.text(f"""
+PLogP has a knot wherever times bend and is right by construction. **LMO's estimates do not add up to every single
+message.** On this platform a sender's messages share its link, and the second message of a one-to-two experiment waits
+for the link rather than for the processor: t_0 is estimated as {rates[0]:.2f} ns per byte, where the processor takes
+{truth.processor_seconds_per_byte[0] * 1e9:.2f} and the link {link * 1e9:.2f}. What is left for 1 / beta_ij is below 0
+for {(networks < 0).sum()} of {len(networks)} pairs. How long the second message waits depends on both partners (shares
+of a link go by the length of the route), so that t_i is not one number: over the nodes it runs from {rates.min():.1f}
+to {rates.max():.1f} ns per byte. (4.10) averages t_i over all triplets of i and 1 / beta_ij over those of i and j, and
+the averages need not sum up to the pair's own time: errors of {shown(below)["LMO"]} % (mean / worst) below the eager
+limit, where Hockney by regression has {shown(below)["Hockney"]}. The thesis reports no such thing: its figure shows one
+pair. Culler's LogGP is worst between types 5 and 6: saturation has several messages under way at once, of which the
+wire limits each by itself, so that G is the time of a link.""")
 
 # %% [markdown]
 # ## (b) Linear scatter and gather: table 5.2, figures 5.3 and 5.4
@@ -199,24 +172,23 @@ here.text(
 
 # %%
 drawn = ("hockney_heterogeneous", "loggp_of_plogp", "plogp", "lmo_heterogeneous")
-linear = {collective: thesis.predicted_curves(models, collective, "linear") for collective in ("scatter", "gather")}
-for collective, number in (("scatter", "5-3"), ("gather", "5-4")):
-    simulated = {"simulated": curves[collective, "linear"]}
+scores = {collective: thesis.scores_of(right, models) for collective, right in times.items()}
+for collective, number in (("scatter", "5.3"), ("gather", "5.4")):
+    simulated = {"simulated": curve(times[collective], LINEAR)}
     if collective == "scatter":
-        simulated["simulated, non-blocking sends"] = curves["scatter", "linear_nonblocking"]
-    lines = simulated | {MODELS[key]: linear[collective][key] for key in drawn}
+        simulated["simulated, non-blocking sends"] = curve(times[collective], NONBLOCKING)
+    lines = simulated | {MODELS[key]: curve(scores[collective].times[key], LINEAR) for key in drawn}
     here.figure(
         size_curves(thesis.SIZES, {"16 nodes": lines}, f"Linear {collective}, simulated and predicted", limit),
-        f"figure-{number}",
-        f"Figure {number.replace('-', '.')}: linear {collective} on the heterogeneous cluster.",
+        f"Figure {number}: linear {collective} on the heterogeneous cluster.",
     )
 
 # %%
 eager = sizes < fits["LMO"].eager_limit_bytes
-scores = thesis.scores(models, curves, eager)
+errors = thesis.errors_by_region(scores, eager)
 # Mean errors in percent, by algorithm and region, then by model.
-scatter, gather = (scores["mean"].map(percent)[collective] for collective in ("scatter", "gather"))
-table = shown(scores).unstack(sort=False).set_axis(list(MODELS.values()), axis=1)
+scatter, gather = (errors["mean"].map(percent)[collective] for collective in ("scatter", "gather"))
+table = shown(errors).unstack(sort=False).set_axis(list(MODELS.values()), axis=1)
 names = [
     f"{algorithm} {collective}".replace("_nonblocking scatter", " scatter, non-blocking sends")
     for collective, algorithm, _ in table.index
@@ -230,42 +202,37 @@ here.table(
 )
 
 # %%
-described = thesis.errors_of({"": thesis.with_true_parameters(platform)}, curves, ("scatter", "linear"), eager)
+by_description = thesis.scores_of(times["scatter"], {"": thesis.with_true_parameters(platform)})
+described = thesis.errors_of(by_description, LINEAR, eager)
 # (4.3) for every gather, as if M2 were 0.
 sum_of_messages = replace(lmo, thresholds=Thresholds(gather_regular_from_bytes=0))
 serial_lmo = PointToPointModel("lmo_heterogeneous", platform.name, sum_of_messages)
-serial_below, serial_above = (
-    thesis.errors_of({"": serial_lmo}, curves, ("gather", "linear"), where)["mean"][""] for where in (eager, ~eager)
-)
-here.text(
-    "**Linear scatter below the eager limit** is the case that LMO was made for, and it is the thesis's result: "
-    "Hockney adds up whole messages although only the root's part is serial, and is "
-    f"{scatter['linear', 'below'].hockney_heterogeneous} % off on average, LMO "
-    f"{scatter['linear', 'below'].lmo_heterogeneous} %. It works because t_0 was estimated with the link's time "
-    "in it: with the processor's own t_0, as the platform's description has it, (4.1) would be "
-    f"{percent(described['mean'][''])} % off. LMO's worst, "
-    f"{percent(scores.worst['scatter', 'linear', 'below', 'lmo_heterogeneous'])} %, is at the smallest block: "
-    "C_0 + m t_0 adds the processor's constant to the link's time, while in simulation the link sends one message as "
-    "the processor prepares the next."
-)
-here.text(
-    "**From the eager limit on** the simulated linear scatter is serial, and Hockney, a sum, is "
-    f"{scatter['linear', 'above'].hockney_heterogeneous} % off, LMO {scatter['linear', 'above'].lmo_heterogeneous} %. "
-    "In the thesis the measured scatter leaps at 64 KB as well, but the leaps repeat and converge to a line of the "
-    "same slope (section 5.3.1), near which LMO stays. With non-blocking sends, the simulation follows such a line: "
-    f"Hockney {scatter['linear_nonblocking', 'above'].hockney_heterogeneous} %, LMO "
-    f"{scatter['linear_nonblocking', 'above'].lmo_heterogeneous} %."
-)
-here.text(
-    "**Linear gather.** In SMPI it is a sum of whole messages at every size, for which heterogeneous Hockney has the "
-    f"formula ({gather['linear', 'below'].hockney_heterogeneous} % and "
-    f"{gather['linear', 'above'].hockney_heterogeneous} % below and above the limit). LMO's (4.2), with senders side "
-    f"by side, is {gather['linear', 'below'].lmo_heterogeneous} % and {gather['linear', 'above'].lmo_heterogeneous} % "
-    f"off; with (4.3), which is the sum, it would be {percent(serial_below)} % and {percent(serial_above)} %. (4.3) is "
-    "for blocks above M2, and estimation finds no M2: nothing in the simulated gather changes from one behaviour to "
-    "the other. On the real cluster small messages came in side by side, medium ones escalated and large ones came one "
-    "after another; only the last is in the simulation."
-)
+by_sum = thesis.scores_of(times["gather"], {"": serial_lmo})
+serial_below, serial_above = (thesis.errors_of(by_sum, LINEAR, where)["mean"][""] for where in (eager, ~eager))
+here.text(f"""
+**Linear scatter below the eager limit** is the case that LMO was made for, and it is the thesis's result: Hockney adds
+up whole messages although only the root's part is serial, and is {scatter["linear", "below"].hockney_heterogeneous} %
+off on average, LMO {scatter["linear", "below"].lmo_heterogeneous} %. It works because t_0 was estimated with the link's
+time in it: with the processor's own t_0, as the platform's description has it, (4.1) would be
+{percent(described["mean"][""])} % off. LMO's worst,
+{percent(errors.worst["scatter", "linear", "below", "lmo_heterogeneous"])} %, is at the smallest block: C_0 + m t_0 adds
+the processor's constant to the link's time, while in simulation the link sends one message as the processor prepares
+the next.""")
+here.text(f"""
+**From the eager limit on** the simulated linear scatter is serial, and Hockney, a sum, is
+{scatter["linear", "above"].hockney_heterogeneous} % off, LMO {scatter["linear", "above"].lmo_heterogeneous} %. In the
+thesis the measured scatter leaps at 64 KB as well, but the leaps repeat and converge to a line of the same slope
+(section 5.3.1), near which LMO stays. With non-blocking sends, the simulation follows such a line: Hockney
+{scatter["linear_nonblocking", "above"].hockney_heterogeneous} %, LMO
+{scatter["linear_nonblocking", "above"].lmo_heterogeneous} %.""")
+here.text(f"""
+**Linear gather.** In SMPI it is a sum of whole messages at every size, for which heterogeneous Hockney has the formula
+({gather["linear", "below"].hockney_heterogeneous} % and {gather["linear", "above"].hockney_heterogeneous} % below and
+above the limit). LMO's (4.2), with senders side by side, is {gather["linear", "below"].lmo_heterogeneous} % and
+{gather["linear", "above"].lmo_heterogeneous} % off; with (4.3), which is the sum, it would be {percent(serial_below)} %
+and {percent(serial_above)} %. (4.3) is for blocks above M2, and estimation finds no M2: nothing in the simulated gather
+changes from one behaviour to the other. On the real cluster small messages came in side by side, medium ones escalated
+and large ones came one after another; only the last is in the simulation.""")
 
 # %% [markdown]
 # ## (b) Binomial scatter: figures 7.1 and 7.2
@@ -275,39 +242,36 @@ here.text(
 
 # %%
 compared = ("hockney", "hockney_heterogeneous", "lmo_heterogeneous")
-by_algorithm = {name: thesis.predicted_curves(models, "scatter", name) for name in ("linear", "binomial")}
+of_scatter = scores["scatter"]
 panels = {
-    name: {"simulated": curves["scatter", name]} | {MODELS[key]: of[key] for key in compared}
-    for name, of in by_algorithm.items()
+    choice.algorithm: {"simulated": curve(of_scatter.right, choice)}
+    | {MODELS[key]: curve(of_scatter.times[key], choice) for key in compared}
+    for choice in (LINEAR, BINOMIAL)
 }
 here.figure(
     size_curves(thesis.SIZES, panels, "Scatter on 16 nodes: linear (figure 7.1) and binomial (figure 7.2)", limit),
-    "figure-7-1-and-7-2",
     "Figures 7.1 and 7.2: linear and binomial scatter.",
+    "figure-7-1-and-7-2",
 )
 pieces = thesis.binomial_regions(limit)
-split = pd.DataFrame(
-    {name: shown(thesis.errors_of(models, curves, thesis.SCATTER_BINOMIAL, where)) for name, where in pieces.items()}
-).T
+split = pd.DataFrame({name: shown(thesis.errors_of(of_scatter, BINOMIAL, where)) for name, where in pieces.items()}).T
 table = split.set_axis(list(MODELS.values()), axis=1).rename_axis("messages of the root").reset_index()
 table.insert(1, "sizes", [where.sum() for where in pieces.values()])
 here.table("Binomial scatter: errors by how the root's messages are sent, mean / worst (%)", table)
-here.text(
-    "**Heterogeneous against homogeneous Hockney.** Over all sizes the heterogeneous model is "
-    f"{scatter['binomial', 'all'].hockney_heterogeneous} % off on average, the homogeneous one "
-    f"{scatter['binomial', 'all'].hockney} %: as in the thesis. **Hockney against LMO.** They are "
-    f"{scatter['binomial', 'all'].hockney_heterogeneous} % and "
-    f"{scatter['binomial', 'all'].lmo_heterogeneous} % off. The regression has seen messages of both protocols, "
-    "LMO eager ones only; Hockney from the same eager messages, by two sizes, is "
-    f"{scatter['binomial', 'all'].hockney_two_sizes} % off. The largest errors are where all messages of the "
-    f"root are eager (LMO {split.lmo_heterogeneous['all eager']}, Hockney {split.hockney_heterogeneous['all eager']}): "
-    "both models let the largest message go first at full speed, while in simulation the later and smaller ones share "
-    "the link with it and delay the largest subtree. That is the cause of LMO's error here: on the same cluster with "
-    "links too wide to be shared, and with the parameters of its description, LMO is "
-    f"{percent(unshared['mean']['lmo'])} % off at these sizes, Hockney {percent(unshared['mean']['hockney'])} %. "
-    "Hockney errs in the other direction, counts whole messages where only the sender's part is serial, and is closer "
-    "because of that. Where the largest messages use rendezvous, they go one by one as the models have it."
-)
+here.text(f"""
+**Heterogeneous against homogeneous Hockney.** Over all sizes the heterogeneous model is
+{scatter["binomial", "all"].hockney_heterogeneous} % off on average, the homogeneous one
+{scatter["binomial", "all"].hockney} %: as in the thesis. **Hockney against LMO.** They are
+{scatter["binomial", "all"].hockney_heterogeneous} % and {scatter["binomial", "all"].lmo_heterogeneous} % off. The
+regression has seen messages of both protocols, LMO eager ones only; Hockney from the same eager messages, by two sizes,
+is {scatter["binomial", "all"].hockney_two_sizes} % off. The largest errors are where all messages of the root are eager
+(LMO {split.lmo_heterogeneous["all eager"]}, Hockney {split.hockney_heterogeneous["all eager"]}): both models let the
+largest message go first at full speed, while in simulation the later and smaller ones share the link with it and delay
+the largest subtree. That is the cause of LMO's error here: on the same cluster with links too wide to be shared, and
+with the parameters of its description, LMO is {percent(unshared["mean"]["lmo"])} % off at these sizes, Hockney
+{percent(unshared["mean"]["hockney"])} %. Hockney errs in the other direction, counts whole messages where only the
+sender's part is serial, and is closer because of that. Where the largest messages use rendezvous, they go one by one as
+the models have it.""")
 
 # %% [markdown]
 # ## (b) Linear or binomial? Figure 5.5
@@ -316,38 +280,37 @@ here.text(
 # and LMO chose rightly.
 
 # %%
-between = (sizes >= published.FIGURE_5_5_BYTES[0]) & (sizes <= published.FIGURE_5_5_BYTES[1])
+least, largest = thesis.PUBLISHED["figure_5_5_bytes"]
+between = (sizes >= least) & (sizes <= largest)
 both_algorithms = {
-    MODELS[key]: {name: of[key][between] for name, of in by_algorithm.items()}
+    MODELS[key]: {choice.algorithm: curve(of_scatter.times[key], choice)[between] for choice in (LINEAR, BINOMIAL)}
     for key in ("hockney_heterogeneous", "lmo_heterogeneous")
 }
 simulated = {
-    "simulated linear": curves["scatter", "linear"][between],
-    "simulated linear, non-blocking sends": curves["scatter", "linear_nonblocking"][between],
-    "simulated binomial": curves["scatter", "binomial"][between],
+    f"simulated {name}": curve(of_scatter.right, choice)[between]
+    for name, choice in (("linear", LINEAR), ("linear, non-blocking sends", NONBLOCKING), ("binomial", BINOMIAL))
 }
 here.figure(
     size_curves(sizes[between], {"simulated": simulated, **both_algorithms}, "Linear or binomial scatter, 16 nodes"),
-    "figure-5-5",
     "Figure 5.5: linear and binomial scatter from 100 to 200 KB, simulated and by two models.",
 )
 chosen = {
-    (kind, region): thesis.choices(models, curves, kind, where)
-    for kind in ("linear", "linear_nonblocking")
+    (choice.algorithm, region): thesis.choices(of_scatter, choice, where)
+    for choice in (LINEAR, NONBLOCKING)
     for region, where in (("below the eager limit", eager), ("100 to 200 KB", between))
 }
-rows = [
-    (
-        "non-blocking sends" if kind == "linear_nonblocking" else "blocking sends",
-        *(region, counts.right["simulation"], counts.linear["simulation"]),
-        *(f"{counts.linear[name]} ({counts.right[name]})" for name in MODELS),
-    )
-    for (kind, region), counts in chosen.items()
-]
 here.table(
     "At how many sizes the linear scatter is the faster one, in simulation and by each model; in brackets, how often "
     "the choice is right",
-    pd.DataFrame(rows, columns=["linear scatter", "blocks", "sizes", "simulation", *MODELS.values()]),
+    (
+        (
+            "non-blocking sends" if kind == "linear_nonblocking" else "blocking sends",
+            *(region, counts.right["simulation"], counts.linear["simulation"]),
+            *(f"{counts.linear[name]} ({counts.right[name]})" for name in MODELS),
+        )
+        for (kind, region), counts in chosen.items()
+    ),
+    columns=["linear scatter", "blocks", "sizes", "simulation", *MODELS.values()],
 )
 
 # %% [markdown]
@@ -358,47 +321,41 @@ here.table(
 # only the overhead of LMO_Gather can be seen here.
 
 # %%
-thresholds = {"thesis, LAM on the cluster": published.THRESHOLDS, "estimated": lmo.thresholds}
-in_words = [
-    (name, *(format_size(size) if size else "none found" for size in vars(one).values()))
-    for name, one in thresholds.items()
-]
-here.table("Thresholds", pd.DataFrame(in_words, columns=["", "S", "M1", "M2"]))
+here.table(
+    "Thresholds",
+    (
+        (name, *(format_size(size) if size else "none found" for size in vars(one).values()))
+        for name, one in (("thesis, LAM on the cluster", thesis.THRESHOLDS), ("estimated", lmo.thresholds))
+    ),
+    columns=["", "S", "M1", "M2"],
+)
+linear = {collective: curve(times[collective], LINEAR) for collective in ("gather", "scatter")}
 panels = {
-    collective: {
-        "simulated linear": curves[collective, "linear"],
-        "simulated LMO, thresholds of the thesis": by_thesis[collective],
-    }
-    for collective in ("gather", "scatter")
+    collective: {"simulated linear": of, "simulated LMO, thresholds of the thesis": by_thesis[collective]}
+    for collective, of in linear.items()
 }
 here.figure(
     size_curves(thesis.SIZES, panels, "MPI_ (linear) and LMO_ versions on 16 nodes", limit, share_y=False),
-    "figure-7-3",
     "Figure 7.3: linear gather and scatter, and the versions that cut messages at the thesis's thresholds.",
 )
 # Medium blocks are those from M1 to M2 of the thesis, large ones those from its S on.
-medium, large = published.THRESHOLDS.irregular(sizes), sizes >= (published.THRESHOLDS.scatter_leap_bytes or 0)
-gather_ratio = (by_thesis["gather"] / curves["gather", "linear"])[medium]
-scatter_ratio = (by_thesis["scatter"] / curves["scatter", "linear"])[large]
-unchanged = np.array_equal(by_estimates["gather"], curves["gather", "linear"])
+medium, large = thesis.THRESHOLDS.irregular(sizes), sizes >= (thesis.THRESHOLDS.scatter_leap_bytes or 0)
+gather_ratio = (by_thesis["gather"] / linear["gather"])[medium]
+scatter_ratio = (by_thesis["scatter"] / linear["scatter"])[large]
+unchanged = np.array_equal(by_estimates["gather"], linear["gather"])
 leap = lmo.thresholds.scatter_leap_bytes
-here.text(
-    f"S is found at {format_size(leap)}, "
-    + ("the thesis's S, " if leap == published.THRESHOLDS.scatter_leap_bytes else "")
-    + "which is the eager limit that the description was given."
-    if leap
-    else "No S is found. "
-)
-here.text(
-    f"LMO_Gather with the thesis's M1 and M2 takes {gather_ratio.mean():.1f} times as long as the linear gather on "
-    f"average over medium blocks, {gather_ratio.max():.1f} times at worst: barriers, and latencies of pieces. "
-    + ("With the estimated thresholds (no M1) it is the linear gather. " if unchanged else "")
-    + "In the thesis it won by avoiding escalations. LMO_Scatter takes "
-    f"{percent(1 - scatter_ratio.mean())} % less than the linear scatter on average from S on "
-    f"({percent(1 - scatter_ratio.max())} to "
-    f"{percent(1 - scatter_ratio.min())} %): its pieces are eager, so that the root does not wait "
-    "for each to arrive. That gain is of the same kind as the thesis's, although the cause of its leap was TCP."
-)
+same_leap = "the thesis's S, " if leap == thesis.THRESHOLDS.scatter_leap_bytes else ""
+here.text(f"""
+S is found at {format_size(leap)}, {same_leap}which is the eager limit that the description was given."""
+if leap else "No S is found.")  # fmt: skip
+here.text(f"""
+LMO_Gather with the thesis's M1 and M2 takes {gather_ratio.mean():.1f} times as long as the linear gather on average
+over medium blocks, {gather_ratio.max():.1f} times at worst: barriers, and latencies of pieces.
+{"With the estimated thresholds (no M1) it is the linear gather." if unchanged else ""} In the thesis it won by avoiding
+escalations. LMO_Scatter takes {percent(1 - scatter_ratio.mean())} % less than the linear scatter on average from S on
+({percent(1 - scatter_ratio.max())} to {percent(1 - scatter_ratio.min())} %): its pieces are eager, so that the root
+does not wait for each to arrive. That gain is of the same kind as the thesis's, although the cause of its leap was
+TCP.""")
 
 # %% [markdown]
 # ## (c) Optimal mapping
@@ -418,13 +375,12 @@ smallest_size = min(thesis.MAPPING_SIZES)
 smallest = gains[gains.message_bytes == smallest_size].set_index(["collective", "model"])
 gather_gain = smallest.loc["gather", "hockney_heterogeneous"]
 scatter_gain = smallest.loc["scatter"].sort_values("simulated").iloc[-1]
-here.text(
-    "Slow pairs differ most in alpha, which counts in small blocks. In a gather messages reach a parent one after "
-    f"another, as Hockney has it: of {percent(gather_gain.predicted)} % promised for {format_size(smallest_size)}, "
-    f"{percent(gather_gain.simulated)} % are gained. In an eager scatter messages of one parent share its link, which "
-    f"no model knows: at best {percent(scatter_gain.simulated)} % of {percent(scatter_gain.predicted)} % for "
-    f"{format_size(smallest_size)}. The least gain of all rows is {percent(gains.simulated.min())} %."
-)
+here.text(f"""
+Slow pairs differ most in alpha, which counts in small blocks. In a gather messages reach a parent one after another, as
+Hockney has it: of {percent(gather_gain.predicted)} % promised for {format_size(smallest_size)},
+{percent(gather_gain.simulated)} % are gained. In an eager scatter messages of one parent share its link, which no model
+knows: at best {percent(scatter_gain.simulated)} % of {percent(scatter_gain.predicted)} % for
+{format_size(smallest_size)}. The least gain of all rows is {percent(gains.simulated.min())} %.""")
 
 # %% [markdown]
 # ## (d) Where LMO's assumptions hold
@@ -433,95 +389,76 @@ here.text(
 # another, everything eager, sending as costly as receiving.
 
 # %%
-shown_parameters = [
-    (row.parameter, f"{row.true:.6g}", f"{row.estimated:.6g}", f"{100 * row.worst_error:.4f}")
-    for row in recovered.itertuples()
-]
 here.table(
     "LMO's parameters recovered: means over processors and pairs, and the worst error of any (%)",
-    pd.DataFrame(shown_parameters, columns=["parameter", "true", "estimated", "worst error"]),
+    (
+        (row.parameter, f"{row.true:.6g}", f"{row.estimated:.6g}", f"{100 * row.worst_error:.4f}")
+        for row in recovered.itertuples()
+    ),
+    columns=["parameter", "true", "estimated", "worst error"],
 )
 both = shown(exact)
-here.text(
-    f"Linear scatter by (4.1) from the estimates, over {exact.points.scatter} sizes: {both.scatter} % off (mean "
-    "/ worst) with ranks in the order of the nodes. (4.1) adds the largest of the others' times to the root's; that is "
-    f"what happens when the slowest is served last, and then the formula is {100 * exact.worst.slowest_last:.2f} % off "
-    f"at worst. Heterogeneous Hockney is {both.hockney_scatter} % off. Binomial scatter by LMO is "
-    f"{100 * exact.worst.binomial:.0e} % off at worst: what is missing on the cluster of (b) is the sharing of links."
-)
+here.text(f"""
+Linear scatter by (4.1) from the estimates, over {exact.points.scatter} sizes: {both.scatter} % off (mean / worst) with
+ranks in the order of the nodes. (4.1) adds the largest of the others' times to the root's; that is what happens when
+the slowest is served last, and then the formula is {100 * exact.worst.slowest_last:.2f} % off at worst. Heterogeneous
+Hockney is {both.hockney_scatter} % off. Binomial scatter by LMO is {100 * exact.worst.binomial:.0e} % off at worst:
+what is missing on the cluster of (b) is the sharing of links.""")
 
 # %% [markdown]
 # ## Conclusions
 
 # %%
-here.conclude(
-    f"(a) Table 7.1 is reproduced within {100 * worst_two:.4f} % by two sizes; by regression, which crosses the eager "
-    f"limit, within {percent(off['regression'].alpha)} % in alpha and {percent(off['regression'].beta)} % in beta. The "
-    f"published homogeneous parameters are those between types {', '.join(same_cells) or 'of no cell'}, not the mean "
-    "of the table."
-)
-here.conclude(
-    f"(a) Measuring disjoint pairs at one time is {serial.seconds / parallel.seconds:.1f} times as fast "
-    f"(thesis: {published.SERIAL_SECONDS / published.PARALLEL_SECONDS:.1f}) with the same parameters; PLogP takes "
-    f"{seconds_of['PLogP']:.0f} s of the cluster's time (thesis: {published.TABLE_5_1_SECONDS['PLogP']:.0f}), LMO "
-    f"{seconds_of['LMO']:.2f} s ({published.TABLE_5_1_SECONDS['LMO']}), Hockney {seconds_of['Hockney']:.2f} s "
-    f"({published.TABLE_5_1_SECONDS['Hockney']})."
-)
+here.conclude(f"""
+(a) Table 7.1 is reproduced within {100 * worst_two:.4f} % by two sizes; by regression, which crosses the eager limit,
+within {percent(off["regression"].alpha)} % in alpha and {percent(off["regression"].beta)} % in beta. The published
+homogeneous parameters are those between types {", ".join(same_cells) or "of no cell"}, not the mean of the table.""")
+here.conclude(f"""
+(a) Measuring disjoint pairs at one time is {serial.seconds / parallel.seconds:.1f} times as fast (thesis:
+{alone_seconds / at_once_seconds:.1f}) with the same parameters; PLogP takes {seconds_of["PLogP"]:.0f} s of the
+cluster's time (thesis: {thesis_seconds["PLogP"]:.0f}), LMO {seconds_of["LMO"]:.2f} s ({thesis_seconds["LMO"]}), Hockney
+{seconds_of["Hockney"]:.2f} s ({thesis_seconds["Hockney"]}).""")
 
 
 def lmo_is_better(algorithm: str, region: str) -> str:
     """'yes' or 'no', and the mean errors of LMO and of heterogeneous and homogeneous Hockney for a scatter."""
-    mean = scores["mean"]["scatter", algorithm, region]
+    mean = errors["mean"]["scatter", algorithm, region]
     lmo, *others = (mean[name] for name in ("lmo_heterogeneous", "hockney_heterogeneous", "hockney"))
     verdict = "yes" if lmo < min(others) else "no"
     return f"{verdict}, {percent(lmo)} % against {percent(others[0])} % and {percent(others[1])} %"
 
 
-here.conclude(
-    "(b) Does heterogeneous LMO predict scatter better than heterogeneous and homogeneous Hockney, on average? "
-    + "; ".join(
-        (
-            f"linear, below the eager limit: {lmo_is_better('linear', 'below')}",
-            f"linear, above it: {lmo_is_better('linear', 'above')}",
-            f"linear with non-blocking sends, above it: {lmo_is_better('linear_nonblocking', 'above')}",
-            f"binomial, below: {lmo_is_better('binomial', 'below')}",
-            f"binomial, above: {lmo_is_better('binomial', 'above')}",
-        )
-    )
-    + ". Where the answer is no: a blocking send above the limit waits for its message to arrive in SMPI, which makes "
-    "the linear scatter the sum that Hockney has; and small messages of a binomial scatter share a link, which neither "
-    f"model knows (where links are too wide to be shared, LMO is {percent(unshared['mean']['lmo'])} % off and Hockney "
-    f"{percent(unshared['mean']['hockney'])} %)."
-)
-here.conclude(
-    "(b) With Hockney from eager messages only (two sizes), as LMO is, the mean errors over all sizes are "
-    f"{scatter['linear', 'all'].hockney_two_sizes} % (linear) and "
-    f"{scatter['binomial', 'all'].hockney_two_sizes} % (binomial) against LMO's "
-    f"{scatter['linear', 'all'].lmo_heterogeneous} % and {scatter['binomial', 'all'].lmo_heterogeneous} %."
-)
+here.conclude(f"""
+(b) Does heterogeneous LMO predict scatter better than heterogeneous and homogeneous Hockney, on average? linear, below
+the eager limit: {lmo_is_better("linear", "below")}; linear, above it: {lmo_is_better("linear", "above")}; linear with
+non-blocking sends, above it: {lmo_is_better("linear_nonblocking", "above")}; binomial, below:
+{lmo_is_better("binomial", "below")}; binomial, above: {lmo_is_better("binomial", "above")}. Where the answer is no: a
+blocking send above the limit waits for its message to arrive in SMPI, which makes the linear scatter the sum that
+Hockney has; and small messages of a binomial scatter share a link, which neither model knows (where links are too wide
+to be shared, LMO is {percent(unshared["mean"]["lmo"])} % off and Hockney {percent(unshared["mean"]["hockney"])} %).""")
+here.conclude(f"""
+(b) With Hockney from eager messages only (two sizes), as LMO is, the mean errors over all sizes are
+{scatter["linear", "all"].hockney_two_sizes} % (linear) and {scatter["binomial", "all"].hockney_two_sizes} % (binomial)
+against LMO's {scatter["linear", "all"].lmo_heterogeneous} % and {scatter["binomial", "all"].lmo_heterogeneous} %.""")
 for kind, what in (("linear", "blocking"), ("linear_nonblocking", "non-blocking")):
     counts = chosen[kind, "100 to 200 KB"]
-    here.conclude(
-        f"(b) Linear or binomial scatter from 100 to 200 KB, with {what} sends: the linear one is faster at "
-        f"{counts.linear['simulation']} of {counts.right['simulation']} sizes; heterogeneous Hockney is right at "
-        f"{counts.right['hockney_heterogeneous']}, LMO at {counts.right['lmo_heterogeneous']} (thesis: linear, Hockney "
-        "wrong, LMO right)."
-    )
-here.conclude(
-    f"(b) The linear gather is serial in SMPI: LMO's (4.2) is {gather['linear', 'below'].lmo_heterogeneous} % off "
-    f"below the eager limit, a sum of whole messages (Hockney) {gather['linear', 'below'].hockney_heterogeneous} %. "
-    "The parallel small gather and the escalations that the thesis saw cannot be judged here."
-)
-here.conclude(
-    f"(c) LMO_Scatter saves {percent(1 - scatter_ratio.mean())} % on average from S on; LMO_Gather costs "
-    f"{gather_ratio.mean():.1f} times the linear gather, as there are no escalations to avoid. The optimal mapping "
-    f"saves up to {percent(gains.simulated.max())} % of a binomial collective in simulation."
-)
-here.conclude(
-    f"(d) Where its assumptions hold, LMO's parameters are recovered within {100 * recovered.worst_error.max():.4f} % "
-    f"and its linear scatter within {percent(exact.worst.scatter)} %, within {100 * exact.worst.slowest_last:.2f} % "
-    "when the slowest node is served last."
-)
+    here.conclude(f"""
+    (b) Linear or binomial scatter from 100 to 200 KB, with {what} sends: the linear one is faster at
+    {counts.linear["simulation"]} of {counts.right["simulation"]} sizes; heterogeneous Hockney is right at
+    {counts.right["hockney_heterogeneous"]}, LMO at {counts.right["lmo_heterogeneous"]} (thesis: linear, Hockney wrong,
+    LMO right).""")
+here.conclude(f"""
+(b) The linear gather is serial in SMPI: LMO's (4.2) is {gather["linear", "below"].lmo_heterogeneous} % off below the
+eager limit, a sum of whole messages (Hockney) {gather["linear", "below"].hockney_heterogeneous} %. The parallel small
+gather and the escalations that the thesis saw cannot be judged here.""")
+here.conclude(f"""
+(c) LMO_Scatter saves {percent(1 - scatter_ratio.mean())} % on average from S on; LMO_Gather costs
+{gather_ratio.mean():.1f} times the linear gather, as there are no escalations to avoid. The optimal mapping saves up to
+{percent(gains.simulated.max())} % of a binomial collective in simulation.""")
+here.conclude(f"""
+(d) Where its assumptions hold, LMO's parameters are recovered within {100 * recovered.worst_error.max():.4f} % and its
+linear scatter within {percent(exact.worst.scatter)} %, within {100 * exact.worst.slowest_last:.2f} % when the slowest
+node is served last.""")
 
 # %%
 here.publish({
@@ -535,11 +472,11 @@ here.publish({
     "side_by_side_seconds": parallel.seconds,
     "one_after_another_seconds": serial.seconds,
     "messages": {
-        name: errors[["mean", "worst"]].to_dict("index") for name, errors in (("below", below), ("above", above))
+        name: of[["mean", "worst"]].to_dict("index") for name, of in (("below", below), ("above", above))
     },
     "errors": {
-        " ".join(key): errors.droplevel([0, 1, 2]).to_dict("index")
-        for key, errors in scores.groupby(level=[0, 1, 2], sort=False)
+        " ".join(key): of.droplevel([0, 1, 2]).to_dict("index")
+        for key, of in errors.groupby(level=[0, 1, 2], sort=False)
     },
     "linear_or_binomial": {", ".join(key): counts.to_dict("index") for key, counts in chosen.items()},
     "thresholds": dict(zip(("S", "M1", "M2"), vars(lmo.thresholds).values(), strict=True)),

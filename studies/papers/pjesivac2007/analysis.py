@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -23,10 +24,11 @@ from collwise.models.piecewise import Array
 from collwise.models.plogp import PLogP
 from collwise.models.registry import MODELS
 from collwise.platforms import HostPlatform
+from collwise.platforms.description import Platform
 from collwise.platforms.truth import point_to_point
 from collwise.simulator.bench import Simulated
 from collwise.simulator.sweeps.context import SimulationContext
-from collwise.studies.papers.pjesivac2007.tables import TABLE_5
+from collwise.studies.papers.published import Published
 from collwise.validation.compare.scores import Scores, compare
 from collwise.validation.fitting.models_by_name import models_of, parameters_on
 from collwise.validation.times.choice import Choice
@@ -35,10 +37,28 @@ from collwise.validation.times.sources import predicted, simulate
 from collwise.validation.times.times import Times
 
 KIB, MIB = 1024, 2**20
+PUBLISHED = Published("pjesivac2007")
 LARGEST_BYTES = 8 * MIB
 SMALL_SEGMENT, LARGE_SEGMENT = KIB, 8 * KIB
 MEASURED = "measured"
 """Ends the name of the condition that takes PLogP as measured."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement of the paper and its place. `reason` explains why simulation disagrees; 'open' if nobody knows."""
+
+    where: str
+    published: str
+    reason: str = "open"
+
+    @property
+    def open(self) -> bool:
+        """Whether no reason is known."""
+        return self.reason.startswith("open")
+
+
+CLAIMS = PUBLISHED.by_name("claims", Claim)
 
 
 def _doubling(least: int, largest: int, by: int = 2) -> tuple[int, ...]:
@@ -70,18 +90,26 @@ def models_of_set(name: str, platform: HostPlatform, context: SimulationContext)
     return [model for models in fitted for name, model in models.items() if MODELS[name].printed == printed]
 
 
-def table_5(platform: HostPlatform, context: SimulationContext) -> dict[str, LogGP]:
+PROCEDURES = ("culler", "hoefler", "kielmann", "fitted")
+
+
+def table_5(platform: Platform, context: SimulationContext) -> dict[str, LogGP]:
     """LogGP as published, as the description has it, and as each procedure estimates it in simulation.
 
     The description charges sending with g, which is its send overhead. Raises UsageError for a platform whose
     parameters are not straight lines.
     """
-    truth = point_to_point(platform)
+    truth, printed = point_to_point(platform), platform.published["loggp"]
     send, receive = float(truth.send_seconds[0]), float(truth.receive_seconds[0])
     per_byte = float(truth.network_seconds_per_byte[0, 1])
     latency = float(truth.seconds(1)) - send - receive
-    found = {"published": TABLE_5[platform.name], "description": LogGP(latency, send, receive, send, per_byte)}
-    for procedure in ("culler", "hoefler", "kielmann", "fitted"):
+    # The paper has one overhead for sending and receiving.
+    published = LogGP(
+        printed["latency_seconds"], printed["overhead_seconds"], printed["overhead_seconds"],
+        printed["gap_seconds"], printed["gap_seconds_per_byte"],
+    )  # fmt: skip
+    found = {"published": published, "description": LogGP(latency, send, receive, send, per_byte)}
+    for procedure in PROCEDURES:
         parameters = parameters_on(Simulated(platform, context), request("loggp", procedure)).parameters
         assert isinstance(parameters, LogGP)
         found[procedure] = parameters
@@ -139,46 +167,32 @@ def figure_1(platform: HostPlatform, context: SimulationContext) -> Figure1:
 # Figures 2 to 5.
 
 
-@dataclass(frozen=True)
 class Curves:
-    """Models beside simulation: seconds of every method by its label, shape (P, m)."""
+    """Models beside simulation: seconds of every method by its label, shape (P, m); `predicted` are by model."""
 
-    scores: Scores
-
-    @property
-    def plan(self) -> Grid:
-        """The grid of the methods."""
-        return self.scores.right.grid
+    def __init__(self, scores: Scores) -> None:
+        self.scores, self.plan = scores, scores.right.grid
+        self.simulated = self._by_label(scores.right)
+        self.predicted = {name: self._by_label(times) for name, times in scores.times.items()}
 
     @property
-    def simulated(self) -> dict[str, Array]:
-        """Simulated seconds."""
-        return self._by_label(self.scores.right)
-
-    @property
-    def predicted(self) -> dict[str, dict[str, Array]]:
-        """Predicted seconds by model."""
-        return {name: self._by_label(times) for name, times in self.scores.times.items()}
+    def by_source(self) -> dict[str, dict[str, Array]]:
+        """The models' and then the simulated seconds."""
+        return self.predicted | {"simulated": self.simulated}
 
     def _by_label(self, times: Times) -> dict[str, Array]:
         return {self.plan.labels[choice]: seconds for choice, seconds in zip(times.choices, times.array, strict=True)}
 
     def same_order(self, model: str, labels: Sequence[str]) -> float:
         """The share of points at which the model ranks the methods as simulation does; a tie agrees with any rank."""
-        ours, theirs = (np.stack([of[label] for label in labels]) for of in (self.simulated, self.predicted[model]))
-        agrees = np.ones(ours.shape[1:], dtype=bool)
-        for one in range(len(labels)):
-            for other in range(one):
-                agrees &= (ours[one] - ours[other]) * (theirs[one] - theirs[other]) >= 0
-        return float(np.mean(agrees))
+        ours, theirs = self.simulated, self.predicted[model]
+        agree = [(ours[a] - ours[b]) * (theirs[a] - theirs[b]) >= 0 for a, b in combinations(labels, 2)]
+        return float(np.mean(np.all(agree, axis=0)))
 
-    def ratio(self, model: str, label: str) -> Array:
-        """Predicted over simulated time, shape (P, m)."""
-        return np.asarray(self.predicted[model][label] / self.simulated[label])
-
-    def mean_error(self, model: str, label: str) -> float:
-        """The mean of |predicted / simulated - 1|."""
-        return float(np.mean(np.abs(self.ratio(model, label) - 1)))
+    def errors(self, model: str, label: str) -> Array:
+        """The relative errors of predicted times, shape (P, m)."""
+        place = list(self.simulated).index(label)
+        return self.scores.errors[model].values[place]
 
 
 def curves(platform: HostPlatform, plan: Grid, models: Sequence[CollectiveModel], context: SimulationContext) -> Curves:
@@ -211,19 +225,21 @@ FEW_BROADCASTS = replace(BROADCASTS, procs=(3, 8, 16, 32), message_bytes=_doubli
 
 def segmentation_by_hockney(hockney: HockneyBySize, sizes: Sequence[int]) -> pd.DataFrame:
     """alpha(m) / m + beta(m) > alpha(m_s) / m_s + beta(m_s): both sides in seconds per byte."""
-    m, segment = np.asarray(sizes, dtype=float), float(SMALL_SEGMENT)
-    segmented = float(hockney.predict(segment)) / segment
+    m = np.asarray(sizes, dtype=float)
+    segmented = float(hockney.predict(SMALL_SEGMENT)) / SMALL_SEGMENT
     return pd.DataFrame({"whole": hockney.predict(m) / m, "segmented": segmented}, index=sizes)
 
 
 def segmentation_by_plogp(plogp: PLogP, sizes: Sequence[int], per_byte: float) -> pd.DataFrame:
     """max{g(m), o_r(m) + o_s(m) + gamma m} > max{n_s g(m_s), n_s (o_r(m_s) + o_s(m_s)) + gamma m}, in seconds."""
-    m, segment = np.asarray(sizes, dtype=float), float(SMALL_SEGMENT)
-    segments = np.ceil(m / segment)
-    whole = np.maximum(plogp.gap(m), plogp.receive_overhead(m) + plogp.send_overhead(m) + per_byte * m)
-    overheads = float(plogp.receive_overhead(segment) + plogp.send_overhead(segment))
-    segmented = np.maximum(segments * float(plogp.gap(segment)), segments * overheads + per_byte * m)
-    return pd.DataFrame({"whole": whole, "segmented": segmented}, index=sizes)
+    m = np.asarray(sizes, dtype=float)
+
+    def step(size: Array | float, count: Array | float) -> Array:
+        overheads = plogp.receive_overhead(size) + plogp.send_overhead(size)
+        return np.maximum(count * plogp.gap(size), count * overheads + per_byte * m)
+
+    segmented = step(float(SMALL_SEGMENT), np.ceil(m / SMALL_SEGMENT))
+    return pd.DataFrame({"whole": step(m, 1.0), "segmented": segmented}, index=sizes)
 
 
 def segmentation_conditions(found: Figure1, sizes: Sequence[int], per_byte: float) -> dict[str, pd.DataFrame]:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-from matplotlib import pyplot as plt
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from collwise.models.piecewise import Array
 from collwise.studies.figures.style import MARKERS, PALETTE, seconds_axis, size_axis
+from collwise.studies.papers.figures import Styles, in_order, legend_below, panels
 from collwise.studies.papers.pjesivac2007.analysis import Curves, Figure1
 
 _LINES = ("-", "--", "-.", ":")
@@ -20,127 +18,115 @@ _SIMULATED = "#000000"
 
 def parameters(found: Mapping[str, Figure1], title: str) -> Figure:
     """Figure 1: alpha and beta of Hockney, and PLogP measured and fitted, over m; one row per platform title."""
-    figure, grid = plt.subplots(len(found), 3, figsize=(12.6, 3.3 * len(found)), squeeze=False)
-    for row, (name, one) in zip(grid, found.items(), strict=True):
+    shown: dict[str, Mapping[str, pd.Series]] = {}
+    for name, one in found.items():
         sizes = np.array(one.hockney.time.message_bytes)
-        _panel(row[0], sizes, one, f"{name}: Hockney, alpha")
-        row[0].plot(sizes, one.hockney.alpha(sizes) * 1e6, "-o", color=PALETTE[0])
-        row[0].set_ylabel("alpha (us)")
-        _panel(row[1], sizes, one, f"{name}: Hockney, beta")
-        row[1].plot(sizes, one.hockney.beta(sizes) * 1e9, "-o", color=PALETTE[0])
-        row[1].set_ylabel("beta (ns per byte)")
-        _panel(row[2], sizes, one, f"{name}: PLogP")
-        for axis in row[:2]:
+        shown[f"{name}: Hockney, alpha"] = {"alpha (us)": pd.Series(one.hockney.alpha(sizes) * 1e6, sizes)}
+        shown[f"{name}: Hockney, beta"] = {"beta (ns per byte)": pd.Series(one.hockney.beta(sizes) * 1e9, sizes)}
+        plogp = {
+            "g, measured": one.measured.gap(sizes), "g, fitted": one.fitted.gap(sizes),
+            "o_s, measured": one.measured.send_overhead(sizes), "o_r, measured": one.measured.receive_overhead(sizes),
+            "L, measured": one.measured.latency_seconds, "L, fitted": one.fitted.latency_seconds,
+        }  # fmt: skip
+        # A logarithmic axis cannot show what is not charged at all.
+        shown[f"{name}: PLogP"] = pd.DataFrame(plogp, sizes).where(lambda seconds: seconds > 0)
+    styles = in_order(shown[f"{next(iter(found))}: PLogP"], markersize=4)
+    for label, style in styles.items():
+        style["linestyle"] = "--" if label.endswith("fitted") else "-"
+    styles |= {label: {"color": PALETTE[0], "marker": "o"} for label in ("alpha (us)", "beta (ns per byte)")}
+    figure, axes = panels(shown, styles, title, (4.2, 3.3), columns=3)
+    for number, axis in enumerate(axes):
+        one = list(found.values())[number // 3]
+        axis.axvline(one.eager_limit_bytes, color="#999999", linewidth=1, label="eager limit")
+        largest = one.hockney.time.message_bytes[-1]
+        # The sizes themselves lie close together where the functions bend.
+        size_axis(axis, [32**k for k in range(1 + int(np.log(largest) / np.log(32) + 0.5))])
+        if number % 3 == 2:
+            seconds_axis(axis)
+        else:
+            axis.set_ylabel(str(axis.lines[0].get_label()))
             axis.set_ylim(bottom=0, top=1.25 * axis.get_ylim()[1])
-        _plogp(row[2], sizes, one)
-    grid[0][0].legend(loc="lower left", fontsize=8.5)
-    grid[0][2].legend(fontsize=8, ncols=2)
-    figure.suptitle(title, fontsize=11)
+    axes[0].legend(handles=axes[0].lines[1:], loc="lower left", fontsize=8.5)
+    axes[2].legend(fontsize=8, ncols=2)
     return figure
 
 
-def _panel(axis: Axes, sizes: Array, one: Figure1, title: str) -> None:
-    """Labels are powers of 32: the sizes themselves lie close together where the functions bend."""
-    axis.set_title(title)
-    axis.axvline(one.eager_limit_bytes, color="#999999", linewidth=1, label="eager limit")
-    size_axis(axis, [32**k for k in range(1 + int(np.log(sizes[-1]) / np.log(32) + 0.5))])
-
-
-def _plogp(axis: Axes, sizes: Array, one: Figure1) -> None:
-    lines = (
-        ("g, measured", one.measured.gap(sizes), 0, "-"),
-        ("g, fitted", one.fitted.gap(sizes), 1, "--"),
-        ("o_s, measured", one.measured.send_overhead(sizes), 2, "-"),
-        ("o_r, measured", one.measured.receive_overhead(sizes), 3, "-"),
-        ("L, measured", np.full(sizes.shape, one.measured.latency_seconds), 4, "-"),
-        ("L, fitted", np.full(sizes.shape, one.fitted.latency_seconds), 5, "--"),
-    )
-    for label, seconds, number, style in lines:
-        # A logarithmic axis cannot show what is not charged at all.
-        shown = np.where(seconds > 0, seconds, np.nan)
-        axis.plot(sizes, shown, style, color=PALETTE[number], marker=MARKERS[number], markersize=4, label=label)
-    seconds_axis(axis)
+def _styles(models: Iterable[str], markersize: float) -> Styles:
+    """A line for each model, and markers for what is simulated."""
+    looks = zip(models, PALETTE, _LINES, strict=False)
+    styles: Styles = {name: {"color": colour, "linestyle": line} for name, colour, line in looks}
+    return styles | {"simulated": {"color": _SIMULATED, "linestyle": "", "marker": "o", "markersize": markersize}}
 
 
 def over_procs(curves: Curves, title: str) -> Figure:
     """Figure 2: one panel per method, over P, at the plan's first message size."""
-    labels = list(curves.simulated)
-    figure, axes = plt.subplots(1, len(labels), figsize=(4.2 * len(labels), 3.8), squeeze=False)
-    for axis, label in zip(axes[0], labels, strict=True):
-        _both(axis, np.array(curves.plan.procs), curves, label, lambda seconds: seconds[:, 0] * 1e6, 4)
-        axis.set_title(label.replace("_", " "))
+    shown = {
+        label.replace("_", " "): {
+            source: pd.Series(of[label][:, 0] * 1e6, curves.plan.procs) for source, of in curves.by_source.items()
+        }
+        for label in curves.simulated
+    }
+    figure, axes = panels(shown, _styles(curves.predicted, 4), title, (4.2, 3.8))
+    for axis in axes:
         axis.set_xlabel("processes P")
         axis.set_ylim(bottom=0)
-    axes[0][0].set_ylabel("time (us)")
-    figure.legend(*axes[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=9)
-    figure.suptitle(title, fontsize=11)
+    axes[0].set_ylabel("time (us)")
+    legend_below(figure, axes, 4)
     return figure
-
-
-def _both(axis: Axes, x: Array, curves: Curves, label: str, part: Callable[[Array], Array], markersize: int) -> None:
-    """The part of a method's times that is over x: a line for each model, and markers."""
-    for number, (model, of) in enumerate(curves.predicted.items()):
-        axis.plot(x, part(of[label]), _LINES[number], color=PALETTE[number], label=model)
-    axis.plot(x, part(curves.simulated[label]), "o", color=_SIMULATED, label="simulated", markersize=markersize)
 
 
 def over_sizes(curves: Curves, methods: Mapping[str, Sequence[str]], title: str) -> Figure:
     """Figure 3: one panel per method and P, over m; `methods` has each method's labels, unsegmented and segmented."""
-    procs = curves.plan.procs
-    figure, grid = plt.subplots(
-        len(methods), len(procs), figsize=(5.2 * len(procs), 3.4 * len(methods)), sharex=True, sharey=True,
-        squeeze=False,
-    )  # fmt: skip
-    sizes = curves.plan.message_bytes
-    for row, (method, labels) in zip(grid, methods.items(), strict=True):
-        for i, axis in enumerate(row):
-            for number, label in enumerate(labels):
-                cut = label.removeprefix(method).removeprefix(", ") or "unsegmented"
-                for colour, (model, of) in zip(PALETTE, curves.predicted.items(), strict=False):
-                    axis.plot(sizes, of[label][i], _LINES[number], color=colour, label=f"{model}, {cut}", linewidth=1.3)
-                face = _SIMULATED if number else "none"
-                axis.plot(
-                    sizes, curves.simulated[label][i], MARKERS[number], color=_SIMULATED, markerfacecolor=face,
-                    markersize=4.5, label=f"simulated, {cut}",
-                )  # fmt: skip
-            size_axis(axis, sizes)
-            axis.set_title(f"{method}, P = {procs[i]}")
-            axis.set_xlabel("message size m" if row is grid[-1] else "")
-        seconds_axis(row[0])
-    figure.legend(*grid[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=9)
-    figure.suptitle(title, fontsize=11)
+    procs, sizes = curves.plan.procs, curves.plan.message_bytes
+    shown, styles = dict[str, dict[str, pd.Series]](), Styles()
+    for method, labels in methods.items():
+        for number, label in enumerate(labels):
+            cut = label.removeprefix(method).removeprefix(", ") or "unsegmented"
+            for colour, model in zip(PALETTE, curves.predicted, strict=False):
+                styles[f"{model}, {cut}"] = {"linestyle": _LINES[number], "color": colour, "linewidth": 1.3}
+            styles[f"simulated, {cut}"] = {
+                "linestyle": "", "marker": MARKERS[number], "color": _SIMULATED, "markersize": 4.5,
+                "markerfacecolor": _SIMULATED if number else "none",
+            }  # fmt: skip
+            for i, count in enumerate(procs):
+                panel = shown.setdefault(f"{method}, P = {count}", {})
+                panel |= {f"{source}, {cut}": pd.Series(of[label][i], sizes) for source, of in curves.by_source.items()}
+    figure, axes = panels(shown, styles, title, (5.2, 3.4), columns=len(procs), sharex=True, sharey=True)
+    for number, axis in enumerate(axes):
+        size_axis(axis, sizes)
+        axis.set_xlabel("message size m" if number >= len(axes) - len(procs) else "")
+        if number % len(procs) == 0:
+            seconds_axis(axis)
+    legend_below(figure, axes, 2)
     return figure
 
 
 def conditions(found: Mapping[str, pd.DataFrame], title: str) -> Figure:
     """Figure 4: both sides of each model's condition over m, by its name."""
-    figure, axes = plt.subplots(1, len(found), figsize=(4.2 * len(found), 3.6), squeeze=False)
-    for axis, (name, one) in zip(axes[0], found.items(), strict=True):
-        axis.plot(one.whole, "-o", color=PALETTE[0], markersize=4.5, label="the whole message")
-        axis.plot(one.segmented, "--s", color=PALETTE[1], markersize=4.5, label="in segments of 1 KiB")
+    names = {"whole": "the whole message", "segmented": "in segments of 1 KiB"}
+    styles = in_order(names.values(), markersize=4.5)
+    styles[names["segmented"]]["linestyle"] = "--"
+    shown = {name: one.rename(columns=names) for name, one in found.items()}
+    figure, axes = panels(shown, styles, title, (4.2, 3.6))
+    for axis, (name, one) in zip(axes, found.items(), strict=True):
         size_axis(axis, one.index)
         seconds_axis(axis)
         axis.set_ylabel("time per byte" if name == "Hockney" else "time of a step")
-        axis.set_title(name)
-    axes[0][0].legend(fontsize=9)
-    figure.suptitle(title, fontsize=11)
+    axes[0].legend(fontsize=9)
     return figure
 
 
 def exchange(curves: Curves, label: str, shown: Sequence[int], title: str) -> Figure:
     """Figure 5: the largest P with predictions, and several P simulated, over the P m bytes that a process sends."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=(10.4, 3.8), sharey=True)
     blocks, counts = np.array(curves.plan.message_bytes), curves.plan.procs
-    _both(left, blocks * counts[-1], curves, label, lambda seconds: seconds[-1], 5)
-    left.set_title(f"P = {counts[-1]}")
-    for procs, colour, marker in zip(shown, PALETTE, MARKERS, strict=False):
-        seconds = curves.simulated[label][counts.index(procs)]
-        right.plot(blocks * procs, seconds, "-", color=colour, marker=marker, markersize=5, label=f"P = {procs}")
-    right.set_title("simulated")
-    for axis in (left, right):
+    most, simulated = counts[-1], curves.simulated[label]
+    of_most = {source: pd.Series(of[label][-1], blocks * most) for source, of in curves.by_source.items()}
+    by_procs = {f"P = {count}": pd.Series(simulated[counts.index(count)], blocks * count) for count in shown}
+    styles = _styles(curves.predicted, 5) | in_order(by_procs, markersize=5)
+    figure, axes = panels({f"P = {most}": of_most, "simulated": by_procs}, styles, title, (5.2, 3.8), sharey=True)
+    for axis in axes:
         size_axis(axis, [32**k for k in range(5)])
         axis.set_xlabel("bytes that a process sends, P m")
         axis.legend(fontsize=9)
-    seconds_axis(left)
-    figure.suptitle(title, fontsize=11)
+    seconds_axis(axes[0])
     return figure

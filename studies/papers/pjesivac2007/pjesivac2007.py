@@ -1,16 +1,3 @@
-# ---
-# jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
-# ---
-
 # %% [markdown]
 # # Pješivac-Grbović et al. 2007: what do models from point-to-point parameters say about collectives?
 #
@@ -31,18 +18,17 @@
 # Kielmann's. Nothing is adjusted to make results agree.
 
 # %%
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 
 import pandas as pd
 
 from collwise.common.units import format_seconds, format_size
-from collwise.platforms import load
+from collwise.platforms import load_description
 from collwise.studies.figures.maps import decision_figure, slowdown_figure
 from collwise.studies.papers.pjesivac2007 import analysis as paper
 from collwise.studies.papers.pjesivac2007 import claims
 from collwise.studies.papers.pjesivac2007 import figures as draw
-from collwise.studies.papers.pjesivac2007 import maps as map_claims
 from collwise.studies.papers.pjesivac2007.claims import Finding
 from collwise.studies.papers.study import Study
 from collwise.validation.compare.scores import CLOCK
@@ -51,12 +37,13 @@ from collwise.validation.select.select import select
 from collwise.validation.times.sources import predicted
 
 here = Study()
-boba, frodo = load("boba"), load("frodo")
+boba, frodo = load_description("boba"), load_description("frodo")
 findings: list[Finding] = []
 
 
-def show_findings(title: str, found: Sequence[Finding], derived: Sequence[Finding] = ()) -> None:
+def show_findings(title: str, found: Iterable[Finding], derived: Iterable[Finding] = ()) -> None:
     """Shows the findings and counts them; `derived` are findings on the same claims with derived formulas."""
+    found = [*found]
     findings.extend(found)
     here.table(title, claims.findings_table(found, derived))
 
@@ -78,20 +65,17 @@ for name, columns in table_5.items():
     here.table(f"Table 5: LogGP on {name.capitalize()}, by procedure", paper.table_5_text(columns))
 off = {
     procedure: max(paper.worst_difference(columns, procedure) for columns in table_5.values())
-    for procedure in ("culler", "hoefler", "kielmann", "fitted")
+    for procedure in paper.PROCEDURES
 }
 held, fitted = loggp["boba"]["description"], loggp["boba"]["fitted"]
-here.text(
-    "Largest difference of L, o, g or G from the description's, on either cluster: "
-    + ", ".join(f"{procedure} {100 * share:.1f} %" for procedure, share in off.items())
-    + ". Hoefler's procedure takes sending and receiving to cost the same, which they do not here. The fitted gap is "
-    "that of a flat-tree barrier whose root receives its reports one after another: it has a receive overhead in it, "
-    f"{format_seconds(float(fitted.gap_seconds))} on Boba, where g + o is "
-    f"{format_seconds(float(held.gap_seconds + held.receive_overhead_seconds))}."
-)
+here.text(f"""
+Largest difference of L, o, g or G from the description's, on either cluster:
+{", ".join(f"{procedure} {100 * share:.1f} %" for procedure, share in off.items())}. Hoefler's procedure takes sending
+and receiving to cost the same, which they do not here. The fitted gap is that of a flat-tree barrier whose root
+receives its reports one after another: it has a receive overhead in it, {format_seconds(float(fitted.gap_seconds))} on
+Boba, where g + o is {format_seconds(float(held.gap_seconds + held.receive_overhead_seconds))}.""")
 here.figure(
     draw.parameters({"Boba": parameters["boba"], "Frodo": parameters["frodo"]}, "Parameters, simulated"),
-    "figure-1",
     "Figure 1: Hockney's alpha and beta, and PLogP's parameters, measured and fitted. From the eager limit on a sender "
     "waits for its receiver, and a message costs no overhead. Alpha and beta are those of the line to the next "
     "size, and that from 64 KiB on crosses the limit.",
@@ -105,9 +89,7 @@ show_findings("Figure 1", claims.parameters(parameters["boba"]))
 with here.context() as context:
     models = paper.models_of_set(paper.AS_PRINTED, boba, context)
     barriers = paper.curves(boba, paper.BARRIERS, models, context)
-here.figure(
-    draw.over_procs(barriers, "Barriers on Boba"), "figure-2", "Figure 2: barriers, simulated and predicted as printed."
-)
+here.figure(draw.over_procs(barriers, "Barriers on Boba"), "Figure 2: barriers, simulated and predicted as printed.")
 show_findings("Figure 2", claims.barriers(barriers, parameters["boba"].measured))
 
 # %% [markdown]
@@ -122,14 +104,12 @@ with here.context() as context:
     reductions = paper.curves(boba, plan, models, context)
 here.figure(
     draw.over_sizes(reductions, {name: (name, name + paper.CUT) for name in plan.names}, "Reduce on Boba"),
-    "figure-3",
     "Figure 3: reduce, unsegmented and by 1 KiB, simulated and predicted as printed.",
 )
 of = parameters["boba"]
 conditions = paper.segmentation_conditions(of, plan.message_bytes, boba.reduce_seconds_per_byte)
 here.figure(
     draw.conditions(conditions, "Segments help a binomial reduction where the whole costs more"),
-    "figure-4",
     "Figure 4: both sides of the conditions under which segments of 1 KiB would make binomial reduce faster.",
 )
 show_findings("Figures 3 and 4", claims.reductions(reductions, conditions, of.eager_limit_bytes))
@@ -142,7 +122,6 @@ with here.context() as context:
     exchanges = paper.curves(boba, paper.EXCHANGES, models, context)
 here.figure(
     draw.exchange(exchanges, "pairwise", (2, 8, 16, 24), "Pairwise exchange on Boba"),
-    "figure-5",
     "Figure 5: pairwise alltoall, simulated and predicted as printed.",
 )
 show_findings("Figure 5", claims.exchanges(exchanges))
@@ -165,25 +144,18 @@ with here.context() as context:
 printed, derived = maps[paper.AS_PRINTED], maps[paper.DERIVED]
 here.text(f"Simulated by {printed.right.complete().maker}: {len(plan.cases())} times.")
 for name, made in ((paper.AS_PRINTED, printed), (paper.DERIVED, derived)):
-    stem = name.replace(" ", "-")
-    here.figure(
-        decision_figure(made, f"Best broadcast on Frodo; models {name}"),
-        f"figure-6-{stem}",
-        f"Figure 6: the best method, simulated and by the models {name}.",
-    )
-    here.figure(
-        slowdown_figure(made, f"Penalty of the models' picks, {name}: broadcast on Frodo"),
-        f"figure-7-{stem}",
-        f"Figure 7: the penalties of the picks of the models {name}.",
-    )
+    stem, caption = name.replace(" ", "-"), f"Figure 6: the best method, simulated and by the models {name}."
+    here.figure(decision_figure(made, f"Best broadcast on Frodo; models {name}"), caption, f"figure-6-{stem}")
+    figure = slowdown_figure(made, f"Penalty of the models' picks, {name}: broadcast on Frodo")
+    here.figure(figure, f"Figure 7: the penalties of the picks of the models {name}.", f"figure-7-{stem}")
 
 # %%
-show_findings("Figure 6 (a): the best methods", map_claims.best_broadcasts(printed))
+show_findings("Figure 6 (a): the best methods", claims.best_broadcasts(printed))
 show_findings(
     "Figure 6 (b) to (d): the models' picks",
-    map_claims.picked_broadcasts(printed), map_claims.picked_broadcasts(derived),
+    claims.picked_broadcasts(printed), claims.picked_broadcasts(derived),
 )  # fmt: skip
-show_findings("Figure 7: penalties", map_claims.penalties(printed), map_claims.penalties(derived))
+show_findings("Figure 7: penalties", claims.penalties(printed), claims.penalties(derived))
 summaries = {(name, model): made.summary(model, CLOCK) for name, made in maps.items() for model in made.times}
 rows = [
     (
@@ -208,12 +180,11 @@ times.insert(0, "segment", steps.segment_bytes.map(format_size))
 columns = ["segment", "each further one, simulated", "g + (m_s - 1) G", "a whole message"]
 here.table("Chain on Frodo, simulated, beside LogGP with the description's parameters", times.set_axis(columns, axis=1))
 longer = 100 * (steps.simulated_seconds / steps.gap_seconds - 1)
-here.text(
-    "SMPI lets an eager message start when its receive is posted, and our trees post a segment's receive when they "
-    f"have the one before. So a segment costs a whole message, as Hockney has it, {longer[0]:.0f} % more than LogGP's "
-    f"gap at 1 KiB and {longer[1]:.0f} % more at 8 KiB. Libraries that keep several receives posted do not pay this; "
-    "the paper's measurements, in which 1 KB remains the best for longer, agree with that."
-)
+here.text(f"""
+SMPI lets an eager message start when its receive is posted, and our trees post a segment's receive when they have the
+one before. So a segment costs a whole message, as Hockney has it, {longer[0]:.0f} % more than LogGP's gap at 1 KiB and
+{longer[1]:.0f} % more at 8 KiB. Libraries that keep several receives posted do not pay this; the paper's measurements,
+in which 1 KB remains the best for longer, agree with that.""")
 
 # %% [markdown]
 # ### Exact switching points
@@ -224,17 +195,15 @@ here.text(
 # %%
 exact = replace(paper.BROADCASTS, procs=(4, 8, 16, 24, 32))
 switches = dict(sorted(select(predicted(model_sets[paper.DERIVED][1], exact), exact=True).rules.items()))
-texts = [(procs, "; ".join(f"{start}: {choice.label}" for start, choice in row)) for procs, row in switches.items()]
 here.table(
     "Where LogGP (derived, Culler's parameters) switches on Frodo: first message size in bytes and method",
-    pd.DataFrame(texts, columns=["P", "switches"]),
+    ((procs, "; ".join(f"{start}: {choice.label}" for start, choice in row)) for procs, row in switches.items()),
+    columns=["P", "switches"],
 )
 last = {procs: row[-1][0] for procs, row in switches.items()}
-here.text(
-    "The last switch, to segments of 8 KiB, comes at "
-    + ", ".join(f"{size} bytes for P = {procs}" for procs, size in last.items())
-    + "."
-)
+here.text(f"""
+The last switch, to segments of 8 KiB, comes at
+{", ".join(f"{size} bytes for P = {procs}" for procs, size in last.items())}.""")
 
 # %% [markdown]
 # ## Conclusions
@@ -242,36 +211,30 @@ here.text(
 # %%
 verdicts = [one.verdict for one in findings]
 tally = {verdict: verdicts.count(verdict) for verdict in (claims.YES, claims.IN_PART, claims.NO)}
-here.conclude(
-    f"Of {len(findings)} claims of the paper {tally[claims.YES]} hold in simulation, {tally[claims.IN_PART]} in part "
-    f"and {tally[claims.NO]} do not."
-)
+here.conclude(f"""
+Of {len(findings)} claims of the paper {tally[claims.YES]} hold in simulation, {tally[claims.IN_PART]} in part and
+{tally[claims.NO]} do not.""")
 others = [one for one in findings if one.verdict != claims.YES]
 unexplained = [one for one in others if one.published.open]
-here.conclude(
-    f"Of the {len(others)} that hold in part or not, {len(unexplained)} are open, the others have reasons. Open: "
-    + "; ".join(f"{one.published.published} ({one.published.where})" for one in unexplained)
-    + "."
-)
-here.conclude(
-    f"Culler's and Kielmann's procedures find table 5's description within {100 * off['culler']:.1f} % and "
-    f"{100 * off['kielmann']:.1f} %; Hoefler's differs by {100 * off['hoefler']:.0f} % and the paper's fit to pipeline "
-    f"and barrier by {100 * off['fitted']:.0f} %, both for reasons that are known."
-)
+here.conclude(f"""
+Of the {len(others)} that hold in part or not, {len(unexplained)} are open, the others have reasons. Open:
+{"; ".join(f"{one.published.published} ({one.published.where})" for one in unexplained)}.""")
+here.conclude(f"""
+Culler's and Kielmann's procedures find table 5's description within {100 * off["culler"]:.1f} % and
+{100 * off["kielmann"]:.1f} %; Hoefler's differs by {100 * off["hoefler"]:.0f} % and the paper's fit to pipeline and
+barrier by {100 * off["fitted"]:.0f} %, both for reasons that are known.""")
 best = {name: min(made.times, key=lambda model: made.summary(model).mean) for name, made in maps.items()}
 for name in (paper.AS_PRINTED, paper.DERIVED):
     costs = [f"{model} {100 * summaries[name, model].mean:.1f} %" for model in maps[name].times]
-    here.conclude(
-        f"Broadcast on Frodo, {name}: the mean penalties are {', '.join(costs)}; those of {best[name]} are "
-        f"{100 * summaries[name, best[name]].worst:.0f} % at worst."
-    )
-chain = {name: map_claims.share_of_chain(maps[name], list(maps[name].times)[-1]) for name in maps}
-here.conclude(
-    "Table 2's line for split-binary under PLogP lacks the exchange of halves. Taken literally, PLogP picks a "
-    f"pipeline at {100 * chain[paper.AS_PRINTED]:.0f} % of the points from 128 KiB on, with the exchange at "
-    f"{100 * chain[paper.DERIVED]:.0f} %. The paper's own map has pipelines there, so the authors' program seems "
-    "to have had it."
-)
+    here.conclude(f"""
+    Broadcast on Frodo, {name}: the mean penalties are {", ".join(costs)}; those of {best[name]} are
+    {100 * summaries[name, best[name]].worst:.0f} % at worst.""")
+chain = {name: claims.share_of_chain(maps[name], list(maps[name].times)[-1]) for name in maps}
+here.conclude(f"""
+Table 2's line for split-binary under PLogP lacks the exchange of halves. Taken literally, PLogP picks a pipeline at
+{100 * chain[paper.AS_PRINTED]:.0f} % of the points from 128 KiB on, with the exchange at
+{100 * chain[paper.DERIVED]:.0f} %. The paper's own map has pipelines there, so the authors' program seems to have had
+it.""")
 here.publish({
     "claims": {
         one.claim: {"here": one.here, "verdict": one.verdict, "reason": one.published.reason} for one in findings

@@ -12,7 +12,6 @@ import pytest
 
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SCHEDULE, SMPI, SimulationContext, smpi_selecting
-from collwise.studies.papers.luo2020 import tables
 from collwise.studies.papers.luo2020 import whole as paper
 from collwise.studies.papers.luo2020.figures import rates, times_and_speed_ups
 from collwise.validation.measurement.applications import NAMES
@@ -39,36 +38,36 @@ SIZES = (4, 4096, 131072)
 def test_speed_ups_that_the_text_states() -> None:
     typed = [
         f"{one.figure} {one.sizes} {one.over.split()[0]} {factor}"
-        for one in tables.SPEED_UPS
+        for one in paper.SPEED_UPS
         for factor in re.findall(r"up to ([\d.]+)x", one.words)
     ]
     assert sorted(typed) == sorted(STATED.strip().splitlines())
-    for one in tables.SPEED_UPS:
+    for one in paper.SPEED_UPS:
         machine, collective = paper.FIGURES[one.figure]
         assert (one.machine, one.collective) == (machine.name, collective)
 
 
 def test_other_printed_numbers() -> None:
-    assert list(tables.SEARCH_COST_PERCENT.values()) == [100, 26.8, 23, 4.3]
-    assert sorted(tables.TABLE_3_COMMUNICATION_PERCENT.values()) == [46.41, 50.24, 69.29, 81.77]
-    assert sorted(tables.TABLE_3_SPEED_UP.values()) == [1.08, 1.8, 2.43]
-    assert sorted(tables.FIGURE_15_PERCENT.values()) == [9.05, 24.30]
-    assert [segment for segment, _ in tables.BEST_OF_4_MB.values()] == [131072, 1048576]
-    assert list(tables.TABLE_1) == ["n", "p", "m", "t"]
-    assert list(tables.TABLE_2) == ["fs", "imod", "smod", "ibalg", "iralg", "ibs", "irs"]
+    printed = paper.PUBLISHED
+    assert list(printed.numbers("search_cost_percent").values()) == [100, 26.8, 23, 4.3]
+    assert sorted(printed.numbers("communication_percent").values()) == [46.41, 50.24, 69.29, 81.77]
+    assert sorted(printed.numbers("asp_speed_up").values()) == [1.08, 1.8, 2.43]
+    assert sorted(printed.numbers("training_percent").values()) == [9.05, 24.30]
+    assert [one["segment_bytes"] for one in printed["best_of_4_mb"].values()] == [131072, 1048576]
+    assert list(printed.words("table_1")) == ["n", "p", "m", "t"]
+    assert list(printed.words("table_2")) == ["fs", "imod", "smod", "ibalg", "iralg", "ibs", "irs"]
 
 
 def test_sizes_include_the_borders_of_the_paper() -> None:
     for sizes in (paper.SIZES, paper.QUICK_SIZES):
-        assert {4, tables.SMALL_BYTES, tables.LARGEST_BYTES} <= set(sizes)
+        assert {4, paper.SMALL_BYTES, paper.LARGEST_BYTES} <= set(sizes)
         assert list(sizes) == sorted(sizes)
 
 
 def test_choices_by_node_and_flat_are_disjoint() -> None:
     for collective in ("bcast", "allreduce"):
         by_node, flat = (
-            {one.algorithm for one in paper.choices_at(collective, kind, 1536, 8 * tables.MIB)}
-            for kind in (True, False)
+            {one.algorithm for one in paper.choices_at(collective, kind, 1536, 8 * paper.MIB)} for kind in (True, False)
         )
         assert "hierarchical" in by_node
         assert "multi_leader_chain" in by_node
@@ -90,7 +89,7 @@ def test_segments_are_neither_too_many_nor_longer_than_the_message() -> None:
 
     assert segments(8192) == {0}
     assert segments(131072) == {0, 8192, 65536}
-    assert segments(tables.LARGEST_BYTES) == {0, 524288}
+    assert segments(paper.LARGEST_BYTES) == {0, 524288}
 
 
 def test_open_mpi_4_0_decides_as_before_4_1() -> None:
@@ -99,8 +98,8 @@ def test_open_mpi_4_0_decides_as_before_4_1() -> None:
     assert paper.default_choice("allreduce", 1536, 9999) == Choice("recursive_doubling")
     assert paper.default_choice("allreduce", 4096, 10000) == Choice("non_overlapping")
     assert paper.default_choice("allreduce", 4096, 4 * 4097) == Choice("ring")
-    assert paper.default_choice("allreduce", 16, 16 * tables.MIB) == Choice("ring")
-    assert paper.default_choice("allreduce", 16, 16 * tables.MIB + 4) == Choice("segmented_ring", tables.MIB)
+    assert paper.default_choice("allreduce", 16, 16 * paper.MIB) == Choice("ring")
+    assert paper.default_choice("allreduce", 16, 16 * paper.MIB + 4) == Choice("segmented_ring", paper.MIB)
 
 
 @pytest.fixture(scope="module")
@@ -171,13 +170,13 @@ def made_up(figure: int, factor: float) -> paper.Whole:
 def test_speed_ups_beside_the_paper() -> None:
     whole, few = ({figure: made_up(figure, factor) for figure in paper.FIGURES} for factor in (1.5, 3.0))
     rows = paper.compared(whole, few).set_index(["figure", "messages", "HAN over"])
-    assert len(rows) == len(tables.SPEED_UPS)
-    assert rows.simulated[10, "large", tables.OPENMPI] == "1.50 to 1.50"
-    assert rows["the paper"][10, "large", tables.OPENMPI] == "up to 7.35x"
-    assert rows.simulated[10, "small", tables.CRAY] == "1.50 to 1.50"
-    assert rows.simulated[12, "small", tables.INTEL] == "3.00 to 6.00"
-    assert rows["greatest at"][12, "small", tables.INTEL] == "128 KiB"
-    assert rows.simulated[12, "large", tables.INTEL] == "not simulated"
+    assert len(rows) == len(paper.SPEED_UPS)
+    assert rows.simulated[10, "large", paper.OPENMPI] == "1.50 to 1.50"
+    assert rows["the paper"][10, "large", paper.OPENMPI] == "up to 7.35x"
+    assert rows.simulated[10, "small", paper.CRAY] == "1.50 to 1.50"
+    assert rows.simulated[12, "small", paper.INTEL] == "3.00 to 6.00"
+    assert rows["greatest at"][12, "small", paper.INTEL] == "128 KiB"
+    assert rows.simulated[12, "large", paper.INTEL] == "not simulated"
 
 
 def test_the_catalogue_has_every_decision() -> None:
@@ -201,7 +200,7 @@ def test_figures(tmp_path: Path) -> None:
 
 
 def test_the_applications_of_the_study_run_with_collectives_that_are_known() -> None:
-    source = (Path(tables.__file__).parent / "luo2020.py").read_text(encoding="utf-8")
+    source = (Path(paper.__file__).parent / "luo2020.py").read_text(encoding="utf-8")
     [line] = [line for line in source.splitlines() if line.startswith("APPLICATIONS = ")]
     for default, _ in ast.literal_eval(line.partition(" = ")[2]).values():
         assert default in NAMES

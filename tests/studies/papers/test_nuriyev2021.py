@@ -17,7 +17,6 @@ from collwise.models.parameters import ModelParameters
 from collwise.platforms import load_description
 from collwise.platforms.changes import Change, changed
 from collwise.studies.papers.nuriyev2021 import published_model as paper
-from collwise.studies.papers.nuriyev2021 import tables
 from collwise.studies.papers.nuriyev2021.simulated import (
     CLUSTERS,
     PAPER_ALGORITHMS,
@@ -84,9 +83,9 @@ def as_text(table: pd.DataFrame) -> str:
 @pytest.mark.parametrize(
     ("table", "typed"),
     [
-        (tables.TABLE_2_GRISOU, TABLE_2_GRISOU),
-        (tables.TABLE_2_GROS, TABLE_2_GROS),
-        (tables.TABLE_8_SHAHEEN, TABLE_8),
+        (paper.TABLE_2_GRISOU, TABLE_2_GRISOU),
+        (paper.TABLE_2_GROS, TABLE_2_GROS),
+        (paper.TABLE_8_SHAHEEN, TABLE_8),
     ],
     ids=["grisou", "gros", "shaheen-ii"],
 )
@@ -97,8 +96,8 @@ def test_broadcast_tables(table: pd.DataFrame, typed: str) -> None:
 def test_gather_tables() -> None:
     picks = ("binomial", "binomial", "linear_sync")
     for table, costs in (
-        (tables.TABLE_3_GRISOU, (190, 104, 68, 36, 19)),
-        (tables.TABLE_3_GROS, (524, 271, 2073, 71, 36)),
+        (paper.TABLE_3_GRISOU, (190, 104, 68, 36, 19)),
+        (paper.TABLE_3_GROS, (524, 271, 2073, 71, 36)),
     ):
         assert tuple(table.openmpi_percent) == costs
         assert set(zip(table.best, table.model, table.openmpi, strict=True)) == {picks}
@@ -114,7 +113,7 @@ def test_parameters() -> None:
     }
     for platform, rows in typed.items():
         for name, (micro, nano) in zip(order, rows, strict=True):
-            pair = tables.PARAMETERS[platform, "bcast"][name]
+            pair = paper.PARAMETERS[platform, "bcast"][name]
             assert pair.alpha_seconds == pytest.approx(micro * 1e-6)
             assert pair.beta_seconds_per_byte == pytest.approx(nano * 1e-9)
     gathers = {
@@ -123,13 +122,13 @@ def test_parameters() -> None:
     }
     for platform, entries in gathers.items():
         for name, (micro, nano) in entries.items():
-            pair = tables.PARAMETERS[platform, "gather"][name]
+            pair = paper.PARAMETERS[platform, "gather"][name]
             assert pair.alpha_seconds == pytest.approx(micro * 1e-6)
             assert pair.beta_seconds_per_byte == pytest.approx(nano * 1e-9)
 
 
 def test_gamma() -> None:
-    grisou, gros = tables.GAMMAS["grisou"], tables.GAMMAS["gros"]
+    grisou, gros = paper.GAMMAS["grisou"], paper.GAMMAS["gros"]
     assert grisou["table 6"]([2, 3, 4, 5, 6, 7]) == pytest.approx([1, 1.114, 1.219, 1.283, 1.451, 1.54])
     assert gros["table 6"]([2, 3, 4, 5, 6, 7]) == pytest.approx([1, 1.084, 1.17, 1.254, 1.339, 1.424])
     assert grisou["table 6, constant beyond 7"](8) == pytest.approx(1.54)
@@ -142,7 +141,7 @@ def predicted(table: pd.DataFrame, reading: str = "") -> pd.DataFrame:
 
 def test_grisou_8_kib_by_hand() -> None:
     """One segment, P = 90, floor(log2 P) = 6: every formula on paper."""
-    seconds = predicted(tables.TABLE_2_GRISOU).loc[0]
+    seconds = predicted(paper.TABLE_2_GRISOU).loc[0]
     below = 1.451 + 1.283 + 1.219 + 1.114 + 1.0
     assert seconds.linear == pytest.approx(89 * (2.2e-12 + 8192 * 1.8e-8))
     assert seconds.chain == pytest.approx(89 * (6.1e-13 + 8192 * 4.9e-9))
@@ -157,13 +156,13 @@ def test_gros_256_kib_by_hand() -> None:
     """32 segments: the plus in (7) leaves the binomial tree ahead of the printed binary tree, the product does not."""
     below = 1.339 + 1.254 + 1.17 + 1.084 + 1.0
     segment = 1.2e-13 + 8192 * 1.0e-9
-    plus, product = (predicted(tables.TABLE_2_GROS, reading).loc[5] for reading in ("", paper.LITERAL))
+    plus, product = (predicted(paper.TABLE_2_GROS, reading).loc[5] for reading in ("", paper.LITERAL))
     binary = 1.084 * (6 + 32 - 1) * (5.8e-13 + 8192 * 4.7e-9)
     assert plus.binomial == pytest.approx((32 * 1.424 + below - 1) * segment)
     assert product.binomial == pytest.approx((32 * 1.424 * below - 1) * segment)
     assert plus.binary == product.binary == pytest.approx(binary)
-    by_plus = paper.published_choices(tables.TABLE_2_GROS).loc[5]
-    by_product = paper.published_choices(tables.TABLE_2_GROS, paper.LITERAL).loc[5]
+    by_plus = paper.published_choices(paper.TABLE_2_GROS).loc[5]
+    by_product = paper.published_choices(paper.TABLE_2_GROS, paper.LITERAL).loc[5]
     assert (by_plus.choice, by_plus.matches, by_plus.within_rounding) == ("binomial", False, False)
     assert (by_product.choice, by_product.matches) == ("binary", True)
     assert by_plus.excess == pytest.approx(binary / plus.binomial - 1)
@@ -171,17 +170,17 @@ def test_gros_256_kib_by_hand() -> None:
 
 def test_gros_gather_by_hand() -> None:
     """64 KiB halves at 128 KiB are rendezvous: formula (13)."""
-    at_64, at_128 = (predicted(tables.TABLE_3_GROS).loc[row] for row in (0, 1))
+    at_64, at_128 = (predicted(paper.TABLE_3_GROS).loc[row] for row in (0, 1))
     assert at_64.linear_sync == pytest.approx(99 * (9.5e-5 + 32768 * 3.9e-10))
     assert at_128.linear_sync == pytest.approx(99 * (2 * 9.5e-5 + 131072 * 3.9e-10))
     assert at_64.binomial == pytest.approx(7 * 1.0e-4 + 99 * 65536 * 4.2e-10)
     assert at_64.linear == pytest.approx(99 * (1.3e-4 + 65536 * 3.4e-10))
-    assert list(paper.published_choices(tables.TABLE_3_GROS).choice[:2]) == ["binomial", "binomial"]
+    assert list(paper.published_choices(paper.TABLE_3_GROS).choice[:2]) == ["binomial", "binomial"]
 
 
 def test_adopted_reading_is_that_of_the_models() -> None:
     points = Points.of(90, np.array([8192, 65536, 1048576]), SEGMENT_BYTES)
-    gamma = tables.GAMMAS["grisou"]["table 6"]
+    gamma = paper.GAMMAS["grisou"]["table 6"]
     (ours,) = paper.READINGS["bcast"][paper.ADOPTED["bcast"]]["binomial"](points, gamma)
     (models,) = bcast.AS_PRINTED["binomial"](points, gamma)
     assert ours.count == pytest.approx(models.count)
@@ -206,7 +205,7 @@ def test_segment_ratios() -> None:
     """At 128 and 256 KiB on Gros, by hand: where the two trees' predictions are equal."""
     below = 5.847
     low, high = paper.segment_ratios_that_match(
-        tables.TABLE_2_GROS, "binomial", "binary", paper.ADOPTED["bcast"], "table 6"
+        paper.TABLE_2_GROS, "binomial", "binary", paper.ADOPTED["bcast"], "table 6"
     )
     assert low == pytest.approx(1.084 * 37 / (32 * 1.424 + below - 1))
     assert high == pytest.approx(1.084 * 21 / (16 * 1.424 + below - 1))
@@ -259,7 +258,7 @@ def test_agreement_with_a_simulation_in_which_binary_is_always_the_best() -> Non
         cluster = next(one for one in CLUSTERS if one.name == table.cluster[0])
         return fitted_table(cluster, table.collective[0], tuple(table.message_bytes), times)
 
-    found = agreement_with_measured_best([simulated(table) for table in tables.TABLES[:4]])
+    found = agreement_with_measured_best([simulated(table) for table in paper.TABLES[:4]])
     rows = found.set_index(["cluster", "collective", "kib"])
     # Binary is the model's pick with 3 % at 8 KB on Grisou; at 32 KB on Gros it is no printed pick.
     indistinguishable = rows.best_within_precision
@@ -286,7 +285,7 @@ def test_a_moved_threshold_takes_what_changes_there_along() -> None:
 
 def test_printed_picks_of_table_8() -> None:
     """Where the chain takes twice as long as all others, and three times with eager segments."""
-    sizes, names = tables.TABLE_8_SHAHEEN.message_bytes, ("linear", "chain", "binary", "split_binary", "binomial")
+    sizes, names = paper.TABLE_8_SHAHEEN.message_bytes, ("linear", "chain", "binary", "split_binary", "binomial")
     times = dict.fromkeys(names, 1.0) | {"chain": 2.0}
     table = fitted_table(SHAHEEN, "bcast", tuple(sizes), times)
     found = Shaheen(
@@ -299,7 +298,7 @@ def test_printed_picks_of_table_8() -> None:
     assert list(shown.measured[shown["m (KB)"] == 8]) == [0, 44]
     (at_472,) = shown[(shown["m (KB)"] == 472) & (shown.algorithm == "chain")].to_dict("records")
     assert (at_472["measured"], at_472["simulated"], at_472["simulated, eager segments"]) == (101, 100, 200)
-    formulas = paper.predicted_seconds(tables.TABLE_8_SHAHEEN, paper.ADOPTED["bcast"], "Gros's").loc[5]
+    formulas = paper.predicted_seconds(paper.TABLE_8_SHAHEEN, paper.ADOPTED["bcast"], "Gros's").loc[5]
     assert at_472["by the formulas"] == pytest.approx(100 * (formulas.chain / formulas.min() - 1))
     assert engines_apart(found).max() == pytest.approx(0.25)
     shown = both_engines(found).set_index("m (KB)")

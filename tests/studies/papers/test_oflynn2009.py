@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from math import comb
 from pathlib import Path
@@ -15,18 +16,19 @@ from collwise.common.experiments import ROUNDTRIP, Effort, Experiment, Measureme
 from collwise.models.hockney import Hockney
 from collwise.models.lmo import Thresholds
 from collwise.models.piecewise import Array
-from collwise.platforms import load
-from collwise.platforms.description import HeterogeneousPlatform
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.papers.oflynn2009 import analysis as thesis
-from collwise.studies.papers.oflynn2009 import estimates as estimating
-from collwise.studies.papers.oflynn2009 import tables
 from collwise.validation.times.choice import Choice
-from collwise.validation.times.grid import choice_of
 from collwise.validation.times.thresholds import with_thresholds
+from collwise.validation.times.times import State, Times
 from tests.needs import needs
 from tests.runners import context_with
+
+KIB = 1024
+HCL16 = thesis.cluster()
+NODES_BY_TYPE = {"1": 2, "2": 6, "3": 2, "4": 1, "5": 1, "6": 1, "7": 3}
+"""Appendix A.2: the number of nodes of each type."""
 
 # Typed a second time, column by column, in another notation than the module's: alpha us, beta us a byte.
 TABLE_7_1_BY_COLUMNS = """
@@ -47,57 +49,61 @@ def test_table_7_1_as_printed() -> None:
         for row, cell in enumerate(cells.split("|"), start=1):
             if "X" not in cell:
                 alpha, beta = cell.split()
-                typed[row, int(column)] = (float(alpha), float(beta))
-    assert typed == tables.TABLE_7_1_MICROSECONDS
+                typed[f"{row}-{column}"] = (float(alpha), float(beta))
+    found = {
+        types: (cell["alpha_seconds"] * 1e6, cell["beta_seconds_per_byte"] * 1e6)
+        for types, cell in HCL16.published["hockney"].items()
+    }
+    assert list(found) == sorted(typed)
+    for types, cell in found.items():
+        assert cell == pytest.approx(typed[types])
 
 
-def test_the_platform_has_the_same_table_and_nodes() -> None:
-    platform = load("hcl16")
-    assert isinstance(platform, HeterogeneousPlatform)
-    assert [int(kind.name) for kind in platform.types_of_hosts] == estimating.TYPES_OF_NODES
-    for types, (alpha, beta) in tables.TABLE_7_1_MICROSECONDS.items():
-        cell = platform.published["hockney"][f"{types[0]}-{types[1]}"]
-        assert cell["alpha_seconds"] == pytest.approx(alpha * 1e-6)
-        assert cell["beta_seconds_per_byte"] == pytest.approx(beta * 1e-6)
+def test_the_platform_has_the_nodes_of_the_thesis() -> None:
+    assert Counter(thesis.types_of_nodes(HCL16)) == NODES_BY_TYPE
 
 
 def test_other_numbers_as_printed() -> None:
-    assert tables.TABLE_5_1_SECONDS == {"Hockney": 0.17, "PLogP": 63.11, "LMO": 0.33}
-    assert (tables.PARALLEL_SECONDS, tables.SERIAL_SECONDS) == (5, 16)
-    assert Thresholds(65536, 5120, 65536) == tables.THRESHOLDS
-    assert sum(tables.NODES_BY_TYPE.values()) == 16
+    printed = thesis.PUBLISHED
+    assert printed.numbers("table_5_1_seconds") == {"Hockney": 0.17, "PLogP": 63.11, "LMO": 0.33}
+    assert list(printed.words("table_5_1_formulas")) == ["Hockney", "LogGP", "PLogP", "LMO"]
+    assert (printed.number("parallel_seconds"), printed.number("serial_seconds")) == (5, 16)
+    assert (printed["hockney_sizes"], printed["figure_5_5_bytes"]) == (10, [102400, 204800])
+    assert Thresholds(65536, 5120, 65536) == thesis.THRESHOLDS
 
 
 def test_published_mean_weighs_cells_by_their_pairs_of_nodes() -> None:
-    nodes, total = tables.NODES_BY_TYPE, np.zeros(2)
-    for (one, other), cell in tables.TABLE_7_1_MICROSECONDS.items():
-        total += np.array(cell) * (comb(nodes[one], 2) if one == other else nodes[one] * nodes[other])
-    found = estimating.homogeneous_hockneys(tables.HOMOGENEOUS_HOCKNEY, tables.HOMOGENEOUS_HOCKNEY)
+    nodes, total = NODES_BY_TYPE, np.zeros(2)
+    for types, cell in HCL16.published["hockney"].items():
+        one, other = types.split("-")
+        pairs = comb(nodes[one], 2) if one == other else nodes[one] * nodes[other]
+        total += np.array([cell["alpha_seconds"], cell["beta_seconds_per_byte"]]) * pairs
+    homogeneous = thesis.HOMOGENEOUS_HOCKNEY
+    found = thesis.homogeneous_hockneys(HCL16, homogeneous, homogeneous)
     mean = found.loc["mean of table 7.1 over all pairs of nodes"]
-    assert mean.alpha == pytest.approx(total[0] / 120 * 1e-6)
-    assert mean.beta == pytest.approx(total[1] / 120 * 1e-6)
+    assert tuple(mean) == pytest.approx(tuple(total / 120))
 
 
 def test_table_7_1_takes_means_over_the_pairs_of_two_types() -> None:
-    kinds = estimating.TYPES_OF_NODES
+    kinds, table = thesis.types_of_nodes(HCL16), HCL16.published["hockney"]
     alpha, beta = np.zeros((16, 16)), np.zeros((16, 16))
     for i in range(16):
         for j in range(16):
             if i != j:
-                cell = tables.TABLE_7_1_MICROSECONDS[tuple(sorted((kinds[i], kinds[j])))]  # type: ignore[index]
-                alpha[i, j], beta[i, j] = cell[0] * 1e-6, cell[1] * 1e-6
+                cell = table["-".join(sorted((kinds[i], kinds[j])))]
+                alpha[i, j], beta[i, j] = cell["alpha_seconds"], cell["beta_seconds_per_byte"]
     exact, off = Hockney(alpha, beta), Hockney(alpha.copy(), 2 * beta)
     # Types 1 and 3 have two nodes each: one of four pairs is twice as slow.
     assert isinstance(off.alpha_seconds, np.ndarray)
     off.alpha_seconds[0, 8] = off.alpha_seconds[8, 0] = 2 * alpha[0, 8]
-    cells = estimating.table_7_1(exact, off)
-    assert list(cells.index) == [f"{one}-{other}" for one, other in tables.TABLE_7_1_MICROSECONDS]
+    cells = thesis.table_7_1(HCL16, exact, off)
+    assert list(cells.index) == list(table)
     assert np.allclose(cells.regression, cells.published)
     assert np.allclose(cells.two_sizes.loc["1-3"] / cells.published.loc["1-3"] - 1, (0.25, 1.0))
     assert np.allclose(cells.two_sizes.loc["1-2"] / cells.published.loc["1-2"] - 1, (0.0, 1.0))
-    homogeneous = estimating.homogeneous_hockneys(exact, off).loc["published homogeneous model"]
+    homogeneous = thesis.homogeneous_hockneys(HCL16, exact, off).loc["published homogeneous model"]
     assert tuple(homogeneous) == (63.9e-6, 0.00967e-6)
-    assert estimating.cells_like(cells, homogeneous) == ["1-1"]
+    assert thesis.cells_like(cells, homogeneous) == ["1-1"]
 
 
 class _Lab:
@@ -114,25 +120,25 @@ class _Lab:
 
 def test_one_after_another() -> None:
     lab = _Lab()
-    alone = estimating.OneAfterAnother(lab)
+    alone = thesis.OneAfterAnother(lab)
     alone.run([Experiment(ROUNDTRIP, (0, 1), 1, 1)])
     assert lab.asked == [False]
     assert alone.effort.measurements == 1
 
 
 def test_errors_leave_out_what_is_not_predicted() -> None:
-    found = estimating.errors({"m": np.array([1.1, np.nan, 0.7])}, np.array([1.0, 1.0, 1.0]))
+    found = thesis.errors({"m": np.array([0.1, np.nan, -0.3])})
     assert found.points["m"] == 2
     assert found["mean"]["m"] == pytest.approx(0.2)
     assert found.worst["m"] == pytest.approx(0.3)
-    assert estimating.shown(found)["m"] == "20.0 / 30.0"
+    assert thesis.shown(found)["m"] == "20.0 / 30.0"
 
 
 def test_a_failed_case_ends_the_study(tmp_path: Path) -> None:
     with Store(tmp_path / "store.sqlite") as store:
         context = context_with(store, lambda case: None if case.message_bytes == 2048 else 1.0, "no route")
-        with pytest.raises(CollwiseError, match=r"1 cases failed; first: .*scatter.*2048.*: no route"):
-            thesis.simulated_curves(load("hcl16"), {"": thesis.SERIES["scatter", "linear"]}, context)
+        with pytest.raises(CollwiseError, match=r"1 case failed; first: .*scatter.*2048.*: no route"):
+            thesis.simulated(HCL16, [thesis.grid_of("scatter", thesis.LINEAR)], context)
 
 
 def test_regions_of_the_binomial_tree() -> None:
@@ -164,15 +170,17 @@ class _Model:
 def test_choices_and_errors() -> None:
     count = len(thesis.SIZES)
     everywhere, first = np.ones(count, dtype=bool), np.arange(count) < 3
-    curves = {("scatter", "linear"): np.where(first, 0.5, 2.0), ("scatter", "binomial"): np.ones(count)}
-    models = {"optimist": _Model("optimist", 0.5), "pessimist": _Model("pessimist", 2.0)}
-    found = thesis.choices(models, curves, "linear", everywhere)
+    grid = thesis.grid_of("scatter", thesis.LINEAR, thesis.BINOMIAL)
+    seconds = np.array([[np.where(first, 0.5, 2.0)], [np.ones(count)]])
+    right = Times.of_seconds(grid, seconds, "none", "simulated", "none", State.NOT_ASKED)
+    scores = thesis.scores_of(right, {"optimist": _Model("optimist", 0.5), "pessimist": _Model("pessimist", 2.0)})
+    found = thesis.choices(scores, thesis.LINEAR, everywhere)
     assert found.to_dict("index") == {
         "simulation": {"linear": 3, "right": count},
         "optimist": {"linear": count, "right": 3},
         "pessimist": {"linear": 0, "right": count - 3},
     }
-    assert thesis.errors_of(models, curves, ("scatter", "linear"), first)["mean"]["pessimist"] == pytest.approx(3.0)
+    assert thesis.errors_of(scores, thesis.LINEAR, first)["mean"]["pessimist"] == pytest.approx(3.0)
 
 
 @needs("smpi")
@@ -190,17 +198,18 @@ def test_on_the_exact_platform(tmp_path: Path) -> None:
 @needs("smpi")
 def test_lmo_is_exact_where_no_link_is_shared(tmp_path: Path) -> None:
     with Store(tmp_path / "store.sqlite") as store:
-        found = thesis.without_shared_links(load("hcl16"), SimulationContext(store))
+        found = thesis.without_shared_links(HCL16, SimulationContext(store))
     assert found.worst.lmo < 1e-3
     assert found["mean"].hockney > 0.2
 
 
 def test_cases_of_lmo_have_the_bounds_that_the_command_gives() -> None:
     """From M2 on a gather is regular, so its blocks are not cut."""
-    from_the_thesis = thesis.lmo_cases(tables.THRESHOLDS)
-    for collective, case in from_the_thesis.items():
-        [choice] = with_thresholds(collective, [Choice("lmo")], tables.THRESHOLDS)
-        assert choice_of(case) == choice
-    assert from_the_thesis["gather"].limit_bytes == 64 * tables.KIB - 1
-    assert choice_of(thesis.lmo_cases(Thresholds(64 * tables.KIB))["gather"]) == Choice("lmo")
-    assert thesis.lmo_cases(Thresholds(None, 5 * tables.KIB))["gather"].limit_bytes == 0
+    for grid in thesis.lmo_grids(thesis.THRESHOLDS):
+        assert grid.choices == with_thresholds(grid.collective, [Choice("lmo")], thesis.THRESHOLDS)
+    gather, _ = thesis.lmo_grids(thesis.THRESHOLDS)
+    assert gather.choices[0].limit_bytes == 64 * KIB - 1
+    gather, _ = thesis.lmo_grids(Thresholds(64 * KIB))
+    assert gather.choices == (Choice("lmo"),)
+    gather, _ = thesis.lmo_grids(Thresholds(None, 5 * KIB))
+    assert gather.choices[0].limit_bytes == 0

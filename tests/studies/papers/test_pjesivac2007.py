@@ -15,10 +15,9 @@ from collwise.models.loggp import LogGP
 from collwise.models.piecewise import Array, PiecewiseLinear
 from collwise.models.plogp import PLogP
 from collwise.models.switch_points import Indices
+from collwise.platforms import load_description
 from collwise.studies.papers.pjesivac2007 import analysis as paper
 from collwise.studies.papers.pjesivac2007 import claims
-from collwise.studies.papers.pjesivac2007 import maps as map_claims
-from collwise.studies.papers.pjesivac2007 import tables as published
 from collwise.validation.compare.scores import Scores, compare
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.grid import Grid
@@ -30,19 +29,18 @@ EVERY_CHOICE = list(PLAN.choices)
 NAMES = ("hockney", "loggp", "plogp")
 
 
+def test_numbers_of_the_text() -> None:
+    assert math.isclose(paper.PUBLISHED.number("reduce_seconds"), 4e4 * 1e-6)
+    percents = paper.PUBLISHED.numbers("penalties_percent")
+    assert percents["small_linear"] == 300
+    assert (percents["small"], percents["intermediate"]) == (15, 50)
+    assert (percents["loggp"], percents["plogp"], percents["hockney_large"]) == (25, 50, 30)
+
+
 def test_table_5() -> None:
     typed = {"boba": (30.40, 8.15, 8.683, 0.015), "frodo": (61.22, 8.2, 23.8, 0.084)}
     for name, values in typed.items():
-        of = published.TABLE_5[name]
-        micro = [of.latency_seconds, of.overhead_seconds, of.gap_seconds, of.gap_seconds_per_byte]
-        assert [1e6 * float(value) for value in micro] == pytest.approx(values)
-
-
-def test_numbers_of_the_text() -> None:
-    assert math.isclose(published.REDUCE_SECONDS, 4e4 * 1e-6)
-    assert published.SMALL_LINEAR_PERCENT == 300
-    assert (published.MOST_SMALL_PERCENT, published.MOST_INTERMEDIATE_PERCENT) == (15, 50)
-    assert (published.MOST_LOGGP_PERCENT, published.MOST_PLOGP_PERCENT, published.HOCKNEY_LARGE_PERCENT) == (25, 50, 30)
+        assert [1e6 * value for value in load_description(name).published["loggp"].values()] == pytest.approx(values)
 
 
 def test_points_of_the_paper() -> None:
@@ -95,7 +93,7 @@ def test_same_order() -> None:
     predicted = {"bruck": np.array([3.0, 9.0, 9.0]), "linear": np.array([4.0, 4.0, 4.0])}
     curves = curves_of(plan, times, {"m": predicted})
     assert curves.same_order("m", ("bruck", "linear")) == pytest.approx(2 / 3)
-    assert curves.mean_error("m", "linear") == pytest.approx(1)
+    assert curves.errors("m", "linear") == pytest.approx(1)
 
 
 @pytest.mark.parametrize(
@@ -134,7 +132,7 @@ def barrier_world(as_published: bool) -> list[claims.Finding]:
         linear = 200 + 20 * procs + 15 * (procs - 2)
         ours = {"bruck": 1e5 + procs, "recursive_doubling": 2e5 + procs, "linear": linear}
         predicted = {name: {"bruck": 2 * linear, "recursive_doubling": linear, "linear": linear} for name in NAMES}
-    return claims.barriers(curves_of(paper.BARRIERS, ours, predicted), measured)
+    return list(claims.barriers(curves_of(paper.BARRIERS, ours, predicted), measured))
 
 
 def curves_of(plan: Grid, ours: Mapping[str, Array], predicted: Mapping[str, Mapping[str, Array]]) -> paper.Curves:
@@ -158,7 +156,7 @@ def reduce_world(as_published: bool) -> list[claims.Finding]:
             "binomial, 1 KiB": 10 + 0.9 * m,
             "pipeline, 1 KiB": half,
         }
-        ours = {name: times * published.REDUCE_SECONDS / half[-1] for name, times in ours.items()}
+        ours = {name: times * paper.PUBLISHED.number("reduce_seconds") / half[-1] for name, times in ours.items()}
         cut = {name: ours["pipeline, 1 KiB"] * (1.01 if name == "plogp" else 1.2) for name in NAMES}
     else:
         late = 3 * m * np.array([[1.0], [3.0]])
@@ -177,14 +175,14 @@ def reduce_world(as_published: bool) -> list[claims.Finding]:
         name: pd.DataFrame({"whole": float(one if as_published else 1 - one), "segmented": 0.5}, index=m)
         for name, one in met.items()
     }
-    return claims.reductions(curves_of(paper.REDUCTIONS, ours, predicted), conditions, 128 * KIB)
+    return list(claims.reductions(curves_of(paper.REDUCTIONS, ours, predicted), conditions, 128 * KIB))
 
 
 def alltoall_world(as_published: bool) -> list[claims.Finding]:
     ones = np.ones((len(paper.EXCHANGES.procs), len(paper.EXCHANGES.message_bytes)))
     factors = (0.5, 1.1, 0.9) if as_published else (1.5, 2.0, 0.5)
     predicted = {name: {"pairwise": ones * factor} for name, factor in zip(NAMES, factors, strict=True)}
-    return claims.exchanges(curves_of(paper.EXCHANGES, {"pairwise": ones}, predicted))
+    return list(claims.exchanges(curves_of(paper.EXCHANGES, {"pairwise": ones}, predicted)))
 
 
 def parameter_world(as_published: bool) -> list[claims.Finding]:
@@ -193,7 +191,7 @@ def parameter_world(as_published: bool) -> list[claims.Finding]:
     overhead = bent if as_published else even
     hockney = HockneyBySize(PiecewiseLinear(sizes, (1, 2, 60, 130, 260, 520) if as_published else (1, 2, 3, 4, 9, 99)))
     plogp = PLogP(1.0, overhead, overhead, even)
-    return claims.parameters(paper.Figure1(hockney, plogp, plogp, 131072))
+    return list(claims.parameters(paper.Figure1(hockney, plogp, plogp, 131072)))
 
 
 def picks(rule: dict[tuple[int, int], Choice], few: Choice | None = None, most_few: int = 0) -> Indices:
@@ -271,39 +269,39 @@ def everything(as_published: bool) -> list[claims.Finding]:
         *barrier_world(as_published),
         *reduce_world(as_published),
         *alltoall_world(as_published),
-        *map_claims.best_broadcasts(maps),
-        *map_claims.picked_broadcasts(maps),
-        *map_claims.penalties(maps),
+        *claims.best_broadcasts(maps),
+        *claims.picked_broadcasts(maps),
+        *claims.penalties(maps),
     ]
 
 
 def test_every_claim_has_a_finding() -> None:
     found = [finding.claim for finding in everything(as_published=True)]
-    assert sorted(found) == sorted(published.CLAIMS)
+    assert sorted(found) == sorted(paper.CLAIMS)
 
 
 @pytest.mark.parametrize(("as_published", "verdict"), [(True, claims.YES), (False, claims.NO)])
 def test_verdicts_come_out_either_way(as_published: bool, verdict: str) -> None:
     found = verdicts(everything(as_published))
-    assert found == dict.fromkeys(published.CLAIMS, verdict)
+    assert found == dict.fromkeys(paper.CLAIMS, verdict)
 
 
 def test_open_claims() -> None:
     found = claims.Finding("best-many", "", "no")
-    assert found.published is published.CLAIMS["best-many"]
+    assert found.published is paper.CLAIMS["best-many"]
     assert found.published.open
-    assert not published.CLAIMS["best-few"].open
+    assert not paper.CLAIMS["best-few"].open
 
 
 def test_findings_name_numbers_and_places() -> None:
     maps = map_world(as_published=True)
-    found = {finding.claim: finding.here for finding in map_claims.penalties(maps)}
+    found = {finding.claim: finding.here for finding in claims.penalties(maps)}
     assert found["penalty-loggp"] == "LogGP: worst 20 % (P = 3, 128 KiB: chain, 1 KiB)"
     assert found["penalty-hockney-large"].startswith("+30 % against the chain with 1 KiB")
-    picked = {finding.claim: finding.here for finding in map_claims.picked_broadcasts(maps)}
+    picked = {finding.claim: finding.here for finding in claims.picked_broadcasts(maps)}
     assert picked["loggp-early"] == "earlier at 100 % of P and later at 0 %; LogGP from 1 MiB on, the best from no size"
-    assert map_claims.share_of_chain(maps, "plogp") == 1
-    assert map_claims.share_of_chain(maps, "hockney") == 0
+    assert claims.share_of_chain(maps, "plogp") == 1
+    assert claims.share_of_chain(maps, "hockney") == 0
 
 
 def test_chain_steps() -> None:

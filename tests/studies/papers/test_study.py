@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jupytext.config import find_jupytext_configuration_file, load_jupytext_configuration_file
 
 from collwise.common.errors import CollwiseError, UsageError
+from collwise.common.experiments import Effort
 from collwise.studies.cli.options import SimulationOptions
 from collwise.studies.papers.notebook import known_studies, run
-from collwise.studies.papers.pjesivac2007.tables import CLAIMS
+from collwise.studies.papers.pjesivac2007.analysis import CLAIMS
+from collwise.studies.papers.published import Published, row_of
 from collwise.studies.papers.study import environment
 from tests.command_line import printed
 
@@ -23,6 +26,20 @@ COLLWISE = [sys.executable, "-m", "collwise.studies"]
 def test_known_studies() -> None:
     papers = ["hunold2018", "luo2020", "nuriyev2021", "oflynn2009", "pjesivac2007"]
     assert list(known_studies()) == [*papers, "getting_started", "model_accuracy", "own_cluster", "whatif"]
+
+
+def test_jupyterlab_pairs_the_notebooks() -> None:
+    for notebook in map(str, known_studies().values()):
+        found = find_jupytext_configuration_file(notebook)
+        assert load_jupytext_configuration_file(found).default_formats(notebook) == "ipynb,py:percent"
+
+
+def test_a_name_that_a_paper_does_not_have() -> None:
+    published = Published("oflynn2009")
+    with pytest.raises(KeyError, match="serial"):
+        published.number("serial")
+    with pytest.raises(TypeError, match="seconds"):
+        row_of(Effort, {"seconds_": 1.0})
 
 
 def test_help_names_every_study() -> None:
@@ -71,7 +88,7 @@ def test_page_figures_and_results(
         "import sys\nfrom matplotlib import pyplot as plt\n"
         "import pandas as pd\n"
         'here.table("T", pd.DataFrame([(1, "x|y", True, 0.126)], columns=["a", "b", "c", "d"]), "{:.2f}")\n'
-        'here.figure(plt.figure(), "plain", "A figure.")\n'
+        'here.figure(plt.figure(), "A figure.", "plain")\n'
         'print("17 cases", file=sys.stderr)\nhere.conclude("done")\n'
         'with here.context() as context:\n    here.publish({"answer": 42, "jobs": context.jobs})'
     )
@@ -84,7 +101,8 @@ def test_page_figures_and_results(
     )
     assert results == json.loads(files[1].read_text()) == {"answer": 42, "jobs": 3, "conclusions": ["done"]}
     assert files[2].read_bytes().startswith(b"\x89PNG")
-    assert len(json.loads(files[3].read_text())["cells"]) == 4
+    notebook = json.loads(files[3].read_text())
+    assert (len(notebook["cells"]), notebook["metadata"]["kernelspec"]["name"]) == (4, "python3")
     assert capsys.readouterr().err == "17 cases\n"
 
 

@@ -1,0 +1,47 @@
+"""Curves as papers draw them: panels of lines over the message size or the process count, in styles of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from collwise.studies.figures.style import MARKERS, PALETTE
+
+Curves = Mapping[str, pd.Series]
+"""The lines of a panel by name; the index is along x."""
+Styles = dict[str, dict[str, Any]]
+"""How the line of each name is drawn, the same in all panels."""
+
+
+def in_order(names: Iterable[str], **others: Any) -> Styles:
+    """Styles with a colour and a marker for each name, in the order of the palette."""
+    looks = zip(names, PALETTE, MARKERS, strict=False)
+    return {name: {"color": colour, "marker": marker, **others} for name, colour, marker in looks}
+
+
+def panels(
+    shown: Mapping[str, Curves], styles: Styles, title: str, size: tuple[float, float], columns: int = 0, **others: Any
+) -> tuple[Figure, list[Axes]]:
+    """Panels of this size in inches by title, in rows of `columns`, by default in one; `others` are plt.subplots'."""
+    wide = columns or len(shown)
+    rows = -(-len(shown) // wide)
+    figure, grid = plt.subplots(rows, wide, figsize=(size[0] * wide, size[1] * rows), squeeze=False, **others)
+    for axis, (name, curves) in zip(grid.flat, shown.items(), strict=True):
+        axis.set_title(name)
+        for label, values in curves.items():
+            known = values.dropna()
+            axis.plot(known.index, known, label=label, **styles[str(label)])
+    figure.suptitle(title, fontsize=11)
+    return figure, list(grid.flat)
+
+
+def legend_below(figure: Figure, axes: Sequence[Axes], columns: int, **others: Any) -> None:
+    """One legend of all panels, below them."""
+    handles = {label: handle for axis in axes for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)}
+    shown = {"handles": list(handles.values()), "labels": list(handles), "ncols": min(columns, len(handles))}
+    figure.legend(**shown, loc="outside lower center", fontsize=9, **others)

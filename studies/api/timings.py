@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from collwise import arguments
 from collwise.algorithms.catalogue import GUIDELINES, Catalogue
 from collwise.arguments import Names, Numbers, PlatformLike
-from collwise.common.errors import UsageError
+from collwise.common.errors import UsageError, check_name
 from collwise.models.lmo import Thresholds
 from collwise.platforms import HostPlatform
 from collwise.platforms.smpi import warn_of_free_messages
@@ -22,6 +22,7 @@ from collwise.simulator.sweeps.method import Method
 from collwise.simulator.sweeps.mpi_runner import measure_launches
 from collwise.simulator.timing import Case
 from collwise.validation.adaptive.goal import Goal
+from collwise.validation.select.consumers import ALL_CONSUMERS, grid_for, segments_for
 from collwise.validation.times import sources
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.defaults import SEGMENTS_TEXT, sizes_of
@@ -48,6 +49,7 @@ def simulate(
     thresholds: Thresholds | None = None,
     root: int = 0,
     ppn: int | None = None,
+    consumer: str | None = None,
     margin: float | None = None,
     context: SimulationContext | None = None,
 ) -> AllTimes:
@@ -60,8 +62,9 @@ def simulate(
     algorithms that take one;
     `between_segment`, the bytes of the parts in which algorithms from tasks send a segment between nodes, 0 for whole
     segments; `thresholds`, for the lmo algorithms; `root`, the root's rank; `ppn`, processes per node, by default the
-    platform's; `margin`, for times by which choices are made: the schedule engine may leave out choices that are slower
-    than the best by more than so many percent; `context`, see `session`.
+    platform's; `consumer`, for whose decisions times are made (see `select`): only what it can be asked for is timed,
+    and for Open MPI also what it runs untuned; `margin`, for times by which choices are made: the schedule engine may
+    leave out choices that are slower than the best by more than so many percent; `context`, see `session`.
 
     Returns Times by collective; `frame()` has a row for each case, with its `seconds`, or the `error` where it failed.
     Their `facts` say how many rows were in the store before (`reused`) and how many simulator processes ran
@@ -78,7 +81,10 @@ def simulate(
     where = arguments.platform(platform)
     per_node = ppn or where.default_processes_per_node
     asked = arguments.collectives(collective)
-    competing = choices(asked, algorithms, segments, counts or {}, thresholds, between_segment)
+    if consumer is not None:
+        check_name("decision consumer", consumer, ALL_CONSUMERS)
+    pieces = segments_for(consumer, arguments.sizes(segments))
+    competing = choices(asked, algorithms, pieces, counts or {}, thresholds, between_segment)
     asked_sizes = None if sizes is None else arguments.sizes(sizes)
     process_counts = arguments.counts(procs)
     if root >= min(process_counts):
@@ -88,7 +94,7 @@ def simulate(
     grids = asked_points(
         where,
         [
-            Grid(one, among, process_counts, sizes_of(one, asked_sizes), per_node, root)
+            grid_for(consumer, Grid(one, among, process_counts, sizes_of(one, asked_sizes), per_node, root))
             for one, among in competing.items()
         ],
     )

@@ -21,7 +21,6 @@ from collwise.simulator.sweeps.context import SimulationContext
 from collwise.store_contents import chosen_configurations
 from collwise.studies.cli.types import Unknown
 from collwise.validation.fitting.models_by_name import check_fits_platform, platform_of
-from collwise.validation.library_defaults.openmpi import fixed_choice
 from collwise.validation.select import consumers
 from collwise.validation.times.defaults import SEGMENTS, sizes_of
 from collwise.validation.times.grid import Grid
@@ -147,8 +146,7 @@ def simulated_times(asked: Asked, platform: HostPlatform, context: SimulationCon
     per_node = asked.ppn or platform.default_processes_per_node
     short = charges_overheads(platform.smpi_options())
     grids = asked_points(platform, asked.grids(asked.procs or (), per_node, not short, names))
-    if consumers.openmpi_version(asked.consumer or "") is not None:
-        grids = [replace(grid, for_openmpi=True).with_besides(partial(fixed_choice, grid.collective)) for grid in grids]
+    grids = [consumers.grid_for(asked.consumer, grid) for grid in grids]
     found = simulate(platform, grids, context, asked.margins)
     warn_of_free_messages(platform)
     warn_of_doubtful(platform, grids)

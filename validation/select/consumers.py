@@ -7,10 +7,15 @@ those about other libraries.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.algorithms.catalogue_check import LIBRARIES
 from collwise.common.errors import UsageError, unknown_name
+from collwise.validation.library_defaults.openmpi import fixed_choice
 from collwise.validation.times.choice import Choice
+from collwise.validation.times.grid import Grid
 
 _ALGORITHMS = [one for entry in Catalogue.load().collectives.values() for one in entry.algorithms.values()]
 OPENMPI_VERSIONS = tuple(sorted({version for algorithm in _ALGORITHMS for version in algorithm.openmpi}))
@@ -104,6 +109,22 @@ def can_choose(consumer: str | None, collective: str, choice: Choice) -> bool:
     if consumer in LIBRARIES:
         return can_say(consumer, collective, choice)
     return consumer is None or can_run(consumer, entry.algorithms[choice.algorithm])
+
+
+def grid_for(consumer: str | None, grid: Grid) -> Grid:
+    """The grid by which decisions for a consumer are made: the choices that it can be asked for.
+
+    For Open MPI these compete where messages have enough elements, and what it runs untuned is timed besides. Raises
+    UsageError where no choice is left.
+    """
+    if consumer is None:
+        return grid
+    kept = grid.only(lambda choice: can_choose(consumer, grid.collective, choice))
+    if not kept.choices:
+        raise UsageError(f"{consumer} can be asked for none of the {grid.collective} choices: {', '.join(grid.names)}")
+    if openmpi_version(consumer) is None:
+        return kept
+    return replace(kept, for_openmpi=True).with_besides(partial(fixed_choice, grid.collective))
 
 
 def algorithms_for(

@@ -20,6 +20,7 @@ from collwise.platforms import description, load
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.method import Method, Precision
 from collwise.simulator.timing import Case
+from tests.command_line import run
 from tests.models.parameter_examples import fitted
 from tests.needs import needs
 from tests.runners import context_with
@@ -213,3 +214,34 @@ def test_several_collectives_are_measured_as_far_as_memory_goes(
     assert (times.seconds > 0).all()
     points = set(zip(times.collective, times.message_bytes, strict=True))
     assert points == {("bcast", 1024), ("bcast", 262144), ("alltoall", 1024)}
+
+
+@pytest.mark.parametrize("consumer", ["openmpi-4.1", "mpich", "collwise"])
+def test_times_made_for_a_consumer_decide_as_the_command_does(consumer: str, tmp_path: Path) -> None:
+    grid = {"procs": "8,24", "sizes": "64KiB:1MiB:x4"}
+    with collwise.session(tmp_path / "timings.sqlite", engine="schedule") as context:
+        times = collwise.simulate("gros", "bcast,reduce", **grid, consumer=consumer, margin=1.0, context=context)
+    collwise.select(times, consumer=consumer).save(tmp_path / "here.json")
+    words = [
+        "select",
+        "--by",
+        "simulated",
+        "--engine",
+        "schedule",
+        "--platform",
+        "gros",
+        "--collective",
+        "bcast,reduce",
+    ]
+    words += ["--procs", grid["procs"], "--sizes", grid["sizes"], "--for", consumer, "--store"]
+    run(*words, str(tmp_path / "timings.sqlite"), "-o", str(tmp_path / "there.json"))
+    assert (tmp_path / "here.json").read_text("utf-8") == (tmp_path / "there.json").read_text("utf-8")
+
+
+def test_a_consumer_that_can_be_asked_for_nothing_is_refused() -> None:
+    with pytest.raises(
+        collwise.UsageError, match="mpich can be asked for none of the bcast choices: split_binary, k_chain"
+    ):
+        collwise.simulate("gros", "bcast", 4, "8KiB", algorithms="split_binary,k_chain", consumer="mpich")
+    with pytest.raises(collwise.UsageError, match="unknown decision consumer 'mpih'; did you mean mpich"):
+        collwise.simulate("gros", "bcast", 4, "8KiB", consumer="mpih")

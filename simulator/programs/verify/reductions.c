@@ -1,5 +1,6 @@
 /* The reductions: each called once and compared with the contributions of the processes, combined here one after the
  * other in rank order. */
+#include "../timing.h"
 #include "verify.h"
 
 #include <math.h>
@@ -63,7 +64,7 @@ static void combine_in_layout(const char *left, char *right, int length, MPI_Dat
 }
 
 /* The most elements that an operation of our own was given at once. MPI never gives it more than the call has, and a
- * program's operation may rely on that. */
+ * program's operation may rely on that. Simulated processes, which share this, are not asked. */
 static _Thread_local int most_given;
 
 static void note_given(int length) { most_given = length > most_given ? length : most_given; }
@@ -265,7 +266,7 @@ static bool comes_out_right(const verify_call *call, collwise_call *made, const 
     verify_make(call, made);
     verify_operation_free(call->operation, &made->op);
     bool right = verify_buffer_is_right(sent, "send", made->comm, complaint);
-    if (call->operation >= VERIFY_CIRCLE && most_given > sent->counts[0]) {
+    if (!SIMULATED && call->operation >= VERIFY_CIRCLE && most_given > sent->counts[0]) {
         snprintf(complaint, VERIFY_TEXT, "the operation was given %d elements, and the call has %d", most_given,
                  sent->counts[0]);
         right = false;

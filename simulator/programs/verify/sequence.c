@@ -24,7 +24,7 @@
 enum { FAMILIES = 5, WORLD = 0 };
 
 /* How the choices are weighed: one call in so many is no part of the burst of calls that it is in, and so on. */
-enum { BURST_CALLS = 32, OTHER_CHOICE = 6, OTHER_COMMUNICATOR = 6, DRAWN_FOR_MEMORY = 4 };
+enum { BURST_CALLS = 32, OTHER_CHOICE = 12, OTHER_COMMUNICATOR = 12, DRAWN_FOR_MEMORY = 8 };
 enum { NON_BLOCKING = 10, MESSAGE = 32, RENEWAL = 24, ABSOLUTE = 8, TRAILING_GAP = 3 };
 enum { MAX_INSIDE = 3, MAX_DEPTH = 2 };
 enum { MAX_BITS_OF_INTS = 16 };

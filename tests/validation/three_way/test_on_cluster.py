@@ -157,7 +157,7 @@ def test_each_launcher_reaches_the_comparison(
     """That launchers run programs is tested with their stand-ins."""
     seen: list[tuple[TargetOptions, ThreeWayComparison]] = []
     named: list[TargetOptions] = []
-    monkeypatch.setattr(validate, "target_from", lambda where: named.append(where) or HOSTS)
+    monkeypatch.setattr(validate.target_options, "target_from", lambda where: named.append(where) or HOSTS)
 
     def run(comparison: ThreeWayComparison) -> None:
         seen.append((named[0], comparison))

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from collwise.algorithms.catalogue import Catalogue
-from collwise.common.errors import CollwiseError, UsageError
+from collwise.common.errors import CollwiseError, UsageError, note
 from collwise.common.units import format_size
 from collwise.platforms import HostPlatform
 from collwise.simulator.sweeps.context import SMPI_SELECTORS
@@ -83,6 +83,8 @@ def verify(
             if only_sequences or not quick:
                 first = secrets.randbelow(MAX_SEED + 1) if seed is None else seed
                 length = seconds or (SECONDS if seed is None else 0.0)
+                if seed is None:
+                    note(f"random sequences begin with seed {first}")
                 for library in libraries:
                     version = simgrid if library == "smpi" else None
                     results += verify_sequences(

@@ -7,7 +7,7 @@
 #include "topology/topology.h"
 
 /* All messages are on the private communicator, where MPI's message order keeps those of different calls apart. */
-enum { COLLWISE_TAG = 1 };
+enum { COLLWISE_TAG = 1, COLLWISE_UNUSED_TAG = 2 };
 
 /* MPI counts are ints: longer messages are sent in pieces of this size. */
 #define COLLWISE_PIECE_BYTES ((size_t)1 << 30)

@@ -193,10 +193,11 @@ static void next_chunk(collwise_transfer *of) {
     of->next = 0;
 }
 
-/* The answer of a poll that found nothing yet. Others may be reading by MPI_Get, which needs MPI to run here too. */
+/* The answer of a poll that found nothing yet. Others may be reading by MPI_Get or waiting for a flush, which need MPI to
+ * run here too. A probe runs it only if it finds no message, and processes that are further on may have sent some. */
 static int not_yet(const collwise_window *window) {
     int found;
-    MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, window->comm, &found, MPI_STATUS_IGNORE);
+    MPI_Iprobe(MPI_ANY_SOURCE, COLLWISE_UNUSED_TAG, window->comm, &found, MPI_STATUS_IGNORE);
     return 0;
 }
 

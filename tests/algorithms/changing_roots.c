@@ -1,5 +1,6 @@
 /* Broadcasts and reductions one after another, through the memory of a node, with another root and length each time,
- * while processes are late at random.
+ * while processes are late at random. Gathers follow the broadcasts: those who have their data send messages to others
+ * who still wait for it.
  *
  *     changing_roots CALLS SEED [COLLECTIVE ALGORITHM WITHIN]
  *
@@ -12,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { CHUNK_DOUBLES = 4096, MOST_DOUBLES = 5 * CHUNK_DOUBLES, LONGEST_DELAY_US = 300 };
+enum { CHUNK_DOUBLES = 4096, MOST_DOUBLES = 5 * CHUNK_DOUBLES, LONGEST_DELAY_US = 300, MOST_PROCS = 16 };
 
 typedef struct {
     const char *collective, *algorithm;
@@ -39,6 +40,28 @@ static double element(int call, int index, int rank) { return (double)((31 * cal
 
 static double expected(int call, int index, int root, int procs, int is_reduction) {
     return is_reduction ? procs * element(call, index, 0) + procs * (procs - 1) / 2.0 : element(call, index, root);
+}
+
+/* Whether this process's part in a gather of one element from each came out wrong. */
+static int gather_is_wrong(int root) {
+    static double gathered[MOST_PROCS];
+    int rank, procs, wrong = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &procs);
+    double own = rank;
+    collwise_call arguments = {.send = &own,
+                               .send_count = 1,
+                               .send_type = MPI_DOUBLE,
+                               .receive = gathered,
+                               .receive_count = 1,
+                               .receive_type = MPI_DOUBLE,
+                               .root = root,
+                               .comm = MPI_COMM_WORLD};
+    collwise_run(collwise_find("gather", "tasks_binomial"), &arguments, (collwise_parameters){0});
+    for (int i = 0; rank == root && i < procs; i++) {
+        wrong += gathered[i] != i;
+    }
+    return wrong > 0;
 }
 
 /* All processes draw the same roots and lengths, short ones mostly, and each its own delays. */
@@ -77,6 +100,10 @@ static void run(const kind *one, int calls, unsigned long long seed, tally *sum)
         }
         sum->results++;
         sum->wrong += i < count;
+        if (!is_reduction && gather_is_wrong((int)(drawn(&shared) % (unsigned)procs))) {
+            sum->wrong++;
+            snprintf(sum->first, sizeof sum->first, "the gather after call %d", call);
+        }
         if (i < count && sum->first[0] == '\0') {
             snprintf(sum->first, sizeof sum->first, "%s %s, within %d, call %d, root %d: element %d of %d",
                      one->collective, one->algorithm, one->within, call, root, i, count);

@@ -12,7 +12,7 @@
  * busy machine, where polling gets little of the time that passes. MPICH flushes without giving way to a process that
  * has to answer, so that hundreds of small segments through windows take seconds where processes share a core. */
 #ifdef MPICH
-enum { MAX_PROCESSOR_SECONDS = 40 };
+enum { MAX_PROCESSOR_SECONDS = 15 };
 #else
 enum { MAX_PROCESSOR_SECONDS = 6 };
 #endif

@@ -83,7 +83,7 @@ def _document(times: Times) -> dict[str, Any]:
     }
 
 
-_TEXTS_AND_NUMBERS = ("platform", "source", "maker", "margin", "trusted_from", "max_procs", "filled_by")
+_TEXTS_AND_NUMBERS = ("platform", "source", "maker", "margin", "max_procs", "filled_by")
 _OF_GRID = (
     *("collective", "procs", "message_bytes", "processes_per_node", "root", "for_openmpi"),
     "memory_bytes_per_node",

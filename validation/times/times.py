@@ -64,9 +64,9 @@ class Times:
     those of `grid.timed`, in that order. `source` is simulated, measured or predicted, `maker` what made the times.
 
     Between the grid's sizes and process counts, `between` predicts times, if a model made them. Choices that are slower
-    than the best by more than the `margin` may be left out (0.01: 1 %); None: none is. Times of messages shorter than
-    `trusted_from` bytes mean nothing. `max_procs` is the platform's largest process count, if it is known. Gaps are
-    filled from the source `filled_by`. `facts` say where the times come from; `save` keeps them.
+    than the best by more than the `margin` may be left out (0.01: 1 %); None: none is. `max_procs` is the platform's
+    largest process count, if it is known. Gaps are filled from the source `filled_by`. `facts` say where the times come
+    from; `save` keeps them.
     """
 
     grid: Grid
@@ -76,7 +76,6 @@ class Times:
     data: xr.Dataset
     between: CollectiveModel | None = None
     margin: float | None = None
-    trusted_from: int = 0
     max_procs: int | None = None
     filled_by: str = ""
     notes: tuple[str, ...] = ()

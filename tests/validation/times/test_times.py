@@ -59,7 +59,6 @@ def same(one: Times, other: Times) -> bool:
         "source",
         "maker",
         "margin",
-        "trusted_from",
         "max_procs",
         "filled_by",
         "notes",

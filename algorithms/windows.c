@@ -193,8 +193,8 @@ static void next_chunk(collwise_transfer *of) {
     of->next = 0;
 }
 
-/* The answer of a poll that found nothing yet. Others may be reading by MPI_Get or waiting for a flush, which need MPI to
- * run here too. A probe runs it only if it finds no message, and processes that are further on may have sent some. */
+/* The answer of a poll that found nothing yet. Others may be reading by MPI_Get or waiting for a flush, which need MPI
+ * to run here too. A probe does so only if it finds no message, and processes further on may have sent some. */
 static int not_yet(const collwise_window *window) {
     int found;
     MPI_Iprobe(MPI_ANY_SOURCE, COLLWISE_UNUSED_TAG, window->comm, &found, MPI_STATUS_IGNORE);

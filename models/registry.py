@@ -128,10 +128,9 @@ DEFAULT_MODEL = CRITICAL_PATH
 """The model whose picks have the least slowdown in docs/evaluation.md, on average over each collective and platform."""
 
 
-class RegisteredModel:
-    """The base of all models of collectives, which have a name in the registry."""
+class UnlimitedModel:
+    """The base of all models: parameters that hold for any processes per node and segment size, and say no reach."""
 
-    name: str
     plays = False
     segment_bytes = 0
 
@@ -143,6 +142,12 @@ class RegisteredModel:
     def reach(self, collective: str) -> tuple[int, float]:
         """The largest P and m that it was fitted to; 0 if its parameters do not say."""
         return 0, 0
+
+
+class RegisteredModel(UnlimitedModel):
+    """The base of models with formulas, which have a name in the registry."""
+
+    name: str
 
     @property
     def kind(self) -> ModelKind:

@@ -20,6 +20,7 @@ from collwise.models.loggp import LogGP
 from collwise.models.parameters import Parameters
 from collwise.models.piecewise import Array
 from collwise.models.point_to_point import PointToPointModel
+from collwise.models.registry import UnlimitedModel
 from collwise.simulator.schedule.pipelines import play_case
 from collwise.simulator.schedule.tables import NetworkTables
 from collwise.simulator.timing import Case
@@ -94,20 +95,10 @@ def _costs(parameters: Parameters, m: Array, classes: int) -> _Costs:
     return send, receive, 0.0, np.maximum(plogp.latency_seconds + gap - send - receive, 0.0), gap
 
 
-class PlayedModel(ABC):
+class PlayedModel(UnlimitedModel, ABC):
     """A model that plays the schedule of each case, and so predicts every algorithm of the catalogue."""
 
     plays = True
-    segment_bytes = 0
-
-    @property
-    def processes_per_node(self) -> int | None:
-        """The processes per node for which the parameters hold; None if they hold for any number."""
-        return None
-
-    def reach(self, collective: str) -> tuple[int, float]:
-        """The largest P and m of the experiments; 0 where nothing is fitted to schedules."""
-        return 0, 0
 
     @abstractmethod
     def seconds(self, case: Case) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -24,3 +25,19 @@ def compiled(library: str, source: Path, target: Path, *link_options: str) -> Pa
     done = subprocess.run([*command, "-o", str(target)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return target
+
+
+def copied_sources(folder: Path) -> None:
+    """Copies all that CMake builds the C programs from into a folder."""
+    for part in ("CMakeLists.txt", "algorithms", "simulator/programs"):
+        copy = shutil.copytree if (SOURCES / part).is_dir() else shutil.copy
+        (folder / part).parent.mkdir(exist_ok=True)
+        copy(SOURCES / part, folder / part)
+
+
+def mistaken_sources(folder: Path, file: str, text: str, replacement: str) -> None:
+    """The same with a mistake: the only place of a text in a file has another one."""
+    copied_sources(folder)
+    right = (folder / file).read_text(encoding="utf-8")
+    assert right.count(text) == 1
+    (folder / file).write_text(right.replace(text, replacement), encoding="utf-8")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from click.testing import CliRunner
 from collwise.algorithms import catalogue
 from collwise.simulator.execution import installations as engines
 from collwise.studies.cli.main import collwise
+from tests.algorithms.compiling import copied_sources
 from tests.command_line import printed
 from tests.needs import needs
 
@@ -30,10 +30,7 @@ def blocks_of_the_guide() -> tuple[str, str]:
 @needs("smpi")
 def test_one_file_and_one_entry_make_an_algorithm(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     c_file, entry = blocks_of_the_guide()
-    for part in ("CMakeLists.txt", "algorithms", "simulator/programs"):
-        copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
-        (tmp_path / part).parent.mkdir(exist_ok=True)
-        copy(ROOT / part, tmp_path / part)
+    copied_sources(tmp_path)
     (tmp_path / "algorithms/bcast/two_way_chain.c").write_text(c_file, encoding="utf-8")
     with (tmp_path / "algorithms/catalogue.toml").open("a", encoding="utf-8") as file:
         file.write("\n" + entry)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import secrets
-import shutil
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,8 @@ from collwise.simulator.execution.processes import ProgramRun
 from collwise.validation.correctness import sequences
 from collwise.validation.correctness.sequences import MAX_SEED, verify_sequences
 from collwise.validation.correctness.verification import VerificationResult
-from tests.algorithms.test_verify import ROOT, build, built, each_engine
+from tests.algorithms.compiling import mistaken_sources
+from tests.algorithms.test_verify import build, built, each_engine
 from tests.command_line import run
 from tests.needs import need, needs
 
@@ -177,13 +177,7 @@ def test_sequences_find_a_mistake(
 ) -> None:
     file, text, replacement, library = MISTAKES[mistake]
     need(library)
-    for part in ("CMakeLists.txt", "algorithms", "simulator/programs"):
-        copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
-        (tmp_path / part).parent.mkdir(exist_ok=True)
-        copy(ROOT / part, tmp_path / part)
-    right = (tmp_path / file).read_text(encoding="utf-8")
-    assert right.count(text) == 1
-    (tmp_path / file).write_text(right.replace(text, replacement), encoding="utf-8")
+    mistaken_sources(tmp_path, file, text, replacement)
     build(tmp_path / "build" / library, library, source=tmp_path)
     monkeypatch.setattr(installations, "builds_folder", lambda: tmp_path / "build")
     if library == "mpich":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import tomllib
 from pathlib import Path
@@ -16,6 +15,7 @@ from collwise.simulator.execution.local_machine import LocalMachine
 from collwise.simulator.execution.targets import ModifiedTarget
 from collwise.validation.correctness import verification
 from collwise.validation.correctness.verification import VerificationResult, verify, verify_hierarchical
+from tests.algorithms.compiling import mistaken_sources
 from tests.needs import each, need, needs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -187,13 +187,7 @@ MISTAKES = {
 def test_a_wrong_algorithm_is_found(mistake: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     need("smpi")
     file, text, replacement, algorithm, word = MISTAKES[mistake]
-    for part in ("CMakeLists.txt", "algorithms", "simulator/programs"):
-        copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
-        (tmp_path / part).parent.mkdir(exist_ok=True)
-        copy(ROOT / part, tmp_path / part)
-    right = (tmp_path / file).read_text(encoding="utf-8")
-    assert right.count(text) == 1
-    (tmp_path / file).write_text(right.replace(text, replacement), encoding="utf-8")
+    mistaken_sources(tmp_path, file, text, replacement)
     build(tmp_path / "build" / "smpi-system", "smpi", source=tmp_path)
     monkeypatch.setattr(engines, "builds_folder", lambda: tmp_path / "build")
 

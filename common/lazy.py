@@ -8,14 +8,20 @@ from importlib import import_module
 from typing import Any
 
 
-def names_of(package: str, modules: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
-    """The `__getattr__` of a package that has these names, listed by the module of the package that defines them."""
+def names_of(
+    package: str, modules: Mapping[str, Sequence[str]], complete: Callable[[Any], None] = lambda found: None
+) -> Callable[[str], Any]:
+    """The `__getattr__` of a package that has these names, listed by the module of the package that defines them.
+
+    `complete` is called with each when it is first used.
+    """
     module_of = {name: module for module, names in modules.items() for name in names}
 
     def get(name: str) -> Any:
         if name not in module_of:
             raise AttributeError(f"module '{package}' has no attribute '{name}'")
         found = getattr(import_module(f"{package}.{module_of[name]}"), name)
+        complete(found)
         setattr(sys.modules[package], name, found)
         return found
 

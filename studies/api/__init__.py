@@ -39,7 +39,7 @@ Importing this package costs nothing: what a function needs is loaded when it is
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from collwise.common.lazy import names_of
 
@@ -95,6 +95,15 @@ __all__ = [
     "whatif_application",
 ]
 
+
+def _complete(found: Any) -> None:
+    """Completes the docstring of a function by what the command line says of its parameters."""
+    if callable(found) and not isinstance(found, type):
+        from collwise.studies.cli.option_texts import with_parameters
+
+        with_parameters(found)
+
+
 __getattr__ = names_of(
     __name__,
     {
@@ -111,6 +120,7 @@ __getattr__ = names_of(
         "store_contents": ("configurations", "prune", "results", "stored"),
         "timings": ("measure", "measure_adaptively", "simulate"),
     },
+    _complete,
 )
 
 

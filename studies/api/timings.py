@@ -10,30 +10,27 @@ from collwise import arguments
 from collwise.algorithms.catalogue import GUIDELINES, Catalogue
 from collwise.arguments import Names, Numbers, PlatformLike
 from collwise.common.errors import UsageError, check_name
-from collwise.models.lmo import Thresholds
 from collwise.platforms import HostPlatform
 from collwise.platforms.smpi import warn_of_free_messages
-from collwise.predictions import ModelLike, model_from, predicted_times
 from collwise.simulator.execution.local_machine import LocalMachine
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.method import Method
-from collwise.simulator.sweeps.mpi_runner import measure_launches
 from collwise.simulator.timing import Case
 from collwise.validation.adaptive.goal import Goal
 from collwise.validation.select.consumers import ALL_CONSUMERS, grid_for, segments_for
-from collwise.validation.times import sources
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.defaults import SEGMENTS_TEXT, sizes_of
-from collwise.validation.times.files import AllTimes
 from collwise.validation.times.grid import LIBRARY, Grid, builtin_cases, candidates, without_repeats
-from collwise.validation.times.measured import times_of_launches
 from collwise.validation.times.points import asked_points, cases_within_memory, warn_of_doubtful
 from collwise.validation.times.thresholds import check_thresholds_matter, with_thresholds
 
 if TYPE_CHECKING:
+    from collwise.models.lmo import Thresholds
+    from collwise.predictions import ModelLike
     from collwise.validation.adaptive.search import Searched
+    from collwise.validation.times.files import AllTimes
 
 
 def simulate(
@@ -53,22 +50,13 @@ def simulate(
     margin: float | None = None,
     context: SimulationContext | None = None,
 ) -> AllTimes:
-    """Simulated times of algorithms at every process count, message size and segment size.
+    """Simulates algorithms at every process count P, message size m and segment size.
 
-    Parameters: `platform`, see `platform`; `collective`, one name, several, or 'all'; `procs`, process counts;
-    `sizes`, message sizes in bytes, by default 12 by doubling (for what a collective's size counts see
-    `collwise algorithms`); `algorithms`, by default all that can be chosen; `segments`, segment sizes in bytes, 0 for
-    unsegmented; `counts`, numbers of 'chains', a 'radix', 'max_requests' or 'leaders', one or several each, for
-    algorithms that take one;
-    `between_segment`, the bytes of the parts in which algorithms from tasks send a segment between nodes, 0 for whole
-    segments; `thresholds`, for the lmo algorithms; `root`, the root's rank; `ppn`, processes per node, by default the
-    platform's; `consumer`, for whose decisions times are made (see `select`): only what it can be asked for is timed,
-    and for Open MPI also what it runs untuned; `margin`, for times by which choices are made: the schedule engine may
-    leave out choices that are slower than the best by more than so many percent; `context`, see `session`.
+    What the store has is not simulated again: a run that was stopped resumes when it is started again.
 
     Returns Times by collective; `frame()` has a row for each case, with its `seconds`, or the `error` where it failed.
     Their `facts` say how many rows were in the store before (`reused`) and how many simulator processes ran
-    (`processes_started`). What the store has is not simulated again.
+    (`processes_started`).
 
     Raises UsageError for wrong arguments and where SimGrid is missing.
 
@@ -78,6 +66,9 @@ def simulate(
     >>> frame.pivot(index=["procs", "message_bytes"], columns="algorithm", values="seconds").loc[8, 65536].idxmin()
     '...'
     """
+    from collwise.validation.times import sources
+    from collwise.validation.times.files import AllTimes
+
     where = arguments.platform(platform)
     per_node = ppn or where.default_processes_per_node
     asked = arguments.collectives(collective)
@@ -143,6 +134,9 @@ def measure(
     >>> list(times.algorithm), int(times.repetitions[0])
     (['linear'], 2)
     """
+    from collwise.simulator.sweeps.mpi_runner import measure_launches
+    from collwise.validation.times.files import AllTimes
+    from collwise.validation.times.measured import times_of_launches
 
     how = method or Method()
     ours, with_own = with_library(algorithms)
@@ -205,8 +199,8 @@ def measure_adaptively(
     >>> [point.message_bytes for point in found.points]
     [8192]
     """
-
-    from collwise.validation.adaptive.search import search_on  # which takes a second, for scipy
+    from collwise.predictions import model_from, predicted_times
+    from collwise.validation.adaptive.search import search_on
 
     place = LocalMachine(target) if isinstance(target, str) else target
     asked = arguments.collectives(collective)

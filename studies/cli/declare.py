@@ -8,11 +8,8 @@ options.toml has the help of options.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
 from inspect import signature
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
@@ -23,18 +20,8 @@ from collwise.common.folders import is_clone
 from collwise.common.program import as_called
 from collwise.common.project import find_project
 from collwise.studies.cli.commands import COMMANDS, WORDS, example, required_groups
+from collwise.studies.cli.option_texts import text_of
 from collwise.studies.cli.types import FOLDER, FORCE, Written
-
-_TEXTS: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("options.toml").read_text(encoding="utf-8"))
-
-
-def _text_of(command: str, name: str) -> dict[str, str]:
-    """What options.toml has on an option of a command: `help`, and where it has any, `names` and `metavar`."""
-    found: dict[str, str] = {}
-    for section in ("every", command.partition(" ")[0], command):
-        text = _TEXTS.get(section, {}).get(name, {})
-        found |= {"help": text} if isinstance(text, str) else text
-    return found
 
 
 class _Place(NamedTuple):
@@ -91,7 +78,7 @@ def option(
     values = {word: one if isinstance(one, str | int | float) else ", ".join(one) for word, one in (said or {}).items()}
 
     def make(name: str, command: str) -> click.Parameter:
-        text = _text_of(command, key or name)
+        text = text_of(command, key or name)
         about = text.get("help", "").replace("\n", " ")
         shown = {"show_default": default not in (None, ""), "metavar": text.get("metavar") or None} | attributes
         declared = [name, *(text.get("names") or f"--{name.replace('_', '-')}").split()]
@@ -136,28 +123,42 @@ def command(
 
     def decorate(function: Callable[..., Any]) -> click.Command:
         places = {one.name: one.default for one in signature(function).parameters.values()}
-        called = words.partition(" --")[0].split()
-        last = called.index(name or function.__name__.replace("_", "-"))
-        full = " ".join(called[: last + 1])
-        parameters = [one for inner, place in places.items() for one in place.parameters(inner, full)]
-        files = [one for one in parameters if isinstance(one.type, Written) and one.type is not FOLDER]
-        if files:
-            parameters.insert(parameters.index(files[-1]) + 1, _force())
-
-        @wraps(function)
-        def callback(**given: Any) -> Any:
-            _require_packages(click.get_current_context().find_root())
-            for one in parameters:
-                if isinstance(one.type, Written) and one.name is not None and given[one.name] is not None:
-                    one.type.check(given[one.name])
-            return function(**{inner: place.value(inner, given) for inner, place in places.items()})
-
-        attributes.setdefault("help", as_called(function.__doc__ or ""))
-        making = (parent or click).command(name, params=parameters, epilog=example(words), **attributes)
-        made: click.Command = making(callback)
-        return made
+        called = name or function.__name__.replace("_", "-")
+        description = attributes.pop("help", function.__doc__ or "")
+        return made(function, places, words, called, parent, description, **attributes)
 
     return decorate
+
+
+def made(
+    function: Callable[..., Any],
+    places: Mapping[str, Any],
+    words: str,
+    name: str,
+    parent: click.Group | None,
+    description: str,
+    **attributes: Any,
+) -> click.Command:
+    """The command that calls a function with what fills its parameters, by their names; see `command`."""
+    called = words.partition(" --")[0].split()
+    full = " ".join(called[: called.index(name) + 1])
+    parameters = [one for inner, place in places.items() for one in place.parameters(inner, full)]
+    files = [one for one in parameters if isinstance(one.type, Written) and one.type is not FOLDER]
+    if files:
+        parameters.insert(parameters.index(files[-1]) + 1, _force())
+
+    def callback(**given: Any) -> Any:
+        _require_packages(click.get_current_context().find_root())
+        for one in parameters:
+            if isinstance(one.type, Written) and one.name is not None and given[one.name] is not None:
+                one.type.check(given[one.name])
+        return function(**{inner: place.value(inner, given) for inner, place in places.items()})
+
+    making = (parent or click).command(
+        name, params=parameters, epilog=example(words), help=as_called(description), **attributes
+    )
+    command: click.Command = making(callback)
+    return command
 
 
 def _require_packages(root: click.Context) -> None:

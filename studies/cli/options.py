@@ -20,7 +20,7 @@ from collwise.studies.cli import types
 from collwise.studies.cli.declare import flag, group, option
 from collwise.studies.cli.output import CSV, sweep_progress
 from collwise.studies.cli.types import NamedChoice, Parsed
-from collwise.validation.library_defaults.baselines import BASELINES
+from collwise.validation.library_defaults.baselines import BASELINES, Baseline
 from collwise.validation.library_defaults.baselines import baseline as find_baseline
 
 if TYPE_CHECKING:
@@ -90,9 +90,12 @@ class SimulationOptions:
     simgrid: str | None = None
     jobs: int | None = None
     executor: str = "local"
+    called: Baseline | None = None
+    """The untuned library whose decisions hold for the collectives that mock-ups call."""
 
     def context(self, library: str = next(iter(BASELINES))) -> AbstractContextManager[SimulationContext]:
         """The context of all simulations of a command, with its store open and progress on stderr."""
+        library = library if self.called is None else self.called.name
         return arguments.session(
             self.store, self.engine, self.simgrid, self.jobs, sweep_progress, library, self.executor
         )
@@ -103,10 +106,14 @@ class SimulationOptions:
             raise UsageError(f"there is no store {self.store}; fill one with 'collwise measure' or 'collwise import'")
 
 
-def simulation(engine: str = "smpi") -> Any:
-    """--store, --engine, --simgrid, --jobs and --executor, as SimulationOptions, with the default engine."""
+def simulation(engine: str = "smpi", called: bool = False) -> Any:
+    """--store, --engine, --simgrid, --jobs and --executor, as SimulationOptions, with the default engine.
+
+    With `called` also --baseline, the library whose decisions hold where mock-ups call a collective.
+    """
     return group(
         SimulationOptions,
+        **({"called": CALLED_LIBRARY} if called else {}),
         store=STORE,
         engine=option(NamedChoice("engine", ENGINES), engine),
         simgrid=SIMGRID,

@@ -231,7 +231,7 @@ def test_simulate_prints_every_case_and_reuses_the_store(here: Path) -> None:
     }
     assert all(r["seconds"] > 0 and not r["error"] for r in records)
     again = collwise(*arguments, cwd=here)
-    assert "6 cases, 6 of them from" in again.stdout
+    assert "6 cases, 6 of them already in the store" in again.stdout
     assert "0 simulator processes" in again.stdout
 
 
@@ -309,7 +309,7 @@ def test_all_collectives_from_a_sweep_to_tables(here: Path) -> None:
     }
     assert {(row["collective"], row["algorithm"], row["procs"]) for row in records} == runs
     again = collwise(*sweep, cwd=here)
-    assert f"{len(runs)} cases, {len(runs)} of them from" in again.stdout
+    assert f"{len(runs)} cases, {len(runs)} of them already in the store" in again.stdout
     bound = [a for entry in catalogue.collectives.values() for a in entry.algorithms.values() if a.objection(3)]
     assert again.stdout.count("not simulated for P = 3") == len(bound)
 

@@ -89,8 +89,8 @@ def test_the_title_names_the_engine_and_one_case_is_no_plural(capsys: Capture) -
     asked = "simulate --engine schedule --platform gros --collective bcast --algorithms linear --procs 4 --sizes 8KiB"
     code, shown, _ = run(asked, capsys)
     assert code == 0
-    assert shown.startswith("bcast on Gros, Grid'5000 Nancy, simulated by schedule engine")
-    assert "\n1 case, 0 of them from" in shown
+    assert shown.startswith("bcast on gros, simulated by schedule engine")
+    assert "\n1 case, 0 of them already in the store" in shown
 
 
 def test_platform_xml_is_for_smpi(capsys: Capture) -> None:

@@ -1,0 +1,141 @@
+"""Derives commands from public functions: one signature, whose parameters are the options.
+
+simulate = derived(collwise.simulate, "simulate --platform gros --collective bcast --procs 4,8")
+
+The help of the command is what the function's docstring says before its parameters, options.toml has that of options,
+and a presenter prints what the function returns (collwise.studies.present).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import click
+
+from collwise.common.errors import CollwiseError
+from collwise.studies.cli import declare, options, types
+from collwise.studies.cli.declare import argument, option
+from collwise.studies.cli.option_texts import description_of, key_of
+from collwise.studies.cli.output import print_json, print_table, write_figure
+from collwise.validation.select.consumers import ALL_CONSUMERS
+
+_UNNAMED = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL)
+_SAVED = ("AllTimes", "Decisions")
+"""The types that -o saves."""
+_BY_NAME: Mapping[str, Any] = {
+    "algorithm": types.ALGORITHM,
+    "algorithms": types.ALGORITHMS,
+    "between_segment": types.SIZE,
+    "collective": types.COLLECTIVE,
+    "collectives": types.COLLECTIVES,
+    "consumer": types.NamedChoice("decision consumer", ALL_CONSUMERS),
+    "platform": types.PLATFORM,
+    "ppn": click.IntRange(1),
+    "procs": types.COUNTS,
+    "root": click.IntRange(0),
+    "segments": types.SIZES,
+    "sizes": types.SIZES,
+}
+"""The type of an option, by its entry in options.toml."""
+_BY_ANNOTATION: Mapping[str, Any] = {
+    "Names": types.NAMES,
+    "PlatformLike": types.PLATFORM,
+    "Path": types.PATH,
+    "float": click.FLOAT,
+    "int": click.INT,
+    "str": None,
+    "str | Path": types.PATH,
+}
+_GROUPS: Mapping[str, Any] = {
+    "context": options.SIMULATION,
+    "counts": options.COUNTS,
+    "method": options.METHOD,
+    "thresholds": options.THRESHOLDS,
+}
+"""What fills a parameter that several options make together."""
+_IN_PROJECT = ("platform", "procs")
+
+
+def derived(
+    function: Callable[..., Any],
+    words: str,
+    *,
+    name: str | None = None,
+    parent: click.Group | None = None,
+    figures: bool = False,
+    **places: Any,
+) -> click.Command:
+    """The command that calls a function and prints what it returns.
+
+    `words` is the example in its help. Each parameter gets an option, the positional-only ones an argument. `places`
+    say what fills a parameter for which the usual option is not the right one, as `declare.option` makes it; with None
+    no option does. A result that has `save` gets -o, with `figures` the command has --figures. A parameter `context`
+    gets the open simulation context.
+    """
+    parameters = list(inspect.signature(function).parameters.values())
+    filled = {one.name: places.get(one.name, _place(one)) for one in parameters if places.get(one.name, 1) is not None}
+    running = {"context": filled.pop("context")} if "context" in filled else {}
+    printing = {"output": option(types.NEW_FILE)} if inspect.signature(function).return_annotation in _SAVED else {}
+    printing |= {"figures": option(types.FOLDER)} if figures else {}
+    printing |= {"as_json": options.JSON}
+
+    def call(**given: Any) -> None:
+        asked = {one: given.pop(one) for one in printing}
+        unnamed = [given.pop(one.name) for one in parameters if one.name in filled and one.kind in _UNNAMED]
+        with ExitStack() as stack:
+            if running:
+                given["context"] = stack.enter_context(given["context"].context())
+            several = parameters[0].kind is inspect.Parameter.VAR_POSITIONAL
+            result = function(*(unnamed[0] if several else unnamed), **given)
+        _print(result, **asked)
+
+    called = name or function.__name__.replace("_", "-")
+    return declare.made(call, filled | running | printing, words, called, parent, description_of(function))
+
+
+def _place(parameter: inspect.Parameter) -> Any:
+    """The option or argument that fills a parameter, by its name, or else by its annotation."""
+    if parameter.name in _GROUPS:
+        return _GROUPS[parameter.name]
+    key, annotation = key_of(parameter), str(parameter.annotation).removesuffix(" | None")
+    kind = _BY_NAME[key] if key in _BY_NAME else _BY_ANNOTATION.get(annotation)
+    required = parameter.default is inspect.Parameter.empty
+    if parameter.kind in _UNNAMED:
+        several = parameter.kind is inspect.Parameter.VAR_POSITIONAL
+        return argument(kind, required=required, **({"nargs": -1} if several else {}))
+    if key == "platform":
+        return options.placed_platform() if required else options.placed_platform(option(types.PLATFORM))
+    if annotation == "bool":
+        return option(default=parameter.default, is_flag=True if not parameter.default else None)
+    default = None if required else parameter.default
+    return option(kind, default, key=key, required=required, in_project=required and key in _IN_PROJECT)
+
+
+def _print(result: Any, *, as_json: bool, output: Path | None = None, figures: Path | None = None) -> None:
+    """Prints and writes what a function returned. Raises CollwiseError for a problem that it has."""
+    from collwise.studies.present.shown import shown
+
+    presented = shown(result)
+    if output is not None:
+        result.save(output)
+    if as_json:
+        print_json(presented.rows, presented.facts)
+    else:
+        for part in presented.parts:
+            if isinstance(part, str):
+                click.echo(part)
+            else:
+                print_table(**vars(part))
+        if output is not None:
+            click.echo(f"written: {output}")
+    if figures is not None:
+        for stem, draw in presented.figures.items():
+            path = write_figure(draw(), figures / f"{stem}.png")
+            if not as_json:
+                click.echo(f"written: {path}")
+    if presented.problem:
+        raise CollwiseError(presented.problem)

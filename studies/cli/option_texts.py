@@ -1,0 +1,45 @@
+"""What options mean: the texts of options.toml, for the help of commands and the docstrings of public functions."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable
+from inspect import Parameter, cleandoc, signature
+from pathlib import Path
+from typing import Any
+
+_TEXTS: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("options.toml").read_text(encoding="utf-8"))
+_REST = re.compile(r"\n\n(?=Parameters:|Returns |Raises |>>> )")
+
+
+def text_of(command: str, name: str) -> dict[str, str]:
+    """What options.toml has on an option of a command: `help`, and where it has any, `names` and `metavar`."""
+    found: dict[str, str] = {}
+    for section in ("python", "every", command.partition(" ")[0], command):
+        text = _TEXTS.get(section, {}).get(name, {})
+        found |= {"help": text} if isinstance(text, str) else text
+    return found
+
+
+def key_of(parameter: Parameter) -> str:
+    """The entry of a function's parameter in options.toml."""
+    several = parameter.name == "collective" and "Names" in str(parameter.annotation)
+    return "collectives" if several else parameter.name
+
+
+def description_of(function: Callable[..., Any]) -> str:
+    """What a docstring says before it comes to parameters, what is returned and raised, and examples."""
+    return _REST.split(cleandoc(function.__doc__ or ""))[0]
+
+
+def with_parameters(function: Callable[..., Any]) -> None:
+    """Completes the docstring of a public function by what options.toml says of its parameters, if it says nothing."""
+    text = cleandoc(function.__doc__ or "")
+    if "Parameters:" in text:
+        return
+    command = function.__name__.replace("_", "-")
+    about = {one.name: text_of(command, key_of(one)).get("help", "") for one in signature(function).parameters.values()}
+    lines = [f"    `{name}`: {' '.join(said.split())}" for name, said in about.items() if said]
+    start = description_of(function)
+    function.__doc__ = start + "\n\nParameters:\n" + "\n".join(lines) + text[len(start) :]

@@ -1,0 +1,94 @@
+"""Times of algorithms: a table for each collective, a column for each algorithm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from collwise.algorithms.catalogue import Algorithm, Catalogue
+from collwise.common.units import counted, format_seconds, format_size
+from collwise.studies.present.shown import Shown, Table
+from collwise.validation.times.files import AllTimes
+from collwise.validation.times.grid import CASE_COLUMNS
+from collwise.validation.times.times import Times
+
+_COLUMNS = [*CASE_COLUMNS, "parameters", "seconds", "error"]
+
+
+def shown(found: AllTimes) -> Shown:
+    """A table of each collective's times, and how many cases were in the store before."""
+    frame = found.frame()
+    first = next(iter(found.values()))
+    parts = [part for times in found.values() for part in _parts(times)]
+    if "reused" in first.facts:
+        parts.append(
+            f"{counted(len(frame), 'case')}, {first.facts['reused']} of them already in the store; "
+            f"{counted(first.facts['processes_started'], 'simulator process')}; {first.maker}"
+        )
+    problem = ""
+    if any(frame.error):
+        failed = frame[frame.error != ""]
+        problem = (
+            f"{len(failed)} of {counted(len(frame), 'case')} failed; the times of the others are in the store; "
+            f"first: {failed.error.iloc[0]}"
+        )
+    return Shown(parts, frame[_COLUMNS].to_dict("records"), problem=problem)
+
+
+def _parts(times: Times) -> Iterator[Table | str]:
+    catalogue = Catalogue.load().collective(times.collective).algorithms
+    frame, names = times.frame(), dict.fromkeys(choice.algorithm for choice in times.grid.choices)
+    cut = frame.segment_bytes.where([not catalogue[name].bounded for name in frame.algorithm], 0)
+    segments = sorted({segment for segment in cut if segment})
+    if len(segments) == 1:
+        # Algorithms without segments stand in the rows of the one segment size.
+        cut[:] = segments[0]
+    text = frame.seconds.map(format_seconds).where(frame.error == "", "failed")
+    labels = [_label(catalogue[name], count) for name, count in zip(frame.algorithm, frame.fanout, strict=True)]
+    cells = frame.assign(segment_bytes=cut, text=text, label=labels).pivot(
+        index=["procs", "message_bytes", "segment_bytes"], columns="label", values="text"
+    )
+    by_name: dict[str, list[str]] = {name: [] for name in names}
+    for name, label in dict.fromkeys(zip(frame.algorithm, labels, strict=True)):
+        by_name.setdefault(name, []).append(label)
+    columns = [label for name, found in by_name.items() for label in found or [name]]
+    # If there is no cell, the algorithm does not run.
+    cells = cells.reindex(columns=columns).fillna("-").reset_index()
+    repeated = cells.duplicated(["procs", "message_bytes", *columns]) & (cells.segment_bytes > cells.message_bytes)
+    several_segments = len(segments) > 1
+    rows = [
+        (p, format_size(m), *([format_size(segment)] if several_segments else []), *row)
+        for p, m, segment, *row in cells[~repeated].itertuples(index=False, name=None)
+    ]
+    heads = ["P", "m", *(["segment"] if several_segments else []), *columns]
+    common = f", segments of {format_size(segments[0])}" if len(segments) == 1 else ""
+    title = f"{times.collective} on {times.platform}, {times.source} by {times.maker}{common}"
+    yield Table(title, heads, rows, left=0, keys=len(heads) - len(columns))
+    if repeated.any():
+        yield "Segments larger than m cut nothing; rows that repeat another one are left out."
+    if counts := [
+        _label(catalogue[name], count)
+        for name in columns
+        if name in catalogue and (count := catalogue[name].default_count)
+    ]:
+        yield f"By default {'; '.join(counts)}."
+    for name in names:
+        yield from _left_out(catalogue[name], times)
+
+
+def _left_out(algorithm: Algorithm, times: Times) -> Iterator[str]:
+    """Sentences on the points at which the algorithm does not run."""
+    without = [p for p in times.grid.procs if algorithm.objection(p)]
+    if without:
+        listed = ", ".join(map(str, without))
+        yield f"{algorithm.name} {algorithm.objection(without[0])}: not {times.source} for P = {listed}"
+    for p in times.grid.procs:
+        # A mock-up may need more memory than its buffers have.
+        too_long = [] if p in without else [m for m in times.grid.message_bytes if algorithm.objection(p, m)]
+        if too_long:
+            why = algorithm.objection(p, too_long[0])
+            yield f"{algorithm.name} {why}: not {times.source} for P = {p}, m = {format_size(too_long[0])} and longer"
+
+
+def _label(algorithm: Algorithm, count: int) -> str:
+    """'knomial, radix 8'; 'knomial' without a number of its own."""
+    return f"{algorithm.name}, {algorithm.count_parameter} {count}" if count else algorithm.name

@@ -120,7 +120,7 @@ def test_the_cases_of_a_worker_that_is_killed_are_made_by_another_one(
     (folder / "kill").touch()
     assert simulate(folder / "killed.sqlite", f"dask:{scheduler}") == 0
     assert (folder / "killed").exists()
-    assert "16 cases, 0 of them from" in capsys.readouterr().out
+    assert "16 cases, 0 of them already in the store" in capsys.readouterr().out
     assert rows(folder / "killed.sqlite") == local
 
 

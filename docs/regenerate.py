@@ -51,7 +51,6 @@ from collwise.studies.reports.engine_table import (
     library_line,
 )
 from collwise.studies.reports.markdown import markdown_table, percent
-from collwise.studies.reports.validation_report import OWN
 from collwise.validation.calibration.published import PAPER_GATHER_PROCS, calibrate
 from collwise.validation.correctness import crosscheck, explanations
 from collwise.validation.correctness.crosscheck_openmpi import compare_with_openmpi
@@ -59,8 +58,16 @@ from collwise.validation.correctness.crosscheck_smpi import TOLERANCE, SmpiRow, 
 from collwise.validation.correctness.verification import verify
 from collwise.validation.library_defaults.baselines import BASELINES
 from collwise.validation.select.consumers import OPENMPI_VERSIONS
-from collwise.validation.three_way.scores import ALL, LARGE, MEAN_SLOWDOWN, MEDIAN_ERROR, WORST_SLOWDOWN
-from collwise.validation.three_way.table import SCHEDULED, SIMULATED
+from collwise.validation.three_way.verdicts import (
+    ALL,
+    LARGE,
+    MEAN_SLOWDOWN,
+    MEDIAN_ERROR,
+    OWN,
+    SCHEDULED,
+    SIMULATED,
+    WORST_SLOWDOWN,
+)
 from collwise.validation.times.defaults import PAPER_SIZES
 
 DOCS = Path(__file__).resolve().parent

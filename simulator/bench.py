@@ -134,12 +134,16 @@ class Simulated:
 
 @dataclass(frozen=True)
 class Measured:
-    """A method at an execution target; what runs longer than `limit_seconds` in all is stopped."""
+    """A method at an execution target; what runs longer than `limit_seconds` in all is stopped.
+
+    Another `run` measures everything again.
+    """
 
     target: ExecutionTarget
     context: SimulationContext
     method: Method
     limit_seconds: float
+    run: str = ""
     source = "measured"
     is_exact = False
     is_heterogeneous = False  # nodes of a target are taken to be equal
@@ -186,6 +190,7 @@ class Measured:
                 self.method,
                 on_progress=advance,
                 timeout_seconds=self.limit_seconds,
+                run=self.run,
             )
         return dict(zip(asked, timings, strict=True))
 

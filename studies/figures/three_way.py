@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 import pandas as pd
 from matplotlib import colormaps
@@ -16,26 +14,28 @@ from collwise.studies.figures.cells import NO_FORMULA, explain_cells, fill_blank
 from collwise.studies.figures.maps import collective_maps, named_cells
 from collwise.studies.figures.picks import markers_and_lines
 from collwise.studies.figures.style import algorithm_style, panel_grid, seconds_axis
-from collwise.validation.three_way.scores import LIMITS, MEDIAN_ERROR, RankAgreement
-from collwise.validation.three_way.table import SIMULATED, ours, own, predicted_by
+from collwise.validation.compare.scores import AllScores, Scores
+from collwise.validation.three_way.kinds import label
+from collwise.validation.three_way.verdicts import LIMITS, MEDIAN_ERROR, SIMULATED
+from collwise.validation.times.choice import LIBRARY_DECIDES
 
 
-def scatter(table: pd.DataFrame, title: str) -> Figure:
+def scatter(every: AllScores, title: str) -> Figure:
     """Simulated over measured time, one panel per collective, with the band of the median error's limit."""
-    names = list(table.collective.unique())
-    figure, axes = panel_grid(len(names), 3.0, columns=3, width=4.6)
+    figure, axes = panel_grid(len(every), 3.0, columns=3, width=4.6)
     band = LIMITS[MEDIAN_ERROR]
-    for axis, name in zip(axes, names, strict=True):
-        rows = predicted_by(SIMULATED, ours(table[table.collective == name]))
-        if rows.empty:
+    for axis, (name, scores) in zip(axes, every.items(), strict=True):
+        times = np.stack([scores.right.array, scores.times[SIMULATED].array])
+        times[:, np.isnan(times).any(axis=0)] = np.nan
+        if np.isnan(times).all():
             continue
-        times = rows[["seconds", SIMULATED]].to_numpy()
-        ends = np.array([times.min() * 0.8, times.max() * 1.25])
+        ends = np.array([np.nanmin(times) * 0.8, np.nanmax(times) * 1.25])
         axis.fill_between(ends, ends * (1 - band), ends * (1 + band), color="#999999", alpha=0.3, linewidth=0)
         axis.plot(ends, ends, color="#666666", linewidth=0.8)
-        for algorithm, mine in rows.groupby("algorithm", sort=False):
-            colour, marker = algorithm_style(algorithm)
-            axis.plot(mine.seconds, mine[SIMULATED], marker, color=colour, markersize=4, label=algorithm)
+        for a, choice in enumerate(scores.right.choices):
+            if np.isfinite(times[0, a]).any():
+                colour, marker = algorithm_style(label(choice))
+                axis.plot(*times[:, a, 0], marker, color=colour, markersize=4, label=label(choice))
         axis.set_xscale("log")
         seconds_axis(axis)
         axis.xaxis.set_major_formatter(axis.yaxis.get_major_formatter())
@@ -51,43 +51,36 @@ def scatter(table: pd.DataFrame, title: str) -> Figure:
     return figure
 
 
-def times(table: pd.DataFrame, collective: str, title: str) -> Figure:
+def times(scores: Scores, title: str) -> Figure:
     """Measured times with intervals (markers) and simulated ones (lines) over m, and their ratios to the best."""
-    here = table[table.collective == collective]
-    sizes = sorted(set(ours(here).message_bytes))
-    by_size = {name: rows.set_index("message_bytes").reindex(sizes) for name, rows in here.groupby("algorithm")}
-    # In the order of the table.
-    names = list(ours(here).algorithm.unique())
-    measured = {name: by_size[name].seconds.to_numpy() for name in names}
-    simulated = {name: by_size[name][SIMULATED].to_numpy() for name in names}
-    errors = {name: _bars(by_size[name]) for name in names}
-    builtin = None if own(here).empty else own(here).set_index("message_bytes").reindex(sizes).seconds.to_numpy()
+    right = scores.right
+    names = {a: label(choice) for a, choice in enumerate(right.choices) if np.isfinite(right.array[a]).any()}
+    measured, simulated = (
+        {name: one.array[a, 0] for a, name in names.items()} for one in (right, scores.times[SIMULATED])
+    )
+    # Half-widths downwards and upwards: 0 for a single repetition, and never down to zero seconds.
+    widths = np.where(np.isfinite(right.half_widths.values), right.half_widths.values, 0.0)[:, 0]
+    errors = {name: np.stack([np.minimum(widths[a], 0.9 * right.array[a, 0]), widths[a]]) for a, name in names.items()}
+    own = right.seconds.values[right.index_of(LIBRARY_DECIDES), 0]
+    builtin = own if np.isfinite(own).any() else None
     legend = "marker: measured\nline: simulated"
-    return markers_and_lines(sizes, measured, simulated, title, legend, errors=errors, builtin=builtin)
+    return markers_and_lines(right.message_bytes, measured, simulated, title, legend, errors=errors, builtin=builtin)
 
 
-def _bars(rows: pd.DataFrame) -> np.ndarray:
-    """Half-widths downwards and upwards: 0 for a single repetition, and never down to zero seconds."""
-    widths = rows.half_width_seconds.where(np.isfinite(rows.half_width_seconds), 0.0)
-    return np.array([np.minimum(widths, 0.9 * rows.seconds), widths])
-
-
-def slowdown_maps(slowdowns: Mapping[str, pd.DataFrame], title: str) -> Figure:
-    """The slowdown of each source's picks in percent, one panel per source."""
+def slowdown_maps(picks: pd.DataFrame, title: str) -> Figure:
+    """The slowdown of each source's picks (`AllScores.pick_rows`) in percent, one panel per source."""
     panels = {
-        source: {(one.collective, one.message_bytes): one.slowdown for one in found.itertuples()}
-        for source, found in slowdowns.items()
+        str(source): {(one.collective, one.message_bytes): one.slowdown for one in found.itertuples()}
+        for source, found in picks.groupby("source", sort=False)
     }
     return collective_maps(panels, title, "slowdown against the best (%)")
 
 
-def rank_map(agreements: Mapping[str, Mapping[str, RankAgreement]], title: str) -> Figure:
+def rank_map(ranks: pd.DataFrame, title: str) -> Figure:
     """Kendall's tau, distinguishable pairs only: a row for each source, a column for each collective."""
-    collectives, sources = list(agreements), list(dict.fromkeys(s for found in agreements.values() for s in found))
-    values = np.full((len(sources), len(collectives)), np.nan)
-    for column, found in enumerate(agreements.values()):
-        for source, one in found.items():
-            values[sources.index(source), column] = one.tau_distinguishable
+    collectives, sources = list(ranks.collective.unique()), list(ranks.source.unique())
+    table = ranks.pivot(index="source", columns="collective", values="tau_distinguishable")
+    values = table.reindex(index=sources, columns=collectives).to_numpy()
     figure, axis = plt.subplots(figsize=(2.6 + 0.86 * len(collectives), 1.7 + 0.3 * len(sources)))
     across, upwards = named_cells(axis, collectives, [one.replace("_", " ") for one in sources])
     colours = (colormaps["PuOr"], Normalize(-1, 1))

@@ -12,6 +12,7 @@ from collwise.studies.figures import hierarchy as draw
 from collwise.studies.reports.markdown import percent
 from collwise.studies.reports.sections import Picture, Section, TextTable
 from collwise.studies.reports.texts import Texts
+from collwise.validation.compare.scores import AllScores
 from collwise.validation.hierarchy.overlap import TaskStudy
 from collwise.validation.hierarchy.space import label
 from collwise.validation.three_way.kinds import (
@@ -20,12 +21,11 @@ from collwise.validation.three_way.kinds import (
     HIERARCHICAL,
     choices_of_kind,
     component_table,
+    kind_of,
     ways_within,
-    with_kind,
 )
 from collwise.validation.three_way.pipeline import Validation
-from collwise.validation.three_way.scores import ALL, errors_of
-from collwise.validation.three_way.table import SCHEDULED, SIMULATED, ours
+from collwise.validation.three_way.verdicts import ALL, SCHEDULED, SIMULATED, errors_by, with_all
 
 TEXTS = Texts("validation.md.j2")
 MEDIAN_ERROR_LIMIT, MEAN_COST_LIMIT = 0.08, 0.05
@@ -39,21 +39,21 @@ def shared_node_sections(result: Validation) -> list[Section]:
     """The sections; none where each node has one process."""
     if not result.plan.main.by_node:
         return []
-    rows = ours(result.main)
-    return [_verified(result), _kinds(rows), _components(result, rows), _ways(rows), _tasks(result.tasks)]
+    main = result.main
+    return [_verified(result), _kinds(main), _components(result), _ways(main), _tasks(result.tasks)]
 
 
 def shared_node_document(result: Validation) -> dict[str, Any]:
     """The same as plain dictionaries and lists."""
-    rows = ours(result.main)
+    main = result.main
     return {
         "verified": [
             {"collective": one.collective, "algorithm": one.algorithm, "cases": one.cases, "failures": one.failures}
             for one in result.verified
         ],
-        "choices_of_kind": {name: choices_of_kind(rows, name).to_dict("records") for name in _SOURCES},
-        "components": component_table(rows, result.components, SCHEDULED).to_dict("records"),
-        "within": ways_within(rows).to_dict("records"),
+        "choices_of_kind": {name: choices_of_kind(main, name).to_dict("records") for name in _SOURCES},
+        "components": component_table(main, result.components, SCHEDULED).to_dict("records"),
+        "within": ways_within(main).to_dict("records"),
         "tasks": [
             {
                 "collective": one.point.collective,
@@ -78,15 +78,16 @@ def _verified(result: Validation) -> Section:
     return Section("Verification", [TEXTS.line("verified"), *wrong], tables)
 
 
-def _kinds(rows: pd.DataFrame) -> Section:
+def _kinds(scores: AllScores) -> Section:
     errors: list[tuple[object, ...]] = []
     chosen: list[tuple[object, ...]] = []
+    rows = scores.error_rows()
+    rows = rows.assign(kind=list(map(kind_of, rows.collective, rows.choice)))
     for source in _SOURCES:
-        for kind, mine in [*with_kind(rows).groupby("kind", sort=False), (ALL, rows)]:
-            found = errors_of(mine, source)
-            if found is not None:
-                errors.append((source, kind, found.count, *map(percent, (found.median, found.mean, found.ninetieth))))
-        chosen += _choice_rows(source, choices_of_kind(rows, source))
+        mine = rows[rows.source == source]
+        for (kind,), found in errors_by(pd.concat([mine, mine.assign(kind=ALL)]), ["kind"]).items():
+            errors.append((source, kind, found.count, *map(percent, (found.median, found.mean, found.ninetieth))))
+        chosen += _choice_rows(source, choices_of_kind(scores, source))
     text = TEXTS.paragraphs("kinds", error=MEDIAN_ERROR_LIMIT, cost=MEAN_COST_LIMIT)
     tables = [
         TextTable(("source", "kind", "cases", "median error", "mean", "90 %"), errors, 2, "Errors by kind"),
@@ -100,10 +101,7 @@ def _kinds(rows: pd.DataFrame) -> Section:
 
 
 def _choice_rows(source: str, found: pd.DataFrame) -> Iterator[tuple[object, ...]]:
-    for name in (ALL, *found.collective.unique()):
-        mine = found if name == ALL else found[found.collective == name]
-        if mine.empty:
-            continue
+    for name, mine in with_all(found).groupby("collective", sort=False):
         worst = mine.loc[mine.slowdown.idxmax()]
         at = f"{worst.collective} {format_size(worst.message_bytes)}" if worst.slowdown > 0 else "-"
         yield (
@@ -112,8 +110,8 @@ def _choice_rows(source: str, found: pd.DataFrame) -> Iterator[tuple[object, ...
         )
 
 
-def _components(result: Validation, rows: pd.DataFrame) -> Section:
-    table = component_table(rows, result.components, SCHEDULED)
+def _components(result: Validation) -> Section:
+    table = component_table(result.main, result.components, SCHEDULED)
     times = (FLAT, HIERARCHICAL, "pick", *COMPONENTS)
     cells = [
         (
@@ -142,8 +140,8 @@ def _components(result: Validation, rows: pd.DataFrame) -> Section:
     return Section("Open MPI's components", TEXTS.paragraphs("components"), tables)
 
 
-def _ways(rows: pd.DataFrame) -> Section:
-    found = ways_within(rows)
+def _ways(scores: AllScores) -> Section:
+    found = ways_within(scores)
     cells = [
         (collective, way, len(mine), *(f"{value:.2f}" for value in (mine.median(), mine.min(), mine.max())))
         for (collective, way), mine in found.groupby(["collective", "way"], sort=False).ratio

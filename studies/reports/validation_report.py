@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import collections
 import math
-from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pandas as pd
 
@@ -20,29 +19,29 @@ from collwise.studies.reports.sections import Picture, Section, TextTable, write
 from collwise.studies.reports.shared_nodes import shared_node_document, shared_node_sections
 from collwise.studies.reports.testbed_check import COLUMNS, check_rows, check_words
 from collwise.studies.reports.texts import Texts
-from collwise.validation.compare.scores import Errors
+from collwise.validation.compare.scores import AllScores, Errors, Scores
 from collwise.validation.three_way.conditions import CONDITIONS
 from collwise.validation.three_way.disagreements import LIMIT, Disagreement, Pair
+from collwise.validation.three_way.kinds import label, point
 from collwise.validation.three_way.pipeline import Validation
-from collwise.validation.three_way.scores import (
+from collwise.validation.three_way.verdicts import (
     ALL,
+    ENGINES,
     LARGE,
     LARGE_BYTES,
+    OWN,
+    SIMULATED,
     WANTED_REPEATABILITY,
-    RankAgreement,
     errors_by,
-    errors_of,
     rank_agreement,
-    slowdowns_of_builtin,
-    slowdowns_of_picks,
     verdicts,
+    with_all,
 )
-from collwise.validation.three_way.table import SCHEDULED, SIMULATED, ours, own, records, sources, with_points
+from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
+from collwise.validation.times.grid import choice_of
 
 STEM = "validation"
 TEXTS = Texts("validation.md.j2")
-T = TypeVar("T")
-OWN = "MPI's own choice"
 _ERROR_COLUMNS = ("cases", "median", "mean", "bias", "90 %", "worst")
 
 
@@ -51,19 +50,19 @@ def write_validation(result: Validation, folder: Path) -> tuple[Path, Path]:
 
     Raises UsageError when the folder cannot be written.
     """
-    main = result.main
-    intro = TEXTS.line("intro", result=result, target=main.target.iloc[0], by_node=result.plan.main.by_node)
+    intro = TEXTS.line("intro", result=result, target=result.place, by_node=result.plan.main.by_node)
     sections = [
-        *(limits(result), _errors(main), _ranks(main), _slowdowns(main), *shared_node_sections(result)),
+        *(limits(result), _errors(result), _ranks(result), _slowdowns(result), *shared_node_sections(result)),
         *(_repeated(result), _causes(result)),
-        *(_others(result), _by_algorithm(main), _made(result)),
+        *(_others(result), _by_algorithm(result.main), _made(result)),
     ]
     return write_sections("Predicted, simulated, measured", intro, sections, folder, STEM)
 
 
-def _shown(by_source: Mapping[str, T]) -> dict[str, T]:
-    """The sources for figures: without the models whose formulas are as printed in their papers."""
-    return {source: value for source, value in by_source.items() if source not in MODELS or not MODELS[source].printed}
+def _shown(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows for figures: without those of models whose formulas are as printed in their papers."""
+    printed = {name for name, kind in MODELS.items() if kind.printed}
+    return rows[~rows.source.isin(printed)]
 
 
 def _testbed_title(name: str) -> str:
@@ -72,7 +71,7 @@ def _testbed_title(name: str) -> str:
 
 def limits(result: Validation) -> Section:
     """The promised limits of errors and slowdowns, the values found, and the reasons why these are beyond them."""
-    found = verdicts(result.main)
+    found = verdicts(result.main, SIMULATED)
     rows = [
         (
             *(one.collective, one.quantity, percent(one.found), percent(one.limit)),
@@ -84,7 +83,7 @@ def limits(result: Validation) -> Section:
     columns = ("collective", "quantity of simulation", "found", "limit", "within limit", "distance", "causes found")
     bad = {(i, j) for i, one in enumerate(found) for j in range(len(columns)) if not one.within_limit}
     tables = [TextTable(columns, rows, 2, bad=bad)]
-    place = _testbed_title(result.main.target.iloc[0])
+    place = _testbed_title(result.place)
     return Section("Limits", TEXTS.paragraphs("limits", place=place, on_testbed=result.on_testbed), tables)
 
 
@@ -93,32 +92,30 @@ def _why(result: Validation, collective: str) -> str:
     chosen = [
         one
         for one in result.diagnoses
-        if collective in (ALL, one.disagreement.worst.collective)
-        or (collective == LARGE and one.disagreement.worst.message_bytes >= LARGE_BYTES)
+        if collective in (ALL, one.disagreement.case.collective)
+        or (collective == LARGE and one.disagreement.case.message_bytes >= LARGE_BYTES)
     ]
     causes = collections.Counter(one.cause for one in chosen)
     return ", ".join(f"{cause} ({count})" for cause, count in causes.most_common())
 
 
-def _errors(table: pd.DataFrame) -> Section:
-    measured = ours(table)
-    rows = [(source, name, *_error_cells(found)) for source, name, found in _errors_by_collective(measured)]
-    ascending = measured.sort_values("message_bytes", kind="stable")
+def _errors(result: Validation) -> Section:
+    rows = result.main.error_rows()
+    of_engines = rows[rows.source.isin(ENGINES)].sort_values("message_bytes", kind="stable")
     by_size = [
-        (source, format_size(size), *_error_cells(found))
-        for source in _engines(table)
-        for size, found in errors_by(ascending, source, "message_bytes").items()
+        (source, format_size(int(size)), *_error_cells(found))
+        for (source, size), found in _by_source(errors_by(of_engines, ["source", "message_bytes"]))
     ]
+    by_collective = [(*key, *_error_cells(found)) for key, found in _errors_by_collective(rows)]
     tables = [
-        TextTable(("source", "collective", *_ERROR_COLUMNS), rows, 2, "By source and collective"),
+        TextTable(("source", "collective", *_ERROR_COLUMNS), by_collective, 2, "By source and collective"),
         TextTable(("source", "size", *_ERROR_COLUMNS), by_size, 2, "By engine and size"),
     ]
-    testbed = _testbed_title(table.target.iloc[0])
-    pictures = [Picture.of("scatter", draw.scatter(table, testbed), "Simulated over measured times.")]
-    for name in measured.collective.unique():
-        title = f"{name} on {testbed}"
+    place = _testbed_title(result.place)
+    pictures = [Picture.of("scatter", draw.scatter(result.main, place), "Simulated over measured times.")]
+    for name, scores in result.main.items():
         caption = f"{name}: measured (markers, 95 % intervals) and simulated (lines)."
-        pictures.append(Picture.of(f"times-{name}", draw.times(table, name, title), caption))
+        pictures.append(Picture.of(f"times-{name}", draw.times(scores, f"{name} on {place}"), caption))
     return Section("Relative errors", TEXTS.paragraphs("errors"), tables, pictures)
 
 
@@ -130,59 +127,37 @@ def _error_cells(found: Errors) -> tuple[object, ...]:
     )
 
 
-def agreements(table: pd.DataFrame) -> dict[str, dict[str, RankAgreement]]:
-    """Rank agreement by collective, all together first, and by source that predicts two algorithms at least."""
-    found: dict[str, dict[str, RankAgreement]] = {}
-    for name, rows in _by_collective(table):
-        by_source = {source: rank_agreement(rows, source) for source in sources(table)}
-        found[name] = {source: one for source, one in by_source.items() if one.points}
-    return found
-
-
-def _ranks(table: pd.DataFrame) -> Section:
-    found = agreements(table)
+def _ranks(result: Validation) -> Section:
+    ranks = rank_agreement(result.main)
     rows = [
-        (name, source, one.points, f"{one.tau:.2f}", f"{one.tau_distinguishable:.2f}", percent(one.distinguishable))
-        for name, by_source in found.items()
-        for source, one in by_source.items()
-    ]
+        (*(one.collective, one.source, one.points, f"{one.tau:.2f}", f"{one.tau_distinguishable:.2f}"),
+         percent(one.distinguishable))
+        for one in ranks.itertuples()
+    ]  # fmt: skip
     columns = ("collective", "source", "points", "tau-b", "tau, distinguishable", "distinguishable pairs")
-    title = f"Rank agreement on {_testbed_title(table.target.iloc[0])}, distinguishable pairs"
-    pictures = [
-        Picture.of(
-            "ranks",
-            draw.rank_map({name: _shown(sources) for name, sources in found.items()}, title),
-            "Kendall's tau by collective and source, without formulas as printed.",
-        )
-    ]
+    title = f"Rank agreement on {_testbed_title(result.place)}, distinguishable pairs"
+    caption = "Kendall's tau by collective and source, without formulas as printed."
+    pictures = [Picture.of("ranks", draw.rank_map(_shown(ranks), title), caption)]
     return Section("Rank agreement", TEXTS.paragraphs("ranks"), [TextTable(columns, rows, 2)], pictures)
 
 
-def all_slowdowns(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """The slowdowns of each source's picks, the MPI library's own last; sources that pick nothing are left out."""
-    found = {source: slowdowns_of_picks(ours(table), source) for source in sources(table)}
-    found[OWN] = slowdowns_of_builtin(table)
-    return {source: picks for source, picks in found.items() if len(picks)}
+def _picks(scores: AllScores) -> pd.DataFrame:
+    """The rows of picks at the points where there is one, by source, with labels in place of choices."""
+    rows = scores.pick_rows().dropna(subset="slowdown")
+    return rows.assign(pick=rows.pick.map(label), best=rows.best.map(label))
 
 
-def _slowdowns(table: pd.DataFrame) -> Section:
-    found = all_slowdowns(table)
+def _slowdowns(result: Validation) -> Section:
+    picks = _picks(result.main)
     rows = [
         _slowdown_cells(name, source, mine)
-        for name in (ALL, *table.collective.unique())
-        for source, picks in found.items()
-        if len(mine := picks if name == ALL else picks[picks.collective == name])
+        for (name, source), mine in with_all(picks).groupby(["collective", "source"], sort=False)
     ]
     columns = ("collective", "picked by", "points", "mean slowdown", "worst slowdown", "worst at", "best picked",
                "beyond intervals", "candidates")  # fmt: skip
-    title = f"Slowdown of picks on {_testbed_title(table.target.iloc[0])}, in measured time"
-    pictures = [
-        Picture.of(
-            "slowdowns",
-            draw.slowdown_maps(_shown(found), title),
-            "Slowdown of each source's pick, in percent; hatched: not measured, dotted: no formula.",
-        )
-    ]
+    title = f"Slowdown of picks on {_testbed_title(result.place)}, in measured time"
+    caption = "Slowdown of each source's pick, in percent; hatched: not measured, dotted: no formula."
+    pictures = [Picture.of("slowdowns", draw.slowdown_maps(_shown(picks), title), caption)]
     return Section("Slowdown of picks", TEXTS.paragraphs("slowdowns", own=OWN), [TextTable(columns, rows, 2)], pictures)
 
 
@@ -223,8 +198,8 @@ def _causes(result: Validation) -> Section:
     text = TEXTS.paragraphs(
         "causes",
         limit=LIMIT,
-        points=sum(len(one.rows) for one in result.disagreements),
-        cases=len(ours(result.main)),
+        points=sum(len(one.message_bytes) for one in result.disagreements),
+        cases=sum(len(_measured(one)) for one in result.main.values()),
         groups=len(result.disagreements),
         diagnosed=len(result.diagnoses),
         on_testbed=result.on_testbed,
@@ -256,56 +231,49 @@ def _causes(result: Validation) -> Section:
 
 
 def _group_cells(one: Disagreement) -> tuple[object, ...]:
-    worst = one.worst
-    extent = " to ".join(dict.fromkeys(format_size(one.rows.message_bytes.iloc[end]) for end in (0, -1)))
-    error = percent(worst[SIMULATED] / worst.seconds - 1, sign=True)
-    return (worst.collective, worst.algorithm, extent, format_size(worst.message_bytes), error)
+    case, sizes = one.case, one.message_bytes
+    extent = " to ".join(dict.fromkeys(format_size(size) for size in (sizes[0], sizes[-1])))
+    name = label(choice_of(case))
+    return (case.collective, name, extent, format_size(case.message_bytes), percent(one.worst.error, sign=True))
 
 
 def _others(result: Validation) -> Section:
-    title, tables = "Other process counts, rates and transport", dict(iter(result.table.groupby("target", sort=False)))
-    if len(tables) < 2:
+    title = "Other process counts, rates and transport"
+    if len(result.scores) < 2:
         return Section(title, ["None were measured."])
     rows = []
-    for testbed, table in tables.items():
-        for source in _engines(table):
-            found = verdicts(table, source)
-            for name, here in _by_collective(table):
-                mine = [percent(one.found) for one in found if one.collective == name]
-                if mine:
-                    tau = rank_agreement(here, source).tau
-                    rows.append((_testbed_title(testbed), source, name, *mine, f"{tau:.2f}"))
+    for place, scores in result.scores.items():
+        taus = rank_agreement(scores).set_index(["source", "collective"]).tau
+        for source in ENGINES:
+            found: dict[str, list[str]] = {}
+            for one in verdicts(scores, source):
+                found.setdefault(one.collective, []).append(percent(one.found))
+            rows += [
+                (_testbed_title(place), source, name, *cells, f"{taus.get((source, name), math.nan):.2f}")
+                for name, cells in found.items()
+                if name != LARGE
+            ]
     columns = ("where", "source", "collective", "median error", "mean slowdown", "worst slowdown", "tau-b")
     text = TEXTS.paragraphs("others", on_testbed=result.on_testbed)
     return Section(title, text, [TextTable(columns, rows, 3)])
 
 
-def _engines(table: pd.DataFrame) -> list[str]:
-    """The sources that are engines."""
-    return [source for source in (SIMULATED, SCHEDULED) if source in sources(table)]
+def _errors_by_collective(rows: pd.DataFrame) -> list[tuple[tuple[str, ...], Errors]]:
+    """The errors by source and collective, all together first."""
+    return _by_source(errors_by(with_all(rows), ["source", "collective"]))
 
 
-def _by_collective(table: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
-    """The rows of our algorithms, all together first."""
-    rows = ours(table)
-    return [(ALL, rows), *rows.groupby("collective", sort=False)]
+def _by_source(errors: dict[tuple[str, ...], Errors]) -> list[tuple[tuple[str, ...], Errors]]:
+    """One source's after the other's, in the order in which they come."""
+    sources = list(dict.fromkeys(source for source, *_ in errors))
+    return sorted(errors.items(), key=lambda one: sources.index(one[0][0]))
 
 
-def _errors_by_collective(table: pd.DataFrame) -> list[tuple[str, str, Errors]]:
-    return [
-        (source, name, found)
-        for source in sources(table)
-        for name, rows in _by_collective(table)
-        if (found := errors_of(rows, source)) is not None
-    ]
-
-
-def _by_algorithm(table: pd.DataFrame) -> Section:
-    rows = [
-        (source, *key, *_error_cells(errors))
-        for source in _engines(table)
-        for key, errors in errors_by(ours(table), source, ["collective", "algorithm"]).items()
-    ]
+def _by_algorithm(scores: AllScores) -> Section:
+    found = scores.error_rows()
+    found = found[found.source.isin(ENGINES)].assign(algorithm=found.choice.map(label))
+    by = _by_source(errors_by(found, ["source", "collective", "algorithm"]))
+    rows = [(*key, *_error_cells(errors)) for key, errors in by]
     columns = ("source", "collective", "algorithm", *_ERROR_COLUMNS)
     return Section("Both engines, by algorithm", (), [TextTable(columns, rows, 3)])
 
@@ -338,44 +306,71 @@ def _made(result: Validation) -> Section:
     return Section("How it was made", TEXTS.paragraphs("made", result=result, checked=words), tables)
 
 
+def _measured(scores: Scores) -> list[tuple[Choice, int, int]]:
+    """The algorithms' measured cases: choice, P and m, by point."""
+    right = scores.right
+    return [
+        (one, *at) for at in right.grid.points for one in right.choices if not math.isnan(right.seconds_of(one, *at))
+    ]
+
+
+def _record(scores: Scores, choice: Choice, procs: int, message_bytes: int) -> dict[str, Any]:
+    """A measured case with what each source predicts, as plain data."""
+    right, at = scores.right, (choice, procs, message_bytes)
+    predicted = {name: times.seconds_of(*at) for name, times in scores.times.items()}
+    return {
+        "point": point(right, procs, message_bytes),
+        "algorithm": label(choice),
+        "seconds": right.seconds_of(*at),
+        "half_width_seconds": right.half_width_of(*at),
+        "predicted": {name: seconds for name, seconds in predicted.items() if not math.isnan(seconds)},
+    }
+
+
+def _own(scores: Scores) -> list[dict[str, Any]]:
+    """The measured times of MPI's own collective."""
+    found = [_record(scores, LIBRARY_DECIDES, *at) for at in scores.right.grid.points]
+    return [
+        {name: one[name] for name in ("point", "seconds", "half_width_seconds")}
+        for one in found
+        if not math.isnan(one["seconds"])
+    ]
+
+
 def document(result: Validation) -> dict[str, Any]:
     """The whole comparison as plain dictionaries and lists."""
     main = result.main
+    every = [scores for place in result.scores.values() for scores in place.values()]
+    picks = _picks(main)
+    slowdowns = picks[["source", "pick", "best", "slowdown", "certain", "candidates", "measured"]].to_dict("records")
+    points = picks[["platform", "collective", "procs", "message_bytes"]].rename(columns={"platform": "target"})
     return {
         "maker": result.maker,
         "stages": [asdict(stage) for stage in result.stages],
         "verdicts": [
             {"source": source} | asdict(one) | {"within_limit": one.within_limit, "distance": one.distance}
-            for source in _engines(main)
+            for source in ENGINES
             for one in verdicts(main, source)
         ],
         "errors": [
             {"source": source, "collective": name, **asdict(found)}
-            for source, name, found in _errors_by_collective(main)
+            for (source, name), found in _errors_by_collective(main.error_rows())
         ],
-        "ranks": [
-            {"collective": name, "source": source, **asdict(one)}
-            for name, by_source in agreements(main).items()
-            for source, one in by_source.items()
-        ],
-        "slowdowns": [
-            {"source": source, **one} for source, picks in all_slowdowns(main).items() for one in with_points(picks)
-        ],
+        "ranks": rank_agreement(main).to_dict("records"),
+        "slowdowns": [{"point": at, **one} for at, one in zip(points.to_dict("records"), slowdowns, strict=True)],
         "repeated": asdict(result.repeated),
         "checked": None if result.checked is None else result.checked.as_json(),
         "causes": [
             {
                 "cause": one.cause,
-                **records(one.disagreement.worst.to_frame().T)[0],
+                **_record(main[case.collective], choice_of(case), case.procs, case.message_bytes),
                 "under": {k: asdict(v) for k, v in one.under.items()},
             }
             for one in result.diagnoses
+            for case in [one.disagreement.case]
         ],
-        "rows": records(ours(result.table)),
-        "builtin": [
-            {name: row[name] for name in ("point", "seconds", "half_width_seconds")}
-            for row in records(own(result.table))
-        ],
+        "rows": [_record(scores, *case) for scores in every for case in _measured(scores)],
+        "builtin": [one for scores in every for one in _own(scores)],
         "failed": [asdict(one) for one in result.failed],
         **(shared_node_document(result) if result.plan.main.by_node else {}),
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from collwise.common.errors import UsageError
 from collwise.models.piecewise import Array
-from collwise.models.switch_points import NOBODY, TIE, fastest
+from collwise.models.switch_points import NOBODY, TIE, fastest, picked_seconds
 from collwise.validation.compare.deciders import Decider
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.slowdown import SlowdownSummary, summary_of
@@ -193,6 +193,10 @@ class Scores:
         """The scores of the others but these."""
         return Scores(self.right, {name: other for name, other in self.others.items() if name not in titles})
 
+    def only(self, keep: Callable[[Choice], bool]) -> Scores:
+        """The scores where some of the choices that compete do."""
+        return Scores(self.right.only(keep), self.others)
+
     def errors_of(self, title: str) -> Errors | None:
         """A summary of an other's errors; None for a decider, and where it has no time of a case."""
         return Errors.of(self.errors[title].values) if title in self.errors else None
@@ -232,6 +236,46 @@ class Scores:
         """For each size the source whose picks are the least slow; see `AllScores.trusted`."""
         return AllScores([self]).trusted()
 
+    def error_rows(self) -> pd.DataFrame:
+        """A row for each error of a source: what `table` can have rows by, the `choice` and the `error`."""
+        import pandas as pd
+
+        frames = []
+        for title, errors in self.errors.items():
+            found = errors.drop_vars("choice").to_series().rename("error").dropna().reset_index()
+            choices = [self.right.choices[place] for place in found["choice"]]
+            frames.append(found.assign(choice=choices, **_facts(self, title)))
+        return pd.concat(frames) if frames else pd.DataFrame(columns=[*_named(self), "choice", "error"])
+
+    def pick_rows(self) -> pd.DataFrame:
+        """A row for each point and source: what `table` can have rows by, and what the source picks there.
+
+        `pick` and the `best` are choices or None, `slowdown` is nan without a pick, and `certain` if the two times
+        differ by more than their intervals. The source had `candidates` to pick from, of those `measured`, none if it
+        is a decider. `tau`, `tau_distinguishable` and `distinguishable` are its `Ranks`.
+        """
+        import pandas as pd
+
+        right, frames = self.right, []
+        known, best, widths = np.isfinite(right.array), right.best.values, right.half_widths.values
+        for title, found in self.slowdown.items():
+            picks = self.picks[title].values
+            certain = distinguishable(
+                right.at(picks).values, picked_seconds(widths, picks), right.best_seconds, picked_seconds(widths, best)
+            )
+            both = known & np.isfinite(self.times[title].array) if title in self.times else np.zeros_like(known)
+            columns = {
+                "pick": [right.choice(int(place)) for place in picks.flat],
+                "best": [right.choice(int(place)) for place in best.flat],
+                "certain": np.ravel(certain),
+                "candidates": both.sum(axis=0).ravel(),
+                "measured": known.sum(axis=0).ravel(),
+                **dict(zip(Ranks._fields, np.transpose(_ranks(self, title)), strict=True)),
+            }
+            frames.append(found.to_series().rename("slowdown").reset_index().assign(**columns, **_facts(self, title)))
+        found = pd.concat(frames) if frames else pd.DataFrame()
+        return found.reindex(columns=[*_named(self), *found.columns.difference(_named(self), sort=False)])
+
     def __repr__(self) -> str:
         return f"<Scores of {self.right.collective} by {self.right.title}: {', '.join(self.others)}>"
 
@@ -250,6 +294,14 @@ class AllScores(dict[str, Scores]):
     def table(self, rows: Sequence[str] = ("collective", "source")) -> pd.DataFrame:
         """A row for each collective and source, or for each value of these columns; see `Scores.table`."""
         return score_table(list(self.values()), rows)
+
+    def error_rows(self) -> pd.DataFrame:
+        """Those of all collectives; see `Scores.error_rows`."""
+        return _together(one.error_rows() for one in self.values())
+
+    def pick_rows(self) -> pd.DataFrame:
+        """Those of all collectives; see `Scores.pick_rows`."""
+        return _together(one.pick_rows() for one in self.values())
 
     def trusted(self) -> pd.DataFrame:
         """For each collective and size the source whose picks are the least slow; of equal ones that with least error.
@@ -290,10 +342,10 @@ def score_table(scores: Sequence[Scores], rows: Sequence[str]) -> pd.DataFrame:
     """Scores as a table, with a row for each value of the columns `rows`, in the order in which they come."""
     import pandas as pd
 
-    errors, picks = (pd.concat(map(make, scores), ignore_index=True) for make in (_errors_frame, _picks_frame))
-    known = [*dict.fromkeys(picks.columns)]
-    if unknown := [name for name in rows if name not in known[: known.index("slowdown")]]:
-        raise UsageError(f"no rows by '{unknown[0]}'; valid: {', '.join(known[: known.index('slowdown')])}")
+    errors, picks = _together(one.error_rows() for one in scores), _together(one.pick_rows() for one in scores)
+    known = dict.fromkeys(name for one in scores for name in _named(one))
+    if unknown := [name for name in rows if name not in known]:
+        raise UsageError(f"no rows by '{unknown[0]}'; valid: {', '.join(known)}")
     by = [*rows]
     groups = {_key(key): found for key, found in errors.groupby(by, sort=False)}
     found = []
@@ -304,6 +356,12 @@ def score_table(scores: Sequence[Scores], rows: Sequence[str]) -> pd.DataFrame:
         said = (0, *(math.nan,) * 5) if summary is None else (*astuple(summary)[:-1], abs(summary.worst))
         found.append((*_key(key), *said, _mean(here["tau"]), costs.points, costs.best_chosen, costs.mean, costs.worst))
     return pd.DataFrame(found, columns=[*by, *COLUMNS])
+
+
+def _together(frames: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.concat(list(frames), ignore_index=True)
 
 
 def _key(key: Any) -> tuple[Any, ...]:
@@ -323,36 +381,16 @@ def _facts(scores: Scores, title: str) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _errors_frame(scores: Scores) -> pd.DataFrame:
-    """A row for each error."""
-    import pandas as pd
-
-    frames = []
-    for title, errors in scores.errors.items():
-        found = errors.drop_vars("choice").to_series().rename("error").dropna().reset_index()
-        frames.append(found.drop(columns="choice", errors="ignore").assign(**_facts(scores, title)))
-    dims = [str(dim) for dim in scores.right.best.dims]
-    return pd.concat(frames) if frames else pd.DataFrame(columns=[*_facts(scores, ""), *dims, "error"])
+def _named(scores: Scores) -> list[str]:
+    """The columns that tables can have rows by."""
+    return [*_facts(scores, ""), *(str(dim) for dim in scores.right.best.dims)]
 
 
-def _picks_frame(scores: Scores) -> pd.DataFrame:
-    """A row for each point and source, with the slowdown of the pick and the rank agreement."""
-    import pandas as pd
-
-    dims = [str(dim) for dim in scores.right.best.dims]
-    frames = [
-        found.to_series().rename("slowdown").reset_index().assign(tau=_taus(scores, title), **_facts(scores, title))
-        for title, found in scores.slowdown.items()
-    ]
-    found = pd.concat(frames) if frames else pd.DataFrame()
-    return found.reindex(columns=[*_facts(scores, ""), *dims, "slowdown", "tau"])
-
-
-def _taus(scores: Scores, title: str) -> Array:
-    """Kendall's tau at every point, in the order of the array; nan for a decider."""
+def _ranks(scores: Scores, title: str) -> list[Ranks]:
+    """The agreement of ranks at every point, in the order of the array; nan for a decider."""
     count = scores.right.best.size
     if title not in scores.times:
-        return np.full(count, np.nan)
+        return [Ranks(math.nan, math.nan, math.nan)] * count
     right, other = (one.array.reshape(len(scores.right.choices), -1) for one in (scores.right, scores.times[title]))
     widths = scores.right.competing(scores.right.half_widths).reshape(right.shape)
-    return np.array([ranks_of(right[:, k], widths[:, k], other[:, k]).tau for k in range(count)])
+    return [ranks_of(right[:, k], widths[:, k], other[:, k]) for k in range(count)]

@@ -7,14 +7,11 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import groupby
 
-import pandas as pd
-
 from collwise.platforms import Platform
-from collwise.simulator.execution.targets import ModifiedTarget
-from collwise.simulator.store import Store
+from collwise.simulator.bench import Measured, Simulated
+from collwise.simulator.execution.targets import ExecutionTarget, ModifiedTarget
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.method import Method
-from collwise.simulator.sweeps.mpi_runner import measure
 from collwise.simulator.timing import Case
 from collwise.validation.testbed.shape import Shape
 from collwise.validation.testbed.target import TestBed
@@ -26,7 +23,7 @@ BedOf = Callable[[Shape], AbstractContextManager[TestBed]]
 """Brings up a test bed of a shape for the duration of the context."""
 
 UNCHANGED = Condition("", "nothing changed")
-_TIMEOUT_SECONDS = 300.0
+_LIMIT_SECONDS = 300.0
 
 
 @dataclass(frozen=True)
@@ -40,17 +37,17 @@ class Diagnoser:
     platform: Platform
     isolated: Platform
     bed_of: BedOf
-    store: Store
+    context: SimulationContext
     method: Method
 
-    def diagnose(self, found: Sequence[tuple[Disagreement, Case]]) -> list[Diagnosis]:
-        """A cause for each disagreement, given with the case of its worst row.
+    def diagnose(self, found: Sequence[Disagreement]) -> list[Diagnosis]:
+        """A cause for each disagreement.
 
         Raises what bringing up test beds and measuring raise; the store keeps finished cases.
         """
         if not found:
             return []
-        cases = list(dict.fromkeys(case for _, case in found))
+        cases = list(dict.fromkeys(one.case for one in found))
         pairs: dict[str, dict[Case, Pair]] = {}
         counted: dict[Case, TcpCounts] = {}
         jobs = [UNCHANGED, *CONDITIONS]
@@ -61,11 +58,11 @@ class Diagnoser:
                     if condition is UNCHANGED:
                         counted = self._counted(bed, cases)
         diagnoses = []
-        for one, case in found:
-            unchanged = pairs[UNCHANGED.cause].get(case)
-            under = {name: of_cases[case] for name, of_cases in pairs.items() if name and case in of_cases}
+        for one in found:
+            unchanged = pairs[UNCHANGED.cause].get(one.case)
+            under = {name: of_cases[one.case] for name, of_cases in pairs.items() if name and one.case in of_cases}
             cause = cause_of(one.worst, unchanged, under)
-            diagnoses.append(Diagnosis(one, cause, unchanged, under, counted.get(case)))
+            diagnoses.append(Diagnosis(one, cause, unchanged, under, counted.get(one.case)))
         return diagnoses
 
     def _under(self, condition: Condition, bed: TestBed, cases: Sequence[Case]) -> dict[Case, Pair]:
@@ -74,28 +71,25 @@ class Diagnoser:
         if not changed:
             return {}
         target = ModifiedTarget(bed, {"condition": condition.change}, launcher_args=condition.launcher_args)
-        measured = measure(target, changed, self.store, method=self.method, timeout_seconds=_TIMEOUT_SECONDS)
         platform = condition.platform(self.isolated if condition.isolated else self.platform)
-        simulated = SimulationContext(self.store).simulate(platform, changed).timings
+        measured = self._measured(target).time(changed)
+        simulated = Simulated(platform, self.context).time(changed)
         pairs = {
-            other: Pair(simulated[other].seconds, timing.seconds, timing.half_width_seconds)
-            for other, timing in zip(changed, measured, strict=True)
-            if simulated[other].ok and timing.ok
+            other: Pair(simulated[other].seconds, measured[other].seconds, measured[other].half_width_seconds)
+            for other in changed
+            if simulated[other].ok and measured[other].ok
         }
         return {case: pairs[other] for case, other in applicable.items() if other in pairs}
 
     def _counted(self, bed: TestBed, cases: Sequence[Case]) -> dict[Case, TcpCounts]:
         """The counts of TCP and the switch by case, while the MPI program ran only that case."""
+        bench = self._measured(ModifiedTarget(bed, {"condition": "counted"}))
         found = {}
         for case in cases:
             before = tcp_counts(bed.bed)
-            target = ModifiedTarget(bed, {"condition": "counted"})
-            measure(target, [case], self.store, method=self.method, timeout_seconds=_TIMEOUT_SECONDS)
+            bench.time([case])
             found[case] = tcp_counts(bed.bed) - before
         return found
 
-
-def case_of(row: pd.Series, cases: Sequence[Case]) -> Case:
-    """The case that a row was measured from."""
-    wanted = (row.collective, row.algorithm, row.procs, row.message_bytes)
-    return next(case for case in cases if (case.collective, case.algorithm, case.procs, case.message_bytes) == wanted)
+    def _measured(self, target: ExecutionTarget) -> Measured:
+        return Measured(target, self.context, self.method, _LIMIT_SECONDS)

@@ -6,18 +6,16 @@ When the gap closes under it, what was changed explains the gap.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import zip_longest
-from typing import Any
+from itertools import groupby, zip_longest
 
 import numpy as np
-import pandas as pd
 
+from collwise.simulator.timing import Case
+from collwise.validation.compare.scores import Scores
 from collwise.validation.testbed.tcp_counters import TcpCounts
-from collwise.validation.three_way.scores import relative_errors
-from collwise.validation.three_way.table import SIMULATED, predicted_by
+from collwise.validation.three_way.verdicts import SIMULATED
 
 LIMIT = 0.2
 """Relative error of simulation beyond which a cause is looked for."""
@@ -29,30 +27,35 @@ NOT_SEEN_AGAIN = "not seen again"
 _LEFT_AT_MOST = 0.5
 
 
-@dataclass(frozen=True, eq=False)
-class Disagreement:
-    """The rows of an algorithm on neighbouring sizes at which simulation errs beyond the limit to the same side."""
-
-    rows: pd.DataFrame
-
-    @cached_property
-    def worst(self) -> pd.Series:
-        """The row with the largest gap."""
-        return self.rows.loc[gap(self.rows[SIMULATED], self.rows.seconds).idxmax()]
-
-
 @dataclass(frozen=True)
 class Pair:
-    """A case under a condition: simulated and measured seconds, and the half-width of the measured mean's interval."""
+    """Simulated and measured seconds of a case, and the half-width of the measured time's interval."""
 
     simulated_seconds: float
     seconds: float
     half_width_seconds: float = 0.0
 
     @property
+    def error(self) -> float:
+        """The relative error of simulation."""
+        return self.simulated_seconds / self.seconds - 1
+
+    @property
     def gap(self) -> float:
-        """The gap between the two times; see the function `gap`."""
-        return float(gap(self.simulated_seconds, self.seconds))
+        """|ln(simulated / measured)|: twice as long and half as long are equally far off."""
+        return float(abs(np.log(self.simulated_seconds / self.seconds)))
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """An algorithm on neighbouring sizes at which simulation errs beyond the limit to the same side.
+
+    `message_bytes` are these sizes, `case` is the one with the largest gap, and `worst` its times.
+    """
+
+    case: Case
+    worst: Pair
+    message_bytes: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -69,35 +72,39 @@ class Diagnosis:
     counted: TcpCounts | None = None
 
 
-def gap(simulated_seconds: Any, seconds: Any) -> Any:
-    """|ln(simulated / measured)|: twice as long and half as long are equally far off."""
-    return abs(np.log(simulated_seconds / seconds))
-
-
-def disagreements(rows: pd.DataFrame) -> list[Disagreement]:
-    """All disagreements, worst first. Neighbours have no other row of their algorithm, target and P between."""
+def disagreements(every: Iterable[Scores]) -> list[Disagreement]:
+    """All disagreements, worst first. Neighbours have no other size between at which both times are known."""
     found = []
-    simulated = predicted_by(SIMULATED, rows)
-    for _, line in simulated.groupby(["target", "collective", "procs", "algorithm"], sort=False):
-        ascending = line.sort_values("message_bytes", kind="stable")
-        errors = relative_errors(ascending, SIMULATED)
-        side = np.sign(errors).where(errors.abs() > LIMIT, 0.0)
-        runs = ascending.groupby((side != side.shift()).cumsum())
-        found += [Disagreement(together) for _, together in runs if side[together.index[0]] != 0]
-    return sorted(found, key=lambda one: -gap(one.worst[SIMULATED], one.worst.seconds))
+    for scores in every:
+        errors = scores.errors[SIMULATED].values
+        sides = np.where(np.abs(errors) > LIMIT, np.sign(errors), 0.0)
+        for a, i in np.ndindex(*errors.shape[:2]):
+            known = np.flatnonzero(np.isfinite(errors[a, i])).tolist()
+            runs = groupby(known, key=sides[a, i].__getitem__)
+            found += [_disagreement(scores, a, i, [*places]) for side, places in runs if side]
+    return sorted(found, key=lambda one: -one.worst.gap)
 
 
-def cause_of(worst: pd.Series, unchanged: Pair | None, under: Mapping[str, Pair]) -> str:
+def _disagreement(scores: Scores, a: int, i: int, places: Sequence[int]) -> Disagreement:
+    right, choice, procs = scores.right, scores.right.choices[a], scores.right.procs[i]
+    times = (scores.times[SIMULATED].seconds, right.seconds, right.half_widths)
+    pairs = {j: Pair(*(float(one.values[a, i, j]) for one in times)) for j in places}
+    worst = max(places, key=lambda j: pairs[j].gap)
+    sizes = [right.message_bytes[j] for j in places]
+    return Disagreement(right.grid.case(choice, procs, right.message_bytes[worst]), pairs[worst], tuple(sizes))
+
+
+def cause_of(worst: Pair, unchanged: Pair | None, under: Mapping[str, Pair]) -> str:
     """The condition under which the smallest gap is left, if that is at most half of the gap.
 
     `unchanged` is the worst case run again. Conditions are not considered where the gap is smaller than the
     measurement's interval, and where the second run does not show it.
     """
-    if abs(worst[SIMULATED] - worst.seconds) <= worst.half_width_seconds:
+    if abs(worst.simulated_seconds - worst.seconds) <= worst.half_width_seconds:
         return WITHIN_INTERVAL
     if unchanged is None:
         return NOT_FOUND
-    if abs(unchanged.simulated_seconds / unchanged.seconds - 1) <= LIMIT:
+    if abs(unchanged.error) <= LIMIT:
         return NOT_SEEN_AGAIN
     best = min(under, key=lambda name: under[name].gap, default=None)
     if best is None or under[best].gap > _LEFT_AT_MOST * unchanged.gap:
@@ -109,6 +116,6 @@ def spread(found: Sequence[Disagreement], most: int) -> list[Disagreement]:
     """At most `most` of them: the worst of every collective first, then the second worst of every one, and so on."""
     by_collective: dict[str, list[Disagreement]] = {}
     for one in found:
-        by_collective.setdefault(one.worst.collective, []).append(one)
+        by_collective.setdefault(one.case.collective, []).append(one)
     in_turn = [one for rank in zip_longest(*by_collective.values()) for one in rank if one is not None]
     return in_turn[:most]

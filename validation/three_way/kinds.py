@@ -5,21 +5,27 @@ A flat algorithm treats all processes alike, a hierarchical one those of a node 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.simulator.execution.mpirun import parameter_variables
 from collwise.simulator.execution.targets import ExecutionTarget, ModifiedTarget
-from collwise.simulator.timing import Case
+from collwise.validation.compare.scores import AllScores, Scores, distinguishable
 from collwise.validation.hierarchy.space import SIMULATED, WITHIN
-from collwise.validation.three_way.table import LABEL_SEPARATOR, POINT, distinguishable, fastest, predicted_by
+from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.slowdown import slowdown
+from collwise.validation.times.times import Times
 
+POINT = ("target", "collective", "procs", "message_bytes")
+"""The names of what a point is; the target is that of the measurement."""
 FLAT, HIERARCHICAL = "flat", "hierarchical"
 KINDS = (FLAT, HIERARCHICAL)
-_KIND_AT_POINT = [*POINT, "kind"]
 COMPONENTS: Mapping[str, Mapping[str, str]] = {"tuned": {"coll": "^han"}, "han": {"coll_han_priority": "100"}}
 """Open MPI's components that are compared on nodes of several processes, with the parameters that choose each."""
 
@@ -29,67 +35,103 @@ def with_component(target: ExecutionTarget, name: str) -> ExecutionTarget:
     return ModifiedTarget(target, {"component": name}, environment=parameter_variables(COMPONENTS[name]))
 
 
-def can_be_simulated(case: Case) -> bool:
+def can_be_simulated(collective: str, choice: Choice) -> bool:
     """Whether engines can simulate it: neither memory that processes share nor MPI's own collectives within ours."""
-    entry = Catalogue.load().algorithm(case.collective, case.algorithm)
-    return not entry.real_mpi_only and not (entry.count_parameter == "within" and case.fanout not in SIMULATED)
+    entry = Catalogue.load().algorithm(collective, choice.algorithm)
+    return not entry.real_mpi_only and not (entry.count_parameter == "within" and choice.fanout not in SIMULATED)
 
 
-def with_kind(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows of our algorithms with a column `kind`, one of KINDS."""
-    catalogue = Catalogue.load()
+def label(choice: Choice) -> str:
+    """The algorithm's name, with the way within nodes if that is not messages: 'tasks_chain, shared memory'.
 
-    def kind_of(collective: str, label: str) -> str:
-        return KINDS[catalogue.algorithm(collective, label.partition(LABEL_SEPARATOR)[0]).by_node]
+    Empty for the MPI library's own collective.
+    """
+    if choice == LIBRARY_DECIDES:
+        return ""
+    return choice.algorithm + (f", {WITHIN[choice.fanout]}" if choice.fanout else "")
 
-    return rows.assign(kind=[kind_of(*key) for key in zip(rows.collective, rows.algorithm, strict=True)])
+
+def point(right: Times, procs: int, message_bytes: int) -> dict[str, Any]:
+    """A point of measured times as plain data, with the place where they were measured."""
+    return dict(zip(POINT, (right.platform, right.collective, procs, message_bytes), strict=True))
 
 
-def choices_of_kind(rows: pd.DataFrame, source: str) -> pd.DataFrame:
+def kind_of(collective: str, choice: Choice) -> str:
+    """The kind of a choice, one of KINDS."""
+    return KINDS[Catalogue.load().algorithm(collective, choice.algorithm).by_node]
+
+
+def by_kind(every: AllScores) -> list[tuple[Scores, dict[str, Scores]]]:
+    """The scores of collectives that have algorithms of both kinds, and those among each kind alone."""
+    found = []
+    for scores in every.values():
+        kinds = {choice: kind_of(scores.right.collective, choice) for choice in scores.right.choices}
+        if len({*kinds.values()}) == len(KINDS):
+            of_kind = {kind: {choice for choice in kinds if kinds[choice] == kind} for kind in KINDS}
+            alone = {kind: scores.only(choices.__contains__) for kind, choices in of_kind.items()}
+            found.append((scores, alone))
+    return found
+
+
+def choices_of_kind(every: AllScores, source: str) -> pd.DataFrame:
     """What each choice between the two kinds costs: a row for each point at which the source predicts both.
 
     The source chooses the kind of its fastest algorithm, `chosen`. `best` is the kind of the fastest measured one.
     `slowdown` compares the measured times of the fastest algorithm of either kind, so that it does not depend on which
     algorithm of a kind the source picks. It is `certain` if it exceeds their intervals.
     """
-    rows = with_kind(rows)
-    fastest_measured = fastest(rows, "seconds", _KIND_AT_POINT).set_index(_KIND_AT_POINT)
-    predicted = fastest(predicted_by(source, rows), source, _KIND_AT_POINT)
     found = []
-    for point, both in predicted.groupby(POINT, sort=False):
-        if set(both.kind) != set(KINDS):
-            continue
-        chosen = both.loc[both[source].idxmin()].kind
-        measured = {kind: fastest_measured.loc[(*point, kind)] for kind in KINDS}
-        best = min(KINDS, key=lambda kind: measured[kind].seconds)
-        pair = measured[chosen], measured[best]
-        cost = float(slowdown(*(one.seconds for one in pair)))
-        found.append((*point, chosen, best, cost, bool(cost > 0 and distinguishable(*pair))))
+    for scores, kinds in by_kind(every):
+        right = scores.right
+        predicted = {kind: mine.times[source].at(mine.picks[source]).values for kind, mine in kinds.items()}
+        for i, j in np.argwhere(np.isfinite(np.sum([*predicted.values()], axis=0))).tolist():
+            procs, size = right.procs[i], right.message_bytes[j]
+            measured = {}
+            for kind, mine in kinds.items():
+                fastest = mine.pick(None, i, j)
+                assert fastest.choice is not None
+                measured[kind] = fastest.seconds, right.half_width_of(fastest.choice, procs, size)
+            chosen = min(KINDS, key=lambda kind: float(predicted[kind][i, j]))
+            best = min(KINDS, key=lambda kind: measured[kind][0])
+            cost = float(slowdown(measured[chosen][0], measured[best][0]))
+            certain = bool(cost > 0 and distinguishable(*measured[chosen], *measured[best]))
+            found.append((*point(right, procs, size).values(), chosen, best, cost, certain))
     return pd.DataFrame(found, columns=[*POINT, "chosen", "best", "slowdown", "certain"])
 
 
-def component_table(rows: pd.DataFrame, components: pd.DataFrame, source: str) -> pd.DataFrame:
+def component_table(every: AllScores, components: Mapping[str, Mapping[str, Times]], source: str) -> pd.DataFrame:
     """The measured seconds at each point of the best algorithm of each kind, of the source's pick, and of components.
 
-    The MPI library's components are the columns of `components` besides those of a point. The algorithms' names are in
-    columns such as 'flat algorithm'.
+    `components` are the times of MPI's own collectives by name and collective. The algorithms' names are in columns
+    such as 'flat algorithm'. Points that lack one of the algorithms are left out.
     """
-    rows = with_kind(rows)
-    table = components
-    for kind, mine in fastest(rows, "seconds", _KIND_AT_POINT).groupby("kind", sort=False):
-        best = mine[[*POINT, "algorithm", "seconds"]]
-        table = table.merge(best.rename(columns={"algorithm": f"{kind} algorithm", "seconds": kind}), on=POINT)
-    picks = fastest(predicted_by(source, rows), source)
-    picked = picks[[*POINT, "algorithm", "seconds"]].rename(columns={"algorithm": "pick algorithm", "seconds": "pick"})
-    return table.merge(picked, on=POINT)
+    found = []
+    columns = [f"{name}{part}" for name in (*KINDS, "pick") for part in (" algorithm", "")]
+    for scores, kinds in by_kind(every):
+        for i, j in np.ndindex(*scores.right.best.shape):
+            picked = {kind: mine.pick(None, i, j) for kind, mine in kinds.items()} | {"pick": scores.pick(source, i, j)}
+            row = point(scores.right, scores.right.procs[i], scores.right.message_bytes[j])
+            row |= {
+                name: float(times[scores.right.collective].best_seconds.values[i, j])
+                for name, times in components.items()
+            }
+            for name, one in picked.items():
+                row |= {f"{name} algorithm": "" if one.choice is None else label(one.choice), name: one.seconds}
+            if not any(math.isnan(one.seconds) for one in picked.values()):
+                found.append(row)
+    return pd.DataFrame(found, columns=[*POINT, *components, *columns])
 
 
-def ways_within(rows: pd.DataFrame) -> pd.DataFrame:
+def ways_within(every: AllScores) -> pd.DataFrame:
     """The ratio of the measured time of each algorithm whose processes share or read memory to that with messages."""
-    parts = rows.algorithm.str.partition(LABEL_SEPARATOR)
-    named = rows.assign(algorithm=parts[0], way=parts[2])
-    by_messages = named[named.way == ""][[*POINT, "algorithm", "seconds"]]
-    others = named[named.way.isin(WITHIN[1:])]
-    others = others.merge(by_messages, on=[*POINT, "algorithm"], suffixes=("", "_by_messages"))
-    others = others.assign(ratio=others.seconds / others.seconds_by_messages)
-    return others[["collective", "algorithm", "way", "message_bytes", "ratio"]]
+    columns = ["collective", "algorithm", "way", "message_bytes", "ratio"]
+    found = []
+    for collective, scores in every.items():
+        right = scores.right
+        for procs, size in right.grid.points:
+            for choice in right.choices:
+                by_messages = right.seconds_of(replace(choice, fanout=0), procs, size)
+                ratio = right.seconds_of(choice, procs, size) / by_messages
+                if choice.fanout and not math.isnan(ratio):
+                    found.append((collective, choice.algorithm, WITHIN[choice.fanout], size, ratio))
+    return pd.DataFrame(found, columns=columns)

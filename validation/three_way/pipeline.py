@@ -1,16 +1,15 @@
-"""The whole comparison on test beds or a cluster, stage by stage, from nothing to the table and the causes."""
+"""The whole comparison on test beds or a cluster, stage by stage, from nothing to the scores and the causes."""
 
 from __future__ import annotations
 
 import functools
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
-
-import pandas as pd
 
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.files import write_text
@@ -21,11 +20,12 @@ from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SCHEDULE, SMPI, SimulationContext
 from collwise.simulator.sweeps.method import PRECISION_OF_FITS, Method, Precision
-from collwise.simulator.sweeps.mpi_runner import measure
 from collwise.simulator.timing import Case, Timing
 from collwise.validation.calibration.calibration import alone_platform, measure_points, refit
 from collwise.validation.calibration.plan import QUICK, USUAL
 from collwise.validation.calibration.points import CalibrationPoint
+from collwise.validation.compare.deciders import Deciding
+from collwise.validation.compare.scores import AllScores, Scores
 from collwise.validation.correctness.verification import VerificationResult, verify_hierarchical
 from collwise.validation.fitting.models_by_name import measured_models
 from collwise.validation.hierarchy.overlap import TaskStudy, study_tasks
@@ -35,12 +35,16 @@ from collwise.validation.testbed.check import Check, check
 from collwise.validation.testbed.platform import simulated_platform
 from collwise.validation.testbed.shape import Shape
 from collwise.validation.testbed.target import TestBed
-from collwise.validation.three_way.diagnosing import Diagnoser, case_of
+from collwise.validation.three_way.diagnosing import Diagnoser
 from collwise.validation.three_way.disagreements import Diagnosis, Disagreement, disagreements, spread
 from collwise.validation.three_way.kinds import COMPONENTS, can_be_simulated, with_component
 from collwise.validation.three_way.plan import Scenario, ThreeWayPlan
-from collwise.validation.three_way.scores import LARGE_BYTES, Repeatability, repeatability
-from collwise.validation.three_way.table import POINT, SCHEDULED, SIMULATED, ours, table_of
+from collwise.validation.three_way.verdicts import ENGINES, LARGE_BYTES, OWN, Repeatability, repeatability
+from collwise.validation.times.choice import LIBRARY_DECIDES
+from collwise.validation.times.files import AllTimes
+from collwise.validation.times.grid import Grid
+from collwise.validation.times.sources import predicted, simulate
+from collwise.validation.times.times import Times
 
 METHOD = Method(precision=Precision(5, 15, 0.95, 0.05), warmup=2)
 USUAL_NAME = "validate"
@@ -49,11 +53,12 @@ MAIN_METHOD = Method(precision=Precision(3, 8, 0.95, 0.05), warmup=2, launches=3
 """The method of the main scenario. Times differ more between launches than within one."""
 SHORT_METHOD = Method(precision=Precision(8, 25, 0.95, 0.05), warmup=2, launches=9)
 """Its method for messages and blocks below LARGE_BYTES, whose times differ most between launches."""
-_TIMEOUT_SECONDS = 900.0
+_LIMIT_SECONDS = 900.0
 TASK_COLLECTIVES, TASK_ALGORITHMS, TASK_BYTES = ("bcast", "allreduce"), ("chain", "binary", "binomial"), 65536
 """Tasks that are measured on nodes of several processes: their collectives, trees between nodes, and segments."""
 MODELS_SECONDS, QUICK_MODELS_SECONDS = 240.0, 45.0
 """The time limits of fitting all models."""
+_OWN = Deciding(OWN, lambda *_: LIBRARY_DECIDES)
 
 
 @dataclass(frozen=True)
@@ -66,10 +71,11 @@ class Stage:
 
 @dataclass
 class Validation:
-    """The result: the table, its sources, and the parts that did not run."""
+    """The result: scores by measured times, and the parts that did not run."""
 
     plan: ThreeWayPlan
-    table: pd.DataFrame
+    scores: Mapping[str, AllScores]
+    """What engines, models and MPI's own choices are worth, by where it was measured, the main scenario first."""
     platforms: Mapping[str, HostPlatform]
     """The platforms that were simulated, by name of the test bed; elsewhere by their own."""
     models: tuple[str, ...]
@@ -81,8 +87,8 @@ class Validation:
     failed: list[Timing]
     maker: str
     on_testbed: bool = True
-    components: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=POINT))
-    """The times of the MPI library's components by point, a column each; without rows where they were not measured."""
+    components: Mapping[str, AllTimes] = field(default_factory=dict)
+    """The times of MPI's own collectives by its components; none where they were not measured."""
     verified: list[VerificationResult] = field(default_factory=list)
     """The hierarchical algorithms on the main test bed, where its nodes have several processes."""
     tasks: list[TaskStudy] = field(default_factory=list)
@@ -92,9 +98,14 @@ class Validation:
     stages: list[Stage] = field(default_factory=list)
 
     @property
-    def main(self) -> pd.DataFrame:
-        """The table of the main scenario."""
-        return self.table[self.table.target == self.table.target.iloc[0]]
+    def place(self) -> str:
+        """Where the main scenario was measured."""
+        return next(iter(self.scores))
+
+    @property
+    def main(self) -> AllScores:
+        """The scores of the main scenario."""
+        return self.scores[self.place]
 
 
 OnStage = Callable[[str, float | None], None]
@@ -133,7 +144,7 @@ class ThreeWayComparison:
             platform = self._platform(target, main)
             platforms = {self._called(target, platform): platform}
             models = self._fitted(target, main.procs)
-            tables = [self._compared(target, main, platform, models)]
+            scores = [self._scores(target, main, platform, models)]
             shared = self._on_shared_nodes(target) if main.by_node else {}
             repeated = self._repeated(target)
             checked = self._checked(target)
@@ -143,18 +154,18 @@ class ThreeWayComparison:
                 alike = scenario.shape == (main.shape and replace(main.shape, nodes=scenario.nodes))
                 here = self._resized(platform, scenario) if alike else self._platform(target, scenario)
                 platforms[self._called(target, here)] = here
-                tables.append(self._compared(target, scenario, here, models if alike else []))
-        found = disagreements(ours(tables[0]))
+                scores.append(self._scores(target, scenario, here, models if alike else []))
+        found = disagreements(scores[0].values())
         return Validation(
             self.plan,
-            pd.concat(tables, ignore_index=True),
+            {next(iter(each.values())).right.platform: each for each in scores},
             platforms,
             tuple(model.name for model in models),
             repeated,
             checked,
             found,
             self._diagnosed(found, platform, isolated),
-            self._failed,
+            list(dict.fromkeys(self._failed)),
             self._maker,
             on_testbed=main.shape is not None,
             notes=self._notes,
@@ -222,9 +233,9 @@ class ThreeWayComparison:
             return []
         assert isinstance(platform, Platform)
         with self._stage(f"causes of {min(len(found), self.plan.diagnosed)} of {len(found)} disagreements"):
-            diagnoser = Diagnoser(main.shape, platform, isolated, self._bed, self.store, METHOD)
-            cases = main.cases()
-            return diagnoser.diagnose([(one, case_of(one.worst, cases)) for one in spread(found, self.plan.diagnosed)])
+            context = SimulationContext(self.store)
+            diagnoser = Diagnoser(main.shape, platform, isolated, self._bed, context, METHOD)
+            return diagnoser.diagnose(spread(found, self.plan.diagnosed))
 
     @contextmanager
     def _stage(self, name: str) -> Iterator[None]:
@@ -253,76 +264,93 @@ class ThreeWayComparison:
 
     def _on_shared_nodes(self, target: ExecutionTarget) -> dict[str, Any]:
         """What is measured besides where nodes have several processes."""
-        main = self.plan.main
-        components = self._components(target)
+        main, components = self.plan.main, {}
+        own = [replace(grid, choices=(LIBRARY_DECIDES,), besides=()) for grid in main.grids()]
+        for name in COMPONENTS:
+            with self._stage(f"{target.name}: Open MPI's component {name} measured"):
+                times = self._times(with_component(target, name), own, lambda case: MAIN_METHOD, target.name)
+                components[name] = AllTimes.of(times)
         place = (main.nodes,), (main.processes_per_node,)
         spaces = [
             Space(collective, *place, (TASK_BYTES,), (TASK_BYTES,), TASK_ALGORITHMS)
             for collective in main.sizes
             if collective in TASK_COLLECTIVES
         ]
-
-        def timed(cases: Sequence[Case]) -> dict[Case, Timing]:
-            return dict(zip(cases, self._measured(target, cases, METHOD), strict=True))
-
         with self._stage(f"{target.name}: tasks measured"):
-            tasks = [study for space in spaces for study in study_tasks(list(space.points()), timed)]
+            timer = functools.partial(self._measured, target, method=lambda case: METHOD)
+            tasks = [study for space in spaces for study in study_tasks(list(space.points()), timer)]
         with self._stage(f"{target.name}: hierarchical algorithms verified"):
             verified = [one for name in (*main.sizes, "barrier") for one in verify_hierarchical(target, name)]
         return {"components": components, "tasks": tasks, "verified": verified}
 
-    def _components(self, target: ExecutionTarget) -> pd.DataFrame:
-        """The times of Open MPI's own collectives by its component tuned, and by HAN."""
-        cases, found = self.plan.main.builtin_cases(), []
-        for name in COMPONENTS:
-            with self._stage(f"{target.name}: Open MPI's component {name} measured"):
-                timings = self._measured(with_component(target, name), cases, MAIN_METHOD)
-            rows = table_of(target.name, timings, {})
-            found.append(rows[[*POINT, "seconds"]].rename(columns={"seconds": name}))
-        return functools.reduce(lambda one, other: one.merge(other, on=POINT, how="outer"), found)
+    def _scores(
+        self, target: ExecutionTarget, scenario: Scenario, platform: HostPlatform, models: Sequence[CollectiveModel]
+    ) -> AllScores:
+        """The scores of both engines, the models and MPI's own choices by measured times."""
+        grids, name = scenario.grids(), target.name
+        method = _by_size if scenario is self.plan.main else lambda case: METHOD
+        with self._stage(f"{name}: {sum(len(grid.cases()) for grid in grids)} cases measured"):
+            measured = self._times(
+                target, grids, method, name if self.target is None else f"{name}, P = {scenario.procs}"
+            )
+        with self._stage(f"{name}: simulated and predicted"):
+            simulable = [
+                replace(grid, besides=()).only(functools.partial(can_be_simulated, grid.collective)) for grid in grids
+            ]
+            simulated, played = (
+                simulate(platform, simulable, SimulationContext(self.store, engine)) for engine in (SMPI, SCHEDULE)
+            )
+            self._failed += [timing for times in (*simulated, *played) for timing in times.failed]
+            return AllScores(
+                Scores(right, {**dict(zip(ENGINES, engines, strict=True)), **_predicted(models, right.grid), OWN: _OWN})
+                for right, *engines in zip(measured, simulated, played, strict=True)
+            )
 
-    def _compared(
-        self, bed: ExecutionTarget, scenario: Scenario, platform: HostPlatform, models: Sequence[CollectiveModel]
-    ) -> pd.DataFrame:
-        cases = scenario.cases()
-        with self._stage(f"{bed.name}: {len(cases)} cases measured"):
-            measured = self._measured_by_size(bed, cases, scenario)
-        with self._stage(f"{bed.name}: MPI's own collectives measured"):
-            builtin = self._measured_by_size(bed, scenario.builtin_cases(), scenario)
-        cases = [case for case in cases if can_be_simulated(case)]
-        with self._stage(f"{bed.name}: simulated and predicted"):
-            simulated = {
-                source: SimulationContext(self.store, engine).simulate(platform, cases)
-                for source, engine in ((SIMULATED, SMPI), (SCHEDULED, SCHEDULE))
-            }
-            self._failed += [timing for swept in simulated.values() for timing in swept.failed]
-            timings = {source: swept.timings for source, swept in simulated.items()}
-            where = bed.name if self.target is None else f"{bed.name}, P = {scenario.procs}"
-            return table_of(where, measured, timings, models, builtin)
+    def _times(
+        self, target: ExecutionTarget, grids: Sequence[Grid], method: Callable[[Case], Method], place: str
+    ) -> list[Times]:
+        """Measured times: the medians of the launches' medians, so that disturbed launches do not count.
 
-    def _measured_by_size(
-        self, bed: ExecutionTarget, cases: Sequence[Case], scenario: Scenario, run: str = ""
-    ) -> list[Timing]:
-        if scenario is not self.plan.main:
-            return self._measured(bed, cases, METHOD, run)
-        by_case: dict[Case, Timing] = {}
-        for method, short in ((SHORT_METHOD, True), (MAIN_METHOD, False)):
-            chosen = [case for case in cases if (case.message_bytes < LARGE_BYTES) == short]
-            by_case |= zip(chosen, self._measured(bed, chosen, method, run), strict=True)
-        return [by_case[case] for case in cases]
+        The intervals are those of the means.
+        """
+        found = self._measured(target, [case for grid in grids for case in grid.cases()], method)
+        typical = {
+            case: replace(one, seconds=one.median_seconds) if math.isfinite(one.median_seconds) else one
+            for case, one in found.items()
+        }
+        return [Times.of_timings(grid, typical, place, "measured", target.installation.label) for grid in grids]
 
-    def _measured(self, bed: ExecutionTarget, cases: Sequence[Case], method: Method, run: str = "") -> list[Timing]:
-        timings = measure(bed, cases, self.store, method=method, run=run, timeout_seconds=_TIMEOUT_SECONDS)
-        self._failed += [timing for timing in timings if not timing.ok]
-        self._maker = bed.installation.label
-        if cases and not any(timing.ok for timing in timings):
-            raise CollwiseError(f"{bed.name}: no case could be measured; first: {timings[0].error}")
-        return timings
+    def _measured(
+        self, target: ExecutionTarget, cases: Sequence[Case], method: Callable[[Case], Method], run: str = ""
+    ) -> dict[Case, Timing]:
+        self._maker = target.installation.label
+        made: dict[Case, Timing] = {}
+        for each in dict.fromkeys(map(method, cases)):
+            bench = Measured(target, SimulationContext(self.store), each, _LIMIT_SECONDS, run)
+            found = bench.time([case for case in cases if method(case) == each])
+            if not any(timing.ok for timing in found.values()):
+                raise CollwiseError(
+                    f"{target.name}: no case could be measured; first: {next(iter(found.values())).error}"
+                )
+            made |= found
+        self._failed += [timing for timing in made.values() if not timing.ok]
+        return made
 
-    def _repeated(self, bed: ExecutionTarget) -> Repeatability:
-        main = self.plan.main
-        cases = main.cases()
+    def _repeated(self, target: ExecutionTarget) -> Repeatability:
+        cases = self.plan.main.cases()
         sample = cases[:: max(1, -(-len(cases) // self.plan.repeated))]
-        with self._stage(f"{bed.name}: {len(sample)} cases measured again"):
-            first, second = (self._measured_by_size(bed, sample, main, run) for run in ("", "again"))
-            return repeatability(zip(first, second, strict=True))
+        with self._stage(f"{target.name}: {len(sample)} cases measured again"):
+            first, second = (self._measured(target, sample, _by_size, run) for run in ("", "again"))
+            return repeatability((first[case], second[case]) for case in sample)
+
+
+def _by_size(case: Case) -> Method:
+    """The method of the main scenario."""
+    return SHORT_METHOD if case.message_bytes < LARGE_BYTES else MAIN_METHOD
+
+
+def _predicted(models: Sequence[CollectiveModel], grid: Grid) -> dict[str, Times]:
+    """The times by the models that cover any of the algorithms; a time that is not positive is none."""
+    covering = [model for model in models if {*model.algorithms(grid.collective)} & {*grid.names}]
+    times = {model.name: predicted(model, replace(grid, besides=())) for model in covering}
+    return {name: one.where(one.seconds > 0) for name, one in times.items()}

@@ -10,9 +10,9 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
 from collwise.simulator.timing import Case
 from collwise.validation.testbed.shape import TRANSPORTS, Shape
-from collwise.validation.times.choice import Choice
+from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.defaults import SEGMENT_BYTES
-from collwise.validation.times.grid import builtin_cases, candidates, cases
+from collwise.validation.times.grid import Grid, candidates
 
 if TYPE_CHECKING:
     from collwise.simulator.execution.targets import ExecutionTarget
@@ -79,25 +79,25 @@ class Scenario:
         """Whether hierarchical algorithms are compared, too: on test beds whose nodes have several processes."""
         return self.shape is not None and self.processes_per_node > 1
 
+    def grids(self) -> list[Grid]:
+        """Every algorithm that runs on so many processes, at every size, and besides MPI's own collective.
+
+        Segments are of 8 KiB where messages are cut.
+        """
+        return [
+            Grid(
+                collective, self._choices(collective), (self.procs,), sizes, self.processes_per_node
+            ).with_besides(lambda *_: LIBRARY_DECIDES)
+            for collective, sizes in self.sizes.items()
+        ]  # fmt: skip
+
+    def _choices(self, collective: str) -> tuple[Choice, ...]:
+        more = hierarchical_choices(collective, SEGMENT_BYTES) if self.by_node else []
+        return tuple(dict.fromkeys([*candidates(collective, [SEGMENT_BYTES]), *more]))
+
     def cases(self) -> list[Case]:
-        """Every algorithm that runs on so many processes, at every size; segments of 8 KiB where messages are cut."""
-        return [
-            case
-            for collective, sizes in self.sizes.items()
-            for case in cases(collective, self._choices(collective), [self.procs], sizes, self.processes_per_node)
-        ]
-
-    def _choices(self, collective: str) -> list[Choice]:
-        flat = list(candidates(collective, [SEGMENT_BYTES]))
-        return flat + (hierarchical_choices(collective, SEGMENT_BYTES) if self.by_node else [])
-
-    def builtin_cases(self) -> list[Case]:
-        """MPI's own collective at every size."""
-        return [
-            case
-            for collective, sizes in self.sizes.items()
-            for case in builtin_cases(collective, [self.procs], sizes, self.processes_per_node)
-        ]
+        """The cases of the algorithms."""
+        return [case for grid in self.grids() for case in replace(grid, besides=()).cases()]
 
 
 @dataclass(frozen=True)
@@ -193,4 +193,4 @@ def _sizes(
     if unfit := [name for name in collectives if name not in COLLECTIVES]:
         raise UsageError(f"no comparison of {', '.join(unfit)}; valid: {', '.join(COLLECTIVES)}")
     whole, blocks = usual
-    return {name: tuple(sizes or ()) or (whole if name in _WHOLE else blocks) for name in collectives}
+    return {name: tuple(sorted({*(sizes or ())})) or (whole if name in _WHOLE else blocks) for name in collectives}

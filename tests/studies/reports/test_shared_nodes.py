@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import json
-import math
+from typing import Any
 
-import pandas as pd
 import pytest
 
 import collwise
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
 from collwise.studies.reports.shared_nodes import shared_node_document, shared_node_sections
+from collwise.validation.compare.scores import AllScores
 from collwise.validation.correctness.verification import VerificationResult
 from collwise.validation.three_way.pipeline import Validation
 from collwise.validation.three_way.plan import usual_plan
-from collwise.validation.three_way.scores import Repeatability
-from collwise.validation.three_way.table import POINT, SCHEDULED, SIMULATED
+from collwise.validation.three_way.verdicts import SCHEDULED, SIMULATED, Repeatability
+from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
+from collwise.validation.times.files import AllTimes
+from tests.validation.three_way.made_up import made_up
 
-POINTS = [("bed", "bcast", 16, size) for size in (1024, 8192)]
 RESULTS = [
     VerificationResult("openmpi", "4.1.4", "bcast", name, 40, 0, failures, first, (16,))
     for name, failures, first in (("tasks_chain", 0, None), ("hierarchical", 2, "P = 16: wrong"))
@@ -27,17 +28,24 @@ RESULTS = [
 
 @pytest.fixture(scope="module")
 def result(tmp_path_factory: pytest.TempPathFactory) -> Validation:
-    rows = [(*point, "chain", 2e-3, 1e-5, 2.2e-3, 1e-3) for point in POINTS]
-    rows += [(*point, "tasks_chain", 1e-3, 1e-5, 1.1e-3, 1.2e-3) for point in POINTS]
-    rows += [(*point, "tasks_chain, shared memory", 1.5e-3, 1e-5, math.nan, math.nan) for point in POINTS]
-    columns = [*POINT, "algorithm", "seconds", "half_width_seconds", SIMULATED, SCHEDULED]
+    tasks_chain, in_memory = Choice("tasks_chain"), Choice("tasks_chain", fanout=1)
+    measured = {"chain": [2e-3] * 2, tasks_chain: [1e-3] * 2, in_memory: [1.5e-3] * 2}
+    others = {
+        SIMULATED: {"chain": [2.2e-3] * 2, tasks_chain: [1.1e-3] * 2},
+        SCHEDULED: {"chain": [1e-3] * 2, tasks_chain: [1.2e-3] * 2},
+    }
+    how: dict[str, Any] = {"sizes": (1024, 8192), "procs": 16, "per_node": 4}
+    components = {
+        name: AllTimes.of([made_up({LIBRARY_DECIDES: [seconds] * 2}, {}, **how).right])
+        for name, seconds in (("tuned", 3e-3), ("han", 0.5e-3))
+    }
     with Store(tmp_path_factory.mktemp("tasks") / "store.sqlite") as store:
         tasks = collwise.time_tasks(
             "bcast", platform="stampede2", nodes=4, ppn=2, context=SimulationContext(store, SCHEDULE)
         )
     return Validation(
         plan=usual_plan(nodes=4, ranks_per_node=4, collectives=("bcast",), sizes=(1024, 8192)),
-        table=pd.DataFrame(rows, columns=columns),
+        scores={"bed": AllScores([made_up(measured, others, half_width=1e-5, **how)])},
         platforms={},
         models=(),
         repeated=Repeatability(1, 1, 1, 1, 0.0, 0.0, 0.0),
@@ -46,7 +54,7 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Validation:
         diagnoses=[],
         failed=[],
         maker="MPI 1",
-        components=pd.DataFrame([(*point, 3e-3, 0.5e-3) for point in POINTS], columns=[*POINT, "tuned", "han"]),
+        components=components,
         verified=RESULTS,
         tasks=tasks,
     )

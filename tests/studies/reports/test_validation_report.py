@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
+from typing import Any
 
-import pandas as pd
 import pytest
 
 from collwise.simulator.timing import Case, Timing
 from collwise.studies.reports.validation_report import document, write_validation
+from collwise.validation.compare.scores import AllScores
 from collwise.validation.testbed.check import Check, Exchange
 from collwise.validation.testbed.platform import simulated_platform
 from collwise.validation.testbed.shape import Shape
@@ -17,25 +17,23 @@ from collwise.validation.testbed.tcp_counters import TcpCounts
 from collwise.validation.three_way.disagreements import NOT_FOUND, Diagnosis, Pair, disagreements
 from collwise.validation.three_way.pipeline import Stage, Validation
 from collwise.validation.three_way.plan import usual_plan
-from collwise.validation.three_way.scores import Repeatability
-from collwise.validation.three_way.table import POINT, SIMULATED, ours
+from collwise.validation.three_way.verdicts import SIMULATED, Repeatability
+from tests.validation.three_way.made_up import made_up as scored
 
 PLACES = ("testbed-8x100M", "testbed-4x100M")
 
 
 def made_up() -> Validation:
-    points = [(place, "bcast", 8, size) for place in PLACES for size in (1024, 8192)]
-    rows = [(*point, "chain", 1e-3, 1e-5, 1.1e-3, 3e-3) for point in points]
-    rows += [(*point, "linear", 2e-3, 1e-5, 1.0e-3, math.nan) for point in points]
-    rows += [(*point, "", 0.9e-3, 1e-5, math.nan, math.nan) for point in points]
-    columns = [*POINT, "algorithm", "seconds", "half_width_seconds", SIMULATED, "hockney"]
-    table = pd.DataFrame(rows, columns=columns)
-    found = disagreements(ours(table[table.target == PLACES[0]]))
+    others = {SIMULATED: {"chain": [1.1e-3] * 2, "linear": [1.0e-3] * 2}, "hockney": {"chain": [3e-3] * 2}}
+    measured = {"chain": [1e-3] * 2, "linear": [2e-3] * 2}
+    how: dict[str, Any] = {"sizes": (1024, 8192), "half_width": 1e-5, "own": [0.9e-3] * 2}
+    scores = {place: AllScores([scored(measured, others, place=place, **how)]) for place in PLACES}
+    found = disagreements(scores[PLACES[0]].values())
     diagnosis = Diagnosis(found[0], "two cores", Pair(1e-3, 2e-3), {"two cores": Pair(1e-3, 1.1e-3)}, TcpCounts(7))
     failed = [Timing(Case("bcast", "binary", 8, 8), float("nan"), error="died")]
     return Validation(
         plan=usual_plan(collectives=("bcast",), sizes=(1024, 8192)),
-        table=table,
+        scores=scores,
         platforms={place: simulated_platform(Shape(8)) for place in PLACES},
         models=("hockney",),
         repeated=Repeatability(10, 8, 9, 7, 0.01, 0.2, 0.02),

@@ -13,16 +13,18 @@ import pytest
 from collwise.common.errors import UsageError
 from collwise.platforms import Platform, load
 from collwise.simulator.store import Store
-from collwise.simulator.sweeps.runner import RunResult
-from collwise.simulator.timing import Case, Configuration, Timing
+from collwise.simulator.timing import Case, Timing
 from collwise.studies.cli import validate
 from collwise.studies.cli.main import main
 from collwise.studies.cli.target_options import TargetOptions
 from collwise.studies.reports.validation_report import document, write_validation
 from collwise.validation.three_way import pipeline
+from collwise.validation.three_way.kinds import POINT
 from collwise.validation.three_way.pipeline import ThreeWayComparison
 from collwise.validation.three_way.plan import cluster_plan
-from collwise.validation.three_way.table import POINT, SIMULATED
+from collwise.validation.three_way.verdicts import SIMULATED
+from collwise.validation.times.grid import Grid
+from collwise.validation.times.times import Times
 from tests.command_line import printed
 from tests.needs import needs
 
@@ -46,7 +48,7 @@ def test_the_largest_process_count_is_the_main_one() -> None:
     plan = cluster_plan(HOSTS, (4, 16), collectives=("bcast", "alltoall"))
     assert [one.procs for one in plan.scenarios] == [16, 4]
     assert {case.processes_per_node for case in plan.main.cases()} == {2}
-    assert {case.processes_per_node for case in plan.scenarios[1].builtin_cases()} == {1}
+    assert {grid.processes_per_node for grid in plan.scenarios[1].grids()} == {1}
     assert len(plan.main.sizes["bcast"]) > len(plan.scenarios[1].sizes["bcast"]) == 3
     assert not plan.models, "models know one process on each node"
     assert cluster_plan(HOSTS).models
@@ -72,27 +74,32 @@ def _seconds(case: Case, factor: float = 1.0) -> Timing:
     return Timing(case, seconds, half_width_seconds=seconds / 100, repetitions=3, median_seconds=seconds)
 
 
-class Simulations:
-    """In place of engines: 10 % above what is measured, but for one algorithm, at half of that."""
+class Bench:
+    """In place of a real MPI."""
 
     def __init__(self, *_: object) -> None:
         pass
 
-    def simulate(self, platform: object, cases: Sequence[Case]) -> RunResult:
-        made = {case: _seconds(case, 0.5 if case.algorithm == "chain" else 1.1) for case in cases}
-        return RunResult(made, 0, 1, Configuration("simulated", "gros", "SMPI"))
+    def time(self, cases: Sequence[Case]) -> dict[Case, Timing]:
+        return {case: _seconds(case) for case in cases}
+
+
+def simulated(platform: Platform, grids: Sequence[Grid], _: object) -> list[Times]:
+    """In place of engines: 10 % above what is measured, but for one algorithm, at half of that."""
+    made = {case: _seconds(case, 0.5 if case.algorithm == "chain" else 1.1) for grid in grids for case in grid.cases()}
+    return [Times.of_timings(grid, made, platform.name, "simulated", "SMPI") for grid in grids]
 
 
 def test_the_report_of_a_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipeline, "measure", lambda target, cases, *_, **__: [_seconds(case) for case in cases])
-    monkeypatch.setattr(pipeline, "SimulationContext", Simulations)
+    monkeypatch.setattr(pipeline, "Measured", Bench)
+    monkeypatch.setattr(pipeline, "simulate", simulated)
     monkeypatch.setattr(pipeline, "measured_models", lambda *_, **__: [])
     plan = cluster_plan(HOSTS, (4, 8), collectives=("bcast",), quick=True)
     with Store(tmp_path / "store.sqlite") as store:
         result = ThreeWayComparison(plan, store, tmp_path, target=HOSTS, platform=load("gros")).run()
-    assert list(dict.fromkeys(result.table.target)) == ["n1,n2, P = 8", "n1,n2, P = 4"]
-    assert set(result.main.procs) == {8}
-    assert {one.worst.algorithm for one in result.disagreements} == {"chain"}
+    assert list(result.scores) == ["n1,n2, P = 8", "n1,n2, P = 4"]
+    assert {one.right.procs for one in result.main.values()} == {(8,)}
+    assert {one.case.algorithm for one in result.disagreements} == {"chain"}
     _, text = write_validation(result, tmp_path)
     report = text.read_text()
     assert "Real Open MPI 4.1.4 on n1,n2, P = 8" in report

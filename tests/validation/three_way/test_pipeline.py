@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,9 +16,12 @@ from collwise.simulator.store import Store
 from collwise.simulator.timing import Case, Timing
 from collwise.studies.reports.validation_report import document, write_validation
 from collwise.validation.testbed.bed import down, names
+from collwise.validation.three_way import pipeline
 from collwise.validation.three_way.pipeline import ThreeWayComparison, Validation
 from collwise.validation.three_way.plan import COLLECTIVES, usual_plan
-from collwise.validation.three_way.table import POINT, SIMULATED, ours, own, records, sources, table_of
+from collwise.validation.three_way.verdicts import SIMULATED
+from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
+from collwise.validation.times.grid import Grid
 from tests.needs import need
 
 
@@ -38,16 +44,17 @@ def test_four_nodes_from_nothing_to_the_report(bed_name: str, tmp_path: Path) ->
     result = run()
     assert bed_name not in names()
     assert not result.failed
-    measured = ours(result.table)
-    assert len(measured) == len(plan.main.cases()) > 20
-    assert (measured[["seconds", SIMULATED]] > 0).all(axis=None)
-    assert set(own(result.table)[POINT].itertuples(index=False)) == set(measured[POINT].itertuples(index=False))
+    found = document(result)
+    assert len(found["rows"]) == len(plan.main.cases()) > 20
+    assert all(row["seconds"] > 0 and row["predicted"][SIMULATED] > 0 for row in found["rows"])
+    points = {tuple(row["point"].values()) for row in found["rows"]}
+    assert {tuple(row["point"].values()) for row in found["builtin"]} == points
     page, text = write_validation(result, tmp_path)
     assert page.stat().st_size > 50_000
     assert "| bcast | median absolute error |" in text.read_text().replace("**", "")
-    assert document(result)["verdicts"]
+    assert found["verdicts"]
     # Measured cases are not measured again.
-    assert list(run().table.seconds) == list(result.table.seconds)
+    assert document(run())["rows"] == found["rows"]
 
 
 def test_the_whole_plan_has_all_that_was_asked_for() -> None:
@@ -81,34 +88,46 @@ def test_what_cannot_be_compared_is_refused(options: dict[str, object], said: st
 
 
 class FakeModel:
-    """Two seconds for a chain, nothing for others."""
+    """Two seconds for a chain, nothing for a binary tree, less than nothing for a binomial one."""
 
-    name, platform = "fake", "bed"
+    name, platform, plays = "fake", "bed", False
 
     def algorithms(self, collective: str) -> tuple[str, ...]:
-        return ("chain",)
+        return ("chain", "binary", "binomial") if collective == "bcast" else ()
 
-    def predict(
-        self,
-        collective: str,
-        algorithm: str,
-        procs: ArrayLike,
-        message_bytes: ArrayLike,
-        segment_bytes: ArrayLike = 0,
-        fanout: int = 0,
-    ) -> np.ndarray:
-        return np.full(np.shape(procs), 2.0)
+    def predict(self, collective: str, algorithm: str, procs: ArrayLike, message_bytes: ArrayLike, *_: object) -> Any:
+        seconds = {"chain": 2.0, "binary": np.nan, "binomial": -1.0}[algorithm]
+        return np.full(np.broadcast_shapes(np.shape(procs), np.shape(message_bytes)), seconds)
 
 
-def test_failed_cases_say_nothing() -> None:
-    good, bad = Case("bcast", "chain", 4, 8), Case("bcast", "linear", 4, 8)
-    measured = [Timing(good, 1.0), Timing(bad, float("nan"), error="died")]
-    simulated = {good: Timing(good, float("nan"), error="died"), bad: Timing(bad, 1.0)}
-    builtin = [Timing(Case("bcast", "-", 4, 8, experiment="builtin"), 3.0)]
-    table = table_of("bed", measured, {SIMULATED: simulated}, [FakeModel()], builtin)
-    [row] = records(ours(table))
-    assert (row["algorithm"], row["predicted"]) == ("chain", {"fake": 2.0})
-    assert row["point"] == {"target": "bed", "collective": "bcast", "procs": 4, "message_bytes": 8}
-    [mine] = records(own(table))
-    assert (mine["seconds"], mine["predicted"]) == (3.0, {})
-    assert sources(table) == ["fake"]
+def test_models_predict_what_they_cover_and_only_positive_times() -> None:
+    model: Any = FakeModel()
+    [times] = pipeline._predicted([model], Grid.of("bcast", [4], [8], segments=(0,))).values()
+    assert times.at_point(4, 8) == {Choice("chain"): 2.0}
+    assert pipeline._predicted([model], Grid.of("gather", [4], [8])) == {}
+
+
+class FakeBench:
+    """In place of a real MPI: one broadcast fails, and three launches differ."""
+
+    def __init__(self, *_: object) -> None:
+        pass
+
+    def time(self, cases: Sequence[Case]) -> dict[Case, Timing]:
+        failed = {case: Timing(case, math.nan, error="died") for case in cases if case.algorithm == "linear"}
+        good = {case: Timing(case, 9.0, half_width_seconds=0.5, repetitions=3, median_seconds=1.0) for case in cases}
+        return good | failed
+
+
+def test_a_measured_time_is_the_median_and_a_failed_case_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipeline, "Measured", FakeBench)
+    target: Any = SimpleNamespace(name="bed", installation=SimpleNamespace(label="MPI 1"))
+    grid = Grid.of("bcast", [4], [8], segments=(8192,), algorithms=("chain", "linear")).with_besides(
+        lambda *_: LIBRARY_DECIDES
+    )
+    with Store(tmp_path / "store.sqlite") as store:
+        comparison = ThreeWayComparison(usual_plan(quick=True), store, tmp_path)
+        [times] = comparison._times(target, [grid], lambda case: pipeline.METHOD, "bed")
+    assert times.at_point(4, 8) == {grid.at_common_segment("chain"): 1.0, LIBRARY_DECIDES: 1.0}
+    assert times.half_width_of(LIBRARY_DECIDES, 4, 8) == 0.5
+    assert [one.case.algorithm for one in comparison._failed] == ["linear"]

@@ -1,0 +1,136 @@
+"""What scores against measured times promise: verdicts on limits, rank agreement, and repeated measurement."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import pandas as pd
+
+from collwise.simulator.timing import Timing
+from collwise.validation.compare.scores import AllScores, Errors, Ranks, distinguishable
+
+SIMULATED = "simulated"
+"""The source of times simulated by SMPI."""
+SCHEDULED = "schedule"
+"""The source of times by the schedule engine."""
+ENGINES = (SIMULATED, SCHEDULED)
+OWN = "MPI's own choice"
+"""The decider that leaves every call to the MPI library. All other sources are models, by their names."""
+ALL = "all"
+LARGE_BYTES = 8192
+"""Messages of this size and more are not short against a token-bucket burst: they see the rate of a link."""
+LARGE = "all, from 8 KiB"
+MEDIAN_ERROR = "median absolute error"
+MEAN_SLOWDOWN = "mean slowdown of picks"
+WORST_SLOWDOWN = "worst slowdown of picks"
+LIMITS = {MEDIAN_ERROR: 0.15, MEAN_SLOWDOWN: 0.05, WORST_SLOWDOWN: 0.25}
+"""The promised limit of each quantity; 0.15 is 15 %."""
+WANTED_REPEATABILITY = 0.9
+"""The share of the cases measured twice whose means should agree."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One quantity of one collective, or of all: the value found and the limit promised."""
+
+    collective: str
+    quantity: str
+    found: float
+    limit: float
+
+    @property
+    def within_limit(self) -> bool:
+        """Whether the value is within the limit."""
+        return self.found <= self.limit
+
+    @property
+    def distance(self) -> float:
+        """The distance of the value from the limit, positive above it."""
+        return self.found - self.limit
+
+
+@dataclass(frozen=True)
+class Repeatability:
+    """The number of cases measured by two runs of the MPI program, and of those in which the two agree.
+
+    `within` counts differences of the means of at most sqrt(h_1^2 + h_2^2), the interval of a difference of independent
+    means; `overlapping` counts intervals that have a point in common, |difference| <= h_1 + h_2; `inside` counts second
+    means that lie in the first interval, which happens less often. `median_difference` and `worst_difference` are those
+    of |second / first - 1|, and `median_half_width` is that of h / mean over all means.
+    """
+
+    cases: int
+    within: int
+    overlapping: int
+    inside: int
+    median_difference: float
+    worst_difference: float
+    median_half_width: float
+
+
+def with_all(rows: pd.DataFrame, *, large: bool = False) -> pd.DataFrame:
+    """The rows of errors or picks once as those of the collective ALL, then as they are.
+
+    `large` ones from LARGE_BYTES on stand between as those of the collective LARGE, if asked for.
+    """
+    above = [rows[rows.message_bytes >= LARGE_BYTES].assign(collective=LARGE)] if large else []
+    return pd.concat([rows.assign(collective=ALL), *above, rows], ignore_index=True)
+
+
+def errors_by(rows: pd.DataFrame, columns: list[str]) -> dict[tuple[str, ...], Errors]:
+    """Summaries of the errors of rows (`AllScores.error_rows`) by the values of these columns, in their order."""
+    summaries = {key: Errors.of(group) for key, group in rows.groupby(columns, sort=False).error}
+    return {key: summary for key, summary in summaries.items() if summary is not None}
+
+
+def verdicts(scores: AllScores, source: str) -> list[Verdict]:
+    """Three verdicts on all collectives together, on their messages from LARGE_BYTES on, and on each collective.
+
+    Empty where the source has no times.
+    """
+    errors, picks = (
+        with_all(rows[rows.source == source], large=True).groupby("collective", sort=False)
+        for rows in (scores.error_rows(), scores.pick_rows().dropna(subset="slowdown"))
+    )
+    medians, slowdowns = errors.error.agg(lambda error: error.abs().median()), picks.slowdown
+    found = zip(medians, slowdowns.mean(), slowdowns.max(), strict=True)
+    return [
+        Verdict(name, quantity, float(value), limit)
+        for name, values in zip(medians.index, found, strict=True)
+        for (quantity, limit), value in zip(LIMITS.items(), values, strict=True)
+    ]
+
+
+def rank_agreement(scores: AllScores) -> pd.DataFrame:
+    """The ranks of each source by collective, all together first: each averaged over the points that have it.
+
+    Columns: collective, source, `points` with two choices or more that the source predicts, and those of `Ranks`.
+    """
+    known = with_all(scores.pick_rows()).dropna(subset="distinguishable")
+    by = known.groupby(["collective", "source"], sort=False)
+    means = by[[*Ranks._fields]].mean()
+    means.insert(0, "points", by.size())
+    return means.reset_index()
+
+
+def repeatability(pairs: Iterable[tuple[Timing, Timing]]) -> Repeatability:
+    """Compares pairs of timings, each of one case; pairs with a failed one are left out."""
+    found = [(first, second) for first, second in pairs if first.ok and second.ok]
+    differences = [abs(second.seconds / first.seconds - 1) for first, second in found]
+    widths = [timing.half_width_seconds / timing.seconds for pair in found for timing in pair]
+
+    def apart(one: Timing, other: Timing) -> bool:
+        return bool(distinguishable(one.seconds, one.half_width_seconds, other.seconds, other.half_width_seconds))
+
+    return Repeatability(
+        cases=len(found),
+        within=sum(not apart(first, second) for first, second in found),
+        overlapping=sum(abs(a.seconds - b.seconds) <= a.half_width_seconds + b.half_width_seconds for a, b in found),
+        inside=sum(abs(a.seconds - b.seconds) <= a.half_width_seconds for a, b in found),
+        median_difference=statistics.median(differences) if differences else math.nan,
+        worst_difference=max(differences) if differences else math.nan,
+        median_half_width=statistics.median(widths) if widths else math.nan,
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,12 +25,19 @@ from collwise.studies.cli.types import COLLECTIVES, COUNTS, FOLDER, NEW_FILE, PA
 from collwise.validation.testbed.bed import running
 from collwise.validation.testbed.platform import simulated_platform
 from collwise.validation.testbed.shape import TRANSPORTS, format_rate
-from collwise.validation.three_way.plan import BITS_PER_SECOND, NODES, RATES, Scenario, ThreeWayPlan, usual_plan
+from collwise.validation.three_way.plan import (
+    BITS_PER_SECOND,
+    NODES,
+    RATES,
+    Scenario,
+    ThreeWayPlan,
+    cluster_plan,
+    usual_plan,
+)
 from collwise.validation.three_way.plan import COLLECTIVES as COMPARED
 
 if TYPE_CHECKING:
     from collwise.validation.calibration.calibration import CalibrationResult
-    from collwise.validation.three_way.pipeline import ThreeWayComparison
 
 _DESCRIPTION = types.Parsed("platform", load_description)
 
@@ -222,8 +229,6 @@ def validate(
     namespaces. With --hosts, --launcher srun or --launcher oar the same is done there, beside simulation on --platform
     as it is, or on --nominal calibrated there. Finished cases are stored, so that a run that was stopped resumes.
     """
-    from collwise.studies.reports import validation_report as report
-
     if testbed == where.named:
         raise UsageError(
             "--testbed and another target; give one"
@@ -233,12 +238,13 @@ def validate(
     declare.refuse_options(
         _OF_CLUSTERS if testbed else _OF_TESTBEDS, "--hosts or --launcher" if testbed else "--testbed"
     )
-    if testbed:
-        comparison = _on_testbed(planned, output)
-    else:
-        comparison = _on_cluster(where, (platform, nominal), procs or (), planned, output)
+    from collwise.simulator.sweeps.context import SimulationContext
+    from collwise.studies.reports import validation_report as report
+    from collwise.validation.three_way.pipeline import ThreeWayComparison
+
+    plan, how = _on_testbed(planned) if testbed else _on_cluster(where, (platform, nominal), procs or (), planned)
     with Store(store) as opened:
-        result = comparison(opened).run()
+        result = ThreeWayComparison(plan, SimulationContext(opened), output, _tell, **how).run()
     page, _ = report.write_validation(result, output)
     if as_json:
         facts = report.document(result)
@@ -255,25 +261,24 @@ def validate(
 
 _OF_CLUSTERS = ("platform", "nominal", "procs", "remote_shell", "eager_limit", "mpirun_args", "reach", "any_nodes")
 _OF_TESTBEDS = ("nodes", "bits_per_second", "one_bed")
-_Comparison = Callable[[Store], "ThreeWayComparison"]
+_Planned = tuple[ThreeWayPlan, dict[str, Any]]
+"""A plan, and what ThreeWayComparison needs besides."""
 
 
-def _on_testbed(planned: dict[str, Any], output: Path) -> _Comparison:
-    from collwise.validation.three_way.pipeline import ThreeWayComparison
-
-    given = planned.pop("bits_per_second")
-    asked = {
-        **planned,
+def _on_testbed(planned: dict[str, Any]) -> _Planned:
+    rate = planned["bits_per_second"]
+    asked = planned | {
         "transport": planned["transport"] or TRANSPORTS[0],
         "ranks_per_node": planned["ranks_per_node"] or 1,
+        "bits_per_second": rate or BITS_PER_SECOND,
     }
     if asked["transport"] not in TRANSPORTS:
         raise unknown_name("transport of a test bed", asked["transport"], TRANSPORTS)
-    plan = usual_plan(**asked, bits_per_second=given or BITS_PER_SECOND)
+    plan = usual_plan(**asked)
     _check_models(plan, asked["models"])
-    if given is None and not plan.quick:
-        plan = usual_plan(**asked, bits_per_second=_highest_rate(plan.main))
-    return lambda store: ThreeWayComparison(plan, store, output, _tell)
+    if rate is None and not plan.quick:
+        plan = usual_plan(**asked | {"bits_per_second": _highest_rate(plan.main)})
+    return plan, {}
 
 
 def _on_cluster(
@@ -281,11 +286,7 @@ def _on_cluster(
     described: tuple[HostPlatform | None, HostPlatform | None],
     procs: Sequence[int],
     planned: dict[str, Any],
-    output: Path,
-) -> _Comparison:
-    from collwise.validation.three_way.pipeline import ThreeWayComparison
-    from collwise.validation.three_way.plan import cluster_plan
-
+) -> _Planned:
     given = [one for one in described if one is not None]
     if len(given) != 1:
         raise UsageError("name what is simulated: --platform, as it is, or --nominal, which is calibrated there first")
@@ -295,9 +296,7 @@ def _on_cluster(
     target = target_options.target_from(replace(where, ppn=planned["ranks_per_node"], transport=planned["transport"]))
     plan = cluster_plan(target, procs, **asked)
     _check_models(plan, asked["models"])
-    return lambda store: ThreeWayComparison(
-        plan, store, output, _tell, target=target, platform=given[0], calibrate=described[0] is None
-    )
+    return plan, {"target": target, "platform": given[0], "calibrate": described[0] is None}
 
 
 def _check_models(plan: ThreeWayPlan, asked: bool) -> None:

@@ -25,12 +25,11 @@ from collwise.validation.three_way.kinds import (
     ways_within,
 )
 from collwise.validation.three_way.pipeline import Validation
-from collwise.validation.three_way.verdicts import ALL, SCHEDULED, SIMULATED, errors_by, with_all
+from collwise.validation.three_way.verdicts import ALL, ENGINES, SCHEDULED, errors_by, with_all
 
 TEXTS = Texts("validation.md.j2")
 MEDIAN_ERROR_LIMIT, MEAN_COST_LIMIT = 0.08, 0.05
 """Promised on nodes of several processes: the median error, and the mean cost of choosing flat or hierarchical."""
-_SOURCES = (SCHEDULED, SIMULATED)
 _LEADER = 2
 _LEAST_PART = 0.1
 
@@ -51,7 +50,7 @@ def shared_node_document(result: Validation) -> dict[str, Any]:
             {"collective": one.collective, "algorithm": one.algorithm, "cases": one.cases, "failures": one.failures}
             for one in result.verified
         ],
-        "choices_of_kind": {name: choices_of_kind(main, name).to_dict("records") for name in _SOURCES},
+        "choices_of_kind": {name: choices_of_kind(main, name).to_dict("records") for name in ENGINES},
         "components": component_table(main, result.components, SCHEDULED).to_dict("records"),
         "within": ways_within(main).to_dict("records"),
         "tasks": [
@@ -79,16 +78,12 @@ def _verified(result: Validation) -> Section:
 
 
 def _kinds(scores: AllScores) -> Section:
-    errors: list[tuple[object, ...]] = []
-    chosen: list[tuple[object, ...]] = []
     rows = scores.error_rows()
-    rows = rows.assign(kind=list(map(kind_of, rows.collective, rows.choice)))
-    for source in _SOURCES:
-        mine = rows[rows.source == source]
-        for (kind,), found in errors_by(pd.concat([mine, mine.assign(kind=ALL)]), ["kind"]).items():
-            errors.append((source, kind, found.count, *map(percent, (found.median, found.mean, found.ninetieth))))
-        chosen += _choice_rows(source, choices_of_kind(scores, source))
-    text = TEXTS.paragraphs("kinds", error=MEDIAN_ERROR_LIMIT, cost=MEAN_COST_LIMIT)
+    rows = rows[rows.source.isin(ENGINES)].assign(kind=list(map(kind_of, rows.collective, rows.choice)))
+    by_kind = errors_by(pd.concat([rows, rows.assign(kind=ALL)]), ["kind"])
+    columns = ["source", "kind", "count", "median", "mean", "ninetieth"]
+    errors = [(*row[:3], *map(percent, row[3:])) for row in by_kind[columns].itertuples(index=False, name=None)]
+    chosen = [row for source in ENGINES for row in _choice_rows(source, choices_of_kind(scores, source))]
     tables = [
         TextTable(("source", "kind", "cases", "median error", "mean", "90 %"), errors, 2, "Errors by kind"),
         TextTable(
@@ -97,11 +92,12 @@ def _kinds(scores: AllScores) -> Section:
             chosen, 2, "The choice between the kinds",
         ),
     ]  # fmt: skip
+    text = TEXTS.paragraphs("kinds", error=MEDIAN_ERROR_LIMIT, cost=MEAN_COST_LIMIT)
     return Section("Flat or hierarchical", text, tables)
 
 
 def _choice_rows(source: str, found: pd.DataFrame) -> Iterator[tuple[object, ...]]:
-    for name, mine in with_all(found).groupby("collective", sort=False):
+    for name, mine in with_all(found).groupby("group", sort=False):
         worst = mine.loc[mine.slowdown.idxmax()]
         at = f"{worst.collective} {format_size(worst.message_bytes)}" if worst.slowdown > 0 else "-"
         yield (

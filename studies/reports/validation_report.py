@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import collections
 import math
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from collwise.common.units import format_seconds, format_size
@@ -19,10 +21,10 @@ from collwise.studies.reports.sections import Picture, Section, TextTable, write
 from collwise.studies.reports.shared_nodes import shared_node_document, shared_node_sections
 from collwise.studies.reports.testbed_check import COLUMNS, check_rows, check_words
 from collwise.studies.reports.texts import Texts
-from collwise.validation.compare.scores import AllScores, Errors, Scores
+from collwise.validation.compare.scores import AllScores, Scores
 from collwise.validation.three_way.conditions import CONDITIONS
 from collwise.validation.three_way.disagreements import LIMIT, Disagreement, Pair
-from collwise.validation.three_way.kinds import label, point
+from collwise.validation.three_way.kinds import POINT, label, point
 from collwise.validation.three_way.pipeline import Validation
 from collwise.validation.three_way.verdicts import (
     ALL,
@@ -37,12 +39,11 @@ from collwise.validation.three_way.verdicts import (
     verdicts,
     with_all,
 )
-from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
+from collwise.validation.times.choice import Choice
 from collwise.validation.times.grid import choice_of
 
 STEM = "validation"
 TEXTS = Texts("validation.md.j2")
-_ERROR_COLUMNS = ("cases", "median", "mean", "bias", "90 %", "worst")
 
 
 def write_validation(result: Validation, folder: Path) -> tuple[Path, Path]:
@@ -71,7 +72,7 @@ def _testbed_title(name: str) -> str:
 
 def limits(result: Validation) -> Section:
     """The promised limits of errors and slowdowns, the values found, and the reasons why these are beyond them."""
-    found = verdicts(result.main, SIMULATED)
+    found = list(verdicts(result.main, SIMULATED).itertuples())
     rows = [
         (
             *(one.collective, one.quantity, percent(one.found), percent(one.limit)),
@@ -82,9 +83,8 @@ def limits(result: Validation) -> Section:
     ]
     columns = ("collective", "quantity of simulation", "found", "limit", "within limit", "distance", "causes found")
     bad = {(i, j) for i, one in enumerate(found) for j in range(len(columns)) if not one.within_limit}
-    tables = [TextTable(columns, rows, 2, bad=bad)]
-    place = _testbed_title(result.place)
-    return Section("Limits", TEXTS.paragraphs("limits", place=place, on_testbed=result.on_testbed), tables)
+    text = TEXTS.paragraphs("limits", place=_testbed_title(result.place), on_testbed=result.on_testbed)
+    return Section("Limits", text, [TextTable(columns, rows, 2, bad=bad)])
 
 
 def _why(result: Validation, collective: str) -> str:
@@ -101,15 +101,10 @@ def _why(result: Validation, collective: str) -> str:
 
 def _errors(result: Validation) -> Section:
     rows = result.main.error_rows()
-    of_engines = rows[rows.source.isin(ENGINES)].sort_values("message_bytes", kind="stable")
-    by_size = [
-        (source, format_size(int(size)), *_error_cells(found))
-        for (source, size), found in _by_source(errors_by(of_engines, ["source", "message_bytes"]))
-    ]
-    by_collective = [(*key, *_error_cells(found)) for key, found in _errors_by_collective(rows)]
+    sizes = errors_by(_of_engines(rows).sort_values("message_bytes", kind="stable"), ["message_bytes"])
     tables = [
-        TextTable(("source", "collective", *_ERROR_COLUMNS), by_collective, 2, "By source and collective"),
-        TextTable(("source", "size", *_ERROR_COLUMNS), by_size, 2, "By engine and size"),
+        _error_table(errors_by(with_all(rows), ["group"]), "By source and collective"),
+        _error_table(sizes.assign(message_bytes=sizes.message_bytes.map(format_size)), "By engine and size"),
     ]
     place = _testbed_title(result.place)
     pictures = [Picture.of("scatter", draw.scatter(result.main, place), "Simulated over measured times.")]
@@ -119,12 +114,17 @@ def _errors(result: Validation) -> Section:
     return Section("Relative errors", TEXTS.paragraphs("errors"), tables, pictures)
 
 
-def _error_cells(found: Errors) -> tuple[object, ...]:
-    return (
-        found.count,
-        *(percent(found.median), percent(found.mean), percent(found.bias, True), percent(found.ninetieth)),
-        percent(found.worst, True),
-    )
+def _of_engines(rows: pd.DataFrame) -> pd.DataFrame:
+    return rows[rows.source.isin(ENGINES)]
+
+
+def _error_table(errors: pd.DataFrame, title: str = "") -> TextTable:
+    cells = errors.copy()
+    for name, signed in {"median": False, "mean": False, "bias": True, "ninetieth": False, "worst": True}.items():
+        cells[name] = [percent(one, signed) for one in errors[name]]
+    heads = {"group": "collective", "message_bytes": "size", "count": "cases", "ninetieth": "90 %"}
+    columns = [heads.get(name, name) for name in cells.columns]
+    return TextTable(columns, cells.to_numpy().tolist(), columns.index("cases"), title)
 
 
 def _ranks(result: Validation) -> Section:
@@ -151,7 +151,7 @@ def _slowdowns(result: Validation) -> Section:
     picks = _picks(result.main)
     rows = [
         _slowdown_cells(name, source, mine)
-        for (name, source), mine in with_all(picks).groupby(["collective", "source"], sort=False)
+        for (name, source), mine in with_all(picks).groupby(["group", "source"], sort=False)
     ]
     columns = ("collective", "picked by", "points", "mean slowdown", "worst slowdown", "worst at", "best picked",
                "beyond intervals", "candidates")  # fmt: skip
@@ -199,7 +199,7 @@ def _causes(result: Validation) -> Section:
         "causes",
         limit=LIMIT,
         points=sum(len(one.message_bytes) for one in result.disagreements),
-        cases=sum(len(_measured(one)) for one in result.main.values()),
+        cases=sum(int(np.isfinite(one.right.array).sum()) for one in result.main.values()),
         groups=len(result.disagreements),
         diagnosed=len(result.diagnoses),
         on_testbed=result.on_testbed,
@@ -245,37 +245,19 @@ def _others(result: Validation) -> Section:
     for place, scores in result.scores.items():
         taus = rank_agreement(scores).set_index(["source", "collective"]).tau
         for source in ENGINES:
-            found: dict[str, list[str]] = {}
-            for one in verdicts(scores, source):
-                found.setdefault(one.collective, []).append(percent(one.found))
-            rows += [
-                (_testbed_title(place), source, name, *cells, f"{taus.get((source, name), math.nan):.2f}")
-                for name, cells in found.items()
-                if name != LARGE
-            ]
+            for name, found in verdicts(scores, source).groupby("collective", sort=False).found:
+                if name != LARGE:
+                    tau = f"{taus.get((source, name), math.nan):.2f}"
+                    rows.append((_testbed_title(place), source, name, *map(percent, found), tau))
     columns = ("where", "source", "collective", "median error", "mean slowdown", "worst slowdown", "tau-b")
     text = TEXTS.paragraphs("others", on_testbed=result.on_testbed)
     return Section(title, text, [TextTable(columns, rows, 3)])
 
 
-def _errors_by_collective(rows: pd.DataFrame) -> list[tuple[tuple[str, ...], Errors]]:
-    """The errors by source and collective, all together first."""
-    return _by_source(errors_by(with_all(rows), ["source", "collective"]))
-
-
-def _by_source(errors: dict[tuple[str, ...], Errors]) -> list[tuple[tuple[str, ...], Errors]]:
-    """One source's after the other's, in the order in which they come."""
-    sources = list(dict.fromkeys(source for source, *_ in errors))
-    return sorted(errors.items(), key=lambda one: sources.index(one[0][0]))
-
-
 def _by_algorithm(scores: AllScores) -> Section:
-    found = scores.error_rows()
-    found = found[found.source.isin(ENGINES)].assign(algorithm=found.choice.map(label))
-    by = _by_source(errors_by(found, ["source", "collective", "algorithm"]))
-    rows = [(*key, *_error_cells(errors)) for key, errors in by]
-    columns = ("source", "collective", "algorithm", *_ERROR_COLUMNS)
-    return Section("Both engines, by algorithm", (), [TextTable(columns, rows, 3)])
+    found = _of_engines(scores.error_rows())
+    found = found.assign(algorithm=found.choice.map(label))
+    return Section("Both engines, by algorithm", (), [_error_table(errors_by(found, ["collective", "algorithm"]))])
 
 
 def _made(result: Validation) -> Section:
@@ -306,14 +288,6 @@ def _made(result: Validation) -> Section:
     return Section("How it was made", TEXTS.paragraphs("made", result=result, checked=words), tables)
 
 
-def _measured(scores: Scores) -> list[tuple[Choice, int, int]]:
-    """The algorithms' measured cases: choice, P and m, by point."""
-    right = scores.right
-    return [
-        (one, *at) for at in right.grid.points for one in right.choices if not math.isnan(right.seconds_of(one, *at))
-    ]
-
-
 def _record(scores: Scores, choice: Choice, procs: int, message_bytes: int) -> dict[str, Any]:
     """A measured case with what each source predicts, as plain data."""
     right, at = scores.right, (choice, procs, message_bytes)
@@ -327,50 +301,49 @@ def _record(scores: Scores, choice: Choice, procs: int, message_bytes: int) -> d
     }
 
 
-def _own(scores: Scores) -> list[dict[str, Any]]:
-    """The measured times of MPI's own collective."""
-    found = [_record(scores, LIBRARY_DECIDES, *at) for at in scores.right.grid.points]
+def _records(every: Iterable[AllScores]) -> list[dict[str, Any]]:
+    """All measured cases, by point."""
     return [
-        {name: one[name] for name in ("point", "seconds", "half_width_seconds")}
-        for one in found
-        if not math.isnan(one["seconds"])
+        _record(scores, choice, *at)
+        for place in every
+        for scores in place.values()
+        for at in scores.right.grid.points
+        for choice in scores.right.grid.timed
+        if not math.isnan(scores.right.seconds_of(choice, *at))
     ]
 
 
 def document(result: Validation) -> dict[str, Any]:
     """The whole comparison as plain dictionaries and lists."""
-    main = result.main
-    every = [scores for place in result.scores.values() for scores in place.values()]
-    picks = _picks(main)
-    slowdowns = picks[["source", "pick", "best", "slowdown", "certain", "candidates", "measured"]].to_dict("records")
-    points = picks[["platform", "collective", "procs", "message_bytes"]].rename(columns={"platform": "target"})
+    main, records = result.main, _records(result.scores.values())
+    picks = _picks(main).rename(columns={"platform": "target"})
+    said = picks[["source", "pick", "best", "slowdown", "certain", "candidates", "measured"]].to_dict("records")
     return {
         "maker": result.maker,
         "stages": [asdict(stage) for stage in result.stages],
-        "verdicts": [
-            {"source": source} | asdict(one) | {"within_limit": one.within_limit, "distance": one.distance}
-            for source in ENGINES
-            for one in verdicts(main, source)
-        ],
-        "errors": [
-            {"source": source, "collective": name, **asdict(found)}
-            for (source, name), found in _errors_by_collective(main.error_rows())
-        ],
+        "verdicts": [one for source in ENGINES for one in verdicts(main, source).to_dict("records")],
+        "errors": errors_by(with_all(main.error_rows()), ["group"])
+        .rename(columns={"group": "collective"})
+        .to_dict("records"),
         "ranks": rank_agreement(main).to_dict("records"),
-        "slowdowns": [{"point": at, **one} for at, one in zip(points.to_dict("records"), slowdowns, strict=True)],
+        "slowdowns": [{"point": at, **one} for at, one in zip(picks[[*POINT]].to_dict("records"), said, strict=True)],
         "repeated": asdict(result.repeated),
         "checked": None if result.checked is None else result.checked.as_json(),
         "causes": [
             {
                 "cause": one.cause,
                 **_record(main[case.collective], choice_of(case), case.procs, case.message_bytes),
-                "under": {k: asdict(v) for k, v in one.under.items()},
+                "under": {name: asdict(pair) for name, pair in one.under.items()},
             }
             for one in result.diagnoses
             for case in [one.disagreement.case]
         ],
-        "rows": [_record(scores, *case) for scores in every for case in _measured(scores)],
-        "builtin": [one for scores in every for one in _own(scores)],
+        "rows": [one for one in records if one["algorithm"]],
+        "builtin": [
+            {name: one[name] for name in ("point", "seconds", "half_width_seconds")}
+            for one in records
+            if not one["algorithm"]
+        ],
         "failed": [asdict(one) for one in result.failed],
         **(shared_node_document(result) if result.plan.main.by_node else {}),
     }

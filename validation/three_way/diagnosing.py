@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -13,14 +12,12 @@ from collwise.simulator.execution.targets import ExecutionTarget, ModifiedTarget
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.method import Method
 from collwise.simulator.timing import Case
+from collwise.validation.testbed.bed import temporarily_up
 from collwise.validation.testbed.shape import Shape
 from collwise.validation.testbed.target import TestBed
 from collwise.validation.testbed.tcp_counters import TcpCounts, tcp_counts
 from collwise.validation.three_way.conditions import CONDITIONS, Condition
 from collwise.validation.three_way.disagreements import Diagnosis, Disagreement, Pair, cause_of
-
-BedOf = Callable[[Shape], AbstractContextManager[TestBed]]
-"""Brings up a test bed of a shape for the duration of the context."""
 
 UNCHANGED = Condition("", "nothing changed")
 _LIMIT_SECONDS = 300.0
@@ -30,13 +27,13 @@ _LIMIT_SECONDS = 300.0
 class Diagnoser:
     """Measures and simulates a few cases under conditions on test beds of one shape and its changes.
 
-    `platform` is calibrated for the shape, and `isolated` on single messages.
+    `platform` is calibrated for the shape, and `isolated` on single messages. `name` is that of the test beds.
     """
 
     shape: Shape
     platform: Platform
     isolated: Platform
-    bed_of: BedOf
+    name: str
     context: SimulationContext
     method: Method
 
@@ -52,7 +49,8 @@ class Diagnoser:
         counted: dict[Case, TcpCounts] = {}
         jobs = [UNCHANGED, *CONDITIONS]
         for shape, conditions in groupby(jobs, key=lambda one: one.shape(self.shape)):
-            with self.bed_of(shape) as bed:
+            with temporarily_up(shape, self.name) as up:
+                bed = TestBed(up)
                 for condition in conditions:
                     pairs[condition.cause] = self._under(condition, bed, cases)
                     if condition is UNCHANGED:

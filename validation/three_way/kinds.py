@@ -14,13 +14,13 @@ import numpy as np
 import pandas as pd
 
 from collwise.algorithms.catalogue import Catalogue
+from collwise.models.switch_points import picked_seconds
 from collwise.simulator.execution.mpirun import parameter_variables
 from collwise.simulator.execution.targets import ExecutionTarget, ModifiedTarget
-from collwise.validation.compare.scores import AllScores, Scores, distinguishable
+from collwise.validation.compare.scores import AllScores, Scores
 from collwise.validation.hierarchy.space import SIMULATED, WITHIN
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
-from collwise.validation.times.slowdown import slowdown
-from collwise.validation.times.times import Times
+from collwise.validation.times.times import State, Times
 
 POINT = ("target", "collective", "procs", "message_bytes")
 """The names of what a point is; the target is that of the measurement."""
@@ -61,16 +61,20 @@ def kind_of(collective: str, choice: Choice) -> str:
     return KINDS[Catalogue.load().algorithm(collective, choice.algorithm).by_node]
 
 
-def by_kind(every: AllScores) -> list[tuple[Scores, dict[str, Scores]]]:
-    """The scores of collectives that have algorithms of both kinds, and those among each kind alone."""
-    found = []
-    for scores in every.values():
-        kinds = {choice: kind_of(scores.right.collective, choice) for choice in scores.right.choices}
-        if len({*kinds.values()}) == len(KINDS):
-            of_kind = {kind: {choice for choice in kinds if kinds[choice] == kind} for kind in KINDS}
-            alone = {kind: scores.only(choices.__contains__) for kind, choices in of_kind.items()}
-            found.append((scores, alone))
-    return found
+def of_kind(times: Times, kind: str) -> Times:
+    """The times of the algorithms of a kind alone."""
+    return times.where(np.array([kind_of(times.collective, one) == kind for one in times.choices])[:, None, None])
+
+
+def best_of_kinds(times: Times) -> Times:
+    """The times of the best algorithm of each kind, as those of two choices called like the kinds."""
+    alone = [of_kind(times, kind) for kind in KINDS]
+    seconds = np.stack([one.best_seconds.values for one in alone])
+    widths = np.stack([picked_seconds(one.half_widths.values, one.best.values) for one in alone])
+    state = np.where(np.isfinite(seconds), State.TIMED, State.NOT_ASKED).astype(np.int8)
+    values = {"seconds": seconds, "half_width_seconds": widths, "state": state}
+    grid = replace(times.grid, choices=tuple(map(Choice, KINDS)))
+    return Times.of_values(grid, values, times.platform, times.source, times.maker)
 
 
 def choices_of_kind(every: AllScores, source: str) -> pd.DataFrame:
@@ -81,22 +85,14 @@ def choices_of_kind(every: AllScores, source: str) -> pd.DataFrame:
     algorithm of a kind the source picks. It is `certain` if it exceeds their intervals.
     """
     found = []
-    for scores, kinds in by_kind(every):
-        right = scores.right
-        predicted = {kind: mine.times[source].at(mine.picks[source]).values for kind, mine in kinds.items()}
-        for i, j in np.argwhere(np.isfinite(np.sum([*predicted.values()], axis=0))).tolist():
-            procs, size = right.procs[i], right.message_bytes[j]
-            measured = {}
-            for kind, mine in kinds.items():
-                fastest = mine.pick(None, i, j)
-                assert fastest.choice is not None
-                measured[kind] = fastest.seconds, right.half_width_of(fastest.choice, procs, size)
-            chosen = min(KINDS, key=lambda kind: float(predicted[kind][i, j]))
-            best = min(KINDS, key=lambda kind: measured[kind][0])
-            cost = float(slowdown(measured[chosen][0], measured[best][0]))
-            certain = bool(cost > 0 and distinguishable(*measured[chosen], *measured[best]))
-            found.append((*point(right, procs, size).values(), chosen, best, cost, certain))
-    return pd.DataFrame(found, columns=[*POINT, "chosen", "best", "slowdown", "certain"])
+    for scores in every.values():
+        right = scores.right.of_grid(replace(scores.right.grid, besides=()))
+        predicted = scores.times[source].of_grid(right.grid).known_to(right)
+        found.append(Scores(best_of_kinds(right), {source: best_of_kinds(predicted)}).pick_rows())
+    rows = pd.concat(found).rename(columns={"platform": "target", "pick": "chosen"})
+    rows = rows[rows.candidates == len(KINDS)]
+    named = {name: [choice.algorithm for choice in rows[name]] for name in ("chosen", "best")}
+    return rows.assign(**named)[[*POINT, "chosen", "best", "slowdown", "certain"]]
 
 
 def component_table(every: AllScores, components: Mapping[str, Mapping[str, Times]], source: str) -> pd.DataFrame:
@@ -107,17 +103,18 @@ def component_table(every: AllScores, components: Mapping[str, Mapping[str, Time
     """
     found = []
     columns = [f"{name}{part}" for name in (*KINDS, "pick") for part in (" algorithm", "")]
-    for scores, kinds in by_kind(every):
-        for i, j in np.ndindex(*scores.right.best.shape):
-            picked = {kind: mine.pick(None, i, j) for kind, mine in kinds.items()} | {"pick": scores.pick(source, i, j)}
-            row = point(scores.right, scores.right.procs[i], scores.right.message_bytes[j])
-            row |= {
-                name: float(times[scores.right.collective].best_seconds.values[i, j])
-                for name, times in components.items()
-            }
-            for name, one in picked.items():
-                row |= {f"{name} algorithm": "" if one.choice is None else label(one.choice), name: one.seconds}
-            if not any(math.isnan(one.seconds) for one in picked.values()):
+    for collective, scores in every.items():
+        right = scores.right.of_grid(replace(scores.right.grid, besides=()))
+        alone = {kind: of_kind(right, kind) for kind in KINDS}
+        for (i, j), at in zip(np.ndindex(*right.best.shape), right.grid.points, strict=True):
+            choices = {kind: one.best_choice(*at) for kind, one in alone.items()}
+            choices["pick"] = scores.pick(source, i, j).choice
+            row = point(right, *at)
+            row |= {name: float(times[collective].best_seconds.values[i, j]) for name, times in components.items()}
+            for name, choice in choices.items():
+                if choice is not None:
+                    row |= {f"{name} algorithm": label(choice), name: right.seconds_of(choice, *at)}
+            if None not in choices.values():
                 found.append(row)
     return pd.DataFrame(found, columns=[*POINT, *components, *columns])
 

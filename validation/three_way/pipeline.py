@@ -5,11 +5,10 @@ from __future__ import annotations
 import functools
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.files import write_text
@@ -17,13 +16,11 @@ from collwise.models.interface import CollectiveModel
 from collwise.platforms import HostPlatform, Platform, write_description
 from collwise.simulator.bench import Measured
 from collwise.simulator.execution.targets import ExecutionTarget
-from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SCHEDULE, SMPI, SimulationContext
 from collwise.simulator.sweeps.method import PRECISION_OF_FITS, Method, Precision
 from collwise.simulator.timing import Case, Timing
 from collwise.validation.calibration.calibration import alone_platform, measure_points, refit
 from collwise.validation.calibration.plan import QUICK, USUAL
-from collwise.validation.calibration.points import CalibrationPoint
 from collwise.validation.compare.deciders import Deciding
 from collwise.validation.compare.scores import AllScores, Scores
 from collwise.validation.correctness.verification import VerificationResult, verify_hierarchical
@@ -33,13 +30,20 @@ from collwise.validation.hierarchy.space import Space
 from collwise.validation.testbed.bed import temporarily_up
 from collwise.validation.testbed.check import Check, check
 from collwise.validation.testbed.platform import simulated_platform
-from collwise.validation.testbed.shape import Shape
 from collwise.validation.testbed.target import TestBed
 from collwise.validation.three_way.diagnosing import Diagnoser
 from collwise.validation.three_way.disagreements import Diagnosis, Disagreement, disagreements, spread
 from collwise.validation.three_way.kinds import COMPONENTS, can_be_simulated, with_component
 from collwise.validation.three_way.plan import Scenario, ThreeWayPlan
-from collwise.validation.three_way.verdicts import ENGINES, LARGE_BYTES, OWN, Repeatability, repeatability
+from collwise.validation.three_way.verdicts import (
+    ENGINES,
+    LARGE_BYTES,
+    OWN,
+    SCHEDULED,
+    SIMULATED,
+    Repeatability,
+    repeatability,
+)
 from collwise.validation.times.choice import LIBRARY_DECIDES
 from collwise.validation.times.files import AllTimes
 from collwise.validation.times.grid import Grid
@@ -71,23 +75,20 @@ class Stage:
 
 @dataclass
 class Validation:
-    """The result: scores by measured times, and the parts that did not run."""
+    """What is found, part by part."""
 
     plan: ThreeWayPlan
-    scores: Mapping[str, AllScores]
+    scores: dict[str, AllScores] = field(default_factory=dict)
     """What engines, models and MPI's own choices are worth, by where it was measured, the main scenario first."""
-    platforms: Mapping[str, HostPlatform]
+    platforms: dict[str, HostPlatform] = field(default_factory=dict)
     """The platforms that were simulated, by name of the test bed; elsewhere by their own."""
-    models: tuple[str, ...]
-    repeated: Repeatability
-    checked: Check | None
+    repeated: Repeatability = field(default_factory=lambda: repeatability([]))
+    checked: Check | None = None
     """Whether the network or the processors limit messages on the main test bed; None with a quick plan."""
-    disagreements: list[Disagreement]
-    diagnoses: list[Diagnosis]
-    failed: list[Timing]
-    maker: str
-    on_testbed: bool = True
-    components: Mapping[str, AllTimes] = field(default_factory=dict)
+    disagreements: list[Disagreement] = field(default_factory=list)
+    diagnoses: list[Diagnosis] = field(default_factory=list)
+    failed: list[Timing] = field(default_factory=list)
+    components: dict[str, AllTimes] = field(default_factory=dict)
     """The times of MPI's own collectives by its components; none where they were not measured."""
     verified: list[VerificationResult] = field(default_factory=list)
     """The hierarchical algorithms on the main test bed, where its nodes have several processes."""
@@ -107,9 +108,26 @@ class Validation:
         """The scores of the main scenario."""
         return self.scores[self.place]
 
+    @property
+    def maker(self) -> str:
+        """The MPI library that was measured."""
+        return next(iter(self.main.values())).right.maker
+
+    @property
+    def models(self) -> list[str]:
+        """The models that predict anything."""
+        known = dict.fromkeys(name for scores in self.main.values() for name in scores.times)
+        return [name for name in known if name not in ENGINES]
+
+    @property
+    def on_testbed(self) -> bool:
+        """Whether everything was measured on test beds."""
+        return self.plan.main.shape is not None
+
 
 OnStage = Callable[[str, float | None], None]
 """Is called with the name of a stage and None when it starts, and with its seconds when it is done."""
+MethodOf = Callable[[Case], Method]
 
 
 @dataclass
@@ -117,21 +135,21 @@ class ThreeWayComparison:
     """One run of a plan, on test beds that it makes, or on a `target` beside simulation on `platform`.
 
     On test beds, and with `calibrate` on the target, platforms are calibrated first. Finished cases and measurements
-    are in the store, calibrated platforms in a folder. A run that was stopped resumes from there.
+    are in the context's store, calibrated platforms in a folder. A run that was stopped resumes from there.
     """
 
     plan: ThreeWayPlan
-    store: Store
+    context: SimulationContext
     folder: Path
     on_stage: OnStage = lambda name, seconds: None
     name: str = USUAL_NAME
     target: ExecutionTarget | None = None
     platform: HostPlatform | None = None
     calibrate: bool = False
-    _notes: list[str] = field(default_factory=list, init=False)
-    _stages: list[Stage] = field(default_factory=list, init=False)
-    _failed: list[Timing] = field(default_factory=list, init=False)
-    _maker: str = field(default="", init=False)
+    result: Validation = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.result = Validation(self.plan)
 
     def run(self) -> Validation:
         """Runs everything in the order of the plan. No test bed is left up, whatever happens.
@@ -139,39 +157,31 @@ class ThreeWayComparison:
         Raises UsageError where test beds cannot be made or cases do not fit on the platform, and CollwiseError when a
         run of the MPI program fails.
         """
-        main = self.plan.main
+        main, result = self.plan.main, self.result
         with self._at(main) as target:
-            platform = self._platform(target, main)
-            platforms = {self._called(target, platform): platform}
-            models = self._fitted(target, main.procs)
-            scores = [self._scores(target, main, platform, models)]
-            shared = self._on_shared_nodes(target) if main.by_node else {}
-            repeated = self._repeated(target)
-            checked = self._checked(target)
-            isolated = None if main.shape is None else self._isolated(target, main.shape)
+            platform, isolated = self._platforms(target, main)
+            models = self._fitted(target) if self.plan.models else []
+            self._score(target, main, platform, models)
+            if main.by_node:
+                self._on_shared_nodes(target)
+            self._repeat(target)
+            if isinstance(target, TestBed) and not self.plan.quick:
+                with self._stage(f"{target.name}: network and processors checked"):
+                    result.checked = check(target.bed)
         for scenario in self.plan.scenarios[1:]:
+            alike = scenario.shape == (main.shape and replace(main.shape, nodes=scenario.nodes))
             with self._at(scenario) as target:
-                alike = scenario.shape == (main.shape and replace(main.shape, nodes=scenario.nodes))
-                here = self._resized(platform, scenario) if alike else self._platform(target, scenario)
-                platforms[self._called(target, here)] = here
-                scores.append(self._scores(target, scenario, here, models if alike else []))
-        found = disagreements(scores[0].values())
-        return Validation(
-            self.plan,
-            {next(iter(each.values())).right.platform: each for each in scores},
-            platforms,
-            tuple(model.name for model in models),
-            repeated,
-            checked,
-            found,
-            self._diagnosed(found, platform, isolated),
-            list(dict.fromkeys(self._failed)),
-            self._maker,
-            on_testbed=main.shape is not None,
-            notes=self._notes,
-            stages=self._stages,
-            **shared,
-        )
+                here = platform if alike else self._platforms(target, scenario)[0]
+                if alike and isinstance(here, Platform) and main.shape is not None:
+                    here = replace(here, nodes=scenario.nodes)
+                self._score(target, scenario, here, models if alike else [])
+        found = result.disagreements = disagreements(result.main.values())
+        if main.shape is not None and isinstance(platform, Platform) and isolated is not None:
+            chosen = spread(found, self.plan.diagnosed)
+            with self._stage(f"causes of {len(chosen)} of {len(found)} disagreements"):
+                diagnoser = Diagnoser(main.shape, platform, isolated, self.name, self.context, METHOD)
+                result.diagnoses = diagnoser.diagnose(chosen)
+        return result
 
     @contextmanager
     def _at(self, scenario: Scenario) -> Iterator[ExecutionTarget]:
@@ -180,168 +190,118 @@ class ThreeWayComparison:
             assert self.target is not None
             yield self.target
         else:
-            with self._bed(scenario.shape) as bed:
-                yield bed
-
-    @contextmanager
-    def _bed(self, shape: Shape) -> Iterator[TestBed]:
-        with temporarily_up(shape, self.name) as bed:
-            yield TestBed(bed)
-
-    def _called(self, target: ExecutionTarget, platform: HostPlatform) -> str:
-        return target.name if self.target is None else platform.name
-
-    def _resized(self, platform: HostPlatform, scenario: Scenario) -> HostPlatform:
-        """The platform with as many nodes as a test bed has; on a cluster as it is."""
-        if scenario.shape is None:
-            return platform
-        assert isinstance(platform, Platform)
-        return replace(platform, nodes=scenario.nodes)
-
-    def _platform(self, target: ExecutionTarget, scenario: Scenario) -> HostPlatform:
-        """The platform that is simulated beside the target, calibrated there if asked for."""
-        if scenario.shape is not None:
-            nominal: HostPlatform = simulated_platform(scenario.shape)
-        else:
-            assert self.platform is not None
-            nominal = self.platform
-            if not self.calibrate:
-                return nominal
-        if not isinstance(nominal, Platform):
-            raise UsageError(f"nominal platform {nominal.name}; valid: equal nodes behind one switch, in TOML")
-        used = replace(nominal, nodes=min(nominal.nodes, scenario.nodes))
-        with self._stage(f"{target.name}: calibrated"):
-            fitted = refit(self._points(target, used), used, SimulationContext(self.store)).platform
-        platform = replace(fitted, nodes=nominal.nodes)
-        write_text(self.folder / f"{self._called(target, platform)}.toml", write_description(platform))
-        return platform
-
-    def _points(self, target: ExecutionTarget, nominal: Platform) -> list[CalibrationPoint]:
-        """The points of the calibration, from the store if this target was measured before."""
-        return measure_points(target, nominal, QUICK if self.plan.quick else USUAL, self.store)
-
-    def _isolated(self, target: ExecutionTarget, shape: Shape) -> Platform:
-        """The platform of a test bed, calibrated on single messages."""
-        nominal = simulated_platform(shape)
-        return alone_platform(self._points(target, nominal), nominal)
-
-    def _diagnosed(
-        self, found: Sequence[Disagreement], platform: HostPlatform, isolated: Platform | None
-    ) -> list[Diagnosis]:
-        main = self.plan.main
-        if main.shape is None or isolated is None:
-            return []
-        assert isinstance(platform, Platform)
-        with self._stage(f"causes of {min(len(found), self.plan.diagnosed)} of {len(found)} disagreements"):
-            context = SimulationContext(self.store)
-            diagnoser = Diagnoser(main.shape, platform, isolated, self._bed, context, METHOD)
-            return diagnoser.diagnose(spread(found, self.plan.diagnosed))
+            with temporarily_up(scenario.shape, self.name) as bed:
+                yield TestBed(bed)
 
     @contextmanager
     def _stage(self, name: str) -> Iterator[None]:
         self.on_stage(name, None)
         started = time.monotonic()
         yield
-        self._stages.append(Stage(name, time.monotonic() - started))
-        self.on_stage(name, self._stages[-1].seconds)
+        self.result.stages.append(Stage(name, time.monotonic() - started))
+        self.on_stage(name, self.result.stages[-1].seconds)
 
-    def _checked(self, target: ExecutionTarget) -> Check | None:
-        """Whether the network or the processors limit messages on a test bed, unless the plan is a quick one."""
-        if self.plan.quick or not isinstance(target, TestBed):
-            return None
-        with self._stage(f"{target.name}: network and processors checked"):
-            return check(target.bed)
+    def _platforms(self, target: ExecutionTarget, scenario: Scenario) -> tuple[HostPlatform, Platform | None]:
+        """The platform that is simulated beside the target, and that of single messages if it is calibrated there."""
+        nominal = self.platform if scenario.shape is None else simulated_platform(scenario.shape)
+        assert nominal is not None
+        if scenario.shape is None and not self.calibrate:
+            return nominal, None
+        if not isinstance(nominal, Platform):
+            raise UsageError(f"nominal platform {nominal.name}; valid: equal nodes behind one switch, in TOML")
+        used = replace(nominal, nodes=min(nominal.nodes, scenario.nodes))
+        with self._stage(f"{target.name}: calibrated"):
+            points = measure_points(target, used, QUICK if self.plan.quick else USUAL, self.context.store)
+            platform = replace(refit(points, used, self.context).platform, nodes=nominal.nodes)
+        name = platform.name if scenario.shape is None else target.name
+        write_text(self.folder / f"{name}.toml", write_description(platform))
+        return platform, alone_platform(points, used)
 
-    def _fitted(self, target: ExecutionTarget, procs: int) -> list[CollectiveModel]:
-        if not self.plan.models:
-            return []
+    def _fitted(self, target: ExecutionTarget) -> list[CollectiveModel]:
         budget = QUICK_MODELS_SECONDS if self.plan.quick else MODELS_SECONDS
+        method = Method(timing="maximum", precision=PRECISION_OF_FITS)
         with self._stage(f"{target.name}: models fitted"):
-            context = SimulationContext(self.store)
-            method = Method(timing="maximum", precision=PRECISION_OF_FITS)
-            benches = functools.partial(Measured, target, context, method)
-            return measured_models(benches, procs, budget_seconds=budget, on_note=self._notes.append)
-
-    def _on_shared_nodes(self, target: ExecutionTarget) -> dict[str, Any]:
-        """What is measured besides where nodes have several processes."""
-        main, components = self.plan.main, {}
-        own = [replace(grid, choices=(LIBRARY_DECIDES,), besides=()) for grid in main.grids()]
-        for name in COMPONENTS:
-            with self._stage(f"{target.name}: Open MPI's component {name} measured"):
-                times = self._times(with_component(target, name), own, lambda case: MAIN_METHOD, target.name)
-                components[name] = AllTimes.of(times)
-        place = (main.nodes,), (main.processes_per_node,)
-        spaces = [
-            Space(collective, *place, (TASK_BYTES,), (TASK_BYTES,), TASK_ALGORITHMS)
-            for collective in main.sizes
-            if collective in TASK_COLLECTIVES
-        ]
-        with self._stage(f"{target.name}: tasks measured"):
-            timer = functools.partial(self._measured, target, method=lambda case: METHOD)
-            tasks = [study for space in spaces for study in study_tasks(list(space.points()), timer)]
-        with self._stage(f"{target.name}: hierarchical algorithms verified"):
-            verified = [one for name in (*main.sizes, "barrier") for one in verify_hierarchical(target, name)]
-        return {"components": components, "tasks": tasks, "verified": verified}
-
-    def _scores(
-        self, target: ExecutionTarget, scenario: Scenario, platform: HostPlatform, models: Sequence[CollectiveModel]
-    ) -> AllScores:
-        """The scores of both engines, the models and MPI's own choices by measured times."""
-        grids, name = scenario.grids(), target.name
-        method = _by_size if scenario is self.plan.main else lambda case: METHOD
-        with self._stage(f"{name}: {sum(len(grid.cases()) for grid in grids)} cases measured"):
-            measured = self._times(
-                target, grids, method, name if self.target is None else f"{name}, P = {scenario.procs}"
+            return measured_models(
+                functools.partial(Measured, target, self.context, method),
+                self.plan.main.procs,
+                budget_seconds=budget,
+                on_note=self.result.notes.append,
             )
-        with self._stage(f"{name}: simulated and predicted"):
+
+    def _score(
+        self, target: ExecutionTarget, scenario: Scenario, platform: HostPlatform, models: Sequence[CollectiveModel]
+    ) -> None:
+        """Scores both engines, the models and MPI's own choices by measured times."""
+        on_bed, grids = scenario.shape is not None, scenario.grids()
+        place = target.name if on_bed else f"{target.name}, P = {scenario.procs}"
+        method = _by_size if scenario is self.plan.main else lambda case: METHOD
+        with self._stage(f"{target.name}: {sum(len(grid.cases()) for grid in grids)} cases measured"):
+            measured = self._times(target, grids, method, place)
+        with self._stage(f"{target.name}: simulated and predicted"):
             simulable = [
                 replace(grid, besides=()).only(functools.partial(can_be_simulated, grid.collective)) for grid in grids
             ]
             simulated, played = (
-                simulate(platform, simulable, SimulationContext(self.store, engine)) for engine in (SMPI, SCHEDULE)
+                simulate(platform, simulable, replace(self.context, engine=engine)) for engine in (SMPI, SCHEDULE)
             )
-            self._failed += [timing for times in (*simulated, *played) for timing in times.failed]
-            return AllScores(
-                Scores(right, {**dict(zip(ENGINES, engines, strict=True)), **_predicted(models, right.grid), OWN: _OWN})
-                for right, *engines in zip(measured, simulated, played, strict=True)
+            scores = AllScores(
+                Scores(right, {SIMULATED: one, SCHEDULED: other, **_predicted(models, right.grid), OWN: _OWN})
+                for right, one, other in zip(measured, simulated, played, strict=True)
             )
+        self.result.failed += [timing for times in (*simulated, *played) for timing in times.failed]
+        self.result.scores[place] = scores
+        self.result.platforms[target.name if on_bed else platform.name] = platform
 
-    def _times(
-        self, target: ExecutionTarget, grids: Sequence[Grid], method: Callable[[Case], Method], place: str
-    ) -> list[Times]:
+    def _times(self, target: ExecutionTarget, grids: Sequence[Grid], method: MethodOf, place: str) -> list[Times]:
         """Measured times: the medians of the launches' medians, so that disturbed launches do not count.
 
         The intervals are those of the means.
         """
         found = self._measured(target, [case for grid in grids for case in grid.cases()], method)
-        typical = {
-            case: replace(one, seconds=one.median_seconds) if math.isfinite(one.median_seconds) else one
+        medians = {
+            case: replace(one, seconds=one.median_seconds if math.isfinite(one.median_seconds) else one.seconds)
             for case, one in found.items()
         }
-        return [Times.of_timings(grid, typical, place, "measured", target.installation.label) for grid in grids]
+        return [Times.of_timings(grid, medians, place, "measured", target.installation.label) for grid in grids]
 
     def _measured(
-        self, target: ExecutionTarget, cases: Sequence[Case], method: Callable[[Case], Method], run: str = ""
+        self, target: ExecutionTarget, cases: Sequence[Case], method: MethodOf, run: str = ""
     ) -> dict[Case, Timing]:
-        self._maker = target.installation.label
         made: dict[Case, Timing] = {}
         for each in dict.fromkeys(map(method, cases)):
-            bench = Measured(target, SimulationContext(self.store), each, _LIMIT_SECONDS, run)
+            bench = Measured(target, self.context, each, _LIMIT_SECONDS, run)
             found = bench.time([case for case in cases if method(case) == each])
-            if not any(timing.ok for timing in found.values()):
-                raise CollwiseError(
-                    f"{target.name}: no case could be measured; first: {next(iter(found.values())).error}"
-                )
+            failed = [timing for timing in found.values() if not timing.ok]
+            if len(failed) == len(found):
+                raise CollwiseError(f"{target.name}: no case could be measured; first: {failed[0].error}")
             made |= found
-        self._failed += [timing for timing in made.values() if not timing.ok]
+            self.result.failed += failed
         return made
 
-    def _repeated(self, target: ExecutionTarget) -> Repeatability:
+    def _repeat(self, target: ExecutionTarget) -> None:
         cases = self.plan.main.cases()
         sample = cases[:: max(1, -(-len(cases) // self.plan.repeated))]
         with self._stage(f"{target.name}: {len(sample)} cases measured again"):
             first, second = (self._measured(target, sample, _by_size, run) for run in ("", "again"))
-            return repeatability((first[case], second[case]) for case in sample)
+        self.result.repeated = repeatability((first[case], second[case]) for case in sample)
+
+    def _on_shared_nodes(self, target: ExecutionTarget) -> None:
+        """What is measured besides where nodes have several processes."""
+        main, result = self.plan.main, self.result
+        own = [replace(grid, choices=(LIBRARY_DECIDES,), besides=()) for grid in main.grids()]
+        for name in COMPONENTS:
+            with self._stage(f"{target.name}: Open MPI's component {name} measured"):
+                times = self._times(with_component(target, name), own, lambda case: MAIN_METHOD, target.name)
+                result.components[name] = AllTimes.of(times)
+        timed = functools.partial(self._measured, target, method=lambda case: METHOD)
+        with self._stage(f"{target.name}: tasks measured"):
+            for collective in main.sizes:
+                if collective in TASK_COLLECTIVES:
+                    place = (main.nodes,), (main.processes_per_node,)
+                    space = Space(collective, *place, (TASK_BYTES,), (TASK_BYTES,), TASK_ALGORITHMS)
+                    result.tasks += study_tasks(list(space.points()), timed)
+        with self._stage(f"{target.name}: hierarchical algorithms verified"):
+            result.verified = [one for name in (*main.sizes, "barrier") for one in verify_hierarchical(target, name)]
 
 
 def _by_size(case: Case) -> Method:

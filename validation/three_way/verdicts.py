@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, fields
 
 import pandas as pd
 
@@ -33,26 +33,6 @@ WANTED_REPEATABILITY = 0.9
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """One quantity of one collective, or of all: the value found and the limit promised."""
-
-    collective: str
-    quantity: str
-    found: float
-    limit: float
-
-    @property
-    def within_limit(self) -> bool:
-        """Whether the value is within the limit."""
-        return self.found <= self.limit
-
-    @property
-    def distance(self) -> float:
-        """The distance of the value from the limit, positive above it."""
-        return self.found - self.limit
-
-
-@dataclass(frozen=True)
 class Repeatability:
     """The number of cases measured by two runs of the MPI program, and of those in which the two agree.
 
@@ -72,36 +52,46 @@ class Repeatability:
 
 
 def with_all(rows: pd.DataFrame, *, large: bool = False) -> pd.DataFrame:
-    """The rows of errors or picks once as those of the collective ALL, then as they are.
+    """The rows of errors or picks with their `group`: once all together, ALL, and once by collective.
 
-    `large` ones from LARGE_BYTES on stand between as those of the collective LARGE, if asked for.
+    The `large` ones from LARGE_BYTES on stand between as a group LARGE, if asked for.
     """
-    above = [rows[rows.message_bytes >= LARGE_BYTES].assign(collective=LARGE)] if large else []
-    return pd.concat([rows.assign(collective=ALL), *above, rows], ignore_index=True)
+    above = [rows[rows.message_bytes >= LARGE_BYTES].assign(group=LARGE)] if large else []
+    return pd.concat([rows.assign(group=ALL), *above, rows.assign(group=rows.collective)], ignore_index=True)
 
 
-def errors_by(rows: pd.DataFrame, columns: list[str]) -> dict[tuple[str, ...], Errors]:
-    """Summaries of the errors of rows (`AllScores.error_rows`) by the values of these columns, in their order."""
-    summaries = {key: Errors.of(group) for key, group in rows.groupby(columns, sort=False).error}
-    return {key: summary for key, summary in summaries.items() if summary is not None}
+def errors_by(rows: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
+    """Summaries (`Errors`) of the errors of rows (`AllScores.error_rows`) by source and by the values of columns."""
+    found = [
+        (*key, *astuple(summary))
+        for _, mine in rows.groupby("source", sort=False)
+        for key, errors in mine.groupby(["source", *columns], sort=False).error
+        if (summary := Errors.of(errors)) is not None
+    ]
+    return pd.DataFrame(found, columns=["source", *columns, *(one.name for one in fields(Errors))])
 
 
-def verdicts(scores: AllScores, source: str) -> list[Verdict]:
+def verdicts(scores: AllScores, source: str) -> pd.DataFrame:
     """Three verdicts on all collectives together, on their messages from LARGE_BYTES on, and on each collective.
 
-    Empty where the source has no times.
+    A row has the source, the collective, the `quantity`, the value `found`, the `limit` promised, `within_limit`, and
+    the `distance` of the value from the limit, positive above it. No rows where the source has no times.
     """
     errors, picks = (
-        with_all(rows[rows.source == source], large=True).groupby("collective", sort=False)
+        with_all(rows[rows.source == source], large=True).groupby("group", sort=False)
         for rows in (scores.error_rows(), scores.pick_rows().dropna(subset="slowdown"))
     )
-    medians, slowdowns = errors.error.agg(lambda error: error.abs().median()), picks.slowdown
-    found = zip(medians, slowdowns.mean(), slowdowns.max(), strict=True)
-    return [
-        Verdict(name, quantity, float(value), limit)
-        for name, values in zip(medians.index, found, strict=True)
-        for (quantity, limit), value in zip(LIMITS.items(), values, strict=True)
-    ]
+    slowdowns = picks.slowdown.agg(["mean", "max"])
+    values = zip(errors.error.agg(lambda error: error.abs().median()), slowdowns["mean"], slowdowns["max"], strict=True)
+    found = pd.DataFrame(
+        [
+            (source, name, quantity, float(value), limit)
+            for name, three in zip(slowdowns.index, values, strict=True)
+            for (quantity, limit), value in zip(LIMITS.items(), three, strict=True)
+        ],
+        columns=["source", "collective", "quantity", "found", "limit"],
+    )
+    return found.assign(within_limit=found.found <= found.limit, distance=found.found - found.limit)
 
 
 def rank_agreement(scores: AllScores) -> pd.DataFrame:
@@ -110,10 +100,10 @@ def rank_agreement(scores: AllScores) -> pd.DataFrame:
     Columns: collective, source, `points` with two choices or more that the source predicts, and those of `Ranks`.
     """
     known = with_all(scores.pick_rows()).dropna(subset="distinguishable")
-    by = known.groupby(["collective", "source"], sort=False)
+    by = known.groupby(["group", "source"], sort=False)
     means = by[[*Ranks._fields]].mean()
     means.insert(0, "points", by.size())
-    return means.reset_index()
+    return means.reset_index(names=["collective", "source"])
 
 
 def repeatability(pairs: Iterable[tuple[Timing, Timing]]) -> Repeatability:

@@ -15,7 +15,7 @@ from collwise.validation.compare.scores import AllScores
 from collwise.validation.correctness.verification import VerificationResult
 from collwise.validation.three_way.pipeline import Validation
 from collwise.validation.three_way.plan import usual_plan
-from collwise.validation.three_way.verdicts import SCHEDULED, SIMULATED, Repeatability
+from collwise.validation.three_way.verdicts import SCHEDULED, SIMULATED
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.files import AllTimes
 from tests.validation.three_way.made_up import made_up
@@ -46,14 +46,6 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Validation:
     return Validation(
         plan=usual_plan(nodes=4, ranks_per_node=4, collectives=("bcast",), sizes=(1024, 8192)),
         scores={"bed": AllScores([made_up(measured, others, half_width=1e-5, **how)])},
-        platforms={},
-        models=(),
-        repeated=Repeatability(1, 1, 1, 1, 0.0, 0.0, 0.0),
-        checked=None,
-        disagreements=[],
-        diagnoses=[],
-        failed=[],
-        maker="MPI 1",
         components=components,
         verified=RESULTS,
         tasks=tasks,

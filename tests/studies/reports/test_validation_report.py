@@ -35,13 +35,11 @@ def made_up() -> Validation:
         plan=usual_plan(collectives=("bcast",), sizes=(1024, 8192)),
         scores=scores,
         platforms={place: simulated_platform(Shape(8)) for place in PLACES},
-        models=("hockney",),
         repeated=Repeatability(10, 8, 9, 7, 0.01, 0.2, 0.02),
         checked=Check(1.2e7, 1.2e7, 9e7, 9.6e7, 0.4, 3e-5, (Exchange(1000, 0.04, 0.06),)),
         disagreements=found,
         diagnoses=[diagnosis],
         failed=failed,
-        maker="MPI 1",
         notes=["lmo: not fitted"],
         stages=[Stage("measured", 12.0)],
     )

@@ -13,6 +13,7 @@ import pytest
 from collwise.common.errors import UsageError
 from collwise.platforms import Platform, load
 from collwise.simulator.store import Store
+from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.timing import Case, Timing
 from collwise.studies.cli import validate
 from collwise.studies.cli.main import main
@@ -96,7 +97,7 @@ def test_the_report_of_a_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(pipeline, "measured_models", lambda *_, **__: [])
     plan = cluster_plan(HOSTS, (4, 8), collectives=("bcast",), quick=True)
     with Store(tmp_path / "store.sqlite") as store:
-        result = ThreeWayComparison(plan, store, tmp_path, target=HOSTS, platform=load("gros")).run()
+        result = ThreeWayComparison(plan, SimulationContext(store), tmp_path, target=HOSTS, platform=load("gros")).run()
     assert list(result.scores) == ["n1,n2, P = 8", "n1,n2, P = 4"]
     assert {one.right.procs for one in result.main.values()} == {(8,)}
     assert {one.case.algorithm for one in result.disagreements} == {"chain"}
@@ -120,11 +121,15 @@ def test_a_platform_is_calibrated_on_as_many_nodes_as_there_are(
     monkeypatch.setattr(
         pipeline, "refit", lambda points, nominal, _: SimpleNamespace(platform=replace(nominal, title="calibrated"))
     )
+    monkeypatch.setattr(pipeline, "alone_platform", lambda points, nominal: seen.append(nominal.nodes) or nominal)
     plan = cluster_plan(HOSTS, (4,), quick=True)
     with Store(tmp_path / "store.sqlite") as store:
-        comparison = ThreeWayComparison(plan, store, tmp_path, target=HOSTS, platform=load("gros"), calibrate=True)
-        found = comparison._platform(HOSTS, plan.main)
-    assert seen == [4]
+        comparison = ThreeWayComparison(
+            plan, SimulationContext(store), tmp_path, target=HOSTS, platform=load("gros"), calibrate=True
+        )
+        found, alone = comparison._platforms(HOSTS, plan.main)
+    assert seen == [4, 4]
+    assert alone is not None
     assert isinstance(found, Platform)
     assert found.nodes == load("gros").max_procs(1)
     assert "calibrated" in (tmp_path / "gros.toml").read_text()

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from collwise.common.errors import UsageError
 from collwise.simulator.store import Store
+from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.timing import Case, Timing
 from collwise.studies.reports.validation_report import document, write_validation
 from collwise.validation.testbed.bed import down, names
@@ -39,7 +40,7 @@ def test_four_nodes_from_nothing_to_the_report(bed_name: str, tmp_path: Path) ->
 
     def run() -> Validation:
         with Store(tmp_path / "store.sqlite") as store:
-            return ThreeWayComparison(plan, store, tmp_path, name=bed_name).run()
+            return ThreeWayComparison(plan, SimulationContext(store), tmp_path, name=bed_name).run()
 
     result = run()
     assert bed_name not in names()
@@ -126,8 +127,8 @@ def test_a_measured_time_is_the_median_and_a_failed_case_none(tmp_path: Path, mo
         lambda *_: LIBRARY_DECIDES
     )
     with Store(tmp_path / "store.sqlite") as store:
-        comparison = ThreeWayComparison(usual_plan(quick=True), store, tmp_path)
+        comparison = ThreeWayComparison(usual_plan(quick=True), SimulationContext(store), tmp_path)
         [times] = comparison._times(target, [grid], lambda case: pipeline.METHOD, "bed")
     assert times.at_point(4, 8) == {grid.at_common_segment("chain"): 1.0, LIBRARY_DECIDES: 1.0}
     assert times.half_width_of(LIBRARY_DECIDES, 4, 8) == 0.5
-    assert [one.case.algorithm for one in comparison._failed] == ["linear"]
+    assert [one.case.algorithm for one in comparison.result.failed] == ["linear"]

@@ -42,26 +42,26 @@ def ranks(*scores: Scores) -> Any:
 
 def test_errors_by_hand() -> None:
     rows = one_point([1.0] * 6, [1.1, 0.7, 1.2, math.nan, 1.0, 0.95]).error_rows()
-    [found] = errors_by(rows, ["source"]).values()
+    [found] = errors_by(rows, []).itertuples()
     assert found.count == 5
     assert found.median == pytest.approx(0.1)
     assert found.mean == pytest.approx(0.13)
     assert found.bias == pytest.approx(-0.01)
     assert found.ninetieth == pytest.approx(0.26)
     assert found.worst == pytest.approx(-0.3)
-    assert errors_by(one_point([1.0], [math.nan]).error_rows(), ["source"]) == {}
+    assert errors_by(one_point([1.0], [math.nan]).error_rows(), []).empty
 
 
 def test_an_error_is_of_the_measured_time() -> None:
     rows = one_point([2.0, 2.0, 2.0], [1.0, 3.0, math.nan]).error_rows()
     found = errors_by(rows.assign(name=[one.algorithm for one in rows.choice]), ["name"])
-    assert {name: one.worst for (name,), one in found.items()} == {"a0": -0.5, "a1": 0.5}
+    assert dict(zip(found.name, found.worst, strict=True)) == {"a0": -0.5, "a1": 0.5}
 
 
 def test_all_collectives_come_first_and_large_messages_next() -> None:
     rows = made_up({"chain": [1.0, 1.0]}, {SIMULATED: {"chain": [1.1, 1.3]}}, sizes=(1024, 8192)).error_rows()
-    found = errors_by(with_all(rows, large=True), ["collective"])
-    assert {name: one.count for (name,), one in found.items()} == {ALL: 2, LARGE: 1, "bcast": 2}
+    found = errors_by(with_all(rows, large=True), ["group"])
+    assert dict(zip(found.group, found["count"], strict=True)) == {ALL: 2, LARGE: 1, "bcast": 2}
 
 
 # Steps of a millisecond: times closer than rounding errors count as ties.
@@ -154,7 +154,7 @@ def test_slowdowns_by_brute_force(pairs: list[tuple[float, float]]) -> None:
 def test_verdicts_say_how_far_off() -> None:
     gather = made_up({"linear": [1.0]}, {SIMULATED: {"linear": [1.1]}}, collective="gather")
     every = AllScores([made_up(MEASURED, OTHERS), gather])
-    found = {(one.collective, one.quantity): one for one in verdicts(every, SIMULATED)}
+    found = {(one.collective, one.quantity): one for one in verdicts(every, SIMULATED).itertuples()}
     assert set(found) == {
         (c, q) for c in (ALL, "bcast", "gather") for q in (MEDIAN_ERROR, MEAN_SLOWDOWN, WORST_SLOWDOWN)
     }
@@ -163,7 +163,7 @@ def test_verdicts_say_how_far_off() -> None:
     assert found["bcast", MEAN_SLOWDOWN].distance == pytest.approx(0.15)
     assert not found["bcast", MEAN_SLOWDOWN].within_limit
     assert found[ALL, WORST_SLOWDOWN].within_limit
-    assert verdicts(every, "lmo") == []
+    assert verdicts(every, "lmo").empty
 
 
 def test_repeated_means_agree_within_the_interval_of_their_difference() -> None:

@@ -33,10 +33,9 @@ _FEW_SIZES = (8192, 65536, 524288), (2048, 16384, 65536)
 # With several processes on each node there are three times as many algorithms.
 _SHARED_NODES_SIZES = (4096, 16384, 65536, 262144), (1024, 4096, 16384)
 _FEW_SHARED_NODES_SIZES = (8192, 32768), (2048, 8192)
-_FEW_REPEATED = 20
 
 
-def hierarchical_choices(collective: str, segment_bytes: int) -> list[Choice]:
+def hierarchical_choices(collective: str) -> tuple[Choice, ...]:
     """Every hierarchical algorithm, in every way in which the processes of a node communicate, messages first.
 
     A test bed's nodes are one socket, and only broadcasts and reductions use the memory of a node.
@@ -44,15 +43,10 @@ def hierarchical_choices(collective: str, segment_bytes: int) -> list[Choice]:
     from collwise.simulator.schedule.tasks import BY_SOCKET
     from collwise.validation.hierarchy.space import WITHIN
 
-    entries = [one for one in Catalogue.load().algorithms(collective) if one.by_node]
-    return [
-        choice
-        for within in range(len(WITHIN))
-        if within != BY_SOCKET
-        for one in entries
-        if within == 0 or (one.count_parameter == "within" and collective in _WHOLE)
-        for choice in candidates(collective, [segment_bytes], [one.name], {"within": [within]})
-    ]
+    names = [one.name for one in Catalogue.load().algorithms(collective) if one.by_node]
+    ways = [way for way in range(len(WITHIN)) if way != BY_SOCKET] if collective in _WHOLE else [0]
+    found = [candidates(collective, [SEGMENT_BYTES], names, {"within": [way]}) for way in ways if names]
+    return tuple(dict.fromkeys(choice for choices in found for choice in choices))
 
 
 @dataclass(frozen=True)
@@ -84,16 +78,14 @@ class Scenario:
 
         Segments are of 8 KiB where messages are cut.
         """
-        return [
-            Grid(
-                collective, self._choices(collective), (self.procs,), sizes, self.processes_per_node
-            ).with_besides(lambda *_: LIBRARY_DECIDES)
-            for collective, sizes in self.sizes.items()
-        ]  # fmt: skip
-
-    def _choices(self, collective: str) -> tuple[Choice, ...]:
-        more = hierarchical_choices(collective, SEGMENT_BYTES) if self.by_node else []
-        return tuple(dict.fromkeys([*candidates(collective, [SEGMENT_BYTES]), *more]))
+        found = []
+        for collective, sizes in self.sizes.items():
+            choices = candidates(collective, [SEGMENT_BYTES]) + (
+                hierarchical_choices(collective) if self.by_node else ()
+            )
+            grid = Grid(collective, choices, (self.procs,), sizes, self.processes_per_node)
+            found.append(grid.with_besides(lambda *_: LIBRARY_DECIDES))
+        return found
 
     def cases(self) -> list[Case]:
         """The cases of the algorithms."""
@@ -102,21 +94,28 @@ class Scenario:
 
 @dataclass(frozen=True)
 class ThreeWayPlan:
-    """Scenarios. In the first, the main one, models are fitted, some cases measured twice and causes looked for.
-
-    `repeated` is the number of cases that are measured twice, `diagnosed` that of disagreements whose cause is sought.
-    """
+    """Scenarios. In the first, the main one, models are fitted, some cases measured twice and causes looked for."""
 
     scenarios: tuple[Scenario, ...]
     quick: bool = False
     models: bool = True
-    repeated: int = 40
-    diagnosed: int = 60
 
     @property
     def main(self) -> Scenario:
         """The first scenario."""
         return self.scenarios[0]
+
+    @property
+    def repeated(self) -> int:
+        """The number of cases that are measured twice."""
+        return 20 if self.quick or self.main.by_node else 40
+
+    @property
+    def diagnosed(self) -> int:
+        """The number of disagreements whose cause is sought: by conditions, which are changes of a test bed."""
+        if self.main.shape is None:
+            return 0
+        return 4 if self.quick or self.main.by_node else 60
 
 
 def usual_plan(
@@ -141,20 +140,17 @@ def usual_plan(
     if nodes < 2:
         raise UsageError(f"{nodes} nodes; valid: 2 and more")
     shared = ranks_per_node > 1
-    few = _sizes(collectives, sizes, _FEW_SHARED_NODES_SIZES if shared else _FEW_SIZES)
-    many = _sizes(collectives, sizes, _SHARED_NODES_SIZES if shared else _SIZES)
+    usual = (_FEW_SHARED_NODES_SIZES, _SHARED_NODES_SIZES) if shared else (_FEW_SIZES, _SIZES)
+    few, many = (_sizes(collectives, sizes, one) for one in usual)
     shape = Shape(nodes, bits_per_second, ranks_per_node=ranks_per_node, transport=transport)
-    main = Scenario.on_bed(shape, few if quick else many)
-    if shared or quick:
-        return ThreeWayPlan((main,), quick, models and not shared, repeated=_FEW_REPEATED, diagnosed=4)
-    if one_bed:
-        return ThreeWayPlan((main,), False, models)
     others = (
         *(replace(shape, nodes=count) for count in _OTHER_NODES if count != nodes),
         replace(shape, bits_per_second=bits_per_second * _OTHER_RATE),
         replace(shape, transport=next(name for name in TRANSPORTS[::-1] if name != transport)),
     )
-    return ThreeWayPlan((main, *(Scenario.on_bed(other, few) for other in others)), False, models)
+    main, alone = Scenario.on_bed(shape, few if quick else many), shared or quick or one_bed
+    more = () if alone else tuple(Scenario.on_bed(other, few) for other in others)
+    return ThreeWayPlan((main, *more), quick, models and not shared)
 
 
 def cluster_plan(
@@ -168,8 +164,8 @@ def cluster_plan(
 ) -> ThreeWayPlan:
     """The largest process count as the main scenario, the others with three sizes; by default all the target has.
 
-    Models know one process on each node, and are fitted only there. No causes are looked for: conditions are changes of
-    a test bed. Raises UsageError as `usual_plan` does, and for process counts that there is no room for.
+    Models know one process on each node, and are fitted only there. Raises UsageError as `usual_plan` does, and for
+    process counts that there is no room for.
     """
     counts = sorted({*(procs or (target.usual_procs,))}, reverse=True)
     if counts[-1] < 2:
@@ -179,9 +175,7 @@ def cluster_plan(
         Scenario(count, target.processes_per_node(count), few if quick or count != counts[0] else many)
         for count in counts
     )
-    one_each = scenarios[0].processes_per_node == 1
-    repeated = _FEW_REPEATED if quick else ThreeWayPlan.repeated
-    return ThreeWayPlan(scenarios, quick, models and one_each, repeated, diagnosed=0)
+    return ThreeWayPlan(scenarios, quick, models and scenarios[0].processes_per_node == 1)
 
 
 def _sizes(

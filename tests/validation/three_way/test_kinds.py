@@ -91,7 +91,7 @@ def test_every_hierarchical_algorithm_is_measured_in_each_way_within_nodes(colle
 
 
 def test_one_process_on_each_node_has_flat_algorithms_only() -> None:
-    hierarchical = {choice.algorithm for choice in hierarchical_choices("bcast", 8192)}
+    hierarchical = {choice.algorithm for choice in hierarchical_choices("bcast")}
     assert hierarchical.isdisjoint(case.algorithm for case in usual_plan(quick=True).main.cases())
     assert len(usual_plan(ranks_per_node=4).scenarios) == 1
 

@@ -14,7 +14,7 @@ FLOORS = ("common", "algorithms", "platforms", "simulator", "models", "validatio
 GONE = {
     *("IntervalTimes", "Evidence", "Measurement_", "Side", "WhatIfResult", "SweepResult", "LiveView", "EngineChoices"),
     *("Pick", "Comparison_", "ComparisonResult", "SideBySide", "ModelMap", "MapSummary", "DecisionMaps", "Score"),
-    *("Evaluation", "AccuracyResult", "CaseGrid", "_Filler"),
+    *("Evaluation", "AccuracyResult", "CaseGrid", "_Filler", "RankAgreement"),
 }
 """Classes that held times, or picks of these, in forms of their own."""
 

@@ -234,7 +234,7 @@ def evaluation_page() -> str:
         store = ["--store", str(Path(folder, "timings.sqlite")), "--json"]
         evaluated = printed_by(["evaluate", "--platforms", ",".join(EVALUATED), *store])
         scores = [score for score in evaluated["rows"] if not score["library"]]
-        recovered = printed_by(["recover", *store])["rows"]
+        recovered = printed_by(["check", "recovery", *store])["rows"]
     parts = [
         NOTE,
         "# Scores of the models\n\nThe output of `collwise evaluate --platforms "
@@ -255,8 +255,8 @@ def evaluation_page() -> str:
         columns = ["platform", "model", *errors, "best picked", *costs]
         parts.append(markdown_table(columns, [score_row(score, least[score["platform"]]) for score in mine]))
     parts.append(
-        "\n## Recovered parameters\n\n`collwise recover`: the largest relative error of any parameter, by procedure, "
-        "on synthetic platforms whose parameters are known.\n\n"
+        "\n## Recovered parameters\n\n`collwise check recovery`: the largest relative error of any parameter, by "
+        "procedure, on synthetic platforms whose parameters are known.\n\n"
     )
     worst: dict[tuple[str, str, str], float] = {}
     for row in recovered:

@@ -207,7 +207,7 @@ def chosen_configurations(
     for begin in () if keys is None else arguments.names(keys):
         if not re.fullmatch("[0-9a-f]{4,}", begin) or not any(one.key.startswith(begin) for one in found):
             raise unknown_name(
-                "configuration", begin, [one.key[:KEY_CHARACTERS] for one in found], "see 'collwise results list'"
+                "configuration", begin, [one.key[:KEY_CHARACTERS] for one in found], "see 'collwise times list'"
             )
     if keys is not None:
         found = [one for one in found if one.key.startswith(arguments.names(keys))]

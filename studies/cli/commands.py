@@ -28,6 +28,7 @@ class Command(NamedTuple):
 SECTIONS = {
     "Main path": {
         "demo": Command("Does the main job on two real clusters in a few minutes.", needs="build smpi openmpi"),
+        "show": Command("Shows models and what is known of them.", needs=""),
         "algorithms": Command("Lists collectives and their algorithms.", needs=""),
         "simulate": Command("Simulates algorithms at every P, m and segment size.", needs="build smpi"),
         "schedule": Command("Shows an algorithm's messages and what decides its time.", needs="build"),
@@ -65,14 +66,12 @@ SECTIONS = {
         ),
     },
     "Models": {
-        "models": Command("Lists models and the formulas that they have.", needs=""),
         "fit": Command(
             "Estimates the parameters of models from experiments.",
             needs="build --platform:smpi --library=mpich:mpich --testbed:openmpi+testbed",
         ),
         "predict": Command("Evaluates models over arrays of P and m.", needs=""),
         "evaluate": Command("Scores models against simulated times.", needs="build smpi"),
-        "recover": Command("Compares estimated parameters with the true ones.", needs="build smpi"),
         "rank-mapping": Command("Finds the best ranks for nodes in a binomial tree.", needs="build smpi"),
     },
     "Measuring": {
@@ -80,8 +79,7 @@ SECTIONS = {
             "Measures our algorithms under Open MPI or MPICH.",
             needs="build --library=mpich:mpich --testbed:openmpi+testbed --engine=smpi:smpi",
         ),
-        "import": Command("Reads times that were measured elsewhere.", needs=""),
-        "results": Command("Lists, shows, exports and deletes stored times.", needs=""),
+        "times": Command("Lists, shows, exports, deletes and imports stored times.", needs=""),
         "experiment": Command(
             "Makes single experiments between a few processes.",
             needs="build --platform:smpi --library=mpich:mpich --testbed:openmpi+testbed",
@@ -100,6 +98,7 @@ SECTIONS = {
         ),
     },
     "Checking": {
+        "check": Command("Checks collwise's own parts against what is known to be true.", needs="recovery:build+smpi"),
         "verify": Command(
             "Runs every algorithm on real data and checks the results.",
             needs="build !--library:smpi --library=smpi:smpi --library=openmpi:openmpi --library=mpich:mpich --testbed:openmpi+testbed",  # noqa: E501
@@ -128,13 +127,12 @@ COMPLETION_VARIABLE = "_COLLWISE_COMPLETE"
 _MODULES = {
     "algorithms": "schedule defaults",
     "compare": "decision-map",
-    "evaluation": "models evaluate recover rank-mapping",
+    "evaluation": "evaluate rank-mapping",
     "experiment": "irregular-regions",
     "fit": "predict",
     "maintenance": "init setup test studio completion schema help",
     "profile": "gain",
     "report": "demo study",
-    "results": "import",
     "run": "application",
     "select": "export",
     "simulate": "measure",

@@ -1,22 +1,19 @@
-"""collwise models, evaluate, recover and rank-mapping: the models, how good they are, and one use of them."""
+"""collwise evaluate and rank-mapping: how good models are, and one use of them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from functools import partial
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from collwise.common.errors import CollwiseError, UsageError, note
+from collwise.common.errors import UsageError, note
 from collwise.common.files import write_text
 from collwise.common.units import format_seconds, format_size
-from collwise.models.registry import MODEL_NAMES, MODELS, Coverage, ModelKind, coverage
+from collwise.models.registry import MODEL_NAMES, MODELS, ModelKind
 from collwise.platforms import HostPlatform, load
-from collwise.simulator.bench import Simulated
 from collwise.studies.cli import options, types
 from collwise.studies.cli.declare import command, flag, option
 from collwise.studies.cli.output import check_failed, print_json, print_table
@@ -27,46 +24,10 @@ from collwise.validation.times.defaults import EVALUATED, EVALUATED_SEGMENTS, SE
 
 if TYPE_CHECKING:
     from collwise.validation.compare.scores import Scores
-    from collwise.validation.fitting.recovery import Recovered
     from collwise.validation.times.grid import Grid
 
 # Those of an evaluation's grid, the common one of the fit first.
 _SEGMENTS = tuple(sorted(EVALUATED_SEGMENTS, reverse=True))
-
-
-@command("models --collective bcast")
-def models(
-    collectives: Sequence[str] | None = option(types.COLLECTIVES),
-    as_json: bool = options.JSON,
-) -> None:
-    """Lists the models of collectives with the procedures that estimate them; with --collective, also their formulas.
-
-    If a model has no formula, select, compare, decision-map, predict and evaluate leave the algorithm out and say so.
-    """
-    if as_json:
-        known = [
-            {"name": name, "what": kind.title, "paper": kind.paper, "procedures": kind.procedures}
-            for name, kind in MODELS.items()
-        ]
-        if collectives:
-            print_json([asdict(row) for row in coverage(collectives)], {"models": known})
-        else:
-            print_json(known)
-    elif collectives:
-        for collective, rows in groupby(coverage(collectives), key=lambda row: row.collective):
-            cells = [(row.algorithm, _names(row, True), _names(row, False)) for row in rows]
-            columns = ["algorithm", "formula or schedule", "neither"]
-            print_table(f"{collective}: which models predict what", columns, cells, left=3, wrap=True)
-        click.echo("Models that end in _as_printed have formulas where those without it have.")
-    else:
-        lines = [(name, kind.title, ", ".join(kind.procedures), kind.paper) for name, kind in MODELS.items()]
-        columns = ["model", "what it is", "estimated by", "paper"]
-        print_table("Models of collectives", columns, lines, left=len(columns), wrap=True)
-
-
-def _names(row: Coverage, has: bool) -> str:
-    """The models with, or without, a formula; printed forms are left out, since they cover what their families do."""
-    return ", ".join(name for name, one in row.formulas.items() if one == has and not MODELS[name].printed) or "-"
 
 
 @command("evaluate --platforms boba,grisou")
@@ -140,49 +101,6 @@ def _planned(
     if sizes:
         grids = [replace(grid, message_bytes=sizes_of(grid.collective, sizes)) for grid in grids]
     return list(map(str, chosen)), grids
-
-
-@command("recover --platform exact")
-def recover(
-    platform: HostPlatform | None = option(types.PLATFORM),
-    simulation: options.SimulationOptions = options.SIMULATION,
-    as_json: bool = options.JSON,
-) -> None:
-    """Estimates the known parameters of a platform by every procedure, and shows the errors.
-
-    A procedure is left out if the platform is not as its paper assumes. The exit code is 1 if a parameter is off by
-    more than 2 % (LMO: 5 %).
-    """
-    from collwise.platforms.truth import point_to_point
-    from collwise.studies.reports.model_scores import RECOVERED_COLUMNS, recovered_cells
-    from collwise.validation.fitting.models_by_name import parameters_on
-    from collwise.validation.fitting.recovery import LMO_TOLERANCE, PLATFORMS, TOLERANCE, objection, requests
-    from collwise.validation.fitting.recovery import recover as run_recovery
-
-    rows: list[Recovered] = []
-    left_out: list[str] = []
-    with simulation.context() as context:
-        for one in [platform] if platform is not None else map(load, PLATFORMS):
-            wanted, truth = requests(one.heterogeneous), point_to_point(one)
-            for asked in wanted:
-                if why := objection(asked, truth):
-                    left_out.append(f"{one.name}: {asked.family} by {asked.procedure} {why}; left out")
-            rows += run_recovery(one, wanted, partial(parameters_on, Simulated(one, context)))
-    if as_json:
-        print_json([asdict(row) | {"ok": row.ok} for row in rows])
-    else:
-        title = "Estimated parameters beside the true ones, in seconds (per byte)"
-        print_table(title, RECOVERED_COLUMNS, [recovered_cells(row) for row in rows], left=4)
-    for line in left_out:
-        click.echo(line, err=as_json)
-    wrong = [row for row in rows if not row.ok]
-    if wrong:
-        first = wrong[0]
-        raise CollwiseError(
-            f"{len(wrong)} of {len(rows)} parameters are off by more than {TOLERANCE * 100:.0f} % "
-            f"(LMO: {LMO_TOLERANCE * 100:.0f} %); first: {first.platform}, {first.family} by {first.procedure}, "
-            f"{first.parameter}"
-        )
 
 
 @command("rank-mapping --platform hcl16 --collective gather --procs 4 --sizes 64KiB")

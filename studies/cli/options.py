@@ -103,7 +103,8 @@ class SimulationOptions:
     def check_store(self) -> None:
         """Raises UsageError where there is no store that measured times could be in; none is made for them."""
         if not self.store.exists():
-            raise UsageError(f"there is no store {self.store}; fill one with 'collwise measure' or 'collwise import'")
+            how = "fill one with 'collwise measure' or 'collwise times import'"
+            raise UsageError(f"there is no store {self.store}; {how}")
 
 
 def simulation(engine: str = "smpi", called: bool = False) -> Any:

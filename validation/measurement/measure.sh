@@ -5,7 +5,7 @@ $batch# Made by collwise: measures $cases cases of collectives with $procs proce
 #
 # Variables: LAUNCHER, the command that starts programs and takes -n PROCESSES (for example "mpirun --hostfile hosts" or
 # "srun --mpi=pmix --ntasks-per-node=32 --cpu-bind=cores"), default "$launcher"; COMPILER, default mpicc.
-# Take RESULTS home and read it by: collwise import RESULTS
+# Take RESULTS home and read it by: collwise times import RESULTS
 set -euo pipefail
 # PMIx's own choice lets some processes send messages before others are ready, where Open MPI may crash.
 $fences
@@ -31,7 +31,7 @@ $$launcher -n $procs "$$work/whereabouts" </dev/null | grep '^{"rank"' >>"$$resu
 echo "measuring $cases cases with $procs processes" >&2
 $$launcher -n $procs "$$work/benchmark" "$$work/cases.txt" $options </dev/null |
     grep --line-buffered '^{"id"' >>"$$results"
-echo "$$results: done; read it by: collwise import $$results" >&2
+echo "$$results: done; read it by: collwise times import $$results" >&2
 exit 0
 $marker
 $payload

@@ -1,6 +1,6 @@
 """Writes a shell script that measures where collwise is not installed; it carries the C sources and the cases.
 
-The script needs bash, tar, base64 and an MPI compiler, and writes one file of JSON lines for `collwise import`.
+The script needs bash, tar, base64 and an MPI compiler, and writes one file of JSON lines for `collwise times import`.
 """
 
 from __future__ import annotations

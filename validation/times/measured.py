@@ -19,7 +19,7 @@ from collwise.validation.times.times import State, Times
 
 # Details of a configuration that differ between the executions of one measurement.
 _EXECUTION = ("launch", "run")
-_HOW_TO_MEASURE = "measure some (collwise measure, or --script for another machine) or read some (collwise import)"
+_HOW_TO_MEASURE = "measure some (collwise measure, or --script elsewhere) or read some (collwise times import)"
 
 
 def measured_names(store: Store) -> set[str]:

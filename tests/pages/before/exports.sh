@@ -1,7 +1,7 @@
 # Simulated times of the reader's cluster, times that were measured there, and the rules of the tutorial.
 ./collwise platforms new mycluster --nodes 8 --gbits 1 --latency-us 30 --ppn 2
 ./collwise simulate --platform mycluster.toml --collective bcast --procs 4 --sizes 8KiB --engine schedule
-./collwise import osu.txt --platform mycluster --procs 8
+./collwise times import osu.txt --platform mycluster --procs 8
 ./collwise platforms new wide --nodes 64 --interconnect infiniband-hdr --ppn 32
 ./collwise select --platform wide.toml --collective allreduce --procs 64 --sizes 64KiB --by simulated --engine schedule --for openmpi-4.1 -o wide.json
 ./collwise export wide.json --openmpi-version 4.1 -o mycluster.rules

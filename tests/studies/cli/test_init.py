@@ -53,7 +53,7 @@ def test_any_folder_below_uses_the_projects_store_and_defaults(
     assert [time["procs"] for time in times(capsys)] == [2, 3]
     assert [time["procs"] for time in times(capsys, "--procs", "4", "--platform", "exact")] == [4]
     assert not Path("results").exists()
-    run("results", "list")
+    run("times", "list")
     listed = capsys.readouterr().out
     assert str(folder / "study/results/timings.sqlite") in listed
     assert {*collwise.results().platform} == {"mine", "exact"}
@@ -86,7 +86,7 @@ def test_a_folder_without_the_file_is_a_project_if_the_environment_names_it(
     times(capsys, "--platform", "exact", "--procs", "2")
     assert (folder / "bare/results/timings.sqlite").exists()
     monkeypatch.setenv(HOME, "nowhere")
-    assert "COLLWISE_HOME: there is no folder nowhere" in refused(capsys, "results", "list")
+    assert "COLLWISE_HOME: there is no folder nowhere" in refused(capsys, "times", "list")
 
 
 @pytest.mark.parametrize(("name", "called"), [("demo", demo), ("validation", validate)])

@@ -25,7 +25,7 @@ POINT = "--collective bcast --procs 4 --sizes 8KiB"
 # Commands that take little time, in an order in which later ones find what earlier ones made.
 QUICK = {
     "algorithms": "algorithms bcast",
-    "models": "models --collective bcast",
+    "show models": "show models --collective bcast",
     "defaults": f"defaults --baseline openmpi-4.1 {POINT}",
     "platforms list": "platforms list",
     "platforms show": "platforms show fat-tree-1024",
@@ -36,15 +36,15 @@ QUICK = {
     "whatif": f"whatif --platform gros {POINT} --change bandwidth=x2",
     "hierarchy model": "hierarchy model --platform stampede2 --nodes 2 --ppn 2 --sizes 64KiB --segments 32KiB "
     "--engine schedule --algorithms binary --store s.sqlite",
-    "import": "import osu_bcast.txt --platform other --procs 4 --store s.sqlite",
-    "results list": "results list --store s.sqlite",
-    "results show": "results show --store s.sqlite --collective bcast",
+    "times import": "times import osu_bcast.txt --platform other --procs 4 --store s.sqlite",
+    "times list": "times list --store s.sqlite",
+    "times show": "times show --store s.sqlite --collective bcast",
 }
 WITH_SMPI = {
     "platforms check": "platforms check checked.toml",
     "fit": "fit --platform exact --model hockney --procedure two-sizes --procs 2 -o h.toml --store s.sqlite",
     "predict": "predict --parameters h.toml --collective bcast --procs 2 --sizes 8KiB",
-    "recover": "recover --platform exact --engine smpi --store s.sqlite",
+    "check recovery": "check recovery --platform exact --engine smpi --store s.sqlite",
 }
 # The test that reads what the other commands print.
 ELSEWHERE = {

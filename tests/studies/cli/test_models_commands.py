@@ -201,7 +201,7 @@ def test_collectives_that_no_model_covers_are_left_out_unless_asked_for(here: Pa
 
 @pytest.mark.slow
 def test_recovery_succeeds_on_the_platforms_made_for_it(here: Path, capsys: Capture) -> None:
-    code, output, errors = run("recover", capsys)
+    code, output, errors = run("check recovery", capsys)
     assert code == 0, errors
     assert "│ yes │" in re.sub(" +", " ", output)
     assert "NO │" not in output
@@ -212,7 +212,7 @@ def test_recovery_fails_where_a_parameter_is_off(here: Path, capsys: Capture) ->
     """Beyond the eager limit SMPI charges no overheads: the description's parameters do not hold for long messages."""
     text = (HERE / "exact.toml").read_text().replace("eager_limit_bytes = 1073741824", "eager_limit_bytes = 16384")
     (here / "bent.toml").write_text(text.replace('name = "exact"', 'name = "bent"').replace("nodes = 8", "nodes = 2"))
-    code, output, errors = run("recover --platform bent.toml", capsys)
+    code, output, errors = run("check recovery --platform bent.toml", capsys)
     assert code == 1
     assert re.search(r"collwise: \d+ of \d+ parameters are off by more than 2 % \(LMO: 5 %\); first: bent, ", errors)
     assert len(errors.strip().splitlines()) == 1
@@ -220,10 +220,10 @@ def test_recovery_fails_where_a_parameter_is_off(here: Path, capsys: Capture) ->
 
 
 def test_every_model_is_listed(here: Path, capsys: Capture) -> None:
-    found = document_of("models", capsys).rows
+    found = document_of("show models", capsys).rows
     assert [one["name"] for one in found] == list(MODEL_NAMES)
     assert all(one["what"] and one["paper"] and one["procedures"] for one in found)
-    code, output, _ = run("models", capsys)
+    code, output, _ = run("show models", capsys)
     assert code == 0
     for name in MODEL_NAMES:
         assert name in output
@@ -231,7 +231,7 @@ def test_every_model_is_listed(here: Path, capsys: Capture) -> None:
 
 
 def test_coverage_names_every_model_and_algorithm(here: Path, capsys: Capture) -> None:
-    rows = document_of("models --collective all", capsys).rows
+    rows = document_of("show models --collective all", capsys).rows
     known = [(one.collective, one.name) for one in Catalogue.load().algorithms() if not one.guideline]
     assert [(row["collective"], row["algorithm"]) for row in rows] == known
     formulas = {(row["collective"], row["algorithm"]): row["formulas"] for row in rows}
@@ -244,7 +244,7 @@ def test_coverage_names_every_model_and_algorithm(here: Path, capsys: Capture) -
 
 
 def test_coverage_in_words(here: Path, capsys: Capture) -> None:
-    code, output, _ = run("models --collective bcast,scan", capsys)
+    code, output, _ = run("show models --collective bcast,scan", capsys)
     assert code == 0
     assert "bcast: which models predict what" in output
     assert re.search(r"segmented_linear +│ critical_path +│ by_parts", output)

@@ -109,7 +109,7 @@ def test_no_store_is_made_for_measured_times(tmp_path: Path, capsys: pytest.Capt
     missing = tmp_path / "folder" / "times.sqlite"
     code, _, err = run(capsys, missing, "--platform", "gros", "--sources", "measured,schedule")
     assert (code, err) == (2, f"collwise: there is no store {missing}; fill one with 'collwise measure' or "
-                              "'collwise import'\n")  # fmt: skip
+                              "'collwise times import'\n")  # fmt: skip
     assert not missing.parent.exists()
 
 

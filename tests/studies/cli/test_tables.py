@@ -102,7 +102,7 @@ COMMANDS = {
     "simulate": ("simulate", "--platform", "grisou", "--collective", "bcast", "--procs", "100", "--sizes", "8KiB,4MiB"),
     "platforms": ("platforms", "list"),
     "algorithms": ("algorithms",),
-    "models": ("models",),
+    "models": ("show", "models"),
 }
 
 

@@ -1,4 +1,4 @@
-"""collwise results: what the store holds, as users see it."""
+"""collwise times: what the store holds, as users see it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def store(tmp_path: Path) -> Path:
 
 def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
     with pytest.raises(SystemExit) as ended:
-        main(["results", *words])
+        main(["times", *words])
     out, err = capsys.readouterr()
     return int(ended.value.code or 0), out, err
 
@@ -75,12 +75,12 @@ def test_rows_are_shown_with_filters(store: Path, capsys: pytest.CaptureFixture[
     ("words", "said"),
     [
         (("show", "--platform", "grosss"), ("unknown platform 'grosss'", "gros", "bed", "(those in the store ")),
-        (("show", "--configuration", "zz"), (MEASURED.key[:12], "results list")),
+        (("show", "--configuration", "zz"), (MEASURED.key[:12], "times list")),
         (("show", "--collective", "bcst"), ("bcast",)),
         (("export", "-o", "x.txt"), ("--format", "csv")),
-        (("prune",), ("--configuration", "--before")),
-        (("prune", "--before", "yesterday"), ("yesterday", "2026-11-01")),
-        (("prune", "--platform", "bed"), ("3 times", "--yes")),
+        (("delete",), ("--configuration", "--before")),
+        (("delete", "--before", "yesterday"), ("yesterday", "2026-11-01")),
+        (("delete", "--platform", "bed"), ("3 times", "--yes")),
     ],
 )
 def test_bad_input_is_one_line(
@@ -94,7 +94,7 @@ def test_bad_input_is_one_line(
 
 def test_a_store_that_is_missing_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     missing = tmp_path / "none.sqlite"
-    for words in (("show",), ("prune", "--platform", "gros", "--yes")):
+    for words in (("show",), ("delete", "--platform", "gros", "--yes")):
         code, _, err = run(capsys, *words, "--store", str(missing))
         assert (code, str(missing) in err, missing.exists()) == (2, True, False)
     assert collwise.prune(missing, platform="gros") == 0
@@ -139,7 +139,7 @@ def test_parquet_reads_back(store: Path, tmp_path: Path, capsys: pytest.CaptureF
 
 
 def test_pruning_deletes_after_consent_only(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ("prune", "--store", str(store), "--source", "measured")
+    words = ("delete", "--store", str(store), "--source", "measured")
     assert run(capsys, *words)[0] == 2
     assert len(collwise.results(store)) == 4
     assert run(capsys, *words, "--before", "2000-01-01", "--yes")[1].endswith("nothing to delete\n")

@@ -1,4 +1,4 @@
-"""collwise results: lists, shows, exports and deletes stored times; collwise import: adds times measured elsewhere."""
+"""collwise times: list, show, export, delete, import."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ FILTER = group(
 )
 
 
-@click.group(cls=CommandGroup, epilog=example("results list"))
-def results() -> None:
-    """Lists, shows, exports and deletes the times in the store."""
+@click.group(cls=CommandGroup, epilog=example("times list"))
+def times() -> None:
+    """Lists, shows, exports and deletes the times in the store, and reads times that were measured elsewhere."""
 
 
-@command("results list --json", "list", parent=results)
+@command("times list --json", "list", parent=times)
 def list_configurations(store: Path = options.STORE, as_json: bool = options.JSON) -> None:
     """Lists the configurations: everything that times depend on besides the case; results of two never mix."""
     from collwise.store_contents import configurations
@@ -85,7 +85,7 @@ def list_configurations(store: Path = options.STORE, as_json: bool = options.JSO
     print_table(str(store.absolute()), heads, found[list(shown)].values.tolist(), left=5, keys=1)
 
 
-@command("results show --collective bcast --procs 16", "show", parent=results)
+@command("times show --collective bcast --procs 16", "show", parent=times)
 def show(wanted: dict[str, Any] = FILTER, as_json: bool = options.JSON) -> None:
     """Shows the times of cases, those of one configuration, collective and so on if named."""
     found = _rows(**wanted)
@@ -111,7 +111,7 @@ def _row(one: Any) -> Sequence[object]:
     )
 
 
-@command("results export --collective bcast -o bcast.csv", "export", parent=results)
+@command("times export --collective bcast -o bcast.csv", "export", parent=times)
 def export(
     wanted: dict[str, Any] = FILTER,
     format_name: str | None = option(types.NamedChoice("format", ("csv", "json", "parquet"))),
@@ -128,8 +128,8 @@ def export(
     click.echo(f"written: {output}, {len(found)} times")
 
 
-@command("results prune --platform gros --before 2026-01-01 --yes", "prune", parent=results)
-def prune(
+@command("times delete --platform gros --before 2026-01-01 --yes", "delete", parent=times)
+def delete(
     store: Path = options.STORE,
     configuration: Sequence[str] | None = option(NAMES),
     source: Sequence[str] | None = option(NAMES),
@@ -162,8 +162,9 @@ def prune(
 
 
 @command(
-    "import osu_bcast.txt --platform mycluster --procs 64",
+    "times import osu_bcast.txt --platform mycluster --procs 64",
     "import",
+    times,
     help=f"Reads times that were measured elsewhere into the store: {FORMATS}.",
 )
 def import_times(
@@ -182,11 +183,11 @@ def import_times(
             imported = import_file(file, opened, facts)
             timings = imported.timings
             counts = Counter((timing.case.collective, timing.case.experiment, timing.case.procs) for timing in timings)
-            times = [
+            numbers = [
                 {"collective": collective, "experiment": experiment, "procs": of, "number": number}
                 for (collective, experiment, of), number in counts.items()
             ]
-            records.append({"file": str(file), "failed": sum(not timing.ok for timing in timings), "times": times})
+            records.append({"file": str(file), "failed": sum(not timing.ok for timing in timings), "times": numbers})
             if missing := imported.asked - len(timings):
                 note(f"{file}: {missing} of {imported.asked} cases have no record: the run there ended early")
     if as_json:

@@ -85,7 +85,7 @@ INSTEAD = {
     r"two_way_chain": "split_binary",
     r"benchmarks/gain.py": "benchmarks/gain.py --help",
     # A question is answered, and what ends when it is interrupted goes on.
-    r"(results prune .*) --before [\d-]+": r"\1 --yes",
+    r"(times delete .*) --before [\d-]+": r"\1 --yes",
     r"(?m)^(dask [^#\n]*).*": r"\1&",
     # On a busy machine the bed may be unfit, and some models cannot be fitted.
     r"testbed status --check": "testbed status",

@@ -28,9 +28,9 @@ GRID = "--collective all --procs 3,4,8,13 --sizes 64,1KiB,8KiB,64KiB,1MiB"
 ENGINE = "--engine schedule --jobs 1 --store store.sqlite"
 GROS, STAMPEDE = f"--platform gros {ENGINE}", f"--platform stampede2 --ppn 4 {ENGINE}"
 MEASURED = "--by measured --platform gros --store measured.sqlite"
-CONFIGURATIONS = "results list --store store.sqlite --json"
+CONFIGURATIONS = "times list --store store.sqlite --json"
 SHOWN = "--procs 3,4 --json"
-IMPORT = "import results.jsonl --store measured.sqlite --json"
+IMPORT = "times import results.jsonl --store measured.sqlite --json"
 
 
 class Golden(NamedTuple):
@@ -226,10 +226,10 @@ def _times() -> dict[str, Golden]:
         "predicted, one message": Golden(
             "predict --parameters files/lmo.toml --pair 0,3 --sizes 1KiB,64KiB --json", document
         ),
-        "stored": Golden(f"results show --store measured.sqlite --collective scan {SHOWN}", stored),
-        "stored simulations": Golden(f"results show --store store.sqlite --collective barrier {SHOWN}", stored),
-        "measured configurations": Golden("results list --store measured.sqlite --json", configurations),
-        "configurations of launches": Golden("results list --store trio.sqlite --json", configurations),
+        "stored": Golden(f"times show --store measured.sqlite --collective scan {SHOWN}", stored),
+        "stored simulations": Golden(f"times show --store store.sqlite --collective barrier {SHOWN}", stored),
+        "measured configurations": Golden("times list --store measured.sqlite --json", configurations),
+        "configurations of launches": Golden("times list --store trio.sqlite --json", configurations),
         "simulated configurations": Golden(CONFIGURATIONS, configurations),
     }
 

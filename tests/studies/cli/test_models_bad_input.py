@@ -107,7 +107,7 @@ BAD = [
     ("evaluate --platforms exact --models hockney --procs 1,4 --collective bcast", "models are scored from P = 2 on"),
     ("check recovery --platform grisou", "platform 'grisou': factors or overheads that change with the message size"),
     ("check recovery --platform exat", "unknown platform 'exat'; did you mean exact"),
-    ("models --collective bcst", "--collective: unknown collective 'bcst'; did you mean bcast"),
+    ("show models --collective bcst", "--collective: unknown collective 'bcst'; did you mean bcast"),
     ("select --collective bcast --model hockny", "--model: unknown model 'hockny'; did you mean hockney"),
     ("select --collective bcast --parameters hockney.toml --tolerance -1", "tolerance must be .* from 0 on, not -1"),
     ("select --collective bcast --parameters hockney.toml --tolerance nan", "tolerance must be .* from 0 on, not nan"),

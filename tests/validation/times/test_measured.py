@@ -415,7 +415,7 @@ def test_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
         (("--fill", "simulated"), "platform"),
         (("--platform", "bet"), "bed"),
         (("--exact",), "--exact is for --by predicted"),
-        (("--configuration", "0000"), "results list"),
+        (("--configuration", "0000"), "times list"),
         (("--agreement", "100", "--fill", "simulated", "--platform", "gros"), "below 100"),
     ):
         code, _, err = run(*more)

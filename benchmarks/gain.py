@@ -29,7 +29,8 @@ from collwise.simulator.sweeps.mpi_runner import measure_launches
 from collwise.simulator.timing import Case
 from collwise.studies.figures.gain import gain_figure
 from collwise.studies.figures.style import save
-from collwise.studies.reports.gain import gains_markdown
+from collwise.studies.present.gain import shown
+from collwise.studies.present.shown import markdown_of
 from collwise.studies.reports.markdown import markdown_table
 from collwise.validation.library_defaults.baselines import baseline
 from collwise.validation.measurement.gain import LIBCOLLWISE, RULES, GainRow, MeasuredGain, measure_gain
@@ -125,7 +126,7 @@ def page(found: MeasuredGain, closer: Sequence[tuple[str, ...]], launches: int) 
         f"Test bed of {SHAPE.title}, one process on each node. All algorithms and Open MPI's own collectives were "
         f"measured in {METHOD.launches} launches, and choices made by these times: where none is faster beyond the "
         f"intervals, the library decides. Times are means over {launches} launches; gains in brackets lie within the "
-        "confidence intervals.\n\n" + gains_markdown(found) + "\n## What Open MPI runs untuned, closely\n\n"
+        "confidence intervals.\n\n" + markdown_of(shown(found)) + "\n## What Open MPI runs untuned, closely\n\n"
         "For the largest gains of three collectives beyond the intervals, the catalogue's choice that is the same as "
         "what Open MPI runs untuned, with the segment size that it ships. If our form of it takes as long as Open MPI, "
         "the gain is the choice's. The simulated gain is the schedule engine's on the bed's nominal platform.\n\n"

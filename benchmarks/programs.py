@@ -94,7 +94,7 @@ def expected_gain(report: Path, platform: HostPlatform, engine: str, store: Path
     The program takes `seconds` without the table. What it does besides its collectives stays as it is.
     """
     with collwise.session(store, engine) as context:
-        found = collwise.profile(report, platform, context=context)
+        found = collwise.profile(report, platform=platform, context=context)
     calls = found.frame().dropna(subset=["default_seconds", "tuned_seconds"])
     default = float((calls.calls * calls.default_seconds).sum())
     tuned = float((calls.calls * calls.tuned_seconds).sum())

@@ -36,11 +36,11 @@ from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
 from collwise.studies.cli.algorithms import ids_text, parameters_text, reservation_text
 from collwise.studies.cli.report import BY_ENGINE, BY_MODEL, CLUSTERS, SHOWN
-from collwise.studies.cli.run import cells as application_cells
 from collwise.studies.cli.verify import OPENMPI_COLUMNS, openmpi_cells
 from collwise.studies.figures.applications import application_figure
 from collwise.studies.figures.picks import algorithms_by_engine, picks_by_size
 from collwise.studies.figures.style import save
+from collwise.studies.present.application import cells as application_cells
 from collwise.studies.reports.choices import PlatformChoices, compared_on
 from collwise.studies.reports.comparison_table import compared_places, summary_line, table_columns, table_row
 from collwise.studies.reports.engine_table import (
@@ -212,7 +212,7 @@ def write_applications() -> None:
     with session() as context:
         for row in APPLICATIONS:
             name, procs, settings, collectives, segments = row
-            words = f"application {name} --platform stampede2 --ppn 12 --procs {procs} --set {settings}"
+            words = f"program apply {name} --platform stampede2 --ppn 12 --procs {procs} --set {settings}"
             words += f" --segments {segments} --collectives {collectives}"
             chosen = {key: int(value) for key, value in (part.split("=") for part in settings.split(","))}
             times = application(
@@ -220,11 +220,11 @@ def write_applications() -> None:
                 context=replace(context, engine=SCHEDULE),
             )  # fmt: skip
             columns = ["collectives", "time", "in collectives", "share, mean", "share, most", "speed-up", "algorithms"]
-            rows = [application_cells(one)[1:] for one in times.itertuples()]
+            rows = [application_cells(one)[1:] for one in times.rows]
             parts.append(f"\n`collwise {words}`\n\n{markdown_table(columns, rows)}")
             if row == APPLICATIONS[0]:
                 title = f"{name} on Stampede2, P = {procs}, simulated"
-                save(application_figure(times, title), DOCS / "figures" / "application.png")
+                save(application_figure(times.frame(), title), DOCS / "figures" / "application.png")
     write_block(DOCS / "applications.md", "applications", "".join(parts))
 
 
@@ -349,10 +349,10 @@ def algorithms_page() -> str:
         "# Algorithms\n\nThis page shows `algorithms/catalogue.toml`; `collwise algorithms --json` prints the same.\n\n"
         "Requirements: `power_of_two` and `even` concern the number of processes, `commutative` the operation. "
         "Algorithms marked 'by node' treat the processes of one node differently from others. They run where they are "
-        "named (`simulate --algorithms`, `run --algorithms`, `schedule --algorithm`), and `select --by simulated "
-        "--by-node` chooses among them too. Without that they are no choices: models have no formulas for them, and "
-        "with one process on each node they are the flat algorithms over again. Mock-ups of performance guidelines "
-        "call the MPI library's own collectives ([guidelines.md](guidelines.md)). "
+        "named (`simulate --algorithms`, `program run --algorithms`, `schedule --algorithm`), and `select --by "
+        "simulated --by-node` chooses among them too. Without that they are no choices: models have no formulas for "
+        "them, and with one process on each node they are the flat algorithms over again. Mock-ups of performance "
+        "guidelines call the MPI library's own collectives ([guidelines.md](guidelines.md)). "
         f"Open MPI ids: a single number is the id in {versions}.\n\n",
         markdown_table(
             ["collective", "algorithms", "message bytes"],

@@ -197,8 +197,8 @@ def test_help_and_unknown_commands_install_and_build_nothing(
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("run", "--library=smpi", "--", "program", "--help"),
-        ("run", "program", "-h"),
+        ("program", "run", "--library=smpi", "--", "program", "--help"),
+        ("program", "run", "program", "-h"),
         ("testbed", "run", "--", "program", "-h"),
         ("testbed", "login", "sbatch", "--help"),
     ],
@@ -270,10 +270,12 @@ def test_a_simulator_that_setup_built_needs_no_package(
 
 
 def test_words_of_a_program_say_nothing_of_needs() -> None:
-    assert required_groups("run", ["run", "--", "program", "--library=smpi"]) == ["build"]
+    assert required_groups("program", ["program", "run", "--", "it", "--library=smpi"]) == ["build"]
 
 
-@pytest.mark.parametrize("arguments", ["run --library smpi", "run --library=smpi", "fit --platform grisou"])
+@pytest.mark.parametrize(
+    "arguments", ["program run --library smpi", "program run --library=smpi", "program apply", "fit --platform grisou"]
+)
 def test_a_need_of_an_option_holds_however_its_value_is_given(clone: Path, tools: Path, arguments: str) -> None:
     add_python(tools)
     assert "libsimgrid-dev" in call(clone / "collwise", *arguments.split(), path=tools).stderr.splitlines()[-1]
@@ -308,7 +310,7 @@ def test_what_a_command_needs_agrees_with_its_options(name: str) -> None:
 
 
 def test_the_launcher_knows_the_commands_that_run_a_program() -> None:
-    """It takes words after `run`, `profile` and `login` for the program's, and every other --help for its own."""
+    """It takes words after `run` and `login` for the program's, and every other --help for its own."""
 
     def ending_in_programs(command: click.Command) -> Iterator[str]:
         if command.context_settings.get("allow_interspersed_args") is False:
@@ -318,7 +320,7 @@ def test_the_launcher_knows_the_commands_that_run_a_program() -> None:
             for name in command.list_commands(context):
                 yield from ending_in_programs(command.get_command(context, name) or command)
 
-    assert set(ending_in_programs(command_line)) == {"run", "profile", "login"}
+    assert set(ending_in_programs(command_line)) == {"run", "login"}
 
 
 def test_a_copy_of_the_modules_in_the_environment_makes_it_anew(clone: Path, tools: Path) -> None:
@@ -431,9 +433,9 @@ def test_no_library_is_built_for_that_nobody_asked(clone: Path, tools: Path, wor
 @pytest.mark.parametrize(
     ("words", "simulates"),
     [
-        ("profile --library openmpi --procs 2 -- latency", False),
-        ("profile --library=openmpi --platform gros --engine smpi --procs 2 -- latency", True),
-        ("profile --library smpi --platform gros --procs 2 -- latency", True),
+        ("program run --library openmpi --procs 2 -- latency", False),
+        ("program profile report.json --platform gros --engine smpi", True),
+        ("program run --library smpi --platform gros --procs 2 -- latency", True),
         ("defaults --check", False),
     ],
 )

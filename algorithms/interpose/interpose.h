@@ -259,7 +259,7 @@ void interpose_write_text(FILE *to, interpose_report *report);
 void interpose_write_json(FILE *to, const interpose_report *report);
 void interpose_write_csv(FILE *to, const interpose_report *report);
 
-/* Writes the load marker, the file by which `collwise run` verifies that programs call this library. `calls` is
+/* Writes the load marker, the file by which `collwise program run` verifies that programs call this library. `calls` is
  * negative while only MPI_Init has been called. */
 void interpose_write_load_marker(const char *path, long long calls);
 

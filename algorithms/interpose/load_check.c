@@ -1,6 +1,6 @@
 /* Verifies that programs call this library: if it was asked for and another library is called, the process ends with an
- * error. Cases that cannot be seen from here, such as a statically linked MPI, are found by `collwise run`, which looks
- * for the load marker. */
+ * error. Cases that cannot be seen from here, such as a statically linked MPI, are found by `collwise program run`,
+ * which looks for the load marker. */
 #include "interpose.h"
 
 #include <dlfcn.h>

@@ -17,7 +17,7 @@ from typing import Any
 from collwise.common.errors import UsageError
 
 _VERSION = 1
-_MAKE_ONE = "make one with: collwise run --report-to FILE.json, or collwise profile -o FILE.json"
+_MAKE_ONE = "make one with: collwise program run --report-to FILE.json"
 _PARAMETERS = re.compile(r"(?:[a-z_]+=\d{1,18}(?: (?=\S))?)*")
 _SECONDS = ("seconds", "shortest_seconds", "longest_seconds", "fastest_run_seconds", "slowest_run_seconds")
 Key = tuple[str, str, str, int, int | None]

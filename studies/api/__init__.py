@@ -20,12 +20,13 @@ The public interface, for notebooks and scripts (docs/python.md has examples):
     export(decisions, path)                rules that an MPI library reads
     guidelines(library, collective)        performance guidelines that an MPI library violates, and their repair
     check_decisions(tables, platform)      the same guidelines for decisions of ours, with better combinations
-    application(name, platform, procs)     an application's time under several choices of collectives, a DataFrame
     whatif(platform, changes, collective)  which choices and times change with the platform
     sweep(platform, factors, ...)          the same over many factors, with cross-over points
-    whatif_application(platform, ...)      a program's collectives on the changed platform
-    profile(report, platform)              which collectives of a program matter, and what it would gain
-    achieved(before, after)                what a tuned run saved, a DataFrame
+    run_program(program, library=, procs=) a program with our algorithms in it, and the report of its calls
+    profile(report, platform=)             which collectives of a program matter, and what it would gain
+    achieved(before, after)                what a tuned run saved
+    application(name, platform, procs)     an application's time under several choices of collectives
+    gain(decisions, procs)                 what decisions gain over Open MPI's own, measured
     live_map(platform, collective)         a map that follows changes within a fraction of a second
     session(...)                           a store, a version of SimGrid and so on, for several calls
 
@@ -44,7 +45,7 @@ from typing import TYPE_CHECKING, Any
 from collwise.common.lazy import names_of
 
 if TYPE_CHECKING:
-    from collwise.applications import application
+    from collwise.answers import Sweep, WhatIf
     from collwise.arguments import platform, session
     from collwise.common.errors import CollwiseError, UsageError
     from collwise.comparisons import compare, figure
@@ -52,8 +53,8 @@ if TYPE_CHECKING:
     from collwise.guideline_checks import LibraryGuidelines, check_decisions, guidelines
     from collwise.hierarchy import model_tasks, time_tasks, tune_hierarchy
     from collwise.predictions import FittedModel, fit, predict
-    from collwise.profiles import ProfileResult, achieved, profile
-    from collwise.questions import Sweep, WhatIf, live_map, sweep, whatif, whatif_application
+    from collwise.programs import ProfileResult, achieved, application, gain, profile, run_program
+    from collwise.questions import live_map, sweep, whatif
     from collwise.store_contents import configurations, prune, results, stored
     from collwise.timings import measure, measure_adaptively, simulate
 
@@ -74,6 +75,7 @@ __all__ = [
     "export",
     "figure",
     "fit",
+    "gain",
     "guidelines",
     "live_map",
     "measure",
@@ -84,6 +86,7 @@ __all__ = [
     "profile",
     "prune",
     "results",
+    "run_program",
     "select",
     "session",
     "simulate",
@@ -92,7 +95,6 @@ __all__ = [
     "time_tasks",
     "tune_hierarchy",
     "whatif",
-    "whatif_application",
 ]
 
 
@@ -107,7 +109,7 @@ def _complete(found: Any) -> None:
 __getattr__ = names_of(
     __name__,
     {
-        "applications": ("application",),
+        "answers": ("Sweep", "WhatIf"),
         "arguments": ("platform", "session"),
         "comparisons": ("compare", "figure"),
         "common.errors": ("CollwiseError", "UsageError"),
@@ -115,8 +117,8 @@ __getattr__ = names_of(
         "guideline_checks": ("LibraryGuidelines", "check_decisions", "guidelines"),
         "hierarchy": ("model_tasks", "time_tasks", "tune_hierarchy"),
         "predictions": ("FittedModel", "fit", "predict"),
-        "profiles": ("ProfileResult", "achieved", "profile"),
-        "questions": ("Sweep", "WhatIf", "live_map", "sweep", "whatif", "whatif_application"),
+        "programs": ("ProfileResult", "achieved", "application", "gain", "profile", "run_program"),
+        "questions": ("live_map", "sweep", "whatif"),
         "store_contents": ("configurations", "prune", "results", "stored"),
         "timings": ("measure", "measure_adaptively", "simulate"),
     },

@@ -16,6 +16,7 @@ from collwise.common.project import default_store_path
 from collwise.common.units import parse_counts, parse_size, parse_sizes
 
 if TYPE_CHECKING:
+    from collwise.decisions import Decisions
     from collwise.platforms import HostPlatform
     from collwise.simulator.sweeps.context import SimulationContext
     from collwise.simulator.sweeps.runner import Pool, Progress
@@ -29,6 +30,13 @@ PlatformLike: TypeAlias = "HostPlatform | str | Path"
 """A platform, the name of a known one, or a .toml or .xml file."""
 TimesLike: TypeAlias = "Times | Mapping[str, Times] | str | Path"
 """The times of one collective, those of several by name, or the path of a file that they were saved in."""
+
+Paths = str | Path | Sequence[str | Path]
+"""A file, or several."""
+NewFile: TypeAlias = "str | Path"
+"""A file that is written."""
+DecisionsLike: TypeAlias = "Decisions | str | Path"
+"""Decisions, or the path of a file that they were saved in."""
 
 
 def platform(name: PlatformLike) -> HostPlatform:
@@ -125,6 +133,13 @@ def times(given: TimesLike) -> Mapping[str, Times]:
 
         return AllTimes.load(given)
     return given if isinstance(given, Mapping) else {given.collective: given}
+
+
+def decisions(given: DecisionsLike) -> Decisions:
+    """Decisions. Raises UsageError for a file that holds none."""
+    from collwise.decisions import Decisions
+
+    return given if isinstance(given, Decisions) else Decisions.load(given)
 
 
 def check_percent(what: str, percent: float) -> None:

@@ -171,7 +171,7 @@ def export(
     """Decisions as rules that an MPI library reads; a file of that name is replaced.
 
     Parameters: `decisions`, what `select` returned, or files that it was saved in; `path`, the file to write, if any;
-    `format_name`, 'openmpi' (classic dynamic rules), 'openmpi-json', 'collwise' (the table of `collwise run`), 'mpich'
+    `format_name`, 'openmpi' (classic dynamic rules), 'openmpi-json', 'collwise' (of 'program run'), 'mpich'
     (its selection file), 'mpich-variables', 'intel', 'mvapich2', 'ucc', 'smpi' or 'prf' (a profile of
     PGMPITuneLib); `openmpi_version`, whose algorithm ids classic rules have; `mpich_version`, '4.0' or '4.1' for 4.1
     and later; `procs`, for formats that hold for one process count, which one.

@@ -41,20 +41,16 @@ SECTIONS = {
         ),
         "export": Command("Writes decision tables as rules that MPI libraries read.", needs="--check:build+openmpi"),
         "whatif": Command("Shows which choices and times change if a platform does.", needs="build --engine=smpi:smpi"),
+        "sweep": Command("Finds the factors of a change where the choice changes.", needs="build --engine=smpi:smpi"),
         "hierarchy": Command(
             "Tunes hierarchical collectives by their tasks.",
             needs="build smpi --library=openmpi:openmpi --library=mpich:mpich --testbed:openmpi+testbed",
         ),
         "report": Command("Writes an HTML report and rules for one platform.", needs="build smpi"),
-        "run": Command(
-            "Runs an unmodified MPI program with our algorithms in it.",
-            needs="build --library=smpi:smpi --library=openmpi:openmpi --library=mpich:mpich",
+        "program": Command(
+            "Runs programs with our algorithms, and says what these save.",
+            needs="build --library=smpi:smpi --library=openmpi:openmpi --library=mpich:mpich --engine=smpi:smpi apply:smpi gain:openmpi --testbed:testbed",  # noqa: E501
         ),
-        "profile": Command(
-            "Shows which collectives of a program matter, and what it would gain.",
-            needs="build --library=smpi:smpi --library=openmpi:openmpi --library=mpich:mpich --engine=smpi:smpi",
-        ),
-        "application": Command("Simulates applications under other collectives.", needs="build smpi"),
     },
     "Platforms": {
         "platforms": Command("Lists, checks and writes descriptions of clusters.", needs="check:build+smpi"),
@@ -92,10 +88,6 @@ SECTIONS = {
             "Checks and repairs an MPI library's performance guidelines.",
             needs="build --platform:smpi !--platform:openmpi --library=mpich:mpich --testbed:openmpi+testbed",
         ),
-        "gain": Command(
-            "Measures a decision table's gain over Open MPI's own.",
-            needs="build openmpi --platform:smpi --testbed:testbed",
-        ),
     },
     "Checking": {
         "check": Command("Checks collwise's own parts against what is known to be true.", needs="recovery:build+smpi"),
@@ -131,13 +123,12 @@ _MODULES = {
     "experiment": "irregular-regions",
     "fit": "predict",
     "maintenance": "init setup test studio completion schema help",
-    "profile": "gain",
     "report": "demo study",
-    "run": "application",
     "select": "export",
     "simulate": "measure",
     "validate": "calibrate",
     "verify": "crosscheck",
+    "whatif": "sweep",
 }
 """The commands that are in a module of collwise.studies.cli of another name than their own.
 

@@ -17,14 +17,15 @@ from typing import Any
 import click
 
 from collwise.common.errors import CollwiseError
-from collwise.studies.cli import declare, options, types
+from collwise.common.files import write_text
+from collwise.studies.cli import declare, options, target_options, types
 from collwise.studies.cli.declare import argument, option
 from collwise.studies.cli.option_texts import description_of, key_of
 from collwise.studies.cli.output import print_json, print_table, write_figure
 from collwise.validation.select.consumers import ALL_CONSUMERS
 
 _UNNAMED = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL)
-_SAVED = ("AllTimes", "Decisions")
+_SAVED = ("AllTimes", "Decisions", "ProfileResult")
 """The types that -o saves."""
 _BY_NAME: Mapping[str, Any] = {
     "algorithm": types.ALGORITHM,
@@ -33,16 +34,22 @@ _BY_NAME: Mapping[str, Any] = {
     "collective": types.COLLECTIVE,
     "collectives": types.COLLECTIVES,
     "consumer": types.NamedChoice("decision consumer", ALL_CONSUMERS),
+    "launches": click.IntRange(1),
     "platform": types.PLATFORM,
     "ppn": click.IntRange(1),
     "procs": types.COUNTS,
+    "repetitions": click.IntRange(1),
     "root": click.IntRange(0),
     "segments": types.SIZES,
     "sizes": types.SIZES,
 }
 """The type of an option, by its entry in options.toml."""
 _BY_ANNOTATION: Mapping[str, Any] = {
+    "Changes": None,
+    "DecisionsLike": types.PATH,
     "Names": types.NAMES,
+    "NewFile": types.NEW_FILE,
+    "Paths": types.PATH,
     "PlatformLike": types.PLATFORM,
     "Path": types.PATH,
     "float": click.FLOAT,
@@ -51,12 +58,17 @@ _BY_ANNOTATION: Mapping[str, Any] = {
     "str | Path": types.PATH,
 }
 _GROUPS: Mapping[str, Any] = {
+    "baseline": options.DEFAULT_LIBRARY,
     "context": options.SIMULATION,
     "counts": options.COUNTS,
     "method": options.METHOD,
+    "store": options.STORE,
+    "target": target_options.target(),
     "thresholds": options.THRESHOLDS,
 }
-"""What fills a parameter that several options make together."""
+"""What fills a parameter that several options make together, or one that means the same everywhere."""
+_REPEATED = ("Changes", "Paths")
+"""The annotations of options that may be given several times."""
 _IN_PROJECT = ("platform", "procs")
 
 
@@ -67,34 +79,44 @@ def derived(
     name: str | None = None,
     parent: click.Group | None = None,
     figures: bool = False,
+    report: bool = False,
+    more: str = "",
     **places: Any,
 ) -> click.Command:
     """The command that calls a function and prints what it returns.
 
-    `words` is the example in its help. Each parameter gets an option, the positional-only ones an argument. `places`
-    say what fills a parameter for which the usual option is not the right one, as `declare.option` makes it; with None
-    no option does. A result that has `save` gets -o, with `figures` the command has --figures. A parameter `context`
-    gets the open simulation context.
+    `words` is the example in its help, `more` what the help says besides the docstring. Each parameter gets an option,
+    the positional-only ones an argument. `places` say what fills a parameter for which the usual option is not the
+    right one, as `declare.option` makes it; with None no option does. A result that has `save` gets -o, with `figures`
+    the command has --figures, with `report` --report. A parameter `context` gets the open simulation context; words
+    after `args` belong to a program. An int is the exit code, and nothing is printed.
     """
     parameters = list(inspect.signature(function).parameters.values())
     filled = {one.name: places.get(one.name, _place(one)) for one in parameters if places.get(one.name, 1) is not None}
     running = {"context": filled.pop("context")} if "context" in filled else {}
-    printing = {"output": option(types.NEW_FILE)} if inspect.signature(function).return_annotation in _SAVED else {}
+    returned = inspect.signature(function).return_annotation
+    printing = {"output": option(types.NEW_FILE)} if returned in _SAVED else {}
     printing |= {"figures": option(types.FOLDER)} if figures else {}
-    printing |= {"as_json": options.JSON}
+    printing |= {"report": option(types.NEW_FILE)} if report else {}
+    printing |= {"as_json": options.JSON} if returned != "int" else {}
 
-    def call(**given: Any) -> None:
+    def call(**given: Any) -> Any:
         asked = {one: given.pop(one) for one in printing}
-        unnamed = [given.pop(one.name) for one in parameters if one.name in filled and one.kind in _UNNAMED]
+        unnamed: list[Any] = []
+        for one in parameters:
+            if one.name in filled and one.kind in _UNNAMED:
+                value = given.pop(one.name)
+                unnamed += value if one.kind is inspect.Parameter.VAR_POSITIONAL else [value]
         with ExitStack() as stack:
             if running:
                 given["context"] = stack.enter_context(given["context"].context())
-            several = parameters[0].kind is inspect.Parameter.VAR_POSITIONAL
-            result = function(*(unnamed[0] if several else unnamed), **given)
-        _print(result, **asked)
+            result = function(*unnamed, **given)
+        return result if returned == "int" else _print(result, **asked)
 
     called = name or function.__name__.replace("_", "-")
-    return declare.made(call, filled | running | printing, words, called, parent, description_of(function))
+    description = f"{description_of(function)}\n\n{more}"
+    settings = {"context_settings": {"allow_interspersed_args": False}} if "args" in filled else {}
+    return declare.made(call, filled | running | printing, words, called, parent, description, **settings)
 
 
 def _place(parameter: inspect.Parameter) -> Any:
@@ -105,23 +127,31 @@ def _place(parameter: inspect.Parameter) -> Any:
     kind = _BY_NAME[key] if key in _BY_NAME else _BY_ANNOTATION.get(annotation)
     required = parameter.default is inspect.Parameter.empty
     if parameter.kind in _UNNAMED:
-        several = parameter.kind is inspect.Parameter.VAR_POSITIONAL
-        return argument(kind, required=required, **({"nargs": -1} if several else {}))
+        several = {"nargs": -1} if parameter.kind is inspect.Parameter.VAR_POSITIONAL else {}
+        if parameter.name == "args":
+            return argument(click.UNPROCESSED, **several)
+        return argument(kind, required=required, **several)
     if key == "platform":
         return options.placed_platform() if required else options.placed_platform(option(types.PLATFORM))
     if annotation == "bool":
         return option(default=parameter.default, is_flag=True if not parameter.default else None)
     default = None if required else parameter.default
+    if annotation in _REPEATED:
+        return option(kind, key=key, required=required, multiple=True)
     return option(kind, default, key=key, required=required, in_project=required and key in _IN_PROJECT)
 
 
-def _print(result: Any, *, as_json: bool, output: Path | None = None, figures: Path | None = None) -> None:
+def _print(
+    result: Any, *, as_json: bool, output: Path | None = None, figures: Path | None = None, report: Path | None = None
+) -> None:
     """Prints and writes what a function returned. Raises CollwiseError for a problem that it has."""
-    from collwise.studies.present.shown import shown
+    from collwise.studies.present.shown import markdown_of, shown
 
     presented = shown(result)
     if output is not None:
         result.save(output)
+    if report is not None:
+        write_text(report, markdown_of(presented))
     if as_json:
         print_json(presented.rows, presented.facts)
     else:
@@ -130,8 +160,8 @@ def _print(result: Any, *, as_json: bool, output: Path | None = None, figures: P
                 click.echo(part)
             else:
                 print_table(**vars(part))
-        if output is not None:
-            click.echo(f"written: {output}")
+        for path in filter(None, (output, report)):
+            click.echo(f"written: {path}")
     if figures is not None:
         for stem, draw in presented.figures.items():
             path = write_figure(draw(), figures / f"{stem}.png")

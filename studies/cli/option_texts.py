@@ -9,7 +9,7 @@ from inspect import Parameter, cleandoc, signature
 from pathlib import Path
 from typing import Any
 
-_TEXTS: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("options.toml").read_text(encoding="utf-8"))
+_TEXTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("options.toml").read_text(encoding="utf-8"))
 _REST = re.compile(r"\n\n(?=Parameters:|Returns |Raises |>>> )")
 
 
@@ -38,7 +38,7 @@ def with_parameters(function: Callable[..., Any]) -> None:
     text = cleandoc(function.__doc__ or "")
     if "Parameters:" in text:
         return
-    command = function.__name__.replace("_", "-")
+    command = _TEXTS["functions"].get(function.__name__, function.__name__.replace("_", "-"))
     about = {one.name: text_of(command, key_of(one)).get("help", "") for one in signature(function).parameters.values()}
     lines = [f"    `{name}`: {' '.join(said.split())}" for name, said in about.items() if said]
     start = description_of(function)

@@ -183,7 +183,7 @@ def _own_text(decisions: DecisionTable) -> str:
     if known is None or LIBRARY_DECIDES not in known.grid.timed:
         return (
             "MPI's own collective is not among these times: measure it with --algorithms library, or the table with "
-            f"'{program_name()} gain'"
+            f"'{program_name()} program gain'"
         )
     chosen = {point: decisions.choice_at(*point) for point in known.grid.points}
     own = {point: known.seconds_of(LIBRARY_DECIDES, *point) for point in chosen}

@@ -70,6 +70,12 @@ def _without(*names: str) -> Any:
     return group(TargetOptions, **{name: one for name, one in _OPTIONS.items() if name not in names})
 
 
+def target(*without: str) -> Any:
+    """The options that name a target, without some, as the ExecutionTarget."""
+    names = {name: one for name, one in _OPTIONS.items() if name not in without}
+    return group(lambda **given: target_from(TargetOptions(**given)), **names)
+
+
 TARGET = _without()
 """The options that name a target, as TargetOptions for `target_from`."""
 TARGET_WITHOUT_PPN = _without("ppn")

@@ -55,7 +55,7 @@ for change in ("bandwidth=x0.7", "latency=x2", "overheads=x2"):
         with here.context("schedule") as context:
             other = collwise.whatif(
                 mine, change, collective, procs=PROCS, sizes=SIZES, segments=SEGMENTS, ppn=1, context=context
-            )
+            )[collective]
         kept = other.kept_slowdown()
         lines.append((change, collective, float(kept.mean()), float(kept.max())))
         if change == "latency=x2":
@@ -70,8 +70,8 @@ for change, collective, mean, worst in lines:
     here.conclude(f"{collective}, if in truth {change}: the rules cost {cost}.")
 here.text("""
 Measure next what costs most if it is wrong. `collwise calibrate` fits the description to messages between two nodes,
-which takes minutes; `collwise measure` times the algorithms themselves, and `collwise gain` the rules against the
-library as it is. Times that are measured are kept in the store, and the notebook `model_accuracy` then shows which
+which takes minutes; `collwise measure` times the algorithms themselves, and `collwise program gain` the rules against
+the library as it is. Times that are measured are kept in the store, and the notebook `model_accuracy` then shows which
 source to trust.""")
 here.publish(
     {

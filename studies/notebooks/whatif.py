@@ -31,8 +31,9 @@ with here.context("schedule") as context:
         procs="12:124:+16",
         sizes="1KiB:4MiB:x2",
         segments="8KiB",
+        limits=False,
         context=context,
-    )
+    )[COLLECTIVE]
 here.figure(quarter.figure(), "Gros with a quarter of its bandwidth.", "whatif-quarter")
 for line in quarter.summary():
     here.conclude(line)
@@ -48,7 +49,7 @@ with here.context("schedule") as context:
     sweep = collwise.sweep(
         PLATFORM, "bandwidth=x0.0625:x8", COLLECTIVE, procs="16,31,32,48,62,64,80,93,124", sizes=SIZE, segments="8KiB",
         context=context,
-    )  # fmt: skip
+    )[COLLECTIVE]  # fmt: skip
 here.figure(sweep.map(), "The best algorithm for 1 MiB over bandwidth and process count.", "whatif-bandwidth")
 crossovers = sweep.crossovers()
 here.table("Cross-over points of the bandwidth, relative to 25 Gbit/s", crossovers, "{:.3f}")
@@ -85,7 +86,7 @@ explorer.widget
 here.publish(
     {
         "crossovers": crossovers.to_dict("records"),
-        "changed_points": int(quarter.frame(limits=False).changes.sum()),
+        "changed_points": int(quarter.frame().changes.sum()),
         "slider": explorer.text.partition("; drawn")[0],
     }
 )

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from collwise.common.units import counted
+from collwise.studies.cli.output import describe
+from collwise.studies.reports.markdown import markdown_table
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from collwise.simulator.timing import Timing
 
 
 @dataclass(frozen=True)
@@ -38,8 +44,36 @@ class Shown:
     problem: str = ""
 
 
+def cut(table: Table, most: int) -> list[Table | str]:
+    """The first rows of a table, and if there are more than `most`, a sentence that says so."""
+    if len(table.rows) <= most:
+        return [table]
+    more = f"The table has the first {most} of {len(table.rows)} rows; --json prints all."
+    return [replace(table, rows=table.rows[:most]), more]
+
+
+def problem_of(failed: Sequence[Timing]) -> str:
+    """The problem that some cases failed, with the first one; nothing if none did."""
+    return f"{counted(len(failed), 'case')} failed; first: {describe(failed[0])}" if failed else ""
+
+
+def markdown_of(presented: Shown) -> str:
+    """The tables and sentences as Markdown."""
+    parts = (
+        f"\n{markdown_table(part.columns, part.rows)}\n" if isinstance(part, Table) else f"- {part}\n"
+        for part in presented.parts
+    )
+    return "".join(parts).lstrip()
+
+
 PRESENTERS = {
+    "AchievedResult": "achieved",
     "AllTimes": "times",
+    "ApplicationTimes": "application",
+    "MeasuredGain": "gain",
+    "ProfileResult": "profile",
+    "Sweeps": "sweep",
+    "WhatIfs": "whatif",
 }
 """The module of collwise.studies.present whose function `shown` presents a type."""
 

@@ -200,8 +200,8 @@ def _measuring(choices: PlatformChoices, decisions: Path) -> str:
     procs = (whole or decided[-1:])[0]
     place = f"--nodes {-(-procs // per_node)} --ntasks-per-node {per_node}"
     how = f'--launcher srun --ppn {per_node} --mpirun-args "--cpu-bind=cores"'
-    what = f"--decisions {shlex.quote(str(decisions.resolve()))} --procs {procs} --no-check"
-    return f"salloc --exclusive {place} {program_name()} gain {how} {what}"
+    what = f"gain {shlex.quote(str(decisions.resolve()))} --procs {procs} --no-check"
+    return f"salloc --exclusive {place} {program_name()} program {what} {how}"
 
 
 def _limits(choices: PlatformChoices, lost: Sequence[str], few: bool) -> list[str]:

@@ -281,20 +281,18 @@ def _changed() -> dict[str, Golden]:
         "no limits": Golden(f"whatif {usual} --change placement=cyclic --no-limits"),
         "slow node": Golden(f"whatif --collective gather --procs 8 {STAMPEDE} --change slow_node=1:x8 --json"),
         "configurations": Golden(CONFIGURATIONS, configurations),
-        "sweep of bandwidth": Golden(f"whatif {sweep} --platform gros --sweep bandwidth=x0.0625:x4"),
-        "sweep of latency": Golden(f"whatif {sweep} --platform gros --sweep latency=x0.25:x8 --tolerance 0"),
+        "sweep of bandwidth": Golden(f"sweep {sweep} --platform gros --factors bandwidth=x0.0625:x4"),
+        "sweep of latency": Golden(f"sweep {sweep} --platform gros --factors latency=x0.25:x8 --tolerance 0"),
         "sweep of overheads": Golden(
-            f"whatif {sweep} --platform boba --sweep overheads=x0.25:x8 --change bandwidth=x0.5 --tolerance 5"
+            f"sweep {sweep} --platform boba --factors overheads=x0.25:x8 --change bandwidth=x0.5 --tolerance 5"
         ),
-        "program": Golden(
-            f"whatif --application report.json --change bandwidth=x0.25 --baseline openmpi-4.1 {GROS} --json"
-        ),
+        "program": Golden(f"program profile report.json --change bandwidth=x0.25 --baseline openmpi-4.1 {GROS} --json"),
         "profile": Golden(
-            f"profile --report report.json --baseline openmpi-4.1 {GROS} --json --rules tuned.table",
+            f"program profile report.json --baseline openmpi-4.1 {GROS} --json -o tuned.table",
             _with("tuned.table"),
         ),
         "profile by decisions": Golden(
-            "profile --report report.json --baseline mpich-4 --decisions kept.json --json", document
+            "program profile report.json --baseline mpich-4 --decisions kept.json --json", document
         ),
     }
 

@@ -62,7 +62,7 @@ _SETTINGS = settings_of_rules("{file}")
 _MPIRUN = f"mpirun {' '.join(f'--mca {name} {value}' for name, value in _SETTINGS.items())} -n P PROGRAM"
 _EXPORTED = "\n".join(f"export {name}={value}" for name, value in parameter_variables(_SETTINGS).items())
 _PARAMETERS = "\n".join(f"{name} = {value}" for name, value in _SETTINGS.items())
-_COLLWISE = "{collwise} run --library openmpi --procs P --table {file} -- PROGRAM"
+_COLLWISE = "{collwise} program run --library openmpi --procs P --table {file} -- PROGRAM"
 _SMPIRUN = "smpirun $(cat {file}) -platform PLATFORM -np P PROGRAM"
 _PRF = "PGMPI_PARAMS=--ppath=$(dirname {file}) mpirun -n P PROGRAM"
 _SOURCE = "source {file} && mpirun -n P PROGRAM"
@@ -71,7 +71,7 @@ FORMATS = {
     for one in (
         Format(OPENMPI, "Open MPI's classic dynamic rules", OPENMPI, _MPIRUN),
         Format(OPENMPI_JSON, "Open MPI's dynamic rules in JSON, from 6.0 on", "openmpi-6.0", _MPIRUN),
-        Format(COLLWISE, "the table of collwise run", COLLWISE, _COLLWISE),
+        Format(COLLWISE, "the table of collwise program run", COLLWISE, _COLLWISE),
         Format(
             "mpich",
             "MPICH's selection file (JSON)",

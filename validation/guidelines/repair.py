@@ -58,7 +58,7 @@ def ranges(found: Sequence[Repair], sizes: Mapping[str, Sequence[int]]) -> tuple
 
 
 def rules_text(found: Sequence[RepairedRange], processes_per_node: Mapping[int, int] | None = None) -> str:
-    """A table for libcollwise (`collwise run --table`) of these ranges only; empty if there are none.
+    """A table for libcollwise (`collwise program run --table`) of these ranges only; empty if there are none.
 
     It holds for the process counts and the processes per node, by process count, that were checked, by default for any
     number of these, and leaves all other calls to MPI's own algorithms: rules apply up to the next larger number, so

@@ -84,6 +84,8 @@ class MeasuredGain:
 
     rows: tuple[GainRow, ...]
     checks: tuple[RulesCheck, ...] = ()
+    target: str = ""
+    library: str = ""
 
 
 def measure_gain(
@@ -160,7 +162,7 @@ def measure_gain(
         )
         for case in cases
     )  # fmt: skip
-    return MeasuredGain(rows, checks)
+    return MeasuredGain(rows, checks, target.name, target.installation.label)
 
 
 def choice_for(decisions: Mapping[str, DecisionTable], case: Case) -> Choice:

@@ -1,4 +1,4 @@
-"""Writes decision tables as the table that libcollwise reads (`collwise run --table FILE`)."""
+"""Writes decision tables as the table that libcollwise reads (`collwise program run --table FILE`)."""
 
 from __future__ import annotations
 

@@ -327,7 +327,7 @@ with here.context("schedule") as context:
             collwise.application(
                 name, machine.name, processes, f"{default},flat,hierarchical", settings=settings, ppn=per_node,
                 context=context,
-            )
+            ).frame()
             for name, (default, settings) in APPLICATIONS.items()
         ]
     )  # fmt: skip
@@ -364,7 +364,7 @@ HAN. Simulated, Open MPI 4.0.0's decision broadcasts a row of 1M, 4 MiB, to 1536
 {format_seconds(row[paper.DEFAULT])}, the best hierarchical algorithm in {format_seconds(row[paper.HIERARCHICAL])}:
 {row[paper.DEFAULT] / row[paper.HIERARCHICAL]:.1f} times. The share of communication cannot be compared. With a matrix
 of 1M rows and columns each of 1536 processes updates 683 million distances for each row; at 1e9 updates per second, the
-estimate of `collwise application`, a broadcast is {100 * row[paper.DEFAULT] / (row[paper.DEFAULT] + 0.683):.1f} % of
+estimate of `collwise program apply`, a broadcast is {100 * row[paper.DEFAULT] / (row[paper.DEFAULT] + 0.683):.1f} % of
 the time with Open MPI's decision, not 82 %. Open: what the paper's matrix of 1M is, and how fast its computation
 was.""")
 here.text(f"""

@@ -1,4 +1,4 @@
 # Decisions, the report of a program's run, and a table.
 ./collwise select --platform gros --collective bcast --procs 16 --sizes 64KiB --by simulated --engine schedule -o kept.json
-./collwise run --library smpi --platform gros --procs 4 --report-to report.json -- asp --size 64
+./collwise program run --library smpi --platform gros --procs 4 --report-to report.json -- asp --size 64
 echo 'bcast 2 1 0 chain' >rules.txt

@@ -1,4 +1,4 @@
-"""collwise application from the command line: tables, JSON, figures, and bad input."""
+"""collwise program apply from the command line: tables, JSON, figures, and bad input."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.command_line import printed
 from tests.needs import needs
 from tests.studies.cli.model_commands import Capture, run
 
-ASKED = "application asp --platform stampede2 --ppn 4 --procs 8 --set size=32768,rows=8,iterations=2"
+ASKED = "program apply asp --platform stampede2 --ppn 4 --procs 8 --set size=32768,rows=8,iterations=2"
 
 
 @pytest.fixture(autouse=True)
@@ -25,11 +25,11 @@ def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @needs("smpi")
 def test_table_json_and_figures(capsys: Capture) -> None:
     words = f"{ASKED} --collectives ompi,flat --segments 64KiB"
-    code, shown, _ = run(f"{words} --figure one.png", capsys)
+    code, shown, _ = run(f"{words} --figures one", capsys)
     assert code == 0
     assert "asp on Stampede2" in shown
     assert "--iterations 2" in shown
-    assert Path("one.png").stat().st_size > 10_000
+    assert Path("one/stampede2-asp.png").stat().st_size > 10_000
 
     code, shown, _ = run(f"{words} --json", capsys)
     ompi, flat = printed(shown).rows
@@ -38,14 +38,16 @@ def test_table_json_and_figures(capsys: Capture) -> None:
     assert ompi["speedup"] == 1
     assert flat["mean_share"] == flat["mean_seconds"] / flat["seconds"] <= flat["most_share"]
 
-    code, shown, _ = run(f"{ASKED} --procs 4,8 --collectives ompi,mpich --rate 2e9 --figure two.svg", capsys)
+    code, shown, _ = run(f"{ASKED} --procs 4,8 --collectives ompi,mpich --rate 2e9 --figures two", capsys)
     assert code == 0
-    assert Path("two.svg").stat().st_size > 10_000
+    assert Path("two/stampede2-asp.png").stat().st_size > 10_000
 
 
 @needs("smpi")
 def test_a_failed_execution_is_a_row_and_the_exit_code(capsys: Capture) -> None:
-    code, shown, error = run("application matmul --platform gros --procs 2 --collectives ompi --set size=99999", capsys)
+    code, shown, error = run(
+        "program apply matmul --platform gros --procs 2 --collectives ompi --set size=99999", capsys
+    )
     assert code == 1
     assert "failed" in shown
     assert "1 of 1 executions failed; first: SimGrid" in error
@@ -55,12 +57,12 @@ def test_a_failed_execution_is_a_row_and_the_exit_code(capsys: Capture) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("application asp2 --platform gros --procs 4", "did you mean asp"),
+        ("program apply asp2 --platform gros --procs 4", "did you mean asp"),
         (f"{ASKED} --collectives ompi,hierarchial", "did you mean hierarchical"),
         (f"{ASKED} --collectives ,", "--collectives: name one at least"),
         (f"{ASKED} --set size", "--set: malformed 'size': write NAME=NUMBER"),
         (f"{ASKED} --set sizes=4", "unknown setting of asp 'sizes'; did you mean size"),
-        (f"{ASKED} --rate 0", "--rate: '0' is no rate"),
+        (f"{ASKED} --rate 0", "--rate: 0.0 is no rate"),
         (f"{ASKED} --collectives missing.rules", "missing.rules: No such file"),
         (f"{ASKED} --collectives missing.json", "missing.json: No such file"),
     ],

@@ -114,8 +114,7 @@ def test_what_cannot_work_is_refused_before_anything_is_written(told: Told, argu
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("application asp --platform gros --procs 4 --collectives ompi --executor slurm", "--executor is for --coll"),
-        ("application asp --platform gros --procs 4 --collectives ompi --segments 8KiB", "flat or hierarchical"),
+        ("program apply asp --platform gros --procs 4 --collectives ompi --segments 8KiB", "flat or hierarchical"),
         ("calibrate --points file --nominal gros --alone", "--together is for measuring; --points measures nothing"),
         ("compare --platform gros --collective bcast --sources measured,simulated --model lmo", "with predicted"),
         ("compare --platform gros --collective bcast --sources measured,schedule --engine smpi", "simulated or predi"),
@@ -125,7 +124,6 @@ def test_what_cannot_work_is_refused_before_anything_is_written(told: Told, argu
         ("export file --mpich-version 4.1 -o x", "--mpich-version is for --format mpich"),
         ("export file --procs 4 -o x", "--procs is for --format mpich-variables, mvapich2, smpi, prf"),
         ("fit --library openmpi --executor local", "--executor is for --platform"),
-        ("gain --decisions file --procs 2 --segments 8KiB", "--segments is for --platform"),
         ("guidelines --library openmpi --jobs 2", "--jobs is for --platform"),
         (
             "hierarchy tasks --platform gros --nodes 4 --ppn 2 --launches 3",
@@ -134,10 +132,6 @@ def test_what_cannot_work_is_refused_before_anything_is_written(told: Told, argu
         ("measure --collective bcast --procs 2 --executor local", "--executor is for --budget"),
         ("measure --collective bcast --procs 2 --script s --raw r.csv", "--raw is for times that are measured now"),
         ("predict --parameters file --pair 0,1 --by-schedule", "--by-schedule is for collectives, not for --pair"),
-        ("profile --report file --segments 8KiB", "--segments is for --platform"),
-        ("profile --report file --baseline mpich-4", "--baseline is for --platform or --decisions"),
-        ("profile --report file --decisions file --jobs 2", "--jobs is for --platform"),
-        ("profile --report file --ppn 2", "--ppn is for --platform"),
         ("select --collective bcast --parameters file --jobs 2", "--jobs is for --by simulated, or --fill simulated"),
         (
             "select --collective bcast --by simulated --platform gros --procs 4 --parameters file",
@@ -151,7 +145,6 @@ def test_what_cannot_work_is_refused_before_anything_is_written(told: Told, argu
         ("verify --testbed --quick", "--quick is for this machine, not for --testbed"),
         ("verify --testbed --seed 1", "--seed is for this machine, not for --testbed"),
         ("verify --quick --seconds 5", "--quick is for cases, not for the sequences of --seconds and --seed"),
-        ("whatif --platform gros --change bandwidth=x2 --save x.toml --procs 4", "--procs is for --collective or"),
     ],
 )
 def test_options_that_mean_nothing_together_are_refused(told: Told, words: str, said: str) -> None:
@@ -201,8 +194,8 @@ def test_a_full_device_is_one_line(arguments: list[str]) -> None:
         (["measure", "--collective", "bcast", "--procs", "2", "--raw", "raw.csv"], "raw.csv"),
         (["measure", "--collective", "bcast", "--procs", "2", "--script", "there.sh"], "there.sh"),
         (["rank-mapping", "--platform", "hcl16", "--collective", "scatter", "-o", "hosts"], "hosts"),
-        (["gain", "--collective", "bcast", "--procs", "2", "--figure", "f.png"], "f.png"),
-        (["gain", "--collective", "bcast", "--procs", "2", "--report", "r.md"], "r.md"),
+        (["program", "profile", "none.json", "-o", "t.table"], "t.table"),
+        (["program", "gain", "none.json", "--procs", "2", "--report", "r.md"], "r.md"),
         (["irregular-regions", "-o", "t.toml"], "t.toml"),
         (["irregular-regions", "--report", "r.md"], "r.md"),
         (["calibrate", "--nominal", "gros", "--points", "none.csv"], "gros.toml"),

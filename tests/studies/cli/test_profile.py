@@ -1,4 +1,4 @@
-"""collwise profile: what a report says, what would be saved, and what was."""
+"""collwise program profile and achieved: what a report says, what would be saved, and what was."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from collwise.simulator.execution.profiles import profile_of_runs, read_profile
 from collwise.validation.select.decisions import DecisionTable, decisions_document
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.grid import Grid
 from collwise.validation.times.times import State, Times
 from tests.command_line import printed
-from tests.run_reports import report
+from tests.run_reports import OF_AN_APPLICATION, report
 from tests.studies.cli.model_commands import Capture, run
 
 CALL = {
@@ -40,8 +41,13 @@ def write(name: str, *rows: dict[str, object]) -> None:
     Path(name).write_text(json.dumps({"collwise_report": 1, "processes": 16, "seconds": 2.0, "rows": rows}))
 
 
+def of_runs(name: str, *reports: str) -> None:
+    """Writes the report of several runs."""
+    Path(name).write_text(profile_of_runs([read_profile(Path(one)) for one in reports]).text)
+
+
 def test_a_report_alone(capsys: Capture) -> None:
-    code, shown, _ = run("profile --report before.json", capsys)
+    code, shown, _ = run("program profile before.json", capsys)
     assert code == 0
     # 0.4 s of all processes, 0.1 and 0.02 s of a quarter of them.
     assert "The mean process spent 430 ms of 2.00 s in collectives (21.5 %)." in shown
@@ -49,8 +55,8 @@ def test_a_report_alone(capsys: Capture) -> None:
 
 
 def test_expected_savings_on_a_platform(capsys: Capture) -> None:
-    asked = "profile --report before.json --platform gros --baseline openmpi-4.1 --store s.sqlite"
-    found = printed(run(f"{asked} --json --rules rules.txt", capsys)[1])
+    asked = "program profile before.json --platform gros --baseline openmpi-4.1 --store s.sqlite"
+    found = printed(run(f"{asked} --json -o rules.txt", capsys)[1])
     first, second, third = found.rows
     assert first["saving_seconds"] == pytest.approx(0.4 * (1 - first["tuned_seconds"] / first["default_seconds"]))
     assert first["saving_seconds"] > 0.05
@@ -89,29 +95,29 @@ DEFAULT, TUNED = Choice("scatter_allgather"), Choice("chain", 8192)
 
 def test_expected_savings_by_decisions(capsys: Capture) -> None:
     write_decisions(TUNED, {DEFAULT: (0.004, 0.0), TUNED: (0.001, 0.0)}, "simulated", "hand")
-    asked = "profile --report before.json --decisions d.json --baseline openmpi-4.1"
-    code, shown, said = run(f"{asked} -o out.csv", capsys)
+    asked = "program profile before.json --decisions d.json --baseline openmpi-4.1"
+    code, shown, said = run(asked, capsys)
     assert code == 0, said
     assert "300 ms (x4.00)" in shown
     assert "no saving known: 1000 calls of allreduce on 4 processes: the decisions have none for it" in shown
-    assert Path("out.csv").read_text().startswith("collective,communicator,ranks,")
+    assert run(f"{asked} --csv", capsys)[1].startswith("collective,communicator,ranks,")
 
 
 def test_expected_savings_by_measured_times_have_an_interval(capsys: Capture) -> None:
     write_decisions(TUNED, {DEFAULT: (0.004, 0.0012), TUNED: (0.002, 0.0008)}, "measured", "times measured under MPI")
-    asked = "profile --report before.json --decisions d.json --baseline openmpi-4.1"
+    asked = "program profile before.json --decisions d.json --baseline openmpi-4.1"
     code, shown, _ = run(asked, capsys)
     assert code == 0
     assert "200 ms +- 100 ms (x2.00)" in shown
     assert "expected savings by times measured under MPI" in shown
-    assert "gain --decisions FILE" in shown
+    assert "program gain DECISIONS" in shown
 
 
 def test_savings_against_mpis_own_collective_where_it_was_measured(capsys: Capture) -> None:
     for own, saved, rules in ((0.004, "200 ms +- 63.2 ms (x2.00)", 1), (0.0021, "19.0 ms +- 120 ms (x1.05)", 0)):
         seconds = {TUNED: (0.002, 0.0002), LIBRARY_DECIDES: (own, 0.3 * own)}
         write_decisions(TUNED, seconds, "measured", "times measured under MPI")
-        asked = "profile --report before.json --decisions d.json --rules rules.txt --force"
+        asked = "program profile before.json --decisions d.json -o rules.txt --force"
         code, shown, _ = run(asked, capsys)
         assert code == 0
         assert saved in shown
@@ -121,7 +127,7 @@ def test_savings_against_mpis_own_collective_where_it_was_measured(capsys: Captu
 
 
 def test_runs_of_different_programs_are_warned_of(capsys: Capture) -> None:
-    asked = "profile --report before.json --after after.json"
+    asked = "program achieved --before before.json --after after.json"
     write("after.json", CALL, PART, STARTED)
     assert "warning" not in run(asked, capsys)[2]
     write("after.json", CALL | {"calls": 7}, PART)
@@ -132,7 +138,7 @@ def test_runs_of_different_programs_are_warned_of(capsys: Capture) -> None:
 def test_what_a_later_run_saved(capsys: Capture) -> None:
     ran = {key: value for key, value in CALL.items() if key != "mpis_own"} | {"algorithm": "chain", "seconds": 0.1}
     write("after.json", ran, PART | {"seconds": 0.12})
-    asked = "profile --report before.json --after after.json"
+    asked = "program achieved --before before.json --after after.json"
     rows = {row["collective"]: row for row in printed(run(f"{asked} --json", capsys)[1]).rows}
     assert rows["bcast"]["ran"] == "chain"
     assert rows["bcast"]["achieved_seconds"] == pytest.approx(0.3)
@@ -152,58 +158,91 @@ def test_several_runs_have_medians_and_their_range(capsys: Capture) -> None:
     """One disturbed run neither bends the times nor hides."""
     for name, factor in (("one", 1.0), ("two", 9.0), ("three", 1.1)):
         write(f"{name}.json", *(row | {"seconds": factor * row["seconds"]} for row in (CALL, PART)))
-    asked = "profile --report one.json --report two.json --report three.json"
-    code, shown, said = run(f"{asked} -o all.json", capsys)
+    asked = "program profile one.json two.json three.json"
+    code, shown, said = run(asked, capsys)
     assert code == 0, said
     assert "Times are medians of 3 runs, which spent 425 ms, 3.83 s, 468 ms in collectives." in shown
     assert "400 ms to 3.60 s" in shown
     found = printed(run(f"{asked} --json", capsys)[1])
     assert [row["seconds"] for row in found.rows] == pytest.approx([0.44, 0.11])
     assert found.rows[0]["slowest_run_seconds"] == pytest.approx(3.6)
-    again = printed(run("profile --report all.json --json", capsys)[1])
+    Path("all.json").write_text(
+        profile_of_runs([read_profile(Path(f"{one}.json")) for one in ("one", "two", "three")]).text
+    )
+    again = printed(run("program profile all.json --json", capsys)[1])
     assert (again.rows, again.facts) == (found.rows, found.facts)
-    shown = run(f"{asked} --after one.json --after three.json", capsys)[1]
+    before = " ".join(f"--before {name}.json" for name in ("one", "two", "three"))
+    shown = run(f"program achieved {before} --after one.json --after three.json", capsys)[1]
     assert "single run" not in shown
 
 
 def test_runs_that_are_not_alike(capsys: Capture) -> None:
     write("after.json", CALL | {"calls": 7}, PART, STARTED)
-    asked = "profile --report before.json --report after.json"
-    code, _, said = run(f"{asked} -o both.json", capsys)
+    asked = "program profile before.json after.json"
+    code, _, said = run(asked, capsys)
     assert code == 0
+    Path("both.json").write_text(
+        profile_of_runs([read_profile(Path(f"{one}.json")) for one in ("before", "after")]).text
+    )
     assert "warning: the runs of before.json, after.json differ in the number of 1 of 3 kinds of calls" in said
-    code, _, said = run("profile --report before.json --report both.json", capsys)
+    code, _, said = run("program profile before.json both.json", capsys)
     assert (code, said.count("\n")) == (2, 1)
     assert "a report is of several runs already; valid: several reports of one run each" in said
     Path("small.json").write_text(report(4, CALL | {"processes": 4}))
-    code, _, said = run("profile --report before.json --report small.json", capsys)
+    code, _, said = run("program profile before.json small.json", capsys)
     assert (code, said.count("\n")) == (2, 1)
     assert "runs of 4 and 16 processes" in said
 
 
-def test_a_json_report_is_an_application(capsys: Capture) -> None:
-    asked = "whatif --platform gros --application before.json --change bandwidth=x2 --baseline openmpi-4.1 --json"
-    lines = printed(run(asked, capsys)[1]).rows
-    assert [(line["collective"], line["message_bytes"]) for line in lines] == [("bcast", 1048576), ("allreduce", 8)]
+def test_calls_on_a_changed_platform(capsys: Capture) -> None:
+    Path("report.json").write_text(OF_AN_APPLICATION)
+    asked = "program profile report.json --platform gros --change bandwidth=x4 --baseline openmpi-4.1"
+    code, shown, _ = run(asked, capsys)
+    assert code == 0
+    assert "no saving known: 1 call of gatherv on 8 processes: their sizes are not known" in shown
+    assert "All calls: " in shown
+    rows, facts = printed(run(f"{asked} --json", capsys)[1])
+    totals = facts["totals"]
+    assert totals["tuned_after"] < totals["tuned_before"] <= totals["default_before"]
+    timed = [row for row in rows if row["default_after_seconds"] is not None]
+    for row in timed:
+        assert row["tuned_after_seconds"] <= row["default_after_seconds"] <= row["default_seconds"]
+    assert totals["default_after"] == pytest.approx(sum(row["calls"] * row["default_after_seconds"] for row in timed))
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("", "give either a program to run, -- PROGRAM [ARGS], or --report FILE"),
-        ("--report before.json -- ls", "give either a program to run"),
-        ("-- ls", "running a program needs --library and --procs"),
-        ("--report nowhere.json", "cannot read nowhere.json: No such file"),
-        ("--report before.json --rules r.txt", "--rules needs --platform or --decisions"),
-        ("--report before.json --procs 4", "--procs is for a program that is run"),
-        ("--report before.json -o out.txt", "out.txt is neither .json nor .csv"),
-        ("--after before.json -- ls", "--after needs --report"),
-        ("--report before.json --repetitions 2", "--repetitions is for a program that is run"),
-        ("--library smpi --procs 4 --repetitions 2 -- ls", "--repetitions is for --library openmpi or mpich"),
+        ("", "Missing argument 'REPORTS...'"),
+        ("nowhere.json", "cannot read nowhere.json: No such file"),
+        ("before.json -o r.txt", "rules need the savings, by the times of --platform or --decisions"),
+        ("before.json --platform gros --decisions d.json", "give either --platform or --decisions"),
+        ("before.json --change nodes=8", "--change is for --platform"),
+        ("before.json --baseline mpich-4", "--baseline is for --platform or --decisions"),
+        ("before.json --ppn 2", "--ppn is for --platform"),
     ],
 )
 def test_wrong_usage_is_one_line(words: str, said: str, capsys: Capture) -> None:
-    code, _, error = run(f"profile {words}", capsys)
+    code, _, error = run(f"program profile {words}", capsys)
+    assert (code, error.count("\n")) == (2, 1), error
+    assert said in error
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("-- ls", "Missing option"),
+        ("--library smpi --procs 4 --repetitions 2 --report-to r.json -- ls", "--repetitions is for --library openmpi"),
+        (
+            "--library openmpi --procs 4 --repetitions 2 -- ls",
+            "with --report-to FILE.json",
+        ),
+        ("--library openmpi --procs 4 --ppn 2 -- ls", "--platform, --ppn and --simgrid are for --library smpi"),
+        ("--library openmpi --procs 4 --report --report-to r.json -- ls", "give either --report or --report-to"),
+    ],
+)
+def test_wrong_usage_of_run_is_one_line(words: str, said: str, capsys: Capture) -> None:
+    code, _, error = run(f"program run {words}", capsys)
     assert (code, error.count("\n")) == (2, 1), error
     assert said in error
 
@@ -211,7 +250,7 @@ def test_wrong_usage_is_one_line(words: str, said: str, capsys: Capture) -> None
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("no json", "no JSON; make one with: collwise run --report-to FILE.json, or collwise profile -o"),
+        ("no json", "no JSON; make one with: collwise program run --report-to FILE.json"),
         ("[]", "no report of libcollwise in JSON"),
         ('{"collwise_report": 1, "seconds": 1, "rows": []}', "no 'processes'"),
         ('{"collwise_report": 1, "processes": 1, "seconds": -1, "rows": []}', "seconds is '-1'"),
@@ -224,6 +263,6 @@ def test_wrong_usage_is_one_line(words: str, said: str, capsys: Capture) -> None
 )
 def test_other_files_are_one_error(text: str, said: str, capsys: Capture) -> None:
     Path("other.json").write_text(text)
-    code, _, error = run("profile --report other.json", capsys)
+    code, _, error = run("program profile other.json", capsys)
     assert (code, error.count("\n")) == (2, 1)
     assert said in error

@@ -147,7 +147,7 @@ def test_what_to_do_first_comes_first(page: Path, choices: PlatformChoices) -> N
     assert headings[-1] == "How it was made"
     for said in (
         f"coll_tuned_dynamic_rules_filename {page.parent / 'exact-openmpi-4.1.rules'} --mca coll ^han,hcoll,ucc -n P ",
-        f"collwise run --library openmpi --procs P --table {page.parent / 'exact-collwise.table'} -- PROGRAM",
+        f"collwise program run --library openmpi --procs P --table {page.parent / 'exact-collwise.table'} -- PROGRAM",
         "collwise report --platform exact",
         f"export OMPI_MCA_coll_tuned_dynamic_rules_filename={page.parent / 'exact-openmpi-4.1.rules'}\n",
         "export OMPI_MCA_coll=^han,hcoll,ucc\n",

@@ -232,7 +232,7 @@ def test_commands_that_measure(bed: beds.Bed, tmp_path: Path) -> None:
         f"{COLLWISE} calibrate {on} --nominal bed.toml --quick --sizes 1B:64KiB --alone --name job -o job.toml",
         f"{COLLWISE} fit {on} --model hockney -o parameters.toml",
         f"{COLLWISE} select --parameters parameters.toml --collective bcast --procs 3 --sizes 8KiB -o bcast.json",
-        f"{COLLWISE} gain {on} --decisions bcast.json --procs 3 --sizes 8KiB --repetitions 2 --no-check",
+        f"{COLLWISE} program gain bcast.json {on} --procs 3 --sizes 8KiB --repetitions 2 --no-check",
         f"{COLLWISE} experiment {on} --kind roundtrip --sizes 8KiB",
         "echo all done",
     ]

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_equal
 
 import collwise
+from collwise import Decisions
 from collwise.common.errors import UsageError
 from collwise.platforms import load, load_description, write_description
 from collwise.platforms.changes import Change, changed, parse_change
@@ -48,7 +49,7 @@ def context(tmp_path: Path) -> Iterator[SimulationContext]:
 
 def ask(context: SimulationContext, *texts: str, platform: HostPlatform = GROS, **asked: Any) -> WhatIf:
     points: dict[str, Any] = {"procs": GRID.procs, "sizes": GRID.message_bytes, "segments": GRID.segments}
-    return collwise.whatif(platform, texts, "allreduce", context=context, **(points | asked))
+    return collwise.whatif(platform, texts, "allreduce", context=context, **(points | asked))["allreduce"]
 
 
 def test_a_doubled_bandwidth_halves_a_time_bound_by_bandwidth(context: SimulationContext) -> None:
@@ -66,7 +67,7 @@ NOTHING = ("bandwidth=x1", "latency=x1", "reduction=x1", "background=0", "degrad
 def test_changes_that_change_nothing_change_no_time(texts: list[str], collective: str, data: st.DataObject) -> None:
     procs, size = data.draw(st.integers(4, 12)), data.draw(st.integers(1, 2**20))
     with collwise.session(store=":memory:", engine="schedule") as context:
-        found = collwise.whatif(GROS, texts, collective, procs=procs, sizes=size, context=context)
+        found = collwise.whatif(GROS, texts, collective, procs=procs, sizes=size, context=context)[collective]
     before, after = (found.times.seconds.sel(change=label).values for label in (BEFORE, AFTER))
     assert_equal(before, after)
     assert not changes_choice(found.times).any()
@@ -119,7 +120,7 @@ def test_smpi_can_simulate_instead(context: SimulationContext) -> None:
 def test_rules_of_a_table_are_kept_where_they_decide(context: SimulationContext) -> None:
     rules = {8: ((65536, Choice("ring")),), 12: ((0, Choice("segmented_ring", 4096)),)}
     table = DecisionTable("allreduce", "gros", 1, "simulated", "nobody", rules)
-    found = ask(context, "bandwidth=x2", rules=table)
+    found = ask(context, "bandwidth=x2", rules=Decisions((table,)))
     kept = found.kept_slowdown().values
     assert np.isnan(kept[0, 0])
     case = GRID.case(Choice("ring"), 8, GRID.message_bytes[1])
@@ -134,7 +135,9 @@ def test_rules_compete_with_segments_that_the_grid_lacks(context: SimulationCont
     good, bad = Choice("chain", 65536), Choice("chain")
     table = DecisionTable("bcast", "gros", 1, "simulated", "nobody", {8: ((0, bad), (2**21, good))})
     asked: dict[str, Any] = {"segments": 0, "algorithms": "binomial,chain", "context": context}
-    found = collwise.whatif(GROS, "bandwidth=x1", "bcast", procs=8, sizes=[1024, 2**23], rules=table, **asked)
+    found = collwise.whatif(
+        GROS, "bandwidth=x1", "bcast", procs=8, sizes=[1024, 2**23], rules=Decisions((table,)), **asked
+    )["bcast"]
     assert found.best(AFTER)[8, 2**23] == good
     assert found.kept_slowdown().values[0, 1] == 0
     assert found.kept_slowdown().values[0, 0] > 0

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import collwise
+from collwise import ProfileResult
 from collwise.common.errors import UsageError
 from collwise.platforms import load_description
 from collwise.simulator.execution.profiles import OWN, read_profile
@@ -62,38 +63,41 @@ def test_parameters_of_what_ran_are_those_that_are_timed() -> None:
     assert plain.untuned(OPENMPI) == (Choice("knomial"), AS_RUN)
 
 
-def asked(text: str, library: str = "openmpi-4.1", changes: Any = "bandwidth=x4") -> Any:
+def asked(text: str, library: str = "openmpi-4.1", changes: Any = "bandwidth=x4") -> ProfileResult:
     Path("report.json").write_text(text)
     with collwise.session(store="timings.sqlite", engine="schedule") as context:
-        return collwise.whatif_application(GROS, changes, "report.json", baseline=library, context=context)
+        return collwise.profile("report.json", platform=GROS, changes=changes, baseline=library, context=context)
 
 
 def test_calls_by_default_and_tuned_before_and_after_a_change() -> None:
     found = asked(REPORT)
-    assert [before.default_is for before, _ in found.rows] == ["Open MPI 4.1", "Open MPI 4.1", AS_RUN, AS_RUN]
-    assert found.rows[0][0].default == OPENMPI.choice("bcast", 8, 196608)
-    for row in found.rows:
-        seconds = found.seconds(row)
-        assert seconds["tuned_after"] <= seconds["default_after"]
-        assert seconds["tuned_after"] <= seconds["tuned_before"] <= seconds["default_before"]
-    assert found.total("tuned_after") == pytest.approx(sum(found.seconds(row)["tuned_after"] for row in found.rows))
-    old = asked(REPORT, "openmpi-3.1").rows[1]
+    pairs = list(found.pairs)
+    assert [before.default_is for before, _ in pairs] == ["Open MPI 4.1", "Open MPI 4.1", AS_RUN, AS_RUN]
+    assert pairs[0][0].default == OPENMPI.choice("bcast", 8, 196608)
+    for before, after in pairs:
+        assert after.default == before.default
+        assert after.tuned_seconds <= after.default_seconds
+        assert after.tuned_seconds <= before.tuned_seconds <= before.default_seconds
+    totals = found.totals()
+    assert totals["tuned_after"] == pytest.approx(sum(one.row.calls * one.tuned_seconds for _, one in pairs))
+    old = list(asked(REPORT, "openmpi-3.1").pairs)[1]
     assert [one.default_is for one in old] == [BEST_BEFORE] * 2
     assert old[0].default == old[0].tuned == old[1].default
 
 
 def test_times_count_for_each_call() -> None:
     own = "MPI's own: no rule"
-    one, ten = (asked(report(8, calls_of("allgather", 8, own, (1024, 2047), calls)), changes=()) for calls in (1, 10))
-    assert ten.total("default_after") == pytest.approx(10 * one.total("default_before"))
+    reports = [report(8, calls_of("allgather", 8, own, (1024, 2047), calls)) for calls in (1, 10)]
+    one, ten = (asked(text, changes="bandwidth=x1").totals() for text in reports)
+    assert ten["default_after"] == pytest.approx(10 * one["default_before"])
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("no report\n", "no JSON; make one with: collwise run --report-to FILE.json"),
+        ("no report\n", "no JSON; make one with: collwise program run --report-to FILE.json"),
         (REPORT.replace(" 15,", ' "15",'), "report.json: row 4: most_bytes is '15'; it is a whole number"),
-        (report(8), "the report counts no call"),
+        (report(8), "no call of the report can be timed: it counts none"),
         (
             report(1, calls_of("bcast", 1, "MPI's own: one process", (8, 15), 3)),
             "no call of the report can be timed: 3 calls of bcast on 1 process",

@@ -1,20 +1,47 @@
-"""The measured gain of other algorithms in a table: for the terminal, for reports and as JSON."""
+"""The measured gain of decisions over Open MPI's own."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
+from functools import partial
 from statistics import geometric_mean
-from typing import Any
+from typing import TYPE_CHECKING
 
 from collwise.common.units import format_seconds, format_size
-from collwise.studies.reports.markdown import markdown_table
+from collwise.studies.present.shown import Shown, Table
 from collwise.validation.measurement.gain import LIBCOLLWISE, RULES, GainRow, MeanTime, MeasuredGain
 
-COLUMNS = ("collective", "P", "m", "choice", "default", "rules", "libcollwise", "rules gain", "libcollwise gains")
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_COLUMNS = ("collective", "P", "m", "choice", "default", "rules", "libcollwise", "rules gain", "libcollwise gains")
 
 
-def cells(row: GainRow) -> tuple[str, ...]:
+def shown(found: MeasuredGain) -> Shown:
+    """A row for each call, and the mean speed-ups; figures are maps of the gains for each P."""
+    checks = [check.summary for check in found.checks]
+    title = f"{found.target}, {found.library}: means ± half-widths; gains in brackets are within them"
+    rows = [
+        asdict(row)
+        | {f"{way}_speedup": row.speedup(way) for way in (RULES, LIBCOLLWISE)}
+        | {f"{way}_significant": row.significant(way) for way in (RULES, LIBCOLLWISE)}
+        for row in found.rows
+    ]
+    parts: list[Table | str] = [Table(title, _COLUMNS, [*map(_cells, found.rows)]), *_summary(found), *checks]
+    counts = dict.fromkeys(row.procs for row in found.rows)
+    figures = {f"gain-{procs}": partial(_figure, found, procs) for procs in counts}
+    return Shown(parts, rows, {"checks": checks}, figures)
+
+
+def _figure(found: MeasuredGain, procs: int) -> Figure:
+    from collwise.studies.figures.gain import gain_figure
+
+    rows = [row for row in found.rows if row.procs == procs]
+    return gain_figure(rows, f"Gain over Open MPI's default, {found.target}, P = {procs}")
+
+
+def _cells(row: GainRow) -> tuple[str, ...]:
     """The cells of one call; a gain in brackets lies within the confidence intervals of the two times."""
     segment = f", {format_size(row.choice.segment_bytes)}" if row.choice.segment_bytes else ""
     return (
@@ -41,7 +68,7 @@ def _gain(row: GainRow, way: str) -> str:
     return (text if row.significant(way) else f"({text})") + other
 
 
-def summary_lines(found: MeasuredGain) -> Iterator[str]:
+def _summary(found: MeasuredGain) -> Iterator[str]:
     """The mean speed-up of each way, the numbers of calls that became significantly faster or slower, and remarks."""
     for way in (RULES, LIBCOLLWISE):
         rows = [row for row in found.rows if getattr(row, way) is not None]
@@ -55,23 +82,3 @@ def summary_lines(found: MeasuredGain) -> Iterator[str]:
     for note in dict.fromkeys(row.note for row in found.rows if row.note):
         calls = sum(row.note == note for row in found.rows)
         yield f"{note} ({calls} calls)"
-
-
-def check_lines(found: MeasuredGain) -> list[str]:
-    """The findings of the checks of the rules, a line each."""
-    return [check.summary for check in found.checks]
-
-
-def gains_markdown(found: MeasuredGain) -> str:
-    """The table and the summary for a report."""
-    points = "".join(f"- {line}\n" for line in (*summary_lines(found), *check_lines(found)))
-    return f"{markdown_table(COLUMNS, map(cells, found.rows))}\n{points}"
-
-
-def records(rows: Sequence[GainRow]) -> list[dict[str, Any]]:
-    """The rows as plain data, with speed-ups."""
-    return [
-        asdict(row) | {f"{way}_speedup": row.speedup(way) for way in (RULES, LIBCOLLWISE)}
-        | {f"{way}_significant": row.significant(way) for way in (RULES, LIBCOLLWISE)}
-        for row in rows
-    ]  # fmt: skip

@@ -1,0 +1,347 @@
+"""The answers of `whatif` and `sweep`: what changes with a platform, and where the best choice does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+import numpy as np
+import pandas as pd
+from xarray import DataArray
+
+from collwise.common.errors import UsageError
+from collwise.common.units import format_size
+from collwise.platforms import HostPlatform, Platform
+from collwise.platforms.changes import Change, Changed
+from collwise.simulator.timing import Timing
+from collwise.validation.times.choice import Choice
+from collwise.validation.times.defaults import TOLERANCE_PERCENT
+from collwise.validation.times.slowdown import slowdown, summary_of
+from collwise.validation.times.times import BYTES, PROCS, Times
+from collwise.validation.whatif.limits import limits_of, main_limit
+from collwise.validation.whatif.sweep import (
+    AFTER,
+    BEFORE,
+    CHANGE,
+    FACTOR,
+    CrossOver,
+    Factors,
+    changes_choice,
+    with_left_out,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, repr=False)
+class WhatIf:
+    """The answer of `whatif`; `frame`, `summary` and `figure` show it.
+
+    `times` have the dimension `change` with `before` and `after`; `kept` are the choices of the kept rules at each P
+    and m, None where they decide nothing: the best ones before the change, or those of a table.
+    """
+
+    times: Times
+    changes: tuple[Change, ...]
+    before: HostPlatform
+    after: Changed
+    kept: Mapping[tuple[int, int], Choice | None]
+    kept_rules: str
+    limits: bool = True
+    """Whether `frame` says what limits the choices."""
+
+    def best(self, when: str) -> dict[tuple[int, int], Choice | None]:
+        """The best choice at each P and m, `before` or `after` the change."""
+        picks = self.times.best.sel({CHANGE: when}).values
+        return dict(zip(self.times.grid.points, map(self.times.choice, picks.flat), strict=True))
+
+    def best_seconds(self, when: str) -> DataArray:
+        """The time of the best choice at each P and m, `before` or `after` the change."""
+        return self.times.at(self.times.best).sel({CHANGE: when}, drop=True)
+
+    @property
+    def time_ratio(self) -> DataArray:
+        """The best time after the change, relative to the best one before."""
+        return self.best_seconds(AFTER) / self.best_seconds(BEFORE)
+
+    def kept_slowdown(self, when: str = AFTER) -> DataArray:
+        """The slowdown of the kept rules against the best choices of one side, nan where they decide nothing."""
+        best = self.best_seconds(when)
+        kept = self.times.at(self.times.picks_of(lambda *point: self.kept[point])).sel({CHANGE: when}, drop=True)
+        return best.copy(data=slowdown(kept.values, best.values))
+
+    def limit(self, when: str, choice: Choice | None, procs: int, message_bytes: int) -> tuple[str, float]:
+        """What limits a choice at a point, and its share of the critical path; nothing without a choice."""
+        if choice is None:
+            return "-", np.nan
+        platform, grid = self.before, self.times.grid
+        if when == AFTER:
+            platform = self.after.platform
+            grid = replace(grid, processes_per_node=self.after.processes_per_node or grid.processes_per_node)
+        shares = limits_of(platform, grid.case(choice, procs, message_bytes))
+        name = main_limit(shares)
+        return name, shares[name]
+
+    def frame(self) -> pd.DataFrame:
+        """A row per point.
+
+        Columns: `procs`, `message_bytes`; `before` and `after`, the best choices; `changes`, whether they differ;
+        `before_seconds`, `after_seconds` and their `ratio`; `kept`, the choice of the kept rules, and `kept_slowdown`,
+        its slowdown on the changed platform, and `kept_slowdown_before`, that on the platform as it was. With `limits`
+        also `limited_before` and `limited_after`, what the largest part of the best choice's critical path is, and
+        `share_before`, `share_after`, how large.
+        """
+        before, after = self.best(BEFORE), self.best(AFTER)
+        points = self.times.grid.points
+        columns: dict[str, Iterable[object]] = {
+            "procs": [procs for procs, _ in points],
+            "message_bytes": [size for _, size in points],
+            "before": map(_label, before.values()),
+            "after": map(_label, after.values()),
+            "changes": changes_choice(self.times).flat,
+            "before_seconds": self.best_seconds(BEFORE).values.flat,
+            "after_seconds": self.best_seconds(AFTER).values.flat,
+            "ratio": self.time_ratio.values.flat,
+            "kept": [_label(self.kept[point]) for point in points],
+            "kept_slowdown": self.kept_slowdown().values.flat,
+            "kept_slowdown_before": self.kept_slowdown(BEFORE).values.flat,
+        }
+        for when, best in ((BEFORE, before), (AFTER, after)) if self.limits else ():
+            found = [self.limit(when, best[point], *point) for point in points]
+            columns |= {f"limited_{when}": [name for name, _ in found], f"share_{when}": [share for _, share in found]}
+        return pd.DataFrame({name: list(values) for name, values in columns.items()})
+
+    def summary(self) -> list[str]:
+        """Sentences: how many choices change, by how much times change, and what the kept rules cost."""
+        times, every = self.times, self.time_ratio.values
+        ratio = every[np.isfinite(every)]
+        lines = [f"The best choice changes at {changes_choice(times).sum()} of {ratio.size} points."]
+        if ratio.size:
+            lines.append(
+                f"The best times are multiplied by {ratio.min():.3g} to {ratio.max():.3g}, by {np.median(ratio):.3g} "
+                "in the median."
+            )
+        ratios = zip(times.procs, every, strict=True)
+        unmoved = [procs for procs, row in ratios if (known := row[np.isfinite(row)]).size and (known == 1).all()]
+        if unmoved:
+            lines.append(
+                f"At P = {', '.join(map(str, unmoved))} no best time changes at all: the messages of so many "
+                "processes, on the first nodes, may not pass what was changed."
+            )
+        kept = summary_of(self.kept_slowdown(), TOLERANCE_PERCENT / 100)
+        if not kept.points:
+            return [*lines, f"The kept rules, {self.kept_rules}, decide none of the points."]
+        before = summary_of(self.kept_slowdown(BEFORE), TOLERANCE_PERCENT / 100)
+        was = f" ({before.mean * 100:.1f} % before the change)" if before.points and before.mean > 0 else ""
+        i, j = kept.worst_at
+        procs, size = times.procs[i], times.message_bytes[j]
+        worst = f", at most {kept.worst * 100:.1f} %, at P = {procs}, m = {format_size(size)}" if kept.worst > 0 else ""
+        return [
+            *lines,
+            f"Rules that are kept, {self.kept_rules}, would now have a slowdown of {kept.mean * 100:.1f} % on average"
+            f"{was}{worst}; at {kept.best_chosen} of {kept.points} points it is at most {TOLERANCE_PERCENT:g} %.",
+        ]
+
+    def figure(self) -> Figure:
+        """Maps of the best choices, of the ratio of times and of the kept rules' slowdown."""
+        from collwise.studies.figures.whatif import whatif_figure
+
+        title = f"{self.times.collective} on {self.before.title}: {self.what}"
+        slowdowns = self.kept_slowdown().values
+        return whatif_figure(self.times, self.time_ratio.values, slowdowns, f"{title} ({self.times.maker})")
+
+    @property
+    def what(self) -> str:
+        """The changes in words."""
+        return ", ".join(change.label for change in self.changes)
+
+    def __repr__(self) -> str:
+        return f"<WhatIf {self.times.collective}, {self.what}: {' '.join(self.summary()[:1])}>"
+
+    def _repr_html_(self) -> str:
+        return str(replace(self, limits=False).frame().to_html(index=False, max_rows=40))
+
+
+@dataclass(frozen=True, repr=False)
+class Sweep:
+    """The answer of `sweep`; `crossovers`, `frame`, `summary`, `figure` and `map` show it.
+
+    `times` have the dimension `factor`; `found` are the cross-over points. A choice stayed until it was slower than the
+    best by more than the `tolerance` (0.01: 1 %).
+    """
+
+    times: Times
+    found: tuple[CrossOver, ...]
+    platform: HostPlatform
+    factors: Factors
+    tolerance: float
+
+    def crossovers(self) -> pd.DataFrame:
+        """A row per cross-over point: `procs`, `message_bytes`, `factor`, `below` and `above`, the choices."""
+        rows = [(*one.point, one.value, one.below.label, one.above.label) for one in self.found]
+        return pd.DataFrame(rows, columns=[PROCS, BYTES, FACTOR, "below", "above"])
+
+    def at(self, procs: int, message_bytes: int) -> list[CrossOver]:
+        """The cross-over points of one P and m."""
+        return [one for one in self.found if one.point == (procs, message_bytes)]
+
+    def frame(self) -> pd.DataFrame:
+        """A row per factor and point: `factor`, `procs`, `message_bytes`, `choice`, the best one, and its `seconds`."""
+        best = self.times.best.transpose(FACTOR, PROCS, BYTES)
+        seconds = self.times.at(self.times.best).transpose(FACTOR, PROCS, BYTES)
+        labels = [_label(self.times.choice(index)) for index in best.values.flat]
+        index = pd.MultiIndex.from_product([best[dim].values for dim in best.dims], names=best.dims)
+        return pd.DataFrame({"choice": labels, "seconds": seconds.values.ravel()}, index).reset_index()
+
+    def limits(self, procs: int, message_bytes: int) -> dict[float, dict[str, float]]:
+        """The shares of the best choice's critical path by factor, at one point."""
+        best = self.times.best.sel({PROCS: procs, BYTES: message_bytes})
+        found = {}
+        for factor, choice in zip(self.factors.values, map(self.times.choice, best.values), strict=True):
+            if choice is not None:
+                case = self.times.grid.case(choice, procs, message_bytes)
+                found[factor] = limits_of(self.factors.on(self.platform, factor), case)
+        return found
+
+    def unit(self) -> str:
+        """What a factor of 1 stands for: '25 Gbit/s', or 'the platform'."""
+        amount = _amount(self.platform, self.factors.name, 1.0)
+        return amount[2:-1] if amount else f"that of {self.platform.title}"
+
+    def summary(self) -> list[str]:
+        """A sentence for each cross-over point that says why, and one for each point without any."""
+        lines = []
+        name = self.factors.name.replace("_", " ")
+        span = f"x{self.factors.values[0]:g} to x{self.factors.values[-1]:g}"
+        for procs, size in self.times.grid.points:
+            where = f"P = {procs}, m = {format_size(size)}"
+            mine = self.at(procs, size)
+            if not mine:
+                first = self.times.best.sel({PROCS: procs, BYTES: size}).values[0]
+                nearly = f", or at most {self.tolerance * 100:g} % slower," if self.tolerance else ""
+                label = _label(self.times.choice(first))
+                lines.append(f"{where}: {label} is the best choice{nearly} at any {name} from {span}.")
+            for one in mine:
+                at = self.factors.on(self.platform, one.value)
+                below, above = (
+                    _parts_text(limits_of(at, self.times.grid.case(choice, procs, size)))
+                    for choice in (one.below, one.above)
+                )
+                lines.append(
+                    f"{where}: from {name} x{one.value:.3g}{_amount(self.platform, name, one.value)} on "
+                    f"{one.above.label} ({above}) is faster than {one.below.label} ({below})."
+                )
+        return lines
+
+    def figure(self, procs: int | None = None, message_bytes: int | None = None) -> Figure:
+        """Times relative to the best over the factor and what limits the best choice, at one point.
+
+        By default that is the point with the cross-over nearest to a factor of 1, else the last point.
+        """
+        from collwise.studies.figures.whatif import sweep_figure
+
+        grid = self.times.grid
+        nearest = min(self.found, key=lambda one: abs(np.log(one.value)), default=None)
+        point = nearest.point if nearest is not None else grid.points[-1]
+        procs = int(point[0]) if procs is None else procs
+        size = int(point[1]) if message_bytes is None else message_bytes
+        if (procs, size) not in grid.points:
+            raise UsageError(f"the sweep has no point P = {procs}, m = {format_size(size)}")
+        title = f"{self.what}, P = {procs}, m = {format_size(size)} ({self.times.maker})"
+        times = with_left_out(self.times.only(procs=[procs], message_bytes=[size]), self.platform, self.factors)
+        return sweep_figure(times, self.at(procs, size), self.limits(procs, size), self._axis, title)
+
+    def map(self, message_bytes: int | None = None) -> Figure:
+        """The best choice over the factor and P, by default for the largest message size."""
+        from collwise.studies.figures.whatif import sweep_map
+
+        size = self.times.message_bytes[-1] if message_bytes is None else message_bytes
+        title = f"Best choice: {self.what}, m = {format_size(size)} ({self.times.maker})"
+        return sweep_map(self.times.only(message_bytes=[size]), self.found, self._axis, title)
+
+    @property
+    def _axis(self) -> str:
+        return f"{self.factors.name.replace('_', ' ')}, relative to {self.unit()}"
+
+    @property
+    def what(self) -> str:
+        """The collective, the platform, and the changes that hold at all factors."""
+        others = "".join(f", {change.label}" for change in self.factors.others)
+        return f"{self.times.collective} on {self.platform.title}{others}"
+
+    def __repr__(self) -> str:
+        return f"<Sweep {self.times.collective} over {self.factors.name}: {len(self.found)} cross-over points>"
+
+    def _repr_html_(self) -> str:
+        return str(self.crossovers().to_html(index=False, max_rows=40))
+
+
+_Answer = TypeVar("_Answer", WhatIf, Sweep)
+
+
+class _ByCollective(dict[str, _Answer], Generic[_Answer]):
+    """Answers by collective, as those who ask for several get them."""
+
+    def frame(self) -> pd.DataFrame:
+        """The rows of all answers, with their `collective` first."""
+        return _joined({name: one.frame() for name, one in self.items()})
+
+    def summary(self) -> list[str]:
+        """The sentences of all answers, each with its collective if there are several."""
+        several = len(self) > 1
+        return [f"{name}: {line}" if several else line for name, one in self.items() for line in one.summary()]
+
+    @property
+    def failed(self) -> list[Timing]:
+        """The simulations that failed."""
+        return [timing for one in self.values() for timing in one.times.failed]
+
+    def __repr__(self) -> str:
+        return "\n".join(map(repr, self.values()))
+
+    def _repr_html_(self) -> str:
+        return "".join(one._repr_html_() for one in self.values())
+
+
+class WhatIfs(_ByCollective[WhatIf]):
+    """What a change does to each collective."""
+
+
+class Sweeps(_ByCollective[Sweep]):
+    """The choices of each collective over many factors of a change."""
+
+    def crossovers(self) -> pd.DataFrame:
+        """A row per cross-over point; see `Sweep.crossovers`."""
+        return _joined({name: one.crossovers() for name, one in self.items()})
+
+
+def _joined(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """The frames of several collectives as one, with the `collective` first."""
+    return pd.concat(
+        [frame.assign(collective=name)[["collective", *frame]] for name, frame in frames.items()], ignore_index=True
+    )
+
+
+def _label(choice: Choice | None) -> str:
+    return "-" if choice is None else choice.label
+
+
+def _parts_text(shares: dict[str, float]) -> str:
+    """'latency 65 %, bandwidth 31 %': the two largest shares."""
+    largest = sorted(shares.items(), key=lambda item: -item[1])[:2]
+    return ", ".join(f"{name} {share * 100:.0f} %" for name, share in largest if share > 0)
+
+
+def _amount(platform: HostPlatform, name: str, factor: float) -> str:
+    """' (7.07 Gbit/s)': what a factor of the bandwidth or latency of equal nodes stands for."""
+    base = getattr(platform, "base", platform)
+    if not isinstance(base, Platform):
+        return ""
+    latency, rate = base.route
+    if base.ports is not None:
+        latency, rate = base.ports.latency_seconds, base.ports.bytes_per_second
+    if name == "bandwidth":
+        return f" ({rate * factor * 8e-9:.3g} Gbit/s)"
+    return f" ({latency * factor * 1e6:.3g} us)" if name == "latency" else ""

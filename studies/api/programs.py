@@ -1,0 +1,539 @@
+"""Whole programs: `run_program`, `profile`, `achieved`, `application` and `gain`."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from collwise import arguments
+from collwise.arguments import DecisionsLike, Names, NewFile, Numbers, Paths, PlatformLike
+from collwise.common.errors import UsageError, note, warn
+from collwise.common.files import write_text
+from collwise.common.units import counted
+from collwise.platforms.changes import Change, changed
+from collwise.platforms.smpi import warn_of_free_messages
+from collwise.questions import Changes, changes_of
+from collwise.simulator.execution.interposed import LibraryOptions, run_interposed
+from collwise.simulator.execution.local_machine import LocalMachine
+from collwise.simulator.execution.profiles import Profile, differing_calls, profile_of_runs, read_profile
+from collwise.simulator.execution.targets import ExecutionTarget
+from collwise.simulator.store import Store
+from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
+from collwise.validation.library_defaults.baselines import Baseline
+from collwise.validation.library_defaults.baselines import baseline as baseline_of
+from collwise.validation.measurement import applications
+from collwise.validation.times.defaults import SEGMENTS_TEXT
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from collwise.models.lmo import Thresholds
+    from collwise.platforms import HostPlatform
+    from collwise.validation.measurement.applications import ApplicationRow
+    from collwise.validation.measurement.gain import MeasuredGain
+    from collwise.validation.whatif.workload import Achieved, Saving, Savings, Workload
+
+
+def run_program(
+    program: str,
+    /,
+    *args: str,
+    library: str,
+    procs: int,
+    platform: PlatformLike | None = None,
+    ppn: int | None = None,
+    simgrid: str | None = None,
+    table: str | Path | None = None,
+    algorithms: str = "",
+    thresholds: Thresholds | None = None,
+    report: bool = False,
+    report_to: NewFile | None = None,
+    repetitions: int = 1,
+    plain: bool = False,
+) -> int:
+    """Runs an MPI program with our algorithms in the calls for which a table or list names one: -- PROGRAM [ARGS].
+
+    The program is not modified; for smpi, it must have been built by smpicc. 'latency', 'asp', 'matmul' and 'training'
+    are programs of ours. Its report says which collectives take its time, for 'program profile'. The exit code is the
+    program's, or 1 if the program does not call the library.
+
+    Returns the exit code. Raises UsageError for wrong arguments and where the library or the program is missing.
+
+    >>> import collwise
+    >>> collwise.run_program("latency", library="openmpi", procs=2, report_to="report.json")
+    0
+    """
+    from collwise.validation.times.thresholds import with_bounds
+
+    if report and report_to is not None:
+        raise UsageError("give either --report or --report-to FILE")
+    options = LibraryOptions(None if table is None else Path(table), algorithms)
+    if plain and (options != LibraryOptions() or thresholds is not None or report or report_to is not None):
+        raise UsageError(
+            "--plain runs without the library: no --table, --algorithms, --thresholds, --report or --report-to with it"
+        )
+    if library != "smpi" and (platform is not None or ppn is not None or simgrid is not None):
+        raise UsageError("--platform, --ppn and --simgrid are for --library smpi")
+    if repetitions > 1 and (library == "smpi" or report_to is None or Path(report_to).suffix != ".json"):
+        raise UsageError(
+            "--repetitions is for --library openmpi or mpich with --report-to FILE.json, which has the runs' medians"
+        )
+    options.check()
+    where = None if platform is None else arguments.platform(platform)
+
+    def ran(destination: str) -> int:
+        return run_interposed(
+            library,
+            program,
+            args,
+            procs=procs,
+            options=replace(options, algorithms=with_bounds(algorithms, thresholds), report=destination),
+            platform=where,
+            processes_per_node=ppn or where.default_processes_per_node if where is not None else 1,
+            simgrid=simgrid,
+            plain=plain,
+        )
+
+    if repetitions == 1:
+        return ran(str(Path(report_to).absolute()) if report_to is not None else "1" if report else "")
+    with tempfile.TemporaryDirectory(prefix="collwise-") as folder:
+        files = [Path(folder, f"run{number}.json") for number in range(1, repetitions + 1)]
+        for number, file in enumerate(files, 1):
+            if code := ran(str(file)):
+                return code
+            note(f"{number} of {repetitions} runs")
+        assert report_to is not None
+        write_text(Path(report_to), profile_of_runs([read_profile(one) for one in files]).text)
+    return 0
+
+
+@dataclass(frozen=True, repr=False)
+class ProfileResult:
+    """The answer of `profile`: `profile` has the run's calls, `savings` what is known of them, None if nobody asked.
+
+    `later` are the savings on the changed platform, where a change was asked for.
+    """
+
+    profile: Profile
+    savings: Savings | None = None
+    later: Savings | None = None
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row per collective, communicator and size, the most time first.
+
+        Columns: those of the report (docs/interposing.md); `share` of the run's time; and if savings were asked for,
+        `default` and `tuned`, the algorithms, `default_seconds` and `tuned_seconds` of one call, and `saving_seconds`
+        of all calls with the half-width of its confidence interval; nan where nothing is known. With a change of the
+        platform also `tuned_after`, `default_after_seconds` and `tuned_after_seconds`.
+        """
+        nan = math.nan
+        known = {} if self.savings is None else {one.row: one for one in self.savings.rows}
+        later = {before.row: after for before, after in self.pairs}
+        rows = []
+        for row in sorted(self.profile.rows, key=lambda row: -row.seconds * row.processes):
+            spent = row.seconds * row.processes / self.profile.processes
+            found = {**vars(row), "share": spent / self.profile.seconds if self.profile.seconds else 0.0}
+            if self.savings is not None:
+                one = known.get(row)
+                found |= {
+                    "default": one.default.label if one else "-",
+                    "tuned": one.tuned.label if one else "-",
+                    "default_seconds": one.default_seconds if one else nan,
+                    "tuned_seconds": one.tuned_seconds if one else nan,
+                    "saving_seconds": one.saving_seconds if one else nan,
+                    "saving_half_width_seconds": one.saving_half_width if one else nan,
+                }
+            if self.later is not None:
+                after = later.get(row)
+                found |= {
+                    "tuned_after": after.tuned.label if after else "-",
+                    "default_after_seconds": after.default_seconds if after else nan,
+                    "tuned_after_seconds": after.tuned_seconds if after else nan,
+                }
+            rows.append(found)
+        return rows
+
+    def frame(self) -> pd.DataFrame:
+        """The rows."""
+        import pandas as pd
+
+        return pd.DataFrame(self.rows())
+
+    @property
+    def pairs(self) -> Iterator[tuple[Saving, Saving]]:
+        """The savings of each row before and after the change."""
+        from collwise.validation.whatif.workload import Calls
+
+        if self.savings is not None and self.later is not None:
+            by_calls = {Calls.of(one.row): one for one in self.later.rows}
+            for one in self.savings.rows:
+                if (calls := Calls.of(one.row)) in by_calls:
+                    yield one, by_calls[calls]
+
+    def totals(self) -> dict[str, float]:
+        """The seconds of all calls whose times are known, by default and tuned, before and after the change."""
+        pairs = list(self.pairs)
+        return {
+            f"{which}_{when}": float(sum(pair[at].row.calls * getattr(pair[at], f"{which}_seconds") for pair in pairs))
+            for at, when in enumerate(("before", "after"))
+            for which in ("default", "tuned")
+        }
+
+    @property
+    def saving_seconds(self) -> float:
+        """What a tuned table would save, by the mean process; nan if that was not asked."""
+        return float("nan") if self.savings is None else self.savings.saving_seconds(self.profile.processes)
+
+    @property
+    def saving_half_width(self) -> float:
+        """The half-width of its confidence interval, by those of measured times; nan where these are not known."""
+        return float("nan") if self.savings is None else self.savings.saving_half_width(self.profile.processes)
+
+    def rules(self) -> str:
+        """A table for libcollwise with the tuned choices. Raises UsageError if savings were not asked for."""
+        from collwise.validation.whatif.workload import rules_of
+
+        if self.savings is None:
+            raise UsageError("rules need the savings, by the times of --platform or --decisions")
+        return rules_of(self.savings)
+
+    def save(self, path: str | Path) -> None:
+        """Writes the rules. Raises UsageError if savings were not asked for."""
+        write_text(Path(path), self.rules())
+
+    def __repr__(self) -> str:
+        return f"<ProfileResult {len(self.profile.rows)} rows, {self.profile.collective_seconds:.3g} s in collectives>"
+
+
+def profile(
+    *reports: str | Path,
+    platform: PlatformLike | None = None,
+    changes: Changes = (),
+    decisions: DecisionsLike | None = None,
+    baseline: str | None = None,
+    segments: Numbers = SEGMENTS_TEXT,
+    ppn: int | None = None,
+    context: SimulationContext | None = None,
+) -> ProfileResult:
+    """Shows which collectives of a program take its time, and what other algorithms would save.
+
+    REPORTS are those of libcollwise (JSON) of one run, or of several: times are then medians. They are of the mean
+    process within all calls of a collective on a communicator, and include its waiting for later processes. With
+    --platform, which times the algorithms, or --decisions, whose own times count, the expected saving is the part of
+    this time that the best algorithm would save, and -o writes a table for 'program run --table'. With --change also
+    what the calls would take on the changed platform, where the same runs by default.
+
+    Returns a ProfileResult. Raises UsageError for wrong arguments and files.
+
+    >>> import collwise
+    >>> row = '{"collective": "bcast", "communicator": "MPI_COMM_WORLD", "ranks": "0-15", "processes": 16, '
+    >>> row += '"processes_per_node": 1, "mpis_own": "no rule", "least_bytes": 1048576, "most_bytes": 2097151, '
+    >>> row += '"mean_bytes": 1048576, "calls": 100, "seconds": 0.4, "shortest_seconds": 0.3, "longest_seconds": 0.5}'
+    >>> text = '{"collwise_report": 1, "processes": 16, "seconds": 2.0, "rows": [' + row + "]}"
+    >>> _ = open("report.json", "w").write(text)
+    >>> found = collwise.profile("report.json", platform="gros", changes="bandwidth=x2")
+    >>> 0 < found.saving_seconds < 0.4
+    True
+    >>> found.totals()["tuned_after"] < found.totals()["default_after"] < found.totals()["default_before"]
+    True
+    """
+    from collwise.validation.whatif.workload import Workload, savings
+
+    if platform is not None and decisions is not None:
+        raise UsageError("give either --platform or --decisions")
+    if platform is None and (changes or ppn is not None):
+        raise UsageError(f"{'--change' if changes else '--ppn'} is for --platform")
+    if platform is None and decisions is None and baseline is not None:
+        raise UsageError("--baseline is for --platform or --decisions")
+    read, library = _profile_of(reports), baseline_of(baseline)
+    if ppn is not None:
+        read = replace(read, rows=tuple(replace(row, processes_per_node=ppn) for row in read.rows))
+    called = Workload.of(read.rows)
+    if decisions is not None:
+        tables = arguments.decisions(decisions).tables
+        return ProfileResult(read, savings(called, tables, lambda calls, _: calls.untuned(library)))
+    if platform is None:
+        return ProfileResult(read)
+    where, made = arguments.platform(platform), changes_of(changes)
+    if made and not called.rows:
+        raise UsageError(f"no call of the report can be timed: {'; '.join(called.left_out) or 'it counts none'}")
+    with arguments.opened(context, SCHEDULE.name) as simulations:
+        return _on_platforms(read, called, where, made, simulations, library, arguments.sizes(segments))
+
+
+def _on_platforms(
+    read: Profile,
+    called: Workload,
+    platform: HostPlatform,
+    changes: Sequence[Change],
+    context: SimulationContext,
+    library: Baseline,
+    segments: Sequence[int],
+) -> ProfileResult:
+    """The savings on a platform, and on the changed one if there are changes; the default is the same on both."""
+    from collwise.validation.whatif.workload import BEST_BEFORE, Calls, savings
+
+    warn_of_free_messages(platform)
+    times = called.simulated(platform, context, library, segments)
+    found = savings(called, times, lambda calls, best: calls.untuned(library) or (best, BEST_BEFORE))
+    before = replace(found, made_by=f"{platform.title}, {found.made_by}")
+    if not changes:
+        return ProfileResult(read, before)
+    new = changed(platform, changes)
+    then = called if new.processes_per_node is None else called.placed(new.processes_per_node)
+    defaults = {Calls.of(one.row): (one.default, one.default_is) for one in before.rows}
+    later = then.simulated(new.platform, context, library, segments)
+    return ProfileResult(read, before, savings(then, later, lambda calls, _: defaults.get(calls)))
+
+
+def _profile_of(reports: Sequence[str | Path]) -> Profile:
+    profiles = [read_profile(Path(one)) for one in reports]
+    whole = profile_of_runs(profiles)
+    differing, kinds = max(differing_calls(whole, one) for one in profiles)
+    if differing:
+        warn(f"the runs of {_names(reports)} differ in the number of {differing} of {counted(kinds, 'kind')} of calls")
+    return whole
+
+
+def _names(reports: Sequence[str | Path]) -> str:
+    return ", ".join(map(str, reports))
+
+
+@dataclass(frozen=True, repr=False)
+class AchievedResult:
+    """The answer of `achieved`: the calls that both sides have, and the seconds that were expected to be saved.
+
+    `runs` is the number of runs of the side that has fewer.
+    """
+
+    calls: tuple[Achieved, ...]
+    processes: int
+    runs: int
+    expected: Mapping[tuple[object, ...], float]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row per collective, communicator and size.
+
+        Columns: `ran_before` and `ran`, what ran in the two runs; `changed`, whether that is another algorithm;
+        `seconds_before` and `seconds_after` of the mean process; `achieved_seconds`, what was saved; and
+        `expected_seconds`, None where nothing was expected.
+        """
+        return [
+            {
+                "collective": one.row.collective,
+                "communicator": one.row.where,
+                "processes": one.row.processes,
+                "least_bytes": one.row.least_bytes,
+                "calls": one.row.calls,
+                "ran_before": one.row.ran,
+                "ran": one.ran,
+                "seconds_before": one.seconds_before,
+                "seconds_after": one.seconds_after,
+                "achieved_seconds": one.saving_seconds,
+                "expected_seconds": self.expected.get(one.row.key),
+                "changed": one.changed,
+            }
+            for one in self.calls
+        ]
+
+    def frame(self) -> pd.DataFrame:
+        """The rows."""
+        import pandas as pd
+
+        return pd.DataFrame(self.rows())
+
+    def saved(self, changed: bool) -> float:
+        """Seconds saved by the mean process in calls whose algorithm changed, or in the others; nan without any."""
+        mine = [one.saving_seconds * one.row.processes for one in self.calls if one.changed == changed]
+        return sum(mine) / self.processes if mine else math.nan
+
+
+def achieved(
+    before: Paths,
+    after: Paths,
+    *,
+    platform: PlatformLike | None = None,
+    decisions: DecisionsLike | None = None,
+    baseline: str | None = None,
+    segments: Numbers = SEGMENTS_TEXT,
+    ppn: int | None = None,
+    context: SimulationContext | None = None,
+) -> AchievedResult:
+    """Shows what a table has saved: the calls that two runs of a program have in common, before and with the table.
+
+    Each side is a report of libcollwise (JSON), or several of as many runs. With --platform or --decisions also what
+    was expected, as 'program profile' says it.
+
+    Returns an AchievedResult. Warns where the runs made different calls. Raises UsageError for other files.
+
+    >>> import collwise
+    >>> row = '{"collective": "bcast", "communicator": "MPI_COMM_WORLD", "ranks": "0-15", "processes": 16, '
+    >>> row += '"processes_per_node": 1, "mpis_own": "no rule", "least_bytes": 1048576, "most_bytes": 2097151, '
+    >>> row += '"mean_bytes": 1048576, "calls": 100, "seconds": %s, "shortest_seconds": 0.3, "longest_seconds": 0.5}'
+    >>> text = '{"collwise_report": 1, "processes": 16, "seconds": 2.0, "rows": [' + row + "]}"
+    >>> for name, seconds in (("before.json", 0.4), ("after.json", 0.3)):
+    ...     _ = open(name, "w").write(text % seconds)
+    >>> collwise.achieved("before.json", "after.json").frame().achieved_seconds.round(3).tolist()
+    [0.1]
+    """
+    from collwise.validation.whatif.workload import achieved_between
+
+    earlier, later = (([one] if isinstance(one, str | Path) else list(one)) for one in (before, after))
+    found = profile(
+        *earlier, platform=platform, decisions=decisions, baseline=baseline, segments=segments, ppn=ppn, context=context
+    )
+    first, second = found.profile, _profile_of(later)
+    rows = achieved_between(first, second)
+    differing, kinds = differing_calls(first, second)
+    if differing or first.processes != second.processes:
+        warn(
+            f"{_names(earlier)} and {_names(later)} differ in the number of {differing} of {counted(kinds, 'kind')} of "
+            "calls (collective, communicator, size): they seem to be of different programs, inputs or process counts, "
+            "and what is saved between such runs means nothing"
+        )
+    expected: dict[tuple[object, ...], float] = {}
+    for one in found.savings.rows if found.savings is not None else ():
+        expected[one.row.key] = expected.get(one.row.key, 0.0) + one.saving_seconds
+    runs = min(len(one.run_seconds) or 1 for one in (first, second))
+    return AchievedResult(rows, first.processes, runs, expected)
+
+
+@dataclass(frozen=True, repr=False)
+class ApplicationTimes:
+    """The answer of `application`: a row for each process count and choice of collectives, and what ran where."""
+
+    rows: tuple[ApplicationRow, ...]
+    platform: HostPlatform
+    words: tuple[str, ...]
+    """The application and its arguments."""
+
+    def frame(self) -> pd.DataFrame:
+        """A row for each: `seconds`, those within collectives, their shares, and `speedup` over the first choice.
+
+        `mean_seconds` and `most_seconds` are of the mean of all processes and of that with most. Where an execution
+        failed they are nan, and `error` says why.
+        """
+        import pandas as pd
+
+        return pd.DataFrame(
+            [asdict(row) | {"mean_share": row.mean_share, "most_share": row.most_share} for row in self.rows]
+        )
+
+
+def application(
+    program: str,
+    /,
+    platform: PlatformLike,
+    procs: Numbers,
+    collectives: Names = applications.COLLECTIVES,
+    *,
+    settings: str | Mapping[str, int] = "",
+    rate: float | None = None,
+    segments: Numbers | None = None,
+    ppn: int | None = None,
+    context: SimulationContext | None = None,
+) -> ApplicationTimes:
+    """Simulates an application with modelled computation under several choices of collectives.
+
+    asp broadcasts the rows of a matrix by turns, matmul is a master-worker matrix multiplication, training an allreduce
+    of AlexNet's gradients. ompi, mpich, mvapich2 and impi are SMPI's selectors; names with a version are what that
+    library decides untuned, by our algorithms; flat and hierarchical are the fastest of our algorithms for the
+    application's calls. The speed-up is over the first choice. Executions that the store has are not repeated. The exit
+    code is 1 if one failed.
+
+    Returns ApplicationTimes. Raises UsageError for wrong arguments and where SimGrid is missing.
+
+    >>> import collwise
+    >>> times = collwise.application("asp", "gros", procs=4, collectives="ompi,mpich", settings={"iterations": 2})
+    >>> bool((times.frame().mean_seconds <= times.frame().most_seconds).all())
+    True
+    """
+    where, names = arguments.platform(platform), arguments.names(collectives)
+    chosen = applications.application_of(program)
+    if not names:
+        raise UsageError(f"--collectives: name one at least; valid: {', '.join(applications.NAMES)}, or a file")
+    tuned = {applications.FLAT, applications.HIERARCHICAL}
+    if segments is not None and not tuned.intersection(names):
+        raise UsageError(f"--segments is for --collectives with {' or '.join(sorted(tuned))}")
+    if rate is not None and not 0 < rate < math.inf:
+        raise UsageError(f"--rate: {rate} is no rate; valid: operations per second above 0, for example 2e10")
+    given = _settings(settings) if isinstance(settings, str) else settings
+    with arguments.opened(context) as simulations:
+        rows = applications.compare_collectives(
+            where,
+            chosen,
+            arguments.counts(procs),
+            ppn or where.default_processes_per_node,
+            names,
+            simulations,
+            settings=given,
+            rate=rate,
+            segments=arguments.sizes(segments or applications.SEGMENTS),
+        )
+    return ApplicationTimes(tuple(rows), where, (program, *applications.arguments_of(chosen, given, rate)))
+
+
+def _settings(text: str) -> dict[str, int]:
+    found = {}
+    for part in arguments.names(text):
+        name, equals, value = part.partition("=")
+        if not equals or not value.isdecimal():
+            raise UsageError(f"--set: malformed '{part}': write NAME=NUMBER, for example iterations=48")
+        found[name] = int(value)
+    return found
+
+
+def gain(
+    decisions: DecisionsLike,
+    /,
+    procs: Numbers,
+    sizes: Numbers = "1KiB:256KiB:x4",
+    collective: Names | None = None,
+    *,
+    target: str | ExecutionTarget = "openmpi",
+    launches: int = 5,
+    repetitions: int = 5,
+    check: bool = True,
+    store: str | Path | None = None,
+) -> MeasuredGain:
+    """Measures Open MPI as it is, by a rules file, and with libcollwise preloaded: the gain of DECISIONS.
+
+    It runs with Open MPI on this machine, hosts, a batch job's nodes or a test bed. The program calls MPI's own
+    collectives; the three ways are launched in turn. The report of libcollwise proves that the chosen algorithms ran,
+    and the messages of Open MPI prove that it follows the rules.
+
+    In a Slurm job of salloc --exclusive --nodes 2 --ntasks-per-node 32, 64 processes are bound and measured by
+    --launcher srun --ppn 32 --mpirun-args "--cpu-bind=cores" --procs 64 --no-check.
+
+    Returns the MeasuredGain of each call. Raises UsageError for wrong arguments and where there is no Open MPI, and
+    CollwiseError when it does not run.
+    """
+    from collwise.validation.measurement.gain import measure_gain
+    from collwise.validation.times.grid import builtin_cases
+
+    tables = {one.collective: one for one in arguments.decisions(decisions).tables}
+    names = [*tables] if collective is None else arguments.collectives(collective)
+    if missing := [name for name in names if name not in tables]:
+        raise UsageError(f"{decisions}: no decisions for {missing[0]}; there are some for {', '.join(tables)}")
+    where = LocalMachine(target) if isinstance(target, str) else target
+    cases = [
+        case
+        for name in names
+        for count in arguments.counts(procs)
+        for case in builtin_cases(name, [count], arguments.sizes(sizes), where.processes_per_node(count))
+    ]
+    with Store(arguments.store_path(store)) as opened:
+        return measure_gain(
+            where,
+            {name: tables[name] for name in names},
+            cases,
+            opened,
+            launches=launches,
+            repetitions=repetitions,
+            check=check,
+            on_launch=lambda done, of: note(f"{done} of {of} launches"),
+        )

@@ -1,0 +1,114 @@
+"""Where a program spends its time in collectives, and what other algorithms would save."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from collwise.common.program import program_name
+from collwise.common.units import format_seconds, format_size
+from collwise.programs import ProfileResult
+from collwise.studies.present.shown import Shown, Table, cut, problem_of
+
+_MOST_ROWS = 40
+
+
+def shown(found: ProfileResult) -> Shown:
+    """A row for each collective, communicator and size, the most time first."""
+    rows, expected, run = found.rows(), found.savings, found.profile
+    title = f"Collectives of {run.processes} processes by time"
+    left_out = list(expected.left_out) if expected else []
+    facts = {
+        "processes": run.processes,
+        "seconds": run.seconds,
+        "collective_seconds": run.collective_seconds,
+        "run_seconds": list(run.run_seconds),
+        "saving_seconds": found.saving_seconds,
+        "saving_half_width_seconds": found.saving_half_width,
+        "made_by": expected.made_by if expected else None,
+        "left_out": left_out,
+        **({"totals": found.totals()} if found.later else {}),
+    }
+    if expected:
+        title += f"; expected savings by {'' if expected.source == 'measured' else 'the times of '}{expected.made_by}"
+    cells = [_columns(row, found) for row in rows]
+    table = Table(title, [*cells[0]] if cells else ["collective"], [[*row.values()] for row in cells], left=2)
+    parts = [
+        *cut(table, _MOST_ROWS),
+        *(f"no saving known: {line}" for line in left_out),
+        *_summary(found),
+    ]
+    failed = dict.fromkeys(timing for one in (expected, found.later) if one for timing in one.failed)
+    return Shown(parts, rows, facts, problem=problem_of([*failed]))
+
+
+def _columns(row: Mapping[str, Any], found: ProfileResult) -> dict[str, object]:
+    """The cells of a row, by their columns."""
+    columns = {
+        "collective": row["collective"],
+        "communicator": row["communicator"] or f"ranks {row['ranks']}",
+        "P": row["processes"],
+        "m": "-" if row["mean_bytes"] is None else format_size(round(row["mean_bytes"])),
+        "ran": row["algorithm"] or "MPI's own",
+        "calls": row["calls"],
+        "time": format_seconds(row["seconds"]),
+    }
+    if found.profile.run_seconds:
+        fastest, slowest = map(format_seconds, (row["fastest_run_seconds"], row["slowest_run_seconds"]))
+        columns["runs"] = f"{fastest} to {slowest}"
+    columns["share"] = f"{100 * row['share']:.1f} %"
+    if found.savings:
+        columns |= {"default": row["default"], "tuned": row["tuned"], "would save": _saving(row)}
+    if found.later:
+        columns |= {
+            "default after": _times(row["default_after_seconds"], row["default_seconds"]),
+            "tuned after": row["tuned_after"],
+            "takes": _times(row["tuned_after_seconds"], row["default_seconds"]),
+        }
+    return columns
+
+
+def _saving(row: Mapping[str, Any]) -> str:
+    if math.isnan(row["saving_seconds"]):
+        return "-"
+    saved = _with_width(row["saving_seconds"], row["saving_half_width_seconds"])
+    return f"{saved} (x{row['default_seconds'] / row['tuned_seconds']:.2f})"
+
+
+def _times(seconds: float, of: float) -> str:
+    return "-" if math.isnan(seconds) else f"x{seconds / of:.2f}"
+
+
+def _with_width(seconds: float, half_width: float) -> str:
+    return format_seconds(seconds) + (f" +- {format_seconds(half_width)}" if half_width > 0 else "")
+
+
+def _summary(found: ProfileResult) -> Iterator[str]:
+    within, total = found.profile.collective_seconds, found.profile.seconds
+    share = f" ({100 * within / total:.1f} %)" if total else ""
+    yield f"The mean process spent {format_seconds(within)} of {format_seconds(total)} in collectives{share}."
+    if runs := found.profile.run_seconds:
+        each = ", ".join(map(format_seconds, runs))
+        yield f"Times are medians of {len(runs)} runs, which spent {each} in collectives."
+    else:
+        again = f"{program_name()} program run --repetitions 3"
+        yield f"By how much runs differ is not known from a single one; unless it is simulated, this shows it: {again}"
+    if found.savings is None:
+        return
+    saving, width = found.saving_seconds, found.saving_half_width
+    part = f", {100 * saving / total:.1f} % of the run" if total else ""
+    yield f"A tuned table would save {_with_width(saving, width)}{part}."
+    if found.savings.source == "measured":
+        if math.isnan(width):
+            yield "How exact that is, is not known: some of the times have no confidence interval."
+        elif width > saving:
+            yield "The times do not tell that from no saving: their confidence intervals are wider."
+        yield f"MPI's own collectives are measured beside it by: {program_name()} program gain DECISIONS"
+    if found.later:
+        before, tuned, after, both = found.totals().values()
+        yield (
+            f"All calls: {format_seconds(before)} by default and {format_seconds(tuned)} tuned before the change, "
+            f"{format_seconds(after)} by default (x{after / before:.2f}) and {format_seconds(both)} tuned "
+            f"(x{both / before:.2f}) after it."
+        )

@@ -1,0 +1,59 @@
+"""What a change of a platform does: the best choices and their times before and after, and what limits them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from collwise.answers import WhatIf, WhatIfs
+from collwise.common.units import format_seconds, format_size
+from collwise.studies.present.shown import Shown, Table, cut, problem_of
+from collwise.studies.reports.markdown import percent
+
+_MOST_ROWS = 120
+
+
+def shown(answers: WhatIfs) -> Shown:
+    """A table and sentences for each collective; figures are its maps."""
+    frame, first = answers.frame(), next(iter(answers.values()))
+    parts = [part for name, one in answers.items() for part in _parts(one, frame[frame.collective == name])]
+    facts = {
+        "collective": ",".join(answers),
+        "platform": first.before.name,
+        "changes": [vars(change) for change in first.changes],
+        "made_by": first.times.maker,
+        "kept_rules": "; ".join(dict.fromkeys(one.kept_rules for one in answers.values())),
+        "summary": answers.summary(),
+    }
+    figures = {f"{one.after.platform.name}-{name}": one.figure for name, one in answers.items()}
+    return Shown(parts, frame.to_dict("records"), facts, figures, problem_of(answers.failed))
+
+
+def _parts(answer: WhatIf, frame: pd.DataFrame) -> Iterator[Table | str]:
+    # The best choices of before, which are kept unless there is a table, cost nothing there.
+    of_table = bool((frame.kept_slowdown_before > 0).any())
+    columns = {
+        "P": frame.procs,
+        "m": frame.message_bytes.map(format_size),
+        "best before": frame.before,
+        "best after": frame.after.where(frame.changes, "the same"),
+        "time before": frame.before_seconds.map(format_seconds),
+        "time after": frame.after_seconds.map(format_seconds),
+        "ratio": frame.ratio.map("x{:.2f}".format),
+        **({"rules before": frame.kept_slowdown_before.map(_slower)} if of_table else {}),
+        "rules after" if of_table else "rules kept": frame.kept_slowdown.map(_slower),
+    }
+    if answer.limits:
+        for when in ("before", "after"):
+            pairs = zip(frame[f"limited_{when}"], frame[f"share_{when}"], strict=True)
+            columns[f"limited {when}"] = [
+                name if share != share else f"{name} {share * 100:.0f} %" for name, share in pairs
+            ]
+    title = f"{answer.times.collective} on {answer.before.title}, {answer.what}, {answer.times.maker}"
+    yield from cut(Table(title, [*columns], [*zip(*columns.values(), strict=True)], left=0, keys=2), _MOST_ROWS)
+    yield from answer.summary()
+
+
+def _slower(slowdown: float) -> str:
+    return percent(slowdown, sign=True)

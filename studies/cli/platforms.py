@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
 
-from collwise.common.errors import CollwiseError, UsageError, warn
+from collwise.common.errors import CollwiseError, UsageError, note, warn
 from collwise.common.experiments import ROUNDTRIP, Experiment
 from collwise.common.files import write_text
 from collwise.common.program import program_name
@@ -28,6 +28,7 @@ from collwise.platforms import (
     with_overheads,
     write_description,
 )
+from collwise.platforms.changes import changed, parse_change
 from collwise.platforms.description_file import TOPOLOGY as TOPOLOGIES
 from collwise.platforms.discovery.describe import Described, described, next_steps, shown
 from collwise.platforms.discovery.facts import ESTIMATED, LIVE, MISSING, Facts, merged
@@ -114,14 +115,25 @@ def check(file: Path = argument(PATH), as_json: bool = options.JSON) -> None:
 @command("platforms write grisou -o grisou.xml", "write", parent=platforms)
 def write(
     platform: HostPlatform = argument(PLATFORM),
+    changes: Sequence[str] = option(multiple=True),
     output: Path | None = option(NEW_FILE),
 ) -> None:
-    """Writes the platform XML that SimGrid 3.32 to 4.1 read."""
+    """Writes the platform XML that SimGrid 3.32 to 4.1 read, or a description if FILE ends in .toml.
+
+    With --change the platform is another one, as for 'whatif'.
+    """
+    platform = changed(platform, [parse_change(one) for one in changes]).platform
     if output is None:
         click.echo(platform.xml_text(), nl=False)
-    else:
-        write_text(output, platform.xml_text())
-        click.echo(f"{output}: {len(platform.hosts)} hosts")
+        return
+    if output.suffix == ".toml":
+        if isinstance(platform, PlacedPlatform):
+            note("a description has no placement; give --placement to the commands that read it")
+            platform = platform.base
+        if not isinstance(platform, Platform | HeterogeneousPlatform):
+            raise UsageError(f"{output}: platform XML has no description; valid: a file that ends in .xml")
+    write_text(output, platform.xml_text() if output.suffix != ".toml" else write_description(platform))
+    click.echo(f"{output}: {len(platform.hosts)} hosts")
 
 
 def _facts(platform: HostPlatform) -> dict[str, object]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from collwise.common.errors import warn
+from collwise.platforms import load
 from collwise.validation.select.decisions import DecisionTable, decisions_document
 from collwise.validation.times.choice import Choice
 from tests.command_line import printed
@@ -77,6 +78,16 @@ def test_a_sweep_and_its_figures(capsys: Capture) -> None:
     rows, facts = printed(shown)
     assert (facts["sweep"], facts["unit"], len(rows)) == ("bandwidth", "25 Gbit/s", 18)
     assert facts["crossovers"][0]["above"] == "rabenseifner"
+
+
+def test_the_changed_platform_can_be_written(capsys: Capture) -> None:
+    asked = "platforms write gros --change nodes=40 --change placement=cyclic -o small.toml"
+    code, shown, said = run(asked, capsys)
+    assert (code, shown) == (0, "small.toml: 40 hosts\n")
+    assert "a description has no placement" in said
+    assert load("small.toml").max_procs(1) == 40
+    assert run("platforms write small.toml --change bandwidth=x2 -o other.xml", capsys)[0] == 0
+    assert "platform XML has no description" in run("platforms write other.xml -o other.toml", capsys)[2]
 
 
 def test_several_collectives(capsys: Capture) -> None:

@@ -10,7 +10,7 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from collwise.studies.figures.style import MARKERS, PALETTE
+from collwise.studies.figures.style import MARKERS, PALETTE, seconds_axis, size_axis
 
 Curves = Mapping[str, pd.Series]
 """The lines of a panel by name; the index is along x."""
@@ -25,17 +25,31 @@ def in_order(names: Iterable[str], **others: Any) -> Styles:
 
 
 def panels(
-    shown: Mapping[str, Curves], styles: Styles, title: str, size: tuple[float, float], columns: int = 0, **others: Any
+    shown: Mapping[str, Curves],
+    styles: Styles,
+    title: str,
+    size: tuple[float, float],
+    columns: int = 0,
+    sizes: Sequence[int] = (),
+    **others: Any,
 ) -> tuple[Figure, list[Axes]]:
-    """Panels of this size in inches by title, in rows of `columns`, by default in one; `others` are plt.subplots'."""
+    """Panels of this size in inches by title, in rows of `columns`, by default in one; `others` are plt.subplots'.
+
+    With `sizes`, which are the ticks, they are over the message size, and show seconds: all of them, or with a shared
+    axis the first of each row.
+    """
     wide = columns or len(shown)
     rows = -(-len(shown) // wide)
     figure, grid = plt.subplots(rows, wide, figsize=(size[0] * wide, size[1] * rows), squeeze=False, **others)
-    for axis, (name, curves) in zip(grid.flat, shown.items(), strict=True):
+    for number, (axis, (name, curves)) in enumerate(zip(grid.flat, shown.items(), strict=True)):
         axis.set_title(name)
         for label, values in curves.items():
             known = values.dropna()
             axis.plot(known.index, known, label=label, **styles[str(label)])
+        if sizes:
+            size_axis(axis, sizes)
+            if not others.get("sharey") or number % wide == 0:
+                seconds_axis(axis)
     figure.suptitle(title, fontsize=11)
     return figure, list(grid.flat)
 

@@ -117,12 +117,12 @@ def _compared(fitted: FittedParameters, truth: PointToPoint) -> list[tuple[str, 
     """True and estimated means of each parameter over all pairs, and the worst error of any pair, or of the means."""
     pairs = list(permutations(range(fitted.procs), 2))
     sizes = [size for size in SIZES if size < truth.eager_limit_bytes]
-    true = [_named(_true_parameters(fitted.family, truth, i, j, sizes), i, j, sizes) for i, j in pairs]
+    true = [named(_true_parameters(fitted.family, truth, i, j, sizes), i, j, sizes) for i, j in pairs]
     one_way = min(float(truth.seconds(SIZES[0], i, j)) for i, j in pairs)
     if fitted.parameters.heterogeneous:
-        estimated = [_named(fitted.parameters, i, j, sizes) for i, j in pairs]
+        estimated = [named(fitted.parameters, i, j, sizes) for i, j in pairs]
     else:
-        estimated = [_named(fitted.parameters, 0, 1, sizes)]
+        estimated = [named(fitted.parameters, 0, 1, sizes)]
         true = [{name: float(np.mean([one[name] for one in true])) for name in true[0]}]
     rows = []
     left_out = (() if fitted.family == "loggp" else ("G",)) + (("o_s", "o_r") if fitted.procedure == "hoefler" else ())
@@ -134,8 +134,8 @@ def _compared(fitted: FittedParameters, truth: PointToPoint) -> list[tuple[str, 
     return rows
 
 
-def _named(parameters: object, i: int, j: int, sizes: Sequence[int]) -> dict[str, float]:
-    """The parameters of a message from i to j by name."""
+def named(parameters: object, i: int = 0, j: int = 1, sizes: Sequence[int] = ()) -> dict[str, float]:
+    """The parameters of a message from i to j by name; functions of the message size at these sizes."""
     if isinstance(parameters, HeterogeneousPLogP):
         parameters = parameters.pairs[i][j]
     if isinstance(parameters, Hockney):

@@ -12,7 +12,7 @@ import collwise
 from collwise.common.units import format_size
 from collwise.guideline_checks import LibraryGuidelines
 from collwise.simulator.sweeps.context import SMPI_SELECTORS, SimulationContext
-from collwise.studies.papers.published import Published
+from collwise.studies.papers.published import row_of, tables_of
 from collwise.validation.guidelines.checks import PATTERN
 from collwise.validation.library_defaults.baselines import BASELINES
 
@@ -42,7 +42,7 @@ class Finding:
     explanation: str = "open"
 
 
-FINDINGS = Published("hunold2018").rows("findings", Finding)
+FINDINGS = tuple(row_of(Finding, one) for one in tables_of("hunold2018")["findings"])
 
 
 @dataclass(frozen=True)

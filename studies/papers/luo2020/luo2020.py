@@ -106,7 +106,7 @@ symbols = {
     name: {"n": NODES, "p": PER_NODE, "m": "4 MiB", "t": name} | outputs(name, best.choice)
     for name, (_, best, _) in picks.items()
 }
-meanings = printed.words("table_1") | printed.words("table_2")
+meanings = printed["table_1"] | printed["table_2"]
 here.table(
     f"Tables I and II: a broadcast and an allreduce of 4 MiB on {place}",
     ((symbol, meaning, *(of[symbol] or "-" for of in symbols.values())) for symbol, meaning in meanings.items()),
@@ -155,7 +155,7 @@ here.table(
     "Figures 8 and 9: cost of each search of broadcast and allreduce, and slowdown of its choices (%)",
     (
         (*stated, *(100 * share for share in one.values()))
-        for stated, one in zip(printed.numbers("search_cost_percent").items(), costs.values(), strict=True)
+        for stated, one in zip(printed["search_cost_percent"].items(), costs.values(), strict=True)
     ),
     floats="{:.1f}",
     columns=["search", "cost in the paper", "cost here", "mean slowdown here", "worst here"],
@@ -343,11 +343,11 @@ here.table(
     floats="{:.2f}",
 )  # fmt: skip
 gains = applications[applications.collectives == "hierarchical"].set_index("application")
-share, gain = printed.numbers("communication_percent"), printed.numbers("asp_speed_up")
+share, gain = printed["communication_percent"], printed["asp_speed_up"]
 stated: dict[str, dict[str, object]] = {
     "ASP: share of communication (%)": {**share},
     "ASP: speed-up of HAN over it": {"HAN": "", **gain},
-    "AlexNet: HAN faster by (%)": {"HAN": "", **printed.numbers("training_percent")},
+    "AlexNet: HAN faster by (%)": {"HAN": "", **printed["training_percent"]},
 }
 here.table(
     "What the paper reports for 1536 processes",

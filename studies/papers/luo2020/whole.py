@@ -20,7 +20,7 @@ from collwise.platforms import HostPlatform, load, placed
 from collwise.platforms.placement import CYCLIC
 from collwise.simulator.sweeps.context import SCHEDULE, SMPI, SimulationContext, smpi_selecting
 from collwise.simulator.sweeps.smpi_runner import cost_of
-from collwise.studies.papers.published import Published
+from collwise.studies.papers.published import row_of, tables_of
 from collwise.validation.library_defaults.baselines import BASELINES
 from collwise.validation.openmpi.builtin_decisions import decide, decide_allreduce
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
@@ -33,7 +33,7 @@ SMALL, LARGE = "small", "large"
 SMALL_BYTES, LARGEST_BYTES = 128 * KIB, 128 * MIB
 """Section IV-A: small messages are those up to 128 KB, large ones up to 128 MB."""
 OPENMPI, CRAY, INTEL, MVAPICH2 = "Open MPI 4.0.0", "Cray MPI 7.7.0", "Intel MPI 18.0.2", "MVAPICH2 2.3.1"
-PUBLISHED = Published("luo2020")
+PUBLISHED = tables_of("luo2020")
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class SpeedUp:
     words: str
 
 
-SPEED_UPS = PUBLISHED.rows("speed_ups", SpeedUp)
+SPEED_UPS = tuple(row_of(SpeedUp, one) for one in PUBLISHED["speed_ups"])
 
 
 @dataclass(frozen=True)

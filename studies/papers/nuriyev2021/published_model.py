@@ -22,7 +22,7 @@ from collwise.models.implementation_aware.parts import Formula, Gamma, Part
 from collwise.models.interface import Points
 from collwise.models.piecewise import Array
 from collwise.models.registry import AS_PRINTED, MODELS
-from collwise.studies.papers.published import Published
+from collwise.studies.papers.published import tables_of
 from collwise.studies.reports.comparison_table import percent
 from collwise.validation.openmpi.builtin_decisions import decide_as_listed
 from collwise.validation.times.defaults import BCAST_SIZES, SEGMENT_BYTES
@@ -36,7 +36,7 @@ NEAR_OPTIMAL = 0.10
 INDISTINGUISHABLE_PERCENT = 3
 """The paper's means are precise to 2.5 % (section V-A), and its tables print whole percent."""
 BCAST_CLUSTERS = {"grisou": "Grisou", "gros": "Gros", "shaheen-ii": "Shaheen II"}
-_PUBLISHED = Published("nuriyev2021")
+_PUBLISHED = tables_of("nuriyev2021")
 
 
 def _printed(number: int, cluster: str, collective: str, procs: int, rows: Sequence[Sequence[Any]]) -> pd.DataFrame:

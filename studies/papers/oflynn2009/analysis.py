@@ -27,7 +27,7 @@ from collwise.platforms.description import HeterogeneousPlatform
 from collwise.platforms.truth import point_to_point
 from collwise.simulator.bench import Simulated
 from collwise.simulator.sweeps.context import SimulationContext
-from collwise.studies.papers.published import Published, row_of
+from collwise.studies.papers.published import row_of, tables_of
 from collwise.validation.compare.scores import Errors, Scores, compare
 from collwise.validation.fitting.models_by_name import models_of, parameters_on
 from collwise.validation.fitting.recovery import recover
@@ -38,7 +38,7 @@ from collwise.validation.times.sources import simulate
 from collwise.validation.times.times import State, Times
 
 KIB = 1024
-PUBLISHED = Published("oflynn2009")
+PUBLISHED = tables_of("oflynn2009")
 HOMOGENEOUS_HOCKNEY = row_of(Hockney, PUBLISHED["homogeneous_hockney"])
 THRESHOLDS = row_of(Thresholds, PUBLISHED["thresholds"])
 PROCS = 16
@@ -207,7 +207,7 @@ def table_5_1(efforts: pd.DataFrame) -> pd.DataFrame:
     }
     return pd.DataFrame({
         "model": efforts.index,
-        "formula of the thesis": efforts.index.map(PUBLISHED.words("table_5_1_formulas")),
+        "formula of the thesis": efforts.index.map(PUBLISHED["table_5_1_formulas"]),
         "by it, with our k": [by_formula.get(name, "-") for name in efforts.index],
         "counted": efforts.measurements.to_numpy(),
         "per pair": [f"{count / len(ALL_PAIRS):.1f}" for count in efforts.measurements],

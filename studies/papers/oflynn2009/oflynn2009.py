@@ -104,8 +104,8 @@ counted: dict[str, Any] = {name: fits[name] for name in ("Hockney", "LogGP", "PL
 efforts = pd.DataFrame([(one.measurements, one.seconds) for one in counted.values()], index=list(counted),
                        columns=["measurements", "seconds"])  # fmt: skip
 here.table("Table 5.1, n = 16", thesis.table_5_1(efforts))
-seconds_of, thesis_seconds = efforts.seconds, thesis.PUBLISHED.numbers("table_5_1_seconds")
-alone_seconds, at_once_seconds = thesis.PUBLISHED.number("serial_seconds"), thesis.PUBLISHED.number("parallel_seconds")
+seconds_of, thesis_seconds = efforts.seconds, thesis.PUBLISHED["table_5_1_seconds"]
+alone_seconds, at_once_seconds = thesis.PUBLISHED["serial_seconds"], thesis.PUBLISHED["parallel_seconds"]
 knots = np.mean([len(pair.gap.message_bytes) for row in plogp.pairs for pair in row if pair is not None])
 order = seconds_of.sort_values(kind="stable").index
 here.text(f"""

@@ -1,7 +1,7 @@
 """Pješivac-Grbović et al. 2007 repeated in simulation: parameters, curves and maps.
 
 - `table_5`, `figure_1`: the parameters of the models, by each procedure;
-- `curves` of BARRIERS, REDUCTIONS and EXCHANGES: figures 2, 3 and 5, simulated and predicted;
+- `compared` on BARRIERS, REDUCTIONS and EXCHANGES: figures 2, 3 and 5, simulated and predicted;
 - `segmentation_conditions`: figure 4, the conditions under which segments would help a binomial reduction;
 - `chain_steps`: the time of a further segment, from the decision maps of figures 6 and 7.
 """
@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from math import inf
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -28,41 +29,66 @@ from collwise.platforms.description import Platform
 from collwise.platforms.truth import point_to_point
 from collwise.simulator.bench import Simulated
 from collwise.simulator.sweeps.context import SimulationContext
-from collwise.studies.papers.published import Published
-from collwise.validation.compare.scores import Scores, compare
+from collwise.studies.papers.published import row_of, tables_of
+from collwise.validation.compare.scores import Scores
+from collwise.validation.compare.simulated import beside_simulation
 from collwise.validation.fitting.models_by_name import models_of, parameters_on
+from collwise.validation.fitting.recovery import named
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.grid import Grid
-from collwise.validation.times.sources import predicted, simulate
-from collwise.validation.times.times import Times
+from collwise.validation.times.sources import predicted
 
 KIB, MIB = 1024, 2**20
-PUBLISHED = Published("pjesivac2007")
+PUBLISHED = tables_of("pjesivac2007")
 LARGEST_BYTES = 8 * MIB
 SMALL_SEGMENT, LARGE_SEGMENT = KIB, 8 * KIB
 MEASURED = "measured"
 """Ends the name of the condition that takes PLogP as measured."""
 
 
+SIZES: dict[str, tuple[int, int]] = {name: (least, largest) for name, (least, largest) in PUBLISHED["sizes"].items()}
+"""Ranges of message sizes in bytes that the text names, both ends included."""
+
+
 @dataclass(frozen=True)
 class Claim:
-    """A statement of the paper and its place. `reason` explains why simulation disagrees; 'open' if nobody knows."""
+    """A statement of the paper and its place. `reason` explains why simulation disagrees; 'open' if nobody knows.
+
+    A claim on decision maps is about those `of` models or of the best, at `sizes` of SIZES and between the pairs of
+    process counts in `procs`. It says that these `picks` are made, `every` one of them somewhere, or from smaller sizes
+    on than in the map `before`, or that penalties are more than the least, up to the most, or about so many percent.
+    """
 
     where: str
     published: str
     reason: str = "open"
+    of: tuple[str, ...] = ()
+    sizes: str = "all"
+    procs: tuple[int, ...] = (1, 32)
+    picks: tuple[str, ...] = ()
+    every: bool = False
+    before: str = ""
+    least_percent: float = -inf
+    most_percent: float = inf
+    about_percent: float = 0
 
     @property
     def open(self) -> bool:
         """Whether no reason is known."""
         return self.reason.startswith("open")
 
+    @property
+    def bytes(self) -> tuple[int, int]:
+        """The least and the largest message size."""
+        return SIZES[self.sizes]
 
-CLAIMS = PUBLISHED.by_name("claims", Claim)
+
+CLAIMS = {name: row_of(Claim, one) for name, one in PUBLISHED["claims"].items()}
 
 
-def _doubling(least: int, largest: int, by: int = 2) -> tuple[int, ...]:
-    return tuple(least * by**k for k in range(64) if least * by**k <= largest)
+def doubling(largest: int, by: int = 2) -> tuple[int, ...]:
+    """Message sizes from 1 byte on."""
+    return tuple(by**k for k in range(64) if by**k <= largest)
 
 
 # Models.
@@ -108,24 +134,14 @@ def table_5(platform: Platform, context: SimulationContext) -> dict[str, LogGP]:
         printed["latency_seconds"], printed["overhead_seconds"], printed["overhead_seconds"],
         printed["gap_seconds"], printed["gap_seconds_per_byte"],
     )  # fmt: skip
-    found = {"published": published, "description": LogGP(latency, send, receive, send, per_byte)}
-    for procedure in PROCEDURES:
-        parameters = parameters_on(Simulated(platform, context), request("loggp", procedure)).parameters
-        assert isinstance(parameters, LogGP)
-        found[procedure] = parameters
-    return found
+    fits = {name: parameters_on(Simulated(platform, context), request("loggp", name)) for name in PROCEDURES}
+    found: dict[str, Any] = {name: one.parameters for name, one in fits.items()}
+    return {"published": published, "description": LogGP(latency, send, receive, send, per_byte), **found}
 
 
 def loggp_parameters(columns: Mapping[str, LogGP]) -> pd.DataFrame:
     """The parameters of `table_5` in seconds, G in seconds per byte: one line per parameter."""
-    of_procedures = {
-        name: {
-            "L": one.latency_seconds, "o": one.overhead_seconds, "g": one.gap_seconds, "G": one.gap_seconds_per_byte,
-            "o of sending": one.send_overhead_seconds, "o of receiving": one.receive_overhead_seconds,
-        }
-        for name, one in columns.items()
-    }  # fmt: skip
-    return pd.DataFrame(of_procedures).astype(float)
+    return pd.DataFrame({name: named(one) for name, one in columns.items()}).loc[["L", "o", "g", "G", "o_s", "o_r"]]
 
 
 def table_5_text(parameters: pd.DataFrame) -> pd.DataFrame:
@@ -154,72 +170,43 @@ class Figure1:
 
 def figure_1(platform: HostPlatform, context: SimulationContext) -> Figure1:
     """Estimates the parameters that figure 1 shows."""
-    by_size, by_kielmann, fitted = (
-        parameters_on(Simulated(platform, context), wanted)
-        for wanted in (request("hockney_by_size"), request("plogp", "kielmann"), request("plogp", "fitted"))
-    )
-    assert isinstance(by_size.parameters, HockneyBySize)
-    assert isinstance(by_kielmann.parameters, PLogP)
-    assert isinstance(fitted.parameters, PLogP)
-    return Figure1(by_size.parameters, by_kielmann.parameters, fitted.parameters, by_size.eager_limit_bytes)
+    wanted = (request("hockney_by_size"), request("plogp", "kielmann"), request("plogp", "fitted"))
+    fits = [parameters_on(Simulated(platform, context), one) for one in wanted]
+    parameters: list[Any] = [one.parameters for one in fits]
+    return Figure1(*parameters, fits[0].eager_limit_bytes)
 
 
 # Figures 2 to 5.
 
 
-class Curves:
-    """Models beside simulation: seconds of every method by its label, shape (P, m); `predicted` are by model."""
-
-    def __init__(self, scores: Scores) -> None:
-        self.scores, self.plan = scores, scores.right.grid
-        self.simulated = self._by_label(scores.right)
-        self.predicted = {name: self._by_label(times) for name, times in scores.times.items()}
-
-    @property
-    def by_source(self) -> dict[str, dict[str, Array]]:
-        """The models' and then the simulated seconds."""
-        return self.predicted | {"simulated": self.simulated}
-
-    def _by_label(self, times: Times) -> dict[str, Array]:
-        return {self.plan.labels[choice]: seconds for choice, seconds in zip(times.choices, times.array, strict=True)}
-
-    def same_order(self, model: str, labels: Sequence[str]) -> float:
-        """The share of points at which the model ranks the methods as simulation does; a tie agrees with any rank."""
-        ours, theirs = self.simulated, self.predicted[model]
-        agree = [(ours[a] - ours[b]) * (theirs[a] - theirs[b]) >= 0 for a, b in combinations(labels, 2)]
-        return float(np.mean(np.all(agree, axis=0)))
-
-    def errors(self, model: str, label: str) -> Array:
-        """The relative errors of predicted times, shape (P, m)."""
-        place = list(self.simulated).index(label)
-        return self.scores.errors[model].values[place]
-
-
-def curves(platform: HostPlatform, plan: Grid, models: Sequence[CollectiveModel], context: SimulationContext) -> Curves:
-    """Simulates the plan's methods and predicts them. Raises CollwiseError when a case fails."""
-    (right,) = simulate(platform, [plan], context)
-    return Curves(compare(right.complete(), *(predicted(model, plan) for model in models)))
+def compared(
+    platform: HostPlatform, grid: Grid, models: Sequence[CollectiveModel], context: SimulationContext
+) -> Scores:
+    """The scores of models by simulated times. Raises CollwiseError when a case fails."""
+    scores = beside_simulation(platform, grid, [predicted(model, grid) for model in models], context)
+    scores.right.complete()
+    return scores
 
 
 BARRIERS = Grid.of("barrier", tuple(range(2, 33)), (0,), 1, (0,), ("bruck", "recursive_doubling", "linear"))
 """Figure 2."""
 
-REDUCTIONS = Grid.of("reduce", (8, 24), _doubling(1, MIB), 1, (0, SMALL_SEGMENT), ("binomial", "pipeline"))
+REDUCTIONS = Grid.of("reduce", (8, 24), doubling(MIB), 1, (0, SMALL_SEGMENT), ("binomial", "pipeline"))
 """Figures 3 and 4; the figure's largest message is not in the text."""
 
 CUT = f", {format_size(SMALL_SEGMENT)}"
 """The end of the label of a method with small segments."""
 
-EXCHANGES = Grid.of("alltoall", tuple(range(2, 25, 2)), _doubling(1, 64 * KIB, 4), 1, (0,), ("pairwise",))
+EXCHANGES = Grid.of("alltoall", tuple(range(2, 25, 2)), doubling(64 * KIB, 4), 1, (0,), ("pairwise",))
 """Figure 5; message bytes are those of a block, of which every process sends P."""
 
 BROADCASTS = Grid.of(
-    "bcast", tuple(range(3, 33)), _doubling(1, LARGEST_BYTES), 1, (0, SMALL_SEGMENT, LARGE_SEGMENT),
+    "bcast", tuple(range(3, 33)), doubling(LARGEST_BYTES), 1, (0, SMALL_SEGMENT, LARGE_SEGMENT),
     ("linear", "binomial", "binary", "split_binary", "chain"),
 )  # fmt: skip
 """Figures 6 and 7: section 6.3. Our linear algorithm knows no segments; they would only make it slower."""
 
-FEW_BROADCASTS = replace(BROADCASTS, procs=(3, 8, 16, 32), message_bytes=_doubling(1, 256 * KIB, 4))
+FEW_BROADCASTS = replace(BROADCASTS, procs=(3, 8, 16, 32), message_bytes=doubling(256 * KIB, 4))
 """Few points, for a quick run."""
 
 

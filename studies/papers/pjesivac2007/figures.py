@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from collwise.common.units import format_size
 from collwise.studies.figures.style import MARKERS, PALETTE, seconds_axis, size_axis
+from collwise.studies.papers.curves import methods
 from collwise.studies.papers.figures import Styles, in_order, legend_below, panels
-from collwise.studies.papers.pjesivac2007.analysis import Curves, Figure1
+from collwise.studies.papers.pjesivac2007.analysis import Figure1
+from collwise.validation.compare.scores import Scores
 
 _LINES = ("-", "--", "-.", ":")
 _SIMULATED = "#000000"
@@ -51,22 +55,27 @@ def parameters(found: Mapping[str, Figure1], title: str) -> Figure:
     return figure
 
 
-def _styles(models: Iterable[str], markersize: float) -> Styles:
+def _styles(models: Iterable[str], markersize: float, **others: Any) -> Styles:
     """A line for each model, and markers for what is simulated."""
     looks = zip(models, PALETTE, _LINES, strict=False)
     styles: Styles = {name: {"color": colour, "linestyle": line} for name, colour, line in looks}
-    return styles | {"simulated": {"color": _SIMULATED, "linestyle": "", "marker": "o", "markersize": markersize}}
+    simulated = {"color": _SIMULATED, "linestyle": "", "marker": "o", "markersize": markersize}
+    return styles | {"simulated": simulated | others}
 
 
-def over_procs(curves: Curves, title: str) -> Figure:
-    """Figure 2: one panel per method, over P, at the plan's first message size."""
+def _by_source(scores: Scores) -> dict[str, dict[str, pd.DataFrame]]:
+    """Seconds of every method, by model and then simulated."""
+    return {name: methods(times) for name, times in scores.times.items()} | {"simulated": methods(scores.right)}
+
+
+def over_procs(scores: Scores, title: str) -> Figure:
+    """Figure 2: one panel per method, over P, at the first message size."""
+    sources = _by_source(scores)
     shown = {
-        label.replace("_", " "): {
-            source: pd.Series(of[label][:, 0] * 1e6, curves.plan.procs) for source, of in curves.by_source.items()
-        }
-        for label in curves.simulated
+        label.replace("_", " "): {source: of[label].iloc[:, 0] * 1e6 for source, of in sources.items()}
+        for label in sources["simulated"]
     }
-    figure, axes = panels(shown, _styles(curves.predicted, 4), title, (4.2, 3.8))
+    figure, axes = panels(shown, _styles(scores.times, 4), title, (4.2, 3.8))
     for axis in axes:
         axis.set_xlabel("processes P")
         axis.set_ylim(bottom=0)
@@ -75,28 +84,23 @@ def over_procs(curves: Curves, title: str) -> Figure:
     return figure
 
 
-def over_sizes(curves: Curves, methods: Mapping[str, Sequence[str]], title: str) -> Figure:
-    """Figure 3: one panel per method and P, over m; `methods` has each method's labels, unsegmented and segmented."""
-    procs, sizes = curves.plan.procs, curves.plan.message_bytes
+def over_sizes(scores: Scores, title: str) -> Figure:
+    """Figure 3: one panel per method and P, over m, unsegmented and segmented."""
+    grid = scores.right.grid
     shown, styles = dict[str, dict[str, pd.Series]](), Styles()
-    for method, labels in methods.items():
-        for number, label in enumerate(labels):
-            cut = label.removeprefix(method).removeprefix(", ") or "unsegmented"
-            for colour, model in zip(PALETTE, curves.predicted, strict=False):
-                styles[f"{model}, {cut}"] = {"linestyle": _LINES[number], "color": colour, "linewidth": 1.3}
-            styles[f"simulated, {cut}"] = {
-                "linestyle": "", "marker": MARKERS[number], "color": _SIMULATED, "markersize": 4.5,
-                "markerfacecolor": _SIMULATED if number else "none",
-            }  # fmt: skip
-            for i, count in enumerate(procs):
-                panel = shown.setdefault(f"{method}, P = {count}", {})
-                panel |= {f"{source}, {cut}": pd.Series(of[label][i], sizes) for source, of in curves.by_source.items()}
-    figure, axes = panels(shown, styles, title, (5.2, 3.4), columns=len(procs), sharex=True, sharey=True)
-    for number, axis in enumerate(axes):
-        size_axis(axis, sizes)
-        axis.set_xlabel("message size m" if number >= len(axes) - len(procs) else "")
-        if number % len(procs) == 0:
-            seconds_axis(axis)
+    for choice, label in grid.labels.items():
+        number, cut = (1, format_size(choice.segment_bytes)) if choice.segment_bytes else (0, "unsegmented")
+        looks = _styles(scores.times, 4.5, marker=MARKERS[number], markerfacecolor=_SIMULATED if number else "none")
+        for source, of in _by_source(scores).items():
+            line = {} if source == "simulated" else {"linestyle": _LINES[number], "linewidth": 1.3}
+            styles[f"{source}, {cut}"] = looks[source] | line
+            for procs in grid.procs:
+                panel = shown.setdefault(f"{choice.algorithm}, P = {procs}", {})
+                panel[f"{source}, {cut}"] = of[label].loc[procs]
+    shape = {"columns": len(grid.procs), "sharex": True, "sharey": True}
+    figure, axes = panels(shown, styles, title, (5.2, 3.4), sizes=grid.message_bytes, **shape)
+    for axis in axes[: -len(grid.procs)]:
+        axis.set_xlabel("")
     legend_below(figure, axes, 2)
     return figure
 
@@ -107,26 +111,26 @@ def conditions(found: Mapping[str, pd.DataFrame], title: str) -> Figure:
     styles = in_order(names.values(), markersize=4.5)
     styles[names["segmented"]]["linestyle"] = "--"
     shown = {name: one.rename(columns=names) for name, one in found.items()}
-    figure, axes = panels(shown, styles, title, (4.2, 3.6))
-    for axis, (name, one) in zip(axes, found.items(), strict=True):
-        size_axis(axis, one.index)
-        seconds_axis(axis)
+    figure, axes = panels(shown, styles, title, (4.2, 3.6), sizes=next(iter(found.values())).index.tolist())
+    for axis, name in zip(axes, found, strict=True):
         axis.set_ylabel("time per byte" if name == "Hockney" else "time of a step")
     axes[0].legend(fontsize=9)
     return figure
 
 
-def exchange(curves: Curves, label: str, shown: Sequence[int], title: str) -> Figure:
+def exchange(scores: Scores, label: str, shown: Sequence[int], title: str) -> Figure:
     """Figure 5: the largest P with predictions, and several P simulated, over the P m bytes that a process sends."""
-    blocks, counts = np.array(curves.plan.message_bytes), curves.plan.procs
-    most, simulated = counts[-1], curves.simulated[label]
-    of_most = {source: pd.Series(of[label][-1], blocks * most) for source, of in curves.by_source.items()}
-    by_procs = {f"P = {count}": pd.Series(simulated[counts.index(count)], blocks * count) for count in shown}
-    styles = _styles(curves.predicted, 5) | in_order(by_procs, markersize=5)
-    figure, axes = panels({f"P = {most}": of_most, "simulated": by_procs}, styles, title, (5.2, 3.8), sharey=True)
+    sources, most = _by_source(scores), scores.right.procs[-1]
+
+    def sent(seconds: pd.DataFrame, procs: int) -> pd.Series:
+        return seconds.loc[procs].set_axis(seconds.columns * procs)
+
+    of_most = {source: sent(of[label], most) for source, of in sources.items()}
+    by_procs = {f"P = {count}": sent(sources["simulated"][label], count) for count in shown}
+    styles = _styles(scores.times, 5) | in_order(by_procs, markersize=5)
+    drawn, ticks = {f"P = {most}": of_most, "simulated": by_procs}, [32**k for k in range(5)]
+    figure, axes = panels(drawn, styles, title, (5.2, 3.8), sizes=ticks, sharey=True)
     for axis in axes:
-        size_axis(axis, [32**k for k in range(5)])
         axis.set_xlabel("bytes that a process sends, P m")
         axis.legend(fontsize=9)
-    seconds_axis(axes[0])
     return figure

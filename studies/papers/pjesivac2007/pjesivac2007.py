@@ -88,7 +88,7 @@ show_findings("Figure 1", claims.parameters(parameters["boba"]))
 # %%
 with here.context() as context:
     models = paper.models_of_set(paper.AS_PRINTED, boba, context)
-    barriers = paper.curves(boba, paper.BARRIERS, models, context)
+    barriers = paper.compared(boba, paper.BARRIERS, models, context)
 here.figure(draw.over_procs(barriers, "Barriers on Boba"), "Figure 2: barriers, simulated and predicted as printed.")
 show_findings("Figure 2", claims.barriers(barriers, parameters["boba"].measured))
 
@@ -101,9 +101,9 @@ show_findings("Figure 2", claims.barriers(barriers, parameters["boba"].measured)
 # %%
 plan = paper.REDUCTIONS
 with here.context() as context:
-    reductions = paper.curves(boba, plan, models, context)
+    reductions = paper.compared(boba, plan, models, context)
 here.figure(
-    draw.over_sizes(reductions, {name: (name, name + paper.CUT) for name in plan.names}, "Reduce on Boba"),
+    draw.over_sizes(reductions, "Reduce on Boba"),
     "Figure 3: reduce, unsegmented and by 1 KiB, simulated and predicted as printed.",
 )
 of = parameters["boba"]
@@ -119,7 +119,7 @@ show_findings("Figures 3 and 4", claims.reductions(reductions, conditions, of.ea
 
 # %%
 with here.context() as context:
-    exchanges = paper.curves(boba, paper.EXCHANGES, models, context)
+    exchanges = paper.compared(boba, paper.EXCHANGES, models, context)
 here.figure(
     draw.exchange(exchanges, "pairwise", (2, 8, 16, 24), "Pairwise exchange on Boba"),
     "Figure 5: pairwise alltoall, simulated and predicted as printed.",
@@ -150,12 +150,12 @@ for name, made in ((paper.AS_PRINTED, printed), (paper.DERIVED, derived)):
     here.figure(figure, f"Figure 7: the penalties of the picks of the models {name}.", f"figure-7-{stem}")
 
 # %%
-show_findings("Figure 6 (a): the best methods", claims.best_broadcasts(printed))
+show_findings("Figure 6 (a): the best methods", claims.on_maps(printed, "6a"))
 show_findings(
     "Figure 6 (b) to (d): the models' picks",
-    claims.picked_broadcasts(printed), claims.picked_broadcasts(derived),
+    *(claims.on_maps(one, "6b", "6c", "6d") for one in (printed, derived)),
 )  # fmt: skip
-show_findings("Figure 7: penalties", claims.penalties(printed), claims.penalties(derived))
+show_findings("Figure 7: penalties", *(claims.on_maps(one, "7") for one in (printed, derived)))
 summaries = {(name, model): made.summary(model, CLOCK) for name, made in maps.items() for model in made.times}
 rows = [
     (
@@ -229,7 +229,7 @@ for name in (paper.AS_PRINTED, paper.DERIVED):
     here.conclude(f"""
     Broadcast on Frodo, {name}: the mean penalties are {", ".join(costs)}; those of {best[name]} are
     {100 * summaries[name, best[name]].worst:.0f} % at worst.""")
-chain = {name: claims.share_of_chain(maps[name], list(maps[name].times)[-1]) for name in maps}
+chain = {name: claims.Map(made, "PLogP").share(paper.CLAIMS["best-large"]) for name, made in maps.items()}
 here.conclude(f"""
 Table 2's line for split-binary under PLogP lacks the exchange of halves. Taken literally, PLogP picks a pipeline at
 {100 * chain[paper.AS_PRINTED]:.0f} % of the points from 128 KiB on, with the exchange at

@@ -49,13 +49,13 @@ def test_speed_ups_that_the_text_states() -> None:
 
 def test_other_printed_numbers() -> None:
     printed = paper.PUBLISHED
-    assert list(printed.numbers("search_cost_percent").values()) == [100, 26.8, 23, 4.3]
-    assert sorted(printed.numbers("communication_percent").values()) == [46.41, 50.24, 69.29, 81.77]
-    assert sorted(printed.numbers("asp_speed_up").values()) == [1.08, 1.8, 2.43]
-    assert sorted(printed.numbers("training_percent").values()) == [9.05, 24.30]
+    assert list(printed["search_cost_percent"].values()) == [100, 26.8, 23, 4.3]
+    assert sorted(printed["communication_percent"].values()) == [46.41, 50.24, 69.29, 81.77]
+    assert sorted(printed["asp_speed_up"].values()) == [1.08, 1.8, 2.43]
+    assert sorted(printed["training_percent"].values()) == [9.05, 24.30]
     assert [one["segment_bytes"] for one in printed["best_of_4_mb"].values()] == [131072, 1048576]
-    assert list(printed.words("table_1")) == ["n", "p", "m", "t"]
-    assert list(printed.words("table_2")) == ["fs", "imod", "smod", "ibalg", "iralg", "ibs", "irs"]
+    assert list(printed["table_1"]) == ["n", "p", "m", "t"]
+    assert list(printed["table_2"]) == ["fs", "imod", "smod", "ibalg", "iralg", "ibs", "irs"]
 
 
 def test_sizes_include_the_borders_of_the_paper() -> None:

@@ -30,11 +30,21 @@ NAMES = ("hockney", "loggp", "plogp")
 
 
 def test_numbers_of_the_text() -> None:
-    assert math.isclose(paper.PUBLISHED.number("reduce_seconds"), 4e4 * 1e-6)
-    percents = paper.PUBLISHED.numbers("penalties_percent")
-    assert percents["small_linear"] == 300
-    assert (percents["small"], percents["intermediate"]) == (15, 50)
-    assert (percents["loggp"], percents["plogp"], percents["hockney_large"]) == (25, 50, 30)
+    assert math.isclose(paper.PUBLISHED["reduce_seconds"], 4e4 * 1e-6)
+    assert paper.CLAIMS["penalty-linear"].least_percent == 300
+    typed = {"few": 15, "intermediate": 50, "loggp": 25, "plogp": 50}
+    assert {name: paper.CLAIMS[f"penalty-{name}"].most_percent for name in typed} == typed
+    assert paper.CLAIMS["penalty-hockney-large"].about_percent == 30
+
+
+def test_claims_on_maps_name_choices_and_regions_that_there_are() -> None:
+    labels, on_maps = {choice.label for choice in EVERY_CHOICE}, [one for one in paper.CLAIMS.values() if one.of]
+    assert len(on_maps) == 25
+    for one in on_maps:
+        assert {*one.picks} <= labels
+        assert {*one.of, one.before} <= {claims.BEST, *claims.MODELS, ""}
+        assert one.sizes in paper.SIZES
+        assert len(one.procs) % 2 == 0
 
 
 def test_table_5() -> None:
@@ -91,9 +101,10 @@ def test_same_order() -> None:
     plan = Grid.of("barrier", (4, 8, 16), (0,), algorithms=("bruck", "linear"))
     times = {"bruck": np.array([1.0, 1.0, 2.0]), "linear": np.array([2.0, 2.0, 2.0])}
     predicted = {"bruck": np.array([3.0, 9.0, 9.0]), "linear": np.array([4.0, 4.0, 4.0])}
-    curves = curves_of(plan, times, {"m": predicted})
-    assert curves.same_order("m", ("bruck", "linear")) == pytest.approx(2 / 3)
-    assert curves.errors("m", "linear") == pytest.approx(1)
+    scores = scores_of(plan, times, {"m": predicted})
+    found = claims.same_order("reduce-order", "{} of points", scores)
+    assert (found.here, found.verdict) == ("m: 67 % of points", claims.IN_PART)
+    assert claims.mean_errors(scores, "linear") == {"m": pytest.approx(1)}
 
 
 @pytest.mark.parametrize(
@@ -132,17 +143,17 @@ def barrier_world(as_published: bool) -> list[claims.Finding]:
         linear = 200 + 20 * procs + 15 * (procs - 2)
         ours = {"bruck": 1e5 + procs, "recursive_doubling": 2e5 + procs, "linear": linear}
         predicted = {name: {"bruck": 2 * linear, "recursive_doubling": linear, "linear": linear} for name in NAMES}
-    return list(claims.barriers(curves_of(paper.BARRIERS, ours, predicted), measured))
+    return list(claims.barriers(scores_of(paper.BARRIERS, ours, predicted), measured))
 
 
-def curves_of(plan: Grid, ours: Mapping[str, Array], predicted: Mapping[str, Mapping[str, Array]]) -> paper.Curves:
+def scores_of(plan: Grid, ours: Mapping[str, Array], predicted: Mapping[str, Mapping[str, Array]]) -> Scores:
     def times(maker: str, seconds: Mapping[str, Array]) -> Times:
         shape = (len(plan.procs), len(plan.message_bytes))
         columns = [seconds[plan.labels[choice]] for choice in plan.choices]
         found = [np.broadcast_to(one[:, None] if shape[1] == 1 else one, shape) for one in columns]
         return Times.of_seconds(plan, np.array(found, dtype=float), "boba", "predicted", maker, State.NO_FORMULA)
 
-    return paper.Curves(compare(times("simulated", ours), *(times(*pair) for pair in predicted.items())))
+    return compare(times("simulated", ours), *(times(*pair) for pair in predicted.items()))
 
 
 def reduce_world(as_published: bool) -> list[claims.Finding]:
@@ -156,7 +167,7 @@ def reduce_world(as_published: bool) -> list[claims.Finding]:
             "binomial, 1 KiB": 10 + 0.9 * m,
             "pipeline, 1 KiB": half,
         }
-        ours = {name: times * paper.PUBLISHED.number("reduce_seconds") / half[-1] for name, times in ours.items()}
+        ours = {name: times * paper.PUBLISHED["reduce_seconds"] / half[-1] for name, times in ours.items()}
         cut = {name: ours["pipeline, 1 KiB"] * (1.01 if name == "plogp" else 1.2) for name in NAMES}
     else:
         late = 3 * m * np.array([[1.0], [3.0]])
@@ -175,14 +186,14 @@ def reduce_world(as_published: bool) -> list[claims.Finding]:
         name: pd.DataFrame({"whole": float(one if as_published else 1 - one), "segmented": 0.5}, index=m)
         for name, one in met.items()
     }
-    return list(claims.reductions(curves_of(paper.REDUCTIONS, ours, predicted), conditions, 128 * KIB))
+    return list(claims.reductions(scores_of(paper.REDUCTIONS, ours, predicted), conditions, 128 * KIB))
 
 
 def alltoall_world(as_published: bool) -> list[claims.Finding]:
     ones = np.ones((len(paper.EXCHANGES.procs), len(paper.EXCHANGES.message_bytes)))
     factors = (0.5, 1.1, 0.9) if as_published else (1.5, 2.0, 0.5)
     predicted = {name: {"pairwise": ones * factor} for name, factor in zip(NAMES, factors, strict=True)}
-    return list(claims.exchanges(curves_of(paper.EXCHANGES, {"pairwise": ones}, predicted)))
+    return list(claims.exchanges(scores_of(paper.EXCHANGES, {"pairwise": ones}, predicted)))
 
 
 def parameter_world(as_published: bool) -> list[claims.Finding]:
@@ -269,9 +280,7 @@ def everything(as_published: bool) -> list[claims.Finding]:
         *barrier_world(as_published),
         *reduce_world(as_published),
         *alltoall_world(as_published),
-        *claims.best_broadcasts(maps),
-        *claims.picked_broadcasts(maps),
-        *claims.penalties(maps),
+        *claims.on_maps(maps, "6a", "6b", "6c", "6d", "7"),
     ]
 
 
@@ -295,13 +304,13 @@ def test_open_claims() -> None:
 
 def test_findings_name_numbers_and_places() -> None:
     maps = map_world(as_published=True)
-    found = {finding.claim: finding.here for finding in claims.penalties(maps)}
+    found = {finding.claim: finding.here for finding in claims.on_maps(maps, "7")}
     assert found["penalty-loggp"] == "LogGP: worst 20 % (P = 3, 128 KiB: chain, 1 KiB)"
     assert found["penalty-hockney-large"].startswith("+30 % against the chain with 1 KiB")
-    picked = {finding.claim: finding.here for finding in claims.picked_broadcasts(maps)}
+    picked = {finding.claim: finding.here for finding in claims.on_maps(maps, "6c")}
     assert picked["loggp-early"] == "earlier at 100 % of P and later at 0 %; LogGP from 1 MiB on, the best from no size"
-    assert claims.share_of_chain(maps, "plogp") == 1
-    assert claims.share_of_chain(maps, "hockney") == 0
+    chain = paper.CLAIMS["best-large"]
+    assert [claims.Map(maps, model).share(chain) for model in claims.MODELS] == [0, 1, 1]
 
 
 def test_chain_steps() -> None:

@@ -16,7 +16,7 @@ from collwise.common.experiments import Effort
 from collwise.studies.cli.options import SimulationOptions
 from collwise.studies.papers.notebook import known_studies, run
 from collwise.studies.papers.pjesivac2007.analysis import CLAIMS
-from collwise.studies.papers.published import Published, row_of
+from collwise.studies.papers.published import row_of, tables_of
 from collwise.studies.papers.study import environment
 from tests.command_line import printed
 
@@ -35,9 +35,8 @@ def test_jupyterlab_pairs_the_notebooks() -> None:
 
 
 def test_a_name_that_a_paper_does_not_have() -> None:
-    published = Published("oflynn2009")
     with pytest.raises(KeyError, match="serial"):
-        published.number("serial")
+        tables_of("oflynn2009")["serial"]
     with pytest.raises(TypeError, match="seconds"):
         row_of(Effort, {"seconds_": 1.0})
 

@@ -20,7 +20,6 @@ from collwise.common.units import format_seconds, format_size
 from collwise.models.hockney import Hockney
 from collwise.models.registry import AS_PRINTED, BY_PARTS
 from collwise.studies.figures import picks as draw
-from collwise.studies.figures.style import seconds_axis, size_axis
 from collwise.studies.papers.figures import in_order, panels
 from collwise.studies.papers.nuriyev2021 import published_model as published
 from collwise.studies.papers.nuriyev2021 import simulated as paper
@@ -228,10 +227,7 @@ faster = ", ".join(f"{kind} {(of.binomial < of.binary).sum()}" for kind, of in c
 apart = {kind: np.log(curves[kind] / curves["simulated"]).abs().max().max() for kind in ("traditional", "by parts")}
 factors = ", ".join(f"{kind} {np.exp(one):.2f}" for kind, one in apart.items())
 styles, title = in_order(curves["simulated"]), "Binary and binomial broadcast on Grisou, P = 90"
-figure, axes = panels(curves, styles, title, (4.2, 3.6), sharey=True)
-for axis in axes:
-    size_axis(axis, curves["simulated"].index)
-seconds_axis(axes[0])
+figure, axes = panels(curves, styles, title, (4.2, 3.6), sizes=bcast_grisou.scores.right.message_bytes, sharey=True)
 axes[0].legend()
 here.figure(figure, "Figure 3: by traditional formulas, simulated, and by the fitted model by parts.")
 here.text(f"""

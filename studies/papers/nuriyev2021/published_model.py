@@ -36,7 +36,7 @@ NEAR_OPTIMAL = 0.10
 INDISTINGUISHABLE_PERCENT = 3
 """The paper's means are precise to 2.5 % (section V-A), and its tables print whole percent."""
 BCAST_CLUSTERS = {"grisou": "Grisou", "gros": "Gros", "shaheen-ii": "Shaheen II"}
-_PUBLISHED = tables_of("nuriyev2021")
+PUBLISHED = tables_of("nuriyev2021")
 
 
 def _printed(number: int, cluster: str, collective: str, procs: int, rows: Sequence[Sequence[Any]]) -> pd.DataFrame:
@@ -51,11 +51,11 @@ def _printed(number: int, cluster: str, collective: str, procs: int, rows: Seque
     )
 
 
-TABLES = tuple(_printed(**one) for one in _PUBLISHED["tables"])
+TABLES = tuple(_printed(**one) for one in PUBLISHED["tables"])
 TABLE_2_GRISOU, TABLE_2_GROS, TABLE_3_GRISOU, TABLE_3_GROS, TABLE_8_SHAHEEN = TABLES
 PARAMETERS = {
     (cluster, collective): {name: Hockney(*pair) for name, pair in pairs.items()}
-    for cluster, of_cluster in _PUBLISHED["parameters"].items()
+    for cluster, of_cluster in PUBLISHED["parameters"].items()
     for collective, pairs in of_cluster.items()
 }
 """Tables 4, 5 and 7 by cluster and collective, then by algorithm."""
@@ -65,7 +65,7 @@ def _gamma(*values: float) -> Gamma:
     return Gamma((float(SEGMENT_BYTES),), (values,))
 
 
-_GRISOU, _GROS = _PUBLISHED["gamma"]["grisou"], _PUBLISHED["gamma"]["gros"]
+_GRISOU, _GROS = PUBLISHED["gamma"]["grisou"], PUBLISHED["gamma"]["gros"]
 GAMMAS = {
     cluster: {"table 6": _gamma(*known), "table 6, constant beyond 7": _gamma(*known, *known[-1:] * 1000)}
     for cluster, known in (("grisou", _GRISOU), ("gros", _GROS))
@@ -176,6 +176,16 @@ def half_digit(value: float) -> float:
     return float(0.5 * 10.0 ** (math.floor(math.log10(value)) - 1))
 
 
+def slowdowns(seconds: pd.DataFrame) -> pd.DataFrame:
+    """The slowdowns of all algorithms, a column each, against the best of each row."""
+    return seconds.apply(lambda of: slowdown(of, seconds.min(axis=1)))
+
+
+def named(values: pd.DataFrame, algorithms: pd.Series) -> pd.Series:
+    """The value of each row in the column of the algorithm that is named for it."""
+    return pd.Series(values.to_numpy()[range(len(values)), values.columns.get_indexer(algorithms)], algorithms.index)
+
+
 def published_choices(table: pd.DataFrame, reading: str = "", gamma: str = "") -> pd.DataFrame:
     """The rows of a table with the `choice` of the formulas, by default with the adopted reading and the first gamma.
 
@@ -185,18 +195,14 @@ def published_choices(table: pd.DataFrame, reading: str = "", gamma: str = "") -
     """
     reading, gamma = reading or ADOPTED[table.collective[0]], gamma or next(iter(GAMMAS[table.cluster[0]]))
     seconds, least, most = (predicted_seconds(table, reading, gamma, side) for side in (0, -1, 1))
-
-    def of(times: pd.DataFrame, algorithms: pd.Series) -> Array:
-        return times.to_numpy()[table.index, times.columns.get_indexer(algorithms)]
-
     others = most.mask(most.columns.to_numpy() == table.model.to_numpy()[:, None])
     choice = seconds.idxmin(axis=1)
     return table.assign(
         choice=choice,
         matches=choice == table.model,
-        excess=slowdown(of(seconds, table.model), seconds.min(axis=1)),
-        within_rounding=of(least, table.model) <= others.min(axis=1),
-        openmpi_slowdown=slowdown(of(seconds, table.openmpi), of(seconds, table.best)),
+        excess=named(slowdowns(seconds), table.model),
+        within_rounding=named(least, table.model) <= others.min(axis=1),
+        openmpi_slowdown=slowdown(named(seconds, table.openmpi), named(seconds, table.best)),
     )
 
 
@@ -221,17 +227,18 @@ def matches_table(matches: pd.DataFrame, collective: str) -> pd.DataFrame:
 
 def row_by_row(choices: pd.DataFrame) -> pd.DataFrame:
     """`published_choices` for readers."""
-    rounding = choices.within_rounding.map({True: "yes", False: "no"})
-    return pd.DataFrame({
+    shown = pd.DataFrame({
         "m (KB)": choices.kib,
         "model, printed": choices.model,
         "by the formulas": choices.choice,
         "same?": choices.matches,
-        "printed choice predicted slower by": (choices.excess.map(percent) + " %").mask(choices.matches, ""),
-        "explained by rounding?": rounding.mask(choices.matches, ""),
+        "printed choice predicted slower by": choices.excess.map(percent) + " %",
+        "explained by rounding?": choices.within_rounding.map({True: "yes", False: "no"}),
         "Open MPI, printed (%)": choices.openmpi + " (" + choices.openmpi_percent.astype(str) + ")",
         "Open MPI, by the formulas (%)": choices.openmpi_slowdown.map(percent),
     })  # fmt: skip
+    shown.loc[choices.matches, ["printed choice predicted slower by", "explained by rounding?"]] = ""
+    return shown
 
 
 def segment_ratios_that_match(table: pd.DataFrame, first: str, second: str, reading: str, gamma: str) -> list[float]:

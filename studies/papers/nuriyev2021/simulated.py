@@ -19,10 +19,11 @@ from collwise.models.implementation_aware import bcast
 from collwise.models.implementation_aware.model import ImplementationAware
 from collwise.models.parameters import ModelParameters
 from collwise.models.registry import AS_PRINTED, BY_PARTS, MODELS, TRADITIONAL
-from collwise.platforms import HostPlatform, load, load_description
+from collwise.platforms import load, load_description
 from collwise.platforms.changes import Change, changed
 from collwise.simulator.bench import Simulated
 from collwise.simulator.sweeps.context import SCHEDULE, SMPI, SMPI_ALGORITHM_1, SimulationContext
+from collwise.studies.papers.curves import over_sizes
 from collwise.studies.papers.nuriyev2021.published_model import (
     ADOPTED,
     EAGER_LIMIT_BYTES,
@@ -30,11 +31,15 @@ from collwise.studies.papers.nuriyev2021.published_model import (
     KIB,
     NEAR_OPTIMAL,
     PARAMETERS,
+    PUBLISHED,
     TABLE_8_SHAHEEN,
     TABLES,
+    named,
     predicted_seconds,
     segment_seconds,
+    slowdowns,
 )
+from collwise.studies.papers.published import row_of
 from collwise.studies.reports.comparison_table import compared_places, percent
 from collwise.validation.compare.scores import Scores
 from collwise.validation.compare.simulated import beside_simulation
@@ -42,18 +47,14 @@ from collwise.validation.fitting.implementation_aware import FitPlan, fit
 from collwise.validation.library_defaults.baselines import PAPERS
 from collwise.validation.times.defaults import PAPER_SIZES, SEGMENT_BYTES
 from collwise.validation.times.grid import Grid
-from collwise.validation.times.slowdown import SlowdownSummary, slowdown, summary_of
+from collwise.validation.times.slowdown import SlowdownSummary, summary_of
 from collwise.validation.times.sources import predicted, simulate
 from collwise.validation.times.times import Times
 
 
 @dataclass(frozen=True)
 class ClusterUse:
-    """The cases in which the study uses a cluster.
-
-    `procs` and `table_procs` are the process counts of its figure 5 and of tables 2 and 3; `fit_procs` those of the
-    fit, `procs_of_figure_6` those of figure 6.
-    """
+    """The cases in which the study uses a cluster, as published.toml says."""
 
     name: str
     procs: tuple[int, ...]
@@ -63,18 +64,15 @@ class ClusterUse:
     procs_of_figure_6: tuple[int, ...]
 
 
-CLUSTERS = (
-    ClusterUse("grisou", (50, 80, 90), 90, (40,), 2, tuple(range(10, 91, 10))),
-    ClusterUse("gros", (80, 100, 124), 100, (124,), 1, (10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110, 124)),
-)
-# Table 8: one process per CPU of 512 nodes. The article does not say on how many processes it fitted its parameters.
-SHAHEEN = ClusterUse("shaheen-ii", (1024,), 1024, (64,), 2, ())
+*CLUSTERS, SHAHEEN = (row_of(ClusterUse, one) for one in PUBLISHED["clusters"])
 # The sizes of table 8 that SMPI simulates in about a minute.
 SHAHEEN_SMPI_BYTES = 328 * KIB
 # The algorithms of the paper, by collective; the catalogue has more.
 PAPER_ALGORITHMS = {collective: tuple(formulas) for collective, formulas in MODELS[AS_PRINTED].formulas.items()}
 # The paper's figure 6 does not say its message size. Here are one with few segments and one with many.
 SIZES_OF_FIGURE_6 = (16 * KIB, 1024 * KIB)
+NAMED = ("model", "openmpi", "best")
+"""The columns of printed tables that name an algorithm."""
 # The columns of choices by their makers, and what these are called in comparisons.
 SOURCES = {
     "by parts": BY_PARTS,
@@ -104,10 +102,9 @@ class FittedTable:
         at = self.scores.right.procs.index(self.cluster.table_procs)
         return [place for place in compared_places(self.scores) if place[0] == at]
 
-    def seconds(self, times: Times) -> pd.DataFrame:
-        """Seconds at the process count of tables 2 and 3, by message size and algorithm."""
-        at = times.procs.index(self.cluster.table_procs)
-        return pd.DataFrame(times.array[:, at].T, times.message_bytes, times.grid.names)
+    def seconds(self, times: Times | None = None) -> pd.DataFrame:
+        """Seconds, by default simulated, at the process count of tables 2 and 3, by message size and algorithm."""
+        return over_sizes(times or self.scores.right, self.cluster.table_procs)
 
     def slowdowns(self) -> dict[str, SlowdownSummary]:
         """Those of the picks of SOURCES over all process counts and sizes."""
@@ -136,20 +133,18 @@ def fitted_tables(context: SimulationContext) -> list[FittedTable]:
     """
     tables = []
     for cluster in CLUSTERS:
-        platform = load(cluster.name)
-        parameters = _fitted(cluster, platform, context)
+        parameters = _fitted(cluster, context)
         for collective, sizes in PAPER_SIZES.items():
             grid = _grid(cluster, collective, cluster.procs, sizes)
-            scores = _compared(platform, grid, parameters, (BY_PARTS, AS_PRINTED), context)
+            scores = _compared(cluster, grid, parameters, (BY_PARTS, AS_PRINTED), context)
             tables.append(FittedTable(cluster, collective, parameters, scores))
-            scores.right.complete()
     return tables
 
 
-def _fitted(cluster: ClusterUse, platform: HostPlatform, context: SimulationContext) -> ModelParameters:
+def _fitted(cluster: ClusterUse, context: SimulationContext) -> ModelParameters:
     ppn, names = cluster.processes_per_node, PAPER_ALGORITHMS["bcast"]
     plan = FitPlan(cluster.fit_procs, ppn, SEGMENT_BYTES, more_segments=(), broadcasts=names)
-    return fit(Simulated(platform, context), plan)
+    return fit(Simulated(load(cluster.name), context), plan)
 
 
 def _grid(cluster: ClusterUse, collective: str, procs: Sequence[int], sizes: Sequence[int]) -> Grid:
@@ -158,19 +153,19 @@ def _grid(cluster: ClusterUse, collective: str, procs: Sequence[int], sizes: Seq
 
 
 def _compared(
-    platform: HostPlatform, grid: Grid, parameters: ModelParameters, models: Sequence[str], context: SimulationContext
+    cluster: ClusterUse, grid: Grid, parameters: ModelParameters, models: Sequence[str], context: SimulationContext
 ) -> Scores:
     """The scores of models and of Open MPI, both as the paper compares it and with its segments."""
     predictions = [predicted(ImplementationAware(parameters, name), grid) for name in models]
-    return beside_simulation(platform, predictions[0].grid, predictions, context, PAPERS)
+    scores = beside_simulation(load(cluster.name), predictions[0].grid, predictions, context, PAPERS)
+    scores.right.complete()
+    return scores
 
 
 def picks_over_procs(table: FittedTable, context: SimulationContext) -> Scores:
     """Figure 6: broadcast with m fixed and P varying. Raises CollwiseError when a case fails."""
     grid = _grid(table.cluster, "bcast", table.cluster.procs_of_figure_6, SIZES_OF_FIGURE_6)
-    scores = _compared(load(table.cluster.name), grid, table.parameters, (BY_PARTS,), context)
-    scores.right.complete()
-    return scores
+    return _compared(table.cluster, grid, table.parameters, (BY_PARTS,), context)
 
 
 # Table 8.
@@ -190,7 +185,7 @@ class Shaheen:
     @property
     def scheduled(self) -> pd.DataFrame:
         """Seconds of the schedule engine, by message size and algorithm."""
-        return self.table.seconds(self.table.scores.right)
+        return self.table.seconds()
 
 
 def shaheen(context: SimulationContext) -> Shaheen:
@@ -198,13 +193,12 @@ def shaheen(context: SimulationContext) -> Shaheen:
 
     Raises CollwiseError when an experiment or a case fails.
     """
-    platform = load_description(SHAHEEN.name)
-    parameters, scheduling = _fitted(SHAHEEN, platform, context), replace(context, engine=SCHEDULE)
+    parameters, scheduling = _fitted(SHAHEEN, context), replace(context, engine=SCHEDULE)
     grid = _grid(SHAHEEN, "bcast", SHAHEEN.procs, tuple(TABLE_8_SHAHEEN.message_bytes))
-    scores = _compared(platform, grid, parameters, (BY_PARTS, AS_PRINTED), scheduling)
+    scores = _compared(SHAHEEN, grid, parameters, (BY_PARTS, AS_PRINTED), scheduling)
+    table, platform = FittedTable(SHAHEEN, "bcast", parameters, scores), load_description(SHAHEEN.name)
     reached = replace(grid, message_bytes=tuple(size for size in grid.message_bytes if size <= SHAHEEN_SMPI_BYTES))
     eager = changed(platform, [Change("eager_limit", f"{EAGER_LIMIT_BYTES}B")]).platform
-    table = FittedTable(SHAHEEN, "bcast", parameters, scores)
     by_smpi, by_eager = simulate(platform, [reached], context), simulate(eager, [grid], scheduling)
     return Shaheen(table, *(table.seconds(times.complete()) for times in (*by_smpi, *by_eager)))
 
@@ -224,11 +218,10 @@ def engines_apart(of: Shaheen) -> pd.Series:
 def picks_of_models(of: Shaheen) -> pd.DataFrame:
     """The picks of both models, with their slowdowns in percent, beside the simulated best."""
     places, pick = of.table.printed_places, of.table.scores.pick
-    shown = {"best": [pick(None, *at).name for at in places]} | {
-        title: [f"{pick(model, *at).name} ({percent(pick(model, *at).slowdown)})" for at in places]
-        for title, model in (("model as printed", AS_PRINTED), ("model by parts", BY_PARTS))
-    }
-    return _by_kib(pd.DataFrame(shown, of.scheduled.index))
+    shown = pd.DataFrame({"best": [pick(None, *at).name for at in places]}, of.scheduled.index)
+    for model, title in ((AS_PRINTED, "model as printed"), (BY_PARTS, "model by parts")):
+        shown[title] = [f"{picked.name} ({percent(picked.slowdown)})" for picked in (pick(model, *at) for at in places)]
+    return _by_kib(shown)
 
 
 def _by_kib(rows: pd.DataFrame) -> pd.DataFrame:
@@ -241,24 +234,18 @@ def printed_picks(of: Shaheen) -> pd.DataFrame:
 
     They are as measured, by the published formulas, simulated, and simulated with eager segments.
     """
-    formulas = predicted_seconds(TABLE_8_SHAHEEN, ADOPTED["bcast"], "Gros's")
-    printed = TABLE_8_SHAHEEN.set_index("message_bytes", drop=False)
-    lost = {
-        "by the formulas": _slowdowns(formulas.set_axis(printed.index, axis=0)),
-        "simulated": _slowdowns(of.scheduled),
-        "simulated, eager segments": _slowdowns(of.eager),
+    printed = [TABLE_8_SHAHEEN.assign(best_percent=0)[["kib", one, f"{one}_percent"]] for one in NAMED]
+    rows = pd.concat([one.set_axis(["m (KB)", "algorithm", "measured"], axis=1) for one in printed])
+    rows = rows.sort_index(kind="stable").drop_duplicates(["m (KB)", "algorithm"])
+    seconds = {
+        "by the formulas": predicted_seconds(TABLE_8_SHAHEEN, ADOPTED["bcast"], "Gros's"),
+        "simulated": of.scheduled,
+        "simulated, eager segments": of.eager,
     }
-    rows = []
-    for size, row in printed.iterrows():
-        measured = {row.model: row.model_percent, row.openmpi: row.openmpi_percent, row.best: 0}
-        for name, percents in measured.items():
-            rows.append((row.kib, name, percents, *(100 * one.loc[size, name] for one in lost.values())))
-    return pd.DataFrame(rows, columns=["m (KB)", "algorithm", "measured", *lost])
-
-
-def _slowdowns(seconds: pd.DataFrame) -> pd.DataFrame:
-    """The slowdowns of all algorithms against the best of each row."""
-    return seconds.apply(lambda of: slowdown(of, seconds.min(axis=1)))
+    for source, one in seconds.items():
+        lost = slowdowns(one).set_axis(TABLE_8_SHAHEEN.index, axis=0)
+        rows[source] = 100 * named(lost.loc[rows.index], rows.algorithm)
+    return rows.reset_index(drop=True)
 
 
 # Figure 3, and what the published parameters are beside those fitted here.
@@ -271,7 +258,7 @@ def traditional_and_ours(table: FittedTable) -> dict[str, pd.DataFrame]:
     predicted = {name: traditional.predict("bcast", name, table.cluster.table_procs, sizes) for name in names}
     return {
         "traditional": pd.DataFrame(predicted, sizes),
-        "simulated": table.seconds(table.scores.right)[names],
+        "simulated": table.seconds()[names],
         "by parts": table.seconds(table.scores.times[BY_PARTS])[names],
     }
 
@@ -301,17 +288,18 @@ def agreement_with_measured_best(
     pick is near optimal in both or in neither. `best_within_precision` says whether the paper's measurements do not
     distinguish the simulated best from the measured one.
     """
-    simulated = {
-        (table.cluster.name, table.collective, size): row
-        for table in tables
-        for size, row in _slowdowns(table.seconds(table.scores.right)).iterrows()
-    }
-    rows = pd.concat(printed, ignore_index=True)
-    points = [simulated[key] for key in zip(rows.cluster, rows.collective, rows.message_bytes, strict=True)]
-    rows["simulated_best"] = [point.idxmin() for point in points]
+    simulated = {(one.cluster.name, one.collective): one.seconds() for one in tables}
+    return pd.concat(
+        [_agreement(one, simulated[one.cluster[0], one.collective[0]]) for one in printed], ignore_index=True
+    )
+
+
+def _agreement(printed: pd.DataFrame, seconds: pd.DataFrame) -> pd.DataFrame:
+    seconds = seconds.loc[printed.message_bytes].set_axis(printed.index, axis=0)
+    rows = printed.assign(simulated_best=seconds.idxmin(axis=1))
     rows["same_best"] = rows["best_within_precision"] = rows.simulated_best == rows.best
-    for source in ("best", "openmpi", "model"):
-        rows[f"{source}_slowdown"] = [point[name] for point, name in zip(points, rows[source], strict=True)]
+    for source in NAMED:
+        rows[f"{source}_slowdown"] = named(slowdowns(seconds), rows[source])
     for source in ("openmpi", "model"):
         measured, near = rows[f"{source}_percent"], rows[f"{source}_slowdown"] <= NEAR_OPTIMAL
         rows[f"{source}_same_way"] = (measured <= NEAR_OPTIMAL * 100) == near

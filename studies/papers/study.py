@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -20,6 +21,7 @@ from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.cli.options import SimulationOptions
 from collwise.studies.figures.style import png
 from collwise.studies.reports.markdown import markdown_table
+from collwise.studies.reports.texts import Texts
 
 _SETTINGS = "COLLWISE_STUDY"
 
@@ -33,13 +35,15 @@ def environment(simulation: SimulationOptions, quick: bool) -> dict[str, str]:
 class Study:
     """Shows paragraphs, tables and figures below a notebook's cells, and publishes the results of the study.
 
-    `quick` says whether fewer points are wanted.
+    The sentences of a paper's study are blocks of NAME.md.j2 in its folder, which find in `values`, the notebook's
+    variables, what they say. `quick` says whether fewer points are wanted.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = "", values: Mapping[str, Any] = MappingProxyType({})) -> None:
         given: dict[str, Any] = {"store": store_path(), "quick": False} | json.loads(os.environ.get(_SETTINGS, "{}"))
         self.quick = bool(given.pop("quick"))
         self._simulation = SimulationOptions(**given | {"store": Path(given["store"])})
+        self._texts, self._values = Texts(f"{name}.md.j2", Path(__file__).parent / name), values
         self._conclusions: list[str] = []
 
     def context(self, engine: str | None = None) -> AbstractContextManager[SimulationContext]:
@@ -49,6 +53,11 @@ class Study:
     def text(self, paragraph: str) -> None:
         """Shows a paragraph; where its lines end does not matter."""
         self._show(" ".join(paragraph.split()))
+
+    def say(self, block: str, **values: Any) -> None:
+        """Shows the paragraphs of a block, which finds these values besides the notebook's variables."""
+        for paragraph in self._texts.paragraphs(block, **{**self._values, **values}):
+            self._show(paragraph)
 
     def _show(self, markdown: str) -> None:
         display({"text/markdown": markdown, "text/plain": markdown}, raw=True)
@@ -85,6 +94,11 @@ class Study:
         """Shows a conclusion as an item of a list."""
         self._conclusions.append(" ".join(sentence.split()))
         self._show(f"- {self._conclusions[-1]}")
+
+    def conclude_all(self, block: str, **values: Any) -> None:
+        """Shows the paragraphs of a block as conclusions."""
+        for paragraph in self._texts.paragraphs(block, **{**self._values, **values}):
+            self.conclude(paragraph)
 
     def publish(self, results: Mapping[str, Any]) -> None:
         """Shows the results with all conclusions as JSON. Raises ValueError for a value that is not finite."""

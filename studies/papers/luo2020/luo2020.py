@@ -20,7 +20,7 @@
 import pandas as pd
 
 import collwise
-from collwise.common.units import format_seconds, format_size
+from collwise.common.units import format_seconds
 from collwise.simulator.sweeps.context import SMPI_SELECTORS
 from collwise.studies.figures import hierarchy as tuning_figures
 from collwise.studies.papers.luo2020 import figures as draw
@@ -31,7 +31,7 @@ from collwise.validation.hierarchy.searches import EXHAUSTIVE
 from collwise.validation.hierarchy.space import label, outputs
 from collwise.validation.hierarchy.tuning import spreads
 
-here, printed = Study(), paper.PUBLISHED
+here, printed = Study("luo2020", globals()), paper.PUBLISHED
 SEARCHES = ("exhaustive", "exhaustive-heuristics", "tasks", "tasks-heuristics")
 NODES, PER_NODE = (16, 4) if here.quick else (64, 12)
 machine = paper.STAMPEDE2
@@ -81,12 +81,7 @@ here.table(
     ),
     columns=["between nodes", "ib with sb", "sbib(i) settled from", "ib with ir"],
 )
-here.text("""
-The paper finds a significant overlap of ib and sb that is usually not perfect, for two reasons: data that arrives from
-the network also passes through the memory that sb uses, and one thread progresses both. The simulated machine has
-neither: a message from another node takes no share of the node's memory bandwidth, and progress costs only the
-overheads of messages. So the simulated overlap is an upper bound. The high overlap of ib and ir, and that sbib settles
-after a few segments, agree with the paper.""")
+here.say("overlap")
 
 # %% [markdown]
 # ## (b) The cost model and the searches: figures 4, 7, 8 and 9, tables I and II
@@ -118,13 +113,9 @@ for number, (collective, check) in zip((4, 7), checks.items(), strict=True):
         tuning_figures.model_by_configuration(check, one, f"{collective} of 4 MiB on {place}"),
         f"Figure {number}: the cost model of tasks and the whole collective, over the segment size.",
     )
-for collective, best_of_paper in printed["best_of_4_mb"].items():
+for collective, stated in printed["best_of_4_mb"].items():
     pick, best, slowdown = picks[collective]
-    here.text(f"""
-    {collective}: the paper's best configuration is {format_size(best_of_paper["segment_bytes"])} with
-    {best_of_paper["between_nodes"]}; simulated it is {label(best.choice)}, and the cost model chooses
-    {label(pick.choice)}, {100 * slowdown:.1f} % slower. The model's median error is
-    {100 * checks[collective].median_error:.2f} %.""")
+    here.say("best_configuration", stated=stated, pick=label(pick.choice), best=label(best.choice))
 
 # %%
 with here.context("schedule") as context:
@@ -167,16 +158,7 @@ for collective, tuning in tunings.items():
         f"Figure 9: {collective}, the choices of each search among all configurations.",
         f"figure-9-{collective}",
     )
-here.text(f"""
-The costs depend on how many message sizes, segment sizes and algorithms a search covers: a search by tasks needs no
-other benchmarks for more message sizes. Here there are {len(tunings["bcast"].space.message_bytes)} message sizes by
-doubling, as the paper samples them, up to {format_size(max(tunings["bcast"].space.message_bytes))} (allreduce:
-{format_size(max(tunings["allreduce"].space.message_bytes))}), {len(tunings["bcast"].space.segment_bytes)} segment sizes
-and {len(tunings["bcast"].space.algorithms)} algorithms between nodes, of which the paper does not list its own. A
-search by tasks is cheap where messages have many segments: with messages up to 4 MiB, which SMPI can simulate, it costs
-several times as much (docs/hierarchy.md, searches). As in the paper, the choices by tasks are nearly always the best
-ones. A search of our own, which predicts by the schedule engine, is compared with these in docs/hierarchy-results.md,
-on machines that its predictions do not know.""")
+here.say("searches")
 
 # %% [markdown]
 # ## (c) Whole collectives: figures 10 to 14
@@ -226,9 +208,7 @@ for found in fews.values():
         f"selectors-{found.collective}-{found.machine.name}",
     )
 failing = {f"{found.collective} on {found.machine.title}": found.failures for found in fews.values() if found.failures}
-for where, reasons in failing.items():
-    here.text(f"""
-    {where}: no time for {", ".join(reasons)}. SMPI ends with: {next(iter(reasons.values())).splitlines()[-1]}""")
+here.say("failing")
 
 # %% [markdown]
 # ### Speed-ups beside those of the paper
@@ -262,39 +242,7 @@ over_default = {number: paper.by_range(found.speed_ups()[paper.DEFAULT]) for num
 by_placement = paper.by_range(scattered[paper.FLAT] / scattered[paper.HIERARCHICAL])
 largest = max(sizes)
 node_share = alone["within a node alone"][largest] / stampede.seconds[paper.HIERARCHICAL][largest]
-here.text(f"""
-**Large messages.** At {format_size(largest)} the 48 processes of a node alone need {100 * node_share:.0f} % of the time
-of the whole hierarchical broadcast: each of them takes a copy of the message through the node's memory, whose bandwidth
-they share, and 47 copies take longer than the network needs to bring one. A flat algorithm makes the same copies, and
-with ranks placed by blocks a tree or chain of ranks crosses the network hardly more often than one of nodes. So both
-are bounded by the same memory, and a clear margin over the best flat algorithm does not appear. What the simulated
-machine lacks is HAN's way within a node: its submodules SM and SOLO read the leader's copy directly from shared memory
-or by one-sided communication, one copy for each process, where a message goes in and out of a buffer. The algorithms
-from tasks have both ways on real MPI, but neither engine has a cost for them.""")
-here.text(f"""
-**Small messages.** At 4 B the leaders alone take {format_seconds(alone["between nodes alone"][4])}, the whole
-{format_seconds(stampede.seconds[paper.HIERARCHICAL][4])}, the best flat broadcast
-{format_seconds(stampede.seconds[paper.FLAT][4])}. The rest are messages within a node, each of which costs the
-processor as much as one between nodes in this description, so that a hierarchical algorithm saves nothing by leaving
-the network early. If the processes of a node read from shared memory, the whole could take little more than the leaders
-alone, which are {stampede.seconds[paper.FLAT][4] / alone["between nodes alone"][4]:.2f} times as fast as the best flat
-broadcast.""")
-here.text(f"""
-**Placement.** With ranks placed cyclically the best flat broadcast takes {paper.span(by_placement["small"])} times as
-long as the best hierarchical one for small messages, and {paper.span(by_placement["large"])} times for large ones:
-another flat algorithm is the best then, and no slower. The paper does not say how ranks were placed.""")
-here.text(f"""
-**Allreduce.** As in the paper, hierarchical allreduces lose against the best others for small messages, where they
-reduce and then broadcast, and gain with the size: on Stampede2 over the best flat ones
-{paper.span(over_flat[14]["small"])} times for small messages and {paper.span(over_flat[14]["large"])} for large ones.
-Between 16 and 128 KiB Rabenseifner's algorithm is far ahead, since all processes of a node reduce a part each.""")
-here.text(f"""
-**Libraries.** The margin is clear against what libraries choose untuned, since they choose flat algorithms for fewer
-processes and other networks. Against Open MPI 4.0.0, hierarchical broadcasts are up to
-{over_default[10]["small"]["greatest"]:.2f} and {over_default[10]["large"]["greatest"]:.2f} times as fast on Shaheen II
-for small and large messages (paper: 4.72 and 7.35), and up to {over_default[12]["small"]["greatest"]:.2f} and
-{over_default[12]["large"]["greatest"]:.2f} times on Stampede2 (paper: 5.35 and 1.73). In simulation all of this comes
-from the choice of algorithm and segment size; in the paper also from the submodules.""")
+here.say("differences")
 
 # %% [markdown]
 # ### Point-to-point: figure 11
@@ -306,9 +254,7 @@ from the choice of algorithm and segment size; in the paper also from the submod
 with here.context() as simulation:
     single = pd.DataFrame({one.title: paper.messages(one, sizes, simulation) for one in paper.FEW_NODES})
 here.figure(draw.rates(single, "One message between two nodes"), "Figure 11: rate of single messages, simulated.")
-here.text("""
-Open: a comparison with Cray MPI. The overheads and the rendezvous threshold of Shaheen II's description were measured
-with Open MPI, and none of Cray MPI are known here.""")
+here.say("open_cray")
 
 # %% [markdown]
 # ## (d) Applications: table III and figure 15
@@ -358,48 +304,16 @@ here.table(
 with here.context() as simulation:
     row = paper.simulate_whole(machine, "bcast", [4 * paper.MIB], simulation, smpi_sizes=()).seconds.iloc[0]
 implied = gain[paper.OPENMPI] * share[paper.OPENMPI] / share["HAN"]
-here.text(f"""
-**Table III.** Its shares and speed-ups say that the broadcasts of Open MPI took {implied:.1f} times as long as those of
-HAN. Simulated, Open MPI 4.0.0's decision broadcasts a row of 1M, 4 MiB, to 1536 processes in
-{format_seconds(row[paper.DEFAULT])}, the best hierarchical algorithm in {format_seconds(row[paper.HIERARCHICAL])}:
-{row[paper.DEFAULT] / row[paper.HIERARCHICAL]:.1f} times. The share of communication cannot be compared. With a matrix
-of 1M rows and columns each of 1536 processes updates 683 million distances for each row; at 1e9 updates per second, the
-estimate of `collwise program apply`, a broadcast is {100 * row[paper.DEFAULT] / (row[paper.DEFAULT] + 0.683):.1f} % of
-the time with Open MPI's decision, not 82 %. Open: what the paper's matrix of 1M is, and how fast its computation
-was.""")
-here.text(f"""
-**Figure 15.** In training the allreduce of the gradients overlaps with the computation, and its share depends on the
-speed of that, which is an estimate here, too. What can be compared is the direction: with hierarchical collectives the
-simulated training is {100 * (gains.speedup["training"] - 1):.1f} % faster than with Open MPI's, and ASP
-{100 * (gains.speedup["asp"] - 1):.2f} %.""")
+here.say("applications")
 
 # %% [markdown]
 # ## Conclusions
 
 # %%
 overlaps = ", ".join(f"{100 * study.overlap:.0f} % ({name})" for name, study in bcasts.items())
-here.conclude(f"""
-(a) The parts of a task overlap by {overlaps} in a broadcast, more than in the paper: memory and processor are not
-shared by network and node here.""")
+here.conclude_all("conclude_overlap")
 errors = " and ".join(f"{100 * check.median_error:.2f} % ({name})" for name, check in checks.items())
-here.conclude(f"""
-(b) On {place} the cost model of tasks has a median error of {errors}. A search by tasks costs
-{100 * costs["tasks"]["cost"]:.1f} % of an exhaustive one (paper: 23 %) and its choices are
-{100 * costs["tasks"]["mean"]:.1f} % slower than the best on average; with heuristics
-{100 * costs["tasks-heuristics"]["cost"]:.1f} % (paper: 4.3 %) and {100 * costs["tasks-heuristics"]["mean"]:.1f} %.""")
-here.conclude(f"""
-(c) Speed-up of the best hierarchical algorithm over the best flat one, geometric mean for small and for large messages:
-{paper.averages(wholes, over_flat)}. Over Open MPI 4.0.0's decision: {paper.averages(wholes, over_default)}.""")
-here.conclude(f"""
-(c) On Stampede2 the best hierarchical broadcast is {paper.span(over_flat[12]["small"])} times as fast as the best flat
-one for small messages and {paper.span(over_flat[12]["large"])} times for large ones, no clear margin: both make the
-same copies through a node's memory. The simulated machine lacks what HAN uses within nodes, shared memory and one-sided
-communication with single copies.""")
-
-here.conclude(f"""
-(d) Table III implies that Open MPI's broadcasts took {implied:.1f} times as long as HAN's; simulated, it is
-{row[paper.DEFAULT] / row[paper.HIERARCHICAL]:.1f} times. Training on {processes} processes gains
-{100 * (gains.speedup["training"] - 1):.1f} % (paper, 1536 processes: 24.3 %).""")
+here.conclude_all("conclude_model_and_speed_ups")
 
 # %%
 here.publish({

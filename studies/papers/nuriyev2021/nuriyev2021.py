@@ -28,7 +28,7 @@ from collwise.studies.reports.comparison_table import compared_places, percent, 
 from collwise.validation.library_defaults.baselines import PAPERS
 from collwise.validation.times.defaults import SEGMENT_BYTES
 
-here = Study()
+here = Study("nuriyev2021", globals())
 
 # %% [markdown]
 # ## (a) Published formulas, published parameters
@@ -77,30 +77,17 @@ shown_gammas = (("table 6", "grisou"), ("table 6", "gros"), ("Gros's", "shaheen-
 by_plus, by_product = ([counted[reading, *one] for one in shown_gammas] for reading in (plus, product))
 by_product_with_grisou = counted[product, "Grisou's", "shaheen-ii"]
 gathered = counted[gather, "table 6"].sum()
-here.text(f"""
-Gather matches in {gathered} of {gather_rows} rows. Broadcast, with the plus that follows from (6): {by_plus[0]} of 10
-rows on Grisou, {by_plus[1]} on Gros and {by_plus[2]} on Shaheen II. With the product that (7) has word for word:
-{by_product[0]}, {by_product[1]} and {by_product[2]}.""")
+here.say("matches")
 for table, gamma in ((gros, "table 6"), (shaheen, "Gros's")):
     binomial, binary = (published.segment_seconds(table.cluster[0], name) for name in ("binomial", "binary"))
     wanted = [
         "{:.3f} to {:.3f}".format(*published.segment_ratios_that_match(table, "binomial", "binary", reading, gamma))
         for reading in (plus, product)
     ]
-    here.text(f"""
-    {published.BCAST_CLUSTERS[table.cluster[0]]}: by the published parameters a segment takes {binomial / binary:.3f}
-    times as long in the binomial tree as in the binary tree (alpha + m_s beta). Between these two trees, the printed
-    choices need a ratio of {wanted[0]} with the plus and of {wanted[1]} with the product.""")
+    here.say("segment_ratio")
 times = [format_seconds(published.segment_seconds("grisou", name)) for name in ("binomial", "binary")]
-here.text(f"""
-With the plus, the parameters of table 5 choose the binomial tree for every size on Gros, while table 2 prints the
-binary tree from 256 KB on. Still, {by_product[1]} and {by_product[2]} matching rows do not prove that the authors'
-program multiplies. On Grisou both readings match, and the published segment times of the two trees are {times[0]} and
-{times[1]}, alike, as a fit with the plus gives them.""")
-for row in published.openmpi_contradictions().itertuples():
-    here.text(f"""
-    A cell of the Open MPI columns contradicts the paper's Listing 1: {row.table}, m = {row.kib} KB, prints
-    {row.openmpi}, and the listing returns {row.decided}.""")
+here.say("readings")
+here.say("contradictions")
 
 # %% [markdown]
 # ### What one segment size says about alpha and beta
@@ -129,14 +116,7 @@ others = ", ".join(
 )
 exchange = published.PARAMETERS["grisou", "bcast"]["split_binary"].beta_seconds_per_byte
 long = published.PARAMETERS["grisou", "gather"]["binomial"].beta_seconds_per_byte
-here.text(f"""
-{ones} of {len(ratios)} published rows are 1 : m_s within the printed digits; not {others}. Only alpha + m_s beta of
-such a row carries information: the time of a segment of 8 KB. In the linear tree and in split-binary's exchange there
-are messages of other sizes, from which alpha and beta can be separated (second table); most of their published rows
-have the ratio all the same. A linear tree that was fitted with messages of one size would explain its rows; the article
-does not say. One consequence: formula (9) prices split-binary's exchange of half the message with a beta that stands
-for whole segment times, {exchange:.1e} s/byte on Grisou, while the binomial gather, whose messages are long, has
-{long:.1e}.""")
+here.say("alpha_and_beta")
 
 # %% [markdown]
 # ## (b) The same tables from parameters fitted in simulation
@@ -213,8 +193,7 @@ for name, result in over_procs.items():
     here.figure(draw.picks_by_procs(result, PAPERS, title), f"Figure 6: {title}.", f"figure-6-{name}")
 over_procs_costs = {name: result.summary(BY_PARTS) for name, result in over_procs.items()}
 costs = (f"{name} {100 * one.mean:.1f} % mean, {100 * one.worst:.1f} % worst" for name, one in over_procs_costs.items())
-here.text(f"""
-Degradation of the model by parts where P varies: {"; ".join(costs)}. These process counts were not fitted.""")
+here.say("over_procs")
 
 # %% [markdown]
 # Figure 3: binary and binomial tree on Grisou with 90 processes. The traditional formulas of section III-C take alpha
@@ -230,9 +209,7 @@ styles, title = in_order(curves["simulated"]), "Binary and binomial broadcast on
 figure, axes = panels(curves, styles, title, (4.2, 3.6), sizes=bcast_grisou.scores.right.message_bytes, sharey=True)
 axes[0].legend()
 here.figure(figure, "Figure 3: by traditional formulas, simulated, and by the fitted model by parts.")
-here.text(f"""
-Sizes of ten at which the binomial tree is the faster one: {faster}. Largest factor between formula and simulation for
-either tree: {factors}.""")
+here.say("traditional")
 
 # %% [markdown]
 # ## (c) The simulated best against the measured best
@@ -273,37 +250,21 @@ ratio = segment_times.loc["gros", "chain"] / segment_times.loc["gros", "k_chain"
 bcasts = agreements[agreements.collective == "bcast"]
 (at_512,) = bcasts[(bcasts.cluster == "gros") & (bcasts.kib == 512)].itertuples()
 (by_formula,) = published.published_choices(gros, product).query("kib == 512").openmpi_slowdown
-here.text(f"""
-**Chain on Gros.** At 512 KB the paper measures Open MPI's chain {at_512.openmpi_percent} % over the best; simulated, it
-is {percent(at_512.openmpi_slowdown)} % over. The published segment time of the chain is {ratio["published"]:.1f} times
-that of the K-chain, though past the root both do the same; simulated, it is {ratio["fitted in simulation"]:.2f} times.
-The published parameters themselves give {percent(by_formula)} %. Whatever slowed the chain on that cluster lies neither
-in its schedule nor in the sharing of links, which is all that this simulation knows. The same holds for single rows
-such as Open MPI's gather of 256 KB on Gros: {gather_gros[2]} % between {gather_gros[1]} and {gather_gros[3]}.""")
+here.say("chain")
 large = bcasts[(bcasts.kib >= 512) & (bcasts.model == "binary")]
 parameters = bcast_grisou.parameters
 step, half_roundtrip = (
     format_seconds(float(one.predict(SEGMENT_BYTES)))
     for one in (parameters.fits[BY_PARTS]["bcast"]["chain"].parameters["steady/eager"], parameters.hockney)
 )
-here.text(f"""
-**Binary and split-binary.** From 512 KB on, the binary tree is at most {large.model_percent.max()} % over the best as
-measured, and {percent(large.model_slowdown.min())} to {percent(large.model_slowdown.max())} % as simulated. In SMPI, as
-run here, an eager message starts to flow when its receive is posted, and a process posts a segment's receive after the
-one before, so each segment costs a whole latency: along the chain on Grisou {step} per segment, where half a roundtrip
-takes {half_roundtrip}. Split-binary gives every process half as many segments, hence about half the time. On a real
-network eager segments are under way before they are asked for, which fits the published
-{format_seconds(segment_times.published["grisou", "chain"])}. How much of the difference this explains cannot be said
-without the paper's raw measurements.""")
+here.say("binary")
 differing = [
     f"{published.BCAST_CLUSTERS[row.cluster]} {row.kib} KB ({row.best} measured, {row.simulated_best} simulated, "
     f"{percent(row.best_slowdown)} % apart)"
     for row in bcasts[(bcasts.kib <= 32) & ~bcasts.same_best].itertuples()
 ]
 at_binomial = [format_seconds(seconds) for seconds in segment_times.loc["gros", "binomial"]]
-here.text(f"""
-**Small messages.** Rows up to 32 KB whose best differs: {", ".join(differing)}. Table 5 has the binomial tree's
-segments on Gros at {at_binomial[0]}; simulated, they take {at_binomial[1]}, like those of the other trees.""")
+here.say("small_messages")
 
 # %% [markdown]
 # ## (d) Table 8: 1024 processes of Shaheen II
@@ -326,11 +287,7 @@ apart = paper.engines_apart(shaheen_ii)
 picks = paper.picks_of_models(shaheen_ii)
 here.table("Picks of the models fitted in simulation, and their slowdowns in simulation (%)", picks)
 by_smpi = shaheen_ii.smpi
-here.text(f"""
-At the sizes that SMPI reaches, its times differ from the schedule engine's by {100 * apart.median():.1f} % in the
-median and {100 * apart.max():.0f} % at most. SMPI runs the paper's Algorithm 1 here, the engine the project's trees,
-which post receives ahead. Split into parts, the model has no prediction for split-binary beyond 8 KB: segments of 8 KiB
-are just at this platform's rendezvous threshold, the shorter ones of an odd half below it.""")
+here.say("engines")
 
 # %% [markdown]
 # ### Where they differ, and why
@@ -349,68 +306,23 @@ binary = shown[(shown.algorithm == "binary") & (shown.measured == 0)]
 eager = binary["simulated, eager segments"]
 of_smpi = (by_smpi.binary / by_smpi.split_binary - 1)[lambda ratios: ratios.index > 8 * published.KIB]
 (first,) = at_1024[at_1024.kib == 8].itertuples()
-here.text(f"""
-**Chain.** From 472 KB on, the paper measures Open MPI's chain {shaheen.openmpi_percent[5:].min()} to
-{shaheen.openmpi_percent.max()} % over the best. By its own formulas and parameters it would be
-{chains["by the formulas"].min():.0f} to {chains["by the formulas"].max():.0f} % over it, and as simulated
-{chains["simulated"].min():.0f} to {chains["simulated"].max():.0f} %. A chain of 1024 processes passes 1023 messages one
-after another before the last one has anything, so its time tells what a hop costs. On the simulated machine a segment
-of 8 KiB is a rendezvous message, since on a Cray XC40 the time leaps between 4 and 8 KiB under Open MPI; the article
-gives 64 KB as Open MPI's limit. With that limit the chain is {chains["simulated, eager segments"].min():.0f} to
-{chains["simulated, eager segments"].max():.0f} % over the best. So part of the disagreement is the threshold, which is
-a setting of the library's transport. The rest is open: the printed percentages do not fall evenly (101, 146, 25, 27,
-16), as those of formulas and simulation do.""")
-here.text(f"""
-**8 KB.** Measured, the binomial tree is the best and split-binary {first.openmpi_percent} % slower; simulated,
-split-binary is the best and the binomial tree {percent(first.best_slowdown)} % slower. Split-binary sends halves of 4
-KiB, which are eager, where the others' whole segments wait for a handshake at each level of their trees. With eager
-segments the binomial tree is {shown["simulated, eager segments"][shown.algorithm == "binomial"].item():.0f} %
-slower.""")
-here.text(f"""
-**Binary and split-binary.** The paper finds these two within 6 % of one another at every size from 40 KB on. Simulated,
-the binary tree is {percent(split.min())} to {percent(split.max())} % slower than split-binary where the paper calls it
-the best, as on Grisou and Gros: each of its processes passes on all segments, twice, and those of split-binary half as
-many. With eager segments it is {eager.min():.0f} to {eager.max():.0f} % slower, and Algorithm 1 in SMPI leaves
-{100 * of_smpi.min():.0f} to {100 * of_smpi.max():.0f} %. It is open what makes split-binary's halves, or their
-exchange, so slow on the real machine.""")
+here.say("table_8")
 
 # %% [markdown]
 # ## Conclusions
 
 # %%
-here.conclude(f"""
-(a) The published formulas and parameters make the published choice in {gathered} of {gather_rows} rows of gather.""")
-here.conclude(f"""
-(a) For broadcast they do in {sum(by_plus)} of {bcast_rows} rows when the terms of formula (7) are added, as its
-derivation says, and in {sum(by_product)} when they are multiplied, as its text says (Shaheen II with the gamma of Gros,
-which gives {by_product[2]} of its rows; with that of Grisou {by_product_with_grisou}).""")
-here.conclude(f"""
-(a) {ones} of {len(ratios)} published broadcast rows have alpha : beta = 1 : m_s within their digits: they hold one
-number, the time of a segment of 8 KB, and say nothing about other segment sizes.""")
+here.conclude_all("conclude_published")
 everywhere = {label: paper.over_all(tables, label) for label in ("by parts", "as printed", PAPERS.title)}
 by_parts, as_printed, openmpi = everywhere.values()
-here.conclude(f"""
-(b) Fitted in simulation, the model by parts is {100 * by_parts.mean:.1f} % slower than the best on average and
-{100 * by_parts.worst:.1f} % at worst over {by_parts.points} points; as printed {100 * as_printed.mean:.1f} % and
-{100 * as_printed.worst:.1f} %; Open MPI's choice {100 * openmpi.mean:.0f} % and {100 * openmpi.worst:.0f} %.""")
+here.conclude_all("conclude_fitted")
 bcast_counts = counts[counts.index.str.endswith("bcast")].sum()
 gathers_agree = agreements.same_best[agreements.collective == "gather"].all()
 same = f"(c) The simulated best is the measured one in {counts.same_best.sum()} of {len(agreements)} rows"
-here.conclude(f"""
-{same}, and one that the measurements do not distinguish from it in {counts.best_within_precision.sum()}; the
-disagreements are all in broadcast ({bcast_counts.same_best:.0f} and {bcast_counts.best_within_precision:.0f} of
-{bcast_counts.rows:.0f}).""" if gathers_agree else f"{same}.")  # fmt: skip
-here.conclude(f"""
-(c) Open MPI's choice is near optimal, or not, in simulation as in the paper in {counts.openmpi_same_way.sum()} of
-{len(agreements)} rows, the published model's choice in {counts.model_same_way.sum()}.""")
+here.conclude_all("conclude_agreement")
 
 by_models = shaheen_ii.table.scores.summary(AS_PRINTED)
-here.conclude(f"""
-(d) On the simulated Shaheen II the best algorithm is the measured one in {at_1024.same_best.sum()} of {len(at_1024)}
-rows of table 8, and one that the measurements do not distinguish from it in {at_1024.best_within_precision.sum()}. Open
-MPI's choice is near optimal, or not, in both in {at_1024.openmpi_same_way.sum()} rows, the published model's choice in
-{at_1024.model_same_way.sum()}. Fitted here, the model as printed is {100 * by_models.mean:.0f} % slower than the best
-on average: it chooses the binary tree, as the published one does, where the simulation prefers split-binary.""")
+here.conclude_all("conclude_table_8")
 
 # %%
 here.publish({

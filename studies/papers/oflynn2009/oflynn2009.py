@@ -34,7 +34,7 @@ from collwise.studies.papers.oflynn2009.analysis import BINOMIAL, LINEAR, MODELS
 from collwise.studies.papers.oflynn2009.figures import size_curves
 from collwise.studies.papers.study import Study
 
-here = Study()
+here = Study("oflynn2009", globals())
 platform = thesis.cluster()
 limit = platform.eager_limit_bytes
 
@@ -75,22 +75,13 @@ here.table(
 )
 off = {source: (cells[source] / cells.published - 1).abs().max() for source in ("two_sizes", "regression")}
 worst_two = off["two_sizes"].max()
-here.text(f"""
-By two sizes, every cell is reproduced within {100 * worst_two:.4f} %. By regression alpha differs by up to
-{percent(off["regression"].alpha)} % and beta by up to {percent(off["regression"].beta)} %: some of the ten sizes lie
-above the eager limit of {format_size(limit)}, from which on SMPI charges no processor time, so that the line goes
-through two kinds of messages. The thesis does not say what its regression did with the leap at 64 KB.""")
+here.say("table_7_1")
 homogeneous = thesis.homogeneous_hockneys(platform, hockney, two_sizes)
 printed, mean = homogeneous.iloc[0], homogeneous.iloc[1]
 micro = ((name, f"{one.alpha * 1e6:.1f}", f"{one.beta * 1e6:.5f}") for name, one in homogeneous.iterrows())
 here.table("The homogeneous Hockney model", micro, columns=["", "alpha (us)", "beta (us per byte)"])
 same_cells = thesis.cells_like(cells, printed)
-here.text(f"""
-The published homogeneous parameters are, digit for digit, those of table 7.1 between nodes of types
-{", ".join(same_cells)}; the mean of the table over the {len(thesis.ALL_PAIRS)} pairs of nodes has an alpha
-{percent(mean.alpha / printed.alpha - 1)} % and a beta {percent(mean.beta / printed.beta - 1)} % larger. Whether the
-thesis measured one pair or averaged something else is open. Homogeneous models here are means over all pairs."""
-if same_cells else "The published homogeneous parameters are those of no cell of table 7.1.")  # fmt: skip
+here.say("homogeneous")
 
 # %% [markdown]
 # ### Table 5.1: the effort of estimation
@@ -108,22 +99,7 @@ seconds_of, thesis_seconds = efforts.seconds, thesis.PUBLISHED["table_5_1_second
 alone_seconds, at_once_seconds = thesis.PUBLISHED["serial_seconds"], thesis.PUBLISHED["parallel_seconds"]
 knots = np.mean([len(pair.gap.message_bytes) for row in plogp.pairs for pair in row if pair is not None])
 order = seconds_of.sort_values(kind="stable").index
-here.text(f"""
-LMO has k2 = 2: one-to-two experiments with the smallest and with large messages, (4.4) and (4.7). Its thresholds take
-{fits["LMO"].measurements - lmo_alone.measurements} scatters and gathers more,
-{fits["LMO"].seconds - lmo_alone.seconds:.2f} s. PLogP's adaptive sizes are {knots:.1f} per pair on average, two
-roundtrips each; the rest are saturations. LogGP's row is Culler's procedure, whose link is saturated with two sizes of
-messages, not three: the least message that costs what a message costs is the empty one. In order of seconds:
-{", ".join(order)}; PLogP takes {seconds_of["PLogP"] / seconds_of["LMO"]:.0f} times as long as LMO, in the thesis
-{thesis_seconds["PLogP"] / thesis_seconds["LMO"]:.0f} times. How often the thesis repeated its experiments is not
-printed, so equal seconds, as Hockney's, prove nothing.""")
-here.text(f"""
-**Side by side.** Heterogeneous Hockney by regression takes {parallel.seconds:.2f} s with disjoint pairs at one time and
-{serial.seconds:.2f} s with one after another, {serial.seconds / parallel.seconds:.1f} times as long; in the thesis
-{at_once_seconds:.0f} s and {alone_seconds:.0f} s, {alone_seconds / at_once_seconds:.1f} times. The parameters differ by
-{parameters_differ:.0e} of themselves at most: both give the same values, as the thesis found. With {thesis.PROCS // 2}
-pairs at one time it could be {thesis.PROCS // 2} times; every round waits for its slowest pair. Real repetitions until
-means are precise differ from pair to pair, which may explain the thesis's smaller gain.""")
+here.say("effort")
 
 # %% [markdown]
 # ## (b) Single messages: figure 5.2
@@ -149,18 +125,7 @@ truth = point_to_point(platform)
 rates = lmo.processor_seconds_per_byte * 1e9
 link = truth.network_seconds_per_byte[0, 1:].min()
 networks = lmo.network_seconds_per_byte[np.triu_indices(thesis.PROCS, 1)]
-here.text(f"""
-PLogP has a knot wherever times bend and is right by construction. **LMO's estimates do not add up to every single
-message.** On this platform a sender's messages share its link, and the second message of a one-to-two experiment waits
-for the link rather than for the processor: t_0 is estimated as {rates[0]:.2f} ns per byte, where the processor takes
-{truth.processor_seconds_per_byte[0] * 1e9:.2f} and the link {link * 1e9:.2f}. What is left for 1 / beta_ij is below 0
-for {(networks < 0).sum()} of {len(networks)} pairs. How long the second message waits depends on both partners (shares
-of a link go by the length of the route), so that t_i is not one number: over the nodes it runs from {rates.min():.1f}
-to {rates.max():.1f} ns per byte. (4.10) averages t_i over all triplets of i and 1 / beta_ij over those of i and j, and
-the averages need not sum up to the pair's own time: errors of {shown(below)["LMO"]} % (mean / worst) below the eager
-limit, where Hockney by regression has {shown(below)["Hockney"]}. The thesis reports no such thing: its figure shows one
-pair. Culler's LogGP is worst between types 5 and 6: saturation has several messages under way at once, of which the
-wire limits each by itself, so that G is the time of a link.""")
+here.say("messages")
 
 # %% [markdown]
 # ## (b) Linear scatter and gather: table 5.2, figures 5.3 and 5.4
@@ -209,30 +174,7 @@ sum_of_messages = replace(lmo, thresholds=Thresholds(gather_regular_from_bytes=0
 serial_lmo = PointToPointModel("lmo_heterogeneous", platform.name, sum_of_messages)
 by_sum = thesis.scores_of(times["gather"], {"": serial_lmo})
 serial_below, serial_above = (thesis.errors_of(by_sum, LINEAR, where)["mean"][""] for where in (eager, ~eager))
-here.text(f"""
-**Linear scatter below the eager limit** is the case that LMO was made for, and it is the thesis's result: Hockney adds
-up whole messages although only the root's part is serial, and is {scatter["linear", "below"].hockney_heterogeneous} %
-off on average, LMO {scatter["linear", "below"].lmo_heterogeneous} %. It works because t_0 was estimated with the link's
-time in it: with the processor's own t_0, as the platform's description has it, (4.1) would be
-{percent(described["mean"][""])} % off. LMO's worst,
-{percent(errors.worst["scatter", "linear", "below", "lmo_heterogeneous"])} %, is at the smallest block: C_0 + m t_0 adds
-the processor's constant to the link's time, while in simulation the link sends one message as the processor prepares
-the next.""")
-here.text(f"""
-**From the eager limit on** the simulated linear scatter is serial, and Hockney, a sum, is
-{scatter["linear", "above"].hockney_heterogeneous} % off, LMO {scatter["linear", "above"].lmo_heterogeneous} %. In the
-thesis the measured scatter leaps at 64 KB as well, but the leaps repeat and converge to a line of the same slope
-(section 5.3.1), near which LMO stays. With non-blocking sends, the simulation follows such a line: Hockney
-{scatter["linear_nonblocking", "above"].hockney_heterogeneous} %, LMO
-{scatter["linear_nonblocking", "above"].lmo_heterogeneous} %.""")
-here.text(f"""
-**Linear gather.** In SMPI it is a sum of whole messages at every size, for which heterogeneous Hockney has the formula
-({gather["linear", "below"].hockney_heterogeneous} % and {gather["linear", "above"].hockney_heterogeneous} % below and
-above the limit). LMO's (4.2), with senders side by side, is {gather["linear", "below"].lmo_heterogeneous} % and
-{gather["linear", "above"].lmo_heterogeneous} % off; with (4.3), which is the sum, it would be {percent(serial_below)} %
-and {percent(serial_above)} %. (4.3) is for blocks above M2, and estimation finds no M2: nothing in the simulated gather
-changes from one behaviour to the other. On the real cluster small messages came in side by side, medium ones escalated
-and large ones came one after another; only the last is in the simulation.""")
+here.say("linear")
 
 # %% [markdown]
 # ## (b) Binomial scatter: figures 7.1 and 7.2
@@ -258,20 +200,7 @@ split = pd.DataFrame({name: shown(thesis.errors_of(of_scatter, BINOMIAL, where))
 table = split.set_axis(list(MODELS.values()), axis=1).rename_axis("messages of the root").reset_index()
 table.insert(1, "sizes", [where.sum() for where in pieces.values()])
 here.table("Binomial scatter: errors by how the root's messages are sent, mean / worst (%)", table)
-here.text(f"""
-**Heterogeneous against homogeneous Hockney.** Over all sizes the heterogeneous model is
-{scatter["binomial", "all"].hockney_heterogeneous} % off on average, the homogeneous one
-{scatter["binomial", "all"].hockney} %: as in the thesis. **Hockney against LMO.** They are
-{scatter["binomial", "all"].hockney_heterogeneous} % and {scatter["binomial", "all"].lmo_heterogeneous} % off. The
-regression has seen messages of both protocols, LMO eager ones only; Hockney from the same eager messages, by two sizes,
-is {scatter["binomial", "all"].hockney_two_sizes} % off. The largest errors are where all messages of the root are eager
-(LMO {split.lmo_heterogeneous["all eager"]}, Hockney {split.hockney_heterogeneous["all eager"]}): both models let the
-largest message go first at full speed, while in simulation the later and smaller ones share the link with it and delay
-the largest subtree. That is the cause of LMO's error here: on the same cluster with links too wide to be shared, and
-with the parameters of its description, LMO is {percent(unshared["mean"]["lmo"])} % off at these sizes, Hockney
-{percent(unshared["mean"]["hockney"])} %. Hockney errs in the other direction, counts whole messages where only the
-sender's part is serial, and is closer because of that. Where the largest messages use rendezvous, they go one by one as
-the models have it.""")
+here.say("binomial")
 
 # %% [markdown]
 # ## (b) Linear or binomial? Figure 5.5
@@ -345,17 +274,7 @@ scatter_ratio = (by_thesis["scatter"] / linear["scatter"])[large]
 unchanged = np.array_equal(by_estimates["gather"], linear["gather"])
 leap = lmo.thresholds.scatter_leap_bytes
 same_leap = "the thesis's S, " if leap == thesis.THRESHOLDS.scatter_leap_bytes else ""
-here.text(f"""
-S is found at {format_size(leap)}, {same_leap}which is the eager limit that the description was given."""
-if leap else "No S is found.")  # fmt: skip
-here.text(f"""
-LMO_Gather with the thesis's M1 and M2 takes {gather_ratio.mean():.1f} times as long as the linear gather on average
-over medium blocks, {gather_ratio.max():.1f} times at worst: barriers, and latencies of pieces.
-{"With the estimated thresholds (no M1) it is the linear gather." if unchanged else ""} In the thesis it won by avoiding
-escalations. LMO_Scatter takes {percent(1 - scatter_ratio.mean())} % less than the linear scatter on average from S on
-({percent(1 - scatter_ratio.max())} to {percent(1 - scatter_ratio.min())} %): its pieces are eager, so that the root
-does not wait for each to arrive. That gain is of the same kind as the thesis's, although the cause of its leap was
-TCP.""")
+here.say("thresholds")
 
 # %% [markdown]
 # ## (c) Optimal mapping
@@ -375,12 +294,7 @@ smallest_size = min(thesis.MAPPING_SIZES)
 smallest = gains[gains.message_bytes == smallest_size].set_index(["collective", "model"])
 gather_gain = smallest.loc["gather", "hockney_heterogeneous"]
 scatter_gain = smallest.loc["scatter"].sort_values("simulated").iloc[-1]
-here.text(f"""
-Slow pairs differ most in alpha, which counts in small blocks. In a gather messages reach a parent one after another, as
-Hockney has it: of {percent(gather_gain.predicted)} % promised for {format_size(smallest_size)},
-{percent(gather_gain.simulated)} % are gained. In an eager scatter messages of one parent share its link, which no model
-knows: at best {percent(scatter_gain.simulated)} % of {percent(scatter_gain.predicted)} % for
-{format_size(smallest_size)}. The least gain of all rows is {percent(gains.simulated.min())} %.""")
+here.say("mapping")
 
 # %% [markdown]
 # ## (d) Where LMO's assumptions hold
@@ -398,26 +312,13 @@ here.table(
     columns=["parameter", "true", "estimated", "worst error"],
 )
 both = shown(exact)
-here.text(f"""
-Linear scatter by (4.1) from the estimates, over {exact.points.scatter} sizes: {both.scatter} % off (mean / worst) with
-ranks in the order of the nodes. (4.1) adds the largest of the others' times to the root's; that is what happens when
-the slowest is served last, and then the formula is {100 * exact.worst.slowest_last:.2f} % off at worst. Heterogeneous
-Hockney is {both.hockney_scatter} % off. Binomial scatter by LMO is {100 * exact.worst.binomial:.0e} % off at worst:
-what is missing on the cluster of (b) is the sharing of links.""")
+here.say("exact")
 
 # %% [markdown]
 # ## Conclusions
 
 # %%
-here.conclude(f"""
-(a) Table 7.1 is reproduced within {100 * worst_two:.4f} % by two sizes; by regression, which crosses the eager limit,
-within {percent(off["regression"].alpha)} % in alpha and {percent(off["regression"].beta)} % in beta. The published
-homogeneous parameters are those between types {", ".join(same_cells) or "of no cell"}, not the mean of the table.""")
-here.conclude(f"""
-(a) Measuring disjoint pairs at one time is {serial.seconds / parallel.seconds:.1f} times as fast (thesis:
-{alone_seconds / at_once_seconds:.1f}) with the same parameters; PLogP takes {seconds_of["PLogP"]:.0f} s of the
-cluster's time (thesis: {thesis_seconds["PLogP"]:.0f}), LMO {seconds_of["LMO"]:.2f} s ({thesis_seconds["LMO"]}), Hockney
-{seconds_of["Hockney"]:.2f} s ({thesis_seconds["Hockney"]}).""")
+here.conclude_all("conclude_estimation")
 
 
 def lmo_is_better(algorithm: str, region: str) -> str:
@@ -428,37 +329,10 @@ def lmo_is_better(algorithm: str, region: str) -> str:
     return f"{verdict}, {percent(lmo)} % against {percent(others[0])} % and {percent(others[1])} %"
 
 
-here.conclude(f"""
-(b) Does heterogeneous LMO predict scatter better than heterogeneous and homogeneous Hockney, on average? linear, below
-the eager limit: {lmo_is_better("linear", "below")}; linear, above it: {lmo_is_better("linear", "above")}; linear with
-non-blocking sends, above it: {lmo_is_better("linear_nonblocking", "above")}; binomial, below:
-{lmo_is_better("binomial", "below")}; binomial, above: {lmo_is_better("binomial", "above")}. Where the answer is no: a
-blocking send above the limit waits for its message to arrive in SMPI, which makes the linear scatter the sum that
-Hockney has; and small messages of a binomial scatter share a link, which neither model knows (where links are too wide
-to be shared, LMO is {percent(unshared["mean"]["lmo"])} % off and Hockney {percent(unshared["mean"]["hockney"])} %).""")
-here.conclude(f"""
-(b) With Hockney from eager messages only (two sizes), as LMO is, the mean errors over all sizes are
-{scatter["linear", "all"].hockney_two_sizes} % (linear) and {scatter["binomial", "all"].hockney_two_sizes} % (binomial)
-against LMO's {scatter["linear", "all"].lmo_heterogeneous} % and {scatter["binomial", "all"].lmo_heterogeneous} %.""")
+here.conclude_all("conclude_scatter")
 for kind, what in (("linear", "blocking"), ("linear_nonblocking", "non-blocking")):
-    counts = chosen[kind, "100 to 200 KB"]
-    here.conclude(f"""
-    (b) Linear or binomial scatter from 100 to 200 KB, with {what} sends: the linear one is faster at
-    {counts.linear["simulation"]} of {counts.right["simulation"]} sizes; heterogeneous Hockney is right at
-    {counts.right["hockney_heterogeneous"]}, LMO at {counts.right["lmo_heterogeneous"]} (thesis: linear, Hockney wrong,
-    LMO right).""")
-here.conclude(f"""
-(b) The linear gather is serial in SMPI: LMO's (4.2) is {gather["linear", "below"].lmo_heterogeneous} % off below the
-eager limit, a sum of whole messages (Hockney) {gather["linear", "below"].hockney_heterogeneous} %. The parallel small
-gather and the escalations that the thesis saw cannot be judged here.""")
-here.conclude(f"""
-(c) LMO_Scatter saves {percent(1 - scatter_ratio.mean())} % on average from S on; LMO_Gather costs
-{gather_ratio.mean():.1f} times the linear gather, as there are no escalations to avoid. The optimal mapping saves up to
-{percent(gains.simulated.max())} % of a binomial collective in simulation.""")
-here.conclude(f"""
-(d) Where its assumptions hold, LMO's parameters are recovered within {100 * recovered.worst_error.max():.4f} % and its
-linear scatter within {percent(exact.worst.scatter)} %, within {100 * exact.worst.slowest_last:.2f} % when the slowest
-node is served last.""")
+    here.conclude_all("conclude_choice", what=what, counts=chosen[kind, "100 to 200 KB"])
+here.conclude_all("conclude_rest")
 
 # %%
 here.publish({

@@ -36,7 +36,7 @@ from collwise.validation.compare.simulated import beside_simulation, one_segment
 from collwise.validation.select.select import select
 from collwise.validation.times.sources import predicted
 
-here = Study()
+here = Study("pjesivac2007", globals())
 boba, frodo = load_description("boba"), load_description("frodo")
 findings: list[Finding] = []
 
@@ -68,12 +68,7 @@ off = {
     for procedure in paper.PROCEDURES
 }
 held, fitted = loggp["boba"]["description"], loggp["boba"]["fitted"]
-here.text(f"""
-Largest difference of L, o, g or G from the description's, on either cluster:
-{", ".join(f"{procedure} {100 * share:.1f} %" for procedure, share in off.items())}. Hoefler's procedure takes sending
-and receiving to cost the same, which they do not here. The fitted gap is that of a flat-tree barrier whose root
-receives its reports one after another: it has a receive overhead in it, {format_seconds(float(fitted.gap_seconds))} on
-Boba, where g + o is {format_seconds(float(held.gap_seconds + held.receive_overhead_seconds))}.""")
+here.say("table_5")
 here.figure(
     draw.parameters({"Boba": parameters["boba"], "Frodo": parameters["frodo"]}, "Parameters, simulated"),
     "Figure 1: Hockney's alpha and beta, and PLogP's parameters, measured and fitted. From the eager limit on a sender "
@@ -180,11 +175,7 @@ times.insert(0, "segment", steps.segment_bytes.map(format_size))
 columns = ["segment", "each further one, simulated", "g + (m_s - 1) G", "a whole message"]
 here.table("Chain on Frodo, simulated, beside LogGP with the description's parameters", times.set_axis(columns, axis=1))
 longer = 100 * (steps.simulated_seconds / steps.gap_seconds - 1)
-here.text(f"""
-SMPI lets an eager message start when its receive is posted, and our trees post a segment's receive when they have the
-one before. So a segment costs a whole message, as Hockney has it, {longer[0]:.0f} % more than LogGP's gap at 1 KiB and
-{longer[1]:.0f} % more at 8 KiB. Libraries that keep several receives posted do not pay this; the paper's measurements,
-in which 1 KB remains the best for longer, agree with that.""")
+here.say("segments")
 
 # %% [markdown]
 # ### Exact switching points
@@ -201,9 +192,7 @@ here.table(
     columns=["P", "switches"],
 )
 last = {procs: row[-1][0] for procs, row in switches.items()}
-here.text(f"""
-The last switch, to segments of 8 KiB, comes at
-{", ".join(f"{size} bytes for P = {procs}" for procs, size in last.items())}.""")
+here.say("switches")
 
 # %% [markdown]
 # ## Conclusions
@@ -211,30 +200,16 @@ The last switch, to segments of 8 KiB, comes at
 # %%
 verdicts = [one.verdict for one in findings]
 tally = {verdict: verdicts.count(verdict) for verdict in (claims.YES, claims.IN_PART, claims.NO)}
-here.conclude(f"""
-Of {len(findings)} claims of the paper {tally[claims.YES]} hold in simulation, {tally[claims.IN_PART]} in part and
-{tally[claims.NO]} do not.""")
+here.conclude_all("conclude_tally")
 others = [one for one in findings if one.verdict != claims.YES]
 unexplained = [one for one in others if one.published.open]
-here.conclude(f"""
-Of the {len(others)} that hold in part or not, {len(unexplained)} are open, the others have reasons. Open:
-{"; ".join(f"{one.published.published} ({one.published.where})" for one in unexplained)}.""")
-here.conclude(f"""
-Culler's and Kielmann's procedures find table 5's description within {100 * off["culler"]:.1f} % and
-{100 * off["kielmann"]:.1f} %; Hoefler's differs by {100 * off["hoefler"]:.0f} % and the paper's fit to pipeline and
-barrier by {100 * off["fitted"]:.0f} %, both for reasons that are known.""")
+here.conclude_all("conclude_claims")
 best = {name: min(made.times, key=lambda model: made.summary(model).mean) for name, made in maps.items()}
 for name in (paper.AS_PRINTED, paper.DERIVED):
     costs = [f"{model} {100 * summaries[name, model].mean:.1f} %" for model in maps[name].times]
-    here.conclude(f"""
-    Broadcast on Frodo, {name}: the mean penalties are {", ".join(costs)}; those of {best[name]} are
-    {100 * summaries[name, best[name]].worst:.0f} % at worst.""")
+    here.conclude_all("conclude_penalties")
 chain = {name: claims.Map(made, "PLogP").share(paper.CLAIMS["best-large"]) for name, made in maps.items()}
-here.conclude(f"""
-Table 2's line for split-binary under PLogP lacks the exchange of halves. Taken literally, PLogP picks a pipeline at
-{100 * chain[paper.AS_PRINTED]:.0f} % of the points from 128 KiB on, with the exchange at
-{100 * chain[paper.DERIVED]:.0f} %. The paper's own map has pipelines there, so the authors' program seems to have had
-it.""")
+here.conclude_all("conclude_split_binary")
 here.publish({
     "claims": {
         one.claim: {"here": one.here, "verdict": one.verdict, "reason": one.published.reason} for one in findings

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from jinja2 import Environment, meta
 from jupytext.config import find_jupytext_configuration_file, load_jupytext_configuration_file
 
 from collwise.common.errors import CollwiseError, UsageError
@@ -225,3 +228,26 @@ def test_oflynn2009_from_an_empty_store(tmp_path: Path) -> None:
     for sentence in results["conclusions"]:
         assert sentence in page
         assert sentence in shown["conclusions"]
+
+
+def test_sentences_find_what_they_say_among_the_variables_of_their_notebook() -> None:
+    """Also of studies that take too long for tests; a paper without a template has its few sentences in its cells."""
+    templates = [(path.with_suffix(".md.j2"), path) for path in known_studies().values()]
+    found = [(template, notebook) for template, notebook in templates if template.exists()]
+    assert len(found) == 4
+    jinja = Environment()
+    jinja.filters |= dict.fromkeys(("number", "percent", "seconds", "size"), str)
+    for template, notebook in found:
+        tree = ast.parse(notebook.read_text(encoding="utf-8"))
+        names = {one.id for one in ast.walk(tree) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+        names |= {alias.asname or alias.name for one in ast.walk(tree) if hasattr(one, "names") for alias in one.names}
+        names |= {one.name for one in ast.walk(tree) if isinstance(one, ast.FunctionDef)}
+        calls = [one for one in ast.walk(tree) if isinstance(one, ast.Call)]
+        shown = [
+            one for one in calls if isinstance(one.func, ast.Attribute) and one.func.attr in ("say", "conclude_all")
+        ]
+        names |= {str(word.arg) for one in shown for word in one.keywords}
+        source = template.read_text(encoding="utf-8")
+        assert meta.find_undeclared_variables(jinja.parse(source)) <= names, template.name
+        blocks = re.findall(r"\{% block (\w+) %\}", source)
+        assert sorted(blocks) == sorted(str(ast.literal_eval(one.args[0])) for one in shown), template.name

@@ -117,7 +117,7 @@ def _compared(fitted: FittedParameters, truth: PointToPoint) -> list[tuple[str, 
     """True and estimated means of each parameter over all pairs, and the worst error of any pair, or of the means."""
     pairs = list(permutations(range(fitted.procs), 2))
     sizes = [size for size in SIZES if size < truth.eager_limit_bytes]
-    true = [named(_true_parameters(fitted.family, truth, i, j, sizes), i, j, sizes) for i, j in pairs]
+    true = [named(true_parameters(fitted.family, truth, i, j, sizes), i, j, sizes) for i, j in pairs]
     one_way = min(float(truth.seconds(SIZES[0], i, j)) for i, j in pairs)
     if fitted.parameters.heterogeneous:
         estimated = [named(fitted.parameters, i, j, sizes) for i, j in pairs]
@@ -171,7 +171,9 @@ def named(parameters: object, i: int = 0, j: int = 1, sizes: Sequence[int] = ())
     }
 
 
-def _true_parameters(family: str, truth: PointToPoint, i: int, j: int, sizes: Sequence[int]) -> Parameters:
+def true_parameters(
+    family: str, truth: PointToPoint, i: int = 0, j: int = 1, sizes: Sequence[int] = SIZES
+) -> Parameters:
     """The parameters of a family, of which those of messages from i to j are true at these sizes."""
     if family == "hockney":
         return Hockney(truth.alpha_seconds, truth.beta_seconds_per_byte)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from math import comb
@@ -22,6 +22,7 @@ from collwise.models.lmo import LMO, Thresholds
 from collwise.models.parameters import FittedParameters
 from collwise.models.piecewise import Array
 from collwise.models.point_to_point import PointToPointModel
+from collwise.models.registry import MODELS as KNOWN
 from collwise.platforms import HostPlatform, load
 from collwise.platforms.description import HeterogeneousPlatform
 from collwise.platforms.truth import point_to_point
@@ -30,7 +31,7 @@ from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.papers.published import row_of, tables_of
 from collwise.validation.compare.scores import Errors, Scores, compare
 from collwise.validation.fitting.models_by_name import models_of, parameters_on
-from collwise.validation.fitting.recovery import recover
+from collwise.validation.fitting.recovery import recover, true_parameters
 from collwise.validation.rank_mapping import best_mappings, mapping_gains
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.grid import Grid
@@ -59,7 +60,7 @@ MODELS: Mapping[str, str] = {
 """The models of collectives, and their names in the study."""
 
 
-def errors(relative: Mapping[str, Array]) -> pd.DataFrame:
+def errors(relative: Mapping[str, Array] | pd.DataFrame) -> pd.DataFrame:
     """The mean and the worst |predicted / simulated - 1| of each model, over the points that it predicts at all."""
     found = {name: Errors.of(values) for name, values in relative.items()}
     rows = {
@@ -81,19 +82,21 @@ def percent(part: float) -> str:
 # Estimation: table 7.1 and table 5.1.
 
 
-def estimates(platform: HostPlatform, context: SimulationContext) -> dict[str, FittedParameters]:
-    """Heterogeneous models of all nodes, one process per node, each with the effort of its estimation."""
-    wanted = {
-        "Hockney": ("hockney", "regression"),
-        "Hockney, two sizes": ("hockney", "two-sizes"),
-        "LogGP": ("loggp", "culler"),
-        "PLogP": ("plogp", "kielmann"),
-        "LMO": ("lmo", "triplets"),
-    }
-    return {
-        name: parameters_on(Simulated(platform, context), request(*one, heterogeneous=True))
-        for name, one in wanted.items()
-    }
+ESTIMATES = {
+    "Hockney": request("hockney", "regression", heterogeneous=True),
+    "Hockney, two sizes": request("hockney", "two-sizes", heterogeneous=True),
+    "LogGP": request("loggp", "culler", heterogeneous=True),
+    "PLogP": request("plogp", "kielmann", heterogeneous=True),
+    "LMO": request("lmo", "triplets", heterogeneous=True),
+}
+"""Heterogeneous models of all nodes, one process per node."""
+
+
+def estimates(
+    platform: HostPlatform, context: SimulationContext, names: Iterable[str] = ESTIMATES
+) -> dict[str, FittedParameters]:
+    """Those of ESTIMATES with these names, each with the effort of its estimation."""
+    return {name: parameters_on(Simulated(platform, context), ESTIMATES[name]) for name in names}
 
 
 def collective_models(fits: Mapping[str, FittedParameters]) -> dict[str, CollectiveModel]:
@@ -221,17 +224,19 @@ def table_5_1(efforts: pd.DataFrame) -> pd.DataFrame:
 
 def message_predictions(
     fits: Mapping[str, FittedParameters], sizes: Sequence[int], pair: tuple[int, int]
-) -> dict[str, Array]:
-    """Seconds of a message between two nodes by heterogeneous models, at every size."""
-    plogp: Any = fits["PLogP"].parameters
+) -> pd.DataFrame:
+    """Seconds of a message between two nodes, a row for each size and a column for each heterogeneous model."""
+    parameters: dict[str, Any] = {name: one.parameters for name, one in fits.items()}
+    culler, from_plogp = parameters["LogGP"], parameters["PLogP"].pairs[pair[0]][pair[1]].as_loggp()
     m = np.asarray(sizes, dtype=float)
-    return {
-        "Hockney": fits["Hockney"].parameters.predict(m, *pair),
-        "LogGP, by Culler": fits["LogGP"].parameters.predict(m, *pair),
-        "LogGP, from PLogP": plogp.pairs[pair[0]][pair[1]].as_loggp().predict(m),
-        "PLogP": plogp.predict(m, *pair),
-        "LMO": fits["LMO"].parameters.predict(m, *pair),
+    seconds = {
+        "Hockney": parameters["Hockney"].predict(m, *pair),
+        "LogGP, by Culler": culler.predict(m, *pair),
+        "LogGP, from PLogP": from_plogp.predict(m),
+        "PLogP": parameters["PLogP"].predict(m, *pair),
+        "LMO": parameters["LMO"].predict(m, *pair),
     }
+    return pd.DataFrame(seconds, sizes)
 
 
 def message_seconds(
@@ -251,8 +256,8 @@ def message_errors(fits: Mapping[str, FittedParameters], simulated: Array, eager
     """
     sizes = np.array(SIZES_OF_ALL_PAIRS)
     chosen = (sizes < fits["LMO"].eager_limit_bytes) == eager
-    predicted = pd.DataFrame([message_predictions(fits, sizes[chosen], pair) for pair in ALL_PAIRS])
-    return errors({name: np.stack(predicted[name]) / simulated[:, chosen] - 1 for name in predicted})
+    predicted = pd.concat([message_predictions(fits, sizes[chosen], pair) for pair in ALL_PAIRS])
+    return errors(predicted.div(simulated[:, chosen].ravel(), axis=0) - 1)
 
 
 # Scatter and gather: table 5.2, figures 5.3 to 5.5, and 7.1 to 7.3.
@@ -297,11 +302,6 @@ def scores_of(right: Times, models: Mapping[str, CollectiveModel]) -> Scores:
     return compare(right, *(predicted(*one) for one in models.items()))
 
 
-def curve(times: Times, choice: Choice | None = None) -> Array:
-    """Seconds of a choice, by default the first one, at all SIZES."""
-    return np.asarray(times.array[0 if choice is None else times.choices.index(choice), 0])
-
-
 def errors_of(scores: Scores, choice: Choice, where: np.ndarray) -> pd.DataFrame:
     """The error of each model over the sizes of SIZES where `where` is true."""
     place = scores.right.choices.index(choice)
@@ -330,30 +330,22 @@ def choices(scores: Scores, linear: Choice, where: np.ndarray) -> pd.DataFrame:
     return pd.DataFrame({"linear": taken.sum(), "right": taken.eq(taken.simulation, axis=0).sum()})
 
 
-def with_true_parameters(platform: HostPlatform) -> PointToPointModel:
-    """LMO with the true parameters of the platform's processors and wires instead of estimated ones."""
-    truth = point_to_point(platform)
-    return PointToPointModel(
-        "lmo_heterogeneous", platform.name,
-        LMO(truth.processor_seconds, truth.processor_seconds_per_byte, truth.latency_seconds,
-            truth.network_seconds_per_byte),
-    )  # fmt: skip
+def with_true_parameters(name: str, platform: HostPlatform) -> PointToPointModel:
+    """A heterogeneous model with the true parameters of the platform's processors and wires, not estimated ones."""
+    return PointToPointModel(name, platform.name, true_parameters(KNOWN[name].family, point_to_point(platform)))
 
 
-def without_shared_links(platform: HostPlatform, context: SimulationContext) -> pd.DataFrame:
+def without_shared_links(platform: HeterogeneousPlatform, context: SimulationContext) -> pd.DataFrame:
     """Errors for the binomial scatter where all of the root's messages are eager and links too wide to be shared.
 
     The models 'lmo' and 'hockney' have the true parameters of that platform. Wires still limit each single message.
     """
-    assert isinstance(platform, HeterogeneousPlatform)
     kinds = tuple(replace(kind, link_bytes_per_second=WIDE_BYTES_PER_SECOND) for kind in platform.node_types)
     wide = replace(platform, node_types=kinds)
-    lmo = with_true_parameters(wide)
-    assert isinstance(lmo.parameters, LMO)
-    hockney = PointToPointModel("hockney_heterogeneous", wide.name, lmo.parameters.as_hockney())
+    models = {name: with_true_parameters(f"{name}_heterogeneous", wide) for name in ("lmo", "hockney")}
     times = simulated(wide, [grid_of("scatter", BINOMIAL)], context)["scatter"]
     where = binomial_regions(wide.eager_limit_bytes)["all eager"]
-    return errors_of(scores_of(times, {"lmo": lmo, "hockney": hockney}), BINOMIAL, where)
+    return errors_of(scores_of(times, models), BINOMIAL, where)
 
 
 def binomial_regions(eager_limit_bytes: int) -> dict[str, np.ndarray]:
@@ -387,14 +379,12 @@ def on_the_exact_platform(context: SimulationContext) -> tuple[pd.DataFrame, pd.
     last, and `binomial` for the binomial scatter by LMO.
     """
     platform = load(EXACT)
-    wanted = request("lmo", "triplets", heterogeneous=True)
-    fitted = parameters_on(Simulated(platform, context), wanted)
-    by_regression = parameters_on(Simulated(platform, context), request("hockney", "regression", heterogeneous=True))
-    assert isinstance(fitted.parameters, LMO)
-    _, others = lmo_parts(fitted.parameters, PROCS, np.array([float(SIZES[-1])]))
+    fits = estimates(platform, context, ("LMO", "Hockney"))
+    parameters = fits["LMO"].parameters
+    assert isinstance(parameters, LMO)
+    _, others = lmo_parts(parameters, PROCS, np.array([float(SIZES[-1])]))
     slowest_last = platform.reordered([0, *(1 + int(node) for node in np.argsort(others[:, 0]))])
-    models = models_of(fitted) | models_of(by_regression)
-    lmo, hockney = models["lmo_heterogeneous"], models["hockney_heterogeneous"]
+    lmo, hockney = (models_of(fits[name])[f"{name.lower()}_heterogeneous"] for name in ("LMO", "Hockney"))
     everywhere = np.ones(len(SIZES), dtype=bool)
 
     def found(ordered: HostPlatform, choice: Choice, **named: CollectiveModel) -> pd.DataFrame:
@@ -405,4 +395,4 @@ def on_the_exact_platform(context: SimulationContext) -> tuple[pd.DataFrame, pd.
     # (4.1) takes the maximum over the others: their order does not change it.
     served = found(slowest_last, LINEAR, slowest_last=lmo)
     every = pd.concat([linear, served, found(platform, BINOMIAL, binomial=lmo)])
-    return pd.DataFrame(recover(platform, [wanted], lambda one: fitted)), every
+    return pd.DataFrame(recover(platform, [ESTIMATES["LMO"]], lambda one: fits["LMO"])), every

@@ -5,51 +5,42 @@ Simulated times are black; each model has a colour and dashes of its own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-import numpy as np
-import pandas as pd
 from matplotlib.figure import Figure
-from numpy.typing import ArrayLike
 
-from collwise.models.piecewise import Array
-from collwise.studies.figures.style import PALETTE
-from collwise.studies.papers.figures import Styles, legend_below, panels
+from collwise.studies.figures.style import MARKERS, PALETTE
+from collwise.studies.papers.figures import Curves, Styles, legend_below, panels
 
 _DASHES = ((), (6, 2), (2, 2), (8, 2, 2, 2), (1, 1), (8, 2, 2, 2, 2, 2))
-_SIMULATED_MARKERS = ("o", "s", "^")
 # The style of a model, by the beginning of its name, is the same in all figures. Other curves take styles in order.
 _STYLE_OF = {"Hockney, homogeneous": 4, "Hockney": 0, "LogGP": 1, "PLogP": 2, "LMO": 3}
 
 
 def size_curves(
-    sizes: ArrayLike,
-    shown: Mapping[str, Mapping[str, Array]],
-    title: str,
-    limit_bytes: int | None = None,
-    share_y: bool = True,
-    what: str = "block size m",
+    shown: Mapping[str, Curves], title: str, limit_bytes: int = 0, share_y: bool = True, what: str = "block size m"
 ) -> Figure:
     """Panels side by side, with one legend below and a dotted line at the eager limit.
 
-    `shown` are seconds at every size, by the panel's title and the curve's name; simulated ones begin with 'simulated'.
+    `shown` are seconds by the panel's title and the curve's name; simulated ones begin with 'simulated'.
     """
-    kib, limit = np.asarray(sizes) / 1024, (limit_bytes or 0) / 1024
     drawn = {
-        name: {label: pd.Series(np.asarray(seconds) * 1e3, kib) for label, seconds in curves.items()}
+        name: {label: (seconds * 1e3).set_axis(seconds.index / 1024) for label, seconds in curves.items()}
         for name, curves in shown.items()
     }
-    styles = _styles([label for curves in shown.values() for label in curves])
+    styles = _styles(dict.fromkeys(label for curves in shown.values() for label in curves))
     figure, axes = panels(drawn, styles, title, (max(4.4, 6.4 / len(drawn)), 4.4), sharey=share_y)
-    for axis in axes:
-        if kib[0] < limit < kib[-1]:
+    limit = limit_bytes / 1024
+    for axis, curves in zip(axes, drawn.values(), strict=True):
+        least, *_, largest = next(iter(curves.values())).index
+        if least < limit < largest:
             axis.axvline(limit, color="#666666", linewidth=1, linestyle=":")
             axis.annotate(
                 "eager limit", (limit, 1), xycoords=("data", "axes fraction"), xytext=(3, -3),
                 textcoords="offset points", va="top", fontsize=8, color="#666666",
             )  # fmt: skip
         axis.set_xlabel(f"{what} (KiB)")
-        if kib[0] < 0.2 * kib[-1]:
+        if least < 0.2 * largest:
             axis.set_xlim(left=0)
             axis.set_ylim(bottom=0)
     axes[0].set_ylabel("time (ms)")
@@ -57,18 +48,14 @@ def size_curves(
     return figure
 
 
-def _styles(labels: list[str]) -> Styles:
-    simulated = dict.fromkeys(label for label in labels if label.startswith("simulated"))
+def _styles(labels: Iterable[str]) -> Styles:
+    simulated = [label for label in labels if label.startswith("simulated")]
+    black = {"color": "black", "markersize": 3.5, "linewidth": 0.8, "zorder": 3}
     styles: Styles = {
-        name: {
-            "color": "black", "marker": marker, "markersize": 3.5, "linewidth": 0.8, "zorder": 3,
-            "markerfacecolor": "white" if styled else "black",
-        }
-        for styled, (name, marker) in enumerate(zip(simulated, _SIMULATED_MARKERS, strict=False))
-    }  # fmt: skip
-    for number, name in enumerate(dict.fromkeys(label for label in labels if label not in simulated)):
+        name: {**black, "marker": marker, "markerfacecolor": "white" if name != simulated[0] else "black"}
+        for name, marker in zip(simulated, MARKERS, strict=False)
+    }
+    for number, name in enumerate(label for label in labels if label not in simulated):
         known = next((style for begin, style in _STYLE_OF.items() if name.startswith(begin)), number)
-        dashes = _DASHES[known % len(_DASHES)]
-        styles[name] = {"color": PALETTE[known % len(PALETTE)], "linewidth": 1.9,
-                        "linestyle": (0, dashes) if dashes else "-"}  # fmt: skip
+        styles[name] = {"color": PALETTE[known], "linewidth": 1.9, "linestyle": (0, _DASHES[known])}
     return styles

@@ -29,8 +29,9 @@ from collwise.models.fitting.rounds import with_effort
 from collwise.models.lmo import Thresholds
 from collwise.models.point_to_point import PointToPointModel
 from collwise.platforms.truth import point_to_point
+from collwise.studies.papers.curves import over_sizes
 from collwise.studies.papers.oflynn2009 import analysis as thesis
-from collwise.studies.papers.oflynn2009.analysis import BINOMIAL, LINEAR, MODELS, NONBLOCKING, curve, percent, shown
+from collwise.studies.papers.oflynn2009.analysis import BINOMIAL, LINEAR, MODELS, NONBLOCKING, percent, shown
 from collwise.studies.papers.oflynn2009.figures import size_curves
 from collwise.studies.papers.study import Study
 
@@ -47,10 +48,13 @@ with here.context() as context:
     lab = context.laboratory(platform)
     lmo_alone = with_effort(lab, lambda: lmo_by_triplets(lab, lmo.thresholds))[1]
     messages = thesis.message_seconds(platform, thesis.SIZES_OF_ALL_PAIRS, thesis.ALL_PAIRS, context)
-    one_pair = thesis.message_seconds(platform, thesis.SIZES, [thesis.PAIR], context)[0]
+    (one_pair,) = thesis.message_seconds(platform, thesis.SIZES, [thesis.PAIR], context)
     times = thesis.simulated(platform, thesis.GRIDS, context)
     by_thesis, by_estimates = (
-        {name: curve(of) for name, of in thesis.simulated(platform, thesis.lmo_grids(one), context).items()}
+        {
+            name: over_sizes(of).squeeze()
+            for name, of in thesis.simulated(platform, thesis.lmo_grids(one), context).items()
+        }
         for one in (thesis.THRESHOLDS, lmo.thresholds)
     )
     models = thesis.collective_models(fits)
@@ -110,9 +114,9 @@ here.say("effort")
 # %%
 predicted = thesis.message_predictions(fits, thesis.SIZES, thesis.PAIR)
 pair, title = "nodes {} and {}".format(*thesis.PAIR), "One message between a node of type 1 and one of type 3"
-lines = {"simulated": one_pair} | {name: predicted[name] for name in ("LogGP, from PLogP", "PLogP", "LMO", "Hockney")}
+lines = predicted.assign(simulated=one_pair)[["simulated", "LogGP, from PLogP", "PLogP", "LMO", "Hockney"]]
 here.figure(
-    size_curves(thesis.SIZES, {pair: lines}, title, limit, what="message size m"),
+    size_curves({pair: lines}, title, limit, what="message size m"),
     "Figure 5.2: simulated, and by heterogeneous models.",
 )
 below, above = (thesis.message_errors(fits, messages, eager) for eager in (True, False))
@@ -138,13 +142,15 @@ here.say("messages")
 # %%
 drawn = ("hockney_heterogeneous", "loggp_of_plogp", "plogp", "lmo_heterogeneous")
 scores = {collective: thesis.scores_of(right, models) for collective, right in times.items()}
+simulated = {collective: over_sizes(of) for collective, of in times.items()}
+predicted = {collective: {key: over_sizes(of) for key, of in one.times.items()} for collective, one in scores.items()}
 for collective, number in (("scatter", "5.3"), ("gather", "5.4")):
-    simulated = {"simulated": curve(times[collective], LINEAR)}
+    lines = {"simulated": simulated[collective].linear}
     if collective == "scatter":
-        simulated["simulated, non-blocking sends"] = curve(times[collective], NONBLOCKING)
-    lines = simulated | {MODELS[key]: curve(scores[collective].times[key], LINEAR) for key in drawn}
+        lines["simulated, non-blocking sends"] = simulated[collective].linear_nonblocking
+    lines |= {MODELS[key]: predicted[collective][key].linear for key in drawn}
     here.figure(
-        size_curves(thesis.SIZES, {"16 nodes": lines}, f"Linear {collective}, simulated and predicted", limit),
+        size_curves({"16 nodes": lines}, f"Linear {collective}, simulated and predicted", limit),
         f"Figure {number}: linear {collective} on the heterogeneous cluster.",
     )
 
@@ -167,7 +173,7 @@ here.table(
 )
 
 # %%
-by_description = thesis.scores_of(times["scatter"], {"": thesis.with_true_parameters(platform)})
+by_description = thesis.scores_of(times["scatter"], {"": thesis.with_true_parameters("lmo_heterogeneous", platform)})
 described = thesis.errors_of(by_description, LINEAR, eager)
 # (4.3) for every gather, as if M2 were 0.
 sum_of_messages = replace(lmo, thresholds=Thresholds(gather_regular_from_bytes=0))
@@ -186,12 +192,11 @@ here.say("linear")
 compared = ("hockney", "hockney_heterogeneous", "lmo_heterogeneous")
 of_scatter = scores["scatter"]
 panels = {
-    choice.algorithm: {"simulated": curve(of_scatter.right, choice)}
-    | {MODELS[key]: curve(of_scatter.times[key], choice) for key in compared}
-    for choice in (LINEAR, BINOMIAL)
+    name: {"simulated": simulated["scatter"][name]} | {MODELS[key]: predicted["scatter"][key][name] for key in compared}
+    for name in ("linear", "binomial")
 }
 here.figure(
-    size_curves(thesis.SIZES, panels, "Scatter on 16 nodes: linear (figure 7.1) and binomial (figure 7.2)", limit),
+    size_curves(panels, "Scatter on 16 nodes: linear (figure 7.1) and binomial (figure 7.2)", limit),
     "Figures 7.1 and 7.2: linear and binomial scatter.",
     "figure-7-1-and-7-2",
 )
@@ -211,16 +216,11 @@ here.say("binomial")
 # %%
 least, largest = thesis.PUBLISHED["figure_5_5_bytes"]
 between = (sizes >= least) & (sizes <= largest)
-both_algorithms = {
-    MODELS[key]: {choice.algorithm: curve(of_scatter.times[key], choice)[between] for choice in (LINEAR, BINOMIAL)}
-    for key in ("hockney_heterogeneous", "lmo_heterogeneous")
-}
-simulated = {
-    f"simulated {name}": curve(of_scatter.right, choice)[between]
-    for name, choice in (("linear", LINEAR), ("linear, non-blocking sends", NONBLOCKING), ("binomial", BINOMIAL))
-}
+of_models = {MODELS[key]: predicted["scatter"][key][["linear", "binomial"]][between] for key in compared[1:]}
+names = {"linear": "linear", "linear_nonblocking": "linear, non-blocking sends", "binomial": "binomial"}
+by_sends = simulated["scatter"][between].rename(columns={name: f"simulated {title}" for name, title in names.items()})
 here.figure(
-    size_curves(sizes[between], {"simulated": simulated, **both_algorithms}, "Linear or binomial scatter, 16 nodes"),
+    size_curves({"simulated": by_sends, **of_models}, "Linear or binomial scatter, 16 nodes"),
     "Figure 5.5: linear and binomial scatter from 100 to 200 KB, simulated and by two models.",
 )
 chosen = {
@@ -258,13 +258,13 @@ here.table(
     ),
     columns=["", "S", "M1", "M2"],
 )
-linear = {collective: curve(times[collective], LINEAR) for collective in ("gather", "scatter")}
+linear = {collective: simulated[collective].linear for collective in ("gather", "scatter")}
 panels = {
     collective: {"simulated linear": of, "simulated LMO, thresholds of the thesis": by_thesis[collective]}
     for collective, of in linear.items()
 }
 here.figure(
-    size_curves(thesis.SIZES, panels, "MPI_ (linear) and LMO_ versions on 16 nodes", limit, share_y=False),
+    size_curves(panels, "MPI_ (linear) and LMO_ versions on 16 nodes", limit, share_y=False),
     "Figure 7.3: linear gather and scatter, and the versions that cut messages at the thesis's thresholds.",
 )
 # Medium blocks are those from M1 to M2 of the thesis, large ones those from its S on.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 
 from collwise.studies.papers.oflynn2009.figures import size_curves
 
@@ -10,9 +11,9 @@ SIZES = (1024, 65536, 204800)
 
 
 def test_a_model_looks_the_same_in_every_panel_and_figure() -> None:
-    line = np.array([1e-3, 2e-3, 3e-3])
-    first = size_curves(SIZES, {"a": {"simulated": line, "LMO": line}, "b": {"PLogP": line, "LMO": line}}, "t", 65536)
-    second = size_curves(SIZES, {"a": {"Hockney, heterogeneous": line, "LMO": line}}, "t")
+    line = pd.Series([1e-3, 2e-3, 3e-3], SIZES)
+    first = size_curves({"a": {"simulated": line, "LMO": line}, "b": {"PLogP": line, "LMO": line}}, "t", 65536)
+    second = size_curves({"a": {"Hockney, heterogeneous": line, "LMO": line}}, "t")
     looks = [
         (one.get_label(), one.get_color(), one.get_linestyle())
         for figure in (first, second)
@@ -26,7 +27,7 @@ def test_a_model_looks_the_same_in_every_panel_and_figure() -> None:
 
 
 def test_axes_have_units() -> None:
-    figure = size_curves(SIZES, {"a": {"simulated": np.array([1e-3, 2e-3, 3e-3])}}, "t", what="message size m")
+    figure = size_curves({"a": {"simulated": pd.Series([1e-3, 2e-3, 3e-3], SIZES)}}, "t", what="message size m")
     (axis,) = figure.axes
     assert axis.get_xlabel() == "message size m (KiB)"
     assert axis.get_ylabel() == "time (ms)"

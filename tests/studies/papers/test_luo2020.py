@@ -38,11 +38,11 @@ SIZES = (4, 4096, 131072)
 def test_speed_ups_that_the_text_states() -> None:
     typed = [
         f"{one.figure} {one.sizes} {one.over.split()[0]} {factor}"
-        for one in paper.SPEED_UPS
+        for one in paper.SPEED_UPS.itertuples()
         for factor in re.findall(r"up to ([\d.]+)x", one.words)
     ]
     assert sorted(typed) == sorted(STATED.strip().splitlines())
-    for one in paper.SPEED_UPS:
+    for one in paper.SPEED_UPS.itertuples():
         machine, collective = paper.FIGURES[one.figure]
         assert (one.machine, one.collective) == (machine.name, collective)
 

@@ -113,9 +113,9 @@ for number, (collective, check) in zip((4, 7), checks.items(), strict=True):
         tuning_figures.model_by_configuration(check, one, f"{collective} of 4 MiB on {place}"),
         f"Figure {number}: the cost model of tasks and the whole collective, over the segment size.",
     )
-for collective, stated in printed["best_of_4_mb"].items():
+for collective, best_of_paper in printed["best_of_4_mb"].items():
     pick, best, slowdown = picks[collective]
-    here.say("best_configuration", stated=stated, pick=label(pick.choice), best=label(best.choice))
+    here.say("best_configuration", stated=best_of_paper, pick=label(pick.choice), best=label(best.choice))
 
 # %%
 with here.context("schedule") as context:

@@ -217,8 +217,8 @@ here.say("binomial")
 least, largest = thesis.PUBLISHED["figure_5_5_bytes"]
 between = (sizes >= least) & (sizes <= largest)
 of_models = {MODELS[key]: predicted["scatter"][key][["linear", "binomial"]][between] for key in compared[1:]}
-names = {"linear": "linear", "linear_nonblocking": "linear, non-blocking sends", "binomial": "binomial"}
-by_sends = simulated["scatter"][between].rename(columns={name: f"simulated {title}" for name, title in names.items()})
+titles = {"linear_nonblocking": "linear, non-blocking sends"}
+by_sends = simulated["scatter"][between].rename(columns=lambda name: f"simulated {titles.get(name, name)}")
 here.figure(
     size_curves({"simulated": by_sends, **of_models}, "Linear or binomial scatter, 16 nodes"),
     "Figure 5.5: linear and binomial scatter from 100 to 200 KB, simulated and by two models.",

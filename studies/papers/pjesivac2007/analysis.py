@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -172,8 +172,8 @@ def figure_1(platform: HostPlatform, context: SimulationContext) -> Figure1:
     """Estimates the parameters that figure 1 shows."""
     wanted = (request("hockney_by_size"), request("plogp", "kielmann"), request("plogp", "fitted"))
     fits = [parameters_on(Simulated(platform, context), one) for one in wanted]
-    parameters: list[Any] = [one.parameters for one in fits]
-    return Figure1(*parameters, fits[0].eager_limit_bytes)
+    hockney, measured, fitted = (cast(Any, one.parameters) for one in fits)
+    return Figure1(hockney, measured, fitted, fits[0].eager_limit_bytes)
 
 
 # Figures 2 to 5.

@@ -32,7 +32,7 @@ from collwise.studies.figures.style import save
 from collwise.studies.present.gain import shown
 from collwise.studies.present.shown import markdown_of
 from collwise.studies.reports.markdown import markdown_table
-from collwise.validation.library_defaults.baselines import baseline
+from collwise.validation.libraries.baselines import baseline
 from collwise.validation.measurement.gain import LIBCOLLWISE, RULES, GainRow, MeasuredGain, measure_gain
 from collwise.validation.testbed.bed import temporarily_up
 from collwise.validation.testbed.platform import simulated_platform

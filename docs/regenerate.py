@@ -56,7 +56,7 @@ from collwise.validation.correctness import crosscheck, explanations
 from collwise.validation.correctness.crosscheck_openmpi import compare_with_openmpi
 from collwise.validation.correctness.crosscheck_smpi import TOLERANCE, SmpiRow, compare_with_smpi
 from collwise.validation.correctness.verification import verify
-from collwise.validation.library_defaults.baselines import BASELINES
+from collwise.validation.libraries.baselines import BASELINES
 from collwise.validation.select.consumers import OPENMPI_VERSIONS
 from collwise.validation.three_way.verdicts import (
     ALL,

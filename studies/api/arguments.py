@@ -88,7 +88,7 @@ def session(
     from collwise.common.errors import check_name
     from collwise.simulator.store import Store
     from collwise.simulator.sweeps.context import ENGINES, SMPI, SimulationContext
-    from collwise.validation.library_defaults.baselines import baseline, library_decisions
+    from collwise.validation.libraries.baselines import baseline, library_decisions
 
     check_name("engine", engine, ENGINES)
     if simgrid is not None and engine != SMPI.name:

@@ -11,7 +11,7 @@ from collwise.decisions import Decisions
 from collwise.validation.compare.deciders import Decider, Rules
 from collwise.validation.compare.scores import AllScores
 from collwise.validation.compare.scores import compare as compare_times
-from collwise.validation.library_defaults.baselines import BASELINES
+from collwise.validation.libraries.baselines import BASELINES
 from collwise.validation.times.times import Times
 
 if TYPE_CHECKING:

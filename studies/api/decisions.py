@@ -16,8 +16,8 @@ from collwise.common.files import write_text
 from collwise.common.units import counted
 from collwise.simulator.timing import Timing
 from collwise.store_contents import KEY_CHARACTERS
-from collwise.validation.exports.formats import FORMATS, exported
-from collwise.validation.exports.mpich import VERSIONS as MPICH_VERSIONS
+from collwise.validation.libraries.formats import FORMATS, exported
+from collwise.validation.libraries.mpich_file import VERSIONS as MPICH_VERSIONS
 from collwise.validation.select.consumers import ALL_CONSUMERS, OPENMPI, needs_one_choice
 from collwise.validation.select.decisions import (
     DecisionTable,

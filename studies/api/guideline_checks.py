@@ -12,7 +12,7 @@ from collwise.arguments import Names, Numbers, PlatformLike
 from collwise.common.errors import UsageError, check_name
 from collwise.common.files import write_text
 from collwise.simulator.sweeps.context import SMPI_SELECTORS, SimulationContext
-from collwise.validation.library_defaults.baselines import BASELINES
+from collwise.validation.libraries.baselines import BASELINES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,8 +60,8 @@ class LibraryGuidelines:
 
     def write(self, folder: Path | str) -> list[Path]:
         """Writes the table for libcollwise (NAME.rules) and PGMPITuneLib's profiles; none where nothing is violated."""
-        from collwise.validation.exports.pgmpi import profile_text
         from collwise.validation.guidelines.repair import profiles
+        from collwise.validation.libraries.pgmpi import profile_text
 
         found = self.result
         stem = found.library.name

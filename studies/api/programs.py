@@ -23,8 +23,8 @@ from collwise.simulator.execution.profiles import Profile, differing_calls, prof
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
-from collwise.validation.library_defaults.baselines import Baseline
-from collwise.validation.library_defaults.baselines import baseline as baseline_of
+from collwise.validation.libraries.baselines import Baseline
+from collwise.validation.libraries.baselines import baseline as baseline_of
 from collwise.validation.measurement import applications
 from collwise.validation.times.defaults import SEGMENTS_TEXT
 

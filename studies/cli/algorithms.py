@@ -19,8 +19,8 @@ from collwise.studies.cli import options
 from collwise.studies.cli.declare import argument, command, flag, option
 from collwise.studies.cli.output import check_pictures, print_json, print_table, write_figure
 from collwise.studies.cli.types import ALGORITHM, COLLECTIVE, COUNTS, NEW_FILE, SIZES
-from collwise.validation.library_defaults.baselines import Baseline, library_decisions
-from collwise.validation.library_defaults.installed import check
+from collwise.validation.libraries.baselines import Baseline, library_decisions
+from collwise.validation.libraries.installed import check
 from collwise.validation.select.consumers import OPENMPI_VERSIONS
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.defaults import SEGMENT_BYTES, sizes_of

@@ -21,7 +21,7 @@ from collwise.studies.cli import declare, options, types
 from collwise.studies.cli.declare import command, option
 from collwise.studies.cli.output import check_failed, print_json, print_table, write_figure
 from collwise.studies.cli.types import COUNTS, FOLDER, PATH, known_platform
-from collwise.validation.library_defaults.baselines import Baseline
+from collwise.validation.libraries.baselines import Baseline
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.defaults import SEGMENTS, SEGMENTS_TEXT, sizes_of
 from collwise.validation.times.grid import Grid

@@ -19,7 +19,7 @@ from collwise.studies.cli.declare import command, flag, option
 from collwise.studies.cli.output import check_failed, print_json, print_table
 from collwise.studies.reports.markdown import percent
 from collwise.validation import rank_mapping as mapped
-from collwise.validation.library_defaults.baselines import Baseline
+from collwise.validation.libraries.baselines import Baseline
 from collwise.validation.times.defaults import EVALUATED, EVALUATED_SEGMENTS, SEGMENT_BYTES, sizes_of
 
 if TYPE_CHECKING:

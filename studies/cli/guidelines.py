@@ -23,7 +23,7 @@ from collwise.studies.reports import guidelines as report
 from collwise.validation.guidelines.checks import PATTERN
 from collwise.validation.guidelines.criteria import CORRECTIONS
 from collwise.validation.guidelines.guideline import COLLECTIVES
-from collwise.validation.library_defaults.baselines import BASELINES
+from collwise.validation.libraries.baselines import BASELINES
 from collwise.validation.select.decisions import decisions_from
 
 _RECORDED = tuple(name for name, one in BASELINES.items() if not one.known)

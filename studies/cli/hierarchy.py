@@ -20,7 +20,7 @@ from collwise.studies.cli.declare import command, group, option
 from collwise.studies.cli.options import MEASURING
 from collwise.studies.cli.output import check_pictures, print_json, print_table, write_figure
 from collwise.studies.cli.types import COUNTS, NAMES, NEW_FILE, SIZES
-from collwise.validation.select.collwise_rules import collwise_rules
+from collwise.validation.libraries.collwise_table import collwise_rules
 from collwise.validation.select.decisions import decisions_text
 
 if TYPE_CHECKING:
@@ -269,7 +269,7 @@ def tune(
     from collwise.validation.hierarchy.searches import EXHAUSTIVE, SEARCHES
     from collwise.validation.hierarchy.tuning import decision_tables
     from collwise.validation.hierarchy.tuning import tune as search
-    from collwise.validation.openmpi.han_rules import han_version
+    from collwise.validation.libraries.han_rules import han_version
 
     check_pictures(draw=draw, draw_costs=draw_costs)
     names = SEARCHES if tuple(searches) == ("all",) else tuple(searches)
@@ -375,7 +375,7 @@ def _write(
     openmpi_version: str,
 ) -> None:
     from collwise.validation.hierarchy.tuning import usual_choice
-    from collwise.validation.openmpi.han_rules import describe_usual, han_rules
+    from collwise.validation.libraries.han_rules import describe_usual, han_rules
 
     if output is not None:
         write_text(output, decisions_text(tables))

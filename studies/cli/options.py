@@ -20,8 +20,8 @@ from collwise.studies.cli import types
 from collwise.studies.cli.declare import flag, group, option
 from collwise.studies.cli.output import CSV, sweep_progress
 from collwise.studies.cli.types import NamedChoice, Parsed
-from collwise.validation.library_defaults.baselines import BASELINES, Baseline
-from collwise.validation.library_defaults.baselines import baseline as find_baseline
+from collwise.validation.libraries.baselines import BASELINES, Baseline
+from collwise.validation.libraries.baselines import baseline as find_baseline
 
 if TYPE_CHECKING:
     from collwise.models.lmo import Thresholds

@@ -21,14 +21,14 @@ from collwise.studies.cli import declare, options, types
 from collwise.studies.cli.declare import argument, command, flag, group, option
 from collwise.studies.cli.output import check_failed, print_json, print_table
 from collwise.studies.cli.types import COUNTS, NAMES, NEW_FILE, PATH, SIZES
-from collwise.validation.exports.formats import FORMATS, for_openmpi, how_to_use
-from collwise.validation.exports.mpich import VERSIONS as MPICH_VERSIONS
-from collwise.validation.exports.mpich_check import check_selection, telling_calls
-from collwise.validation.exports.pgmpi import parse_profile
-from collwise.validation.exports.variables import ucc_summary
 from collwise.validation.guidelines.repair import rules_of
-from collwise.validation.openmpi.rules_check import check_rules
-from collwise.validation.openmpi.untuned import summary_over_untuned
+from collwise.validation.libraries.formats import FORMATS, for_openmpi, how_to_use
+from collwise.validation.libraries.mpich_check import check_selection, telling_calls
+from collwise.validation.libraries.mpich_file import VERSIONS as MPICH_VERSIONS
+from collwise.validation.libraries.openmpi_check import check_rules
+from collwise.validation.libraries.over_untuned import summary_over_untuned
+from collwise.validation.libraries.pgmpi import parse_profile
+from collwise.validation.libraries.variables import ucc_summary
 from collwise.validation.select.consumers import (
     ALL_CONSUMERS,
     COLLWISE,

@@ -21,7 +21,7 @@ from collwise.models.switch_points import Indices
 from collwise.studies.figures.style import algorithm_style, ratio_axis, seconds_axis, size_axis
 from collwise.studies.reports.comparison_table import compared_places
 from collwise.validation.compare.scores import Scores
-from collwise.validation.library_defaults.baselines import Baseline
+from collwise.validation.libraries.baselines import Baseline
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.times import Times
 

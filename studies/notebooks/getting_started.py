@@ -12,7 +12,7 @@ import collwise
 from collwise.studies.figures.maps import decision_figure, slowdown_figure
 from collwise.studies.papers.study import Study
 from collwise.validation.compare.simulated import beside_simulation
-from collwise.validation.library_defaults.baselines import BASELINES
+from collwise.validation.libraries.baselines import BASELINES
 
 here = Study()
 PLATFORM, COLLECTIVE = "dahu", "bcast"

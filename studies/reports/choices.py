@@ -19,11 +19,11 @@ from collwise.studies.reports.comparison_table import compared_places, library_p
 from collwise.validation.compare.deciders import Deciding, Rules, timed_besides
 from collwise.validation.compare.scores import Picked, Scores, compare
 from collwise.validation.compare.simulated import beside_simulation
-from collwise.validation.exports.expressed import Substitution
-from collwise.validation.exports.formats import for_openmpi
 from collwise.validation.fitting.models_by_name import models_on
-from collwise.validation.library_defaults.baselines import Baseline
-from collwise.validation.library_defaults.openmpi import fixed_choice
+from collwise.validation.libraries.baselines import Baseline
+from collwise.validation.libraries.formats import for_openmpi
+from collwise.validation.libraries.openmpi_untuned import fixed_choice
+from collwise.validation.libraries.sayable import Substitution
 from collwise.validation.select.consumers import (
     RULES_VERSIONS,
     algorithms_for,

@@ -9,7 +9,7 @@ import numpy as np
 from collwise.common.units import format_seconds, format_size
 from collwise.validation.compare.scores import Picked, Scores
 from collwise.validation.compare.simulated import remarks
-from collwise.validation.library_defaults.baselines import Baseline
+from collwise.validation.libraries.baselines import Baseline
 from collwise.validation.times.choice import Choice
 
 

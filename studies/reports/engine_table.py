@@ -8,7 +8,7 @@ from collwise.common.units import format_seconds, format_size
 from collwise.models.switch_points import TIE
 from collwise.studies.reports.comparison_table import library_pick, percent
 from collwise.validation.compare.scores import Scores, compare
-from collwise.validation.library_defaults.baselines import Baseline
+from collwise.validation.libraries.baselines import Baseline
 from collwise.validation.times.slowdown import slowdown
 from collwise.validation.times.times import Times
 

@@ -10,7 +10,7 @@ from collwise.common.units import format_size
 from collwise.studies.reports.markdown import percent
 from collwise.validation.compare.scores import Scores
 from collwise.validation.fitting.recovery import Recovered
-from collwise.validation.library_defaults.baselines import Baseline
+from collwise.validation.libraries.baselines import Baseline
 
 SCORE_COLUMNS = (
     *("platform", "collective", "model", "predictions", "mean error", "worst error"),

@@ -37,10 +37,10 @@ from collwise.studies.reports.parameters import fitted_pairs
 from collwise.studies.reports.sections import Notes, Picture, Section, Step, TextTable, write_sections
 from collwise.studies.reports.texts import Texts
 from collwise.validation.compare.scores import AllScores
-from collwise.validation.exports.formats import for_openmpi, how_to_use, ways_to_use_openmpi_rules
-from collwise.validation.openmpi.least_elements import ELEMENT_BYTES
-from collwise.validation.openmpi.rules import openmpi_rules
-from collwise.validation.select.collwise_rules import collwise_rules
+from collwise.validation.libraries.collwise_table import collwise_rules
+from collwise.validation.libraries.formats import for_openmpi, how_to_use, ways_to_use_openmpi_rules
+from collwise.validation.libraries.least_elements import ELEMENT_BYTES
+from collwise.validation.libraries.openmpi_rules import openmpi_rules
 from collwise.validation.select.consumers import COLLWISE, OPENMPI, RULES_VERSIONS, consumers_of
 from collwise.validation.select.decisions import (
     DecisionTable,

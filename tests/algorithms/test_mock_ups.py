@@ -16,7 +16,7 @@ from collwise.platforms import load
 from collwise.simulator.execution.local_machine import run_program
 from collwise.simulator.schedule.library import Schedule, load_library
 from collwise.simulator.timing import Case
-from collwise.validation.library_defaults.baselines import BASELINES, library_decisions
+from collwise.validation.libraries.baselines import BASELINES, library_decisions
 from tests.algorithms.compiling import compiled
 
 MOCK_UPS = {one.guideline: one for one in Catalogue.load().algorithms() if one.guideline}

@@ -40,7 +40,7 @@ from collwise.simulator.sweeps.mpi_runner import MpiRunner
 from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.validation.guidelines.library import measured_library
 from collwise.validation.hierarchy.drawn import draw
-from collwise.validation.library_defaults.baselines import BASELINES, library_decisions
+from collwise.validation.libraries.baselines import BASELINES, library_decisions
 from collwise.validation.measurement.gain import deciding
 from collwise.validation.testbed.bed import Bed
 from collwise.validation.testbed.shape import Shape

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from collwise.simulator.execution.interposed import decided_line, no_rule_for, row_taken_for
-from collwise.validation.select.collwise_rules import collwise_rules
+from collwise.validation.libraries.collwise_table import collwise_rules
 from collwise.validation.select.decisions import DecisionTable
 from collwise.validation.times.choice import Choice
 from tests.interpose.running import arguments_of, counts_of, installation_of, run, uncounted

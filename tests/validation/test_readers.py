@@ -24,11 +24,11 @@ from collwise.simulator.execution.profiles import read_profile
 from collwise.simulator.store import Store
 from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.validation.calibration.points import read_points
-from collwise.validation.exports.pgmpi import parse_profile
 from collwise.validation.fitting.models_by_name import load_models
+from collwise.validation.libraries.openmpi_file import parse_rules
+from collwise.validation.libraries.pgmpi import parse_profile
 from collwise.validation.measurement.imports import import_file
 from collwise.validation.measurement.imports.reading import MissingFacts
-from collwise.validation.openmpi.rules_file import parse_rules
 from collwise.validation.select.decisions import DecisionTable, decisions_document, decisions_from
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.grid import Grid

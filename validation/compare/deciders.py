@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 
 if TYPE_CHECKING:
-    from collwise.validation.library_defaults.baselines import Baseline
+    from collwise.validation.libraries.baselines import Baseline
     from collwise.validation.select.decisions import DecisionTable
     from collwise.validation.times.grid import Grid
 
@@ -44,8 +44,8 @@ def untuned(baseline: Baseline, grid: Grid) -> list[Decider]:
     The algorithms that Nuriyev & Lastovetsky 2021 list for Open MPI 3.1 have the common segment size of the grid.
     Raises UsageError for a collective whose decision is not known.
     """
-    from collwise.validation.library_defaults.baselines import PAPERS
-    from collwise.validation.openmpi.builtin_decisions import decide_as_listed
+    from collwise.validation.libraries.baselines import PAPERS
+    from collwise.validation.libraries.openmpi_3 import decide_as_listed
 
     def listed(collective: str, procs: int, message_bytes: int) -> Choice | None:
         name = decide_as_listed(collective, procs, message_bytes)

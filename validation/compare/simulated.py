@@ -13,7 +13,7 @@ from collwise.platforms.smpi import warn_of_free_messages
 from collwise.simulator.sweeps.context import ShowProgress, SimulationContext
 from collwise.validation.compare.deciders import timed_besides, untuned
 from collwise.validation.compare.scores import Scores, compare
-from collwise.validation.library_defaults.baselines import Baseline, remarks_on
+from collwise.validation.libraries.baselines import Baseline, remarks_on
 from collwise.validation.times.defaults import EVALUATED_SEGMENTS
 from collwise.validation.times.grid import Grid
 from collwise.validation.times.points import warn_of_doubtful

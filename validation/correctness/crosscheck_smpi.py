@@ -13,7 +13,7 @@ from collwise.platforms import HeterogeneousPlatform, HostPlatform, Platform
 from collwise.simulator.execution.local_machine import run_program
 from collwise.simulator.execution.worklist import case_lines, worklist
 from collwise.simulator.timing import Case
-from collwise.validation.openmpi.builtin_decisions import PIPELINES
+from collwise.validation.libraries.openmpi_3 import PIPELINES
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.grid import BUILTIN, cases
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from collwise.common.errors import UsageError, unknown_name
-from collwise.validation.exports.pgmpi import Profile, Range
 from collwise.validation.guidelines.checks import PATTERN, Call, Checked
 from collwise.validation.guidelines.guideline import GUIDELINES, Guideline, guidelines_of
+from collwise.validation.libraries.pgmpi import Profile, Range
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from collwise.common.errors import CollwiseError, UsageError, check_name, unknow
 from collwise.platforms.smpi import warn_of_free_messages
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.runner import run_cases
-from collwise.validation.library_defaults.baselines import BASELINES, Baseline
+from collwise.validation.libraries.baselines import BASELINES, Baseline
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.grid import Grid
 
@@ -166,7 +166,7 @@ def compare_collectives(
 def _in_use(name: str, tables: Sequence[DecisionTable]) -> CollectivesInUse:
     from collwise.simulator.execution.interposed import LibraryOptions
     from collwise.simulator.sweeps.application_runner import CollectivesInUse
-    from collwise.validation.select.collwise_rules import collwise_rules
+    from collwise.validation.libraries.collwise_table import collwise_rules
 
     if name in SELECTORS:
         return CollectivesInUse(name, name)

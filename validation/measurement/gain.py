@@ -24,11 +24,11 @@ from collwise.simulator.store import Store
 from collwise.simulator.sweeps.method import Method, Precision, combine
 from collwise.simulator.sweeps.mpi_runner import measure
 from collwise.simulator.timing import Case, Timing
-from collwise.validation.exports.formats import for_openmpi
-from collwise.validation.openmpi.rules import inexpressible, openmpi_rules
-from collwise.validation.openmpi.rules_check import RulesCheck, check_rules
-from collwise.validation.openmpi.rules_file import RulesFile, settings_of_rules
-from collwise.validation.select.collwise_rules import collwise_rules
+from collwise.validation.libraries.collwise_table import collwise_rules
+from collwise.validation.libraries.formats import for_openmpi
+from collwise.validation.libraries.openmpi_check import RulesCheck, check_rules
+from collwise.validation.libraries.openmpi_file import RulesFile, settings_of_rules
+from collwise.validation.libraries.openmpi_rules import inexpressible, openmpi_rules
 from collwise.validation.select.consumers import COLLWISE, sees_sizes, series
 from collwise.validation.select.decisions import DecisionTable, left_to_library
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice

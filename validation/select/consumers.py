@@ -13,7 +13,7 @@ from functools import partial
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.algorithms.catalogue_check import LIBRARIES
 from collwise.common.errors import UsageError, unknown_name
-from collwise.validation.library_defaults.openmpi import fixed_choice
+from collwise.validation.libraries.openmpi_untuned import fixed_choice
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.grid import Grid
 

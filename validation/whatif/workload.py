@@ -19,8 +19,8 @@ from collwise.platforms import HostPlatform
 from collwise.simulator.execution.profiles import OWN, Profile, ProfileRow, rows_by_key
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.timing import Timing
-from collwise.validation.library_defaults.baselines import Baseline
-from collwise.validation.select.collwise_rules import words_of
+from collwise.validation.libraries.baselines import Baseline
+from collwise.validation.libraries.collwise_table import words_of
 from collwise.validation.select.consumers import COLLWISE, sees_sizes
 from collwise.validation.select.decisions import DecisionTable
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice

@@ -14,7 +14,7 @@ from collwise.guideline_checks import LibraryGuidelines
 from collwise.simulator.sweeps.context import SMPI_SELECTORS, SimulationContext
 from collwise.studies.papers.published import row_of, tables_of
 from collwise.validation.guidelines.checks import PATTERN
-from collwise.validation.library_defaults.baselines import BASELINES
+from collwise.validation.libraries.baselines import BASELINES
 
 SIZES = (8, 64, 512, 1024, 4096, 10_000, 32768, 98304)
 """Those of the paper, rounded so that they are whole numbers of doubles: it has 1 to 100000 bytes in figure 4."""

@@ -21,8 +21,8 @@ from collwise.platforms.placement import CYCLIC
 from collwise.simulator.sweeps.context import SCHEDULE, SMPI, SimulationContext, smpi_selecting
 from collwise.simulator.sweeps.smpi_runner import cost_of
 from collwise.studies.papers.published import tables_of
-from collwise.validation.library_defaults.baselines import BASELINES
-from collwise.validation.openmpi.builtin_decisions import decide, decide_allreduce
+from collwise.validation.libraries.baselines import BASELINES
+from collwise.validation.libraries.openmpi_3 import decide, decide_allreduce
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.grid import ChoicesAt, Grid, candidates, case_of
 from collwise.validation.times.sources import simulate

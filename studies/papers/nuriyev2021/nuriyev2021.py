@@ -25,7 +25,7 @@ from collwise.studies.papers.nuriyev2021 import published_model as published
 from collwise.studies.papers.nuriyev2021 import simulated as paper
 from collwise.studies.papers.study import Study
 from collwise.studies.reports.comparison_table import compared_places, percent, table_columns, table_row
-from collwise.validation.library_defaults.baselines import PAPERS
+from collwise.validation.libraries.baselines import PAPERS
 from collwise.validation.times.defaults import SEGMENT_BYTES
 
 here = Study("nuriyev2021", globals())

@@ -24,7 +24,7 @@ from collwise.models.piecewise import Array
 from collwise.models.registry import AS_PRINTED, MODELS
 from collwise.studies.papers.published import tables_of
 from collwise.studies.reports.comparison_table import percent
-from collwise.validation.openmpi.builtin_decisions import decide_as_listed
+from collwise.validation.libraries.openmpi_3 import decide_as_listed
 from collwise.validation.times.defaults import BCAST_SIZES, SEGMENT_BYTES
 from collwise.validation.times.slowdown import slowdown
 

@@ -44,7 +44,7 @@ from collwise.studies.reports.comparison_table import compared_places, percent
 from collwise.validation.compare.scores import Scores
 from collwise.validation.compare.simulated import beside_simulation
 from collwise.validation.fitting.implementation_aware import FitPlan, fit
-from collwise.validation.library_defaults.baselines import PAPERS
+from collwise.validation.libraries.baselines import PAPERS
 from collwise.validation.times.defaults import PAPER_SIZES, SEGMENT_BYTES
 from collwise.validation.times.grid import Grid
 from collwise.validation.times.slowdown import SlowdownSummary, summary_of

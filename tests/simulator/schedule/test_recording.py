@@ -17,7 +17,7 @@ from collwise.common.folders import SOURCES
 from collwise.simulator.schedule.library import Schedule
 from collwise.simulator.schedule.tables import EAGER, RENDEZVOUS, NetworkTables
 from collwise.simulator.timing import Case
-from collwise.validation.library_defaults.baselines import library_decisions
+from collwise.validation.libraries.baselines import library_decisions
 
 RECORDED = [one for one in Catalogue.load().algorithms() if not one.real_mpi_only]
 ALGORITHMS = [one for one in RECORDED if not one.guideline]

@@ -30,7 +30,7 @@ from collwise.simulator.sweeps.runner import DividedRunner, Part
 from collwise.simulator.sweeps.schedule_runner import ScheduleRunner
 from collwise.simulator.sweeps.smpi_runner import SmpiRunner
 from collwise.simulator.timing import Case, Timing
-from collwise.validation.library_defaults.baselines import library_decisions
+from collwise.validation.libraries.baselines import library_decisions
 from tests.needs import needs
 
 GROS = load("gros")

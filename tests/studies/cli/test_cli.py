@@ -12,8 +12,8 @@ import pytest
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.studies.cli.main import main
-from collwise.validation.library_defaults.baselines import baseline
-from collwise.validation.openmpi.rules_file import parse_rules
+from collwise.validation.libraries.baselines import baseline
+from collwise.validation.libraries.openmpi_file import parse_rules
 from collwise.validation.select.decisions import DecisionTable, decisions_document
 from collwise.validation.times.choice import Choice
 from tests.command_line import printed

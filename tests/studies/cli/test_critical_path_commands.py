@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from collwise.validation.library_defaults.baselines import baseline
+from collwise.validation.libraries.baselines import baseline
 from tests.command_line import printed
 from tests.needs import needs
 from tests.studies.cli.model_commands import Capture, run

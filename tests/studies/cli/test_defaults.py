@@ -10,8 +10,8 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.models.hockney import Hockney
 from collwise.models.parameters import CLASSES, Overheads, PathFit, PathParameters
 from collwise.models.piecewise import PiecewiseLinear
-from collwise.validation.library_defaults import installed
-from collwise.validation.library_defaults.baselines import BASELINES
+from collwise.validation.libraries import installed
+from collwise.validation.libraries.baselines import BASELINES
 from tests.command_line import printed
 from tests.needs import needs
 from tests.studies.cli.model_commands import Capture, run

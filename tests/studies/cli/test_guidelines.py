@@ -13,9 +13,9 @@ import collwise
 from collwise.platforms import load
 from collwise.simulator.execution.interposed import LibraryOptions
 from collwise.studies.cli.main import main
-from collwise.validation.exports.pgmpi import parse_profile
 from collwise.validation.guidelines.guideline import GUIDELINES
-from collwise.validation.library_defaults.baselines import BASELINES
+from collwise.validation.libraries.baselines import BASELINES
+from collwise.validation.libraries.pgmpi import parse_profile
 from collwise.validation.times.grid import case_of
 from tests.command_line import printed
 from tests.needs import each, needs

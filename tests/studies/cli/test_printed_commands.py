@@ -11,7 +11,7 @@ import pytest
 
 from collwise.platforms import load
 from collwise.studies.cli.main import main
-from collwise.validation.exports.formats import FORMATS, how_to_use
+from collwise.validation.libraries.formats import FORMATS, how_to_use
 from tests.command_line import read, run
 
 COUNT, PROGRAM = "4", "latency"

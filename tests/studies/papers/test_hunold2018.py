@@ -10,13 +10,13 @@ import pandas as pd
 from collwise.guideline_checks import LibraryGuidelines
 from collwise.platforms import load
 from collwise.studies.papers.hunold2018 import analysis
-from collwise.validation.exports.pgmpi import Profile, Range
 from collwise.validation.guidelines.checks import Call, check
 from collwise.validation.guidelines.criteria import Share, Times
 from collwise.validation.guidelines.guideline import GUIDELINES
 from collwise.validation.guidelines.library import simulated_library
 from collwise.validation.guidelines.repair import ranges_of
 from collwise.validation.guidelines.workflow import GuidelinesResult, Plan
+from collwise.validation.libraries.pgmpi import Profile, Range
 
 if TYPE_CHECKING:
     from collwise.simulator.sweeps.context import SimulationContext

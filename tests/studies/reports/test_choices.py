@@ -22,7 +22,7 @@ from collwise.studies.reports.engine_table import (
     library_line,
 )
 from collwise.validation.compare.scores import compare
-from collwise.validation.library_defaults.baselines import BASELINES
+from collwise.validation.libraries.baselines import BASELINES
 from collwise.validation.select.consumers import CONSUMERS, algorithms_for
 from collwise.validation.times.defaults import DECISION_SIZES
 from collwise.validation.times.grid import Grid

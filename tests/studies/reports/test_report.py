@@ -22,9 +22,9 @@ from collwise.studies.reports.choices import PlatformChoices, compared_on
 from collwise.studies.reports.collective_sections import largest_decided
 from collwise.studies.reports.comparison_table import compared_places
 from collwise.studies.reports.report import few_elements_line, sections_of, write_report, write_rules
-from collwise.validation.exports.expressed import Substitution
-from collwise.validation.library_defaults.baselines import BASELINES
-from collwise.validation.openmpi.rules_file import parse_rules
+from collwise.validation.libraries.baselines import BASELINES
+from collwise.validation.libraries.openmpi_file import parse_rules
+from collwise.validation.libraries.sayable import Substitution
 from collwise.validation.select.consumers import algorithms_for, consumers_of
 from collwise.validation.select.select import select
 from collwise.validation.times.choice import Choice

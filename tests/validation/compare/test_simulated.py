@@ -31,8 +31,8 @@ from collwise.validation.compare.simulated import (
     remarks,
     usual_grid,
 )
-from collwise.validation.library_defaults.baselines import BASELINES, PAPERS
-from collwise.validation.openmpi.builtin_decisions import decide
+from collwise.validation.libraries.baselines import BASELINES, PAPERS
+from collwise.validation.libraries.openmpi_3 import decide
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.grid import Grid
 from collwise.validation.times.sources import predicted

@@ -26,7 +26,7 @@ from collwise.validation.fitting import critical_path_fit
 from collwise.validation.fitting.critical_path import CriticalPath, path_counts, path_tables
 from collwise.validation.fitting.critical_path_fit import PathPlan, fit_algorithms, plan_cases, receives_first
 from collwise.validation.fitting.models_by_name import load_model, models_on
-from collwise.validation.library_defaults.baselines import BASELINES
+from collwise.validation.libraries.baselines import BASELINES
 from collwise.validation.select.select import select
 from collwise.validation.times.defaults import DECISION_SIZES
 from collwise.validation.times.grid import Grid

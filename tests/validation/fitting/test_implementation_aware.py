@@ -21,7 +21,7 @@ from collwise.studies.reports.comparison_table import compared_places
 from collwise.validation.compare.scores import Scores
 from collwise.validation.compare.simulated import beside_simulation
 from collwise.validation.fitting.implementation_aware import FitPlan, default_procs, fit
-from collwise.validation.library_defaults.baselines import PAPERS
+from collwise.validation.libraries.baselines import PAPERS
 from collwise.validation.select.select import select
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.grid import Grid

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from collwise.common.errors import UsageError, warn
 from collwise.simulator.timing import Case
 from collwise.studies.reports.guidelines import new_rows
-from collwise.validation.exports.pgmpi import Profile, Range, parse_profile, profile_text
 from collwise.validation.guidelines.checks import MONOTONY, PATTERN, SPLIT, Call, check
 from collwise.validation.guidelines.criteria import RankTest, Share, Times
 from collwise.validation.guidelines.guideline import GUIDELINES, REDUCE_LOCAL
 from collwise.validation.guidelines.library import Library
 from collwise.validation.guidelines.repair import RepairedRange, profiles, ranges, ranges_of, repairs, rules_text
 from collwise.validation.guidelines.workflow import Plan, run
+from collwise.validation.libraries.pgmpi import Profile, Range, parse_profile, profile_text
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.grid import BUILTIN
 

@@ -14,7 +14,7 @@ from collwise.common.errors import UsageError
 from collwise.validation.hierarchy.searches import EXHAUSTIVE, Bill, Found, search
 from collwise.validation.hierarchy.space import Input, Point, Space
 from collwise.validation.hierarchy.tuning import at_size, decision_tables, row_between, starts, usual_choice
-from collwise.validation.select.collwise_rules import collwise_rules
+from collwise.validation.libraries.collwise_table import collwise_rules
 from collwise.validation.select.decisions import DecisionTable, decisions_document
 from collwise.validation.times.choice import Choice
 from tests.validation.hierarchy.synthetic import SPACE, SyntheticMachine

@@ -16,6 +16,8 @@ from collwise.simulator.execution.profiles import read_profile
 from collwise.simulator.store import Store
 from collwise.simulator.timing import Case
 from collwise.studies.reports.gain import cells, gains_markdown, summary_lines
+from collwise.validation.libraries.openmpi_file import parse_rules
+from collwise.validation.libraries.openmpi_rules import openmpi_rules
 from collwise.validation.measurement.gain import (
     LIBCOLLWISE,
     RULES,
@@ -27,8 +29,6 @@ from collwise.validation.measurement.gain import (
     missing_calls,
     rules_parameters,
 )
-from collwise.validation.openmpi.rules import openmpi_rules
-from collwise.validation.openmpi.rules_file import parse_rules
 from collwise.validation.select.decisions import DecisionTable
 from collwise.validation.testbed.bed import Shape, down, up
 from collwise.validation.testbed.target import TestBed

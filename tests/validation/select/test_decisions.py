@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from collwise.common.errors import UsageError
-from collwise.validation.openmpi.rules import openmpi_rules
+from collwise.validation.libraries.openmpi_rules import openmpi_rules
 from collwise.validation.select.decisions import (
     DecisionTable,
     all_at_once_text,

@@ -14,7 +14,7 @@ from collwise.platforms import Calibration, Platform, load_description
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SCHEDULE, SMPI, SimulationContext
 from collwise.validation.compare.simulated import beside_simulation
-from collwise.validation.library_defaults.baselines import PAPERS
+from collwise.validation.libraries.baselines import PAPERS
 from collwise.validation.times.grid import Grid
 from tests.needs import needs
 from tests.runners import context_with

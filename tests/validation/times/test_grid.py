@@ -13,7 +13,7 @@ from collwise.common.units import parse_sizes
 from collwise.simulator.sweeps.context import ENGINES, Engine
 from collwise.simulator.timing import Case
 from collwise.studies.cli.main import main
-from collwise.validation.openmpi.builtin_decisions import decide, decide_as_listed
+from collwise.validation.libraries.openmpi_3 import decide, decide_as_listed
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.defaults import DECISION_SIZES, PAPER_SIZES, SEGMENTS, SEGMENTS_TEXT, SIZES, sizes_of
 from collwise.validation.times.grid import Grid, builtin_cases, candidates, cases

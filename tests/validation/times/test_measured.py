@@ -17,7 +17,7 @@ from collwise.common.errors import UsageError
 from collwise.simulator.store import Store
 from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.studies.cli.main import main
-from collwise.validation.exports.formats import for_openmpi
+from collwise.validation.libraries.formats import for_openmpi
 from collwise.validation.select.decisions import decisions_document, decisions_from, loss_of, undecided_points
 from collwise.validation.select.select import select, tied_seconds
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice

@@ -15,7 +15,7 @@ from collwise.simulator.execution.profiles import OWN, read_profile
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
 from collwise.simulator.timing import Case, Timing
-from collwise.validation.library_defaults.baselines import baseline
+from collwise.validation.libraries.baselines import baseline
 from collwise.validation.select.select import select
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.grid import Grid

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
-from collwise.validation.openmpi.builtin_decisions import decide, decide_as_listed
+from collwise.validation.libraries.openmpi_3 import decide, decide_as_listed
 from collwise.validation.times.choice import Choice
 
 

@@ -17,8 +17,8 @@ from collwise.common.units import format_size
 from collwise.simulator.execution.installations import find_installation
 from collwise.simulator.execution.interposed import preloadable
 from collwise.simulator.execution.local_machine import run_program
-from collwise.validation.exports import mpich
-from collwise.validation.library_defaults.mpich import own_tables, selected
+from collwise.validation.libraries import mpich_file
+from collwise.validation.libraries.mpich_untuned import own_tables, selected
 from collwise.validation.select.decisions import DecisionTable
 
 Sent = tuple[tuple[tuple[int, int], ...], ...]
@@ -76,7 +76,7 @@ def check_selection(path: Path, calls: Sequence[tuple[str, int, int]]) -> Iterat
     label = find_installation("mpich").label
     text = read_text(path)
     for collective, procs, size in calls:
-        said = mpich.lookup(text, collective, procs, size)
+        said = mpich_file.lookup(text, collective, procs, size)
         algorithm = said.split("_intra_")[-1].split("_allcomm_")[-1]
         forced = {f"MPIR_CVAR_{collective.upper()}_INTRA_ALGORITHM": algorithm}
         yield SelectionCheck(
@@ -85,7 +85,7 @@ def check_selection(path: Path, calls: Sequence[tuple[str, int, int]]) -> Iterat
             size,
             label,
             algorithm,
-            sent(collective, procs, size, {mpich.FILE_VARIABLE: str(path.resolve())}),
+            sent(collective, procs, size, {mpich_file.FILE_VARIABLE: str(path.resolve())}),
             sent(collective, procs, size, forced),
             sent(collective, procs, size, {}),
         )
@@ -99,7 +99,7 @@ def sent(collective: str, procs: int, message_bytes: int, settings: Mapping[str,
     with tempfile.TemporaryDirectory(prefix="collwise-") as directory:
         environment = {
             **_THROUGH_UCX,
-            **mpich.ENVIRONMENT,
+            **mpich_file.ENVIRONMENT,
             **settings,
             "LD_PRELOAD": preloadable(counter, Path(directory)),
             "COLLWISE_COUNTS": f"{directory}/sent",
@@ -143,6 +143,6 @@ def telling_calls(text: str, tables: Sequence[DecisionTable]) -> list[tuple[str,
             for start, _ in table.row(procs)
             if start <= _MOST_BYTES
         ]
-        telling = [point for point in points if mpich.lookup(text, *point) != selected(own_tables(), *point)]
+        telling = [point for point in points if mpich_file.lookup(text, *point) != selected(own_tables(), *point)]
         found += telling[-2:] or points[-1:]
     return found

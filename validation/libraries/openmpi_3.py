@@ -1,6 +1,6 @@
 """Open MPI's built-in decisions for broadcast and gather (3.1), and for allreduce (up to 4.0).
 
-Those of later versions, for all collectives, are in `validation/library_defaults`.
+Those of later versions, for all collectives, are in `openmpi_untuned`.
 """
 
 from __future__ import annotations

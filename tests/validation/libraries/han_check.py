@@ -20,7 +20,7 @@ from collwise.simulator.execution.installations import find_installation
 from collwise.simulator.execution.mpirun import RemoteHosts, agent_link, mpirun_command
 from collwise.simulator.execution.processes import ProgramRun, run_command
 from collwise.validation.hierarchy.space import segments_of
-from collwise.validation.openmpi.han_rules import GLOBAL
+from collwise.validation.libraries.han_rules import GLOBAL
 
 AGENT = Path(__file__).with_name("han_agent")
 _TIME_LIMIT_SECONDS = 60.0

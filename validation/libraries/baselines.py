@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError, check_name
 from collwise.common.units import counted
-from collwise.validation.library_defaults import mpich, openmpi
-from collwise.validation.library_defaults.decision import Decision
-from collwise.validation.openmpi.builtin_decisions import DECIDED
-from collwise.validation.openmpi.builtin_decisions import decide as decide_by_openmpi_3
+from collwise.validation.libraries import mpich_untuned, openmpi_untuned
+from collwise.validation.libraries.decision import Decision
+from collwise.validation.libraries.openmpi_3 import DECIDED
+from collwise.validation.libraries.openmpi_3 import decide as decide_by_openmpi_3
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.grid import Grid, case_of
 
@@ -73,9 +73,9 @@ _COMPOSITIONS = (
 BASELINES = {
     one.name: one
     for one in (
-        Baseline("openmpi-4.1", "Open MPI 4.1", openmpi.decide),
-        Baseline("openmpi-5.0", "Open MPI 5.0", openmpi.decide, _HAN),
-        Baseline("mpich-4", "MPICH 4", mpich.decide, _COMPOSITIONS),
+        Baseline("openmpi-4.1", "Open MPI 4.1", openmpi_untuned.decide),
+        Baseline("openmpi-5.0", "Open MPI 5.0", openmpi_untuned.decide, _HAN),
+        Baseline("mpich-4", "MPICH 4", mpich_untuned.decide, _COMPOSITIONS),
         Baseline("openmpi-3.1", "Open MPI 3.1", _by_openmpi_3, known=DECIDED),
     )
 }
@@ -104,7 +104,7 @@ def library_decisions(baseline: Baseline = BASELINES["openmpi-4.1"]) -> LibraryD
     from collwise.simulator.schedule.library import LibraryDecisions
 
     module = inspect.getsourcefile(baseline.decision)
-    table = mpich.TABLE_PATH if baseline.decision == mpich.decide else openmpi.TABLE_PATH
+    table = mpich_untuned.TABLE_PATH if baseline.decision == mpich_untuned.decide else openmpi_untuned.TABLE_PATH
     sources = [Path(file) for file in (module, inspect.getsourcefile(Decision), table) if file]
     text = b"".join(source.read_bytes() for source in sources)
     return LibraryDecisions(baseline.name, hashlib.sha256(text).hexdigest(), partial(_decided, baseline))

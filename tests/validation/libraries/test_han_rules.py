@@ -9,11 +9,11 @@ import pytest
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
-from collwise.validation.openmpi.han_rules import GLOBAL, INTER_NODE, INTRA_NODE, han_rules
+from collwise.validation.libraries.han_rules import GLOBAL, INTER_NODE, INTRA_NODE, han_rules
 from collwise.validation.select.decisions import DecisionTable
 from collwise.validation.times.choice import Choice
 from tests.needs import needs
-from tests.validation.openmpi.han_check import check_han, component_for
+from tests.validation.libraries.han_check import check_han, component_for
 
 BINOMIAL, LIBRARY = Choice("tasks_binomial", 65536), Choice("tasks_library", 131072, 1)
 TABLE = DecisionTable(

@@ -13,10 +13,10 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
 from collwise.common.folders import SOURCES
 from collwise.validation.correctness.crosscheck_openmpi import _preparation, _without
-from collwise.validation.library_defaults import openmpi
-from collwise.validation.library_defaults.baselines import BASELINES, PAPERS, baseline
-from collwise.validation.library_defaults.installed import check
-from collwise.validation.openmpi.monitoring import monitored
+from collwise.validation.libraries import openmpi_untuned
+from collwise.validation.libraries.baselines import BASELINES, PAPERS, baseline
+from collwise.validation.libraries.installed import check
+from collwise.validation.libraries.monitoring import monitored
 from collwise.validation.times.choice import Choice
 from tests.needs import MPICH_ARCHIVE, needs
 
@@ -39,7 +39,7 @@ POINTS = [(name, procs, size) for name in COLLECTIVES for procs in PROCS for siz
 def test_the_installed_open_mpi_decides_the_same() -> None:
     """It is asked for communicators of up to 16384 processes, at every threshold and beside it."""
     found = check(baseline(), POINTS)
-    assert len(found) == sum(point[0] not in openmpi.BASIC for point in POINTS)
+    assert len(found) == sum(point[0] not in openmpi_untuned.BASIC for point in POINTS)
     assert [one for one in found if not one.agrees] == []
 
 
@@ -68,15 +68,15 @@ def test_every_choice_runs(collective: str, procs: int, message_bytes: int) -> N
 
 
 @settings(max_examples=30)
-@given(st.sampled_from(sorted(openmpi.table())), st.integers(2, 5000))
+@given(st.sampled_from(sorted(openmpi_untuned.table())), st.integers(2, 5000))
 def test_a_line_holds_up_to_the_next_one(collective: str, procs: int) -> None:
-    rows = openmpi.table()[collective]
+    rows = openmpi_untuned.table()[collective]
     steps = rows[max(first for first in rows if first <= procs)]
     assert [start for start, _ in steps] == sorted({start for start, _ in steps})
     assert steps[0][0] == 0
     for (start, name), (end, after) in zip(steps, [*steps[1:], (2**30, "")], strict=True):
         assert name != after
-        assert {openmpi.decided_name(collective, procs, size) for size in (start, end - 1)} == {name}
+        assert {openmpi_untuned.decided_name(collective, procs, size) for size in (start, end - 1)} == {name}
 
 
 @pytest.mark.parametrize(

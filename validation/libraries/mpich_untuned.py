@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from collwise.common.errors import UsageError
-from collwise.validation.library_defaults.decision import Decision, elements
+from collwise.validation.libraries.decision import Decision, elements
 from collwise.validation.times.choice import Choice
 
 Tree = dict[str, Any]

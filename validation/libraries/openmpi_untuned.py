@@ -9,8 +9,8 @@ from functools import cache
 from pathlib import Path
 
 from collwise.common.units import parse_size
-from collwise.validation.library_defaults.decision import Decision, elements
-from collwise.validation.openmpi.least_elements import NEEDS_ELEMENTS
+from collwise.validation.libraries.decision import Decision, elements
+from collwise.validation.libraries.least_elements import NEEDS_ELEMENTS
 from collwise.validation.times.choice import Choice
 
 TABLE_PATH = Path(__file__).with_name("openmpi.toml")

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from collwise.algorithms.catalogue import Algorithm, Catalogue, Collective
 from collwise.common.errors import UsageError
 from collwise.common.files import write_text
-from collwise.validation.openmpi.rules import openmpi_rules
-from collwise.validation.openmpi.rules_check import KNOWN_TRAFFIC, check_rules, observe, recognise, traffic
-from collwise.validation.openmpi.rules_file import Rule, parse_rules
-from collwise.validation.select.collwise_rules import collwise_rules
+from collwise.validation.libraries.collwise_table import collwise_rules
+from collwise.validation.libraries.openmpi_check import KNOWN_TRAFFIC, check_rules, observe, recognise, traffic
+from collwise.validation.libraries.openmpi_file import Rule, parse_rules
+from collwise.validation.libraries.openmpi_rules import openmpi_rules
 from collwise.validation.select.consumers import OPENMPI_VERSIONS, algorithms_for, needs_one_choice, rule_message
 from collwise.validation.select.decisions import DecisionTable
 from collwise.validation.times.choice import Choice

@@ -11,7 +11,7 @@ from pathlib import Path
 from collwise.simulator.execution.local_machine import run_program
 from collwise.simulator.execution.mpirun import parameter_options
 from collwise.simulator.execution.processes import ProgramRun
-from collwise.validation.openmpi.rules_file import OTHER_COMPONENTS
+from collwise.validation.libraries.openmpi_file import OTHER_COMPONENTS
 
 Traffic = Mapping[tuple[int, int], tuple[int, int]]
 """Messages and bytes by (source, destination)."""

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collwise.algorithms.catalogue import Catalogue
-from collwise.validation.exports.formats import exported, for_openmpi
-from collwise.validation.openmpi.least_elements import ELEMENT_BYTES, NEEDS_ELEMENTS, least_bytes, least_elements
-from collwise.validation.openmpi.rules_check import observe
-from collwise.validation.openmpi.rules_file import Rule, parse_rules
-from collwise.validation.openmpi.untuned import gains_over_untuned
+from collwise.validation.libraries.formats import exported, for_openmpi
+from collwise.validation.libraries.least_elements import ELEMENT_BYTES, NEEDS_ELEMENTS, least_bytes, least_elements
+from collwise.validation.libraries.openmpi_check import observe
+from collwise.validation.libraries.openmpi_file import Rule, parse_rules
+from collwise.validation.libraries.over_untuned import gains_over_untuned
 from collwise.validation.select.consumers import algorithms_for
 from collwise.validation.select.decisions import DecisionTable, decisions_document, decisions_from
 from collwise.validation.select.select import select

@@ -11,16 +11,22 @@ from pathlib import Path
 from collwise.common.errors import UsageError
 from collwise.common.program import program_name
 from collwise.simulator.execution.mpirun import parameter_variables
-from collwise.validation.exports import mpich, pgmpi, variables
-from collwise.validation.exports.expressed import CanSay, Expressed, Substitution, expressed
-from collwise.validation.exports.mpich import selection_file
-from collwise.validation.library_defaults.openmpi import FIXED
-from collwise.validation.openmpi.few_elements import divided, needs_elements
-from collwise.validation.openmpi.least_elements import least_bytes
-from collwise.validation.openmpi.rules import JSON_VERSION, inexpressible, json_rules, openmpi_rules, warnings_of
-from collwise.validation.openmpi.rules_file import settings_of_rules
-from collwise.validation.openmpi.untuned import with_untuned
-from collwise.validation.select.collwise_rules import collwise_rules
+from collwise.validation.libraries import mpich_file, pgmpi, variables
+from collwise.validation.libraries.collwise_table import collwise_rules
+from collwise.validation.libraries.few_elements import divided, needs_elements
+from collwise.validation.libraries.least_elements import least_bytes
+from collwise.validation.libraries.mpich_file import selection_file
+from collwise.validation.libraries.openmpi_file import settings_of_rules
+from collwise.validation.libraries.openmpi_rules import (
+    JSON_VERSION,
+    inexpressible,
+    json_rules,
+    openmpi_rules,
+    warnings_of,
+)
+from collwise.validation.libraries.openmpi_untuned import FIXED
+from collwise.validation.libraries.over_untuned import with_untuned
+from collwise.validation.libraries.sayable import CanSay, Expressed, Substitution, expressed
 from collwise.validation.select.consumers import (
     COLLWISE,
     OPENMPI,
@@ -76,8 +82,8 @@ FORMATS = {
             "mpich",
             "MPICH's selection file (JSON)",
             "mpich",
-            " ".join(f"{name}={value}" for name, value in mpich.ENVIRONMENT.items())
-            + f" {mpich.FILE_VARIABLE}={{file}} mpirun -n P PROGRAM",
+            " ".join(f"{name}={value}" for name, value in mpich_file.ENVIRONMENT.items())
+            + f" {mpich_file.FILE_VARIABLE}={{file}} mpirun -n P PROGRAM",
         ),
         Format(MPICH_VARIABLES, "MPICH's control variables", "mpich", _SOURCE, by_size=False, one_procs=True),
         Format("intel", "Intel MPI's I_MPI_ADJUST variables", "intel", _SOURCE),
@@ -154,8 +160,8 @@ def exported(
 
 _Write = Callable[[Sequence[Expressed], int | None, str], str]
 _WRITERS: dict[str, _Write] = {
-    "mpich": lambda said, _, version: selection_file(said, version or mpich.VERSIONS[0]),
-    MPICH_VARIABLES: lambda said, procs, _: mpich.variables(said, procs or 1),
+    "mpich": lambda said, _, version: selection_file(said, version or mpich_file.VERSIONS[0]),
+    MPICH_VARIABLES: lambda said, procs, _: mpich_file.variables(said, procs or 1),
     "intel": lambda said, procs, _: variables.intel(said),
     "mvapich2": lambda said, procs, _: variables.mvapich2(said, procs or 1),
     "ucc": lambda said, procs, _: variables.ucc(said),

@@ -11,8 +11,8 @@ import json
 from collections.abc import Mapping, Sequence
 
 from collwise.algorithms.catalogue import Catalogue
-from collwise.validation.exports.expressed import Expressed
-from collwise.validation.library_defaults.mpich import Tree, own_tables, selected
+from collwise.validation.libraries.mpich_untuned import Tree, own_tables, selected
+from collwise.validation.libraries.sayable import Expressed
 from collwise.validation.select.decisions import spans
 from collwise.validation.times.choice import Choice
 

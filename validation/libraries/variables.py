@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
 from collwise.common.units import counted
-from collwise.validation.exports.expressed import Expressed
-from collwise.validation.openmpi.rules import repeated
+from collwise.validation.libraries.openmpi_rules import repeated
+from collwise.validation.libraries.sayable import Expressed
 from collwise.validation.select.decisions import DecisionTable, spans
 from collwise.validation.times.choice import Choice
 

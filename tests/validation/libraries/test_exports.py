@@ -18,18 +18,18 @@ from collwise.algorithms.catalogue_check import LIBRARIES
 from collwise.common.errors import UsageError
 from collwise.simulator.execution.interposed import decided_line
 from collwise.studies.cli.main import main
-from collwise.validation.exports import mpich
-from collwise.validation.exports.expressed import expressed
-from collwise.validation.exports.formats import FORMATS, exported, for_openmpi
-from collwise.validation.exports.variables import ucc_summary
-from collwise.validation.library_defaults.mpich import own_tables, selected
-from collwise.validation.openmpi.rules import openmpi_rules
-from collwise.validation.openmpi.rules_file import parse_rules
+from collwise.validation.libraries import mpich_file
+from collwise.validation.libraries.formats import FORMATS, exported, for_openmpi
+from collwise.validation.libraries.mpich_untuned import own_tables, selected
+from collwise.validation.libraries.openmpi_file import parse_rules
+from collwise.validation.libraries.openmpi_rules import openmpi_rules
+from collwise.validation.libraries.sayable import expressed
+from collwise.validation.libraries.variables import ucc_summary
 from collwise.validation.select.consumers import ALL_CONSUMERS, algorithms_for, can_say, rule_message
 from collwise.validation.select.decisions import DecisionTable, decisions_document
 from collwise.validation.times.choice import Choice
 from tests.models.parameter_examples import fitted
-from tests.validation.exports.lookups import intel_lookup, mvapich2_lookup, openmpi_json_lookup, ucc_lookup
+from tests.validation.libraries.lookups import intel_lookup, mvapich2_lookup, openmpi_json_lookup, ucc_lookup
 from tests.validation.times_of import times_of
 
 KIB = 1024
@@ -91,7 +91,7 @@ def text_of(name: str, *tables: DecisionTable, **options: Any) -> str:
 def test_mpichs_selection_file_gives_each_call_its_choice(decided: DecisionTable) -> None:
     text = text_of("mpich", decided)
     for procs, size in POINTS:
-        said = mpich.lookup(text, decided.collective, procs, size)
+        said = mpich_file.lookup(text, decided.collective, procs, size)
         wanted = chosen(decided, procs, size)
         if wanted is None or (wanted == "rabenseifner" and size < 2 ** (procs.bit_length() - 1)):
             assert said == selected(own_tables(), decided.collective, procs, size)
@@ -123,23 +123,25 @@ def test_mpichs_file_has_every_collective_and_a_leaf_for_every_call() -> None:
 
 def test_mpichs_file_leaves_calls_that_an_algorithm_cannot_run_to_mpich() -> None:
     text = text_of("mpich", ALLREDUCE, ALLGATHER)
-    assert mpich.lookup(text, "allreduce", 8, MIB, built_in=False) == "MPIR_Allreduce_intra_recursive_doubling"
-    assert mpich.lookup(text, "allreduce", 8, MIB) == "MPIR_Allreduce_intra_reduce_scatter_allgather"
+    assert mpich_file.lookup(text, "allreduce", 8, MIB, built_in=False) == "MPIR_Allreduce_intra_recursive_doubling"
+    assert mpich_file.lookup(text, "allreduce", 8, MIB) == "MPIR_Allreduce_intra_reduce_scatter_allgather"
     doubling = table("allgather", {4: [(0, "recursive_doubling")]})
-    assert mpich.lookup(text_of("mpich", doubling), "allgather", 6, 8) == "MPIR_Allgather_intra_brucks"
+    assert mpich_file.lookup(text_of("mpich", doubling), "allgather", 6, 8) == "MPIR_Allgather_intra_brucks"
     alltoall = text_of("mpich", table("alltoall", {2: [(0, "pairwise")]}))
-    assert mpich.lookup(alltoall, "alltoall", 4, 8, inplace=True) == "MPIR_Alltoall_intra_pairwise_sendrecv_replace"
+    assert (
+        mpich_file.lookup(alltoall, "alltoall", 4, 8, inplace=True) == "MPIR_Alltoall_intra_pairwise_sendrecv_replace"
+    )
     halving = text_of("mpich", table("reduce_scatter", {2: [(0, "recursive_halving")]}))
-    assert mpich.lookup(halving, "reduce_scatter", 4, MIB).endswith("intra_recursive_halving")
-    assert mpich.lookup(halving, "reduce_scatter", 4, MIB, commutative=False).endswith("intra_noncommutative")
+    assert mpich_file.lookup(halving, "reduce_scatter", 4, MIB).endswith("intra_recursive_halving")
+    assert mpich_file.lookup(halving, "reduce_scatter", 4, MIB, commutative=False).endswith("intra_noncommutative")
 
 
 def test_mpich_41_names_its_barrier_otherwise() -> None:
     assert "k_dissemination" not in text_of("mpich", BCAST)
     barrier = table("barrier", {2: [(0, "bruck")]})
     assert '"k=2"' in text_of("mpich", BCAST, version="4.1")
-    assert mpich.lookup(text_of("mpich", barrier), "barrier", 4, 0) == "MPIR_Barrier_intra_dissemination"
-    assert mpich.lookup(text_of("mpich", barrier, version="4.1"), "barrier", 4, 0).endswith("k_dissemination")
+    assert mpich_file.lookup(text_of("mpich", barrier), "barrier", 4, 0) == "MPIR_Barrier_intra_dissemination"
+    assert mpich_file.lookup(text_of("mpich", barrier, version="4.1"), "barrier", 4, 0).endswith("k_dissemination")
 
 
 def test_mpichs_variables_have_one_algorithm_a_collective() -> None:
@@ -286,8 +288,8 @@ def test_what_a_format_cannot_say_gets_the_second_best_with_its_cost() -> None:
     assert str(replaced) == (
         "bcast from P = 4, 1 KiB: cannot express two_tree, 8 KiB; binomial instead, at most 20.0 % slower"
     )
-    assert mpich.lookup(made.text, "bcast", 4, 2**19).endswith("binomial")
-    assert mpich.lookup(made.text, "bcast", 4, 2**20).endswith("scatter_ring_allgather")
+    assert mpich_file.lookup(made.text, "bcast", 4, 2**19).endswith("binomial")
+    assert mpich_file.lookup(made.text, "bcast", 4, 2**20).endswith("scatter_ring_allgather")
 
 
 def test_a_format_without_sizes_gets_the_least_worst_choice_for_all_of_them() -> None:

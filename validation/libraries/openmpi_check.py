@@ -17,8 +17,8 @@ from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.files import read_text
 from collwise.common.units import format_size
 from collwise.simulator.execution.installations import find_installation
-from collwise.validation.openmpi.monitoring import Traffic, forcing, monitored
-from collwise.validation.openmpi.rules_file import Rule, parse_rules, settings_of_rules
+from collwise.validation.libraries.monitoring import Traffic, forcing, monitored
+from collwise.validation.libraries.openmpi_file import Rule, parse_rules, settings_of_rules
 from collwise.validation.select.consumers import rule_message, series
 from collwise.validation.times.choice import Choice
 

@@ -15,8 +15,8 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.algorithms.catalogue_check import LIBRARIES_PATH
 from collwise.common.errors import UsageError
 from collwise.studies.cli.main import main
-from collwise.validation.exports.formats import exported
-from collwise.validation.exports.pgmpi import Profile, Range, parse_profile, profile_text
+from collwise.validation.libraries.formats import exported
+from collwise.validation.libraries.pgmpi import Profile, Range, parse_profile, profile_text
 from collwise.validation.select.consumers import algorithms_for
 from collwise.validation.select.decisions import DecisionTable, decisions_document
 from collwise.validation.times.choice import Choice

@@ -11,9 +11,9 @@ from typing import Any
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.common.errors import UsageError
 from collwise.common.units import format_size
-from collwise.validation.openmpi.few_elements import needs_elements
-from collwise.validation.openmpi.least_elements import ELEMENT_BYTES
-from collwise.validation.openmpi.rules_file import OPENMPI_DECIDES, OTHER_COMPONENTS, Rule, RulesFile
+from collwise.validation.libraries.few_elements import needs_elements
+from collwise.validation.libraries.least_elements import ELEMENT_BYTES
+from collwise.validation.libraries.openmpi_file import OPENMPI_DECIDES, OTHER_COMPONENTS, Rule, RulesFile
 from collwise.validation.select.consumers import (
     LOCAL_SEND_COUNT_COMPARED,
     can_run,

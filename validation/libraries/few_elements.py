@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from collwise.validation.openmpi.least_elements import NEEDS_ELEMENTS, least_bytes
+from collwise.validation.libraries.least_elements import NEEDS_ELEMENTS, least_bytes
 from collwise.validation.select.decisions import DecisionTable, Row, spans
 from collwise.validation.times.choice import Choice
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
-from collwise.validation.exports.expressed import Expressed
+from collwise.validation.libraries.sayable import Expressed
 from collwise.validation.select.consumers import PGMPI
 from collwise.validation.select.decisions import spans
 

@@ -22,23 +22,24 @@ from collwise.studies.cli.declare import argument, command, flag, group, option
 from collwise.studies.cli.output import check_failed, print_json, print_table
 from collwise.studies.cli.types import COUNTS, NAMES, NEW_FILE, PATH, SIZES
 from collwise.validation.guidelines.repair import rules_of
-from collwise.validation.libraries.formats import FORMATS, for_openmpi, how_to_use
+from collwise.validation.libraries.formats import FORMATS, how_to_use
+from collwise.validation.libraries.left_to_library import beats_own, summary_over_untuned
 from collwise.validation.libraries.mpich_check import check_selection, telling_calls
 from collwise.validation.libraries.mpich_file import VERSIONS as MPICH_VERSIONS
 from collwise.validation.libraries.openmpi_check import check_rules
-from collwise.validation.libraries.over_untuned import summary_over_untuned
 from collwise.validation.libraries.pgmpi import parse_profile
+from collwise.validation.libraries.sayable import for_consumer
 from collwise.validation.libraries.variables import ucc_summary
 from collwise.validation.select.consumers import (
     ALL_CONSUMERS,
     COLLWISE,
     OPENMPI,
     OPENMPI_VERSIONS,
+    openmpi_consumer,
     openmpi_version,
 )
 from collwise.validation.select.decisions import (
     DecisionTable,
-    beats_own,
     decisions_document,
     loss_of,
     spans,
@@ -156,7 +157,7 @@ def _print_decisions(decisions: DecisionTable, tolerance: float, version: str | 
     left_out = f", of which these are the first {_MOST_ROWS}; --json prints all, -o FILE keeps them"
     click.echo(f"{counted(len(rows), 'row')}, tolerance {tolerance:g} %{left_out if len(rows) > _MOST_ROWS else ''}")
     decided = any(decisions.rules.values())
-    said = for_openmpi([decisions], version)[0][0] if version is not None and decided else decisions
+    said = for_consumer([decisions], f"{OPENMPI}-{version}")[0][0] if version is not None and decided else decisions
     loss = loss_of(said)
     if loss.points:
         mean, worst = f"{loss.mean * 100:.2f} %", f"{loss.worst * 100:.1f} %"
@@ -275,7 +276,7 @@ def export(
         if table.between is not None:
             click.echo(f"{table.collective}, slower than the best between the sizes: {table.between}")
     if format_name == OPENMPI:
-        for said in for_openmpi(tables.tables, openmpi_version)[0]:
+        for said in for_consumer(tables.tables, openmpi_consumer(openmpi_version))[0]:
             if line := summary_over_untuned(said, openmpi_version):
                 click.echo(line)
     if format_name == "ucc":

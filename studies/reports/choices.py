@@ -16,19 +16,18 @@ from collwise.platforms import HostPlatform
 from collwise.platforms.smpi import without_free_barrier
 from collwise.simulator.sweeps.context import SCHEDULE, ShowProgress, SimulationContext, without_progress
 from collwise.studies.reports.comparison_table import compared_places, library_pick
-from collwise.validation.compare.deciders import Deciding, Rules, timed_besides
+from collwise.validation.compare.deciders import Rules, timed_besides
 from collwise.validation.compare.scores import Picked, Scores, compare
 from collwise.validation.compare.simulated import beside_simulation
 from collwise.validation.fitting.models_by_name import models_on
-from collwise.validation.libraries.baselines import Baseline
-from collwise.validation.libraries.formats import for_openmpi
-from collwise.validation.libraries.openmpi_untuned import fixed_choice
-from collwise.validation.libraries.sayable import Substitution
+from collwise.validation.libraries.baselines import DEFAULT, Baseline
+from collwise.validation.libraries.sayable import Substitution, for_consumer
 from collwise.validation.select.consumers import (
     RULES_VERSIONS,
     algorithms_for,
     consumers_of,
     needs_one_choice,
+    openmpi_consumer,
     openmpi_version,
 )
 from collwise.validation.select.decisions import DecisionTable
@@ -109,7 +108,7 @@ class PlatformChoices:
             return []
         places = compared_places(scores) if collective in self.compared else scores.places()
         # Where the library decides, that decision runs.
-        decided = compare(scores.right, Rules([table], RULES, Deciding("untuned", fixed_choice)))
+        decided = compare(scores.right, Rules([table], RULES, DEFAULT))
         found = []
         for i, j in places:
             said = table.choice_at(scores.right.procs[i], scores.right.message_bytes[j])
@@ -128,7 +127,7 @@ class PlatformChoices:
         made = {name: _at_rows(one) if one.source == "predicted" else one for name, one in made.items()}
         tables = {name: replace(one, platform_procs=most) for name, one in {**made, **self.decided_by_engine}.items()}
         with_rules = [table for name, table in tables.items() if any(map(openmpi_version, consumers_of(name)))]
-        said, substituted = for_openmpi(with_rules, RULES_VERSIONS[0])
+        said, substituted = for_consumer(with_rules, openmpi_consumer(RULES_VERSIONS[0]))
         rules = {**tables, **{table.collective: table for table in said}}
         return replace(self, decisions=tables, decided_sizes=sizes, rules=rules, substituted=substituted)
 
@@ -177,7 +176,7 @@ class PlatformChoices:
         grid = replace(grid, message_bytes=sizes or grid.message_bytes, besides=())
 
         def runs_untuned(procs: int, size: int) -> Any:
-            choice = fixed_choice(name, procs, size)
+            choice = DEFAULT.choice(name, procs, size)
             return None if choice is None or np.isnan(right.seconds_of(choice, procs, size)) else choice
 
         times = right.of_grid(grid.with_besides(runs_untuned))

@@ -38,10 +38,11 @@ from collwise.studies.reports.sections import Notes, Picture, Section, Step, Tex
 from collwise.studies.reports.texts import Texts
 from collwise.validation.compare.scores import AllScores
 from collwise.validation.libraries.collwise_table import collwise_rules
-from collwise.validation.libraries.formats import for_openmpi, how_to_use, ways_to_use_openmpi_rules
-from collwise.validation.libraries.least_elements import ELEMENT_BYTES
+from collwise.validation.libraries.formats import how_to_use, ways_to_use_openmpi_rules
 from collwise.validation.libraries.openmpi_rules import openmpi_rules
-from collwise.validation.select.consumers import COLLWISE, OPENMPI, RULES_VERSIONS, consumers_of
+from collwise.validation.libraries.openmpi_untuned import ELEMENT_BYTES
+from collwise.validation.libraries.sayable import for_consumer
+from collwise.validation.select.consumers import COLLWISE, OPENMPI, RULES_VERSIONS, consumers_of, openmpi_consumer
 from collwise.validation.select.decisions import (
     DecisionTable,
     all_at_once_text,
@@ -68,7 +69,7 @@ def write_rules(every: Sequence[PlatformChoices], folder: Path) -> None:
     writable_folder(folder)
     for choices in every:
         for one in _rules_versions(choices):
-            said, _ = for_openmpi(_with_rules(choices, one), one)
+            said, _ = for_consumer(_with_rules(choices, one), openmpi_consumer(one))
             write_text(rules_path(folder, choices, one), openmpi_rules(said, one))
         tables = list(choices.decisions.values())
         write_text(_path(folder, choices, _TABLE), collwise_rules(tables))

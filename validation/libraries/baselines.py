@@ -80,6 +80,7 @@ BASELINES = {
     )
 }
 """Baselines by name, the default first."""
+DEFAULT = BASELINES["openmpi-4.1"]
 PAPERS = BASELINES["openmpi-3.1"]
 """The baseline of Nuriyev & Lastovetsky 2021."""
 
@@ -96,10 +97,10 @@ def baseline(name: str | None = None) -> Baseline:
     except UsageError:
         version = ""
     series = ".".join(version.split(".")[:2])
-    return BASELINES.get(f"openmpi-{series}", next(iter(BASELINES.values())))
+    return BASELINES.get(f"openmpi-{series}", DEFAULT)
 
 
-def library_decisions(baseline: Baseline = BASELINES["openmpi-4.1"]) -> LibraryDecisions:
+def library_decisions(baseline: Baseline = DEFAULT) -> LibraryDecisions:
     """What the library runs for its own collectives, for the recorder of mock-ups; digested are code and table."""
     from collwise.simulator.schedule.library import LibraryDecisions
 

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
 from collwise.simulator.execution.interposed import decided_line
+from collwise.validation.libraries.sayable import for_consumer
 from collwise.validation.select.consumers import COLLWISE, sees_sizes
-from collwise.validation.select.decisions import WIDE_STEP, DecisionTable, check_one_choice, left_to_library
+from collwise.validation.select.decisions import WIDE_STEP, DecisionTable, check_one_choice, from_zero, merged
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 
 
@@ -23,7 +24,7 @@ def collwise_rules(tables: Sequence[DecisionTable]) -> str:
     """
     if not tables:
         raise UsageError("no decision table to write rules from")
-    tables = [left_to_library(table, sees_sizes(COLLWISE, table.collective)) for table in tables]
+    tables, _ = for_consumer(tables, COLLWISE)
     by_key = {(table.collective, table.processes_per_node): table for table in tables}
     if len(by_key) < len(tables):
         raise UsageError("two decision tables of one collective for the same number of processes per node")
@@ -65,13 +66,9 @@ def _lines(table: DecisionTable, procs: int, per_node: int) -> Iterator[str]:
     if not sees_sizes(COLLWISE, table.collective) and procs in table.rules:
         check_one_choice(table, procs, "rules of collwise")
     where = f"{table.collective} {procs} {per_node}"
-    if not row or row[0][0] > 0:
-        yield f"{where} 0 default"
-    for start, choice in row:
-        if choice != LIBRARY_DECIDES:
-            yield f"{where} {start} {words_of(table.collective, choice)}"
-        elif start == 0 or (start, choice) != row[0]:
-            yield f"{where} {start} default"
+    for start, choice in merged(from_zero(row)):
+        said = "default" if choice == LIBRARY_DECIDES else words_of(table.collective, choice)
+        yield f"{where} {start} {said}"
 
 
 def words_of(collective: str, choice: Choice) -> str:

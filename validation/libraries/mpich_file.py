@@ -8,13 +8,13 @@ and wherever a table says nothing (`own_tables`).
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.validation.libraries.mpich_untuned import Tree, own_tables, selected
-from collwise.validation.libraries.sayable import Expressed
-from collwise.validation.select.decisions import spans
-from collwise.validation.times.choice import Choice
+from collwise.validation.libraries.openmpi_rules import STEP, repeated
+from collwise.validation.select.decisions import DecisionTable, Row, from_zero, spans
+from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 
 VERSIONS = ("4.0", "4.1")
 """MPICH 4.0, and 4.1 and later, whose barrier has another name."""
@@ -31,19 +31,24 @@ _TOTAL_COMPARED = ("allgather", "allgatherv", "reduce_scatter", "reduce_scatter_
 # Those of which our message size, times the process count, is that total.
 _MULTIPLIED = ("allgather", "allgatherv", "reduce_scatter_block")
 _LARGEST = 2**31 - 1
-# A table's last row, where its thresholds are totals, has one branch for P to 33/32 P, up to this P.
-_TAIL_STEP, _TAIL_END_PROCS = 32, 2**16
+_TAIL_END_PROCS = 2**16
+"""The P up to which a table's last row has several branches."""
 
 
-def selection_file(tables: Sequence[Expressed], version: str = VERSIONS[0]) -> str:
+def settings_of(file: str) -> dict[str, str]:
+    """The variables under which MPICH follows a selection file."""
+    return {**ENVIRONMENT, FILE_VARIABLE: file}
+
+
+def selection_file(tables: Sequence[DecisionTable], version: str = VERSIONS[0]) -> str:
     """The text of a selection file that makes MPICH run what the tables choose."""
     tree = dict(own_tables())
-    for one in tables:
-        name = one.table.collective
+    for table in tables:
+        name = table.collective
         own = tree[f"collective={name}"]
         intra = own.get("comm_type=intra", own)
         inter = {"comm_type=inter": own["comm_type=inter"]} if "comm_type=inter" in own else {}
-        tree[f"collective={name}"] = {"comm_type=intra": _by_procs(one, intra), **inter}
+        tree[f"collective={name}"] = {"comm_type=intra": _by_procs(table, intra), **inter}
     text = json.dumps(tree, indent=1) + "\n"
     return text if version == VERSIONS[0] else text.replace(*_RENAMED_BARRIER)
 
@@ -55,14 +60,14 @@ _RENAMED_BARRIER = (
 )
 
 
-def variables(tables: Sequence[Expressed], procs: int) -> str:
+def variables(tables: Sequence[DecisionTable], procs: int) -> str:
     """Shell lines that set MPICH's control variables: one algorithm a collective, for calls of any size and any P."""
     lines = ["# One algorithm for every call of a collective; for the choices by size, use MPICH's selection file."]
     lines += [f"export {name}={value}" for name, value in ENVIRONMENT.items()]
-    for one in tables:
-        ((_, choice),) = one.row(procs)
-        if choice is not None:
-            name = one.table.collective
+    for table in tables:
+        ((_, choice),) = table.whole_row(procs)
+        if choice != LIBRARY_DECIDES:
+            name = table.collective
             said = Catalogue.load().algorithm(name, choice.algorithm).mpich
             lines.append(f"export MPIR_CVAR_{name.upper()}_INTRA_ALGORITHM={said}")
     return "\n".join(lines) + "\n"
@@ -73,38 +78,35 @@ def lookup(text: str, collective: str, procs: int, message_bytes: int, **call: b
     return selected(json.loads(text), collective, procs, message_bytes, **call)
 
 
-def _by_procs(one: Expressed, default: Tree) -> Tree:
-    """Branches by process count, ascending; below the first row MPICH decides."""
-    first = min(one.rows)
+def _by_procs(table: DecisionTable, default: Tree) -> Tree:
+    """Branches by process count, ascending; below the first row MPICH decides.
+
+    Where thresholds are totals, each P has its own branch, and beyond the last row as many as differ by at most 1/33.
+    """
+    first = min(table.rules)
     tree: Tree = {f"comm_size<={first - 1}": default} if first > 1 else {}
-    for low, high, row in one.ranges():
-        total = one.table.collective in _MULTIPLIED and len(row) > 1
-        for start, last in _counts(low, high) if total else [(low, high)]:
-            condition = "comm_size=any" if last is None else f"comm_size<={last}"
-            tree[condition] = _by_size(one, row, start, default)
+    for low, end, row in spans(list(table.rules.items())):
+        counts: Iterable[int] = [low]
+        if table.collective in _MULTIPLIED and len(from_zero(row)) > 1:
+            counts = range(low, end) if end is not None else _tail(low)
+        for procs, following, _ in spans([(procs, None) for procs in counts]):
+            following = following or end
+            condition = "comm_size=any" if following is None else f"comm_size<={following - 1}"
+            tree[condition] = _by_size(table.collective, row, procs, default)
     return tree
 
 
-def _counts(low: int, high: int | None) -> list[tuple[int, int | None]]:
-    """Each P of a row; without an end, steps in which thresholds differ by at most 1/33."""
-    if high is not None:
-        return [(procs, procs) for procs in range(low, high + 1)]
-    found: list[tuple[int, int | None]] = []
-    procs = low
-    while procs < max(low + 1, _TAIL_END_PROCS):
-        following = procs + max(1, procs // _TAIL_STEP)
-        found.append((procs, following - 1))
-        procs = following
-    return [*found, (procs, None)]
+def _tail(low: int) -> Iterable[int]:
+    yield from (counts := [*repeated(low, max(low + 1, _TAIL_END_PROCS))])
+    yield counts[-1] + max(1, counts[-1] // STEP)
 
 
-def _by_size(one: Expressed, row: tuple[tuple[int, Choice | None], ...], procs: int, default: Tree) -> Tree:
-    name = one.table.collective
+def _by_size(name: str, row: Row, procs: int, default: Tree) -> Tree:
     kind = "total_msg_size" if name in _TOTAL_COMPARED else "avg_msg_size"
     factor = procs if name in _MULTIPLIED else 1
     tree: Tree = {}
-    for _, end, choice in spans(row):
-        below = default if choice is None else _leaf(name, choice, default)
+    for _, end, choice in spans(from_zero(row)):
+        below = default if choice == LIBRARY_DECIDES else _leaf(name, choice, default)
         if end is None or end * factor > _LARGEST:
             return below if not tree else {**tree, f"{kind}=any": below}
         tree[f"{kind}<={end * factor - 1}"] = below

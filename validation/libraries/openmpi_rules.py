@@ -5,18 +5,22 @@ from __future__ import annotations
 import json
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.common.errors import UsageError
 from collwise.common.units import format_size
-from collwise.validation.libraries.few_elements import needs_elements
-from collwise.validation.libraries.least_elements import ELEMENT_BYTES
 from collwise.validation.libraries.openmpi_file import OPENMPI_DECIDES, OTHER_COMPONENTS, Rule, RulesFile
+from collwise.validation.libraries.openmpi_untuned import ELEMENT_BYTES
+from collwise.validation.libraries.sayable import needs_elements
 from collwise.validation.select.consumers import (
+    KNOMIAL_FANOUT,
     LOCAL_SEND_COUNT_COMPARED,
+    OPENMPI,
     can_run,
+    can_say,
     multiplies_by_procs,
     rule_message,
     sees_sizes,
@@ -24,9 +28,9 @@ from collwise.validation.select.consumers import (
 )
 from collwise.validation.select.decisions import (
     DecisionTable,
-    Row,
     check_one_choice,
     check_one_table_each,
+    from_zero,
     spans,
     wide_steps_texts,
 )
@@ -38,12 +42,10 @@ _HAS_HAN = ("4.1", "5.0", "6.0")
 
 # If message sizes are multiplied by P, a row of a table is repeated: one rule for P to 33/32 P. The last row is, up to
 # the platform's largest P, or up to this one where the platform's size is not known.
-_STEP = 32
+STEP = 32
 _END_PROCS = 2**20
 # linear_sync sends two halves, Open MPI a first part of fixed size: half of a power of two within these bounds.
 _HALVED_BYTES = tuple(2**exponent for exponent in range(12, 23))
-# K of Open MPI's k-nomial trees is an option of its own (coll_tuned_COLLECTIVE_algorithm_knomial_radix), 4 unless set.
-_KNOMIAL_FANOUT = 4
 
 # Open MPI's reductions that keep the order of operands. Its rules run the others whether or not the operation commutes
 # (its issues 7765 and 8010).
@@ -199,9 +201,10 @@ def _section(table: DecisionTable, version: str, skip_inexpressible: bool) -> di
     if min(table.rules) > 1:
         section[1] = (Rule(0, OPENMPI_DECIDES, note="Open MPI decides"),)
     for first, end, decided in spans(sorted(table.rules.items())):
-        row = list(_steps(table.collective, decided))
+        row = [step for span in spans(from_zero(decided)) for step in _translated(table.collective, *span)]
         if skip_inexpressible:
-            row = [(start, None if c and inexpressible(table.collective, c, version) else c) for start, c in row]
+            says = partial(can_say, f"{OPENMPI}-{version}", table.collective)
+            row = [(start, choice if says(choice) else LIBRARY_DECIDES) for start, choice in row]
         if not sees_sizes(f"openmpi-{version}", table.collective):
             check_one_choice(table, first, f"rules of Open MPI {version}")
             row = row[:1]
@@ -217,21 +220,11 @@ def repeated(first: int, end: int) -> Iterator[int]:
     procs = first
     while procs == first or procs < end:
         yield procs
-        procs += max(1, procs // _STEP)
-
-
-def _steps(collective: str, row: Row) -> Iterator[tuple[int, Choice | None]]:
-    """The row as rules express it: from 0 on, and split where Open MPI would run another algorithm than was chosen."""
-    if not row or row[0][0] > 0:
-        yield 0, None
-    for start, end, choice in spans(row):
-        if choice == LIBRARY_DECIDES:
-            yield start, None
-        else:
-            yield from _translated(collective, start, end, choice)
+        procs += max(1, procs // STEP)
 
 
 def _translated(collective: str, start: int, end: int | None, choice: Choice) -> Iterator[tuple[int, Choice]]:
+    """A choice as rules express it, split where Open MPI would run another algorithm than was chosen."""
     if (collective, choice.algorithm) == ("bcast", "split_binary") and start < 2 * choice.segment_bytes:
         # A half shorter than a segment makes Open MPI run its chain instead; unsegmented halves are the same traffic.
         yield start, Choice("split_binary")
@@ -246,10 +239,10 @@ def _translated(collective: str, start: int, end: int | None, choice: Choice) ->
     yield start, choice
 
 
-def _rule(collective: str, version: str, procs: int, start: int, choice: Choice | None) -> Rule:
+def _rule(collective: str, version: str, procs: int, start: int, choice: Choice) -> Rule:
     message = rule_message(collective, version, procs, start) if start else 0
     since = f"from {format_size(start)}"
-    if choice is None:
+    if choice == LIBRARY_DECIDES:
         return Rule(message, OPENMPI_DECIDES, note=f"{since}: Open MPI decides")
     problem = inexpressible(collective, choice, version)
     if problem:
@@ -264,18 +257,17 @@ def _rule(collective: str, version: str, procs: int, start: int, choice: Choice 
 
 def inexpressible(collective: str, choice: Choice, version: str) -> str:
     """The reason why rules of this Open MPI series ('4.1') cannot ask for a choice; empty if they can."""
-    if choice == LIBRARY_DECIDES:
+    consumer = f"{OPENMPI}-{version}"
+    if can_say(consumer, collective, choice):
         return ""
     algorithm = Catalogue.load().algorithm(collective, choice.algorithm)
-    if not can_run(f"openmpi-{version}", algorithm):
-        return (
-            f"rules of Open MPI {version} have no {collective} algorithm '{choice.algorithm}'; make the table with "
-            f"'collwise select --for openmpi-{version}'"
-        )
-    fanout = _fanout(algorithm, choice)
-    if choice.algorithm == "knomial" and fanout != _KNOMIAL_FANOUT:
-        return f"rules of Open MPI cannot set the fan-out of knomial, {fanout}; it is {_KNOMIAL_FANOUT} there"
-    return ""
+    if can_run(consumer, algorithm):
+        fanout = _fanout(algorithm, choice)
+        return f"rules of Open MPI cannot set the fan-out of knomial, {fanout}; it is {KNOMIAL_FANOUT} there"
+    return (
+        f"rules of Open MPI {version} have no {collective} algorithm '{choice.algorithm}'; make the table with "
+        f"'collwise select --for {consumer}'"
+    )
 
 
 def _fanout(algorithm: Algorithm, choice: Choice) -> int:

@@ -1,22 +1,27 @@
-"""The decisions of Open MPI 4.1 and 5.0 without tuning, for every collective: their component tuned's, and basic's."""
+"""The decisions of Open MPI 4.1 and 5.0 without tuning, for every collective: their component tuned's, and basic's.
+
+Some of its algorithms need a number of elements, and run as another algorithm where a message has fewer.
+"""
 
 from __future__ import annotations
 
 import tomllib
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
 from collwise.common.units import parse_size
 from collwise.validation.libraries.decision import Decision, elements
-from collwise.validation.libraries.least_elements import NEEDS_ELEMENTS
 from collwise.validation.times.choice import Choice
 
 TABLE_PATH = Path(__file__).with_name("openmpi.toml")
 
 BASIC = {"gatherv": "linear", "scatterv": "linear"}
 """Collectives without an algorithm of tuned, and the one that the component basic has."""
+
+ELEMENT_BYTES = 16
+"""The bytes of the largest elements that rules allow for, complex doubles."""
 
 Steps = Sequence[tuple[int, str]]
 """Algorithms, each from a message size on."""
@@ -42,15 +47,6 @@ def decide(collective: str, procs: int, message_bytes: int) -> Decision:
     return Decision(name, _as_it_runs(collective, name, procs, message_bytes))
 
 
-def fixed_choice(collective: str, procs: int, message_bytes: int) -> Choice | None:
-    """The catalogue's choice that is the same as what is decided, None without one."""
-    return decide(collective, procs, message_bytes).choice
-
-
-FIXED = {"4.1": fixed_choice, "5.0": fixed_choice}
-"""The fixed decisions by version of Open MPI."""
-
-
 def decided_name(collective: str, procs: int, message_bytes: int) -> str:
     """The catalogue's name of the algorithm that is decided for, which may fall back on another one."""
     if collective in BASIC:
@@ -66,9 +62,9 @@ def _as_it_runs(collective: str, name: str, procs: int, message_bytes: int) -> C
         return Choice("bruck")
     if name == "neighbor_exchange" and procs % 2:
         return Choice("ring")
-    condition = NEEDS_ELEMENTS.get((collective, name))
-    if condition and (message_bytes if collective == "bcast" else elements(message_bytes)) < condition.elements(procs):
-        return Choice(condition.otherwise)
+    has = message_bytes if collective == "bcast" else elements(message_bytes)
+    if has < least_elements(collective, name, procs):
+        return Choice(NEEDS_ELEMENTS[collective, name][1])
     if (collective, name) == ("gather", "linear_sync"):
         return Choice(name, message_bytes)  # the first part is the whole block
     if (collective, name) == ("alltoall", "linear_sync"):
@@ -76,3 +72,36 @@ def _as_it_runs(collective: str, name: str, procs: int, message_bytes: int) -> C
     if (collective, name) in (("bcast", "k_chain"), ("reduce", "chain")):
         return Choice(name, fanout=1)
     return Choice(name)
+
+
+def _power_of_two(procs: int) -> int:
+    """The largest power of two of processes: they halve the message as often."""
+    return 1 << (procs.bit_length() - 1)
+
+
+def _one_each(procs: int) -> int:
+    return procs
+
+
+NEEDS_ELEMENTS: Mapping[tuple[str, str], tuple[Callable[[int], int], str]] = {
+    ("bcast", "split_binary"): (lambda _: 2, "chain"),
+    ("bcast", "scatter_allgather"): (_one_each, "linear"),
+    ("bcast", "scatter_ring_allgather"): (_one_each, "linear"),
+    ("reduce", "rabenseifner"): (_power_of_two, "linear"),
+    ("allreduce", "rabenseifner"): (_power_of_two, "linear"),
+    ("allreduce", "ring"): (_one_each, "recursive_doubling"),
+    ("allreduce", "segmented_ring"): (_one_each, "recursive_doubling"),
+}
+"""The least number of elements by process count, and the algorithm that runs with fewer, as messages of 4.1.4 show."""
+
+
+def least_elements(collective: str, algorithm: str, procs: int) -> int:
+    """The number of elements from which on Open MPI runs the algorithm itself; 0 if with any."""
+    least, _ = NEEDS_ELEMENTS.get((collective, algorithm), (lambda _: 0, ""))
+    return least(procs)
+
+
+def least_bytes(collective: str, algorithm: str, procs: int) -> int:
+    """The bytes from which on a rule may name the algorithm, 0 if it may always."""
+    needed = least_elements(collective, algorithm, procs)
+    return needed * ELEMENT_BYTES if needed > 1 else 0

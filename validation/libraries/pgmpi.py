@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
-from collwise.validation.libraries.sayable import Expressed
 from collwise.validation.select.consumers import PGMPI
-from collwise.validation.select.decisions import spans
+from collwise.validation.select.decisions import DecisionTable, spans
+from collwise.validation.times.choice import LIBRARY_DECIDES
 
 _TITLE = "# pgtune profile"
 _LARGEST = 2**31 - 1
@@ -58,24 +58,22 @@ class Profile:
         return None if found is None else self.mockups[found.mockup]
 
 
-def profile_of(tables: Sequence[Expressed], procs: int) -> Profile:
+def profile_of(tables: Sequence[DecisionTable], procs: int) -> Profile:
     """The profile of a table for P processes. Raises UsageError for several tables, or if P has no mock-up."""
     if len(tables) > 1:
-        names = ", ".join(one.table.collective for one in tables)
+        names = ", ".join(one.collective for one in tables)
         raise UsageError(f"a profile is of one MPI function, and the tables are of {names}; export each by itself")
     [one] = tables
-    known = Catalogue.load().collective(one.table.collective).algorithms
+    known = Catalogue.load().collective(one.collective).algorithms
     ids: dict[str, int] = {}
     ranges = []
-    for start, end, choice in spans(one.row(procs)):
-        if choice is not None and start <= _LARGEST:
+    for start, end, choice in spans(one.whole_row(procs)):
+        if choice != LIBRARY_DECIDES and start <= _LARGEST:
             mockup = ids.setdefault(known[choice.algorithm].name_in(PGMPI), len(ids) + 1)
             ranges.append(Range(start, _LARGEST if end is None else min(end - 1, _LARGEST), mockup))
     if not ranges:
-        raise UsageError(
-            f"no mock-up is chosen for {one.table.collective} with P = {procs}; a profile names mock-ups only"
-        )
-    function = f"MPI_{one.table.collective.capitalize()}"
+        raise UsageError(f"no mock-up is chosen for {one.collective} with P = {procs}; a profile names mock-ups only")
+    function = f"MPI_{one.collective.capitalize()}"
     return Profile(function, procs, {identity: name for name, identity in ids.items()}, tuple(ranges))
 
 

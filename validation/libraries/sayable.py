@@ -1,23 +1,27 @@
-"""Decision tables as a format can say them: its second best choice, with the cost, where it cannot say the best."""
+"""Decision tables as a consumer's rules can say them: its second best choice, with the cost, where it cannot say one.
+
+Rules of Open MPI know bytes only, and some of its algorithms need a number of elements (`least_bytes`): these are named
+from as many bytes on as the elements have when they are large, complex doubles.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
-from collwise.common.errors import UsageError
 from collwise.common.units import format_size
-from collwise.validation.select.decisions import DecisionTable, merged, spans
+from collwise.validation.libraries.baselines import BASELINES
+from collwise.validation.libraries.left_to_library import left_to_library, with_untuned
+from collwise.validation.libraries.openmpi_untuned import NEEDS_ELEMENTS, least_bytes
+from collwise.validation.select.consumers import COLLWISE, can_say, leaves_calls, needs_one_choice, sees_sizes
+from collwise.validation.select.decisions import DecisionTable, Row, merged, spans, without_repeated_rows
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.slowdown import slowdown
 
-Step = tuple[int, Choice | None]
-"""From which message size on, and the choice; None where the library decides."""
-CanSay = Callable[[Choice], bool]
-TooFew = Callable[[int, int, Choice], bool]
-"""Whether a call may have too few elements for a choice, by process count and size from which the choice holds."""
+Steps = Sequence[tuple[int, Choice | None]]
+"""From which message size on, and the choice; None where none can be said."""
+Says = Callable[[Choice], bool]
 
 
 @dataclass(frozen=True)
@@ -48,73 +52,90 @@ class Substitution:
         return f"{what}; {instead}, {slower}"
 
 
-@dataclass(frozen=True)
-class Expressed:
-    """A table's rows with choices that a format can say, each from message size 0 on, and what was substituted."""
+def for_consumer(
+    tables: Sequence[DecisionTable], consumer: str, by_size: bool = True
+) -> tuple[list[DecisionTable], tuple[Substitution, ...]]:
+    """Tables as rules for a consumer ('openmpi-4.1', 'mpich', 'collwise') can say them, and what was replaced in them.
 
-    table: DecisionTable
-    rows: Mapping[int, tuple[Step, ...]]
-    substitutions: tuple[Substitution, ...]
-
-    def ranges(self) -> Iterator[tuple[int, int | None, tuple[Step, ...]]]:
-        """The first and the last process count (None: any) of each row, ascending."""
-        for first, end, row in spans(list(self.rows.items())):
-            yield first, None if end is None else end - 1, row
-
-    def row(self, procs: int) -> tuple[Step, ...]:
-        """The row in force for a process count. Raises UsageError below the first one."""
-        below = [row for first, row in self.rows.items() if first <= procs]
-        if not below:
-            name = self.table.collective
-            raise UsageError(f"the {name} decision table starts at P = {min(self.rows)}, not {procs}")
-        return below[-1]
-
-
-def expressed(
-    table: DecisionTable, can_say: CanSay, by_size: bool = True, too_few: TooFew = lambda procs, start, choice: False
-) -> Expressed:
-    """The table as a format can say it; `by_size`: the format sees message sizes, else a row has one choice.
-
-    Where a choice cannot be said, that of those that can be which has the least worst slowdown over the sizes for which
+    A choice is replaced by that of those that can be said which has the least worst slowdown over the sizes for which
     times are known; where none can, the library decides, or, of too few elements, the choice for smaller sizes stays in
-    force. Times of fewer processes do not tell what is best with too few elements: there the library decides
-    (LIBRARY_DECIDES). Raises UsageError for an empty table.
+    force. Times of fewer processes do not tell what is best with too few elements: there the library decides. Without
+    `by_size` a row has one choice, as where the consumer does not see message sizes.
+
+    Open MPI and libcollwise are also left calls for process counts between those with times, where the choices are for
+    less than a quarter of the processes, and where the library's own decision is known, timed and faster
+    (`left_to_library`). A table that Open MPI's rules cannot say even so stays as it is.
     """
-    if not any(table.rules.values()):
-        raise UsageError(f"the {table.collective} decision table is empty")
-    rows: dict[int, tuple[Step, ...]] = {}
+    found = [_sayable(table, consumer, by_size and sees_sizes(consumer, table.collective)) for table in tables]
+    return [table for table, _ in found], tuple(one for _, replaced in found for one in replaced)
+
+
+def _sayable(table: DecisionTable, consumer: str, by_size: bool) -> tuple[DecisionTable, list[Substitution]]:
+    def says(choice: Choice) -> bool:
+        return can_say(consumer, table.collective, choice)
+
+    if not leaves_calls(consumer):
+        return _in_force(table, *second_best(table, says, by_size))
+    said, replaced = table, list[Substitution]()
+    if consumer != COLLWISE:
+        said = with_untuned(table, BASELINES.get(consumer))
+        fits = all(map(says, table.choices)) and (by_size or max(map(len, table.rules.values())) == 1)
+        if needs_elements(table) if fits else table.times:
+            rows, substitutions = second_best(said, says, by_size, needs_enough=by_size)
+            if fits or all(choice is not None for row in rows.values() for start, choice in row if start):
+                said, replaced = _in_force(said, rows, substitutions)
+    return left_to_library(said, not needs_one_choice(table.collective, consumer), table), replaced
+
+
+def _in_force(
+    table: DecisionTable, rows: Mapping[int, Steps], replaced: Sequence[Substitution]
+) -> tuple[DecisionTable, list[Substitution]]:
+    """The table with these rows, but those that repeat the one before, and what was replaced in them."""
+    decided = ((procs, _decided(row)) for procs, row in rows.items())
+    rules = without_repeated_rows(decided, table.rules)
+    return replace(table, rules=rules), [one for one in replaced if one.procs in rules]
+
+
+def _decided(row: Steps) -> Row:
+    """The row from its first choice on; where it has none behind that, the library decides."""
+    return tuple((start, choice or LIBRARY_DECIDES) for start, choice in row if choice is not None or start)
+
+
+def second_best(
+    table: DecisionTable, says: Says, by_size: bool, needs_enough: bool = False
+) -> tuple[dict[int, Steps], list[Substitution]]:
+    """Rows from message size 0 on of choices that can be said (None: none can), and what these replace."""
+    rows: dict[int, Steps] = {}
     replaced: list[Substitution] = []
-    for procs, row in table.rules.items():
+    for procs, last, row in _divided(table, needs_enough):
+        steps: dict[int, Choice | None] = {0: None}
         before: Choice | None = None
-        steps: list[Step] = [] if row and row[0][0] == 0 else [(0, None)]
-        if by_size:
-            for start, end, choice in spans(row):
-                said, cost = _said(table, procs, {start: choice}, end, can_say, partial(too_few, procs, start))
-                if said != choice:
-                    said = steps[-1][1] if said is None and can_say(choice) and steps else said
-                    one = Substitution(table.collective, procs, start, choice, said, cost, can_say(choice))
-                    if steps and (before, steps[-1][1]) == (choice, said):
-                        earlier = replaced.pop()
-                        one = replace(earlier, cost=max(earlier.cost, cost))
-                    replaced.append(one)
-                steps.append((start, said))
-                before = choice
-        elif row:
-            said, cost = _said(table, procs, dict(row), None, can_say)
-            steps = [(0, said)]
-            others = [(start, choice) for start, choice in row if choice != said]
-            replaced += [Substitution(table.collective, procs, *step, said, cost) for step in others]
-        rows[procs] = merged(steps)
-    return Expressed(table, rows, tuple(replaced))
+        parts = [(start, end, {start: choice}) for start, end, choice in spans(row)]
+        for start, end, held in parts if by_size or not row else [(0, None, dict(row))]:
+
+            def few(choice: Choice, last: int = last, start: int = start) -> bool:
+                return needs_enough and start < least_bytes(table.collective, choice.algorithm, last)
+
+            said, cost = _said(table, procs, held, end, says, few)
+            stays = steps[max(steps)]
+            if by_size and said is None and says(held[start]):
+                said = stays
+            for at, choice in held.items():
+                if said == choice:
+                    continue
+                one = Substitution(table.collective, procs, at, choice, said, cost, by_size and says(choice))
+                if (before, stays) == (choice, said):
+                    earlier = replaced.pop()
+                    one = replace(earlier, cost=max(earlier.cost, cost))
+                replaced.append(one)
+            steps[start] = said
+            before = held.get(start)
+        rows[procs] = merged(steps.items())
+    return rows, replaced
 
 
 def _said(
-    table: DecisionTable,
-    procs: int,
-    steps: dict[int, Choice],
-    end: int | None,
-    can_say: CanSay,
-    few: CanSay = lambda choice: False,
+    table: DecisionTable, procs: int, steps: Mapping[int, Choice], end: int | None, says: Says, few: Says
 ) -> tuple[Choice | None, float]:
     """One choice for all of these steps, which end below `end`, and its cost where it replaces one of them.
 
@@ -123,7 +144,7 @@ def _said(
     tells = table.times is None or procs in table.times.procs
 
     def can(choice: Choice) -> bool:
-        return can_say(choice) and not (tells and few(choice))
+        return says(choice) and not (tells and few(choice))
 
     chosen = set(steps.values())
     alone = {only: 0.0 for only in chosen if len(chosen) == 1 and can(only)}
@@ -149,3 +170,39 @@ def _costs(table: DecisionTable, procs: int, steps: Mapping[int, Choice], end: i
         kept = here if number == 0 else {choice: cost for choice, cost in worst.items() if choice in here}
         worst = {choice: max(kept[choice], here[choice]) for choice in kept}
     return worst
+
+
+def needs_elements(table: DecisionTable) -> bool:
+    """Whether a table chooses an algorithm of Open MPI that needs a number of elements."""
+    return any((table.collective, choice.algorithm) in NEEDS_ELEMENTS for choice in table.choices)
+
+
+def _divided(table: DecisionTable, needs_enough: bool) -> Iterator[tuple[int, int, Row]]:
+    """The first P, the largest P and the row of each part of a table in which algorithms have enough elements or not.
+
+    Rows with such algorithms have a step at each size where one begins to have enough. Where that depends on P, they
+    are divided at powers of two, so that what the largest P of a row needs is at most twice what the least one does,
+    and at the first P between two of these for which there are times.
+    """
+    needs = [name for collective, name in NEEDS_ELEMENTS if needs_enough and collective == table.collective]
+    for first, end, row in spans(sorted(table.rules.items())):
+        last = max(first, table.last_procs) if end is None else end - 1
+        lows = [first]
+        if cut := any(choice.algorithm in needs for _, choice in row):
+            powers = {1 << bits for bits in range(first.bit_length(), last.bit_length())}
+            decided = sorted((p for p in table.decided_procs if first <= p <= last), reverse=True)
+            lows = sorted({first, *powers, *{p.bit_length(): p for p in decided}.values()})
+        for low, following, _ in spans([*((low, None) for low in lows)]):
+            largest = last if following is None else following - 1
+            yield low, largest, _cut(table.collective, row, needs, largest) if cut else row
+
+
+def _cut(collective: str, row: Row, needs: Sequence[str], procs: int) -> Row:
+    """A row with steps at the sizes where these algorithms begin to have enough elements."""
+    sizes = sorted({least_bytes(collective, name, procs) for name in needs})
+    steps: list[tuple[int, Choice]] = []
+    for start, end, choice in spans(row):
+        enough = least_bytes(collective, choice.algorithm, procs)
+        cuts = (size for size in sizes if start < size <= enough and (end is None or size < end))
+        steps += [(start, choice), *((size, choice) for size in cuts)]
+    return tuple(steps)

@@ -11,9 +11,8 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
 from collwise.common.units import counted
 from collwise.validation.libraries.openmpi_rules import repeated
-from collwise.validation.libraries.sayable import Expressed
-from collwise.validation.select.decisions import DecisionTable, spans
-from collwise.validation.times.choice import Choice
+from collwise.validation.select.decisions import DecisionTable, from_zero, spans
+from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 
 _LARGEST = 2**31 - 1
 
@@ -21,11 +20,11 @@ _LARGEST = 2**31 - 1
 _INTEL_TOTALS = ("allgatherv",)
 
 
-def intel(tables: Sequence[Expressed]) -> str:
+def intel(tables: Sequence[DecisionTable]) -> str:
     """Shell lines that set I_MPI_ADJUST_COLLECTIVE="id:l-m@p-q;...", sizes and process counts with both ends."""
     lines = ["# Sizes are bytes of a block or message; 0 lets Intel MPI decide."]
     for one in tables:
-        name = one.table.collective
+        name = one.collective
         presets: dict[str, list[str]] = {}
         for said, (first, last), (start, end) in _ranges(one, "intel", name in _INTEL_TOTALS):
             upper = _LARGEST if end is None else min(end, _LARGEST)
@@ -37,17 +36,18 @@ def intel(tables: Sequence[Expressed]) -> str:
 
 
 def _ranges(
-    one: Expressed, library: str, compares_totals: bool
+    one: DecisionTable, library: str, compares_totals: bool
 ) -> Iterator[tuple[str, tuple[int, int], tuple[int, int | None]]]:
     """The library's names of the choices, each with its process counts and sizes, both with their ends (None: any)."""
-    for low, high, row in one.ranges():
-        multiplied = compares_totals and len(row) > 1
+    for low, end_procs, row in spans(list(one.rules.items())):
+        high = None if end_procs is None else end_procs - 1
+        multiplied = compares_totals and len(from_zero(row)) > 1
         for first, last in _each(low, high) if multiplied else [(low, _LARGEST if high is None else high)]:
             factor = first if multiplied else 1
             for start, end, choice in spans(row):
-                if choice is not None:
+                if choice != LIBRARY_DECIDES:
                     sizes = start * factor, None if end is None else end * factor - 1
-                    yield _name_in(library, one.table.collective, choice), (first, last), sizes
+                    yield _name_in(library, one.collective, choice), (first, last), sizes
 
 
 def _each(low: int, high: int | None) -> Iterator[tuple[int, int]]:
@@ -74,7 +74,7 @@ _MVAPICH2 = {
 _MOST_RANGES = 32
 
 
-def mvapich2(tables: Sequence[Expressed], procs: int) -> str:
+def mvapich2(tables: Sequence[DecisionTable], procs: int) -> str:
     """Shell lines that set MV2_INTER_COLLECTIVE_TUNING="id:l-m,id:m-+" for a job of P processes.
 
     MVAPICH2's variables do not see P, and cannot leave some sizes to MVAPICH2: the first choice begins at 0.
@@ -82,8 +82,8 @@ def mvapich2(tables: Sequence[Expressed], procs: int) -> str:
     """
     lines = [f"# For jobs of {procs} processes.", "export MV2_USE_INDEXED_TUNING=0"]
     for one in tables:
-        name = one.table.collective
-        steps = [(start, choice) for start, choice in one.row(procs) if choice is not None]
+        name = one.collective
+        steps = [(start, choice) for start, choice in one.whole_row(procs) if choice != LIBRARY_DECIDES]
         if not steps or name not in _MVAPICH2:
             continue
         if len(steps) > _MOST_RANGES:
@@ -115,12 +115,12 @@ _UCC_OPTIONS = {
 }
 
 
-def ucc(tables: Sequence[Expressed]) -> str:
+def ucc(tables: Sequence[DecisionTable]) -> str:
     """Shell lines that set UCC_TL_UCP_TUNE: tokens of collective, sizes, team sizes, score and algorithm."""
     tokens: list[str] = []
     options: dict[str, None] = {}
     for one in tables:
-        name = one.table.collective
+        name = one.collective
         for said, (first, last), (start, end) in _ranges(one, "ucc", name in _UCC_TOTALS):
             if option := _UCC_OPTIONS.get((name, said)):
                 options[option] = None
@@ -149,14 +149,14 @@ def ucc_summary(tables: Sequence[DecisionTable], text: str) -> str:
     return f"UCC: {'; '.join(parts)}"
 
 
-def smpi(tables: Sequence[Expressed], procs: int) -> str:
+def smpi(tables: Sequence[DecisionTable], procs: int) -> str:
     """Options of smpirun, one a line: one algorithm for every call of a collective."""
     lines = []
     for one in tables:
-        ((_, choice),) = one.row(procs)
-        if choice is not None:
-            algorithm = Catalogue.load().algorithm(one.table.collective, choice.algorithm)
-            lines.append(f"--cfg=smpi/{one.table.collective}:{algorithm.smpi}")
+        ((_, choice),) = one.whole_row(procs)
+        if choice != LIBRARY_DECIDES:
+            algorithm = Catalogue.load().algorithm(one.collective, choice.algorithm)
+            lines.append(f"--cfg=smpi/{one.collective}:{algorithm.smpi}")
     return "\n".join(lines) + "\n"
 
 

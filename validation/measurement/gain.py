@@ -25,12 +25,12 @@ from collwise.simulator.sweeps.method import Method, Precision, combine
 from collwise.simulator.sweeps.mpi_runner import measure
 from collwise.simulator.timing import Case, Timing
 from collwise.validation.libraries.collwise_table import collwise_rules
-from collwise.validation.libraries.formats import for_openmpi
 from collwise.validation.libraries.openmpi_check import RulesCheck, check_rules
 from collwise.validation.libraries.openmpi_file import RulesFile, settings_of_rules
 from collwise.validation.libraries.openmpi_rules import inexpressible, openmpi_rules
-from collwise.validation.select.consumers import COLLWISE, sees_sizes, series
-from collwise.validation.select.decisions import DecisionTable, left_to_library
+from collwise.validation.libraries.sayable import for_consumer
+from collwise.validation.select.consumers import COLLWISE, OPENMPI, series
+from collwise.validation.select.decisions import DecisionTable
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 
 DEFAULT, RULES, LIBCOLLWISE = "default", "rules", "libcollwise"
@@ -112,11 +112,11 @@ def measure_gain(
         raise UsageError(f"{target.installation.label}: rules files are Open MPI's; valid library: openmpi")
     if launches < 2:
         raise UsageError(f"{launches} launches; an interval takes 2 at least")
-    left = {name: left_to_library(table, sees_sizes(COLLWISE, name)) for name, table in decisions.items()}
+    left = {table.collective: table for table in for_consumer([*decisions.values()], COLLWISE)[0]}
     choices = {case: choice_for(left, case) for case in cases}
     version = series(target.installation.version)
     used = [decisions[name] for name in dict.fromkeys(case.collective for case in cases)]
-    said = {table.collective: table for table in for_openmpi(used, version)[0]}
+    said = {table.collective: table for table in for_consumer(used, f"{OPENMPI}-{version}")[0]}
     by_rules = {
         case: said[case.collective].choice_at(case.procs, case.message_bytes) or choice
         for case, choice in choices.items()

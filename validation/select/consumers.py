@@ -13,8 +13,8 @@ from functools import partial
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.algorithms.catalogue_check import LIBRARIES
 from collwise.common.errors import UsageError, unknown_name
-from collwise.validation.libraries.openmpi_untuned import fixed_choice
-from collwise.validation.times.choice import Choice
+from collwise.validation.libraries.baselines import DEFAULT
+from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.grid import Grid
 
 _ALGORITHMS = [one for entry in Catalogue.load().collectives.values() for one in entry.algorithms.values()]
@@ -55,6 +55,8 @@ _SMPI_SEGMENTS_BY_CALL = (
     *(("bcast", "chain"), ("gather", "linear_sync")),
     *(("reduce", name) for name in ("chain", "pipeline", "binomial")),
 )
+KNOMIAL_FANOUT = 4
+"""K of Open MPI's k-nomial trees, unless its option coll_tuned_COLLECTIVE_algorithm_knomial_radix sets another one."""
 # UCC's trees have the radix that an option gives them for all calls; docs/exports.md says which.
 _RADIX = {("ucc", "bcast", "knomial"): 4, ("ucc", "reduce", "knomial"): 4}
 
@@ -67,9 +69,19 @@ def series(openmpi_version: str) -> str:
     return short
 
 
+def openmpi_consumer(version: str) -> str:
+    """'openmpi-4.1' of '4.1' or '4.1.4'. Raises UsageError as `series`."""
+    return f"{OPENMPI}-{series(version)}"
+
+
 def openmpi_version(consumer: str) -> str | None:
     """'4.1' of 'openmpi-4.1', None for another consumer."""
     return consumer.removeprefix("openmpi-") if consumer.startswith("openmpi-") else None
+
+
+def leaves_calls(consumer: str) -> bool:
+    """Whether rules for the consumer can leave single calls to the MPI library: those of Open MPI and libcollwise."""
+    return consumer == COLLWISE or openmpi_version(consumer) is not None
 
 
 def can_run(consumer: str, algorithm: Algorithm) -> bool:
@@ -90,15 +102,19 @@ def segments_for(consumer: str | None, segments: tuple[int, ...]) -> tuple[int, 
 
 
 def can_say(consumer: str, collective: str, choice: Choice) -> bool:
-    """Whether a decision can ask one of LIBRARIES or SMPI for an algorithm with the parameters of a choice."""
+    """Whether rules for a consumer can name a choice: an algorithm with its parameters, or that the library decides."""
+    if consumer == COLLWISE or choice == LIBRARY_DECIDES:
+        return True
     algorithm = Catalogue.load().algorithm(collective, choice.algorithm)
     if not can_run(consumer, algorithm) or choice.limit_bytes:
         return False
+    count = choice.fanout or algorithm.default_count
+    if openmpi_version(consumer) is not None:
+        return choice.algorithm != "knomial" or count == KNOMIAL_FANOUT
     if consumer == SMPI:
-        same_count = choice.fanout in (0, algorithm.default_count)
-        return same_count and choice.segment_bytes == algorithm.smpi_segment_bytes
+        return count == algorithm.default_count and choice.segment_bytes == algorithm.smpi_segment_bytes
     radix = _RADIX.get((consumer, collective, choice.algorithm), algorithm.default_count)
-    return choice.segment_bytes == 0 and (choice.fanout or algorithm.default_count) == radix
+    return choice.segment_bytes == 0 and count == radix
 
 
 def can_choose(consumer: str | None, collective: str, choice: Choice) -> bool:
@@ -124,7 +140,7 @@ def grid_for(consumer: str | None, grid: Grid) -> Grid:
         raise UsageError(f"{consumer} can be asked for none of the {grid.collective} choices: {', '.join(grid.names)}")
     if openmpi_version(consumer) is None:
         return kept
-    return replace(kept, for_openmpi=True).with_besides(partial(fixed_choice, grid.collective))
+    return replace(kept, for_openmpi=True).with_besides(partial(DEFAULT.choice, grid.collective))
 
 
 def algorithms_for(

@@ -6,11 +6,10 @@ import bisect
 import json
 import math
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby, pairwise, zip_longest
 from pathlib import Path
-from statistics import geometric_mean
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from collwise.common.errors import UsageError
@@ -35,9 +34,6 @@ DIGITS = "digits"
 """The fact of times that says to how many digits they are rounded."""
 _MAKE_ONE = "make one with: collwise select -o FILE"
 
-
-FASTER = 1.01
-"""The least factor by which the library's own decision is faster where it takes the place of a choice."""
 
 WIDE_STEP = 4
 """Choices are not expected to suit more than this many times the processes or the size that they were decided for."""
@@ -116,6 +112,11 @@ def spans(row: Sequence[tuple[int, _Held]]) -> Iterator[tuple[int, int | None, _
         yield start, following and following[0], held
 
 
+def from_zero(row: Row) -> Row:
+    """The row from message size 0 on: the library decides (LIBRARY_DECIDES) below the first choice."""
+    return row if row and row[0][0] == 0 else ((0, LIBRARY_DECIDES), *row)
+
+
 def choice_in(row: Row, message_bytes: int) -> Choice | None:
     """The choice of a row for a message size; None below the first one that it decides."""
     below = [choice for start, choice in row if start <= message_bytes]
@@ -147,88 +148,6 @@ def without_repeated_rows(rows: Iterable[tuple[int, Row]], kept: Container[int])
         if procs in kept or row != next(reversed(found.values()), None):
             found[procs] = row
     return found
-
-
-def left_to_library(table: DecisionTable, by_size: bool, decided: DecisionTable | None = None) -> DecisionTable:
-    """The table that leaves calls to the MPI library (LIBRARY_DECIDES) where its choices may be slower.
-
-    That is where the library's own decision is known to be no slower, and where the choices are for too few processes.
-    Without `by_size` a row has one choice. `decided` is the table as it was before others took the place of choices.
-    """
-    return _left_in_wide_steps(_left_where_faster(table, by_size), by_size, decided or table)
-
-
-def _left_where_faster(table: DecisionTable, by_size: bool) -> DecisionTable:
-    """The table that leaves calls to the MPI library where that is known to be no slower.
-
-    With measured times of MPI's own collective these are all that a choice does not beat beyond both intervals; with
-    exact times of it all at which it is over 1 % faster. Without `by_size` a row has one choice: it stays if it beats
-    MPI's own at all measured sizes, or if the library is not over 1 % faster on average.
-    """
-    known = table.times
-    if known is None or LIBRARY_DECIDES not in known.grid.timed or not table.rules:
-        return table
-    counts = sorted({*table.rules, *(one for one in known.procs if one >= min(table.rules))})
-    kept = _kept_by_size if by_size else _kept_whole
-    rows = ((procs, kept(known, procs, table.row(procs))) for procs in counts)
-    return replace(table, rules=without_repeated_rows(rows, table.rules))
-
-
-def _left_in_wide_steps(table: DecisionTable, by_size: bool, decided: DecisionTable) -> DecisionTable:
-    """The table that leaves calls to the MPI library where choices would be for less than a quarter of the processes.
-
-    That is in wide steps, up to the next process count that was decided for. A choice stays there if it is also that
-    for the latter.
-    """
-    rows = dict(table.rules)
-    for low, high in table.wide_steps():
-        ends = decided.row(low), decided.row(high)
-        starts = [start for row in ends for start, _ in row] if by_size else []
-
-        def kept(start: int, chosen: Choice, ends: tuple[Row, Row] = ends) -> Choice:
-            return chosen if choice_in(ends[0], start) == choice_in(ends[1], start) else LIBRARY_DECIDES
-
-        begin = WIDE_STEP * low + 1
-        between = {begin, *(procs for procs in table.rules if begin < procs < high)}
-        rows |= {high: table.row(high)} | {procs: refined(table.row(procs), starts, kept) for procs in between}
-    return replace(table, rules=without_repeated_rows(sorted(rows.items()), table.rules))
-
-
-def _kept_by_size(known: Times, procs: int, row: Row) -> Row:
-    def kept(start: int, chosen: Choice) -> Choice:
-        point = known.at_or_below(procs, start)
-        if not known.is_exact:
-            return chosen if beats_own(known, chosen, *point) else LIBRARY_DECIDES
-        own, ours = (known.seconds_of(one, *point) for one in (LIBRARY_DECIDES, chosen))
-        return LIBRARY_DECIDES if own * FASTER < (0.0 if math.isnan(ours) else ours) else chosen
-
-    return refined(row, known.message_bytes, kept)
-
-
-def _kept_whole(known: Times, procs: int, row: Row) -> Row:
-    if len(row) != 1:
-        return row
-    start, chosen = row[0]
-    points = [known.at_or_below(procs, size) for size in known.message_bytes]
-    if not known.is_exact:
-        stays = all(beats_own(known, chosen, *point) for point in points)
-    else:
-        at = [known.at_point(*point) for point in points if point[1] >= start]
-        ratios = [one[LIBRARY_DECIDES] / one[chosen] for one in at if LIBRARY_DECIDES in one and one.get(chosen)]
-        stays = not ratios or geometric_mean(ratios) * FASTER >= 1
-    return row if stays else ((start, LIBRARY_DECIDES),)
-
-
-def beats_own(times: Times, choice: Choice, procs: int, message_bytes: int) -> bool:
-    """Whether a choice is faster than MPI's own collective at a point beyond both intervals, or that was not measured.
-
-    An interval of the choice that is not known counts as empty; one of MPI's own is beyond every choice.
-    """
-    own, ours = (times.seconds_of(one, procs, message_bytes) for one in (LIBRARY_DECIDES, choice))
-    if math.isnan(own) or math.isnan(ours):
-        return True
-    around, width = (times.half_width_of(one, procs, message_bytes) for one in (LIBRARY_DECIDES, choice))
-    return ours + (width if math.isfinite(width) else 0.0) < own - (0.0 if math.isnan(around) else around)
 
 
 _MOST_LISTED = 12
@@ -293,6 +212,12 @@ class DecisionTable:
         """The row in force for P; empty below the first one."""
         position = bisect.bisect_right(self._starts, procs)
         return self.rules[self._starts[position - 1]] if position else ()
+
+    def whole_row(self, procs: int) -> Row:
+        """The row in force for P from message size 0 on. Raises UsageError below the first one."""
+        if procs < min(self.rules):
+            raise UsageError(f"the {self.collective} decision table starts at P = {min(self.rules)}, not {procs}")
+        return from_zero(self.row(procs))
 
     def choose(self, procs: int, message_bytes: int) -> Choice:
         """The choice for a point. Raises UsageError where nothing is decided."""

@@ -12,7 +12,7 @@ from typing import Any
 from collwise.algorithms.catalogue import Catalogue
 from collwise.simulator.limits import buffers_of_node
 from collwise.simulator.timing import Case
-from collwise.validation.libraries.least_elements import least_bytes
+from collwise.validation.libraries.openmpi_untuned import least_bytes
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.defaults import SEGMENTS
 

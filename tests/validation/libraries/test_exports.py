@@ -19,11 +19,11 @@ from collwise.common.errors import UsageError
 from collwise.simulator.execution.interposed import decided_line
 from collwise.studies.cli.main import main
 from collwise.validation.libraries import mpich_file
-from collwise.validation.libraries.formats import FORMATS, exported, for_openmpi
+from collwise.validation.libraries.formats import FORMATS, exported
 from collwise.validation.libraries.mpich_untuned import own_tables, selected
 from collwise.validation.libraries.openmpi_file import parse_rules
 from collwise.validation.libraries.openmpi_rules import openmpi_rules
-from collwise.validation.libraries.sayable import expressed
+from collwise.validation.libraries.sayable import for_consumer, second_best
 from collwise.validation.libraries.variables import ucc_summary
 from collwise.validation.select.consumers import ALL_CONSUMERS, algorithms_for, can_say, rule_message
 from collwise.validation.select.decisions import DecisionTable, decisions_document
@@ -163,7 +163,7 @@ def test_json_rules_say_what_classic_rules_say(decided: DecisionTable) -> None:
     text = text_of("openmpi-json", decided)
     document = json.loads(text)
     assert (document["rule_file_version"], document["module"]) == (3, "tuned")
-    classic = parse_rules(openmpi_rules(for_openmpi([decided], "6.0")[0], "6.0"))
+    classic = parse_rules(openmpi_rules(for_consumer([decided], "openmpi-6.0")[0], "6.0"))
     identity = Catalogue.load().collective(decided.collective).openmpi_collective
     for procs, size in POINTS:
         message = rule_message(decided.collective, "6.0", procs, size)
@@ -324,16 +324,17 @@ def test_the_second_best_has_the_least_worst_slowdown(seconds: list[list[float]]
     allowed = {name for bit, name in enumerate(names) if sayable & 1 << bit}
     times = times_of("bcast", names, (4,), (1, 2, 3, 4), [[each] for each in seconds])
     one = DecisionTable("bcast", "bed", 1, "simulated", "test", {4: ((1, names[0]), (3, names[1]))}, times)
-    made = expressed(one, lambda choice: choice in allowed, by_size=False)
-    ((_, taken),) = made.rows[4]
+    rows, substitutions = second_best(one, lambda choice: choice in allowed, by_size=False)
+    ((_, taken),) = rows[4]
 
     def worst(choice: Choice) -> float:
         own, first, second = (seconds[names.index(each)] for each in (choice, names[0], names[1]))
         return max(own[j] / (first if j < 2 else second)[j] - 1 for j in range(4))
 
+    assert taken is not None
     assert taken in allowed
     assert worst(taken) == min(map(worst, allowed))
-    assert all(math.isclose(one.cost, worst(taken)) for one in made.substitutions)
+    assert all(math.isclose(one.cost, worst(taken)) for one in substitutions)
 
 
 def test_predicted_tables_know_their_second_best(tmp_path: Path) -> None:

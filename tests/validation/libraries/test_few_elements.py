@@ -11,11 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collwise.algorithms.catalogue import Catalogue
-from collwise.validation.libraries.formats import exported, for_openmpi
-from collwise.validation.libraries.least_elements import ELEMENT_BYTES, NEEDS_ELEMENTS, least_bytes, least_elements
+from collwise.validation.libraries.formats import exported
+from collwise.validation.libraries.left_to_library import gains_over_untuned
 from collwise.validation.libraries.openmpi_check import observe
 from collwise.validation.libraries.openmpi_file import Rule, parse_rules
-from collwise.validation.libraries.over_untuned import gains_over_untuned
+from collwise.validation.libraries.openmpi_untuned import ELEMENT_BYTES, NEEDS_ELEMENTS, least_bytes, least_elements
+from collwise.validation.libraries.sayable import for_consumer
 from collwise.validation.select.consumers import algorithms_for
 from collwise.validation.select.decisions import DecisionTable, decisions_document, decisions_from
 from collwise.validation.select.select import select
@@ -136,7 +137,9 @@ def test_without_times_the_choice_before_stays_or_open_mpi_decides() -> None:
     bare = DecisionTable(
         "bcast", "bed", 1, "simulated", "test", {4: ((0, Choice("binomial")), (8, Choice("split_binary")))}
     )
-    assert for_openmpi([bare], "4.1")[0][0].rules == {4: ((0, Choice("binomial")), (32, Choice("split_binary")))}
+    assert for_consumer([bare], "openmpi-4.1")[0][0].rules == {
+        4: ((0, Choice("binomial")), (32, Choice("split_binary")))
+    }
     first = DecisionTable("bcast", "bed", 1, "simulated", "test", {4: ((8, Choice("split_binary")),)})
     text = exported([first], "openmpi", version="4.1").text
     assert [rule_at(text, "bcast", 4, size) for size in (8, 31, 32)] == ["", "", "split_binary"]
@@ -209,7 +212,7 @@ def test_rules_leave_calls_of_few_elements_to_open_mpi_where_its_own_decision_is
     found = [rule_at(made.text, "allreduce", 2048, size * KIB) for size in (8, 16, 31, 32)]
     assert found == ["recursive_doubling", "", "", "rabenseifner"]
     assert "16384 0 0 0 # from 16 KiB: Open MPI decides" in made.text
-    (said,), _ = for_openmpi([table_with_untuned()], version)
+    (said,), _ = for_consumer([table_with_untuned()], f"openmpi-{version}")
     assert gains_over_untuned(said) == [1.0, 1.0, 1.0]
     assert [str(one) for one in made.substitutions] == [
         "allreduce from P = 2048, 8 KiB: too few elements for rabenseifner; recursive_doubling instead, at most "
@@ -222,13 +225,13 @@ def test_no_point_of_rules_is_over_a_percent_slower_than_untuned(times: list[flo
     table, seconds = table_with_untuned(), [[times[i : i + 3]] for i in (0, 3, 6)]
     assert table.times is not None
     drawn = times_of("allreduce", table.times.choices, table.times.procs, table.times.message_bytes, seconds)
-    (said,), _ = for_openmpi([replace(table, times=drawn)], "4.1")
+    (said,), _ = for_consumer([replace(table, times=drawn)], "openmpi-4.1")
     assert all(gain >= 1 / 1.01 for gain in gains_over_untuned(said))
 
 
 def test_an_untuned_decision_that_was_not_timed_is_no_choice() -> None:
     table = table_of("bcast", "split_binary", (64,))
-    (said,), _ = for_openmpi([table], "4.1")
+    (said,), _ = for_consumer([table], "openmpi-4.1")
     assert all(choice.algorithm != "library decides" for row in said.rules.values() for _, choice in row)
 
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from collwise.common.errors import UsageError
+from collwise.validation.libraries.left_to_library import left_to_library
 from collwise.validation.libraries.openmpi_rules import openmpi_rules
 from collwise.validation.select.decisions import (
     DecisionTable,
@@ -21,7 +22,6 @@ from collwise.validation.select.decisions import (
     decisions_document,
     decisions_from,
     decisions_text,
-    left_to_library,
     wide_steps_texts,
 )
 from collwise.validation.select.select import select

@@ -20,7 +20,7 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
 from collwise.models.piecewise import Array, PiecewiseLinear
 from collwise.models.switch_points import good_enough
-from collwise.validation.libraries.least_elements import least_bytes
+from collwise.validation.libraries.openmpi_untuned import least_bytes
 from collwise.validation.select.consumers import ALL_CONSUMERS, can_choose
 from collwise.validation.select.decisions import DecisionTable, undecided_points
 from collwise.validation.select.select import select

@@ -17,7 +17,7 @@ from collwise.common.errors import UsageError
 from collwise.simulator.store import Store
 from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.studies.cli.main import main
-from collwise.validation.libraries.formats import for_openmpi
+from collwise.validation.libraries.sayable import for_consumer
 from collwise.validation.select.decisions import decisions_document, decisions_from, loss_of, undecided_points
 from collwise.validation.select.select import select, tied_seconds
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
@@ -157,14 +157,14 @@ def test_a_point_is_left_to_mpis_own_collective_where_ours_is_not_faster_beyond_
         ["4", "4", "4096", "ring"],
     ]
     ring = Choice("ring")
-    (kept,), _ = for_openmpi([table], "4.1")
+    (kept,), _ = for_consumer([table], "openmpi-4.1")
     assert kept.rules == {
         2: ((1024, ring), (4096, LIBRARY_DECIDES), (SIZES[2], ring)),
         4: ((1024, LIBRARY_DECIDES), (4096, ring)),
     }
     assert table.times is not None
     of_mpich = replace(table, made_by="times measured under MPICH", times=replace(table.times, maker="MPICH 4.0.2"))
-    (other,), _ = for_openmpi([of_mpich], "4.1")
+    (other,), _ = for_consumer([of_mpich], "openmpi-4.1")
     assert other.rules == {2: ((1024, ring),)}
 
 

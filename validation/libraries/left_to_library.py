@@ -1,0 +1,143 @@
+"""What rules leave to the MPI library itself: calls that it decides as fast untuned, and those far from a decided P.
+
+The library's own decision is one of the choices of its rules (LIBRARY_DECIDES).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from statistics import geometric_mean
+
+from collwise.common.units import counted
+from collwise.validation.compare.deciders import Decider
+from collwise.validation.select.decisions import (
+    WIDE_STEP,
+    DecisionTable,
+    Row,
+    choice_in,
+    refined,
+    without_repeated_rows,
+)
+from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
+from collwise.validation.times.times import State, Times
+
+_FASTER = 1.01
+"""The least factor by which the library's own decision is faster where it takes the place of a choice."""
+
+
+def with_untuned(table: DecisionTable, untuned: Decider | None) -> DecisionTable:
+    """The table with the times of untuned Open MPI's decisions among those that it was made from, as LIBRARY_DECIDES.
+
+    They are those of the same algorithm, where it was timed and the decisions are known. Measured times of ours are not
+    the library's own. Those of another library's own collective say nothing of Open MPI, and are left out.
+    """
+    known = table.times
+    if known is None:
+        return table
+    has_own = LIBRARY_DECIDES in known.grid.timed
+    if table.source == "measured":
+        if not has_own or known.maker.startswith("Open MPI"):
+            return table
+        others = tuple(one for one in known.grid.besides if one[2] != LIBRARY_DECIDES)
+        return replace(table, times=known.of_grid(replace(known.grid, besides=others)))
+    if has_own or untuned is None:
+        return table
+    own = known.at(known.picks_of(partial(untuned.choice, table.collective))).values[None]
+    grid = replace(known.grid, choices=(LIBRARY_DECIDES,), besides=())
+    times = Times.of_seconds(grid, own, known.platform, known.source, known.maker, State.NOT_ASKED)
+    return replace(table, times=known.with_times(times))
+
+
+def left_to_library(table: DecisionTable, by_size: bool, decided: DecisionTable | None = None) -> DecisionTable:
+    """The table that leaves calls to the MPI library (LIBRARY_DECIDES) where its choices may be slower.
+
+    With measured times of MPI's own collective these are all that a choice does not beat beyond both intervals; with
+    exact times of it all at which it is over 1 % faster. Without `by_size` a row has one choice: it stays if it beats
+    MPI's own at all measured sizes, or if the library is not over 1 % faster on average.
+
+    Others are those for process counts in wide steps, over four times the one that was decided for and below the next
+    one: a choice stays there if it is also that for the latter. `decided` is the table as it was before others took the
+    place of choices.
+    """
+    known, decided = table.times, decided or table
+    if known is not None and LIBRARY_DECIDES in known.grid.timed and table.rules:
+        kept = _kept_by_size if by_size else _kept_whole
+        counts = {*table.rules, *(one for one in known.procs if one >= min(table.rules))}
+        table = _with_rows(table, {procs: kept(known, procs, table.row(procs)) for procs in counts})
+    rows = dict(table.rules)
+    for low, high in table.wide_steps():
+        one, other = decided.row(low), decided.row(high)
+
+        def alike(start: int, chosen: Choice, one: Row = one, other: Row = other) -> Choice:
+            return chosen if choice_in(one, start) == choice_in(other, start) else LIBRARY_DECIDES
+
+        starts = [start for start, _ in (*one, *other)] if by_size else []
+        begin = WIDE_STEP * low + 1
+        between = {begin, *(procs for procs in table.rules if begin < procs < high)}
+        rows |= {high: table.row(high)} | {procs: refined(table.row(procs), starts, alike) for procs in between}
+    return _with_rows(table, rows)
+
+
+def _with_rows(table: DecisionTable, rows: Mapping[int, Row]) -> DecisionTable:
+    return replace(table, rules=without_repeated_rows(sorted(rows.items()), table.rules))
+
+
+def _kept_by_size(known: Times, procs: int, row: Row) -> Row:
+    def kept(start: int, chosen: Choice) -> Choice:
+        point = known.at_or_below(procs, start)
+        if not known.is_exact:
+            return chosen if beats_own(known, chosen, *point) else LIBRARY_DECIDES
+        own, ours = (known.seconds_of(one, *point) for one in (LIBRARY_DECIDES, chosen))
+        return LIBRARY_DECIDES if own * _FASTER < (0.0 if math.isnan(ours) else ours) else chosen
+
+    return refined(row, known.message_bytes, kept)
+
+
+def _kept_whole(known: Times, procs: int, row: Row) -> Row:
+    if len(row) != 1:
+        return row
+    start, chosen = row[0]
+    points = [known.at_or_below(procs, size) for size in known.message_bytes]
+    if not known.is_exact:
+        stays = all(beats_own(known, chosen, *point) for point in points)
+    else:
+        at = [known.at_point(*point) for point in points if point[1] >= start]
+        ratios = [one[LIBRARY_DECIDES] / one[chosen] for one in at if LIBRARY_DECIDES in one and one.get(chosen)]
+        stays = not ratios or geometric_mean(ratios) * _FASTER >= 1
+    return row if stays else ((start, LIBRARY_DECIDES),)
+
+
+def beats_own(times: Times, choice: Choice, procs: int, message_bytes: int) -> bool:
+    """Whether a choice is faster than MPI's own collective at a point beyond both intervals, or that was not measured.
+
+    An interval of the choice that is not known counts as empty; one of MPI's own is beyond every choice.
+    """
+    own, ours = (times.seconds_of(one, procs, message_bytes) for one in (LIBRARY_DECIDES, choice))
+    if math.isnan(own) or math.isnan(ours):
+        return True
+    around, width = (times.half_width_of(one, procs, message_bytes) for one in (LIBRARY_DECIDES, choice))
+    return ours + (width if math.isfinite(width) else 0.0) < own - (0.0 if math.isnan(around) else around)
+
+
+def summary_over_untuned(table: DecisionTable, version: str) -> str:
+    """A line on what rules gain over the library's own decisions, by the times that they were made from; or nothing."""
+    gains = gains_over_untuned(table)
+    if not gains:
+        return ""
+    slower = sum(gain * _FASTER < 1 for gain in gains)
+    return (
+        f"{table.collective}, over untuned Open MPI {version} by these times: x {geometric_mean(gains):.2f} on "
+        f"average, x {min(gains):.2f} at least, slower at {slower} of {counted(len(gains), 'point')}"
+    )
+
+
+def gains_over_untuned(table: DecisionTable) -> list[float]:
+    """The library's own time divided by that of the table's choice, at every point that has both."""
+    return [
+        times[LIBRARY_DECIDES] / times[chosen]
+        for chosen, times in table.timed_points()
+        if chosen is not None and LIBRARY_DECIDES in times and times.get(chosen)
+    ]

@@ -42,7 +42,7 @@ from collwise.validation.testbed.bed import temporarily_up
 from collwise.validation.testbed.platform import simulated_platform
 from collwise.validation.testbed.shape import Shape
 from collwise.validation.testbed.target import TestBed
-from collwise.validation.times.grid import candidates, cases
+from collwise.validation.times.grid import Grid as Cases
 
 SHAPE, PROCS, SEGMENTS = Shape(8, 50e6), (4, 8), (8192, 32768)
 WHOLE, BLOCKS = [1024 * 2**k for k in range(9)], [256 * 2**k for k in range(8)]
@@ -125,12 +125,9 @@ def grid_cases() -> list[Case]:
     return [
         case
         for name in COLLECTIVES
-        for case in cases(
-            name,
-            candidates(name, SEGMENTS),
-            PROCS,
-            WHOLE if name in ("bcast", "reduce", "allreduce") else BLOCKS,
-        )
+        for case in Cases.of(
+            name, PROCS, WHOLE if name in ("bcast", "reduce", "allreduce") else BLOCKS, segments=SEGMENTS
+        ).cases()
     ]
 
 

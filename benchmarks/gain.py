@@ -39,7 +39,7 @@ from collwise.validation.testbed.platform import simulated_platform
 from collwise.validation.testbed.shape import Shape
 from collwise.validation.testbed.target import TestBed
 from collwise.validation.times.choice import LIBRARY_DECIDES
-from collwise.validation.times.grid import builtin_cases, candidates, case_of, cases
+from collwise.validation.times.grid import Grid, case_of
 
 SHAPE = Shape(8, 100e6)
 COLLECTIVES = ("bcast", "gather", "scatter", "reduce", "allreduce", "allgather", "alltoall")
@@ -84,8 +84,9 @@ def examined(
     decided = {(name, size): baseline().choice(name, procs, size) for name in COLLECTIVES for size in sizes}
     known = {place: choice for place, choice in decided.items() if choice is not None}
     untuned = {(name, size): case_of(name, choice, procs, size) for (name, size), choice in known.items()}
-    grid = [case for name in COLLECTIVES for case in cases(name, candidates(name, SEGMENTS), [procs], sizes)]
-    calls = [case for name in COLLECTIVES for case in builtin_cases(name, [procs], sizes)]
+    grid = [case for name in COLLECTIVES for case in Grid.of(name, (procs,), sizes, 1, SEGMENTS).cases()]
+    own = (LIBRARY_DECIDES,)
+    calls = [case for name in COLLECTIVES for case in Grid(name, own, (procs,), tuple(sizes)).cases()]
     wanted = [*dict.fromkeys([*grid, *untuned.values(), *calls])]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "measured.sqlite")

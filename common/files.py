@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
 from collwise.common.errors import UsageError
+
+_Made = TypeVar("_Made")
 
 
 def read_text(path: Path) -> str:
@@ -15,6 +20,25 @@ def read_text(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as problem:
         raise UsageError(f"cannot read {path}: {getattr(problem, 'strerror', None) or 'not text'}") from None
+
+
+def read_json(
+    path: Path, what: str, made_by: str, is_current: Callable[[Any], bool], make: Callable[[Any], _Made]
+) -> _Made:
+    """What `make` makes of a JSON file. Raises UsageError, naming the file, where that is not `what` was expected.
+
+    `made_by` is the command that makes such a file, and `is_current` says whether a document is of this version.
+    """
+    how = f"make one with: {made_by}"
+    try:
+        document = json.loads(read_text(path))
+        if not is_current(document):
+            raise UsageError(f"{path}: not {what} of this version; {how}")
+        return make(document)
+    except (json.JSONDecodeError, RecursionError):
+        raise UsageError(f"{path}: not {what}, since it is no JSON; {how}") from None
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError) as problem:
+        raise UsageError(f"{path}: not {what} ({problem}); {how}") from None
 
 
 def write_text(path: Path, text: str) -> None:

@@ -20,9 +20,9 @@ from collwise.simulator.sweeps.method import Method
 from collwise.simulator.timing import Case
 from collwise.validation.adaptive.goal import Goal
 from collwise.validation.select.consumers import ALL_CONSUMERS, grid_for, segments_for
-from collwise.validation.times.choice import Choice
+from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.defaults import SEGMENTS_TEXT, sizes_of
-from collwise.validation.times.grid import LIBRARY, Grid, builtin_cases, candidates, without_repeats
+from collwise.validation.times.grid import LIBRARY, Grid, candidates, without_repeats
 from collwise.validation.times.points import asked_points, cases_within_memory, warn_of_doubtful
 from collwise.validation.times.thresholds import check_thresholds_matter, with_thresholds
 
@@ -267,14 +267,16 @@ def cases_to_measure(
     own: list[Case] = []
     for collective, among in competing.items():
         message_bytes = sizes_of(collective, asked_sizes)
-        wanted = [
-            case for p in counts for case in Grid(collective, tuple(among), (p,), message_bytes, per_node[p]).cases()
-        ]
+        grids = [Grid(collective, tuple(among), (p,), message_bytes, per_node[p]) for p in counts]
+        wanted = [case for grid in grids for case in grid.cases()]
         if not wanted:
             raise nothing_runs({collective: among}, counts, message_bytes)
         ours += without_repeats(wanted)
         if with_own:
-            own += [case for p in counts for case in builtin_cases(collective, [p], message_bytes, per_node[p])]
+            library = (LIBRARY_DECIDES,)
+            own += [
+                case for p in counts for case in Grid(collective, library, (p,), message_bytes, per_node[p]).cases()
+            ]
     if platform is None:
         return ours + own
     on_a_node = max(per_node.values()) if target else ppn or platform.default_processes_per_node

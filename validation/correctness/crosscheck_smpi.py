@@ -15,7 +15,7 @@ from collwise.simulator.execution.worklist import case_lines, worklist
 from collwise.simulator.timing import Case
 from collwise.validation.libraries.openmpi_3 import PIPELINES
 from collwise.validation.times.choice import Choice
-from collwise.validation.times.grid import BUILTIN, cases
+from collwise.validation.times.grid import BUILTIN, Grid
 
 # An odd count, a power of two, and an even one. Sizes on both sides of the eager limit, multiples of each of these
 # counts and of the 8 bytes of an element: libraries treat remainders differently.
@@ -82,7 +82,8 @@ def compare_with_smpi(
     rows: list[SmpiRow] = []
     for algorithm in compared_algorithms(collective):
         on_algorithm(f"{algorithm.collective} {algorithm.name}")
-        ours = cases(algorithm.collective, partial(_smpi_choices, algorithm), procs or PROCS, _sizes(algorithm, sizes))
+        grid = Grid(algorithm.collective, (), tuple(procs or PROCS), tuple(_sizes(algorithm, sizes)))
+        ours = grid.with_besides(partial(_smpi_choice, algorithm)).cases()
         if not ours:
             continue
         theirs = [replace(case, experiment=BUILTIN) for case in ours]
@@ -137,14 +138,14 @@ def _times(
     return [(seconds[n], None) if n in seconds else (math.nan, problem) for n in range(len(cases))]
 
 
-def _smpi_choices(algorithm: Algorithm, procs: int, message_bytes: int) -> tuple[Choice]:
+def _smpi_choice(algorithm: Algorithm, procs: int, message_bytes: int) -> Choice:
     """The algorithm with the segment size and fan-out that SMPI's own version chooses, as in its source code.
 
     Fixed segment sizes are in the catalogue; this function has those that depend on the call.
     """
     decide = _DECISIONS.get((algorithm.collective, algorithm.smpi))
     parameters = decide(procs, message_bytes) if decide else (algorithm.smpi_segment_bytes, 0)
-    return (Choice(algorithm.name, *parameters),)
+    return Choice(algorithm.name, *parameters)
 
 
 def _bcast_pipeline(procs: int, message_bytes: int) -> tuple[int, int]:

@@ -19,7 +19,7 @@ from collwise.validation.guidelines.guideline import GUIDELINES, REDUCE_LOCAL, G
 from collwise.validation.select.decisions import DecisionTable
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.defaults import SEGMENTS
-from collwise.validation.times.grid import candidates, case_of, cases, choice_of
+from collwise.validation.times.grid import Grid, case_of, choice_of
 
 UNCHECKED = {"GL9": "its allgatherv has the root's block alone, and allgatherv is timed with equal blocks"}
 """The guidelines that are left out, and why."""
@@ -130,7 +130,7 @@ def _competing(tables: Mapping[str, DecisionTable], call: Call, ppn: int, segmen
             return [_case(call, tables[call.collective].choose(call.procs, call.message_bytes), ppn)]
         except UsageError:
             pass
-    return cases(call.collective, candidates(call.collective, segments), [call.procs], [call.message_bytes], ppn)
+    return Grid.of(call.collective, [call.procs], [call.message_bytes], ppn, segments).cases()
 
 
 def _part(part: Part, call: Call, best: Mapping[Call, Case]) -> tuple[str, int, Choice | None]:

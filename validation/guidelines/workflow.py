@@ -14,8 +14,8 @@ from collwise.validation.guidelines.criteria import RankTest, Share, Times
 from collwise.validation.guidelines.guideline import GUIDELINES, guidelines_of
 from collwise.validation.guidelines.library import CaseTimes, Library
 from collwise.validation.guidelines.repair import Repair, RepairedRange, ranges, repairs, rules_text
-from collwise.validation.times.choice import Choice
-from collwise.validation.times.grid import builtin_cases, case_of
+from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
+from collwise.validation.times.grid import case_of
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ def run(library: Library, plan: Plan) -> GuidelinesResult:
     for call in calls:
         name, procs, size = call.collective, call.procs, call.message_bytes
         per_node = library.processes_per_node(procs)
-        [own_cases[call]] = builtin_cases(name, [procs], [size], per_node)
+        own_cases[call] = case_of(name, LIBRARY_DECIDES, procs, size, per_node)
         for guideline in guidelines_of(name):
             mockup = guideline.mockup
             if objection := mockup.objection(procs, size):

@@ -28,35 +28,44 @@ from collwise.validation.select.consumers import (
 from collwise.validation.select.decisions import DecisionTable, check_one_table_each
 from collwise.validation.times.choice import LIBRARY_DECIDES
 
-Write = Callable[[Sequence[DecisionTable], int, str], str]
-"""Makes the text of tables for a process count, if the format holds for one, and a version."""
-
 
 @dataclass(frozen=True)
 class Format:
     """A format: the consumer whose algorithms it names, how it is used and how it is written.
 
-    `by_size`: it sees message sizes; `one_procs`: it holds for one process count. `use` is how the file is used: a
-    whole command, in which {file} stands for its name, {collwise} for ours, and P and PROGRAM for the user's own.
+    `use` is how the file is used: a whole command, in which {file} stands for its name, {collwise} for ours, and P and
+    PROGRAM for the user's own. `write` makes the text of tables. `holds_for` is what it is given besides: the number of
+    processes that the file holds for (`procs`), or the `version` of the library. `by_size`: the format sees message
+    sizes.
     """
 
     name: str
     title: str
     consumer: str
     use: str
-    write: Write
+    write: Callable[..., str]
+    holds_for: str = ""
     by_size: bool = True
-    one_procs: bool = False
+
+    @property
+    def one_procs(self) -> bool:
+        """Whether it holds for one process count."""
+        return self.holds_for == "procs"
 
 
-def _openmpi(tables: Sequence[DecisionTable], procs: int, version: str) -> str:
+def _openmpi(tables: Sequence[DecisionTable], version: str) -> str:
     return json_rules(tables) if series(version) == JSON_VERSION else openmpi_rules(tables, version)
+
+
+def _profile(tables: Sequence[DecisionTable], procs: int) -> str:
+    return pgmpi.profile_text(pgmpi.profile_of(tables, procs))
 
 
 _SETTINGS = settings_of_rules("{file}")
 _MPIRUN = f"mpirun {' '.join(f'--mca {name} {value}' for name, value in _SETTINGS.items())} -n P PROGRAM"
 _EXPORTED = "\n".join(f"export {name}={value}" for name, value in parameter_variables(_SETTINGS).items())
 _PARAMETERS = "\n".join(f"{name} = {value}" for name, value in _SETTINGS.items())
+_JSON_TITLE = "Open MPI's dynamic rules in JSON, from 6.0 on"
 _COLLWISE = "{collwise} program run --library openmpi --procs P --table {file} -- PROGRAM"
 _MPICH = " ".join(
     f"{name}={value}" for name, value in (*mpich_file.ENVIRONMENT.items(), (mpich_file.FILE_VARIABLE, "{file}"))
@@ -67,58 +76,24 @@ _SOURCE = "source {file} && mpirun -n P PROGRAM"
 FORMATS = {
     one.name: one
     for one in (
-        Format(OPENMPI, "Open MPI's classic dynamic rules", OPENMPI, _MPIRUN, _openmpi),
-        Format(
-            "openmpi-json",
-            "Open MPI's dynamic rules in JSON, from 6.0 on",
-            f"{OPENMPI}-{JSON_VERSION}",
-            _MPIRUN,
-            _openmpi,
-        ),
-        Format(COLLWISE, "the table of collwise program run", COLLWISE, _COLLWISE, lambda said, *_: collwise_rules(said)),
-        Format(
-            "mpich",
-            "MPICH's selection file (JSON)",
-            "mpich",
-            f"{_MPICH} mpirun -n P PROGRAM",
-            lambda said, _, version: mpich_file.selection_file(said, version or mpich_file.VERSIONS[0]),
-        ),
+        Format(OPENMPI, "Open MPI's classic dynamic rules", OPENMPI, _MPIRUN, _openmpi, "version"),
+        Format("openmpi-json", _JSON_TITLE, openmpi_consumer(JSON_VERSION), _MPIRUN, _openmpi, "version"),
+        Format(COLLWISE, "the table of collwise program run", COLLWISE, _COLLWISE, collwise_rules),
+        Format("mpich", "MPICH's selection file (JSON)", "mpich", _MPICH, mpich_file.selection_file, "version"),
         Format(
             "mpich-variables",
             "MPICH's control variables",
             "mpich",
             _SOURCE,
-            lambda said, procs, _: mpich_file.variables(said, procs),
+            mpich_file.variables,
+            "procs",
             by_size=False,
-            one_procs=True,
         ),
-        Format("intel", "Intel MPI's I_MPI_ADJUST variables", "intel", _SOURCE, lambda said, *_: variables.intel(said)),
-        Format(
-            "mvapich2",
-            "MVAPICH2's tuning variables",
-            "mvapich2",
-            _SOURCE,
-            lambda said, procs, _: variables.mvapich2(said, procs),
-            one_procs=True,
-        ),
-        Format("ucc", "UCC's UCC_TL_UCP_TUNE", "ucc", _SOURCE, lambda said, *_: variables.ucc(said)),
-        Format(
-            SMPI,
-            "options of SMPI",
-            SMPI,
-            _SMPIRUN,
-            lambda said, procs, _: variables.smpi(said, procs),
-            by_size=False,
-            one_procs=True,
-        ),
-        Format(
-            "prf",
-            "a profile of PGMPITuneLib",
-            PGMPI,
-            _PRF,
-            lambda said, procs, _: pgmpi.profile_text(pgmpi.profile_of(said, procs)),
-            one_procs=True,
-        ),
+        Format("intel", "Intel MPI's I_MPI_ADJUST variables", "intel", _SOURCE, variables.intel),
+        Format("mvapich2", "MVAPICH2's tuning variables", "mvapich2", _SOURCE, variables.mvapich2, "procs"),
+        Format("ucc", "UCC's UCC_TL_UCP_TUNE", "ucc", _SOURCE, variables.ucc),
+        Format(SMPI, "options of SMPI", SMPI, _SMPIRUN, variables.smpi, "procs", False),
+        Format("prf", "a profile of PGMPITuneLib", PGMPI, _PRF, _profile, "procs"),
     )
 }
 
@@ -164,20 +139,20 @@ def exported(
     check_one_table_each(tables)
     consumer = openmpi_consumer(version) if known.consumer == OPENMPI else known.consumer
     if consumer == COLLWISE:
-        return Exported(known.write(tables, 1, ""), ())
+        return Exported(known.write(tables), ())
     if empty := next((table.collective for table in tables if not any(table.rules.values())), None):
         raise UsageError(f"the {empty} decision table is empty")
     said, replaced = for_consumer(tables, consumer, known.by_size)
     if leaves_calls(consumer):
         version = openmpi_version(consumer) or version
-        return Exported(known.write(said, 1, version), replaced, tuple(warnings_of(said, version)))
+        return Exported(known.write(said, version), replaced, tuple(warnings_of(said, version)))
     if all(choice == LIBRARY_DECIDES for table in said for choice in table.choices):
         raise UsageError(
             f"{known.title} cannot express any of these choices; make them with "
             f"'collwise select --for {known.consumer}'"
         )
     if not known.one_procs:
-        return Exported(known.write(said, 1, version), replaced)
+        return Exported(known.write(said, *([version] if version and known.holds_for else [])), replaced)
     counts = {count for table in said for count in table.rules}
     if procs is None and len(counts) > 1:
         raise UsageError(
@@ -186,4 +161,4 @@ def exported(
     wanted = counts.pop() if procs is None else procs
     rows = {(table.collective, max((p for p in table.rules if p <= wanted), default=0)) for table in said}
     used = tuple(one for one in replaced if (one.collective, one.procs) in rows)
-    return Exported(known.write(said, wanted, version), used)
+    return Exported(known.write(said, wanted), used)

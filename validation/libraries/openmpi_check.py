@@ -1,15 +1,15 @@
 """Checks that the installed Open MPI follows a rules file, by the messages that it sends in one call.
 
 The program `call` makes the call, Open MPI's own monitoring counts the messages, and the counts are compared with
-those of the algorithm that the file asks for. Some algorithms' counts are known here; those of the others are observed
-while Open MPI runs the algorithm by its own option, with the file's rules for the other collectives in force: some
-algorithms call these.
+those of the algorithm that the file asks for. Of some algorithms our own code sends the same messages, and is recorded.
+Those of the others are observed while Open MPI runs the algorithm by its own option, with the file's rules for the
+other collectives in force: some algorithms call these.
 """
 
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from collwise.algorithms.catalogue import Catalogue
@@ -21,8 +21,9 @@ from collwise.validation.libraries.monitoring import Traffic, forcing, monitored
 from collwise.validation.libraries.openmpi_file import Rule, parse_rules, settings_of_rules
 from collwise.validation.select.consumers import rule_message, series
 from collwise.validation.times.choice import Choice
+from collwise.validation.times.grid import case_of
 
-# The algorithms whose messages are known here.
+# The algorithms of which our own code sends the same messages.
 KNOWN_TRAFFIC = {
     "bcast": ("linear", "chain", "k_chain", "binary", "split_binary", "binomial"),
     "gather": ("linear", "linear_sync", "binomial"),
@@ -141,68 +142,23 @@ def recognise(collective: str, procs: int, message_bytes: int, observed: Traffic
 
 
 def traffic(collective: str, choice: Choice, procs: int, message_bytes: int) -> Traffic:
-    """The messages that Open MPI's implementation of an algorithm sends from root 0, or to it."""
-    if collective == "gather":
-        return _gather_traffic(choice, procs, message_bytes)
-    if collective == "bcast":
-        return _bcast_traffic(choice, procs, message_bytes)
-    raise UsageError(f"no known traffic for collective '{collective}'; valid: bcast, gather")
+    """The messages of Open MPI's implementation of an algorithm from root 0, or to it, with a process on each node.
 
+    They are those of our own, as the schedule engine records them, but in one case: Open MPI sends the second part of
+    a block also where it is empty.
+    """
+    from collwise.platforms import load_description
+    from collwise.simulator.schedule.library import ON_WAY, Schedule
+    from collwise.simulator.schedule.networks import network_tables
 
-def _gather_traffic(choice: Choice, procs: int, block: int) -> Traffic:
-    others = range(1, procs)
-    if choice.algorithm == "linear":
-        return {(rank, 0): (1, block) for rank in others}
-    if choice.algorithm == "linear_sync":
-        return {(0, rank): (1, 0) for rank in others} | {(rank, 0): (2, block) for rank in others}
-    # In-order binomial: the parent lacks the lowest bit, which is also the width of the subtree.
-    return {(rank, rank & (rank - 1)): (1, block * min(rank & -rank, procs - rank)) for rank in others}
-
-
-def _bcast_traffic(choice: Choice, procs: int, message_bytes: int) -> Traffic:
-    if choice.algorithm == "split_binary":
-        return _split_binary_traffic(procs, message_bytes, choice.segment_bytes)
-    if choice.algorithm == "linear":
-        return {(0, rank): (1, message_bytes) for rank in range(1, procs)}
-    parent = {
-        "chain": lambda rank: rank - 1,
-        "k_chain": lambda rank: _k_chain_parent(rank, procs, choice.fanout or 4),
-        "binary": _binary_parent,
-        "binomial": lambda rank: rank - 2 ** (rank.bit_length() - 1),
-    }[choice.algorithm]
-    segments = _segments(message_bytes, choice.segment_bytes)
-    return {(parent(rank), rank): (segments, message_bytes) for rank in range(1, procs)}
-
-
-def _split_binary_traffic(procs: int, message_bytes: int, segment_bytes: int) -> Traffic:
-    left, right = message_bytes - message_bytes // 2, message_bytes // 2
-    messages = {}
-    for rank in range(1, procs):
-        half = left if rank % 2 == 1 else right
-        messages[_binary_parent(rank), rank] = (_segments(half, segment_bytes), half)
-    # Each odd rank, of the left subtree, trades halves with the even one behind it; the root serves one left over.
-    for rank in range(1, procs - 1, 2):
-        messages[rank, rank + 1] = (1, left)
-        messages[rank + 1, rank] = (1, right)
-    if procs % 2 == 0:
-        count, size = messages.get((0, procs - 1), (0, 0))
-        messages[0, procs - 1] = (count + 1, size + right)
-    return messages
-
-
-def _segments(size: int, segment_bytes: int) -> int:
-    return -(-size // segment_bytes) if segment_bytes else 1
-
-
-def _binary_parent(rank: int) -> int:
-    """The parent of a rank: level l starts at rank 2^l - 1, and children are 2^(l-1) and 2^l ranks after parents."""
-    width = 2 ** ((rank + 1).bit_length() - 2)
-    return rank - width if rank - width < 2 * width - 1 else rank - 2 * width
-
-
-def _k_chain_parent(rank: int, procs: int, fanout: int) -> int:
-    """The parent of a rank: the other ranks form `fanout` chains of neighbours, the first ones a rank longer."""
-    chains = min(fanout, procs - 1)
-    length, longer = divmod(procs - 1, chains)
-    heads = {1 + chain * length + min(chain, longer) for chain in range(chains)}
-    return 0 if rank in heads else rank - 1
+    platform = replace(load_description("exact"), nodes=procs)
+    schedule = Schedule(case_of(collective, choice, procs, message_bytes), platform.places(procs, 1))
+    trace = schedule.trace(network_tables(platform, procs, 1, schedule.sizes))
+    found: dict[tuple[int, int], tuple[int, int]] = {}
+    for span in trace.spans[trace.spans["spent"] == ON_WAY]:
+        edge = int(span["process"]), int(span["peer"])
+        messages, size = found.get(edge, (0, 0))
+        found[edge] = messages + 1, size + int(trace.sizes[span["size"]])
+    if (collective, choice.algorithm) == ("gather", "linear_sync"):
+        found |= {edge: (2, size) for edge, (_, size) in found.items() if edge[1] == 0}
+    return found

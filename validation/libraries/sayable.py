@@ -150,7 +150,7 @@ def _said(
     alone = {only: 0.0 for only in chosen if len(chosen) == 1 and can(only)}
     costs = alone or {choice: cost for choice, cost in _costs(table, procs, steps, end).items() if can(choice)}
     if not costs:
-        return next((choice for choice in reversed(steps.values()) if can(choice)), None), math.nan
+        return next((choice for choice in reversed([*steps.values()]) if can(choice)), None), math.nan
     said = min(costs, key=lambda choice: costs[choice])
     return (said, costs[said]) if tells or not few(said) else (LIBRARY_DECIDES, math.nan)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from collwise.common.errors import UsageError
-from collwise.common.files import read_text
+from collwise.common.files import read_json
 from collwise.common.units import format_size
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.grid import Grid
@@ -28,13 +28,11 @@ Row = tuple[tuple[int, Choice], ...]
 """The decisions for one process count: from how many message bytes on, and the choice; ascending."""
 
 _FORMAT = "collwise decisions 3"
+_LOSS = ("points", "mean", "worst")
 _SOURCES = {"times measured under": "measured", "model ": "predicted"}
 """The beginnings of what a file says made the times, where these are not simulated."""
 DIGITS = "digits"
 """The fact of times that says to how many digits they are rounded."""
-_MAKE_ONE = "make one with: collwise select -o FILE"
-
-
 WIDE_STEP = 4
 """Choices are not expected to suit more than this many times the processes or the size that they were decided for."""
 
@@ -92,18 +90,6 @@ def all_at_once_text(tables: Sequence[DecisionTable]) -> str:
         f"{names}: every process has P - 1 messages under way at once, for which real networks and "
         "libraries need buffers that are not simulated; measure these choices before you use them"
     )
-
-
-@dataclass(frozen=True)
-class Loss:
-    """The slowdown of a table's choices against the best, on average and at most (0.01: 1 %), over `points`."""
-
-    points: int
-    mean: float
-    worst: float
-
-    def __str__(self) -> str:
-        return f"{self.mean * 100:.2f} % on average, at most {self.worst * 100:.1f} % (at {self.points} points)"
 
 
 def spans(row: Sequence[tuple[int, _Held]]) -> Iterator[tuple[int, int | None, _Held]]:
@@ -176,7 +162,7 @@ class DecisionTable:
     made_by: str
     rules: Mapping[int, Row]
     times: Times | None = field(default=None, compare=False)
-    between: Loss | None = field(default=None, compare=False)
+    between: SlowdownSummary | None = field(default=None, compare=False)
     platform_procs: int | None = field(default=None, compare=False)
 
     @property
@@ -345,7 +331,7 @@ def decisions_document(tables: Sequence[DecisionTable]) -> list[dict[str, Any]]:
                 str(p): [{"from_bytes": start, **vars(choice)} for start, choice in row]
                 for p, row in table.rules.items()
             },
-            **({} if table.between is None else {"loss_between_sizes": vars(table.between)}),
+            **({} if table.between is None else {"loss_between_sizes": {n: getattr(table.between, n) for n in _LOSS}}),
             **({} if table.times is None else {"times": _times_document(table.times)}),
         }
         for table in tables
@@ -432,15 +418,13 @@ def _choice(step: Mapping[str, Any]) -> Choice:
 
 def decisions_from(path: Path) -> list[DecisionTable]:
     """Reads a file that `collwise select -o` wrote: its tables. Raises UsageError naming it."""
-    try:
-        document = json.loads(read_text(path))
-        if not isinstance(document, list) or any(entry.get("format") != _FORMAT for entry in document):
-            raise UsageError(f"{path}: not a decision table of this version; {_MAKE_ONE}")
-        return [_table(entry) for entry in document]
-    except (json.JSONDecodeError, RecursionError):
-        raise UsageError(f"{path}: not a decision table, since it is no JSON; {_MAKE_ONE}") from None
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as problem:
-        raise UsageError(f"{path}: not a decision table ({problem}); {_MAKE_ONE}") from None
+    return read_json(
+        path,
+        "a decision table",
+        "collwise select -o FILE",
+        lambda document: isinstance(document, list) and all(entry.get("format") == _FORMAT for entry in document),
+        lambda document: [_table(entry) for entry in document],
+    )
 
 
 def _table(entry: Mapping[str, Any]) -> DecisionTable:
@@ -450,7 +434,7 @@ def _table(entry: Mapping[str, Any]) -> DecisionTable:
     made_by = entry["made_by"]
     source = next((source for words, source in _SOURCES.items() if made_by.startswith(words)), "simulated")
     times = _times_from(entry, source) if "times" in entry else None
-    between = Loss(**entry["loss_between_sizes"]) if "loss_between_sizes" in entry else None
+    between = SlowdownSummary(**entry["loss_between_sizes"]) if "loss_between_sizes" in entry else None
     most = None if entry.get("platform_procs") is None else int(entry["platform_procs"])
     return DecisionTable(
         *(entry["collective"], entry["platform"], int(entry["processes_per_node"]), source, made_by),

@@ -16,12 +16,12 @@ from collwise.models.piecewise import Array
 from collwise.models.switch_points import TIE, Standings, good_enough, switch_points
 from collwise.models.switch_points import Times as TimesOfCandidate
 from collwise.validation.select.consumers import can_choose, openmpi_version
-from collwise.validation.select.decisions import DIGITS, DecisionTable, Loss, Row
+from collwise.validation.select.decisions import DIGITS, DecisionTable, Row
 from collwise.validation.select.fewest_rows import fewest_rows
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.defaults import TIE_LIMIT
 from collwise.validation.times.grid import Grid
-from collwise.validation.times.slowdown import slowdown, summary_of
+from collwise.validation.times.slowdown import SlowdownSummary, slowdown, summary_of
 from collwise.validation.times.sources import predict_choice, predicted
 from collwise.validation.times.times import State, Times
 
@@ -122,7 +122,7 @@ def _left_out(times: Times, need: str) -> UsageError:
     return UsageError(f"{need} times of all choices, and those slower than {margin:g} % were left out")
 
 
-def _table(times: Times, rules: Mapping[int, Row], between: Loss | None = None) -> DecisionTable:
+def _table(times: Times, rules: Mapping[int, Row], between: SlowdownSummary | None = None) -> DecisionTable:
     return DecisionTable(
         times.collective,
         times.platform,
@@ -153,7 +153,7 @@ def _by_mean_slowdown(times: Times) -> list[int]:
 _SIZES_BETWEEN = 7
 
 
-def _loss_between(model: CollectiveModel, grid: Grid, rules: Mapping[int, Row]) -> Loss | None:
+def _loss_between(model: CollectiveModel, grid: Grid, rules: Mapping[int, Row]) -> SlowdownSummary | None:
     """The loss of rules at sizes between those of the grid, among them the last byte before each; None without any."""
     sizes = sorted(grid.message_bytes)
     between = {
@@ -167,7 +167,7 @@ def _loss_between(model: CollectiveModel, grid: Grid, rules: Mapping[int, Row]) 
     times = predicted(model, asked)
     table = _table(times, rules)
     costs = summary_of(times.slowdown(times.picks_of(table.choice_at)).values, 0.0)
-    return Loss(costs.points, costs.mean, costs.worst) if costs.points else None
+    return costs if costs.points else None
 
 
 def tied_seconds(times: Times, limit: float = TIE_LIMIT) -> Array:

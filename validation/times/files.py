@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from collwise.common.errors import UsageError
-from collwise.common.files import read_text, write_text
+from collwise.common.files import read_json, write_text
 from collwise.simulator.timing import Case, Timing
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.grid import Grid
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _FORMAT = "collwise times 1"
-_MAKE_ONE = "make one with: collwise simulate -o FILE"
 
 
 class AllTimes(dict[str, Times]):
@@ -36,15 +34,13 @@ class AllTimes(dict[str, Times]):
     @classmethod
     def load(cls, path: str | Path) -> AllTimes:
         """The times of a file that `save` wrote. Raises UsageError naming the file."""
-        try:
-            document = json.loads(read_text(Path(path)))
-            if not isinstance(document, dict) or document.get("format") != _FORMAT:
-                raise UsageError(f"{path}: not a file of times of this version; {_MAKE_ONE}")
-            return cls.of(_times_from(entry, path) for entry in document["times"])
-        except (json.JSONDecodeError, RecursionError):
-            raise UsageError(f"{path}: not a file of times, since it is no JSON; {_MAKE_ONE}") from None
-        except (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError) as problem:
-            raise UsageError(f"{path}: not a file of times ({problem}); {_MAKE_ONE}") from None
+        return read_json(
+            Path(path),
+            "a file of times",
+            "collwise simulate -o FILE",
+            lambda document: isinstance(document, dict) and document.get("format") == _FORMAT,
+            lambda document: cls.of(_times_from(entry, path) for entry in document["times"]),
+        )
 
     def save(self, path: str | Path) -> None:
         """Writes all times into one file, with all digits. Raises UsageError when it cannot be written."""

@@ -16,9 +16,6 @@ from collwise.validation.libraries.openmpi_untuned import least_bytes
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.defaults import SEGMENTS
 
-ChoicesAt = Callable[[int, int], Iterable[Choice]]
-"""Choices that depend on the point: on P and on the message size."""
-
 BUILTIN = "builtin"
 """The experiment in which MPI's own collective is called."""
 CASE_COLUMNS = (
@@ -61,27 +58,6 @@ def candidates(
     return tuple(dict.fromkeys(found))
 
 
-def cases(
-    collective: str,
-    choices: Sequence[Choice] | ChoicesAt,
-    procs: Sequence[int],
-    message_bytes: Sequence[int],
-    processes_per_node: int = 1,
-    root: int = 0,
-) -> list[Case]:
-    """A case for each choice at each point (P, m), without those at which its algorithm does not run."""
-    catalogue = Catalogue.load()
-    choices_at: ChoicesAt = choices if callable(choices) else lambda procs, size: choices
-    found = [
-        case_of(collective, choice, count, size, processes_per_node, root)
-        for count in procs
-        for size in message_bytes
-        for choice in choices_at(count, size)
-        if not catalogue.algorithm(collective, choice.algorithm).objection(count, size)
-    ]
-    return list(dict.fromkeys(found))
-
-
 def cuts_nothing(case: Case) -> bool:
     """Whether the case has segments that hold the whole message: with any such size it sends the same messages."""
     return case.segment_bytes >= max(case.message_bytes, 1) and not case.limit_bytes
@@ -98,7 +74,9 @@ def without_repeats(found: Iterable[Case]) -> list[Case]:
 def case_of(
     collective: str, choice: Choice, procs: int, message_bytes: int, processes_per_node: int = 1, root: int = 0
 ) -> Case:
-    """The case that times a choice at a point."""
+    """The case that times a choice at a point; of LIBRARY_DECIDES, the one that calls MPI's own collective."""
+    if choice == LIBRARY_DECIDES:
+        return Case(collective, "-", procs, message_bytes, processes_per_node=processes_per_node, experiment=BUILTIN)
     return Case(
         collective,
         choice.algorithm,
@@ -113,19 +91,8 @@ def case_of(
 
 
 def choice_of(case: Case) -> Choice:
-    """The choice that a case times."""
+    """The choice that a case of ours times."""
     return Choice(case.algorithm, case.segment_bytes, case.fanout, case.limit_bytes)
-
-
-def builtin_cases(
-    collective: str, procs: Sequence[int], message_bytes: Sequence[int], processes_per_node: int = 1
-) -> list[Case]:
-    """The cases that call MPI's own collective."""
-    return [
-        Case(collective, "-", count, size, processes_per_node=processes_per_node, experiment=BUILTIN)
-        for count in procs
-        for size in message_bytes
-    ]
 
 
 @dataclass(frozen=True)
@@ -243,9 +210,7 @@ class Grid:
         return message_bytes >= least_bytes(self.collective, choice.algorithm, procs)
 
     def case(self, choice: Choice, procs: int, message_bytes: int) -> Case:
-        """The case that times a choice at a point; of LIBRARY_DECIDES, the one that calls MPI's own collective."""
-        if choice == LIBRARY_DECIDES:
-            return builtin_cases(self.collective, [procs], [message_bytes], self.processes_per_node)[0]
+        """The case that times a choice at a point (`case_of`)."""
         return case_of(self.collective, choice, procs, message_bytes, self.processes_per_node, self.root)
 
     def cases(self) -> list[Case]:

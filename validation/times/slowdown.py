@@ -33,10 +33,13 @@ class SlowdownSummary:
     """
 
     points: int
-    best_chosen: int
     mean: float
     worst: float
-    worst_at: tuple[int, ...]
+    best_chosen: int = 0
+    worst_at: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.mean * 100:.2f} % on average, at most {self.worst * 100:.1f} % (at {self.points} points)"
 
     @property
     def best_share(self) -> float:
@@ -54,7 +57,7 @@ def summary_of(slowdowns: ArrayLike, tolerance: float) -> SlowdownSummary:
     values = np.asarray(slowdowns, dtype=float)
     known = values[~np.isnan(values)]
     if known.size == 0:
-        return SlowdownSummary(0, 0, math.nan, math.nan, ())
+        return SlowdownSummary(0, math.nan, math.nan)
     worst_at = np.unravel_index(int(np.nanargmax(values)), values.shape)
     return SlowdownSummary(
         points=int(known.size),

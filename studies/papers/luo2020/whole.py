@@ -24,7 +24,7 @@ from collwise.studies.papers.published import tables_of
 from collwise.validation.libraries.baselines import BASELINES
 from collwise.validation.libraries.openmpi_3 import decide, decide_allreduce
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
-from collwise.validation.times.grid import ChoicesAt, Grid, candidates, case_of
+from collwise.validation.times.grid import Grid, candidates, case_of
 from collwise.validation.times.sources import simulate
 from collwise.validation.times.times import Times
 
@@ -33,6 +33,9 @@ SMALL, LARGE = "small", "large"
 SMALL_BYTES, LARGEST_BYTES = 128 * KIB, 128 * MIB
 """Section IV-A: small messages are those up to 128 KB, large ones up to 128 MB."""
 OPENMPI, CRAY, INTEL, MVAPICH2 = "Open MPI 4.0.0", "Cray MPI 7.7.0", "Intel MPI 18.0.2", "MVAPICH2 2.3.1"
+ChoicesAt = Callable[[int, int], Iterable[Choice]]
+"""Choices that depend on the point: on P and on the message size."""
+
 PUBLISHED = tables_of("luo2020")
 
 

@@ -15,8 +15,8 @@ from collwise.simulator.sweeps.context import SCHEDULE, SMPI, SimulationContext,
 from collwise.studies.papers.luo2020 import whole as paper
 from collwise.studies.papers.luo2020.figures import rates, times_and_speed_ups
 from collwise.validation.measurement.applications import NAMES
-from collwise.validation.times.choice import Choice
-from collwise.validation.times.grid import builtin_cases
+from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
+from collwise.validation.times.grid import Grid
 
 # Typed a second time from section IV-A: figure, small or large messages, the libraries' factors.
 STATED = """
@@ -129,7 +129,7 @@ def test_whole_collectives_by_both_engines(collective: str, context: SimulationC
 
 
 def test_a_selector_chooses_the_algorithm_of_one_collective(context: SimulationContext) -> None:
-    platform, cases = paper.load("stampede2"), builtin_cases("allreduce", [16], [1 << 20], 4)
+    platform, cases = paper.load("stampede2"), Grid("allreduce", (LIBRARY_DECIDES,), (16,), (1 << 20,), 4).cases()
     seconds = {}
     for engine in (SMPI, smpi_selecting("allreduce", "ompi"), smpi_selecting("bcast", "ompi")):
         run = SimulationContext(context.store, engine, jobs=1).simulate(platform, cases).complete()

@@ -32,8 +32,8 @@ from collwise.validation.measurement.gain import (
 from collwise.validation.select.decisions import DecisionTable
 from collwise.validation.testbed.bed import Shape, down, up
 from collwise.validation.testbed.target import TestBed
-from collwise.validation.times.choice import Choice
-from collwise.validation.times.grid import builtin_cases
+from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
+from collwise.validation.times.grid import Grid
 from tests.needs import need, needs
 from tests.run_reports import calls_of, report
 from tests.simulator.execution.stand_ins import OARSH, stand_in
@@ -54,6 +54,11 @@ TABLES = {
     "bcast": decided("bcast", (1024, Choice("chain", 8192)), (65536, Choice("two_tree", 8192))),
     "gather": decided("gather", (1024, Choice("binomial"))),
 }
+
+
+def own_cases(collective: str, procs: int, *sizes: int) -> list[Case]:
+    """The cases that call MPI's own collective."""
+    return Grid(collective, (LIBRARY_DECIDES,), (procs,), sizes).cases()
 
 
 def row(default: float, rules: float | None, ours: float, width: float = 0.1) -> GainRow:
@@ -119,7 +124,7 @@ def test_calls_without_a_decision_are_named() -> None:
 )
 def test_what_cannot_be_measured_is_refused(tmp_path: Path, library: str, launches: int, message: str) -> None:
     target = LocalMachine(library)
-    [case] = builtin_cases("bcast", [2], [1024])
+    [case] = own_cases("bcast", 2, 1024)
     with Store(tmp_path / "store.sqlite") as store, pytest.raises(UsageError, match=message):
         measure_gain(target, TABLES, [case], store, launches=launches)
 
@@ -137,7 +142,7 @@ def test_a_file_that_a_host_cannot_read_is_named(tmp_path: Path, monkeypatch: py
             CollwiseError, match=r"host \S+ cannot read /nowhere/libcollwise.so; .* where all hosts see them"
         ),
     ):
-        measure_gain(here, TABLES, builtin_cases("bcast", [2], [1024]), store, launches=2, timeout_seconds=900)
+        measure_gain(here, TABLES, own_cases("bcast", 2, 1024), store, launches=2, timeout_seconds=900)
 
 
 @needs("openmpi")
@@ -174,7 +179,7 @@ def target() -> Iterator[TestBed]:
 @pytest.mark.slow
 def test_choices_are_in_force_on_a_test_bed(tmp_path: Path, target: TestBed) -> None:
     """The library's report is checked within; the rules by the messages that Open MPI sends."""
-    cases = [*builtin_cases("bcast", [4], [4096, 65536]), *builtin_cases("gather", [4], [4096])]
+    cases = [*own_cases("bcast", 4, 4096, 65536), *own_cases("gather", 4, 4096)]
     with Store(tmp_path / "store.sqlite") as store:
         found = measure_gain(target, TABLES, cases, store, launches=2, repetitions=2, timeout_seconds=900)
         kept = list(store.rows(experiment="builtin"))
@@ -194,7 +199,7 @@ def test_a_library_that_runs_something_else_is_no_proof(
     tmp_path: Path, target: TestBed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("collwise.validation.measurement.gain.collwise_rules", lambda tables: "gather 2 1 0 linear\n")
-    [case] = builtin_cases("gather", [4], [8192])
+    [case] = own_cases("gather", 4, 8192)
     with Store(tmp_path / "store.sqlite") as store:
         with pytest.raises(CollwiseError, match="did not run binomial for gather of 8 KiB on 4 processes"):
             measure_gain(target, TABLES, [case], store, launches=2, repetitions=1, check=False, timeout_seconds=900)

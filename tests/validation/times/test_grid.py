@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,9 +16,9 @@ from collwise.simulator.sweeps.context import ENGINES, Engine
 from collwise.simulator.timing import Case
 from collwise.studies.cli.main import main
 from collwise.validation.libraries.openmpi_3 import decide, decide_as_listed
-from collwise.validation.times.choice import Choice
+from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.defaults import DECISION_SIZES, PAPER_SIZES, SEGMENTS, SEGMENTS_TEXT, SIZES, sizes_of
-from collwise.validation.times.grid import Grid, builtin_cases, candidates, cases
+from collwise.validation.times.grid import Grid, candidates
 from tests.runners import FunctionRunner
 
 if TYPE_CHECKING:
@@ -45,7 +47,7 @@ def test_unknown_names_are_refused() -> None:
 
 def test_cases_leave_out_process_counts_that_an_algorithm_does_not_run_on() -> None:
     choices = [Choice("recursive_doubling"), Choice("ring"), Choice("neighbor_exchange"), Choice("ring")]
-    found = cases("allgather", choices, (3, 4, 6), (10, 20), processes_per_node=2, root=1)
+    found = Grid("allgather", tuple(choices), (3, 4, 6), (10, 20), processes_per_node=2, root=1).cases()
     assert [(case.procs, case.message_bytes, case.algorithm) for case in found] == [
         *((3, size, "ring") for size in (10, 20)),
         *((4, size, name) for size in (10, 20) for name in ("recursive_doubling", "ring", "neighbor_exchange")),
@@ -55,14 +57,14 @@ def test_cases_leave_out_process_counts_that_an_algorithm_does_not_run_on() -> N
 
 
 def test_choices_may_depend_on_the_point() -> None:
-    found = cases("bcast", lambda procs, size: [decide("bcast", procs, size)], (4, 50), (1024, 2**22))
+    found = Grid("bcast", (), (4, 50), (1024, 2**22)).with_besides(partial(decide, "bcast")).cases()
     assert [(case.algorithm, case.segment_bytes) for case in found] == [
         (choice.algorithm, choice.segment_bytes)
         for choice in (decide("bcast", procs, size) for procs in (4, 50) for size in (1024, 2**22))
     ]
     limited = Choice("lmo", 5000, limit_bytes=65536)
-    assert cases("gather", [limited], [4], [10]) == [Case("gather", "lmo", 4, 10, 5000, limit_bytes=65536)]
-    assert builtin_cases("bcast", [2], [8], 2) == [
+    assert Grid("gather", (limited,), (4,), (10,)).cases() == [Case("gather", "lmo", 4, 10, 5000, limit_bytes=65536)]
+    assert Grid("bcast", (LIBRARY_DECIDES,), (2,), (8,), 2).cases() == [
         Case("bcast", "-", 2, 8, processes_per_node=2, experiment="builtin"),
     ]
 
@@ -119,12 +121,11 @@ def test_select_and_compare_use_what_simulate_filled_with_its_defaults(runner: F
     run("select", "--by", "simulated", "--collective", "all", *point, "-o", "decisions.json")
     run("simulate", "--collective", "bcast", *point)
     assert runner.processes_started == 1
-    filled = {
-        case for name in SIZES for case in cases(name, candidates(name), (4, 6), SIZES[name], processes_per_node=2)
-    }
+    filled = {case for name in SIZES for case in Grid(name, candidates(name), (4, 6), SIZES[name], 2).cases()}
     for name in ("bcast", "gather"):
         grid = Grid.of(name, (4, 6), SIZES[name], 2)
         assert set(grid.cases()) <= filled
-        listed = cases(name, lambda p, m, grid=grid: [grid.at_common_segment(decide_as_listed(grid.collective, p, m))],
-                       (4, 6), SIZES[name], 2)  # fmt: skip
-        assert set(listed) <= filled
+        listed = replace(grid, choices=()).with_besides(
+            lambda p, m, grid=grid: grid.at_common_segment(decide_as_listed(grid.collective, p, m))
+        )
+        assert set(listed.cases()) <= filled

@@ -513,18 +513,20 @@ def gain(
     CollwiseError when it does not run.
     """
     from collwise.validation.measurement.gain import measure_gain
-    from collwise.validation.times.grid import builtin_cases
+    from collwise.validation.times.choice import LIBRARY_DECIDES
+    from collwise.validation.times.grid import Grid
 
     tables = {one.collective: one for one in arguments.decisions(decisions).tables}
     names = [*tables] if collective is None else arguments.collectives(collective)
     if missing := [name for name in names if name not in tables]:
         raise UsageError(f"{decisions}: no decisions for {missing[0]}; there are some for {', '.join(tables)}")
     where = LocalMachine(target) if isinstance(target, str) else target
+    asked = arguments.sizes(sizes)
     cases = [
         case
         for name in names
         for count in arguments.counts(procs)
-        for case in builtin_cases(name, [count], arguments.sizes(sizes), where.processes_per_node(count))
+        for case in Grid(name, (LIBRARY_DECIDES,), (count,), asked, where.processes_per_node(count)).cases()
     ]
     with Store(arguments.store_path(store)) as opened:
         return measure_gain(

@@ -100,7 +100,7 @@ def measure_gain(
     timeout_seconds: float = 600.0,
     on_launch: Callable[[int, int], None] | None = None,
 ) -> MeasuredGain:
-    """Times of `cases` (see `builtin_cases`) on a target with Open MPI: by default, by rules, and with libcollwise.
+    """Times of calls of MPI by default, by rules, and with libcollwise, on a target with Open MPI.
 
     The rules and the table are those that `export` writes: calls may be left to the library (`left_to_library`).
     `on_launch` gets the number of finished launches and that of all. With `check` one call for each choice shows, with

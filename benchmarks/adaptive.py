@@ -33,7 +33,7 @@ from collwise.simulator.sweeps.method import USUAL_METHOD, half_width
 from collwise.simulator.sweeps.mpi_runner import measure
 from collwise.simulator.sweeps.runner import Keep
 from collwise.simulator.timing import Case, Configuration, Timing
-from collwise.studies.reports.adaptive import document
+from collwise.studies.present.search import document
 from collwise.studies.reports.markdown import markdown_table, percent
 from collwise.validation.adaptive.belief import Predictions
 from collwise.validation.adaptive.goal import Goal

@@ -2,39 +2,44 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-
-import numpy as np
-import pandas as pd
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from collwise import arguments
 from collwise.algorithms.catalogue import Catalogue
 from collwise.arguments import Names, Numbers, PlatformLike
 from collwise.common.errors import UsageError, check_name, note, warn
-from collwise.models.fitting.procedures import CLOSE, QUICK, request
-from collwise.models.interface import CollectiveModel
-from collwise.models.parameters import FAMILIES, FittedParameters, ModelParameters, PathParameters
-from collwise.models.registry import CRITICAL_PATH, IMPLEMENTATION_AWARE, no_parameters
+from collwise.common.files import writable_folder
+from collwise.common.project import results_folder
+from collwise.models.registry import CRITICAL_PATH, IMPLEMENTATION_AWARE, PROCEDURE_NAMES, no_parameters
 from collwise.platforms import HostPlatform
 from collwise.simulator.bench import Bench, Measured, Simulated
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.method import PRECISION_OF_FITS, Method, Precision
 from collwise.simulator.timing import Case
-from collwise.validation.fitting import critical_path_fit, implementation_aware, models_by_name
-from collwise.validation.fitting.critical_path_fit import PathPlan
-from collwise.validation.fitting.implementation_aware import FitPlan, default_procs, measured_plan, measured_procs
-from collwise.validation.fitting.scheduled_model import ScheduledModel
+from collwise.targets import TARGET_OPTIONS, TargetOptions, target_from
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.defaults import sizes_of
-from collwise.validation.times.files import AllTimes
 from collwise.validation.times.grid import Grid
-from collwise.validation.times.sources import predicted
 
-Parameters = ModelParameters | PathParameters | FittedParameters
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from collwise.models.interface import CollectiveModel
+    from collwise.models.parameters import FittedParameters, ModelParameters, PathParameters
+    from collwise.validation.fitting.critical_path_fit import PathPlan
+    from collwise.validation.fitting.implementation_aware import FitPlan
+    from collwise.validation.times.files import AllTimes
+
+    Parameters = ModelParameters | PathParameters | FittedParameters
+
+FITTED_BY_ALGORITHM = (IMPLEMENTATION_AWARE, CRITICAL_PATH)
+"""The models with parameters of each algorithm; the others are point-to-point models."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -49,6 +54,7 @@ class FittedModel:
     @cached_property
     def models(self) -> Mapping[str, CollectiveModel]:
         """The models that have these parameters, by name."""
+        from collwise.validation.fitting import models_by_name
 
         return models_by_name.models_of(self.parameters)
 
@@ -59,11 +65,21 @@ class FittedModel:
 
     def table(self) -> pd.DataFrame:
         """The parameters as people read them."""
+        import pandas as pd
+
+        from collwise.models.parameters import FittedParameters
         from collwise.studies.reports.parameters import ALGORITHM_COLUMNS, algorithm_rows, parameter_rows
 
         if isinstance(self.parameters, FittedParameters):
             return pd.DataFrame(parameter_rows(self.parameters), columns=["parameter", "value"])
         return pd.DataFrame(algorithm_rows(self.parameters), columns=ALGORITHM_COLUMNS)
+
+    @property
+    def usual_file(self) -> Path:
+        """The file that the command writes unless another one is named. Raises UsageError where it cannot."""
+        made_for = next(iter(self.models))
+        kind = f".{made_for}" if made_for in (CRITICAL_PATH, *PROCEDURE_NAMES) else ""
+        return writable_folder(results_folder()) / f"{self.platform}{kind}.parameters.toml"
 
     def save(self, path: str | Path) -> None:
         """Writes the parameter file (TOML) that `predict` and `select` read. Raises UsageError where it cannot."""
@@ -76,17 +92,17 @@ class FittedModel:
         return f"<p>{next(iter(self.models))} on {self.platform}</p>" + self.table().to_html(index=False)
 
 
-ModelLike = FittedModel | CollectiveModel | str | Path
+ModelLike: TypeAlias = "FittedModel | CollectiveModel | str | Path"
 """A result of `fit`, a model, or the path of a parameter file."""
 
 
 def fit(
-    platform: PlatformLike | ExecutionTarget,
-    model: str = "implementation-aware",
+    platform: PlatformLike | TargetOptions | ExecutionTarget,
+    model: str = IMPLEMENTATION_AWARE,
     *,
     procs: Numbers | None = None,
     segments: Numbers | None = None,
-    collective: Names = "all",
+    collective: Names | None = None,
     chains: int | None = None,
     procedure: str | None = None,
     heterogeneous: bool | None = None,
@@ -95,16 +111,11 @@ def fit(
     ppn: int | None = None,
     context: SimulationContext | None = None,
 ) -> FittedModel:
-    """Estimates a model's parameters from experiments, simulated on a platform or measured at an execution target.
+    """Estimates the parameters of models from experiments: simulated, or measured here, on hosts or a test bed.
 
-    Parameters: `platform`, see `platform`, or an execution target; `model`, 'implementation-aware' (Nuriyev &
-    Lastovetsky 2021), 'critical_path' (the same with schedules for formulas) or one of the point-to-point models
-    'hockney', 'hockney_by_size', 'logp', 'loggp', 'plogp', 'lmo'; `procs`, the process counts of the experiments, one
-    number for point-to-point models; `context`, see `session`. The first two take `segments`, segment sizes in bytes,
-    by default '8KiB:128KiB:x2', measured '0,8KiB' (critical_path: '0,1KiB,8KiB,64KiB'), `collective`, those that are
-    fitted, by default all that the model covers, and `ppn`, processes per node; the first takes `chains` of the K-chain
-    tree. Point-to-point models take `procedure` and `heterogeneous` (parameters of each pair of processes, by default
-    where nodes differ). Measured experiments take `precision`, and `thorough` for as many sizes as in simulation.
+    The model implementation-aware has gamma(p), and alpha and beta of every algorithm (Nuriyev & Lastovetsky 2021,
+    section IV); critical_path has the same for all collectives, with schedules for formulas. The others are
+    point-to-point models, from experiments between two or three processes.
 
     Returns a FittedModel, for `predict`, `select` and its own `save`. Experiments that the store has are not made
     again. Raises UsageError for wrong arguments, CollwiseError when an experiment fails.
@@ -114,10 +125,28 @@ def fit(
     >>> model
     <FittedModel hockney on exact, simulated, SimGrid ...>
     """
+    from collwise.models.fitting.procedures import CLOSE, QUICK, request
+    from collwise.validation.fitting import critical_path_fit, implementation_aware, models_by_name
 
-    known = (IMPLEMENTATION_AWARE, CRITICAL_PATH, *FAMILIES)
-    check_name("model", model, known)
-    where = platform if isinstance(platform, ExecutionTarget) else arguments.platform(platform)
+    check_name("model", model, (*FITTED_BY_ALGORITHM, *PROCEDURE_NAMES))
+    by_algorithm, measuring = model in FITTED_BY_ALGORITHM, isinstance(platform, TargetOptions | ExecutionTarget)
+    if by_algorithm:
+        of = f"--model {', '.join(PROCEDURE_NAMES)}"
+        _refuse(of, procedure=procedure, heterogeneous=heterogeneous, thorough=thorough or None)
+    else:
+        of = f"--model {', '.join(FITTED_BY_ALGORITHM)}"
+        _refuse(of, segments=segments, collective=collective)
+        if not measuring:
+            _refuse(f"{of}, and for a target: {TARGET_OPTIONS}", ppn=ppn)
+    if model != IMPLEMENTATION_AWARE:
+        _refuse(f"--model {IMPLEMENTATION_AWARE}", chains=chains)
+    if not measuring:
+        _refuse(f"an execution target: {TARGET_OPTIONS}", thorough=thorough or None)
+    where: HostPlatform | ExecutionTarget
+    if isinstance(platform, TargetOptions):
+        where = target_from(replace(platform, ppn=ppn))
+    else:
+        where = platform if isinstance(platform, ExecutionTarget) else arguments.platform(platform)
     counts = None if procs is None else arguments.counts(procs)
     with arguments.opened(context) as simulations:
         bench: Bench
@@ -126,8 +155,8 @@ def fit(
             bench = Measured(where, simulations, method, _LIMIT_SECONDS.get(model, 3600.0))
         else:
             bench = Simulated(where, simulations)
-        if model in (IMPLEMENTATION_AWARE, CRITICAL_PATH):
-            names = () if collective == "all" else arguments.collectives(collective)
+        if by_algorithm:
+            names = () if collective in (None, "all") else arguments.collectives(collective)
             if model == CRITICAL_PATH:
                 path_plan = _path_plan(bench, where, counts, segments, ppn)
                 plan = replace(path_plan, collectives=names or path_plan.collectives)
@@ -144,6 +173,13 @@ def fit(
         return FittedModel(models_by_name.parameters_on(bench, request(model, procedure, heterogeneous), count, detail))
 
 
+def _refuse(of: str, **given: Any) -> None:
+    """Raises UsageError for an argument that was given, and is for something else."""
+    for name, value in given.items():
+        if value is not None:
+            raise UsageError(f"--{name} is for {of}")
+
+
 _LIMIT_SECONDS = {IMPLEMENTATION_AWARE: 600.0}
 
 
@@ -156,6 +192,8 @@ def _fit_plan(
     ppn: int | None,
 ) -> FitPlan:
     """The extent of a fit of implementation-aware models, with the usual extent of what is not given."""
+    from collwise.validation.fitting import models_by_name
+    from collwise.validation.fitting.implementation_aware import FitPlan, default_procs, measured_plan, measured_procs
 
     common, *more = models_by_name.fitted_segments(() if segments is None else arguments.sizes(segments))
     if isinstance(where, HostPlatform):
@@ -174,6 +212,8 @@ def _path_plan(
     ppn: int | None,
 ) -> PathPlan:
     """The extent of a fit of the model critical_path, with the usual extent of what is not given."""
+    from collwise.validation.fitting import critical_path_fit
+    from collwise.validation.fitting.implementation_aware import measured_procs
 
     if isinstance(where, HostPlatform):
         plan = critical_path_fit.simulated_plan(where, ppn or where.default_processes_per_node)
@@ -184,23 +224,17 @@ def _path_plan(
 
 
 def predict(
-    model: ModelLike,
+    parameters: ModelLike,
     collective: str,
     procs: Numbers,
     sizes: Numbers | None = None,
     *,
     algorithms: Names | None = None,
     segments: Numbers | None = None,
-    name: str | None = None,
+    model: str | None = None,
     by_schedule: bool = False,
 ) -> AllTimes:
-    """Predicted times of a collective's algorithms at every process count and message size.
-
-    Parameters: `model`, what `fit` returned, or the path of a parameter file; `collective`, a name; `procs`, process
-    counts; `sizes`, message sizes in bytes; `algorithms`, by default all that the model covers; `segments`, segment
-    sizes in bytes, 0 for unsegmented, by default that of the fit; `name`, which of the file's models predicts;
-    `by_schedule`, for a point-to-point model, times along the schedule of each algorithm instead of its formula, which
-    all algorithms of all collectives have.
+    """Evaluates a model over arrays of P and m at once.
 
     Returns Times of the collective, by its name. There is none where the time is not deterministic or beyond what was
     fitted. Between the points the Times ask the model, so that `select` decides to the byte. Raises UsageError where
@@ -211,13 +245,17 @@ def predict(
     >>> times["bcast"].procs
     (2, 4, 8)
     """
+    from collwise.validation.fitting.models_by_name import beyond_what_is_known
+    from collwise.validation.fitting.scheduled_model import ScheduledModel
+    from collwise.validation.times.files import AllTimes
+    from collwise.validation.times.sources import predicted
 
-    fitted = model_from(model, name)
+    fitted = model_from(parameters, model)
     if by_schedule:
         fitted = ScheduledModel.of(fitted)
     covered = _with_formula(fitted, collective, algorithms)
     counts, message_bytes = arguments.counts(procs), sizes_of(collective, arguments.sizes(sizes) if sizes else None)
-    for line in models_by_name.beyond_what_is_known(fitted, collective, max(counts), max(message_bytes)):
+    for line in beyond_what_is_known(fitted, collective, max(counts), max(message_bytes)):
         warn(line)
     choices = tuple(
         Choice(algorithm, segment)
@@ -227,8 +265,40 @@ def predict(
     return AllTimes.of([predicted(fitted, Grid(collective, choices, counts, message_bytes))])
 
 
+def message(model: FittedModel | str | Path, pair: str, /, sizes: Numbers | None = None) -> pd.DataFrame:
+    """Predicts the time of a message from one process to another, I,J, by a point-to-point model.
+
+    Raises UsageError for a malformed pair and one that the parameters do not know.
+    """
+    import numpy as np
+    import pandas as pd
+
+    from collwise.models.parameters import FittedParameters
+    from collwise.validation.fitting.models_by_name import beyond_what_is_known, models_of
+
+    ranks = [part.strip() for part in pair.split(",")]
+    if len(ranks) != 2 or not all(rank.isdecimal() for rank in ranks) or int(ranks[0]) == int(ranks[1]):
+        raise UsageError(f"'{pair}': write two different processes, for example 0,1")
+    sender, receiver = map(int, ranks)
+    fitted = model.parameters if isinstance(model, FittedModel) else FittedParameters.load(model)
+    if not isinstance(fitted, FittedParameters):
+        raise UsageError(f"{model} has no times of single messages; valid: models {', '.join(PROCEDURE_NAMES)}")
+    if fitted.parameters.heterogeneous and max(sender, receiver) >= fitted.procs:
+        raise UsageError(f"'{pair}': {model} knows processes 0 to {fitted.procs - 1}")
+    asked = sizes_of("bcast", arguments.sizes(sizes) if sizes else None)
+    known = next(iter(models_of(fitted).values()))
+    for line in beyond_what_is_known(known, "bcast", max(sender, receiver) + 1, max(asked)):
+        warn(line)
+    seconds = fitted.parameters.predict(np.array(asked), sender, receiver)
+    frame = pd.DataFrame({"message_bytes": asked, "seconds": seconds})
+    frame.attrs["title"] = f"message from {sender} to {receiver} on {fitted.platform}, predicted by {fitted.family}"
+    frame.attrs["facts"] = {"model": fitted.family}
+    return frame
+
+
 def model_from(model: ModelLike, name: str | None = None) -> CollectiveModel:
     """The model of that name, or the one that the parameters were made for. Raises UsageError where it is missing."""
+    from collwise.validation.fitting import models_by_name
 
     if isinstance(model, FittedModel):
         return models_by_name.named_model(model.models, name, model)
@@ -246,7 +316,7 @@ def predicted_times(model: CollectiveModel, cases: Sequence[Case]) -> dict[Case,
         for case in cases
         if case.algorithm in model.algorithms(case.collective)
     }
-    return {case: one for case, one in found.items() if not np.isnan(one)}
+    return {case: one for case, one in found.items() if not math.isnan(one)}
 
 
 def _with_formula(model: CollectiveModel, collective: str, given: Names | None) -> list[str]:

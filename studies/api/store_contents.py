@@ -1,30 +1,29 @@
-"""What the store of times holds: `stored`, `results`, `configurations`, `prune`."""
+"""What the store of times holds: `stored`, `results`, `configurations`, `prune`; and what it gets from elsewhere."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import fields
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
 from collwise import arguments
 from collwise.arguments import Names, Numbers
-from collwise.common.errors import UsageError, check_name, unknown_name
-from collwise.common.files import write_bytes
+from collwise.common.errors import UsageError, check_name, note, unknown_name
 from collwise.simulator.store import Store, StoredConfiguration
 from collwise.simulator.timing import Case, Timing
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from collwise.validation.times.files import AllTimes
 
 KEY_CHARACTERS = 12
 """The number of characters of a configuration's key that are shown."""
-FORMATS = ("csv", "json", "parquet")
 
 _CONFIGURATION = ("configuration", "source", "platform", "maker")
 _CASE = tuple(field.name for field in fields(Case))
@@ -37,46 +36,68 @@ def results(
     store: str | Path | None = None,
     *,
     configuration: Names | None = None,
+    source: Names | None = None,
+    platform: Names | None = None,
+    collective: Names | None = None,
     procs: Numbers | None = None,
     sizes: Numbers | None = None,
     **equal: Any,
 ) -> pd.DataFrame:
-    """Every time in the store, with what made it.
+    """Shows the times of cases with what made them: all, or those of one configuration, collective and so on.
 
     Parameters: `store`, the SQLite file, by default that of `simulate`; `configuration`, the first characters of keys
-    that `configurations` lists; `procs`, process counts, and `sizes`, message sizes in bytes; any other column by name,
-    to get the rows that equal it or one of several values: source='simulated', collective=['bcast', 'gather'].
+    that `configurations` lists; `source`, simulated or measured; `platform`, names; `collective`, names; `procs`,
+    process counts, and `sizes`, message sizes in bytes; any other column by name, to get the rows that equal it or one
+    of several values: algorithm=['chain', 'linear'].
 
     Returns a DataFrame with one row per time, in the order in which they were made: `configuration` (the beginning of
     its key), `source` (simulated, measured), `platform`, `maker`, the case's columns, `seconds`, further columns as in
     `measure`, `error`, `made_at` (UTC) and `details`, which are the other facts that the times depend on.
-    An empty one where the store does not exist. Raises UsageError for a file that is not a store, and for an unknown
-    column or configuration.
+    Raises UsageError where there is no store, and for a column, configuration, source or platform that it has not.
 
     >>> import collwise
     >>> times = collwise.simulate("gros", "gather", procs=4, sizes="64KiB", algorithms="linear")
     >>> collwise.results(collective="gather", algorithm="linear").seconds.equals(times.frame().seconds)
     True
     """
+    import pandas as pd
+
     for name in equal:
         if name not in COLUMNS or name == "details":
             raise UsageError(f"results: no column '{name}'; valid: {', '.join(COLUMNS[:-1])}")
-    wanted = {name: _one_or_several(value) for name, value in equal.items()}
+    wanted = {name: _one_or_several(value) for name, value in equal.items() if value is not None}
+    if collective is not None:
+        wanted["collective"] = arguments.collectives(collective)
     if procs is not None:
         wanted["procs"] = arguments.counts(procs)
     if sizes is not None:
         wanted["message_bytes"] = arguments.sizes(sizes)
-    path = arguments.store_path(store)
-    if not path.exists():
-        return pd.DataFrame(columns=list(COLUMNS))
-    with Store(path) as opened:
-        if configuration is not None:
-            wanted["configuration"] = tuple(one.key for one in chosen_configurations(opened, configuration))
+    with _opened(store) as opened:
+        chosen = chosen_configurations(opened, configuration, source, platform)
+        if configuration is not None or source is not None or platform is not None:
+            wanted["configuration"] = tuple(one.key for one in chosen)
         frame = pd.DataFrame(opened.rows(**wanted), columns=list(COLUMNS))
     frame["configuration"] = frame["configuration"].str[:KEY_CHARACTERS]
     frame["error"] = frame["error"].fillna("")
     frame["details"] = frame["details"].map(json.loads)
+    shown = {
+        **dict.fromkeys(("configuration", "platform", "collective")),
+        "experiment": any(frame["experiment"] != "collective"),
+        **dict.fromkeys(("algorithm", "procs", "message_bytes", "segment_bytes")),
+        **dict.fromkeys(("seconds", "half_width_seconds", "repetitions")),
+        "error": any(frame["error"]),
+    }
+    frame.attrs["columns"] = [name for name, is_told in shown.items() if is_told is not False]
+    frame.attrs |= {"title": str(opened.path.absolute()), "lines": [f"{len(frame)} times"]}
     return frame
+
+
+def _opened(store: str | Path | None) -> Store:
+    """The store. Raises UsageError where there is none; none is made."""
+    path = arguments.store_path(store)
+    if not path.exists():
+        raise UsageError(f"there is no store {path}; make times first: collwise simulate, measure or times import")
+    return Store(path)
 
 
 def stored(query: str, store: str | Path | None = None) -> AllTimes:
@@ -100,10 +121,7 @@ def stored(query: str, store: str | Path | None = None) -> AllTimes:
     from collwise.validation.times.measured import stored_times
 
     asked = _words(query)
-    path = arguments.store_path(store)
-    if not path.exists():
-        raise UsageError(f"there is no store {path}; make times first: collwise simulate, measure or import")
-    with Store(path) as opened:
+    with _opened(store) as opened:
         beginnings = asked.get("configuration")
         keys = None if beginnings is None else beginnings.replace("+", ",")
         there = chosen_configurations(opened, keys, asked.get("source"), asked.get("platform"))
@@ -141,9 +159,7 @@ def _only(what: str, found: Collection[str], store: Path) -> str:
 
 
 def configurations(store: str | Path | None = None) -> pd.DataFrame:
-    """What made the times in the store: a row for each configuration, whose times never mix with those of another.
-
-    Parameters: `store`, as for `results`.
+    """Lists the configurations: everything that times depend on besides the case; times of two never mix.
 
     Returns a DataFrame: `configuration`, the beginning of its key, which `results` and `prune` take; `source`,
     `platform`, `maker`, `collectives`, the number of `rows` and of those that `failed`, when the first and the last of
@@ -155,12 +171,21 @@ def configurations(store: str | Path | None = None) -> pd.DataFrame:
     >>> collwise.configurations().platform.tolist()
     ['gros'...]
     """
-    columns = [*_CONFIGURATION, "collectives", "rows", "failed", "first_made", "last_made", "details"]
+    import pandas as pd
+
     path = arguments.store_path(store)
-    if not path.exists():
-        return pd.DataFrame(columns=columns)
-    with Store(path) as opened:
-        return pd.DataFrame([_record(one) for one in opened.configurations()], columns=columns)
+    found = []
+    if path.exists():
+        with Store(path) as opened:
+            found = [_record(one) for one in opened.configurations()]
+    columns = [*_CONFIGURATION, "collectives", "rows", "failed", "first_made", "last_made", "details"]
+    frame = pd.DataFrame(found, columns=columns)
+    frame.attrs |= {"title": str(path.absolute()), "columns": columns[:-1]}
+    return frame
+
+
+class Deleted(int):
+    """The number of times that were deleted."""
 
 
 def prune(
@@ -170,15 +195,18 @@ def prune(
     source: Names | None = None,
     platform: Names | None = None,
     before: str | None = None,
-) -> int:
-    """Deletes times from the store: those that match everything that is given, of which there must be something.
+    confirm: Callable[[str], None] = lambda what: None,
+) -> Deleted:
+    """Deletes times: those of the configurations, sources and platforms named, made before a time if one is given.
+
+    Everything is deleted at once: a command that is stopped has deleted nothing.
 
     Parameters: `store`, as for `results`; `configuration`, the first characters of keys; `source`, 'simulated' or
     'measured'; `platform`, names; `before`, a date or a time (UTC), '2026-11-01' or '2026-11-01 12:30': only what was
-    made before it.
+    made before it; `confirm`, which is called with what is about to be deleted, and raises to keep it.
 
-    Returns the number of rows that were deleted, all of them at once. Raises UsageError where nothing is given, and for
-    a file that is not a store or cannot be written.
+    Returns the number of rows that were deleted. Raises UsageError where nothing is named, where there is no store, and
+    for a file that is not a store or cannot be written.
 
     >>> import collwise
     >>> times = collwise.simulate("gros", "gather", procs=4, sizes="64KiB", algorithms="linear")
@@ -186,14 +214,46 @@ def prune(
     0
     """
     if configuration is source is platform is before is None:
-        raise UsageError("nothing says what to delete; name a configuration, source, platform or time")
+        raise UsageError("name what to delete: --configuration, --source, --platform or --before")
     time = None if before is None else time_of(before)
-    path = arguments.store_path(store)
-    if not path.exists():
-        return 0
-    with Store(path) as opened:
+    with _opened(store) as opened:
         keys = [one.key for one in chosen_configurations(opened, configuration, source, platform)]
-        return opened.prune(keys, time)
+        if number := opened.count(keys, time):
+            confirm(f"{number} times of {len(keys)} configurations in {opened.path}")
+        return Deleted(opened.prune(keys, time) if number else 0)
+
+
+def import_times(
+    *files: Path, platform: str = "", procs: int | None = None, ppn: int = 1, store: str | Path | None = None
+) -> pd.DataFrame:
+    """Reads times that were measured elsewhere into the store.
+
+    The files are results of a collwise script, OSU micro-benchmarks, Intel MPI Benchmarks (IMB-MPI1) or ReproMPI.
+
+    Returns a DataFrame with the numbers of `times`, and of those that `failed`, by file, collective, experiment and P.
+    Raises UsageError naming file, line and what was expected; nothing of that file is stored then.
+    """
+    import pandas as pd
+
+    from collwise.validation.measurement.imports import import_file
+    from collwise.validation.measurement.imports.reading import MissingFacts
+
+    times, failed = Counter[tuple[str, str, str, int]](), Counter[tuple[str, str, str, int]]()
+    with Store(arguments.store_path(store)) as opened:
+        for file in files:
+            imported = import_file(file, opened, MissingFacts(platform, procs or 0, ppn))
+            for timing in imported.timings:
+                kind = (str(file), timing.case.collective, timing.case.experiment, timing.case.procs)
+                times[kind] += 1
+                failed[kind] += not timing.ok
+            if missing := imported.asked - len(imported.timings):
+                note(f"{file}: {missing} of {imported.asked} cases have no record: the run there ended early")
+    rows = [(*kind, number, failed[kind]) for kind, number in times.items()]
+    frame = pd.DataFrame(rows, columns=["file", "collective", "experiment", "procs", "times", "failed"])
+    frame.attrs["title"] = str(opened.path)
+    if wrong := failed.total():
+        frame.attrs["problem"] = f"{wrong} cases had failed there; they are stored as failed"
+    return frame
 
 
 def chosen_configurations(
@@ -226,28 +286,6 @@ def time_of(text: str) -> str:
         return datetime.fromisoformat(text).strftime("%Y-%m-%d %H:%M:%S")
     except ValueError:
         raise UsageError(f"malformed time '{text}': write 2026-11-01 or '2026-11-01 12:30', UTC") from None
-
-
-def write_results(frame: pd.DataFrame, path: Path, format_name: str) -> None:
-    """Writes stored times as 'csv', 'json' (a list of records) or 'parquet', which needs the package pyarrow.
-
-    A confidence interval of unknown width is inf in CSV and Parquet, null in JSON; `details` are JSON text in CSV and
-    Parquet. Raises UsageError for a file that cannot be written and where pyarrow is missing.
-    """
-    if format_name == "json":
-        write_bytes(path, (frame.to_json(orient="records", indent=1, double_precision=15) + "\n").encode())
-        return
-    flat = frame.assign(details=[json.dumps(one, sort_keys=True) for one in frame["details"]])
-    if format_name == "csv":
-        write_bytes(path, flat.to_csv(index=False).encode())
-        return
-    try:
-        data = flat.to_parquet(index=False, engine="pyarrow")
-    except ImportError:
-        raise UsageError(
-            "Parquet needs the package pyarrow; install it (pip install pyarrow), or write csv or json"
-        ) from None
-    write_bytes(path, data)
 
 
 def _one_or_several(value: Any) -> Any:

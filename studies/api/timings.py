@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collwise import arguments
 from collwise.algorithms.catalogue import GUIDELINES, Catalogue
 from collwise.arguments import Names, Numbers, PlatformLike
-from collwise.common.errors import UsageError, check_name
+from collwise.common.errors import UsageError, check_name, note
+from collwise.common.files import write_text
+from collwise.common.units import counted, format_seconds
 from collwise.platforms import HostPlatform
 from collwise.platforms.smpi import warn_of_free_messages
-from collwise.simulator.execution.local_machine import LocalMachine
+from collwise.simulator.execution.cluster import split_arguments
+from collwise.simulator.execution.installations import MPI_LIBRARIES
 from collwise.simulator.execution.targets import ExecutionTarget
-from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.method import Method
 from collwise.simulator.timing import Case
+from collwise.targets import TargetLike, TargetOptions, refuse_details, target_from
 from collwise.validation.adaptive.goal import Goal
 from collwise.validation.select.consumers import ALL_CONSUMERS, grid_for, segments_for
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.defaults import SEGMENTS_TEXT, sizes_of
 from collwise.validation.times.grid import LIBRARY, Grid, candidates, without_repeats
-from collwise.validation.times.points import asked_points, cases_within_memory, warn_of_doubtful
+from collwise.validation.times.points import asked_points, cases_within_memory, remark_on_sizes, warn_of_doubtful
 from collwise.validation.times.thresholds import check_thresholds_matter, with_thresholds
 
 if TYPE_CHECKING:
@@ -99,6 +104,19 @@ def simulate(
     return AllTimes.of(found)
 
 
+@dataclass(frozen=True)
+class Script:
+    """A script that measures where collwise is not installed, and the words that run it there."""
+
+    path: Path
+    cases: int
+    words: str
+
+    def save(self, path: Path) -> None:
+        """Refuses, since there are no times yet."""
+        raise UsageError(f"-o {path} is for times that are measured now, not for --script")
+
+
 def measure(
     collective: Names,
     procs: Numbers,
@@ -108,22 +126,21 @@ def measure(
     segments: Numbers = SEGMENTS_TEXT,
     counts: Mapping[str, Numbers | None] | None = None,
     thresholds: Thresholds | None = None,
-    target: str | ExecutionTarget = "openmpi",
+    target: TargetLike = "openmpi",
     platform: PlatformLike | None = None,
     method: Method | None = None,
-    store: str | Path | None = None,
-) -> AllTimes:
-    """Measured times of our algorithms under a real MPI library.
+    raw: str | Path | None = None,
+    script: str | Path | None = None,
+    context: SimulationContext | None = None,
+) -> AllTimes | Script:
+    """Measures our algorithms under Open MPI or MPICH: on this machine, hosts, a batch job's nodes or a test bed.
 
-    Parameters: as for `simulate`, and `target`, 'openmpi' or 'mpich' on this machine, or an execution target;
-    `platform`, whose nodes' memory limits the sizes; `method`, how times are taken and how often
-    (simulator.sweeps.method.Method; docs/measuring.md says which when); 'library' among the algorithms is the library's
-    own collective, alone it stands for that and all of ours; `store`, the SQLite file of timings.
+    Without a target, times are those of this machine's shared memory and cores, not of a cluster's network.
+    docs/measuring.md says which method to use when. `search` takes less time: it measures only what decides.
 
     Returns Times by collective; `frame()` has a row for each case, with `seconds`, the median, of several launches the
     median of their medians, `half_width_seconds` of its confidence interval, `mean_seconds`, `repetitions`, least and
-    greatest, `precise` (whether the precision was reached) and `error`. On this machine alone, times are of its shared
-    memory, not of a cluster's network.
+    greatest, `precise` (whether the precision was reached) and `error`. With `script`, the script that was written.
 
     Raises UsageError for wrong arguments and where the library is missing, CollwiseError when it does not run.
 
@@ -134,18 +151,34 @@ def measure(
     >>> list(times.algorithm), int(times.repetitions[0])
     (['linear'], 2)
     """
-    from collwise.simulator.sweeps.mpi_runner import measure_launches
+    from collwise.simulator.sweeps.mpi_runner import measure_launches, samples_csv
     from collwise.validation.times.files import AllTimes
     from collwise.validation.times.measured import times_of_launches
 
-    how = method or Method()
+    asked = arguments.collectives(collective)
     ours, with_own = with_library(algorithms)
-    competing = choices(arguments.collectives(collective), ours, segments, counts or {}, thresholds)
-    place = LocalMachine(target) if isinstance(target, str) else target
+    competing = choices(asked, ours, segments, counts or {}, thresholds)
+    pieces, asked_sizes = arguments.sizes(segments), None if sizes is None else arguments.sizes(sizes)
+    remark_on_sizes(
+        [Grid.of(one, arguments.counts(procs), sizes_of(one, asked_sizes), segments=pieces) for one in asked]
+    )
     described = None if platform is None else arguments.platform(platform)
+    how = replace(method or Method(), keep_samples=raw is not None)
+    if script is not None:
+        if with_own or raw is not None:
+            raise UsageError("--algorithms library and --raw are for times that are measured now, not for --script")
+        where = TargetOptions(target) if isinstance(target, str) else target
+        if isinstance(where, ExecutionTarget):
+            raise UsageError(f"--script: it runs where its variable LAUNCHER says, not on {where.name}")
+        cases = cases_to_measure(competing, procs, sizes, None, platform=described, ppn=where.ppn)
+        return _script(Path(script), cases, how, where)
+    place = target_from(target)
     wanted = cases_to_measure(competing, procs, sizes, place, with_own, described)
-    with Store(arguments.store_path(store)) as opened:
-        launches = measure_launches(place, wanted, opened, method=how)
+    label = f"{arguments.several(asked)}, {place.name}"
+    with arguments.opened(context) as opened, opened.progress(label) as advance:
+        launches = measure_launches(place, wanted, opened.store, method=how, on_progress=advance)
+    if raw is not None:
+        write_text(Path(raw), samples_csv(launches))
     every = list(zip(*launches, strict=True))
     confidence, maker = how.precision.confidence, place.installation.label
     return AllTimes.of(
@@ -154,6 +187,25 @@ def measure(
         )
         for one in competing
     )
+
+
+def _script(path: Path, cases: Sequence[Case], method: Method, where: TargetOptions) -> Script:
+    """Writes a script for the launcher that the options name. Raises UsageError for options that name a target."""
+    from collwise.validation.measurement.scripts import batch_lines, launcher_words, write_script
+
+    if where.named and where.launcher not in ("mpirun", "srun"):
+        raise UsageError("--script: the variable LAUNCHER says where it runs; valid here: --launcher mpirun or srun")
+    refuse_details(where, ("remote_shell", "transport", "eager_limit", "any_nodes"), "targets")
+    procs = max(case.procs for case in cases)
+    launcher, per_node = where.launcher or "mpirun", where.ppn or 0
+    started = launcher_words(launcher, where.library or MPI_LIBRARIES[0], procs, per_node)
+    words = " ".join([*started, *split_arguments(where.mpirun_args, "--mpirun-args")])
+    batch = batch_lines(launcher, procs, per_node)
+    file = write_script(path, cases, method, launcher=words, batch=batch)
+    if launcher == "srun" and not per_node:
+        note("without --ppn the job says how many processes a node gets: salloc --exclusive --ntasks-per-node N")
+    name = shlex.quote(file.name)
+    return Script(file, len(cases), f"sbatch {name}, or within a job bash {name}" if batch else f"bash {name}")
 
 
 def with_library(algorithms: Names | None) -> tuple[Names | None, bool]:
@@ -173,23 +225,19 @@ def measure_adaptively(
     segments: Numbers = SEGMENTS_TEXT,
     counts: Mapping[str, Numbers | None] | None = None,
     thresholds: Thresholds | None = None,
-    target: str | ExecutionTarget = "openmpi",
+    target: TargetLike = "openmpi",
     platform: PlatformLike | None = None,
     model: ModelLike | None = None,
     method: Method | None = None,
     context: SimulationContext | None = None,
-    on_round: Callable[[int, int, float], None] = lambda number, cases, spent: None,
 ) -> Searched:
     """Measures where the choice is in doubt, within a budget of machine time (docs/adaptive.md).
 
-    Parameters: as for `measure`, where `collective` may also be several; `goal`, when to stop
-    (validation.adaptive.goal.Goal); `platform`, on which the context's engine predicts times and whose memory limits
-    the sizes, and `model`, which predicts some as well: without both, nothing is known beforehand; `method`, how times
-    are taken, and how often the full grid would repeat them; `context`, see `session`; `on_round`, a function that is
-    called before each round with its number, its number of cases and the seconds spent so far.
+    Without a platform and a model that predict times, nothing is known beforehand.
 
     Returns the choices found, what they are expected to lose, and what was saved. The times are in the store as one
-    measurement, by which `select` decides; a search that was stopped resumes from there.
+    measurement, by which `select` decides; a search that was stopped resumes from there. A line on stderr says when a
+    round begins.
 
     Raises UsageError for wrong arguments and where the library is missing, CollwiseError when it does not run.
 
@@ -202,7 +250,9 @@ def measure_adaptively(
     from collwise.predictions import model_from, predicted_times
     from collwise.validation.adaptive.search import search_on
 
-    place = LocalMachine(target) if isinstance(target, str) else target
+    if with_library(algorithms)[1]:
+        raise UsageError(f"--algorithms {LIBRARY}: only our algorithms are searched; `measure` takes it")
+    place = target_from(target)
     asked = arguments.collectives(collective)
     competing = choices(asked, algorithms, segments, counts or {}, thresholds)
     described = None if platform is None else arguments.platform(platform)
@@ -217,7 +267,13 @@ def measure_adaptively(
         if model is not None:
             predictions.append(predicted_times(model_from(model), wanted))
         how = method or Method()
-        return search_on(place, wanted, opened.store, predictions, goal or Goal(), how, on_round)
+        return search_on(place, wanted, opened.store, predictions, goal or Goal(), how, _tell)
+
+
+def _tell(number: int, cases: int, spent: float) -> None:
+    """Says that a round of so many cases begins, after so many seconds."""
+    after = f" after {format_seconds(spent)} of machine time" if spent else ""
+    note(f"round {number}: {counted(cases, 'case')}{after}")
 
 
 def choices(

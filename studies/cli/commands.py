@@ -73,9 +73,13 @@ SECTIONS = {
     "Measuring": {
         "measure": Command(
             "Measures our algorithms under Open MPI or MPICH.",
+            needs="build --library=mpich:mpich --testbed:openmpi+testbed",
+        ),
+        "search": Command(
+            "Measures where the choice is in doubt, within a budget.",
             needs="build --library=mpich:mpich --testbed:openmpi+testbed --engine=smpi:smpi",
         ),
-        "times": Command("Lists, shows, exports, deletes and imports stored times.", needs=""),
+        "times": Command("Lists, shows, deletes and imports stored times.", needs=""),
         "experiment": Command(
             "Makes single experiments between a few processes.",
             needs="build --platform:smpi --library=mpich:mpich --testbed:openmpi+testbed",
@@ -125,7 +129,7 @@ _MODULES = {
     "maintenance": "init setup test studio completion schema help",
     "report": "demo study",
     "select": "export",
-    "simulate": "measure",
+    "simulate": "measure search",
     "validate": "calibrate",
     "verify": "crosscheck",
     "whatif": "sweep",

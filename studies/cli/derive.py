@@ -25,12 +25,13 @@ from collwise.studies.cli.output import print_json, print_table, write_figure
 from collwise.validation.select.consumers import ALL_CONSUMERS
 
 _UNNAMED = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL)
-_SAVED = ("AllTimes", "Decisions", "ProfileResult")
-"""The types that -o saves."""
+_SAVED = ("AllTimes", "Decisions", "FittedModel", "ProfileResult", "pd.DataFrame")
+"""The types that -o saves; without it, one with `usual_file` goes there."""
 _BY_NAME: Mapping[str, Any] = {
     "algorithm": types.ALGORITHM,
     "algorithms": types.ALGORITHMS,
     "between_segment": types.SIZE,
+    "chains": click.IntRange(1),
     "collective": types.COLLECTIVE,
     "collectives": types.COLLECTIVES,
     "consumer": types.NamedChoice("decision consumer", ALL_CONSUMERS),
@@ -47,6 +48,8 @@ _BY_NAME: Mapping[str, Any] = {
 _BY_ANNOTATION: Mapping[str, Any] = {
     "Changes": None,
     "DecisionsLike": types.PATH,
+    "FittedModel | str | Path": types.PATH,
+    "ModelLike": types.PATH,
     "Names": types.NAMES,
     "NewFile": types.NEW_FILE,
     "Paths": types.PATH,
@@ -87,21 +90,29 @@ def derived(
 
     `words` is the example in its help, `more` what the help says besides the docstring. Each parameter gets an option,
     the positional-only ones an argument. `places` say what fills a parameter for which the usual option is not the
-    right one, as `declare.option` makes it; with None no option does. A result that has `save` gets -o, with `figures`
-    the command has --figures, with `report` --report. A parameter `context` gets the open simulation context; words
-    after `args` belong to a program. An int is the exit code, and nothing is printed.
+    right one, as `declare.option` makes it; with None no option does; for **others a group of options makes a
+    dictionary. A result that has `save` gets -o, with `figures` the command has --figures, with `report` --report. A
+    parameter `context` gets the open simulation context; words after `args` belong to a program. An int is the exit
+    code, and nothing is printed.
     """
     parameters = list(inspect.signature(function).parameters.values())
-    filled = {one.name: places.get(one.name, _place(one)) for one in parameters if places.get(one.name, 1) is not None}
+    others = next((one.name for one in parameters if one.kind is inspect.Parameter.VAR_KEYWORD), "")
+    filled = {
+        one.name: places[one.name] if one.name in places else _place(one)
+        for one in parameters
+        if places.get(one.name, one) is not None
+    }
     running = {"context": filled.pop("context")} if "context" in filled else {}
-    returned = inspect.signature(function).return_annotation
-    printing = {"output": option(types.NEW_FILE)} if returned in _SAVED else {}
+    returned = str(inspect.signature(function).return_annotation)
+    printing = {"output": option(types.NEW_FILE)} if returned.partition(" | ")[0] in _SAVED else {}
     printing |= {"figures": option(types.FOLDER)} if figures else {}
     printing |= {"report": option(types.NEW_FILE)} if report else {}
     printing |= {"as_json": options.JSON} if returned != "int" else {}
 
     def call(**given: Any) -> Any:
         asked = {one: given.pop(one) for one in printing}
+        if others:
+            given |= given.pop(others)
         unnamed: list[Any] = []
         for one in parameters:
             if one.name in filled and one.kind in _UNNAMED:
@@ -148,8 +159,9 @@ def _print(
     from collwise.studies.present.shown import markdown_of, shown
 
     presented = shown(result)
+    output = output or getattr(result, "usual_file", None)
     if output is not None:
-        result.save(output)
+        _save(result, output)
     if report is not None:
         write_text(report, markdown_of(presented))
     if as_json:
@@ -169,3 +181,10 @@ def _print(
                 click.echo(f"written: {path}")
     if presented.problem:
         raise CollwiseError(presented.problem)
+
+
+def _save(result: Any, path: Path) -> None:
+    """Saves the result, if it can be; rows by the ending of the name."""
+    from collwise.studies.present import frame
+
+    result.save(path) if hasattr(result, "save") else frame.save(result, path)

@@ -124,6 +124,8 @@ def simulation(engine: str = "smpi", called: bool = False) -> Any:
 
 
 SIMULATION = simulation()
+STORED = group(SimulationOptions, store=STORE)
+"""The store alone, for a command that simulates nothing."""
 
 SIMULATING = ("engine", "simgrid", "jobs", "executor")
 """The parameters of `simulation` that say how times are simulated, for `refuse_options`."""
@@ -176,8 +178,7 @@ PRECISION = ("repetitions", "confidence", "relative_error")
 """The parameters of `precision`, for `refuse_options`."""
 
 _USUAL = Method()
-METHOD = group(
-    Method,
+_METHOD = dict(
     timing=option(NamedChoice("timing", TIMINGS), _USUAL.timing),
     synchronisation=option(NamedChoice("synchronisation", SYNCHRONISATIONS), _USUAL.synchronisation),
     late_seconds=option(float, _USUAL.late_seconds),
@@ -187,7 +188,10 @@ METHOD = group(
     warmup=option(click.IntRange(1), _USUAL.warmup),
     launches=option(click.IntRange(1), _USUAL.launches),
 )
+METHOD = group(Method, **_METHOD)
 """The options of how collectives are measured, as a Method."""
+METHOD_OF_ROUNDS = group(Method, **{name: one for name, one in _METHOD.items() if name not in ("nrep", "launches")})
+"""The same for a search, whose rounds are launches with few repetitions."""
 
 MEASURING = ("timing", "synchronisation", "late_seconds", *PRECISION, "nrep", "limit_seconds", "warmup", "launches")
 """The parameters of METHOD, for `refuse_options`."""

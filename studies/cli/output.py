@@ -23,6 +23,7 @@ from collwise.common.errors import CollwiseError, UsageError, note
 from collwise.common.program import program_name
 from collwise.common.units import counted
 from collwise.studies.cli.commands import AllCommands
+from collwise.studies.present.shown import describe, problem_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -123,7 +124,7 @@ def _finite(value: Any) -> Any:
 
 @contextmanager
 def sweep_progress(label: str) -> Iterator[SweepProgress]:
-    """A progress bar on stderr with the time left and any cases done; failures are printed as they come."""
+    """A progress bar on stderr with the time left and any cases done; problem_of are printed as they come."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -157,16 +158,7 @@ def sweep_progress(label: str) -> Iterator[SweepProgress]:
         yield advance
 
 
-def describe(timing: Timing) -> str:
-    """A failed case in one line."""
-    case = timing.case
-    return (
-        f"{case.collective} {case.algorithm} P={case.procs} m={case.message_bytes} m_s={case.segment_bytes}: "
-        f"{timing.error}"
-    )
-
-
 def check_failed(failed: Sequence[Timing]) -> None:
     """Raises CollwiseError, which names the first one, if any case failed."""
-    if failed:
-        raise CollwiseError(f"{counted(len(failed), 'case')} failed; first: {describe(failed[0])}")
+    if problem := problem_of(failed):
+        raise CollwiseError(problem)

@@ -8,7 +8,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from collwise.common.units import counted
-from collwise.studies.cli.output import describe
 from collwise.studies.reports.markdown import markdown_table
 
 if TYPE_CHECKING:
@@ -70,12 +69,26 @@ PRESENTERS = {
     "AchievedResult": "achieved",
     "AllTimes": "times",
     "ApplicationTimes": "application",
+    "DataFrame": "frame",
+    "Deleted": "deleted",
+    "FittedModel": "fitted",
     "MeasuredGain": "gain",
     "ProfileResult": "profile",
+    "Script": "script",
+    "Searched": "search",
     "Sweeps": "sweep",
     "WhatIfs": "whatif",
 }
 """The module of collwise.studies.present whose function `shown` presents a type."""
+
+
+def describe(timing: Timing) -> str:
+    """A failed case in one line."""
+    case = timing.case
+    return (
+        f"{case.collective} {case.algorithm} P={case.procs} m={case.message_bytes} m_s={case.segment_bytes}: "
+        f"{timing.error}"
+    )
 
 
 def shown(result: Any) -> Shown:

@@ -2,28 +2,45 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.common.units import counted, format_seconds, format_size
 from collwise.studies.present.shown import Shown, Table
+from collwise.validation.times.choice import Choice
 from collwise.validation.times.files import AllTimes
 from collwise.validation.times.grid import CASE_COLUMNS
 from collwise.validation.times.times import Times
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 _COLUMNS = [*CASE_COLUMNS, "parameters", "seconds", "error"]
+_OF_MEASUREMENT = [
+    *("half_width_seconds", "mean_seconds", "median_seconds", "least_seconds", "greatest_seconds"),
+    *("repetitions", "late_starts", "precise"),
+]
+_MEASURED = ("P", "m", "algorithm", "median", "+-", "mean", "minimum", "maximum", "repetitions", "late starts")
+_MOST_ROWS = 200
 
 
 def shown(found: AllTimes) -> Shown:
     """A table of each collective's times, and how many cases were in the store before."""
     frame = found.frame()
     first = next(iter(found.values()))
-    parts = [part for times in found.values() for part in _parts(times)]
+    measured = "mean_seconds" in frame
+    parts = [part for times in found.values() for part in (_measured(times) if measured else _parts(times))]
+    facts = {}
     if "reused" in first.facts:
         parts.append(
             f"{counted(len(frame), 'case')}, {first.facts['reused']} of them already in the store; "
             f"{counted(first.facts['processes_started'], 'simulator process')}; {first.maker}"
         )
+    if first.between is not None:
+        facts["model"] = first.between.name
+    parts += [note for times in found.values() for note in times.notes]
     problem = ""
     if any(frame.error):
         failed = frame[frame.error != ""]
@@ -31,7 +48,35 @@ def shown(found: AllTimes) -> Shown:
             f"{len(failed)} of {counted(len(frame), 'case')} failed; the times of the others are in the store; "
             f"first: {failed.error.iloc[0]}"
         )
-    return Shown(parts, frame[_COLUMNS].to_dict("records"), problem=problem)
+    rows = _timed_once(frame)[[*_COLUMNS, *_OF_MEASUREMENT]] if measured else frame[_COLUMNS]
+    return Shown(parts, rows.to_dict("records"), facts, problem=problem)
+
+
+def _timed_once(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows without those that repeat the time of another one because their segments cut nothing."""
+    whole = frame[(frame.segment_bytes == 0) | (frame.segment_bytes >= frame.message_bytes)]
+    same = [name for name in CASE_COLUMNS if name != "segment_bytes"]
+    return frame.drop(whole.index[whole.duplicated(same)])
+
+
+def _measured(times: Times) -> Iterator[Table | str]:
+    """A row for each time; a star marks an interval that is not as narrow as was asked for."""
+    frame = _timed_once(times.frame())
+    several_segments = len({segment for segment in frame.segment_bytes if segment}) > 1
+    rows = []
+    for one in frame.itertuples():
+        choice = Choice(one.algorithm, one.segment_bytes if several_segments else 0, one.fanout)
+        name = choice.label if one.algorithm in times.grid.names else "MPI's own"
+        start = (one.procs, format_size(one.message_bytes), name)
+        if one.error:
+            rows.append((*start, "failed", *["-"] * (len(_MEASURED) - 4)))
+            continue
+        width = one.half_width_seconds / one.seconds if one.seconds > 0 else math.inf
+        interval = f"{width * 100:.1f} %{'' if one.precise else ' *'}" if width < math.inf else "-"
+        others = map(format_seconds, (one.mean_seconds, one.least_seconds, one.greatest_seconds))
+        counts = (int(one.repetitions), int(one.late_starts))
+        rows.append((*start, format_seconds(one.seconds), interval, *others, *counts))
+    yield Table(f"{times.collective} on {times.platform}, measured under {times.maker}", _MEASURED, rows, 0, keys=3)
 
 
 def _parts(times: Times) -> Iterator[Table | str]:
@@ -61,8 +106,8 @@ def _parts(times: Times) -> Iterator[Table | str]:
     ]
     heads = ["P", "m", *(["segment"] if several_segments else []), *columns]
     common = f", segments of {format_size(segments[0])}" if len(segments) == 1 else ""
-    title = f"{times.collective} on {times.platform}, {times.source} by {times.maker}{common}"
-    yield Table(title, heads, rows, left=0, keys=len(heads) - len(columns))
+    title = f"{times.collective} on {times.platform}, {times.source} by {times.title}{common}"
+    yield from cut(Table(title, heads, rows, left=0, keys=len(heads) - len(columns)), _MOST_ROWS)
     if repeated.any():
         yield "Segments larger than m cut nothing; rows that repeat another one are left out."
     if counts := [

@@ -9,16 +9,12 @@ from typing import Any
 from collwise.common.units import format_size
 from collwise.studies.reports.markdown import percent
 from collwise.validation.compare.scores import Scores
-from collwise.validation.fitting.recovery import Recovered
 from collwise.validation.libraries.baselines import Baseline
 
 SCORE_COLUMNS = (
     *("platform", "collective", "model", "predictions", "mean error", "worst error"),
     *("best picked", "mean slowdown", "worst slowdown", "worst at"),
 )
-
-
-RECOVERED_COLUMNS = ("platform", "model", "procedure", "parameter", "true", "estimated", "worst error", "found")
 
 
 def score_records(scores: Scores) -> list[dict[str, Any]]:
@@ -111,12 +107,3 @@ def remarks(scores: Scores, asked: Sequence[str]) -> list[str]:
     if names := [name for name in asked if name not in scores.right.grid.names]:
         lines.append(f"{where}: no model here has a formula for {', '.join(names)}; left out")
     return lines
-
-
-def recovered_cells(row: Recovered) -> tuple[object, ...]:
-    """A row under RECOVERED_COLUMNS."""
-    model = f"{row.family}{', of each pair' if row.heterogeneous else ''}"
-    return (
-        *(row.platform, model, row.procedure, row.parameter, f"{row.true:.6g}", f"{row.estimated:.6g}"),
-        *(f"{row.worst_error * 100:.4f} %", "yes" if row.ok else "NO"),
-    )

@@ -223,9 +223,7 @@ def _times() -> dict[str, Golden]:
         "predicted, by schedule": Golden(
             f"predict --parameters files/loggp.toml --collective allreduce --by-schedule {few}", document
         ),
-        "predicted, one message": Golden(
-            "predict --parameters files/lmo.toml --pair 0,3 --sizes 1KiB,64KiB --json", document
-        ),
+        "predicted, one message": Golden("show message files/lmo.toml 0,3 --sizes 1KiB,64KiB --json", document),
         "stored": Golden(f"times show --store measured.sqlite --collective scan {SHOWN}", stored),
         "stored simulations": Golden(f"times show --store store.sqlite --collective barrier {SHOWN}", stored),
         "measured configurations": Golden("times list --store measured.sqlite --json", configurations),

@@ -104,7 +104,7 @@ def times_of_launches(
     ok = [each for each in launches if all(one.ok for one in each)]
     ppn = max(each[0].case.processes_per_node for each in launches)
     timings = {
-        **{each[0].case: each[0] for each in launches},
+        **{each[0].case: next((one for one in each if not one.ok), each[0]) for each in launches},
         **{each[0].case: robust(each, confidence) for each in ok},
     }
     times = _times_of(collective, ppn, _mapped(timings.values(), ppn), "measured", platform, maker, {})

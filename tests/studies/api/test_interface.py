@@ -128,7 +128,8 @@ def test_simulated_times_are_times(tmp_path: Path) -> None:
 
 def test_the_store_is_read_as_a_data_frame(tmp_path: Path) -> None:
     path = tmp_path / "s.sqlite"
-    assert collwise.results(path).empty
+    with pytest.raises(collwise.UsageError, match="there is no store"):
+        collwise.results(path)
     with Store(path) as store:
         times = collwise.simulate(
             load(GROS), "gather", 4, "1KiB", algorithms="linear", context=context_with(store, lambda case: 0.5)
@@ -153,7 +154,7 @@ def test_predictions_are_what_the_model_says(tmp_path: Path) -> None:
         assert math.isclose(row.seconds, expected, rel_tol=1e-15)
     assert (made["bcast"].platform, made["bcast"].maker) == (parameters.platform, "model hockney")
     with pytest.raises(collwise.UsageError, match="unknown model 'hocknee'; did you mean hockney"):
-        collwise.predict(file, "bcast", 4, name="hocknee")
+        collwise.predict(file, "bcast", 4, model="hocknee")
 
 
 def test_decisions_are_saved_read_and_exported(tmp_path: Path) -> None:
@@ -207,9 +208,8 @@ def test_several_collectives_are_measured_as_far_as_memory_goes(
     quick = Method(precision=Precision(2, 2))
     small = replace(load("exact"), memory_bytes_per_node=2**20)
     asked = ("bcast,alltoall", 2, "1KiB,256KiB")
-    times = collwise.measure(
-        *asked, algorithms="all", platform=small, method=quick, store=tmp_path / "t.sqlite"
-    ).frame()
+    with collwise.session(tmp_path / "t.sqlite") as context:
+        times = collwise.measure(*asked, algorithms="all", platform=small, method=quick, context=context).frame()
     assert "alltoall at 1 of 2 points (P = 2: from 256 KiB)" in capsys.readouterr().err
     assert (times.seconds > 0).all()
     points = set(zip(times.collective, times.message_bytes, strict=True))

@@ -1,4 +1,4 @@
-"""collwise measure --budget: from the command line to a decision table, and options that do not go together."""
+"""collwise search: from the command line to a decision table."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_two_collectives_are_measured_within_a_budget_and_chosen_from(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store = tmp_path / "store.sqlite"
-    measure = ["measure", "--collective", "bcast,allreduce", "--procs", "2", "--sizes", "1KiB,64KiB"]
+    measure = ["search", "--collective", "bcast,allreduce", "--procs", "2", "--sizes", "1KiB,64KiB"]
     budget = ["--segments", "8KiB", "--platform", "exact", "--budget", "4s", "--loss", "20", "--store", str(store)]
     assert not ended([*measure, *budget, "--json"])
     found = printed(capsys.readouterr().out)
@@ -57,18 +57,15 @@ def test_two_collectives_are_measured_within_a_budget_and_chosen_from(
     [
         (["--budget", "soon"], "malformed duration 'soon': write a positive number with s, min or h"),
         (["--budget", "0"], "malformed duration '0'"),
-        (["--budget", "5s", "--nrep", "0.1"], "--nrep is for measuring without --budget"),
-        (["--budget", "5s", "--launches", "2"], "--launches is for measuring without --budget"),
-        (["--engine", "smpi"], "--engine is for --budget"),
-        (["--loss", "1"], "--loss is for --budget"),
         (["--budget", "5s", "--loss", "0"], "--loss"),
+        (["--algorithms", "library"], "--algorithms library: only our algorithms are searched"),
     ],
 )
-def test_options_that_do_not_go_together(
+def test_what_cannot_be_searched(
     words: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store = ["--store", str(tmp_path / "store.sqlite")]
-    assert ended(["measure", "--collective", "bcast", "--procs", "2", *words, *store]) == 2
+    assert ended(["search", "--collective", "bcast", "--procs", "2", *words, *store]) == 2
     err = capsys.readouterr().err
     assert said in err
     assert err.count("\n") == 1

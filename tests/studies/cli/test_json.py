@@ -40,11 +40,13 @@ QUICK = {
     "times import": "times import osu_bcast.txt --platform other --procs 4 --store s.sqlite",
     "times list": "times list --store s.sqlite",
     "times show": "times show --store s.sqlite --collective bcast",
+    "times delete": "times delete --store s.sqlite --before 2001-01-01",
 }
 WITH_SMPI = {
     "platforms check": "platforms check checked.toml",
     "fit": "fit --platform exact --model hockney --procedure two-sizes --procs 2 -o h.toml --store s.sqlite",
     "predict": "predict --parameters h.toml --collective bcast --procs 2 --sizes 8KiB",
+    "show message": "show message h.toml 0,1 --sizes 8KiB",
     "check recovery": "check recovery --platform exact --engine smpi --store s.sqlite",
 }
 # The test that reads what the other commands print.
@@ -61,7 +63,8 @@ ELSEWHERE = {
     "testbed status": "studies/cli/test_testbed.py",
     "evaluate": "studies/cli/test_models_commands.py",
     "rank-mapping": "studies/cli/test_rank_mapping.py",
-    "measure": "studies/cli/test_adaptive.py",
+    "measure": "studies/cli/test_input.py",
+    "search": "studies/cli/test_adaptive.py",
     "experiment": "studies/cli/test_experiment.py",
     "irregular-regions": "studies/cli/test_irregular_regions_and_gain.py",
     "program gain": "studies/cli/test_irregular_regions_and_gain.py",

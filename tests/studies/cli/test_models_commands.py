@@ -42,13 +42,15 @@ PREDICT = "predict --parameters"
 def test_every_family_is_fitted_and_predicts(model: str, here: Path, capsys: Capture) -> None:
     code, output, errors = run(f"{FIT} {model} --procs 3", capsys)
     assert code == 0, errors
-    assert re.search(r"\d+ measurements, .* on the platform, .* here", output)
-    assert f"results/exact.{model}.parameters.toml: {model} by " in output
+    assert re.search(r"\d+ measurements, .* on the platform\n", output)
+    assert re.search(
+        rf"{model} by .*, simulated, SimGrid .*\nwritten: results/exact\.{model}\.parameters\.toml", output
+    )
     found = FittedParameters.load(here / f"results/exact.{model}.parameters.toml")
     assert (found.family, found.platform, found.procs) == (model, "exact", 3)
     # One way: 53 us and 10 ns a byte, which LogP, of one size, and LMO, of equal ends, take for something else.
     expected = {"logp": 53.01e-6}.get(model, 53e-6 + 4096e-8)
-    asked = f"{PREDICT} results/exact.{model}.parameters.toml --pair 0,1 --sizes 4KiB"
+    asked = f"show message results/exact.{model}.parameters.toml 0,1 --sizes 4KiB"
     predicted = document_of(asked, capsys)
     assert predicted.facts["model"] == model
     assert [row["seconds"] for row in predicted.rows] == [pytest.approx(expected, rel=0.01)]
@@ -56,7 +58,6 @@ def test_every_family_is_fitted_and_predicts(model: str, here: Path, capsys: Cap
 
 def test_a_fit_as_json_is_what_the_file_holds(here: Path, capsys: Capture) -> None:
     [found] = document_of(f"{FIT} hockney --procedure two-sizes --procs 2 -o h.toml", capsys).rows
-    assert found.pop("file") == "h.toml"
     assert found == FittedParameters.load(here / "h.toml").as_document()
     assert found["effort"] == {"measurements": 2, "seconds": pytest.approx(2 * (106e-6 + 655.36e-6), rel=0.01)}
 
@@ -91,7 +92,7 @@ def test_homogeneous_parameters_of_a_heterogeneous_cluster(here: Path, capsys: C
 def test_fitted_on_this_machine(model: str, here: Path, capsys: Capture) -> None:
     code, output, errors = run(f"fit --library openmpi --model {model} --procs 3 --repetitions 2:3", capsys)
     assert code == 0, errors
-    assert re.search(r"\.parameters\.toml: \w+ by \w+, measured, Open MPI", output)
+    assert re.search(r"\w+ by \w+, measured, Open MPI", output)
     (file,) = here.glob(f"results/*.{model}.parameters.toml")
     found = FittedParameters.load(file)
     assert (found.family, f"{found.platform}.{model}.parameters.toml", found.procs) == (model, file.name, 3)
@@ -112,31 +113,29 @@ def test_predictions_as_json_and_as_a_table(here: Path, capsys: Capture) -> None
         assert row["seconds"] == pytest.approx((row["procs"] - 1) * (5e-5 + 1e-8 * row["message_bytes"]))
     _, output, _ = run(asked, capsys)
     assert "alltoall on gros, predicted by" in output
-    assert "12 predictions in" in output
 
 
 def test_each_pair_has_its_own_time(here: Path, capsys: Capture) -> None:
     found = {}
     for pair in ("0,1", "1,0", "2,1"):
-        [found[pair]] = document_of(f"{PREDICT} hockney-of-pairs.toml --pair {pair} --sizes 1", capsys).rows
+        [found[pair]] = document_of(f"show message hockney-of-pairs.toml {pair} --sizes 1", capsys).rows
     assert found["0,1"]["seconds"] == pytest.approx(11 * 5.001e-5)
     assert found["1,0"]["seconds"] == pytest.approx(2 * 5.001e-5)
     assert found["2,1"]["seconds"] == pytest.approx(13 * 5.001e-5)
     # Of equal nodes, any two will do.
-    [row] = document_of(f"{PREDICT} hockney.toml --pair 7,9 --sizes 1", capsys).rows
+    [row] = document_of("show message hockney.toml 7,9 --sizes 1", capsys).rows
     assert row["seconds"] == pytest.approx(5.001e-5)
 
 
-def test_times_without_a_prediction_are_counted(here: Path, capsys: Capture) -> None:
+def test_algorithms_without_a_prediction_are_named(here: Path, capsys: Capture) -> None:
     asked = f"{PREDICT} lmo.toml --collective gather --procs 4 --sizes 1KiB,4KiB,1MiB"
-    code, output, errors = run(asked, capsys)
+    code, output, _ = run(asked, capsys)
     assert code == 0
-    assert "collwise: 1 times are not deterministic, or beyond what was fitted" in errors
+    assert "gather: never chosen where model lmo has no prediction for them: linear" in output
     times = {
         row["message_bytes"]: row["seconds"] for row in document_of(asked, capsys).rows if row["algorithm"] == "linear"
     }
-    assert times[4096] is None
-    assert times[1024] > 0
+    assert times.keys() == {1024, 2**20}
     assert re.search(r"4 KiB │ +- │", output)
 
 
@@ -246,9 +245,8 @@ def test_coverage_names_every_model_and_algorithm(here: Path, capsys: Capture) -
 def test_coverage_in_words(here: Path, capsys: Capture) -> None:
     code, output, _ = run("show models --collective bcast,scan", capsys)
     assert code == 0
-    assert "bcast: which models predict what" in output
-    assert re.search(r"segmented_linear +│ critical_path +│ by_parts", output)
-    assert re.search(r"knomial +│ by_parts, critical_path +│ as_printed, traditional, hockney,", output)
+    assert re.search(r"segmented_linear +│ critical_path +│", output)
+    assert re.search(r"bcast +│ knomial +│ by_parts, critical_path +│", output)
 
 
 def test_select_goes_by_the_file_and_names_what_its_model_does_not_cover(here: Path, capsys: Capture) -> None:

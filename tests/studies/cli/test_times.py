@@ -46,7 +46,7 @@ def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]
 def test_configurations_are_listed(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "list", "--store", str(store))
     assert code == 0
-    for word in (MEASURED.key[:12], SIMULATED.key[:12], "bcast, gather", "Open MPI 4.1.4"):
+    for word in (MEASURED.key[:12], SIMULATED.key[:12], "bcast,gather", "Open MPI 4.1.4"):
         assert word in out
     first, second = printed(run(capsys, "list", "--store", str(store), "--json")[1]).rows
     assert (first["rows"], first["failed"], first["details"]) == (3, 1, {"launch": "2", "timing": "maximum"})
@@ -67,7 +67,7 @@ def test_rows_are_shown_with_filters(store: Path, capsys: pytest.CaptureFixture[
     assert [row["error"] for row in shown("--collective", "gather")] == ["it broke"]
     code, out, _ = run(capsys, "show", "--store", str(store), "--source", "measured")
     assert code == 0
-    for word in ("1.00 ms", "10.0 %", "failed", "3 times"):
+    for word in ("1.00 ms", "100 us", "it broke", "3 times"):
         assert word in out
 
 
@@ -77,7 +77,7 @@ def test_rows_are_shown_with_filters(store: Path, capsys: pytest.CaptureFixture[
         (("show", "--platform", "grosss"), ("unknown platform 'grosss'", "gros", "bed", "(those in the store ")),
         (("show", "--configuration", "zz"), (MEASURED.key[:12], "times list")),
         (("show", "--collective", "bcst"), ("bcast",)),
-        (("export", "-o", "x.txt"), ("--format", "csv")),
+        (("show", "-o", "x.txt"), (".csv", ".parquet")),
         (("delete",), ("--configuration", "--before")),
         (("delete", "--before", "yesterday"), ("yesterday", "2026-11-01")),
         (("delete", "--platform", "bed"), ("3 times", "--yes")),
@@ -97,7 +97,6 @@ def test_a_store_that_is_missing_is_named(tmp_path: Path, capsys: pytest.Capture
     for words in (("show",), ("delete", "--platform", "gros", "--yes")):
         code, _, err = run(capsys, *words, "--store", str(missing))
         assert (code, str(missing) in err, missing.exists()) == (2, True, False)
-    assert collwise.prune(missing, platform="gros") == 0
     assert collwise.configurations(missing).empty
 
 
@@ -105,7 +104,7 @@ def test_exports_read_back_as_the_rows(store: Path, tmp_path: Path, capsys: pyte
     expected = collwise.results(store, source="measured")
     for ending in ("csv", "json"):
         file = tmp_path / f"times.{ending}"
-        assert run(capsys, "export", "--store", str(store), "--source", "measured", "-o", str(file))[0] == 0
+        assert run(capsys, "show", "--store", str(store), "--source", "measured", "-o", str(file))[0] == 0
         text = file.read_text()
         found = pd.read_csv(io.StringIO(text)) if ending == "csv" else pd.DataFrame(json.loads(text))
         assert found.columns.tolist() == expected.columns.tolist()
@@ -125,14 +124,14 @@ def test_parquet_needs_its_package(
         raise ImportError
 
     monkeypatch.setattr(pd.DataFrame, "to_parquet", missing)
-    code, _, err = run(capsys, "export", "--store", str(store), "-o", str(tmp_path / "a.parquet"))
+    code, _, err = run(capsys, "show", "--store", str(store), "-o", str(tmp_path / "a.parquet"))
     assert (code, "pip install pyarrow" in err, (tmp_path / "a.parquet").exists()) == (2, True, False)
 
 
 @needs("pyarrow")
 def test_parquet_reads_back(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "a.parquet"
-    assert run(capsys, "export", "--store", str(store), "-o", str(file))[0] == 0
+    assert run(capsys, "show", "--store", str(store), "-o", str(file))[0] == 0
     found = pd.read_parquet(file)
     assert found.seconds.tolist()[:2] == [1e-3, 2e-3]
     assert json.loads(found.details[0]) == {"launch": "2", "timing": "maximum"}
@@ -146,5 +145,5 @@ def test_pruning_deletes_after_consent_only(store: Path, capsys: pytest.CaptureF
     assert run(capsys, *words, "--yes")[1] == "deleted: 3 times\n"
     assert collwise.configurations(store).platform.tolist() == ["gros"]
     assert collwise.prune(store, platform="gros") == 1
-    with pytest.raises(collwise.UsageError, match="nothing says what to delete"):
+    with pytest.raises(collwise.UsageError, match="name what to delete"):
         collwise.prune(store)

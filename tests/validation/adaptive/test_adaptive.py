@@ -20,7 +20,7 @@ from collwise.simulator.store import Store
 from collwise.simulator.sweeps.method import USUAL_METHOD
 from collwise.simulator.sweeps.runner import Keep
 from collwise.simulator.timing import Case, Configuration, Timing
-from collwise.studies.reports.adaptive import document, point_rows, summary_lines
+from collwise.studies.present.search import document, point_rows, summary_lines
 from collwise.validation.adaptive.belief import Belief, expected_gain
 from collwise.validation.adaptive.goal import Goal
 from collwise.validation.adaptive.search import MOST_REPETITIONS, REPETITIONS, AdaptiveSearch, Searched, pooled

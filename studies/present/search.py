@@ -1,4 +1,4 @@
-"""What an adaptive search found, saved and may have lost: rows of a table, lines and JSON."""
+"""What an adaptive search found, saved and may have lost."""
 
 from __future__ import annotations
 
@@ -6,11 +6,26 @@ import math
 from dataclasses import asdict
 from typing import Any
 
+from collwise.common.program import program_name
 from collwise.common.units import counted, format_seconds, format_size
+from collwise.studies.present.shown import Shown, Table, problem_of
 from collwise.validation.adaptive.search import Searched
 from collwise.validation.times.grid import choice_of
 
-POINT_COLUMNS = ("collective", "P", "m", "algorithm", "median", "+-", "repetitions", "measured", "expected loss")
+_COLUMNS = ("collective", "P", "m", "algorithm", "median", "+-", "repetitions", "measured", "expected loss")
+
+
+def shown(found: Searched) -> Shown:
+    """The choice of every point, what was measured for it, and how to choose by it."""
+    facts, made = document(found), found.configuration
+    names = list(dict.fromkeys(one.collective for one in found.points))
+    title = f"{', '.join(names)}, {made.maker}, {made.platform}: measured choices"
+    how = (
+        f"choose by them: {program_name()} select --by measured --collective {','.join(names)} --platform "
+        f"{made.platform} --configuration {made.key[:12]}"
+    )
+    table = Table(title, _COLUMNS, point_rows(found), left=1, keys=3)
+    return Shown([table, *summary_lines(found), how], facts.pop("points"), facts, problem=problem_of(found.failed))
 
 
 def point_rows(found: Searched) -> list[tuple[object, ...]]:
@@ -33,7 +48,7 @@ def summary_lines(found: Searched) -> list[str]:
     spent, full = found.spent, format_seconds(found.full_seconds)
     compared = f"{spent.seconds / found.full_seconds * 100:.0f} % of the full grid's, which is at least {full}"
     if spent.seconds > found.full_seconds:
-        compared = f"more than the full grid takes with its fewest repetitions ({full}): measure it without --budget"
+        compared = f"more than the full grid takes with its fewest repetitions ({full}): use collwise measure"
     decided = [one for one in found.points if one.timing is not None]
     lines = [
         f"{len(found.timings)} of {found.cases} cases measured, {spent.repetitions} repetitions in "

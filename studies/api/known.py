@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def models(collective: Names | None = None) -> pd.DataFrame:
+def models(collectives: Names | None = None) -> pd.DataFrame:
     """Lists the models of collectives with the procedures that estimate them; or those with formulas for collectives.
 
     If a model has no formula or schedule, select, compare, decision-map, predict and evaluate leave the algorithm out
@@ -24,8 +24,8 @@ def models(collective: Names | None = None) -> pd.DataFrame:
     """
     import pandas as pd
 
-    if collective is not None:
-        frame = pd.DataFrame([asdict(row) for row in coverage(arguments.collectives(collective))])
+    if collectives is not None:
+        frame = pd.DataFrame([asdict(row) for row in coverage(arguments.collectives(collectives))])
         frame.attrs["title"] = "Models with formulas or schedules"
         return frame
     known = [(name, kind.title, kind.procedures, kind.paper) for name, kind in MODELS.items()]

@@ -16,6 +16,7 @@ fit = derived(
     "fit --platform mine.toml -o mine.parameters.toml",
     platform=BENCH,
     model=option(types.NamedChoice("model", [*FITTED_BY_ALGORITHM, *PROCEDURE_NAMES]), FITTED_BY_ALGORITHM[0]),
+    collective=option(types.COLLECTIVES),
     precision=options.precision(PRECISION_OF_FITS),
 )
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.common.units import counted, format_seconds, format_size
-from collwise.studies.present.shown import Shown, Table
+from collwise.studies.present.shown import Shown, Table, cut
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.files import AllTimes
 from collwise.validation.times.grid import CASE_COLUMNS
@@ -82,14 +82,14 @@ def _measured(times: Times) -> Iterator[Table | str]:
 def _parts(times: Times) -> Iterator[Table | str]:
     catalogue = Catalogue.load().collective(times.collective).algorithms
     frame, names = times.frame(), dict.fromkeys(choice.algorithm for choice in times.grid.choices)
-    cut = frame.segment_bytes.where([not catalogue[name].bounded for name in frame.algorithm], 0)
-    segments = sorted({segment for segment in cut if segment})
+    pieces = frame.segment_bytes.where([not catalogue[name].bounded for name in frame.algorithm], 0)
+    segments = sorted({segment for segment in pieces if segment})
     if len(segments) == 1:
         # Algorithms without segments stand in the rows of the one segment size.
-        cut[:] = segments[0]
+        pieces[:] = segments[0]
     text = frame.seconds.map(format_seconds).where(frame.error == "", "failed")
     labels = [_label(catalogue[name], count) for name, count in zip(frame.algorithm, frame.fanout, strict=True)]
-    cells = frame.assign(segment_bytes=cut, text=text, label=labels).pivot(
+    cells = frame.assign(segment_bytes=pieces, text=text, label=labels).pivot(
         index=["procs", "message_bytes", "segment_bytes"], columns="label", values="text"
     )
     by_name: dict[str, list[str]] = {name: [] for name in names}

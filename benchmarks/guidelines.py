@@ -28,15 +28,18 @@ from pathlib import Path
 from typing import Any
 
 import collwise
-from collwise.guideline_checks import LibraryGuidelines, Measuring
+from collwise import Guidelines
 from collwise.platforms import HostPlatform, load, with_overheads
 from collwise.simulator.sweeps.context import SCHEDULE, SMPI_SELECTORS, SimulationContext
 from collwise.simulator.sweeps.method import Method, Precision
+from collwise.studies.figures.guidelines import guidelines_figure
 from collwise.studies.figures.style import save
-from collwise.studies.reports import guidelines as report
+from collwise.studies.present import combinations
+from collwise.studies.present import guidelines as report
 from collwise.studies.reports.markdown import markdown_table
 from collwise.validation.guidelines.checks import PATTERN
 from collwise.validation.guidelines.repair import Repair
+from collwise.validation.guidelines.workflow import GuidelinesResult
 from collwise.validation.testbed.bed import temporarily_up
 from collwise.validation.testbed.shape import Shape
 from collwise.validation.testbed.target import TestBed
@@ -104,7 +107,7 @@ def simulated_checks(launches: int) -> dict[str, Make]:
 
     def library(name: str, procs: Sequence[int]) -> Make:
         return lambda context: library_check(
-            collwise.guidelines(name, procs=procs, platform=PLATFORM, ppn=1, context=context), name
+            collwise.guidelines(PLATFORM, name, procs=procs, ppn=1, context=context), name
         )
 
     checks = {name: library(name, SIMULATED_PROCS) for name in SMPI_SELECTORS}
@@ -115,45 +118,41 @@ def simulated_checks(launches: int) -> dict[str, Make]:
 def measured_checks(launches: int) -> dict[str, Make]:
     """The checks of the page of measured times."""
 
-    def measuring(method: Method) -> Measuring:
-        return Measuring(method, launches, lambda done, of: print(f"{done} of {of} launches", file=sys.stderr))
-
     def library(name: str, library: str, procs: int) -> Make:
         def make(context: SimulationContext) -> Check:
-            found = collwise.guidelines(
-                library, "all", procs, MEASURED_SIZES, measuring=measuring(METHOD), context=context
-            )
+            how, store = replace(METHOD, launches=launches), context.store.path
+            found = collwise.measured_guidelines(library, "all", procs, MEASURED_SIZES, method=how, store=store)
             return library_check(found, name, "this machine")
 
         return make
 
     def bed(context: SimulationContext) -> Check:
         with temporarily_up(BED_SHAPE, "guidelines") as made:
-            found = collwise.guidelines(
-                TestBed(made), BED_COLLECTIVES, BED_SHAPE.nodes, BED_SIZES, measuring=measuring(BED_METHOD),
-                context=context,
-            )  # fmt: skip
+            how, store = replace(BED_METHOD, launches=launches), context.store.path
+            found = collwise.measured_guidelines(
+                TestBed(made), BED_COLLECTIVES, BED_SHAPE.nodes, BED_SIZES, method=how, store=store
+            )
         return library_check(found, "testbed", f"test bed, {BED_SHAPE.title}")
 
     return {name: library(name, *of) for name, of in MEASURED.items()} | {"testbed": bed}
 
 
-def library_check(one: LibraryGuidelines, name: str, place: str = "") -> Check:
+def library_check(found: Guidelines, name: str, place: str = "") -> Check:
     """The section of a library, and its figure; `place` stands for the name of this machine."""
-    result = one.result
+    [result] = found.values()
     picture = f"guidelines-{'measured' if place else 'gros'}-{name}.png"
-    save(one.figure(), DOCS / "figures" / picture)
+    save(guidelines_figure(result, max(result.plan.procs)), DOCS / "figures" / picture)
     row = list(report.summary_row(result))
     row[1] = place or row[1]
     title = result.library.title + (f", {row[1]}, P = {row[2]}" if place else "")
-    parts = [f"\n## {title}\n\n", "".join(f"- {line}\n" for line in one.summary())]
+    parts = [f"\n## {title}\n\n", "".join(f"- {line}\n" for line in report.summary_lines(result))]
     left = [
         (*report.comparison_row(entry.violation), entry.reason) for entry in result.outcomes() if not entry.repaired
     ]
     for heading, rows in (("Not repaired", left), ("Violations of the repaired library only", report.new_rows(result))):
         if rows:
             parts.append(f"\n{heading}:\n\n" + markdown_table(report.LEFT_COLUMNS, rows))
-    parts.append(f"\n{greatest_table(one)}\n![{title}](figures/{picture})\n")
+    parts.append(f"\n{greatest_table(result)}\n![{title}](figures/{picture})\n")
     return {"section": "".join(parts), "row": row}
 
 
@@ -168,14 +167,14 @@ def own_check(platform: HostPlatform, procs: int, ppn: int) -> Make:
             by_node=ppn > 1, context=simulations,
         )  # fmt: skip
         selected = time.monotonic() - started
-        found = collwise.check_decisions(decisions.tables, platform, context=simulations)
+        found = collwise.check_decisions(decisions, platform, context=simulations)
         took = time.monotonic() - started - selected
-        rows = [report.combination_row(one) for one in found.combinations]
+        rows = [combinations.combination_row(one) for one in found.combinations]
         others = [report.comparison_row(one) for one in found.checked.violations if one.kind != PATTERN]
         text = f"\n### {platform.title}: P = {procs}, {ppn} on a node\n\n"
         text += f"`select` took {selected:.0f} s, the check {took:.1f} s.\n\n"
-        text += "".join(f"- {line}\n" for line in report.own_lines(found)) + "\n"
-        text += markdown_table(report.COMBINATION_COLUMNS, rows) if rows else "No combination is faster.\n"
+        text += "".join(f"- {line}\n" for line in combinations.summary_lines(found)) + "\n"
+        text += markdown_table(combinations.COMBINATION_COLUMNS, rows) if rows else "No combination is faster.\n"
         text += "\n" + markdown_table(report.COLUMNS[:-2], others) if others else ""
         return {"section": text, "row": []}
 
@@ -224,9 +223,8 @@ def measured_page(found: Mapping[str, Check], launches: int) -> str:
     )
 
 
-def greatest_table(one: LibraryGuidelines) -> str:
+def greatest_table(result: GuidelinesResult) -> str:
     """The repair with the greatest gain of each collective."""
-    result = one.result
     best: dict[str, tuple[Repair, float]] = {}
     for repair in result.repairs:
         name, gain = repair.call.collective, result.gain(repair.call)

@@ -107,7 +107,7 @@ INSTEAD = {
     r"procs=\"16,64\", sizes=\"8KiB:1MiB:x2\"": "procs=8, sizes=65536",
     r"--procs 64 --segments 8KiB:128KiB:x2": "--procs 8 --segments 8KiB",
     r"(measure +--testbed .*)8KiB:512KiB:x4": r"\g<1>8KiB",
-    r"guidelines --platform gros --procs 16": "guidelines --platform gros --collective gather --procs 8 --sizes 1KiB",
+    r"simulate --platform gros --procs 16": "simulate --platform gros --collective gather --procs 8 --sizes 1KiB",
     r"--procs 512 --ppn 16": "--collective gather --procs 32 --ppn 16 --sizes 1KiB",
     r"--procs 4 --launches 10": "--collective gather --procs 4 --sizes 1KiB --launches 2",
     r"--testbed bed --procs 8": "--testbed bed --collective gather --procs 4 --sizes 1KiB --launches 2",

@@ -18,8 +18,9 @@ The public interface, for notebooks and scripts (docs/python.md has examples):
     model_tasks(collective, platform)      the cost model of tasks beside whole collectives
     tune_hierarchy(collective, platform)   the best configuration of a hierarchical collective for each n, p and m
     export(decisions, path)                rules that an MPI library reads
-    guidelines(library, collective)        performance guidelines that an MPI library violates, and their repair
-    check_decisions(tables, platform)      the same guidelines for decisions of ours, with better combinations
+    guidelines(platform, library)          performance guidelines that simulated libraries violate, and their repair
+    measured_guidelines(target)            those that a real MPI library violates
+    check_decisions(decisions, platform)   the same guidelines for decisions of ours, with better combinations
     whatif(platform, changes, collective)  which choices and times change with the platform
     sweep(platform, factors, ...)          the same over many factors, with cross-over points
     run_program(program, library=, procs=) a program with our algorithms in it, and the report of its calls
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
     from collwise.common.errors import CollwiseError, UsageError
     from collwise.comparisons import compare, figure
     from collwise.decisions import Decisions, export, select
-    from collwise.guideline_checks import LibraryGuidelines, check_decisions, guidelines
+    from collwise.guideline_checks import Guidelines, check_decisions, guidelines, measured_guidelines
     from collwise.hierarchy import model_tasks, time_tasks, tune_hierarchy
     from collwise.predictions import FittedModel, fit, predict
     from collwise.programs import ProfileResult, achieved, application, gain, profile, run_program
@@ -62,7 +63,7 @@ __all__ = [
     "CollwiseError",
     "Decisions",
     "FittedModel",
-    "LibraryGuidelines",
+    "Guidelines",
     "ProfileResult",
     "Sweep",
     "UsageError",
@@ -80,6 +81,7 @@ __all__ = [
     "live_map",
     "measure",
     "measure_adaptively",
+    "measured_guidelines",
     "model_tasks",
     "platform",
     "predict",
@@ -114,7 +116,7 @@ __getattr__ = names_of(
         "comparisons": ("compare", "figure"),
         "common.errors": ("CollwiseError", "UsageError"),
         "decisions": ("Decisions", "export", "select"),
-        "guideline_checks": ("LibraryGuidelines", "check_decisions", "guidelines"),
+        "guideline_checks": ("Guidelines", "check_decisions", "guidelines", "measured_guidelines"),
         "hierarchy": ("model_tasks", "time_tasks", "tune_hierarchy"),
         "predictions": ("FittedModel", "fit", "predict"),
         "programs": ("ProfileResult", "achieved", "application", "gain", "profile", "run_program"),

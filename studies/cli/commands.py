@@ -89,8 +89,8 @@ SECTIONS = {
             needs="build --library=mpich:mpich --testbed:openmpi+testbed",
         ),
         "guidelines": Command(
-            "Checks and repairs an MPI library's performance guidelines.",
-            needs="build --platform:smpi !--platform:openmpi --library=mpich:mpich --testbed:openmpi+testbed",
+            "Checks and repairs performance guidelines of MPI libraries.",
+            needs="build simulate:smpi decisions:smpi measure:openmpi --library=mpich:mpich --testbed:openmpi+testbed",
         ),
     },
     "Checking": {

@@ -25,7 +25,7 @@ from collwise.studies.cli.output import print_json, print_table, write_figure
 from collwise.validation.select.consumers import ALL_CONSUMERS
 
 _UNNAMED = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL)
-_SAVED = ("AllTimes", "Decisions", "FittedModel", "ProfileResult", "pd.DataFrame")
+_SAVED = ("AllTimes", "Decisions", "FittedModel", "Guidelines", "ProfileResult", "pd.DataFrame")
 """The types that -o saves; without it, one with `usual_file` goes there."""
 _BY_NAME: Mapping[str, Any] = {
     "algorithm": types.ALGORITHM,
@@ -104,7 +104,8 @@ def derived(
     }
     running = {"context": filled.pop("context")} if "context" in filled else {}
     returned = str(inspect.signature(function).return_annotation)
-    printing = {"output": option(types.NEW_FILE)} if returned.partition(" | ")[0] in _SAVED else {}
+    saved = returned.partition(" | ")[0] in _SAVED
+    printing = {"output": places.get("output", option(types.NEW_FILE))} if saved else {}
     printing |= {"figures": option(types.FOLDER)} if figures else {}
     printing |= {"report": option(types.NEW_FILE)} if report else {}
     printing |= {"as_json": options.JSON} if returned != "int" else {}

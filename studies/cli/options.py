@@ -177,20 +177,25 @@ def precision(usual: Precision) -> Any:
 PRECISION = ("repetitions", "confidence", "relative_error")
 """The parameters of `precision`, for `refuse_options`."""
 
-_USUAL = Method()
-_METHOD = dict(
-    timing=option(NamedChoice("timing", TIMINGS), _USUAL.timing),
-    synchronisation=option(NamedChoice("synchronisation", SYNCHRONISATIONS), _USUAL.synchronisation),
-    late_seconds=option(float, _USUAL.late_seconds),
-    precision=precision(_USUAL.precision),
-    nrep=option(float),
-    limit_seconds=option(float, _USUAL.limit_seconds),
-    warmup=option(click.IntRange(1), _USUAL.warmup),
-    launches=option(click.IntRange(1), _USUAL.launches),
-)
-METHOD = group(Method, **_METHOD)
+
+def method(usual: Method, *without: str) -> Any:
+    """The options of how collectives are measured, without some, as a Method; by default the usual one."""
+    members = {
+        "timing": option(NamedChoice("timing", TIMINGS), usual.timing),
+        "synchronisation": option(NamedChoice("synchronisation", SYNCHRONISATIONS), usual.synchronisation),
+        "late_seconds": option(float, usual.late_seconds),
+        "precision": precision(usual.precision),
+        "nrep": option(float),
+        "limit_seconds": option(float, usual.limit_seconds),
+        "warmup": option(click.IntRange(1), usual.warmup),
+        "launches": option(click.IntRange(1), usual.launches),
+    }
+    return group(Method, **{name: one for name, one in members.items() if name not in without})
+
+
+METHOD = method(Method())
 """The options of how collectives are measured, as a Method."""
-METHOD_OF_ROUNDS = group(Method, **{name: one for name, one in _METHOD.items() if name not in ("nrep", "launches")})
+METHOD_OF_ROUNDS = method(Method(), "nrep", "launches")
 """The same for a search, whose rounds are launches with few repetitions."""
 
 MEASURING = ("timing", "synchronisation", "late_seconds", *PRECISION, "nrep", "limit_seconds", "warmup", "launches")

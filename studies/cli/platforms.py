@@ -123,16 +123,18 @@ def write(
     With --change the platform is another one, as for 'whatif'.
     """
     platform = changed(platform, [parse_change(one) for one in changes]).platform
+    text = platform.xml_text()
     if output is None:
-        click.echo(platform.xml_text(), nl=False)
+        click.echo(text, nl=False)
         return
     if output.suffix == ".toml":
         if isinstance(platform, PlacedPlatform):
             note("a description has no placement; give --placement to the commands that read it")
-            platform = platform.base
-        if not isinstance(platform, Platform | HeterogeneousPlatform):
+        described = getattr(platform, "base", platform)
+        if not isinstance(described, Platform | HeterogeneousPlatform):
             raise UsageError(f"{output}: platform XML has no description; valid: a file that ends in .xml")
-    write_text(output, platform.xml_text() if output.suffix != ".toml" else write_description(platform))
+        text = write_description(described)
+    write_text(output, text)
     click.echo(f"{output}: {len(platform.hosts)} hosts")
 
 

@@ -314,8 +314,8 @@ def _searched() -> dict[str, Golden]:
         "model": Golden(f"hierarchy model --platform stampede2 --collective bcast {few_sizes}"),
         "tasks": Golden(f"hierarchy tasks --platform stampede2 --collective bcast {no_sizes}"),
         "guidelines": Golden(
-            "guidelines --platform stampede2 --ppn 4 --collective bcast,gather,reduce,scatter --procs 4,8 "
-            f"--sizes 64,64KiB --baseline openmpi-4.1,mpich-4 {ENGINE} --json",
+            "guidelines simulate --platform stampede2 --ppn 4 --collective bcast,gather,reduce,scatter --procs 4,8 "
+            f"--sizes 64,64KiB --libraries openmpi-4.1,mpich-4 {ENGINE} --json",
             without_wall_times,
         ),
         "chosen": Golden(
@@ -324,7 +324,7 @@ def _searched() -> dict[str, Golden]:
             decisions,
         ),
         "guidelines of a table": Golden(
-            f"guidelines --table chosen.json --platform stampede2 --ppn 4 {ENGINE} --json", without_wall_times
+            f"guidelines decisions chosen.json --platform stampede2 {ENGINE} --json", without_wall_times
         ),
         "report": Golden(
             "report --procs 4,8 --collective bcast,allreduce,barrier --sizes 1KiB,1MiB --segments 8KiB "

@@ -10,10 +10,10 @@ import pandas as pd
 
 import collwise
 from collwise.common.units import format_size
-from collwise.guideline_checks import LibraryGuidelines
 from collwise.simulator.sweeps.context import SMPI_SELECTORS, SimulationContext
 from collwise.studies.papers.published import row_of, tables_of
 from collwise.validation.guidelines.checks import PATTERN
+from collwise.validation.guidelines.workflow import GuidelinesResult
 from collwise.validation.libraries.baselines import BASELINES
 
 SIZES = (8, 64, 512, 1024, 4096, 10_000, 32768, 98304)
@@ -99,13 +99,17 @@ SETTINGS = (
 QUICK = SETTINGS[:1]
 
 
-def checked(setting: Setting, context: SimulationContext) -> LibraryGuidelines:
+def checked(setting: Setting, context: SimulationContext) -> GuidelinesResult:
     """The guidelines of a setting in simulation, before and after repair."""
     nodes, per_node = setting.simulated
-    return collwise.guidelines(
-        setting.stand_in, setting.collectives, nodes * per_node, setting.sizes, platform=setting.machine,
+    found = collwise.guidelines(
+        setting.machine, setting.stand_in, setting.collectives, nodes * per_node, setting.sizes,
         ppn=per_node, context=context,
     )  # fmt: skip
+    if found.problem is not None:
+        raise found.problem
+    [one] = found.values()
+    return one
 
 
 def settings_of(finding: Finding) -> tuple[Setting, ...]:
@@ -114,7 +118,7 @@ def settings_of(finding: Finding) -> tuple[Setting, ...]:
     return tuple(one for one in SETTINGS if (one.machine, one.library, one.printed) == key)
 
 
-def compared(found: Mapping[Setting, LibraryGuidelines], findings: Sequence[Finding] = FINDINGS) -> pd.DataFrame:
+def compared(found: Mapping[Setting, GuidelinesResult], findings: Sequence[Finding] = FINDINGS) -> pd.DataFrame:
     """The paper's statements beside each simulation of them, a row each; only of settings that were simulated."""
     return pd.DataFrame([
         _row(finding, setting, found[setting])
@@ -124,11 +128,11 @@ def compared(found: Mapping[Setting, LibraryGuidelines], findings: Sequence[Find
     ])  # fmt: skip
 
 
-def _row(finding: Finding, setting: Setting, simulated: LibraryGuidelines) -> dict[str, object]:
+def _row(finding: Finding, setting: Setting, simulated: GuidelinesResult) -> dict[str, object]:
     """The finding agrees if half of the checked sizes show it, and the ratio exceeds 1 by half as much as stated."""
     compared = [
         one
-        for one in simulated.result.before.comparisons
+        for one in simulated.before.comparisons
         if one.kind == PATTERN
         and one.guideline in finding.guidelines
         and finding.least_bytes <= one.call.message_bytes <= finding.most_bytes

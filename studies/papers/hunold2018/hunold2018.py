@@ -15,9 +15,10 @@
 
 # %%
 from collwise.common.units import format_size
+from collwise.studies.figures.guidelines import guidelines_figure
 from collwise.studies.papers.hunold2018 import analysis as paper
 from collwise.studies.papers.study import Study
-from collwise.studies.reports.guidelines import SUMMARY_COLUMNS, summary_row
+from collwise.studies.present.guidelines import SUMMARY_COLUMNS, summary_row
 
 here = Study()
 settings = paper.QUICK if here.quick else paper.SETTINGS
@@ -30,7 +31,7 @@ with here.context() as simulation:
 # %%
 here.table(
     "Violations by setting; times of the check are those of the last run, with stored simulations",
-    (summary_row(one.result)[:-1] for one in found.values()),
+    (summary_row(one)[:-1] for one in found.values()),
     columns=SUMMARY_COLUMNS[:-1],
 )
 
@@ -40,7 +41,7 @@ here.table(
 # %%
 for number, (setting, one) in enumerate(found.items()):
     caption = f"{setting.title} in the paper; {setting.simulation}, simulated."
-    here.figure(one.figure(), caption, f"figure-4-{number + 1}")
+    here.figure(guidelines_figure(one, max(one.plan.procs)), caption, f"figure-4-{number + 1}")
 
 # %% [markdown]
 # ## Beside the paper's findings
@@ -69,12 +70,12 @@ for engine, rows in table.groupby("engine"):
     here.conclude(f"""
     By {"the " if engine != "SMPI" else ""}{engine}: of {len(rows)} findings of the paper's {len(paper.FINDINGS)},
     {counts.get("yes", 0)} are found in simulation, too, {counts.get("in part", 0)} in part.""")
-repaired = [one.result for one in found.values()]
+repaired = [*found.values()]
 before = sum(one.before.counts()["pattern"] for one in repaired)
 after = sum(one.tuned.checked.counts()["pattern"] for one in repaired if one.tuned is not None)
 here.conclude(f"Mock-ups repair the violations: {before} of the pattern before, {after} after.")
 for setting, one in found.items():
-    if (greatest := one.result.greatest_gain()) is not None:
+    if (greatest := one.greatest_gain()) is not None:
         repair, gain = greatest
         here.conclude(f"""
         {setting.title} ({setting.simulation}): the largest gain is {gain:.2f} times, {repair.call.collective} of
@@ -83,8 +84,8 @@ for setting, one in found.items():
 # %%
 here.publish({
     "violations": {
-        f"{setting.title}, {setting.simulation}": {"before": one.result.before.counts(),
-                        "after": None if one.result.tuned is None else one.result.tuned.checked.counts()}
+        f"{setting.title}, {setting.simulation}": {"before": one.before.counts(),
+                        "after": None if one.tuned is None else one.tuned.checked.counts()}
         for setting, one in found.items()
     },
     "findings": table.to_dict("records"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import re
 from pathlib import Path
@@ -33,9 +34,9 @@ def run(words: str, code: int = 0) -> None:
 def test_a_selector_is_repaired_in_simulation(tmp_path: Path, capsys: Capture) -> None:
     """SMPI's own gather for Intel MPI is slower than its gatherv: a table and a profile repair it."""
     asked = (
-        f"--platform gros --selector impi --collective gather,scatter --procs 4 --sizes 8,64,1KiB --store {tmp_path}/s"
+        f"--platform gros --libraries impi --collective gather,scatter --procs 4 --sizes 8,64,1KiB --store {tmp_path}/s"
     )
-    run(f"guidelines {asked} --json -o {tmp_path}/out --csv {tmp_path}/all.csv --figures {tmp_path}/figures")
+    run(f"guidelines simulate {asked} --json -o {tmp_path}/out --figures {tmp_path}/figures")
     rows, facts = printed(capsys.readouterr().out)
     (found,) = facts["libraries"]
     assert found["violations_before"]["pattern"] > 0
@@ -49,16 +50,15 @@ def test_a_selector_is_repaired_in_simulation(tmp_path: Path, capsys: Capture) -
     assert {
         (one.function[4:].lower(), size) for one in profiles for size in (8, 64, 1024) if one.lookup(size)
     } == repaired
-    with (tmp_path / "all.csv").open() as file:
-        compared = list(csv.DictReader(file))
-    assert len(compared) == len(rows)
+    run(f"guidelines simulate {asked} --csv")
+    assert len(list(csv.DictReader(io.StringIO(capsys.readouterr().out)))) == len(rows)
     assert [path.name for path in (tmp_path / "figures").iterdir()] == ["guidelines-gros-impi-4.png"]
 
 
 def test_recorded_decisions_are_repaired_with_many_processes(tmp_path: Path, capsys: Capture) -> None:
     """Decisions of Open MPI 4.1 and MPICH 4 on 32 nodes of 16; MPICH's pairwise reduce_scatter_block is not known."""
     asked = f"--collective reduce,reduce_scatter_block --procs 512 --ppn 16 --sizes 32KiB --store {tmp_path}/s"
-    run(f"guidelines --platform jupiter --engine schedule {asked} --json -o {tmp_path}/out")
+    run(f"guidelines simulate --platform jupiter --engine schedule {asked} --json -o {tmp_path}/out")
     rows, facts = printed(capsys.readouterr().out)
     openmpi, mpich = facts["libraries"]
     assert "reduce_scatter_block, P = 512" in mpich["failed"]
@@ -78,10 +78,10 @@ def test_recorded_decisions_are_repaired_with_many_processes(tmp_path: Path, cap
 
 @needs("smpi")
 def test_what_a_check_found_is_not_simulated_again(tmp_path: Path, capsys: Capture) -> None:
-    asked = f"guidelines --platform gros --selector ompi --collective scan --procs 4 --sizes 8,64 --store {tmp_path}/s"
-    run(asked)
+    asked = f"--platform gros --libraries ompi --collective scan --procs 4 --sizes 8,64 --store {tmp_path}/s"
+    run(f"guidelines simulate {asked}")
     first = capsys.readouterr().out
-    run(asked)
+    run(f"guidelines simulate {asked}")
     without_times = re.compile(r"the check took.*")
     assert without_times.sub("", first) == without_times.sub("", capsys.readouterr().out)
 
@@ -89,7 +89,9 @@ def test_what_a_check_found_is_not_simulated_again(tmp_path: Path, capsys: Captu
 @needs("smpi")
 def test_a_selector_that_fails_does_not_hide_the_others(tmp_path: Path, capsys: Capture) -> None:
     """SMPI's broadcast for Intel MPI never ends on 8 processes, nor do those by its allgatherv and allreduce."""
-    run(f"guidelines --platform gros --collective bcast --procs 8 --sizes 64KiB --json --store {tmp_path}/s", 1)
+    run(
+        f"guidelines simulate --platform gros --collective bcast --procs 8 --sizes 64KiB --json --store {tmp_path}/s", 1
+    )
     shown = capsys.readouterr()
     assert [one["library"].split()[1] for one in printed(shown.out).facts["libraries"]] == ["ompi", "mpich", "mvapich2"]
     assert "SMPI's impi (Intel MPI): no call has a time" in shown.err
@@ -142,7 +144,7 @@ def test_wrong_profiles(
 def test_a_real_library(library: str, tmp_path: Path, capsys: Capture) -> None:
     """Times of two launches prove nothing about violations, but everything runs, libcollwise included."""
     asked = f"--library {library} --collective gather --procs 2 --sizes 8 --launches 2 --repetitions 3"
-    run(f"guidelines {asked} --rule share --share 0 --json --store {tmp_path}/s")
+    run(f"guidelines measure {asked} --rule share --share 0 --json --store {tmp_path}/s")
     rows, facts = printed(capsys.readouterr().out)
     (found,) = facts["libraries"]
     assert {one["guideline"] for one in rows} == {"GL11", "GL12", "GL13"}
@@ -158,7 +160,7 @@ def test_a_decision_table_is_checked(tmp_path: Path, capsys: Capture) -> None:
     entry = {"algorithm": "linear", "segment_bytes": 0, "fanout": 0, "limit_bytes": 0, "from_bytes": 0}
     table = {"format": "collwise decisions 3", "collective": "allreduce", "platform": "gros", "processes_per_node": 1}
     decisions.write_text(json.dumps([{**table, "made_by": "hand", "rules": {"8": [entry]}}]))
-    run(f"guidelines --platform gros --table {decisions} --sizes 64KiB --json --store {tmp_path}/s")
+    run(f"guidelines decisions {decisions} --platform gros --sizes 64KiB --json --store {tmp_path}/s")
     found = printed(capsys.readouterr().out)
     assert {one["guideline"] for one in found.rows} <= {"GL5", "GL6", "GL7"}
     best = min(found.rows, key=lambda one: one["parts_seconds"])
@@ -171,18 +173,16 @@ def test_a_decision_table_is_checked(tmp_path: Path, capsys: Capture) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("--selector ompi", "--selector needs --platform"),
-        ("--platform gros --library openmpi", "give one"),
-        ("--platform gros --selector opmi", "did you mean ompi"),
-        ("--collective barrier", "barrier has no guidelines; valid: all, allgather"),
-        ("--platform gros --rule rank", "simulated times are exact"),
-        ("--platform gros --launches 3", "--launches is for real libraries"),
-        ("--platform gros --table nothing.json --output out", "--output is for libraries"),
-        ("--engine schedule", "--engine needs --platform"),
-        ("--platform gros --engine schedule --selector ompi", "valid with --engine schedule: --baseline"),
-        ("--platform gros --baseline mpich-4", "--baseline needs --engine schedule"),
-        ("--platform gros --engine schedule --baseline mpich-5", "did you mean mpich-4"),
-        ("--alpha 2", "significance level 2"),
+        ("simulate --platform gros --libraries opmi", "did you mean ompi"),
+        ("simulate --platform gros --libraries ompi --engine schedule", "valid with --engine schedule: openmpi-4.1"),
+        ("simulate --platform gros --libraries mpich-5", "did you mean mpich-4"),
+        ("simulate --platform gros --collective barrier", "barrier has no guidelines; valid: all, allgather"),
+        ("simulate --platform gros --share 100", "share 1; valid: from 0 on, below 1"),
+        ("measure --collective barrier", "barrier has no guidelines; valid: all, allgather"),
+        ("measure --alpha 2", "significance level 2"),
+        ("measure --launches 1", "valid are 2 at least"),
+        ("measure --jobs 2", "No such option"),
+        ("decisions nothing.json --platform gros", "cannot read nothing.json"),
     ],
 )
 def test_wrong_input_is_one_line(

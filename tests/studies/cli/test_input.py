@@ -124,7 +124,6 @@ def test_what_cannot_work_is_refused_before_anything_is_written(told: Told, argu
         ("export file --mpich-version 4.1 -o x", "--mpich-version is for --format mpich"),
         ("export file --procs 4 -o x", "--procs is for --format mpich-variables, mvapich2, smpi, prf"),
         ("fit --library openmpi --executor local", "--executor is for --platform"),
-        ("guidelines --library openmpi --jobs 2", "--jobs is for --platform"),
         (
             "hierarchy tasks --platform gros --nodes 4 --ppn 2 --launches 3",
             "--launches is for measured times (--library",

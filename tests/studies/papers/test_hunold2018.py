@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, cast
 
 import pandas as pd
 
-from collwise.guideline_checks import LibraryGuidelines
 from collwise.platforms import load
 from collwise.studies.papers.hunold2018 import analysis
 from collwise.validation.guidelines.checks import Call, check
@@ -94,10 +93,10 @@ def test_a_finding_agrees_in_part_where_few_sizes_or_little_gain_show_it() -> No
         assert list(found["largest ratio"]) == [f"{max(ratios):.2f}"]
 
 
-def _library(ratios: tuple[float, ...]) -> LibraryGuidelines:
+def _library(ratios: tuple[float, ...]) -> GuidelinesResult:
     own = {Call("gather", 32, 8 * 2**n): Times((ratio,)) for n, ratio in enumerate(ratios)}
     mockups = {("GL12", call): Times((1.0,)) for call in own}
     checked = check(own, mockups, Share(0.01))
     library = simulated_library(load("jupiter"), cast("SimulationContext", None), "ompi")
     plan = Plan({"gather": ()}, (32,), Share(0.01))
-    return LibraryGuidelines(GuidelinesResult(library, plan, own, mockups, checked, (), (), 0.0))
+    return GuidelinesResult(library, plan, own, mockups, checked, (), (), 0.0)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from collwise.common.errors import UsageError, warn
 from collwise.simulator.timing import Case
-from collwise.studies.reports.guidelines import new_rows
+from collwise.studies.present.guidelines import new_rows
 from collwise.validation.guidelines.checks import MONOTONY, PATTERN, SPLIT, Call, check
 from collwise.validation.guidelines.criteria import RankTest, Share, Times
 from collwise.validation.guidelines.guideline import GUIDELINES, REDUCE_LOCAL

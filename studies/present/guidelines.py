@@ -1,18 +1,23 @@
-"""Guidelines of MPI libraries: violations, repairs and gains for the terminal, for pages, as JSON and as CSV."""
+"""Guidelines of MPI libraries: violations, repairs and gains."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Iterator
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from collwise.common.units import counted, format_seconds, format_size
+from collwise.guideline_checks import Guidelines
+from collwise.studies.present.shown import Shown, Table
 from collwise.validation.guidelines.checks import KINDS, PATTERN, SPLIT, Comparison
 from collwise.validation.guidelines.criteria import RankTest
 from collwise.validation.guidelines.guideline import GUIDELINES
-from collwise.validation.guidelines.own_algorithms import UNCHECKED, Combination, OwnChecked
 from collwise.validation.guidelines.workflow import GuidelinesResult
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 COLUMNS = ("collective", "P", "m", "guideline", "default", "against", "its time", "ratio", "p", "afterwards")
 SUMMARY_COLUMNS = (
@@ -20,13 +25,37 @@ SUMMARY_COLUMNS = (
     *("repaired", "largest gain", "time of the check"),
 )
 LEFT_COLUMNS = (*COLUMNS[:-2], "reason")
-COMBINATION_COLUMNS = (
-    *("collective", "P", "m", "the table's choice", "time"),
-    *("guideline", "combination", "its time", "ratio"),
-)
-
 # Where and when SimGrid raised an error: '[gros-1:0:(1) 0.5] ./src/a.cpp:48: [root/CRITICAL] '.
 _SIMGRIDS_PREFIX = re.compile(r"\[[^]]*\] \S+:\d+: \[[^]]*\] ")
+
+
+def shown(found: Guidelines) -> Shown:
+    """The violations of each library and its summary, and a table of all; figures for each library and P."""
+    parts = [part for one in found.values() for part in _parts(one)]
+    if len(found) > 1:
+        parts.append(Table("All libraries", SUMMARY_COLUMNS, [*map(summary_row, found.values())], left=2))
+    figures = {
+        f"guidelines-{name}-{procs}": partial(_figure, one, procs)
+        for name, one in found.items()
+        for procs in one.plan.procs
+    }
+    rows = [record for one in found.values() for record in comparison_records(one)]
+    return Shown(parts, rows, {"libraries": [*map(document, found.values())]}, figures, str(found.problem or ""))
+
+
+def _parts(found: GuidelinesResult) -> Iterator[Table | str]:
+    title = f"{found.library.title}, {found.library.place}: violations ({found.plan.criterion.description})"
+    rows = violation_rows(found)
+    yield Table(title, COLUMNS, rows, left=1, keys=4) if rows else f"{title}: none"
+    if new := new_rows(found):
+        yield Table("With the repairs: violations that were none before", LEFT_COLUMNS, new, left=1, keys=4)
+    yield from summary_lines(found)
+
+
+def _figure(found: GuidelinesResult, procs: int) -> Figure:
+    from collwise.studies.figures.guidelines import guidelines_figure
+
+    return guidelines_figure(found, procs)
 
 
 def against(one: Comparison) -> str:
@@ -150,8 +179,8 @@ def comparison_records(found: GuidelinesResult) -> list[dict[str, Any]]:
             "place": found.library.place,
             "phase": phase,
             "kind": one.kind,
-            **_plain(one),
-            **_plain_times(one),
+            **plain(one),
+            **plain_times(one),
             "p_value": one.verdict.p_value,
             "violated": one.violated,
         }
@@ -160,11 +189,13 @@ def comparison_records(found: GuidelinesResult) -> list[dict[str, Any]]:
     ]
 
 
-def _plain(one: Comparison) -> dict[str, Any]:
+def plain(one: Comparison) -> dict[str, Any]:
+    """The guideline and the call of a comparison."""
     return {"guideline": one.guideline, **vars(one.call)}
 
 
-def _plain_times(one: Comparison) -> dict[str, Any]:
+def plain_times(one: Comparison) -> dict[str, Any]:
+    """Its times."""
     return {"seconds": one.time.seconds, "against": against(one), "against_seconds": one.other.seconds}
 
 
@@ -184,68 +215,12 @@ def document(found: GuidelinesResult) -> dict[str, Any]:
             {**vars(one.call), "guideline": one.guideline.name, "gain": found.gain(one.call)} for one in found.repairs
         ],
         "outcomes": [
-            {**_plain(one.violation), "repaired": one.repaired, "reason": one.reason} for one in found.outcomes()
+            {**plain(one.violation), "repaired": one.repaired, "reason": one.reason} for one in found.outcomes()
         ],
-        "new_violations": [{**_plain(one.violation), "reason": one.reason} for one in found.new_violations()],
+        "new_violations": [{**plain(one.violation), "reason": one.reason} for one in found.new_violations()],
         "unused": [
             {"guideline": name, **vars(call), "reason": reason} for (name, call), reason in found.unused.items()
         ],
         "failed": found.failed,
         "rules": "" if found.tuned is None else found.tuned.rules,
-    }
-
-
-def combination_row(one: Combination) -> tuple[str, ...]:
-    """The row of COMBINATION_COLUMNS."""
-    return (
-        one.call.collective,
-        str(one.call.procs),
-        format_size(one.call.message_bytes),
-        one.chosen.label,
-        format_seconds(one.seconds),
-        one.guideline.name,
-        " + ".join(_part(*part) for part in one.parts),
-        format_seconds(one.parts_seconds),
-        f"{one.seconds / one.parts_seconds:.2f}",
-    )
-
-
-def _part(collective: str, message_bytes: int, choice: Any) -> str:
-    return collective if choice is None else f"{collective} of {format_size(message_bytes)} ({choice.label})"
-
-
-def own_lines(found: OwnChecked) -> Iterator[str]:
-    """Sentences about the guidelines of a decision table."""
-    before, checked = found.checked.counts(), found.checked.checked()
-    yield "broken: " + ", ".join(f"{kind} {before[kind]} of {checked[kind]}" for kind in KINDS if checked[kind])
-    fastest = [name for name, source in found.parts_from.items() if source != "the table"]
-    if fastest:
-        yield f"without a table the fastest choice of the catalogue counts: {', '.join(sorted(fastest))}"
-    asked = {call.collective for call in found.chosen}
-    for name, reason in UNCHECKED.items():
-        if GUIDELINES[name].collective in asked:
-            yield f"{name} was not checked: {reason}"
-
-
-def own_document(found: OwnChecked) -> dict[str, Any]:
-    """The check of a decision table as plain data."""
-    return {
-        "broken": found.checked.counts(),
-        "checked": found.checked.checked(),
-        "combinations": [
-            {
-                **vars(one.call),
-                "choice": vars(one.chosen),
-                "seconds": one.seconds,
-                "guideline": one.guideline.name,
-                "parts": [
-                    {"collective": name, "message_bytes": size, "choice": None if choice is None else vars(choice)}
-                    for name, size, choice in one.parts
-                ],
-                "parts_seconds": one.parts_seconds,
-            }
-            for one in found.combinations
-        ],
-        "others": [{**_plain(one), **_plain_times(one)} for one in found.checked.violations if one.kind != PATTERN],
-        "parts_from": dict(found.parts_from),
     }

@@ -24,8 +24,7 @@ The public interface, for notebooks and scripts (docs/python.md has examples):
     whatif(platform, changes, collective)  which choices and times change with the platform
     sweep(platform, factors, ...)          the same over many factors, with cross-over points
     run_program(program, library=, procs=) a program with our algorithms in it, and the report of its calls
-    profile(report, platform=)             which collectives of a program matter, and what it would gain
-    achieved(before, after)                what a tuned run saved
+    profile(report, platform=)             which collectives of a program matter, what it would gain, and did gain
     application(name, platform, procs)     an application's time under several choices of collectives
     gain(decisions, procs)                 what decisions gain over Open MPI's own, measured
     live_map(platform, collective)         a map that follows changes within a fraction of a second
@@ -54,7 +53,7 @@ if TYPE_CHECKING:
     from collwise.guideline_checks import Guidelines, check_decisions, guidelines, measured_guidelines
     from collwise.hierarchy import model_tasks, time_tasks, tune_hierarchy
     from collwise.predictions import FittedModel, fit, predict
-    from collwise.programs import ProfileResult, achieved, application, gain, profile, run_program
+    from collwise.programs import ProfileResult, application, gain, profile, run_program
     from collwise.questions import live_map, sweep, whatif
     from collwise.store_contents import configurations, prune, results, stored
     from collwise.timings import measure, measure_adaptively, simulate
@@ -68,7 +67,6 @@ __all__ = [
     "Sweep",
     "UsageError",
     "WhatIf",
-    "achieved",
     "application",
     "check_decisions",
     "compare",
@@ -119,7 +117,7 @@ __getattr__ = names_of(
         "guideline_checks": ("Guidelines", "check_decisions", "guidelines", "measured_guidelines"),
         "hierarchy": ("model_tasks", "time_tasks", "tune_hierarchy"),
         "predictions": ("FittedModel", "fit", "predict"),
-        "programs": ("ProfileResult", "achieved", "application", "gain", "profile", "run_program"),
+        "programs": ("ProfileResult", "application", "gain", "profile", "run_program"),
         "questions": ("live_map", "sweep", "whatif"),
         "store_contents": ("configurations", "prune", "results", "stored"),
         "timings": ("measure", "measure_adaptively", "simulate"),

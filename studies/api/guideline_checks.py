@@ -142,6 +142,13 @@ def measured_guidelines(
 
     Returns Guidelines. Raises UsageError for wrong arguments and where the library is missing, CollwiseError when it
     does not run.
+
+    >>> import collwise
+    >>> from collwise.simulator.sweeps.method import Method, Precision
+    >>> quick = Method(precision=Precision(2, 2), launches=2)
+    >>> checked = collwise.measured_guidelines("openmpi", "gather", procs=2, sizes=8, rule="share", method=quick)
+    >>> checked.frame().guideline.unique().tolist()
+    ['GL11', 'GL12', 'GL13']
     """
     from collwise.validation.guidelines.library import measured_library
 

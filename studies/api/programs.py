@@ -1,4 +1,4 @@
-"""Whole programs: `run_program`, `profile`, `achieved`, `application` and `gain`."""
+"""Whole programs: `run_program`, `profile`, `application` and `gain`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from collwise.arguments import DecisionsLike, Names, NewFile, Numbers, Paths, Pl
 from collwise.common.errors import UsageError, note, warn
 from collwise.common.files import write_text
 from collwise.common.units import counted
-from collwise.platforms.changes import Change, changed
+from collwise.platforms.changes import changed
 from collwise.platforms.smpi import warn_of_free_messages
 from collwise.questions import Changes, changes_of
 from collwise.simulator.execution.interposed import LibraryOptions, run_interposed
@@ -23,7 +24,6 @@ from collwise.simulator.execution.profiles import Profile, differing_calls, prof
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
-from collwise.validation.libraries.baselines import Baseline
 from collwise.validation.libraries.baselines import baseline as baseline_of
 from collwise.validation.measurement import applications
 from collwise.validation.times.defaults import SEGMENTS_TEXT
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collwise.platforms import HostPlatform
     from collwise.validation.measurement.applications import ApplicationRow
     from collwise.validation.measurement.gain import MeasuredGain
-    from collwise.validation.whatif.workload import Achieved, Saving, Savings, Workload
+    from collwise.validation.whatif.workload import Achieved, Saving, Savings
 
 
 def run_program(
@@ -115,12 +115,14 @@ def run_program(
 class ProfileResult:
     """The answer of `profile`: `profile` has the run's calls, `savings` what is known of them, None if nobody asked.
 
-    `later` are the savings on the changed platform, where a change was asked for.
+    `changed` are the savings on the changed platform, where a change was asked for, and `after` is the profile of a
+    later run, if there is one.
     """
 
     profile: Profile
     savings: Savings | None = None
-    later: Savings | None = None
+    changed: Savings | None = None
+    after: Profile | None = None
 
     def rows(self) -> list[dict[str, Any]]:
         """A row per collective, communicator and size, the most time first.
@@ -128,11 +130,13 @@ class ProfileResult:
         Columns: those of the report (docs/interposing.md); `share` of the run's time; and if savings were asked for,
         `default` and `tuned`, the algorithms, `default_seconds` and `tuned_seconds` of one call, and `saving_seconds`
         of all calls with the half-width of its confidence interval; nan where nothing is known. With a change of the
-        platform also `tuned_after`, `default_after_seconds` and `tuned_after_seconds`.
+        platform also `tuned_changed`, `default_changed_seconds` and `tuned_changed_seconds`. With a later run also what
+        `ran_after`, `seconds_after` within these calls, and the `achieved_seconds` that it took less.
         """
         nan = math.nan
         known = {} if self.savings is None else {one.row: one for one in self.savings.rows}
-        later = {before.row: after for before, after in self.pairs}
+        changed = {before.row: after for before, after in self.pairs}
+        later = {one.row: one for one in self.achieved}
         rows = []
         for row in sorted(self.profile.rows, key=lambda row: -row.seconds * row.processes):
             spent = row.seconds * row.processes / self.profile.processes
@@ -147,12 +151,19 @@ class ProfileResult:
                     "saving_seconds": one.saving_seconds if one else nan,
                     "saving_half_width_seconds": one.saving_half_width if one else nan,
                 }
-            if self.later is not None:
-                after = later.get(row)
+            if self.changed is not None:
+                then = changed.get(row)
                 found |= {
-                    "tuned_after": after.tuned.label if after else "-",
-                    "default_after_seconds": after.default_seconds if after else nan,
-                    "tuned_after_seconds": after.tuned_seconds if after else nan,
+                    "tuned_changed": then.tuned.label if then else "-",
+                    "default_changed_seconds": then.default_seconds if then else nan,
+                    "tuned_changed_seconds": then.tuned_seconds if then else nan,
+                }
+            if self.after is not None:
+                again = later.get(row)
+                found |= {
+                    "ran_after": again.ran if again else "-",
+                    "seconds_after": again.seconds_after if again else nan,
+                    "achieved_seconds": again.saving_seconds if again else nan,
                 }
             rows.append(found)
         return rows
@@ -168,11 +179,18 @@ class ProfileResult:
         """The savings of each row before and after the change."""
         from collwise.validation.whatif.workload import Calls
 
-        if self.savings is not None and self.later is not None:
-            by_calls = {Calls.of(one.row): one for one in self.later.rows}
+        if self.savings is not None and self.changed is not None:
+            by_calls = {Calls.of(one.row): one for one in self.changed.rows}
             for one in self.savings.rows:
                 if (calls := Calls.of(one.row)) in by_calls:
                     yield one, by_calls[calls]
+
+    @cached_property
+    def achieved(self) -> tuple[Achieved, ...]:
+        """The calls that both runs have, with what the later one saved; empty without one."""
+        from collwise.validation.whatif.workload import achieved_between
+
+        return () if self.after is None else achieved_between(self.profile, self.after)
 
     def totals(self) -> dict[str, float]:
         """The seconds of all calls whose times are known, by default and tuned, before and after the change."""
@@ -211,6 +229,7 @@ class ProfileResult:
 
 def profile(
     *reports: str | Path,
+    after: Paths = (),
     platform: PlatformLike | None = None,
     changes: Changes = (),
     decisions: DecisionsLike | None = None,
@@ -225,9 +244,10 @@ def profile(
     process within all calls of a collective on a communicator, and include its waiting for later processes. With
     --platform, which times the algorithms, or --decisions, whose own times count, the expected saving is the part of
     this time that the best algorithm would save, and -o writes a table for 'program run --table'. With --change also
-    what the calls would take on the changed platform, where the same runs by default.
+    what the calls would take on the changed platform, where the same runs by default. With --after, reports of later
+    runs with a table, also what this has saved.
 
-    Returns a ProfileResult. Raises UsageError for wrong arguments and files.
+    Returns a ProfileResult. Warns where runs made different calls. Raises UsageError for wrong arguments and files.
 
     >>> import collwise
     >>> row = '{"collective": "bcast", "communicator": "MPI_COMM_WORLD", "ranks": "0-15", "processes": 16, '
@@ -241,7 +261,7 @@ def profile(
     >>> found.totals()["tuned_after"] < found.totals()["default_after"] < found.totals()["default_before"]
     True
     """
-    from collwise.validation.whatif.workload import Workload, savings
+    from collwise.validation.whatif.workload import BEST_BEFORE, Calls, Workload, savings
 
     if platform is not None and decisions is not None:
         raise UsageError("give either --platform or --decisions")
@@ -250,44 +270,33 @@ def profile(
     if platform is None and decisions is None and baseline is not None:
         raise UsageError("--baseline is for --platform or --decisions")
     read, library = _profile_of(reports), baseline_of(baseline)
+    later = [after] if isinstance(after, str | Path) else list(after)
+    second = _profile_of(later) if later else None
+    if second is not None:
+        _warn_of_other_calls(read, second, f"{_names(reports)} and {_names(later)}")
     if ppn is not None:
         read = replace(read, rows=tuple(replace(row, processes_per_node=ppn) for row in read.rows))
-    called = Workload.of(read.rows)
+    found, called = ProfileResult(read, after=second), Workload.of(read.rows)
     if decisions is not None:
         tables = arguments.decisions(decisions).tables
-        return ProfileResult(read, savings(called, tables, lambda calls, _: calls.untuned(library)))
+        return replace(found, savings=savings(called, tables, lambda calls, _: calls.untuned(library)))
     if platform is None:
-        return ProfileResult(read)
-    where, made = arguments.platform(platform), changes_of(changes)
-    if made and not called.rows:
+        return found
+    where, cut = arguments.platform(platform), arguments.sizes(segments)
+    new = changed(where, changes_of(changes))
+    if changes and not called.rows:
         raise UsageError(f"no call of the report can be timed: {'; '.join(called.left_out) or 'it counts none'}")
+    warn_of_free_messages(where)
     with arguments.opened(context, SCHEDULE.name) as simulations:
-        return _on_platforms(read, called, where, made, simulations, library, arguments.sizes(segments))
-
-
-def _on_platforms(
-    read: Profile,
-    called: Workload,
-    platform: HostPlatform,
-    changes: Sequence[Change],
-    context: SimulationContext,
-    library: Baseline,
-    segments: Sequence[int],
-) -> ProfileResult:
-    """The savings on a platform, and on the changed one if there are changes; the default is the same on both."""
-    from collwise.validation.whatif.workload import BEST_BEFORE, Calls, savings
-
-    warn_of_free_messages(platform)
-    times = called.simulated(platform, context, library, segments)
-    found = savings(called, times, lambda calls, best: calls.untuned(library) or (best, BEST_BEFORE))
-    before = replace(found, made_by=f"{platform.title}, {found.made_by}")
-    if not changes:
-        return ProfileResult(read, before)
-    new = changed(platform, changes)
-    then = called if new.processes_per_node is None else called.placed(new.processes_per_node)
-    defaults = {Calls.of(one.row): (one.default, one.default_is) for one in before.rows}
-    later = then.simulated(new.platform, context, library, segments)
-    return ProfileResult(read, before, savings(then, later, lambda calls, _: defaults.get(calls)))
+        times = called.simulated(where, simulations, library, cut)
+        before = savings(called, times, lambda calls, best: calls.untuned(library) or (best, BEST_BEFORE))
+        found = replace(found, savings=replace(before, made_by=f"{where.title}, {before.made_by}"))
+        if not changes:
+            return found
+        then = called if new.processes_per_node is None else called.placed(new.processes_per_node)
+        defaults = {Calls.of(one.row): (one.default, one.default_is) for one in before.rows}
+        times = then.simulated(new.platform, simulations, library, cut)
+        return replace(found, changed=savings(then, times, lambda calls, _: defaults.get(calls)))
 
 
 def _profile_of(reports: Sequence[str | Path]) -> Profile:
@@ -299,107 +308,18 @@ def _profile_of(reports: Sequence[str | Path]) -> Profile:
     return whole
 
 
-def _names(reports: Sequence[str | Path]) -> str:
-    return ", ".join(map(str, reports))
-
-
-@dataclass(frozen=True, repr=False)
-class AchievedResult:
-    """The answer of `achieved`: the calls that both sides have, and the seconds that were expected to be saved.
-
-    `runs` is the number of runs of the side that has fewer.
-    """
-
-    calls: tuple[Achieved, ...]
-    processes: int
-    runs: int
-    expected: Mapping[tuple[object, ...], float]
-
-    def rows(self) -> list[dict[str, Any]]:
-        """A row per collective, communicator and size.
-
-        Columns: `ran_before` and `ran`, what ran in the two runs; `changed`, whether that is another algorithm;
-        `seconds_before` and `seconds_after` of the mean process; `achieved_seconds`, what was saved; and
-        `expected_seconds`, None where nothing was expected.
-        """
-        return [
-            {
-                "collective": one.row.collective,
-                "communicator": one.row.where,
-                "processes": one.row.processes,
-                "least_bytes": one.row.least_bytes,
-                "calls": one.row.calls,
-                "ran_before": one.row.ran,
-                "ran": one.ran,
-                "seconds_before": one.seconds_before,
-                "seconds_after": one.seconds_after,
-                "achieved_seconds": one.saving_seconds,
-                "expected_seconds": self.expected.get(one.row.key),
-                "changed": one.changed,
-            }
-            for one in self.calls
-        ]
-
-    def frame(self) -> pd.DataFrame:
-        """The rows."""
-        import pandas as pd
-
-        return pd.DataFrame(self.rows())
-
-    def saved(self, changed: bool) -> float:
-        """Seconds saved by the mean process in calls whose algorithm changed, or in the others; nan without any."""
-        mine = [one.saving_seconds * one.row.processes for one in self.calls if one.changed == changed]
-        return sum(mine) / self.processes if mine else math.nan
-
-
-def achieved(
-    before: Paths,
-    after: Paths,
-    *,
-    platform: PlatformLike | None = None,
-    decisions: DecisionsLike | None = None,
-    baseline: str | None = None,
-    segments: Numbers = SEGMENTS_TEXT,
-    ppn: int | None = None,
-    context: SimulationContext | None = None,
-) -> AchievedResult:
-    """Shows what a table has saved: the calls that two runs of a program have in common, before and with the table.
-
-    Each side is a report of libcollwise (JSON), or several of as many runs. With --platform or --decisions also what
-    was expected, as 'program profile' says it.
-
-    Returns an AchievedResult. Warns where the runs made different calls. Raises UsageError for other files.
-
-    >>> import collwise
-    >>> row = '{"collective": "bcast", "communicator": "MPI_COMM_WORLD", "ranks": "0-15", "processes": 16, '
-    >>> row += '"processes_per_node": 1, "mpis_own": "no rule", "least_bytes": 1048576, "most_bytes": 2097151, '
-    >>> row += '"mean_bytes": 1048576, "calls": 100, "seconds": %s, "shortest_seconds": 0.3, "longest_seconds": 0.5}'
-    >>> text = '{"collwise_report": 1, "processes": 16, "seconds": 2.0, "rows": [' + row + "]}"
-    >>> for name, seconds in (("before.json", 0.4), ("after.json", 0.3)):
-    ...     _ = open(name, "w").write(text % seconds)
-    >>> collwise.achieved("before.json", "after.json").frame().achieved_seconds.round(3).tolist()
-    [0.1]
-    """
-    from collwise.validation.whatif.workload import achieved_between
-
-    earlier, later = (([one] if isinstance(one, str | Path) else list(one)) for one in (before, after))
-    found = profile(
-        *earlier, platform=platform, decisions=decisions, baseline=baseline, segments=segments, ppn=ppn, context=context
-    )
-    first, second = found.profile, _profile_of(later)
-    rows = achieved_between(first, second)
+def _warn_of_other_calls(first: Profile, second: Profile, what: str) -> None:
     differing, kinds = differing_calls(first, second)
     if differing or first.processes != second.processes:
         warn(
-            f"{_names(earlier)} and {_names(later)} differ in the number of {differing} of {counted(kinds, 'kind')} of "
-            "calls (collective, communicator, size): they seem to be of different programs, inputs or process counts, "
-            "and what is saved between such runs means nothing"
+            f"{what} differ in the number of {differing} of {counted(kinds, 'kind')} of calls (collective, "
+            "communicator, size): they seem to be of different programs, inputs or process counts, and what is saved "
+            "between such runs means nothing"
         )
-    expected: dict[tuple[object, ...], float] = {}
-    for one in found.savings.rows if found.savings is not None else ():
-        expected[one.row.key] = expected.get(one.row.key, 0.0) + one.saving_seconds
-    runs = min(len(one.run_seconds) or 1 for one in (first, second))
-    return AchievedResult(rows, first.processes, runs, expected)
+
+
+def _names(reports: Sequence[str | Path]) -> str:
+    return ", ".join(map(str, reports))
 
 
 @dataclass(frozen=True, repr=False)
@@ -511,6 +431,12 @@ def gain(
 
     Returns the MeasuredGain of each call. Raises UsageError for wrong arguments and where there is no Open MPI, and
     CollwiseError when it does not run.
+
+    >>> import collwise
+    >>> times = collwise.simulate("gros", "bcast", procs=2, sizes="1KiB", algorithms="linear,chain")
+    >>> found = collwise.gain(collwise.select(times), procs=2, sizes="1KiB", launches=2, repetitions=1, check=False)
+    >>> [row.collective for row in found.rows]
+    ['bcast']
     """
     from collwise.validation.measurement.gain import measure_gain
     from collwise.validation.times.choice import LIBRARY_DECIDES

@@ -36,12 +36,6 @@ profile = derived(
     parent=program,
     context=_SIMULATION,
 )
-achieved = derived(
-    collwise.achieved,
-    "program achieved --before before.json --after after.json",
-    parent=program,
-    context=_SIMULATION,
-)
 apply = derived(
     collwise.application,
     "program apply asp --platform gros --procs 8 --collectives ompi,mpich --set size=4096,iterations=4",

@@ -28,7 +28,7 @@ def shown(found: ProfileResult) -> Shown:
         "saving_half_width_seconds": found.saving_half_width,
         "made_by": expected.made_by if expected else None,
         "left_out": left_out,
-        **({"totals": found.totals()} if found.later else {}),
+        **({"totals": found.totals()} if found.changed else {}),
     }
     if expected:
         title += f"; expected savings by {'' if expected.source == 'measured' else 'the times of '}{expected.made_by}"
@@ -39,7 +39,7 @@ def shown(found: ProfileResult) -> Shown:
         *(f"no saving known: {line}" for line in left_out),
         *_summary(found),
     ]
-    failed = dict.fromkeys(timing for one in (expected, found.later) if one for timing in one.failed)
+    failed = dict.fromkeys(timing for one in (expected, found.changed) if one for timing in one.failed)
     return Shown(parts, rows, facts, problem=problem_of([*failed]))
 
 
@@ -60,11 +60,18 @@ def _columns(row: Mapping[str, Any], found: ProfileResult) -> dict[str, object]:
     columns["share"] = f"{100 * row['share']:.1f} %"
     if found.savings:
         columns |= {"default": row["default"], "tuned": row["tuned"], "would save": _saving(row)}
-    if found.later:
+    if found.changed:
         columns |= {
-            "default after": _times(row["default_after_seconds"], row["default_seconds"]),
-            "tuned after": row["tuned_after"],
-            "takes": _times(row["tuned_after_seconds"], row["default_seconds"]),
+            "default, changed": _times(row["default_changed_seconds"], row["default_seconds"]),
+            "tuned, changed": row["tuned_changed"],
+            "takes": _times(row["tuned_changed_seconds"], row["default_seconds"]),
+        }
+    if found.after:
+        known = row["seconds_after"] == row["seconds_after"]
+        columns |= {
+            "ran after": row["ran_after"],
+            "after": format_seconds(row["seconds_after"]) if known else "-",
+            "saved": _signed(row["achieved_seconds"]) if known else "-",
         }
     return columns
 
@@ -91,9 +98,11 @@ def _summary(found: ProfileResult) -> Iterator[str]:
     if runs := found.profile.run_seconds:
         each = ", ".join(map(format_seconds, runs))
         yield f"Times are medians of {len(runs)} runs, which spent {each} in collectives."
-    else:
+    elif not found.after:
         again = f"{program_name()} program run --repetitions 3"
         yield f"By how much runs differ is not known from a single one; unless it is simulated, this shows it: {again}"
+    if found.after:
+        yield from _achieved(found)
     if found.savings is None:
         return
     saving, width = found.saving_seconds, found.saving_half_width
@@ -105,10 +114,30 @@ def _summary(found: ProfileResult) -> Iterator[str]:
         elif width > saving:
             yield "The times do not tell that from no saving: their confidence intervals are wider."
         yield f"MPI's own collectives are measured beside it by: {program_name()} program gain DECISIONS"
-    if found.later:
+    if found.changed:
         before, tuned, after, both = found.totals().values()
         yield (
             f"All calls: {format_seconds(before)} by default and {format_seconds(tuned)} tuned before the change, "
             f"{format_seconds(after)} by default (x{after / before:.2f}) and {format_seconds(both)} tuned "
             f"(x{both / before:.2f}) after it."
         )
+
+
+def _achieved(found: ProfileResult) -> Iterator[str]:
+    """Sentences: what calls that another algorithm ran saved, by how much the others differ, and what that means."""
+    saved: dict[bool, float] = {}
+    for one in found.achieved:
+        saving = one.saving_seconds * one.row.processes / found.profile.processes
+        saved[one.changed] = saved.get(one.changed, 0.0) + saving
+    if True in saved:
+        yield f"Saved by the mean process in calls whose algorithm changed: {_signed(saved[True])}."
+    else:
+        yield "No algorithm of these calls changed."
+    if False in saved:
+        yield f"In calls that ran as before, which no rule changed: {_signed(saved[False])}."
+    if not (found.profile.run_seconds and found.after and found.after.run_seconds):
+        yield "A report of a single run has noise that it does not show: compare several runs on both sides."
+
+
+def _signed(seconds: float) -> str:
+    return ("-" if seconds < 0 else "") + format_seconds(abs(seconds))

@@ -66,7 +66,6 @@ def markdown_of(presented: Shown) -> str:
 
 
 PRESENTERS = {
-    "AchievedResult": "achieved",
     "AllTimes": "times",
     "ApplicationTimes": "application",
     "DataFrame": "frame",

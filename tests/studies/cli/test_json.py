@@ -56,7 +56,6 @@ ELSEWHERE = {
     "hierarchy tasks": "studies/cli/test_hierarchy.py",
     "hierarchy tune": "studies/cli/test_hierarchy.py",
     "program profile": "studies/cli/test_profile.py",
-    "program achieved": "studies/cli/test_profile.py",
     "program apply": "studies/cli/test_application.py",
     "calibrate": "validation/calibration/test_calibration.py",
     "testbed up": "studies/cli/test_testbed.py",

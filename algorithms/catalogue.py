@@ -252,7 +252,7 @@ class Catalogue:
         known = self.collective(collective).algorithms
         if name not in known:
             same = [f"SMPI's is '{one.name}' here; " for one in known.values() if one.smpi.endswith(f"_{name}")]
-            raise unknown_name(f"{collective} algorithm", name, known, f"{''.join(same)}see 'collwise algorithms'")
+            raise unknown_name(f"{collective} algorithm", name, known, f"{''.join(same)}see 'collwise show algorithms'")
         return known[name]
 
 

@@ -75,7 +75,9 @@ def find_project() -> Project | None:
     if home := os.environ.get(HOME):
         folder = Path(home).expanduser().absolute()
         if not folder.is_dir():
-            raise UsageError(f"{HOME}: there is no folder {home}; 'collwise init {home}' makes a project of it")
+            raise UsageError(
+                f"{HOME}: there is no folder {home}; 'collwise setup project {home}' makes a project of it"
+            )
         return Project.read(folder)
     here = Path.cwd()
     return next((Project.read(folder) for folder in (here, *here.parents) if (folder / MARKER).is_file()), None)

@@ -34,9 +34,9 @@ from collwise.common.units import format_size
 from collwise.platforms import load, load_description
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
-from collwise.studies.cli.algorithms import ids_text, parameters_text, reservation_text
+from collwise.studies.cli.check import OPENMPI_COLUMNS, openmpi_cells
 from collwise.studies.cli.report import BY_ENGINE, BY_MODEL, CLUSTERS, SHOWN
-from collwise.studies.cli.verify import OPENMPI_COLUMNS, openmpi_cells
+from collwise.studies.cli.show import ids_text, parameters_text, reservation_text
 from collwise.studies.figures.applications import application_figure
 from collwise.studies.figures.picks import algorithms_by_engine, picks_by_size
 from collwise.studies.figures.style import save
@@ -346,10 +346,11 @@ def algorithms_page() -> str:
     versions = ", ".join(OPENMPI_VERSIONS)
     parts = [
         NOTE,
-        "# Algorithms\n\nThis page shows `algorithms/catalogue.toml`; `collwise algorithms --json` prints the same.\n\n"
+        "# Algorithms\n\nThis page shows `algorithms/catalogue.toml`; "
+        "`collwise show algorithms --json` prints the same.\n\n"
         "Requirements: `power_of_two` and `even` concern the number of processes, `commutative` the operation. "
         "Algorithms marked 'by node' treat the processes of one node differently from others. They run where they are "
-        "named (`simulate --algorithms`, `program run --algorithms`, `schedule --algorithm`), and `select --by "
+        "named (`simulate --algorithms`, `program run --algorithms`, `show schedule --algorithm`), and `select --by "
         "simulated --by-node` chooses among them too. Without that they are no choices: models have no formulas for "
         "them, and with one process on each node they are the flat algorithms over again. Mock-ups of performance "
         "guidelines call the MPI library's own collectives ([guidelines.md](guidelines.md)). "
@@ -382,7 +383,8 @@ def crosscheck_page() -> str:
     smpi, openmpi = compare_with_smpi(load("grisou")), compare_with_openmpi()
     parts = [
         NOTE,
-        "# Cross-check\n\n`collwise crosscheck` compares our algorithms with other implementations of the same ones.\n",
+        "# Cross-check\n\n",
+        "`collwise check others` compares our algorithms with other implementations of the same ones.\n",
         "\n## SMPI\n\nOne program runs both, simulated on Grisou by SimGrid; SMPI's algorithm is selected by "
         "`smpi/COLLECTIVE`. Ours has the segment size and fan-out of SMPI's source, and combining is free, as in SMPI. "
         "The table has ratios of simulated times, ours to theirs; those that differ from 1 by more than "
@@ -457,7 +459,7 @@ def results_page(every: Sequence[PlatformChoices]) -> str:
         ]
         parts.append(f"\n### {platform.title}\n\n")
         parts.append(markdown_table(["figure", "published", "simulated", "error"], rows))
-    parts.append("\n## Verification\n\n`collwise verify --quick` compares every element in each case.\n\n")
+    parts.append("\n## Verification\n\n`collwise check algorithms --quick` compares every element in each case.\n\n")
     checked = verify(["smpi", "openmpi", "mpich"], quick=True)
     rows = [(f"{r.engine} {r.version}", r.collective, r.algorithm, r.cases, r.failures) for r in checked]
     parts.append(markdown_table(["engine", "collective", "algorithm", "cases", "failures"], rows))

@@ -3,7 +3,7 @@
     .venv/bin/python docs/screenshots.py [report [REPORT.html]] [notebooks]
 
 Without a page it makes the report first, by `collwise demo` with the usual store. The notebooks run in JupyterLab, as
-`collwise studio` opens them, from an empty store.
+`collwise setup studio` opens them, from an empty store.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def studio() -> Iterator[str]:
         saving = Path(folder, "settings", "@jupyterlab", "docmanager-extension", "plugin.jupyterlab-settings")
         saving.parent.mkdir(parents=True)
         saving.write_text(json.dumps({"autosave": False}))
-        command = [sys.executable, "-P", "-m", "collwise.studies", "studio", "--no-browser"]
+        command = [sys.executable, "-P", "-m", "collwise.studies", "setup", "studio", "--no-browser"]
         process = subprocess.Popen(
             command,
             env=os.environ

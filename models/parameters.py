@@ -354,7 +354,7 @@ def read_thresholds(path: Path) -> Thresholds:
     keys = Keys(path, read_document(path))
     if "thresholds" not in keys:
         raise UsageError(
-            f"{path}: no table [thresholds]; make one with 'collwise fit --model lmo' or 'collwise irregular-regions'"
+            f"{path}: no table [thresholds]; 'collwise fit --model lmo' or 'collwise platforms thresholds' makes one"
         )
     return _thresholds(keys.table("thresholds"))
 

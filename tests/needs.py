@@ -79,7 +79,7 @@ def _lacks_simgrid(version: str) -> str:
 
 def _lacks_built_simgrid() -> str:
     built = any(cache_folder().glob("simgrid-*/.complete"))
-    return "" if built else "none is built (collwise setup --simgrid 4.1)"
+    return "" if built else "none is built (collwise setup install --simgrid 4.1)"
 
 
 def _lacks_linked_simulation() -> str:

@@ -6,14 +6,14 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import click
 import pytest
 
 from collwise.simulator.execution.packages import missing_packages
-from collwise.studies.cli.commands import COMMANDS, required_groups
+from collwise.studies.cli.commands import COMMANDS, SUBCOMMANDS, required_groups
 from collwise.studies.cli.main import collwise as command_line
 from tests.needs import needs
 
@@ -172,7 +172,7 @@ def test_commands_that_only_need_python_run_without_the_packages(clone: Path, to
         ("help",),
         ("help", "simulate"),
         ("setup", "--help"),
-        ("setup", "--simgrid", "4.1", "-h"),
+        ("setup", "install", "--simgrid", "4.1", "-h"),
         ("simulate", "--platform", "grisou", "--help"),
         ("testbed", "run", "--help"),
         ("simulat",),
@@ -210,22 +210,26 @@ def test_the_help_of_a_program_is_not_ours(clone: Path, tools: Path, arguments: 
     assert "cmake" in done.stderr
 
 
+EVERY = [*COMMANDS, *SUBCOMMANDS]
+
+
 def needs_of(name: str) -> list[tuple[str, set[str]]]:
     """The needs of a command: conditions, '' for always, and the groups of packages for each."""
-    parts = (need.rpartition(":") for need in COMMANDS[name].needs.split())
+    entry = SUBCOMMANDS[name] if name in SUBCOMMANDS else COMMANDS[name]
+    parts = (need.rpartition(":") for need in entry.needs.split())
     return [(condition, set(groups.split("+"))) for condition, _, groups in parts]
 
 
 def every_call() -> list[tuple[tuple[str, ...], set[str]]]:
     """Each command alone and with each of the conditions of its needs; the groups of packages that it needs then."""
     calls = []
-    for name in COMMANDS:
+    for name in EVERY:
         needs = needs_of(name)
         for given in dict.fromkeys(["", *(condition.lstrip("!") for condition, _ in needs)]):
             absent = {f"!{given}", f"!{given.partition('=')[0]}"}
             hold = {"", given} | {condition for condition, _ in needs if condition[:1] == "!"} - absent
             groups = (found for condition, found in needs if condition in hold)
-            calls.append(((name, *given.split()), set().union(*groups)))
+            calls.append(((*name.split(), *given.split()), set().union(*groups)))
     return calls
 
 
@@ -281,20 +285,26 @@ def test_a_need_of_an_option_holds_however_its_value_is_given(clone: Path, tools
     assert "libsimgrid-dev" in call(clone / "collwise", *arguments.split(), path=tools).stderr.splitlines()[-1]
 
 
-def options_of(command: click.Command) -> set[str]:
-    """The options of a command and of its subcommands, and the names of these."""
+def options_of(command: click.Command, apart: Collection[str] = ()) -> set[str]:
+    """The options of a command and of its subcommands, and the names of these, but for those apart in the table."""
     options = {option for parameter in command.params for option in parameter.opts if option.startswith("-")}
     if isinstance(command, click.Group):
         for name, one in command.commands.items():
-            options |= {name} | options_of(one)
+            options |= set() if f"{command.name} {name}" in apart else {name} | options_of(one)
     return options
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+def command_of(words: str) -> click.Command:
+    command: click.Command = command_line
+    for word in words.split():
+        assert isinstance(command, click.Group)
+        command = command.get_command(click.Context(command), word) or pytest.fail(f"there is no command {words}")
+    return command
+
+
+@pytest.mark.parametrize("name", EVERY)
 def test_what_a_command_needs_agrees_with_its_options(name: str) -> None:
-    command = command_line.get_command(click.Context(command_line), name)
-    assert command is not None
-    options = options_of(command)
+    options = options_of(command_of(name), {one for one in SUBCOMMANDS if one.startswith(f"{name} ")})
     needs = needs_of(name)
     groups = {group for _, together in needs for group in together}
     assert groups <= PACKAGES.keys()
@@ -379,7 +389,7 @@ def test_apt_is_asked_for_what_is_missing(clone: Path, tools: Path) -> None:
 
 def test_no_apt_is_named_as_the_reason(clone: Path, tools: Path) -> None:
     add_python(tools)
-    done = call(clone / "collwise", "verify", path=tools, no_install="0")
+    done = call(clone / "collwise", "check", "algorithms", path=tools, no_install="0")
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert "no apt-get" in done.stderr
@@ -396,7 +406,7 @@ def test_programs_of_mpi_libraries_are_built_when_a_command_needs_them(clone: Pa
         assert done.returncode == 0, done.stderr
         return re.findall(r"building the C programs in build/(\S+), once", done.stderr)
 
-    assert built("init") == built("algorithms") == []
+    assert built("setup", "project") == built("show", "algorithms") == built("times", "list") == []
     assert built("platforms", "describe", "mine") == built("platforms", "new", "mine") == []
     assert built("platforms", "check", "mine.toml") == ["smpi-system"]
     assert built("simulate") == ["schedule"]
@@ -450,13 +460,13 @@ def test_the_simulator_is_not_built_for_what_runs_on_a_real_library(
 
 
 @needs("c-headers")
-@pytest.mark.parametrize("command", ["demo", "test", "setup", "studio", "study"])
+@pytest.mark.parametrize("command", ["demo", "test", "setup", "setup install", "setup studio", "study"])
 def test_set_up_builds_everything(clone: Path, tools: Path, command: str) -> None:
     add_python(tools)
     names = [f"{name}.{library}" for name in ("mpirun", "mpicc") for library in ("openmpi", "mpich")]
     add_commands(tools, "gcc", "ninja", "cmake", "clang-format", "smpirun", "smpicc", *names)
     (clone / "CMakeLists.txt").touch()
-    said = call(clone / "collwise", command, path=tools).stderr
+    said = call(clone / "collwise", *command.split(), path=tools).stderr
     found = set(re.findall(r"building the C programs in build/(\S+), once", said))
     packages = re.findall(r"lib(?:openmpi|mpich)-dev", said)
     expected = {"schedule", "smpi-system", "openmpi", "mpich"} - {name[3:-4] for name in packages}

@@ -53,7 +53,7 @@ NEEDS = {
     r"--hosts|--launcher oar|LAUNCHER": ("nodes", "openmpi"),
     r"--library openmpi|mpirun |mpicc|collwise (measure|program gain)": ("openmpi",),
     r"mpich": ("mpich",),
-    r"collwise verify": ("openmpi", "mpich"),
+    r"collwise check algorithms": ("openmpi", "mpich"),
     r"dask|--executor": ("dask",),
     r"\bhpcc\b": ("hpcc",),
 }
@@ -98,7 +98,7 @@ INSTEAD = {
     r"--nodes 64 --ppn 12": "--nodes 8 --ppn 4",
     r"calibrate --testbed -o": "calibrate --testbed --quick -o",
     r"calibrate --launcher srun": "calibrate --quick --launcher srun",
-    r"(irregular-regions (?!.*--hosts).*--nodes 8)": r"\1 --repetitions 2 --largest 48KiB",
+    r"(platforms thresholds (?!.*--hosts).*--nodes 8)": r"\1 --repetitions 2 --largest 48KiB",
     r"16KB,32KB,64KB --tcp reno-2009,reno,bbr": "16KB --tcp reno",
     r"--procs 2,4,8 --sizes 1KiB:1MiB:x4": "--procs 2,4 --sizes 1KiB",
     r"(--rules kept.json --engine smpi)": r"\1 --procs 16 --sizes 64KiB",

@@ -129,7 +129,18 @@ def test_an_installed_wheel_builds_its_programs_and_does_the_main_job(wheel: Pat
     assert sum("waiting for another collwise" in text for text in messages) == 1
     call("select", *points, "--by", "simulated", "--for", "openmpi-4.1", "-o", "bcast.json", "--engine", "schedule")
     call("export", "bcast.json", "--openmpi-version", "4.1", "-o", "bcast.rules")
-    verify = ("verify", "--quick", "--collective", "bcast", "--algorithm", "chain", "--library", "smpi", "--json")
+    verify = [
+        "check",
+        "algorithms",
+        "--quick",
+        "--collective",
+        "bcast",
+        "--algorithm",
+        "chain",
+        "--library",
+        "smpi",
+        "--json",
+    ]
     [result] = json.loads(call(*verify))["rows"]
     assert (result["cases"] > 0, result["failures"]) == (True, 0)
     call("report", "--platform", "exact", "--collective", "bcast", "--procs", "4", "-o", "report")

@@ -87,13 +87,13 @@ def smpi_installation(version: str | None = None, procs: int = 1) -> Installatio
     if not known:
         raise UsageError(
             "smpirun not found on PATH; install SimGrid (apt-get install libsimgrid-dev) "
-            "or build one (collwise setup --simgrid 4.1)"
+            "or build one (collwise setup install --simgrid 4.1)"
         )
     if version is not None:
         if version not in known:
             raise UsageError(
                 f"SimGrid {version} is not here; valid: {', '.join(sorted(known))} "
-                f"(build it: collwise setup --simgrid {version})"
+                f"(build it: collwise setup install --simgrid {version})"
             )
         chosen = known[version]
     elif system is not None and (procs < _LARGE_PROCS or not built):

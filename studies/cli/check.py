@@ -1,14 +1,36 @@
-"""collwise check: recovery."""
+"""collwise check: recovery, algorithms, others."""
 
 from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
 
 import click
 
 from collwise import checks
+from collwise.algorithms.catalogue import Catalogue
+from collwise.common.errors import UsageError, note
+from collwise.common.units import format_size
+from collwise.platforms import HostPlatform
+from collwise.simulator.sweeps.context import SMPI_SELECTORS
+from collwise.studies.cli import declare, options, types
 from collwise.studies.cli.commands import CommandGroup, example
-from collwise.studies.cli.declare import option
-from collwise.studies.cli.derive import derived
-from collwise.studies.cli.types import PLATFORM
+from collwise.studies.cli.declare import flag, option, refuse_options
+from collwise.studies.cli.derive import derived, shows
+from collwise.studies.cli.types import COLLECTIVE, COUNTS, PLATFORM, SIZES, NamedChoice, named_choices
+from collwise.studies.present.shown import Shown, Table
+from collwise.validation.correctness import crosscheck as judge
+from collwise.validation.correctness import explanations as known
+from collwise.validation.correctness.crosscheck_openmpi import OpenmpiRow, compare_with_openmpi, misnamed_algorithms
+from collwise.validation.correctness.crosscheck_smpi import SmpiRow, compare_with_smpi
+from collwise.validation.correctness.sequences import MAX_SEED, SECONDS, verify_sequences
+from collwise.validation.correctness.verification import PROCS as ENGINES
+from collwise.validation.correctness.verification import verify as run_verification
+from collwise.validation.correctness.verification import verify_hierarchical
+from collwise.validation.testbed.bed import USUAL_NAME, running
+from collwise.validation.testbed.target import TestBed
 
 
 @click.group(cls=CommandGroup, epilog=example("check recovery --platform exact"))
@@ -17,3 +39,147 @@ def check() -> None:
 
 
 recovery = derived(checks.recovery, "check recovery --platform exact", parent=check, platform=option(PLATFORM))
+
+
+@shows("check algorithms --library smpi --collective barrier --quick", parent=check)
+def algorithms(
+    libraries: Sequence[str] = option(named_choices("MPI library", ENGINES), ",".join(ENGINES)),
+    collective: str | None = option(COLLECTIVE),
+    algorithm: str | None = option(),
+    quick: bool = flag(),
+    seconds: float | None = option(types.FiniteRange(0, min_open=True), said={"seconds": SECONDS}),
+    seed: int | None = option(click.IntRange(0, MAX_SEED)),
+    selector: str | None = option(types.NamedChoice("selector", SMPI_SELECTORS)),
+    testbed: str | None = option(is_flag=False, flag_value=USUAL_NAME),
+    simgrid: str | None = options.SIMGRID,
+) -> Shown:
+    """Runs every algorithm on real data under SMPI, Open MPI and MPICH and compares every element.
+
+    The cases cover roots, counts, segment sizes, datatypes with holes and differing descriptions, operations that do
+    not commute, communicators that overlap, and threads. Random sequences follow: hundreds of calls in a row, some of
+    them non-blocking, on communicators that come and go, by processes that come late, linked and through libcollwise.
+    The exit code is 1 if anything is wrong.
+    """
+    from rich.console import Console
+
+    if selector is not None and "smpi" not in libraries:
+        raise UsageError("--selector is for SMPI's own collectives; valid: with smpi among the --library")
+    if collective is not None:
+        Catalogue.load().collective(collective)
+        if algorithm is not None:
+            entry = Catalogue.load().algorithm(collective, algorithm)
+            if testbed is not None and not entry.by_node:
+                raise UsageError(
+                    f"--testbed verifies hierarchical algorithms only, which {collective} {algorithm} is not"
+                )
+    if "smpi" not in libraries:
+        declare.refuse_options(("simgrid",), "--library smpi")
+    if testbed is not None:
+        only_here = ("libraries", "quick", "seconds", "seed", "selector", "simgrid")
+        declare.refuse_options(only_here, "this machine, not for --testbed")
+    only_sequences = seconds is not None or seed is not None
+    if only_sequences:
+        declare.refuse_options(("quick", "selector"), "cases, not for the sequences of --seconds and --seed")
+    target = None if testbed is None else TestBed(running(testbed))
+    with Console(stderr=True).status("verifying") as status:
+        if target is not None:
+            results = verify_hierarchical(target, collective, algorithm, status.update)
+        else:
+            results = []
+            if not only_sequences:
+                results += run_verification(
+                    libraries, collective, algorithm, quick, status.update, smpi_version=simgrid, selector=selector
+                )
+            if only_sequences or not quick:
+                first = secrets.randbelow(MAX_SEED + 1) if seed is None else seed
+                length = seconds or (SECONDS if seed is None else 0.0)
+                if seed is None:
+                    note(f"random sequences begin with seed {first}")
+                for library in libraries:
+                    version = simgrid if library == "smpi" else None
+                    results += verify_sequences(
+                        library, first, length, collective, algorithm, status.update, smpi_version=version
+                    )
+    columns = ["engine", "collective", "algorithm", "cases", "skipped", "failures"]
+    rows = [(f"{r.engine} {r.version}", r.collective, r.algorithm, r.cases, r.skipped, r.failures) for r in results]
+    failed = [f"{one.name}: {one.first_failure}" for one in results if one.first_failure is not None]
+    cases, skipped, failures = (sum(getattr(one, name) for one in results) for name in columns[3:])
+    total = f"{len(results)} results: {cases} cases, {failures} failures; {skipped} skipped as not applicable"
+    wrong = [f"{one.name}: {one.first_failure or 'no case ran'}" for one in results if not one.ok]
+    problem = f"{len(wrong)} of {len(results)} failed; first: {wrong[0]}" if wrong else ""
+    table = Table("Verification", columns, rows, left=3)
+    return Shown([table, *failed, total], [asdict(one) for one in results], problem=problem)
+
+
+SMPI_COLUMNS = (
+    *("collective", "algorithm", "in SMPI", "P", "bytes"),
+    *("segment", "fan-out", "ours, s", "theirs, s", "ratio"),
+)
+OPENMPI_COLUMNS = (
+    *("collective", "algorithm", "id", "in Open MPI", "P", "sizes", "segment", "agree"),
+    *("messages", "theirs", "bytes", "theirs", "same"),
+)
+
+
+@shows("check others --library smpi --collective gather --procs 4 --sizes 64KiB", parent=check)
+def others(
+    library: str | None = option(NamedChoice("MPI library", ("smpi", "openmpi"))),
+    collective: str | None = option(COLLECTIVE),
+    procs: Sequence[int] | None = option(COUNTS),
+    sizes: Sequence[int] | None = option(SIZES),
+    platform: HostPlatform = option(PLATFORM, "grisou"),
+    simgrid: str | None = options.SIMGRID,
+) -> Shown:
+    """Compares our algorithms with the same ones that others wrote.
+
+    It compares simulated times on one platform with those of SMPI's algorithms. It forces Open MPI's algorithms in
+    turn and compares every byte of the results, and the messages and bytes from each process to each other. The exit
+    code is 1 if something differs for no known reason.
+    """
+    from rich.console import Console
+
+    if library == "openmpi":
+        refuse_options(("platform", "simgrid"), "--library smpi")
+    complete = not (collective or procs or sizes)
+    found: list[str] = []
+    records: list[dict[str, Any]] = []
+    tables: list[Table] = []
+    reasons: list[tuple[str, str]] = []
+    with Console(stderr=True).status("comparing") as status:
+        if library != "openmpi":
+            smpi = compare_with_smpi(platform, collective, procs, sizes, simgrid=simgrid, on_algorithm=status.update)
+            found += judge.findings(smpi, known.SMPI, complete and platform.name == "grisou")
+            compared = [asdict(row) | {"ratio": row.ratio, "differs": row.differs} for row in smpi]
+            records += [{"library": "smpi"} | row for row in compared]
+            tables.append(Table("Simulated times, ours and SMPI's own", SMPI_COLUMNS, list(map(smpi_cells, smpi)), 3))
+            reasons += judge.explained(smpi, known.SMPI)
+        if library != "smpi":
+            openmpi = compare_with_openmpi(collective, procs, sizes, on_algorithm=status.update)
+            found += [*misnamed_algorithms(collective), *judge.findings(openmpi, known.OPENMPI, complete)]
+            records += [{"library": "openmpi"} | asdict(row) for row in openmpi]
+            tables.append(Table("Ours and Open MPI's own", OPENMPI_COLUMNS, list(map(openmpi_cells, openmpi)), 2))
+            reasons += judge.explained(openmpi, known.OPENMPI)
+    problem = f"{len(found)} findings; first: {found[0]}" if len(found) > 1 else "".join(found)
+    parts: list[Table | str] = [*(one for one in tables if one.rows), *(f"{name}: {text}" for name, text in reasons)]
+    return Shown(parts, records, {"findings": found}, problem=problem)
+
+
+def smpi_cells(row: SmpiRow) -> tuple[object, ...]:
+    """A row of the table against SMPI."""
+    ratio = f"{row.ratio:.4f}" if not row.problem else row.problem
+    return (
+        *(row.collective, row.algorithm, row.smpi, row.procs, format_size(row.message_bytes)),
+        *(format_size(row.segment_bytes) if row.segment_bytes else "-", row.fanout or "-"),
+        *(f"{row.ours_seconds:.6g}", f"{row.theirs_seconds:.6g}", ratio),
+    )
+
+
+def openmpi_cells(row: OpenmpiRow) -> tuple[object, ...]:
+    """A row of the table against Open MPI."""
+    return (
+        *(row.collective, row.algorithm, row.openmpi_id, row.openmpi_name, row.procs),
+        ", ".join(map(format_size, row.message_bytes)),
+        format_size(row.segment_bytes) if row.segment_bytes else "-",
+        row.problem or ("yes" if row.results_agree else "NO"),
+        *(row.our_messages, row.their_messages, row.our_bytes, row.their_bytes, "yes" if row.same_traffic else "no"),
+    )

@@ -21,17 +21,38 @@ class Command(NamedTuple):
     needs: str
 
 
-# The launcher reads `needs` from the lines of this table, before there is a Python environment. It names groups of
+class Subcommand(NamedTuple):
+    """The system packages that a subcommand needs, where they are others than its group's."""
+
+    needs: str
+
+
+# The launcher reads `needs` from the lines of these tables, before there is a Python environment. It names groups of
 # system packages (build, smpi, openmpi, mpich, testbed, slurm, engine, style); `collwise` says what is in each.
 # "smpi" is always needed, "--check:build+openmpi" only with that option, "--by=simulated:smpi" only with that value,
 # "!--library:smpi" only without that option.
+SUBCOMMANDS = {
+    "check algorithms": Subcommand(
+        needs="build !--library:smpi --library=smpi:smpi --library=openmpi:openmpi --library=mpich:mpich --testbed:openmpi+testbed"  # noqa: E501
+    ),
+    "check others": Subcommand(needs="build !--library=openmpi:smpi !--library=smpi:openmpi"),
+    "check recovery": Subcommand(needs="build smpi"),
+    "platforms check": Subcommand(needs="build smpi"),
+    "platforms experiment": Subcommand(needs="build --platform:smpi --library=mpich:mpich --testbed:openmpi+testbed"),
+    "platforms ranks": Subcommand(needs="build smpi"),
+    "platforms thresholds": Subcommand(needs="build --library=mpich:mpich --testbed:openmpi+testbed"),
+    "setup completion": Subcommand(needs=""),
+    "setup project": Subcommand(needs=""),
+    "setup schema": Subcommand(needs=""),
+    "setup studio": Subcommand(needs=""),
+    "show schedule": Subcommand(needs="build"),
+}
+"""The subcommands with needs of their own, by their words."""
 SECTIONS = {
     "Main path": {
         "demo": Command("Does the main job on two real clusters in a few minutes.", needs="build smpi openmpi"),
-        "show": Command("Shows models and what is known of them.", needs=""),
-        "algorithms": Command("Lists collectives and their algorithms.", needs=""),
+        "show": Command("Shows algorithms, their messages, and models.", needs=""),
         "simulate": Command("Simulates algorithms at every P, m and segment size.", needs="build smpi"),
-        "schedule": Command("Shows an algorithm's messages and what decides its time.", needs="build"),
         "compare": Command("Compares the best with a model's and a library's picks.", needs="build smpi"),
         "defaults": Command("Shows what untuned MPI libraries run.", needs="--check:build"),
         "decision-map": Command("Draws maps of the best method and of models' slowdowns.", needs="build smpi"),
@@ -53,7 +74,7 @@ SECTIONS = {
         ),
     },
     "Platforms": {
-        "platforms": Command("Lists, checks and writes descriptions of clusters.", needs="check:build+smpi"),
+        "platforms": Command("Describes clusters, and makes experiments on them.", needs=""),
         "calibrate": Command(
             "Fits a platform to measured or published times.", needs="build --published:smpi --testbed:openmpi+testbed"
         ),
@@ -68,7 +89,6 @@ SECTIONS = {
         ),
         "predict": Command("Evaluates models over arrays of P and m.", needs=""),
         "evaluate": Command("Scores models against simulated times.", needs="build smpi"),
-        "rank-mapping": Command("Finds the best ranks for nodes in a binomial tree.", needs="build smpi"),
     },
     "Measuring": {
         "measure": Command(
@@ -80,58 +100,35 @@ SECTIONS = {
             needs="build --library=mpich:mpich --testbed:openmpi+testbed --engine=smpi:smpi",
         ),
         "times": Command("Lists, shows, deletes and imports stored times.", needs=""),
-        "experiment": Command(
-            "Makes single experiments between a few processes.",
-            needs="build --platform:smpi --library=mpich:mpich --testbed:openmpi+testbed",
-        ),
-        "irregular-regions": Command(
-            "Finds where linear gather and scatter are irregular.",
-            needs="build --library=mpich:mpich --testbed:openmpi+testbed",
-        ),
         "guidelines": Command(
             "Checks and repairs performance guidelines of MPI libraries.",
             needs="build simulate:smpi decisions:smpi measure:openmpi --library=mpich:mpich --testbed:openmpi+testbed",
         ),
     },
     "Checking": {
-        "check": Command("Checks collwise's own parts against what is known to be true.", needs="recovery:build+smpi"),
-        "verify": Command(
-            "Runs every algorithm on real data and checks the results.",
-            needs="build !--library:smpi --library=smpi:smpi --library=openmpi:openmpi --library=mpich:mpich --testbed:openmpi+testbed",  # noqa: E501
-        ),
-        "crosscheck": Command(
-            "Compares our algorithms with SMPI's and Open MPI's own.",
-            needs="build !--library=openmpi:smpi !--library=smpi:openmpi",
-        ),
+        "check": Command("Checks algorithms and procedures against what is known.", needs=""),
         "validate": Command(
             "Compares predicted, simulated and measured times.", needs="build smpi openmpi --testbed:testbed"
         ),
         "study": Command("Runs a paper's study as a notebook.", needs="build smpi"),
     },
     "Maintenance": {
-        "init": Command("Makes a project: one store for a folder and all below it.", needs=""),
-        "setup": Command("Checks the set-up, or builds a newer SimGrid.", needs="build --simgrid:engine"),
+        "setup": Command("Looks after the set-up, projects and notebooks.", needs="build --simgrid:engine"),
         "test": Command("Runs the tests.", needs="build smpi openmpi mpich style"),
-        "studio": Command("Opens JupyterLab on the studies' notebooks.", needs=""),
-        "completion": Command("Prints a script by which a shell completes commands.", needs=""),
-        "schema": Command("Prints the JSON Schema of what --json prints.", needs=""),
         "help": Command("Shows what a command does and takes.", needs=""),
     },
 }
 COMPLETION_VARIABLE = "_COLLWISE_COMPLETE"
-"""A shell that completes a command line sets it (collwise completion); the launcher then sets nothing up."""
+"""A shell that completes a command line sets it (collwise setup completion); the launcher then sets nothing up."""
 _MODULES = {
-    "algorithms": "schedule defaults",
     "compare": "decision-map",
-    "evaluation": "evaluate rank-mapping",
-    "experiment": "irregular-regions",
+    "evaluation": "evaluate",
     "fit": "predict",
-    "maintenance": "init setup test studio completion schema help",
     "report": "demo study",
     "select": "export",
+    "setup": "test help",
     "simulate": "measure search",
     "validate": "calibrate",
-    "verify": "crosscheck",
     "whatif": "sweep",
 }
 """The commands that are in a module of collwise.studies.cli of another name than their own.
@@ -152,13 +149,14 @@ def required_groups(command: str, words: Sequence[str]) -> list[str]:
     own = [*takewhile(lambda word: word != "--", words)]
     said = f" {' '.join(own)} ".replace("=", " ")
     groups: list[str] = []
-    for need in COMMANDS[command].needs.split():
+    entry = SUBCOMMANDS.get(" ".join(own[:2]), COMMANDS[command])
+    for need in entry.needs.split():
         condition, _, needed = need.rpartition(":")
         condition = condition.replace("=", " ")
         is_said = f" {condition.removeprefix('!')} " in said
         if not condition or is_said != condition.startswith("!"):
             groups += needed.split("+")
-    # The schedule engine needs no simulator, and a SimGrid from 'collwise setup --simgrid VERSION' is one.
+    # The schedule engine needs no simulator, and a SimGrid from 'collwise setup install --simgrid VERSION' is one.
     needs_no_packages = " --engine schedule " in said or any(cache_folder().glob("simgrid-*/.complete"))
     return [group for group in groups if group != "smpi" or not needs_no_packages]
 

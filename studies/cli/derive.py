@@ -21,7 +21,7 @@ from collwise.common.files import write_text
 from collwise.studies.cli import declare, options, target_options, types
 from collwise.studies.cli.declare import argument, option
 from collwise.studies.cli.option_texts import description_of, key_of
-from collwise.studies.cli.output import print_json, print_table, write_figure
+from collwise.studies.cli.output import check_pictures, print_json, print_table, write_figure
 from collwise.validation.select.consumers import ALL_CONSUMERS
 
 _UNNAMED = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL)
@@ -83,6 +83,7 @@ def derived(
     parent: click.Group | None = None,
     figures: bool = False,
     report: bool = False,
+    draw: bool = False,
     more: str = "",
     **places: Any,
 ) -> click.Command:
@@ -91,9 +92,9 @@ def derived(
     `words` is the example in its help, `more` what the help says besides the docstring. Each parameter gets an option,
     the positional-only ones an argument. `places` say what fills a parameter for which the usual option is not the
     right one, as `declare.option` makes it; with None no option does; for **others a group of options makes a
-    dictionary. A result that has `save` gets -o, with `figures` the command has --figures, with `report` --report. A
-    parameter `context` gets the open simulation context; words after `args` belong to a program. An int is the exit
-    code, and nothing is printed.
+    dictionary. A result that has `save` gets -o, with `figures` the command has --figures, with `report` --report,
+    with `draw` --draw for the one figure. A parameter `context` gets the open simulation context; words after `args`
+    belong to a program. An int is the exit code, and nothing is printed.
     """
     parameters = list(inspect.signature(function).parameters.values())
     others = next((one.name for one in parameters if one.kind is inspect.Parameter.VAR_KEYWORD), "")
@@ -108,10 +109,12 @@ def derived(
     printing = {"output": places.get("output", option(types.NEW_FILE))} if saved else {}
     printing |= {"figures": option(types.FOLDER)} if figures else {}
     printing |= {"report": option(types.NEW_FILE)} if report else {}
+    printing |= {"draw": option(types.NEW_FILE)} if draw else {}
     printing |= {"as_json": options.JSON} if returned != "int" else {}
 
     def call(**given: Any) -> Any:
         asked = {one: given.pop(one) for one in printing}
+        check_pictures(draw=asked.get("draw"))
         if others:
             given |= given.pop(others)
         unnamed: list[Any] = []
@@ -131,8 +134,18 @@ def derived(
     return declare.made(call, filled | running | printing, words, called, parent, description, **settings)
 
 
+def shows(words: str, name: str | None = None, parent: click.Group | None = None, **attributes: Any) -> Any:
+    """Derives a command from the function below, which returns what is printed, a Shown, as `derived` does.
+
+    Parameters may have the options or arguments that fill them as default values.
+    """
+    return lambda function: derived(function, words, name=name, parent=parent, **attributes)
+
+
 def _place(parameter: inspect.Parameter) -> Any:
-    """The option or argument that fills a parameter, by its name, or else by its annotation."""
+    """The option or argument that fills a parameter: its default value, or by its name, or by its annotation."""
+    if isinstance(parameter.default, declare.Place):
+        return parameter.default
     if parameter.name in _GROUPS:
         return _GROUPS[parameter.name]
     key, annotation = key_of(parameter), str(parameter.annotation).removesuffix(" | None")
@@ -154,9 +167,15 @@ def _place(parameter: inspect.Parameter) -> Any:
 
 
 def _print(
-    result: Any, *, as_json: bool, output: Path | None = None, figures: Path | None = None, report: Path | None = None
+    result: Any,
+    *,
+    as_json: bool,
+    output: Path | None = None,
+    figures: Path | None = None,
+    report: Path | None = None,
+    draw: Path | None = None,
 ) -> None:
-    """Prints and writes what a function returned. Raises CollwiseError for a problem that it has."""
+    """Prints what a function returned, and writes it into files. Raises CollwiseError for a problem that it has."""
     from collwise.studies.present.shown import markdown_of, shown
 
     presented = shown(result)
@@ -165,6 +184,10 @@ def _print(
         _save(result, output)
     if report is not None:
         write_text(report, markdown_of(presented))
+    drawn = {} if figures is None else {figures / f"{stem}.png": one for stem, one in presented.figures.items()}
+    if draw is not None:
+        (drawn[draw],) = presented.figures.values()
+    pictures = [write_figure(make(), path) for path, make in drawn.items()]
     if as_json:
         print_json(presented.rows, presented.facts)
     else:
@@ -173,13 +196,8 @@ def _print(
                 click.echo(part)
             else:
                 print_table(**vars(part))
-        for path in filter(None, (output, report)):
+        for path in filter(None, (output, report, *pictures)):
             click.echo(f"written: {path}")
-    if figures is not None:
-        for stem, draw in presented.figures.items():
-            path = write_figure(draw(), figures / f"{stem}.png")
-            if not as_json:
-                click.echo(f"written: {path}")
     if presented.problem:
         raise CollwiseError(presented.problem)
 

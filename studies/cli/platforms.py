@@ -1,4 +1,4 @@
-"""collwise platforms: list, show, check, write, new, describe, draw."""
+"""collwise platforms: list, show, check, write, new, describe, draw, and the commands of experiment.py."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ from collwise.platforms import (
     write_description,
 )
 from collwise.platforms.changes import changed, parse_change
+from collwise.platforms.description import Description
 from collwise.platforms.description_file import TOPOLOGY as TOPOLOGIES
-from collwise.platforms.discovery.describe import Described, described, next_steps, shown
+from collwise.platforms.discovery.describe import described, next_steps, shown
 from collwise.platforms.discovery.facts import ESTIMATED, LIVE, MISSING, Facts, merged
 from collwise.platforms.discovery.machine import machine_facts
 from collwise.platforms.discovery.slurm import slurm_facts
@@ -38,78 +39,70 @@ from collwise.platforms.hosts import MOST_HOSTS
 from collwise.platforms.names import interconnect_names
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
-from collwise.studies.cli import options, types
+from collwise.studies.cli import types
 from collwise.studies.cli.commands import CommandGroup, example
 from collwise.studies.cli.declare import argument, command, flag, group, option
-from collwise.studies.cli.output import check_pictures, print_json, print_table, write_figure
+from collwise.studies.cli.derive import shows
+from collwise.studies.cli.experiment import experiment, ranks, thresholds
+from collwise.studies.cli.output import check_pictures, write_figure
 from collwise.studies.cli.types import NEW_FILE, PATH, PLATFORM
+from collwise.studies.present.shown import Shown, Table
 
 
 @click.group(cls=CommandGroup, epilog=example("platforms list"))
 def platforms() -> None:
-    """Lists the clusters that are described here, and checks descriptions of your own."""
+    """Lists and checks descriptions of clusters, makes new ones, and finds out how a cluster is."""
 
 
-@command("platforms list --json", "list", parent=platforms)
-def list_platforms(as_json: bool = options.JSON) -> None:
+for one in (experiment, thresholds, ranks):
+    platforms.add_command(one)
+
+
+@shows("platforms list --json", "list", platforms)
+def list_platforms() -> Shown:
     """Lists the known platforms."""
-
     described = [load(name) for name in known()]
-    if as_json:
-        print_json([_facts(platform) for platform in described])
-        return
     rows = [
         (platform.name, platform.title, len(platform.hosts), platform.default_processes_per_node, *_network(platform))
         for platform in described
     ]
     columns = ["name", "cluster", "nodes", "processes per node", "link", "one way"]
-    print_table("Platforms", columns, rows, left=2, keys=1)
+    return Shown([Table("Platforms", columns, rows, left=2, keys=1)], list(map(_facts, described)))
 
 
-@command("platforms show grisou", "show", parent=platforms)
+@shows("platforms show grisou", "show", platforms)
 def show(
     platform: HostPlatform = argument(PLATFORM),
     overheads: str | None = option(types.NamedChoice("interconnect", interconnect_names())),
-    as_json: bool = options.JSON,
-) -> None:
+) -> Shown:
     """Shows a platform's description with its sources; PLATFORM is a name or a file."""
-
     if overheads is not None:
         if not isinstance(platform, Platform):
             raise UsageError("--overheads is for descriptions of equal nodes")
         platform = with_overheads(platform, overheads)
-    if as_json:
-        print_json([_facts(platform)])
-    elif isinstance(platform, Platform | HeterogeneousPlatform):
-        click.echo(write_description(platform), nl=False)
-    else:
-        click.echo(platform.xml_text(), nl=False)
+    text = write_description(platform) if isinstance(platform, Description) else platform.xml_text()
+    return Shown([text.rstrip("\n")], [_facts(platform)])
 
 
-@command("platforms check mine.toml", "check", parent=platforms)
-def check(file: Path = argument(PATH), as_json: bool = options.JSON) -> None:
+@shows("platforms check mine.toml", "check", platforms)
+def check(file: Path = argument(PATH)) -> Shown:
     """Checks a platform FILE (.toml or .xml): its form, then a dry run in SimGrid.
 
     The exit code is 0 if it is sound, else 1.
     """
-
     report = check_file(file)
     problems = list(report.problems)
-    engine_label = ""
+    parts, engine = problems, ""
     if report.ok:
-        engine_label, engine_problem = _dry_run(load(str(file)))
-        problems += [f"{file}: {engine_label}: {engine_problem}"] if engine_problem else []
-    if as_json:
-        facts = {"file": str(file), "hosts": len(report.hosts), "engine": engine_label}
-        print_json([{"problem": problem} for problem in problems], facts)
-    else:
-        for problem in problems:
-            click.echo(problem)
-        if not problems:
-            click.echo(f"{file}: sound, {len(report.hosts)} hosts, simulated by {engine_label}")
-            click.echo(_understood(load(str(file))))
-    if problems:
-        raise CollwiseError(f"{file}: {counted(len(problems), 'problem')} found")
+        platform = load(str(file))
+        engine, engine_problem = _dry_run(platform)
+        if engine_problem:
+            problems.append(f"{file}: {engine}: {engine_problem}")
+        else:
+            parts = [f"{file}: sound, {len(report.hosts)} hosts, simulated by {engine}", _understood(platform)]
+    facts = {"file": str(file), "hosts": len(report.hosts), "engine": engine}
+    problem = f"{file}: {counted(len(problems), 'problem')} found" if problems else ""
+    return Shown(parts, [{"problem": one} for one in problems], facts, problem=problem)
 
 
 @command("platforms write grisou -o grisou.xml", "write", parent=platforms)
@@ -139,7 +132,6 @@ def write(
 
 
 def _facts(platform: HostPlatform) -> dict[str, object]:
-
     facts: dict[str, object] = {
         "name": platform.name,
         "title": platform.title,
@@ -168,7 +160,6 @@ def _facts(platform: HostPlatform) -> dict[str, object]:
 
 def _network(platform: HostPlatform) -> tuple[str, str]:
     """A node's link and the latency to another node, from the least to the most, with their units."""
-
     if isinstance(platform, HeterogeneousPlatform):
         kinds = {kind.name: kind for kind in platform.node_types}
         speeds = [kind.link_bytes_per_second for kind in kinds.values()]
@@ -200,7 +191,6 @@ def _short_message(platform: Platform) -> str:
 
 def _understood(platform: HostPlatform) -> str:
     """A description of the platform as it was read, so that a wrong unit shows."""
-
     ends = f"{platform.hosts[0]} to {platform.hosts[-1]}"
     if isinstance(platform, HeterogeneousPlatform):
         link, way = _network(platform)
@@ -411,9 +401,7 @@ _SOURCES = group(
 )
 
 
-@command(
-    "platforms describe mycluster --nodes 16 --interconnect tcp-25g -o mycluster.toml", "describe", parent=platforms
-)
+@shows("platforms describe mycluster --nodes 16 --interconnect tcp-25g -o mycluster.toml", "describe", parent=platforms)
 def describe(
     name: str = argument(),
     sources: dict[str, Any] = _SOURCES,
@@ -424,8 +412,7 @@ def describe(
     node: dict[str, Any] = _GIVEN_NODE,
     topology: dict[str, Any] = _TOPOLOGY,
     output: Path | None = option(NEW_FILE),
-    as_json: bool = options.JSON,
-) -> None:
+) -> Shown:
     """Writes a description of a cluster from what a node, Slurm or you say of it.
 
     A node tells its CPUs, cores and network (hwloc, /sys), Slurm the nodes and switches. Options override what is
@@ -451,23 +438,17 @@ def describe(
                 f"no interconnect was found: {fact.value} is assumed, and most of the times depend on it; "
                 f"--interconnect NAME (valid: {', '.join(interconnect_names())})"
             )
-    if as_json:
-        print_json([vars(fact) for fact in made.facts], {"file": str(path)})
-    else:
-        _print(made, path)
-
-
-def _print(made: Described, path: Path) -> None:
-
+    missing = [fact for fact in made.facts if fact.how == MISSING]
     rows = [(fact.what, shown(fact.value), fact.how, fact.where) for fact in made.facts if fact.how != MISSING]
-    print_table(f"{path}: what it rests on", ["figure", "value", "how", "where from"], rows, left=4, wrap=True, keys=1)
-    click.echo("Missing:")
-    for fact in made.facts:
-        if fact.how == MISSING:
-            click.echo(f"- {fact.what}: {fact.where}")
-    click.echo("Next:")
-    for words, purpose in next_steps(made, str(path)):
-        click.echo(f"- {words}\n  {purpose}")
+    columns = ["figure", "value", "how", "where from"]
+    parts: tuple[Table | str, ...] = (
+        Table(f"{path}: what it rests on", columns, rows, left=4, wrap=True, keys=1),
+        "Missing:",
+        *(f"- {fact.what}: {fact.where}" for fact in missing),
+        "Next:",
+        *(f"- {words}\n  {purpose}" for words, purpose in next_steps(made, str(path))),
+    )
+    return Shown(parts, [vars(fact) for fact in made.facts], {"file": str(path)})
 
 
 def _ask(known: Facts, node: dict[str, Any], topology: dict[str, Any], figures: dict[str, Any]) -> None:

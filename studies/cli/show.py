@@ -1,12 +1,33 @@
-"""collwise show: message, models."""
+"""collwise show: message, models, algorithms, schedule."""
 
 from __future__ import annotations
+
+from dataclasses import asdict
+from functools import partial
+from typing import TYPE_CHECKING
 
 import click
 
 from collwise import known, predictions
+from collwise.algorithms.catalogue import Algorithm, Catalogue
+from collwise.common.errors import UsageError
+from collwise.common.units import format_seconds, format_size
+from collwise.platforms import HostPlatform
+from collwise.platforms.smpi import charges_overheads
+from collwise.studies.cli import options, types
 from collwise.studies.cli.commands import CommandGroup, example
-from collwise.studies.cli.derive import derived
+from collwise.studies.cli.declare import argument, option
+from collwise.studies.cli.derive import derived, shows
+from collwise.studies.present.shown import Shown, Table
+from collwise.validation.libraries.baselines import Baseline, library_decisions
+from collwise.validation.select.consumers import OPENMPI_VERSIONS
+from collwise.validation.times.choice import Choice
+from collwise.validation.times.defaults import SEGMENT_BYTES
+from collwise.validation.times.grid import case_of
+from collwise.validation.times.thresholds import check_thresholds_matter, with_thresholds
+
+if TYPE_CHECKING:
+    from collwise.models.lmo import Thresholds
 
 
 @click.group(cls=CommandGroup, epilog=example("show models"))
@@ -16,3 +37,142 @@ def show() -> None:
 
 message = derived(predictions.message, "show message mine.parameters.toml 0,1 --sizes 1KiB", parent=show)
 models = derived(known.models, "show models --collective bcast", parent=show)
+
+
+@shows("show algorithms bcast", parent=show)
+def algorithms(
+    collective: str | None = argument(types.COLLECTIVE, required=False, metavar="[COLLECTIVE]"),
+) -> Shown:
+    """Lists every collective and algorithm: parameters, requirements, ids in Open MPI, reference."""
+    catalogue = Catalogue.load()
+    chosen = [catalogue.collective(collective)] if collective else list(catalogue.collectives.values())
+    parts = []
+    for entry in chosen:
+        rows = [
+            (
+                *(one.name + reservation_text(one), one.topology, parameters_text(one)),
+                *(", ".join(one.requires) or "-", ids_text(one), one.reference),
+            )
+            for one in entry.algorithms.values()
+        ]
+        columns = ["algorithm", "topology", "parameters", "requires", "Open MPI ids", "reference"]
+        title = f"{entry.title}: {entry.name} (message bytes: {entry.message_bytes})"
+        parts.append(Table(title, columns, rows, left=len(columns), wrap=True))
+    return Shown(parts, [asdict(one) for entry in chosen for one in entry.algorithms.values()])
+
+
+def reservation_text(algorithm: Algorithm) -> str:
+    """The reason why an algorithm is never offered as a choice, in brackets; empty for the others."""
+    if algorithm.selectable:
+        return ""
+    if algorithm.by_node:
+        return " (by node)"
+    if algorithm.guideline:
+        return f" (mock-up of {algorithm.guideline})"
+    return " (needs bounds)" if algorithm.bounded else " (building block)"
+
+
+def parameters_text(algorithm: Algorithm) -> str:
+    """The parameters of an algorithm with their defaults: 'segment_bytes, chains=4'."""
+    defaults = algorithm.defaults
+    return ", ".join(f"{name}={defaults[name]}" if name in defaults else name for name in algorithm.parameters) or "-"
+
+
+def ids_text(algorithm: Algorithm) -> str:
+    """'1' if all versions of Open MPI have one id, else '4.1: 3, 5.0: 3'."""
+
+    ids = algorithm.openmpi
+    if set(ids) == set(OPENMPI_VERSIONS) and len(set(ids.values())) == 1:
+        return str(next(iter(ids.values())))
+    return ", ".join(f"{version}: {number}" for version, number in ids.items()) or "-"
+
+
+_PROTOCOLS = ("an eager message leaves when it is sent", "every send waits for its receive")
+
+
+@shows(
+    "show schedule --platform gros --collective bcast --algorithm binomial --procs 16 --size 8KiB",
+    parent=show,
+    draw=True,
+)
+def schedule(
+    platform: HostPlatform = options.placed_platform(),
+    collective: str = options.COLLECTIVE,
+    algorithm: str = option(types.ALGORITHM, required=True),
+    procs: int = option(click.IntRange(2), required=True),
+    size: tuple[int, ...] | None = option(types.SIZES),
+    segments: tuple[int, ...] | None = option(types.SIZES),
+    thresholds: Thresholds | None = options.THRESHOLDS,
+    root: int = option(click.IntRange(0), 0),
+    ppn: int | None = options.PPN,
+    called: Baseline = options.CALLED_LIBRARY,
+) -> Shown:
+    """Shows an algorithm's messages, its rounds, and what decides its time.
+
+    The schedule is recorded from the algorithm's own code and timed by the schedule engine (docs/engine.md). The time
+    consists of the parts of the critical path: if a part is twice as slow, the whole takes longer by its seconds, as
+    long as the path stays the same.
+    """
+    from collwise.simulator.schedule.critical_path import path_parts
+    from collwise.simulator.schedule.library import Schedule
+    from collwise.simulator.schedule.networks import network_tables
+    from collwise.simulator.schedule.shared import proportions_for
+    from collwise.studies.figures.schedule import schedule_figure
+
+    if collective == "barrier":
+        if size not in (None, (0,)):
+            raise UsageError("--size: a barrier has no message; leave it out")
+        size = (0,)
+    if size is None:
+        raise UsageError(f"--size: needed for {collective}, for example --size 8KiB")
+    for name, values in (("--size", size), ("--segments", segments or (0,))):
+        if len(values) != 1:
+            raise UsageError(f"{name} takes one size here, not {len(values)}")
+    entry = Catalogue.load().algorithm(collective, algorithm)
+    if objection := entry.objection(procs, size[0]):
+        raise UsageError(f"{collective} {algorithm} {objection}: P = {procs}")
+    if root >= procs:
+        raise UsageError(f"--root {root} is not a rank (valid: 0 to {procs - 1})")
+    cut = (segments[0] if segments else SEGMENT_BYTES) if entry.part_parameter == "segment_bytes" else 0
+    per_node = ppn or platform.default_processes_per_node
+    check_thresholds_matter([entry], thresholds)
+    (choice,) = with_thresholds(collective, [Choice(algorithm, cut)], thresholds)
+    case = case_of(collective, choice, procs, size[0], per_node, root)
+    tables_of = partial(network_tables, platform, procs, per_node)
+    proportions = proportions_for(case, tables_of)
+    recorded = Schedule(case, platform.places(procs, per_node), library_decisions(called), proportions=proportions)
+    network = tables_of(recorded.sizes)
+    trace, parts = path_parts(recorded, network)
+    rounds, waiting = recorded.rounds(), recorded.rounds(every_send_waits=True)
+    title = f"{collective} {algorithm}, P = {procs}"
+    title += f", m = {format_size(size[0])}" if collective != "barrier" else ""
+    if entry.bounded:
+        bound = f", parts below {format_size(choice.segment_bytes)}"
+        title += bound if choice.segment_bytes else ", without bounds: the linear algorithm"
+    title += f", segments of {format_size(cut)}" if cut else ""
+    facts = {
+        "case": vars(case), "messages": recorded.messages, "bytes": recorded.message_bytes, "rounds": rounds,
+        "rounds_with_synchronous_sends": waiting, "seconds": trace.seconds, "lost_packets": trace.lost_packets,
+        "time_outs": trace.time_outs,
+    }  # fmt: skip
+    rows = [
+        (part, row.count, format_size(int(row.bytes)), format_seconds(row.seconds), f"{100 * row.share:.1f} %")
+        for part, row in zip(parts.index, parts.itertuples(index=False), strict=True)
+        if row.seconds > 0
+    ]
+    heads = ("part", "how often", "bytes", "time", "share")
+    said: list[Table | str] = [
+        f"{title}: {recorded.messages} messages, {format_size(recorded.message_bytes)} in all",
+        f"rounds, the most messages that follow from one another: {rounds} if {_PROTOCOLS[0]},",
+        f"  {waiting} if {_PROTOCOLS[1]}; it never deadlocks",
+        Table(f"critical path on {platform.title}: {format_seconds(trace.seconds)}", heads, rows),
+    ]
+    if network.buffers is not None:
+        lost = f"{trace.lost_packets} packets, {trace.time_outs} retransmission time-outs"
+        said.append(f"lost in buffers of {format_size(network.buffers.buffer_bytes)}: {lost}")
+    if not charges_overheads(platform.smpi_options()):
+        said.append(
+            "The platform has no overheads: messages cost the processors nothing, and small ones seem too cheap."
+        )
+    figures = {"schedule": partial(schedule_figure, trace, procs, f"{title}, on {platform.title}")}
+    return Shown(said, parts.reset_index().to_dict("records"), facts, figures)

@@ -15,11 +15,11 @@ import click
 
 from collwise.common.errors import CollwiseError, UsageError, note, unknown_name
 from collwise.common.units import counted, format_size
-from collwise.studies.cli import options
 from collwise.studies.cli.commands import CommandGroup, example
 from collwise.studies.cli.declare import argument, command, flag, group, option
-from collwise.studies.cli.output import print_json, print_table
+from collwise.studies.cli.derive import shows
 from collwise.studies.cli.types import SIZE, FiniteRange, NamedChoice, Parsed
+from collwise.studies.present.shown import Shown, Table
 from collwise.validation.testbed import bed as beds
 from collwise.validation.testbed import slurm as batch
 from collwise.validation.testbed.namespaces import processes
@@ -61,53 +61,44 @@ _SHAPE = group(
 )
 
 
-@command("testbed up --nodes 8 --rate 100Mbit", parent=testbed)
+@shows("testbed up --nodes 8 --rate 100Mbit", parent=testbed)
 def up(
     name: str = _NAME,
     shape: Shape = _SHAPE,
     slurm: bool = flag(),
-    as_json: bool = options.JSON,
-) -> None:
+) -> Shown:
     """Makes a test bed; replaces one of that name.
 
     The default rate leaves two processors room for the MPI processes; 'testbed status --check' says whether it does.
     """
     bed = beds.up(shape, name, slurm=slurm)
-    if as_json:
-        print_json([_described(bed)])
-        return
-    click.echo(f"test bed '{name}' is up: {_words(shape)}{', under Slurm' if slurm else ''}")
     if (used := bed.facts["congestion_control"]) != shape.congestion_control:
         note(f"{shape.congestion_control} is not permitted here, the nodes use {used}")
+    said = f"test bed '{name}' is up: {_words(shape)}{', under Slurm' if slurm else ''}"
+    return Shown([said], [_described(bed)])
 
 
-@command("testbed status --check", parent=testbed)
+@shows("testbed status --check", parent=testbed)
 def status(
     name: str | None = option(),
     check: bool = flag(),
-    as_json: bool = options.JSON,
-) -> None:
+) -> Shown:
     """Lists the test beds that are up."""
     from collwise.studies.reports.testbed_check import COLUMNS, check_rows, check_words
     from collwise.validation.testbed.check import check as check_bed
 
     up_now = [beds.running(name)] if name is not None else beds.all_running()
     checks = {bed.name: check_bed(bed) for bed in up_now} if check else {}
-    if as_json:
-        print_json([_described(bed) | ({"check": checks[bed.name].as_json()} if check else {}) for bed in up_now])
-    elif not up_now:
-        click.echo("no test bed is up")
-    else:
-        rows = [
-            (bed.name, _words(bed.shape), bed.facts["congestion_control"], _slurm_words(bed), _count(bed))
-            for bed in up_now
-        ]
-        print_table("Test beds", ["name", "shape", "TCP", "Slurm", "processes inside"], rows, left=4)
-        for bed_name, found in checks.items():
-            print_table(f"Check of '{bed_name}'", COLUMNS, check_rows(found))
-            click.echo("\n".join(check_words(found)))
-    if bad := [bed_name for bed_name, found in checks.items() if not found.ok]:
-        raise CollwiseError(f"not fit for measurements: {', '.join(bad)}")
+    columns = ["name", "shape", "TCP", "Slurm", "processes inside"]
+    rows = [
+        (bed.name, _words(bed.shape), bed.facts["congestion_control"], _slurm_words(bed), _count(bed)) for bed in up_now
+    ]
+    parts: list[Table | str] = [Table("Test beds", columns, rows, left=4) if rows else "no test bed is up"]
+    for bed_name, found in checks.items():
+        parts += [Table(f"Check of '{bed_name}'", COLUMNS, check_rows(found)), *check_words(found)]
+    records = [_described(bed) | ({"check": checks[bed.name].as_json()} if check else {}) for bed in up_now]
+    bad = [bed_name for bed_name, found in checks.items() if not found.ok]
+    return Shown(parts, records, problem=f"not fit for measurements: {', '.join(bad)}" if bad else "")
 
 
 @command("testbed down --all", parent=testbed)

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
+from collwise.common.errors import UsageError
 from collwise.simulator.schedule.library import LEAVING, ON_WAY, RECEIVING, REDUCING, SENDING, Trace
 from collwise.studies.figures.style import PALETTE
 
@@ -21,11 +22,16 @@ _UNITS = ((1e-3, "us", 1e6), (1.0, "ms", 1e3), (float("inf"), "s", 1.0))
 
 
 def schedule_figure(trace: Trace, procs: int, title: str) -> Figure:
-    """Ranks from top to bottom over time: the processors' own work as bars, messages as lines, the path in orange."""
+    """Ranks from top to bottom over time: the processors' own work as bars, messages as lines, the path in orange.
+
+    Raises UsageError for more processes than can be told apart.
+    """
+    if procs > MOST_PROCS:
+        raise UsageError(f"--draw: {procs} processes cannot be told apart in a picture (valid: up to {MOST_PROCS})")
     spans = trace.spans
     last = float(spans["end_seconds"].max()) if len(spans) else 0.0
     unit, scale = next((name, scale) for most, name, scale in _UNITS if last < most)
-    figure, axis = plt.subplots(figsize=(9, 1.6 + 0.22 * min(procs, MOST_PROCS)))
+    figure, axis = plt.subplots(figsize=(9, 1.6 + 0.22 * procs))
     critical = np.zeros(len(spans), dtype=bool)
     critical[trace.critical] = True
     begin, end = spans["begin_seconds"] * scale, spans["end_seconds"] * scale

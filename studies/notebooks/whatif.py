@@ -73,7 +73,7 @@ for line in sweep.summary():
 # %% [markdown]
 # ## Sliders
 #
-# In JupyterLab (`collwise studio`) the map follows the sliders: 24 message sizes and 30 process counts. Where a message
+# With `collwise setup studio` the map follows the sliders: 24 message sizes and 30 process counts. Where a message
 # cannot be divided evenly among the processes, and for pipelines of 128 segments and more, times are not played but
 # follow from others; the line below the map says how exact they are.
 

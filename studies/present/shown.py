@@ -93,7 +93,9 @@ def describe(timing: Timing) -> str:
 
 
 def shown(result: Any) -> Shown:
-    """What a command prints of a result. Raises KeyError for a type that has no presenter."""
+    """What a command prints of a result, which may be just that. Raises KeyError for a type without a presenter."""
+    if isinstance(result, Shown):
+        return result
     module = import_module(f"collwise.studies.present.{PRESENTERS[type(result).__name__]}")
     presented: Shown = module.shown(result)
     return presented

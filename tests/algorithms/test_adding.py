@@ -47,7 +47,7 @@ def test_one_file_and_one_entry_make_an_algorithm(monkeypatch: pytest.MonkeyPatc
     catalogue.Catalogue.load.cache_clear()
     try:
         choice = ["--collective", "bcast", "--algorithm", "two_way_chain", "--library", "smpi", "--json"]
-        verified = CliRunner().invoke(collwise, ["verify", *choice, "--quick"])
+        verified = CliRunner().invoke(collwise, ["check", "algorithms", *choice, "--quick"])
         assert verified.exit_code == 0, verified.output
         (result,) = printed(verified.stdout).rows
         assert result["cases"] > 50

@@ -104,7 +104,7 @@ def test_commands_and_the_build_say_it_in_one_line(
     catalogue.Catalogue.load.cache_clear()
     try:
         with pytest.raises(SystemExit) as ended:
-            main(["algorithms", "bcast"])
+            main(["show", "algorithms", "bcast"])
     finally:
         catalogue.Catalogue.load.cache_clear()
     assert ended.value.code == 2

@@ -61,7 +61,19 @@ def test_a_seed_says_everything() -> None:
 @needs("smpi")
 def test_sequences_of_one_algorithm(capsys: pytest.CaptureFixture[str]) -> None:
     built("smpi")
-    run("verify", "--library", "smpi", "--collective", "scan", "--algorithm", "linear", "--seed", "2", "--json")
+    run(
+        "check",
+        "algorithms",
+        "--library",
+        "smpi",
+        "--collective",
+        "scan",
+        "--algorithm",
+        "linear",
+        "--seed",
+        "2",
+        "--json",
+    )
     (row,) = json.loads(capsys.readouterr().out)["rows"]
     assert (row["collective"], row["algorithm"], row["procs"]) == ("sequences", "linked", [7])
     assert row["cases"] > 0

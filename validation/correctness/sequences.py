@@ -138,7 +138,12 @@ def verify_sequences(
         installation = find_installation(library, smpi_version)
     except CollwiseError as error:
         return [VerificationResult(library, "", "", "", 0, 0, 1, " ".join(str(error).split()), ())]
-    again = ["collwise verify --library", library, *only, *(["--simgrid", smpi_version] if smpi_version else [])]
+    again = [
+        "collwise check algorithms --library",
+        library,
+        *only,
+        *(["--simgrid", smpi_version] if smpi_version else []),
+    ]
     made: list[_Outcome] = []
     end = time.monotonic() + seconds
     while not made or (not made[-1].problem and time.monotonic() < end):

@@ -48,7 +48,7 @@ SIZES = {
     ),
     "barrier": (0,),
 }
-"""Message sizes by collective; for what each counts see `collwise algorithms`."""
+"""Message sizes by collective; for what each counts see `collwise show algorithms`."""
 
 # No published figure tells what a short message costs the processor on the clusters of the paper, so nothing is decided
 # below the sizes that their calibration rests on.

@@ -198,7 +198,7 @@ def test_commands_name_all_packages_that_they_need_before_they_start(
 def test_an_installed_package_has_no_tests(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("collwise.studies.cli.maintenance.SOURCES", tmp_path)
+    monkeypatch.setattr("collwise.studies.cli.setup.SOURCES", tmp_path)
     with pytest.raises(SystemExit) as ended:
         main(["test"])
     assert ended.value.code == 2

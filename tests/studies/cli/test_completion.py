@@ -1,4 +1,4 @@
-"""`collwise completion`: what a shell offers, by the script in a real bash, and by click for the other shells."""
+"""`collwise setup completion`: what a shell offers, by the script in a real bash, and by click for the other shells."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def offered(*words: str) -> list[str]:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (("comp",), ["plain,compare", "plain,completion"]),
+        (("re",), ["plain,report"]),
         (("platforms", "che"), ["plain,check"]),
         (("simulate", "--plat"), ["plain,--platform"]),
         (("simulate", "--platform", "gr"), ["plain,grisou", "plain,gros"]),
@@ -38,8 +38,8 @@ def offered(*words: str) -> list[str]:
         (("platforms", "show", "da"), ["plain,dahu"]),
         (("simulate", "--collective", "bcast,gatherv,ga"), ["plain,bcast,gatherv,gather"]),
         (("measure", "--collective", "exs"), ["plain,exscan"]),
-        (("schedule", "--collective", "barrier", "--algorithm", "d"), ["plain,double_ring"]),
-        (("schedule", "--algorithm", "double_r"), ["plain,double_ring"]),
+        (("show", "schedule", "--collective", "barrier", "--algorithm", "d"), ["plain,double_ring"]),
+        (("show", "schedule", "--algorithm", "double_r"), ["plain,double_ring"]),
         (("simulate", "--collective", "barrier", "--algorithms", "tree,b"), ["plain,tree,bruck"]),
         (("fit", "--model", "plo"), ["plain,plogp"]),
         (("fit", "--output", "para"), ["file,para"]),
@@ -53,7 +53,7 @@ def test_names_are_offered(words: tuple[str, ...], expected: list[str]) -> None:
 @needs("set-up")
 def test_bash_completes_with_the_script() -> None:
     script = """
-        eval "$(./collwise completion bash)"
+        eval "$(./collwise setup completion bash)"
         complete -p collwise >&2
         COMP_WORDS=(./collwise simulate --platform gri); COMP_CWORD=3
         _collwise_completion ./collwise
@@ -74,6 +74,6 @@ def test_completion_sets_nothing_up(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_every_shell_has_a_script(shell: str) -> None:
-    done = CliRunner().invoke(collwise, ["completion", shell], prog_name="collwise")
+    done = CliRunner().invoke(collwise, ["setup", "completion", shell], prog_name="collwise")
     assert done.exit_code == 0
     assert f"{COMPLETION_VARIABLE}={shell}_complete" in done.stdout

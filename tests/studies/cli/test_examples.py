@@ -19,16 +19,16 @@ FIRST = ("platforms new", "fit", "select", "export")
 QUICK = (
     *FIRST,
     *(
-        "algorithms",
+        "show algorithms",
         "show models",
         "predict",
         "help",
         "simulate",
-        "rank-mapping",
+        "platforms ranks",
         "check recovery",
         "program run",
         "program apply",
-        "experiment",
+        "platforms experiment",
     ),
     *("platforms", "platforms list", "platforms show", "platforms check", "platforms write"),
 )

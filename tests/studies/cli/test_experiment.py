@@ -1,4 +1,4 @@
-"""collwise experiment: what a person types, what comes out, and the exit code."""
+"""collwise platforms experiment: what a person types, what comes out, and the exit code."""
 
 from __future__ import annotations
 
@@ -17,7 +17,16 @@ def run(
     arguments: str, folder: Path, capsys: pytest.CaptureFixture[str], platform: str = "--platform grisou --procs 6"
 ) -> tuple[object, str, str]:
     with pytest.raises(SystemExit) as ended:
-        main(["experiment", *platform.split(), *arguments.split(), "--store", str(folder / "timings.sqlite")])
+        main(
+            [
+                "platforms",
+                "experiment",
+                *platform.split(),
+                *arguments.split(),
+                "--store",
+                str(folder / "timings.sqlite"),
+            ]
+        )
     output = capsys.readouterr()
     return ended.value.code, output.out, output.err
 

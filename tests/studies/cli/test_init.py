@@ -47,7 +47,7 @@ def test_any_folder_below_uses_the_projects_store_and_defaults(
 ) -> None:
     run("platforms", "new", "mine", "--nodes", "4", "--gbits", "1", "--latency-us", "10")
     (folder / "study/deep/below").mkdir(parents=True)
-    run("init", "study", "--platform", "mine.toml", "--procs", "2,3")
+    run("setup", "project", "study", "--platform", "mine.toml", "--procs", "2,3")
     assert str(folder / "study/results/timings.sqlite") in capsys.readouterr().out
     monkeypatch.chdir("study/deep/below")
     assert [time["procs"] for time in times(capsys)] == [2, 3]
@@ -64,9 +64,9 @@ def test_the_nearest_project_counts_and_the_environment_before_it(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert default_store_path() == Path("results/timings.sqlite")
-    run("init")
+    run("setup", "project")
     assert default_store_path() == Path("results/timings.sqlite")
-    run("init", "inner")
+    run("setup", "project", "inner")
     monkeypatch.chdir("inner")
     assert default_store_path() == Path("results/timings.sqlite")
     Path("below").mkdir()
@@ -94,7 +94,7 @@ def test_results_of_commands_go_to_the_project(
     name: str, called: click.Command, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert called.make_context(name, []).params["output"] == Path("results", name)
-    run("init")
+    run("setup", "project")
     (folder / "below").mkdir()
     monkeypatch.chdir("below")
     assert called.make_context(name, []).params["output"] == folder / "results" / name
@@ -109,7 +109,7 @@ def test_platforms_are_found_from_anywhere(folder: Path, monkeypatch: pytest.Mon
         (".", "mine.toml", "./mine.toml"),
         ("known", "gros", "gros"),
     ):
-        run("init", name, "--platform", given)
+        run("setup", "project", name, "--platform", given)
         assert f'platform = "{written}"' in Path(name, "collwise.toml").read_text()
         monkeypatch.setenv(HOME, name)
         project = find_project()
@@ -140,12 +140,12 @@ def test_errors_in_the_projects_file_name_it(
 
 
 def test_a_project_is_made_once_with_values_that_are_right(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "unknown platform 'grus'" in refused(capsys, "init", "--platform", "grus")
-    assert "--procs: malformed" in refused(capsys, "init", "--procs", "many")
+    assert "unknown platform 'grus'" in refused(capsys, "setup", "project", "--platform", "grus")
+    assert "--procs: malformed" in refused(capsys, "setup", "project", "--procs", "many")
     assert not (folder / "collwise.toml").exists()
-    run("init")
+    run("setup", "project")
     before = (folder / "collwise.toml").read_text()
     capsys.readouterr()
-    assert "exists already" in refused(capsys, "init", "--platform", "gros")
+    assert "exists already" in refused(capsys, "setup", "project", "--platform", "gros")
     assert (folder / "collwise.toml").read_text() == before
     assert "--platform" in refused(capsys, "simulate", "--collective", "bcast", "--procs", "4")

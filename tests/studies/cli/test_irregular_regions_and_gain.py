@@ -17,7 +17,7 @@ from tests.needs import needs
 from tests.simulator.execution.stand_ins import BLIND_SHELL, OARSH, SRUN, stand_in
 
 GAIN = "program gain {file} --procs 2 --sizes 1KiB --launches 2 --repetitions 1 --store s.sqlite --json"
-REGIONS = "irregular-regions --nodes 3 --stride 1KiB --largest 12KiB --repetitions 1 --store s.sqlite --json"
+REGIONS = "platforms thresholds --nodes 3 --stride 1KiB --largest 12KiB --repetitions 1 --store s.sqlite --json"
 
 
 def ended(capsys: pytest.CaptureFixture[str], arguments: Sequence[str]) -> tuple[object, str, str]:
@@ -63,9 +63,9 @@ def decisions(tmp_path: Path) -> str:
         (["--testbed", "a", "--library", "mpich"], "--library mpich: a test bed runs Open MPI"),
         (["--library", "opnmpi"], "--library: unknown MPI library 'opnmpi'; did you mean openmpi"),
         (["--launcher", "snur"], "--launcher: unknown launcher 'snur'; did you mean srun"),
-        (["--library", "openmpi", "--buffer", "16KB"], "--buffer is for beds that irregular-regions makes itself"),
-        (["--hosts", "n1", "--tcp", "bbr"], "--tcp is for beds that irregular-regions makes itself"),
-        (["--launcher", "srun", "--rate", "1Gbit"], "--rate is for beds that irregular-regions makes itself"),
+        (["--library", "openmpi", "--buffer", "16KB"], "--buffer is for beds that this command makes itself"),
+        (["--hosts", "n1", "--tcp", "bbr"], "--tcp is for beds that this command makes itself"),
+        (["--launcher", "srun", "--rate", "1Gbit"], "--rate is for beds that this command makes itself"),
         (["--ppn", "2"], "--ppn is for targets"),
         (["--remote-shell", "oarsh"], "--remote-shell is for targets"),
         (["--tcp", "renno"], "unknown TCP variant 'renno'"),
@@ -81,7 +81,7 @@ def test_bad_input_of_regions(
     message: str,
 ) -> None:  # fmt: skip
     monkeypatch.chdir(tmp_path)
-    assert message in problem(capsys, "irregular-regions", *arguments, "--store", str(tmp_path / "s.sqlite"))
+    assert message in problem(capsys, "platforms", "thresholds", *arguments, "--store", str(tmp_path / "s.sqlite"))
 
 
 @pytest.mark.parametrize(

@@ -24,14 +24,14 @@ ENGINE = "--platform gros --engine schedule --store s.sqlite"
 POINT = "--collective bcast --procs 4 --sizes 8KiB"
 # Commands that take little time, in an order in which later ones find what earlier ones made.
 QUICK = {
-    "algorithms": "algorithms bcast",
+    "show algorithms": "show algorithms bcast",
     "show models": "show models --collective bcast",
     "defaults": f"defaults --baseline openmpi-4.1 {POINT}",
     "platforms list": "platforms list",
     "platforms show": "platforms show fat-tree-1024",
     "platforms describe": "platforms describe mine --nodes 4 --interconnect tcp-25g",
     "simulate": f"simulate {ENGINE} {POINT}",
-    "schedule": "schedule --platform gros --collective bcast --algorithm binomial --procs 4 --size 8KiB",
+    "show schedule": "show schedule --platform gros --collective bcast --algorithm binomial --procs 4 --size 8KiB",
     "select": f"select {ENGINE} {POINT} --by simulated",
     "whatif": f"whatif --platform gros {POINT} --change bandwidth=x2",
     "sweep": f"sweep --platform gros {POINT} --factors bandwidth=x1:x2",
@@ -61,17 +61,17 @@ ELSEWHERE = {
     "testbed up": "studies/cli/test_testbed.py",
     "testbed status": "studies/cli/test_testbed.py",
     "evaluate": "studies/cli/test_models_commands.py",
-    "rank-mapping": "studies/cli/test_rank_mapping.py",
+    "platforms ranks": "studies/cli/test_rank_mapping.py",
     "measure": "studies/cli/test_input.py",
     "search": "studies/cli/test_adaptive.py",
-    "experiment": "studies/cli/test_experiment.py",
-    "irregular-regions": "studies/cli/test_irregular_regions_and_gain.py",
+    "platforms experiment": "studies/cli/test_experiment.py",
+    "platforms thresholds": "studies/cli/test_irregular_regions_and_gain.py",
     "program gain": "studies/cli/test_irregular_regions_and_gain.py",
     "guidelines simulate": "studies/cli/test_guidelines.py",
     "guidelines measure": "studies/cli/test_guidelines.py",
     "guidelines decisions": "studies/cli/test_guidelines.py",
-    "verify": "algorithms/test_adding.py",
-    "crosscheck": "validation/correctness/test_crosscheck.py",
+    "check algorithms": "algorithms/test_adding.py",
+    "check others": "validation/correctness/test_crosscheck.py",
     "validate": "validation/three_way/test_on_cluster.py",
     "study": "studies/papers/test_study.py",
 }
@@ -157,9 +157,9 @@ def test_the_schema_is_one_and_refuses_other_forms(capsys: Capture) -> None:
 
 
 def test_the_command_prints_the_schema(capsys: Capture) -> None:
-    assert json.loads(run("schema", capsys)[1]) == schema()
-    one = json.loads(run("schema platforms list", capsys)[1])
+    assert json.loads(run("setup schema", capsys)[1]) == schema()
+    one = json.loads(run("setup schema platforms list", capsys)[1])
     assert one["properties"]["command"]["enum"] == ["platforms list"]
-    code, shown, said = run("schema platfrms list", capsys)
+    code, shown, said = run("setup schema platfrms list", capsys)
     assert (code, shown) == (2, "")
     assert "did you mean platforms list" in said

@@ -1,4 +1,4 @@
-"""collwise rank-mapping from the command line."""
+"""collwise platforms ranks from the command line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PLATFORM = load("hcl16")
 
 
 def collwise(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-P", "-m", "collwise.studies", "rank-mapping", "--platform", "hcl16", *arguments]
+    command = [sys.executable, "-P", "-m", "collwise.studies", "platforms", "ranks", "--platform", "hcl16", *arguments]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=900, check=False)
 
 

@@ -1,4 +1,4 @@
-"""collwise schedule, and --engine schedule, from the command line."""
+"""collwise show schedule, and --engine schedule, from the command line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from tests.command_line import printed
 from tests.studies.cli.model_commands import Capture, run
 
-ASKED = "schedule --platform gros --collective reduce --algorithm binomial --procs 8 --size 64KiB"
+ASKED = "show schedule --platform gros --collective reduce --algorithm binomial --procs 8 --size 64KiB"
 
 
 @pytest.fixture(autouse=True)
@@ -43,15 +43,15 @@ def test_messages_rounds_path_and_picture(capsys: Capture) -> None:
         (f"{ASKED} --root 8", "--root 8 is not a rank (valid: 0 to 7)"),
         (f"{ASKED} --procs 500", "platform 'gros' cannot hold P = 500"),
         (
-            "schedule --platform gros --collective allgather --algorithm neighbor_exchange --procs 5 --size 8",
+            "show schedule --platform gros --collective allgather --algorithm neighbor_exchange --procs 5 --size 8",
             "allgather neighbor_exchange needs an even P: P = 5",
         ),
         (f"{ASKED.replace('--procs 8', '--procs 100')} --draw x.png", "--draw: 100 processes cannot be told apart"),
         (
-            "schedule --platform gros --collective barrier --algorithm bruck --procs 4 --size 8",
+            "show schedule --platform gros --collective barrier --algorithm bruck --procs 4 --size 8",
             "--size: a barrier has no",
         ),
-        ("schedule --platform gros --collective gather --algorithm linear --procs 4", "--size: needed for gather"),
+        ("show schedule --platform gros --collective gather --algorithm linear --procs 4", "--size: needed for gather"),
         (
             "simulate --engine schedule --simgrid 4.1 --platform gros --collective bcast --procs 4",
             "--simgrid is a version of SimGrid, for --engine smpi only, not schedule",
@@ -73,9 +73,9 @@ def test_errors_say_what_is_valid(arguments: str, says: str, capsys: Capture) ->
 
 
 def test_a_barrier_has_no_size_and_lmo_without_bounds_is_linear(capsys: Capture) -> None:
-    code, shown, _ = run("schedule --platform gros --collective barrier --algorithm bruck --procs 4", capsys)
+    code, shown, _ = run("show schedule --platform gros --collective barrier --algorithm bruck --procs 4", capsys)
     assert (code, shown.partition(":")[0]) == (0, "barrier bruck, P = 4")
-    asked = "schedule --platform gros --collective gather --algorithm lmo --procs 4 --size 8KiB"
+    asked = "show schedule --platform gros --collective gather --algorithm lmo --procs 4 --size 8KiB"
     code, shown, error = run(asked, capsys)
     assert "m = 8 KiB, without bounds: the linear algorithm" in shown
     assert "gather lmo runs as linear" in error
@@ -116,7 +116,7 @@ def test_a_selection_by_the_schedule_engine_needs_no_simulator(capsys: Capture) 
 
 def test_ranks_are_placed_as_asked(tmp_path: Path, capsys: Capture) -> None:
     """Of a ring over two nodes, blocks send most messages within a node, cyclic placement none."""
-    asked = "schedule --platform stampede2 --collective allgather --algorithm ring --procs 96 --size 64KiB --json"
+    asked = "show schedule --platform stampede2 --collective allgather --algorithm ring --procs 96 --size 64KiB --json"
     block, cyclic = (
         printed(run(f"{asked} --placement {how}", capsys)[1]).facts["seconds"] for how in ("block", "cyclic")
     )

@@ -1,4 +1,4 @@
-"""`collwise studio`: what it installs, where it listens, and what it leaves as it was."""
+"""`collwise setup studio`: what it installs, where it listens, and what it leaves as it was."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def free_port() -> int:
 
 def test_jupyterlab_is_installed_and_collwise_is_not_installed_again(calls: list[list[str]]) -> None:
     with pytest.raises(Started):
-        main(["studio"])
+        main(["setup", "studio"])
     install = calls[0]
     extra = tomllib.loads((SOURCES / "pyproject.toml").read_text())["project"]["optional-dependencies"]["studio"]
     quiet, no_check, *wanted = install[install.index("install") + 1 :]
@@ -80,7 +80,7 @@ def test_jupyterlab_listens_where_studio_says(
     monkeypatch.setattr(os, "geteuid", lambda: user)
     port = free_port()
     with pytest.raises(Started):
-        main(["studio", "--no-browser", "--port", str(port)])
+        main(["setup", "studio", "--no-browser", "--port", str(port)])
     *command, token = calls[-1]
     assert capsys.readouterr().out == (
         f"JupyterLab listens on http://127.0.0.1:{port}/lab?token={token.partition('=')[2]}\n"
@@ -105,7 +105,7 @@ def test_notebooks_use_the_store_of_the_folder_or_project_that_studio_is_called_
     for folder in ("", "project/below"):
         monkeypatch.chdir(tmp_path / folder)
         with pytest.raises(Started):
-            main(["studio"])
+            main(["setup", "studio"])
     assert homes == [tmp_path, tmp_path / "project"]
 
 
@@ -113,7 +113,7 @@ def test_a_taken_port_is_one_line_and_nothing_starts(
     calls: list[list[str]], taken: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
-        main(["studio", "--port", str(taken)])
+        main(["setup", "studio", "--port", str(taken)])
     out, error = capsys.readouterr()
     assert (ended.value.code, out) == (2, "")
     assert f"collwise: --port: cannot listen on port {taken}: " in error
@@ -123,9 +123,9 @@ def test_a_taken_port_is_one_line_and_nothing_starts(
 def test_without_a_port_a_free_one_is_taken(
     calls: list[list[str]], taken: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("collwise.studies.cli.maintenance._FIRST_PORT", taken)
+    monkeypatch.setattr("collwise.studies.cli.setup._FIRST_PORT", taken)
     with pytest.raises(Started):
-        main(["studio"])
+        main(["setup", "studio"])
     [port] = re.findall(r":(\d+)/lab", capsys.readouterr().out)
     assert int(port) > taken
     assert "--no-browser" not in calls[-1]
@@ -152,7 +152,7 @@ def test_jupyterlab_starts_and_other_commands_work_after_it(tmp_path: Path) -> N
     left_out = shutil.ignore_patterns(".git", ".venv", "build", "results", "__pycache__", "CMakeLists.txt")
     shutil.copytree(SOURCES, clone, ignore=left_out)
     environment = os.environ | {"COLLWISE_NO_INSTALL": "1", "JUPYTER_CONFIG_DIR": str(tmp_path)}
-    command = [clone / "collwise", "studio", "--no-browser", "--port", str(free_port())]
+    command = [clone / "collwise", "setup", "studio", "--no-browser", "--port", str(free_port())]
     with (tmp_path / "log").open("w") as log:
         server = subprocess.Popen(
             command, env=environment, stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True

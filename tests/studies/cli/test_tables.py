@@ -101,7 +101,7 @@ def printed(arguments: tuple[str, ...], columns: int | None, cwd: Path) -> str:
 COMMANDS = {
     "simulate": ("simulate", "--platform", "grisou", "--collective", "bcast", "--procs", "100", "--sizes", "8KiB,4MiB"),
     "platforms": ("platforms", "list"),
-    "algorithms": ("algorithms",),
+    "show algorithms": ("show", "algorithms"),
     "models": ("show", "models"),
 }
 

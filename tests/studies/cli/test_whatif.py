@@ -127,7 +127,7 @@ def test_smpi(capsys: Capture) -> None:
         (f"{ASKED} --change bandwidth=2", "change bandwidth=2: '2' is neither a factor nor a rate"),
         ("whatif --platform gros --collective bcst --change nodes=8", "unknown collective 'bcst'; did you mean bcast?"),
         (
-            "schedule --platform gros --collective bcast,reduce --procs 4",
+            "show schedule --platform gros --collective bcast,reduce --procs 4",
             "'bcast,reduce' is a list; valid: one collective",
         ),
         ("slect", "unknown command 'slect'; did you mean select? Valid"),

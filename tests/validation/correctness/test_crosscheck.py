@@ -154,7 +154,7 @@ def test_open_mpi_has_our_algorithms_under_the_ids_of_the_catalogue(monkeypatch:
 
 
 def collwise(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-P", "-m", "collwise.studies", "crosscheck", *arguments]
+    command = [sys.executable, "-P", "-m", "collwise.studies", "check", "others", *arguments]
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=900)
 
 

@@ -1,4 +1,4 @@
-"""collwise init, test, setup, studio, completion, schema, help: looking after projects and collwise itself."""
+"""collwise setup: install, project, studio, completion, schema; test and help."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from collwise.common.project import HOME, Project, find_project, is_file
 from collwise.platforms import known
 from collwise.simulator.execution.installations import mpi_installation, smpi_installation
 from collwise.studies.cli import json_schema
-from collwise.studies.cli.commands import COMPLETION_VARIABLE, CommandGroup
+from collwise.studies.cli.commands import COMPLETION_VARIABLE, CommandGroup, example
 from collwise.studies.cli.declare import argument, command, option
 from collwise.studies.cli.types import PATH, NamedChoice, Parsed, checked
 
@@ -42,8 +42,16 @@ _PROJECT_FILE = """\
 # write to results/ by default. The values of --platform and --procs where a command requires them and has none:"""
 
 
-@command("init study --platform gros --procs 16,64")
-def init(
+@click.group(cls=CommandGroup, epilog=example("setup install --simgrid 4.1"), invoke_without_command=True)
+@click.pass_context
+def setup(context: click.Context) -> None:
+    """Looks after projects and collwise itself; alone it checks the set-up, as 'setup install' does."""
+    if context.invoked_subcommand is None:
+        context.invoke(install)
+
+
+@command("setup project study --platform gros --procs 16,64", parent=setup)
+def project(
     directory: Path = argument(PATH, default=Path()),
     platform: str | None = option(Parsed("platform", checked(arguments.platform), lambda _: known(), False)),
     procs: str | None = option(Parsed("counts", checked(arguments.counts))),
@@ -53,39 +61,25 @@ def init(
     The file collwise.toml there marks it. The environment variable COLLWISE_HOME names a project for commands that run
     elsewhere.
     """
-    project = Project(Path(os.path.abspath(directory)))
-    if project.marker.exists():
-        raise UsageError(f"{directory / project.marker.name} exists already; edit it, or remove it to make another one")
+    made = Project(Path(os.path.abspath(directory)))
+    if made.marker.exists():
+        raise UsageError(f"{directory / made.marker.name} exists already; edit it, or remove it to make another one")
     if platform is not None and is_file(platform):
         file = Path(os.path.abspath(Path(platform).expanduser()))
-        below = file.is_relative_to(project.folder)
-        platform = f"./{file.relative_to(project.folder)}" if below else str(file)
+        below = file.is_relative_to(made.folder)
+        platform = f"./{file.relative_to(made.folder)}" if below else str(file)
     lines = _project_line("platform", platform, "gros"), _project_line("procs", procs, "16,64")
-    write_text(project.marker, "\n".join([_PROJECT_FILE, *lines, ""]))
-    click.echo(f"{project.folder}: a project, with its store in {project.results / 'timings.sqlite'}")
-    click.echo(f"commands that run elsewhere use it with {HOME}={project.folder}")
+    write_text(made.marker, "\n".join([_PROJECT_FILE, *lines, ""]))
+    click.echo(f"{made.folder}: a project, with its store in {made.results / 'timings.sqlite'}")
+    click.echo(f"commands that run elsewhere use it with {HOME}={made.folder}")
 
 
 def _project_line(key: str, value: str | None, example: str) -> str:
     return f"# {key} = {json.dumps(example)}" if value is None else f"{key} = {json.dumps(value, ensure_ascii=False)}"
 
 
-@command("test -q tests/platforms", context_settings={"ignore_unknown_options": True})
-def test(pytest_arguments: tuple[str, ...] = argument(click.UNPROCESSED, nargs=-1)) -> None:  # noqa: PT028
-    """Runs the tests, one process on each of up to four cores.
-
-    More arguments go to pytest: -m slow runs the long tests, -n 0 runs them in one process.
-    """
-    if not (SOURCES / "tests").is_dir():
-        raise UsageError("the tests are not part of an installed package; run ./collwise test in a clone")
-    command = [sys.executable, "-m", "pytest", *_WORKERS, *pytest_arguments]
-    done = subprocess.run(command, cwd=SOURCES, check=False)
-    if done.returncode != 0:
-        raise CollwiseError(f"pytest ended with exit code {done.returncode}")
-
-
-@command("setup --simgrid 4.1")
-def setup(
+@command("setup install --simgrid 4.1", parent=setup)
+def install(
     simgrid_version: str | None = option(),
     jobs: int | None = option(click.IntRange(1)),
 ) -> None:
@@ -115,7 +109,7 @@ def setup(
         raise CollwiseError(f"{missing} of 3 engines are missing")
 
 
-@command("studio --port 8890 --no-browser")
+@command("setup studio --port 8890 --no-browser", parent=setup)
 def studio(
     port: int | None = option(click.IntRange(1, 65535)),
     browser: bool = option(default=True, show_default=False),
@@ -180,13 +174,13 @@ def _free_port(asked: int | None) -> int:
     raise UsageError(f"no free port from {ports[0]} to {ports[-1]}; name another one: --port NUMBER")
 
 
-@command("completion bash")
+@command("setup completion bash", parent=setup)
 def completion(shell: str = argument(NamedChoice("shell", _SHELLS))) -> None:
     """Prints a script by which SHELL completes commands, options, platforms, collectives and algorithms.
 
-    bash: put eval "$(/path/to/collwise completion bash)" into ~/.bashrc.
+    bash: put eval "$(/path/to/collwise setup completion bash)" into ~/.bashrc.
     zsh: put the same with zsh into ~/.zshrc, after compinit; collwise must be on the PATH.
-    fish: collwise completion fish > ~/.config/fish/completions/collwise.fish; collwise must be on the PATH.
+    fish: collwise setup completion fish > ~/.config/fish/completions/collwise.fish; collwise must be on the PATH.
     """
     root = click.get_current_context().find_root()
     made = get_completion_class(shell)
@@ -194,12 +188,26 @@ def completion(shell: str = argument(NamedChoice("shell", _SHELLS))) -> None:
     click.echo(made(root.command, {}, NAME, COMPLETION_VARIABLE).source())
 
 
-@command("schema predict", "schema")
+@command("setup schema predict", "schema", parent=setup)
 def show_schema(
     words: tuple[str, ...] = argument(nargs=-1, metavar="[COMMAND [SUBCOMMAND]]"),
 ) -> None:
     """Prints the JSON Schema of what a command prints with --json; without COMMAND, of all commands."""
     click.echo(json.dumps(json_schema.schema(" ".join(words) or None), indent=2))
+
+
+@command("test -q tests/platforms", context_settings={"ignore_unknown_options": True})
+def test(pytest_arguments: tuple[str, ...] = argument(click.UNPROCESSED, nargs=-1)) -> None:  # noqa: PT028
+    """Runs the tests, one process on each of up to four cores.
+
+    More arguments go to pytest: -m slow runs the long tests, -n 0 runs them in one process.
+    """
+    if not (SOURCES / "tests").is_dir():
+        raise UsageError("the tests are not part of an installed package; run ./collwise test in a clone")
+    command = [sys.executable, "-m", "pytest", *_WORKERS, *pytest_arguments]
+    done = subprocess.run(command, cwd=SOURCES, check=False)
+    if done.returncode != 0:
+        raise CollwiseError(f"pytest ended with exit code {done.returncode}")
 
 
 @command("help simulate", "help")

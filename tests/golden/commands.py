@@ -15,7 +15,9 @@ from tests.golden.shapes import (
     decisions,
     document,
     evidence,
+    imported,
     percentages,
+    predictions,
     report_values,
     rows,
     stored,
@@ -112,7 +114,7 @@ def _measured() -> dict[str, Golden]:
         "launches, tie limit 0": f"{trio} --tie-limit 0",
         "launches, one choice": f"{trio} --one-choice --for openmpi-4.1",
     }
-    return {"imported": Golden(IMPORT)} | {name: _selected(options) for name, options in found.items()}
+    return {"imported": Golden(IMPORT, imported)} | {name: _selected(options) for name, options in found.items()}
 
 
 def _evidence() -> dict[str, Golden]:
@@ -120,7 +122,7 @@ def _evidence() -> dict[str, Golden]:
     predicted = "--parameters files/critical_path.toml"
     few = "--procs 4,13 --sizes 1KiB,64KiB --segments 8KiB --json"
     return {
-        "imported": Golden(IMPORT),
+        "imported": Golden(IMPORT, imported),
         "predicted": Golden(f"select --collective bcast,allgather {predicted} {few}", evidence),
         "exact": Golden(f"select --collective bcast --parameters files/loggp.toml {few} --exact", evidence),
         "simulated": Golden(f"select --collective bcast,barrier --by simulated {STAMPEDE} {few}", evidence),
@@ -190,7 +192,7 @@ def _written(name: str) -> Callable[[Ran], Any]:
 
 def _rules() -> dict[str, Golden]:
     before = Golden("export files/decisions-3.json --format collwise -o before.rules", _written("before.rules"))
-    found = {"imported": Golden(IMPORT), "written before": before}
+    found = {"imported": Golden(IMPORT, imported), "written before": before}
     for file, options in DECISION_FILES.items():
         found[file] = Golden(f"select {options} -o {file}.json --json", decisions)
         for name, words in FORMATS.items():
@@ -204,7 +206,7 @@ def _rules() -> dict[str, Golden]:
 def _times() -> dict[str, Golden]:
     few = "--procs 3,8 --sizes 1KiB,64KiB --segments 8KiB --json"
     return {
-        "imported": Golden(IMPORT),
+        "imported": Golden(IMPORT, imported),
         "simulated": Golden(f"simulate --collective all {STAMPEDE} {few}", rows),
         "simulated, by counts": Golden(
             f"simulate --collective bcast --algorithms k_chain,knomial {GROS} {few} --chains 2,4 --radix 2,8 --root 2",
@@ -218,10 +220,10 @@ def _times() -> dict[str, Golden]:
         "simulated, mock-ups": Golden(
             f"simulate --collective reduce --algorithms guidelines {STAMPEDE} {few} --baseline mpich-4", rows
         ),
-        "predicted": Golden(f"predict --parameters files/critical_path.toml --collective bcast {few}", document),
-        "predicted, parts": Golden(f"predict --parameters files/parts.toml --collective reduce {few}", document),
+        "predicted": Golden(f"predict --parameters files/critical_path.toml --collective bcast {few}", predictions),
+        "predicted, parts": Golden(f"predict --parameters files/parts.toml --collective reduce {few}", predictions),
         "predicted, by schedule": Golden(
-            f"predict --parameters files/loggp.toml --collective allreduce --by-schedule {few}", document
+            f"predict --parameters files/loggp.toml --collective allreduce --by-schedule {few}", predictions
         ),
         "predicted, one message": Golden("show message files/lmo.toml 0,3 --sizes 1KiB,64KiB --json", document),
         "stored": Golden(f"times show --store measured.sqlite --collective scan {SHOWN}", stored),
@@ -235,7 +237,7 @@ def _times() -> dict[str, Golden]:
 def _compared() -> dict[str, Golden]:
     few = "--procs 4,16 --sizes 1KiB,64KiB,1MiB --segments 8KiB,64KiB --baseline openmpi-4.1"
     model = "--parameters files/critical_path.toml"
-    found = {"imported": Golden(IMPORT)}
+    found = {"imported": Golden(IMPORT, imported)}
     for collective in ("bcast", "gather", "reduce", "allreduce", "allgather", "alltoall", "barrier", "reduce_scatter"):
         sizes = few.replace("--sizes 1KiB,64KiB,1MiB ", "") if collective == "barrier" else few
         found[collective] = Golden(f"compare --collective {collective} {GROS} {sizes} {model} --json", rows)

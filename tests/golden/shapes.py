@@ -47,6 +47,28 @@ def rows(ran: Ran) -> Any:
     return brief(json.loads(ran.out)["rows"])
 
 
+def predictions(ran: Ran) -> Any:
+    """The seconds of each choice at each point, by choice, and the model."""
+    found = json.loads(ran.out)
+    names = ("collective", "algorithm", "segment_bytes", "procs", "message_bytes", "seconds")
+    alike: dict[Any, list[Any]] = {}
+    for row in found["rows"]:
+        choice = (row["algorithm"], row["segment_bytes"])
+        alike.setdefault(choice, []).append({name: row[name] for name in names})
+    return {"facts": found["facts"], "rows": brief([row for rows in alike.values() for row in rows])}
+
+
+def imported(ran: Ran) -> Any:
+    """The numbers of times read from each file."""
+    by_file: dict[str, Any] = {}
+    for row in json.loads(ran.out)["rows"]:
+        file = by_file.setdefault(row["file"], {"file": row["file"], "failed": 0, "times": []})
+        file["failed"] += row["failed"]
+        file["times"].append({name: row[name] for name in ("collective", "experiment", "procs")})
+        file["times"][-1]["number"] = row["times"]
+    return {"facts": {}, "rows": brief([*by_file.values()])}
+
+
 def decisions(ran: Ran) -> Any:
     """The rules of decision tables, by what made them."""
     found: dict[str, Any] = {}

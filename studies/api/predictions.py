@@ -117,7 +117,8 @@ def fit(
     section IV); critical_path has the same for all collectives, with schedules for formulas. The others are
     point-to-point models, from experiments between two or three processes.
 
-    Returns a FittedModel, for `predict`, `select` and its own `save`. Experiments that the store has are not made
+    Returns a FittedModel, for `predict`, `select` and its own `save`. In place of a platform there may be an execution
+    target, on which experiments are measured. Experiments that the store has are not made
     again. Raises UsageError for wrong arguments, CollwiseError when an experiment fails.
 
     >>> import collwise

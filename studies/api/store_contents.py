@@ -30,6 +30,10 @@ _CASE = tuple(field.name for field in fields(Case))
 _VALUES = tuple(field.name for field in fields(Timing) if field.name not in ("case", "samples"))
 COLUMNS = (*_CONFIGURATION, *_CASE, "nodes", *_VALUES, "made_at", "details")
 """The columns of stored times."""
+_SHOWN = (
+    *("configuration", "platform", "collective", "experiment", "algorithm", "procs", "message_bytes", "segment_bytes"),
+    *("seconds", "half_width_seconds", "repetitions"),
+)
 
 
 def results(
@@ -44,11 +48,6 @@ def results(
     **equal: Any,
 ) -> pd.DataFrame:
     """Shows the times of cases with what made them: all, or those of one configuration, collective and so on.
-
-    Parameters: `store`, the SQLite file, by default that of `simulate`; `configuration`, the first characters of keys
-    that `configurations` lists; `source`, simulated or measured; `platform`, names; `collective`, names; `procs`,
-    process counts, and `sizes`, message sizes in bytes; any other column by name, to get the rows that equal it or one
-    of several values: algorithm=['chain', 'linear'].
 
     Returns a DataFrame with one row per time, in the order in which they were made: `configuration` (the beginning of
     its key), `source` (simulated, measured), `platform`, `maker`, the case's columns, `seconds`, further columns as in
@@ -80,15 +79,8 @@ def results(
     frame["configuration"] = frame["configuration"].str[:KEY_CHARACTERS]
     frame["error"] = frame["error"].fillna("")
     frame["details"] = frame["details"].map(json.loads)
-    shown = {
-        **dict.fromkeys(("configuration", "platform", "collective")),
-        "experiment": any(frame["experiment"] != "collective"),
-        **dict.fromkeys(("algorithm", "procs", "message_bytes", "segment_bytes")),
-        **dict.fromkeys(("seconds", "half_width_seconds", "repetitions")),
-        "error": any(frame["error"]),
-    }
-    frame.attrs["columns"] = [name for name, is_told in shown.items() if is_told is not False]
-    frame.attrs |= {"title": str(opened.path.absolute()), "lines": [f"{len(frame)} times"]}
+    columns = [*_SHOWN, "error"] if any(frame["error"]) else [*_SHOWN]
+    frame.attrs |= {"title": str(opened.path.absolute()), "columns": columns, "lines": [f"{len(frame)} times"]}
     return frame
 
 
@@ -200,10 +192,6 @@ def prune(
     """Deletes times: those of the configurations, sources and platforms named, made before a time if one is given.
 
     Everything is deleted at once: a command that is stopped has deleted nothing.
-
-    Parameters: `store`, as for `results`; `configuration`, the first characters of keys; `source`, 'simulated' or
-    'measured'; `platform`, names; `before`, a date or a time (UTC), '2026-11-01' or '2026-11-01 12:30': only what was
-    made before it; `confirm`, which is called with what is about to be deleted, and raises to keep it.
 
     Returns the number of rows that were deleted. Raises UsageError where nothing is named, where there is no store, and
     for a file that is not a store or cannot be written.

@@ -180,10 +180,10 @@ class ProfileResult:
         from collwise.validation.whatif.workload import Calls
 
         if self.savings is not None and self.changed is not None:
-            by_calls = {Calls.of(one.row): one for one in self.changed.rows}
+            changed = {Calls(one.row).anywhere: one for one in self.changed.rows}
             for one in self.savings.rows:
-                if (calls := Calls.of(one.row)) in by_calls:
-                    yield one, by_calls[calls]
+                if (row := Calls(one.row).anywhere) in changed:
+                    yield one, changed[row]
 
     @cached_property
     def achieved(self) -> tuple[Achieved, ...]:
@@ -284,7 +284,7 @@ def profile(
         return found
     where, cut = arguments.platform(platform), arguments.sizes(segments)
     new = changed(where, changes_of(changes))
-    if changes and not called.rows:
+    if changes and not called.calls:
         raise UsageError(f"no call of the report can be timed: {'; '.join(called.left_out) or 'it counts none'}")
     warn_of_free_messages(where)
     with arguments.opened(context, SCHEDULE.name) as simulations:
@@ -294,9 +294,9 @@ def profile(
         if not changes:
             return found
         then = called if new.processes_per_node is None else called.placed(new.processes_per_node)
-        defaults = {Calls.of(one.row): (one.default, one.default_is) for one in before.rows}
+        defaults = {Calls(one.row).anywhere: (one.default, one.default_is) for one in before.rows}
         times = then.simulated(new.platform, simulations, library, cut)
-        return replace(found, changed=savings(then, times, lambda calls, _: defaults.get(calls)))
+        return replace(found, changed=savings(then, times, lambda calls, _: defaults.get(calls.anywhere)))
 
 
 def _profile_of(reports: Sequence[str | Path]) -> Profile:

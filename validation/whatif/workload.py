@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
@@ -41,65 +40,54 @@ Default = Callable[["Calls", Choice], tuple[Choice, str] | None]
 
 @dataclass(frozen=True)
 class Calls:
-    """A row of the report: so many calls of a collective with about this message size, and what ran.
+    """The calls of a row of the report, which are timed at their mean size, in whole doubles where that is as fine."""
 
-    `message_bytes` is None where the sizes are not known to all processes; `parameters` are those of the report, as in
-    'segment_bytes=8192 radix=4'.
-    """
+    row: ProfileRow
 
-    collective: str
-    procs: int
-    message_bytes: int | None
-    calls: int
-    algorithm: str
-    parameters: str = ""
-
-    @classmethod
-    def of(cls, row: ProfileRow) -> Calls:
-        """The calls of a row, at their mean size in whole doubles where these are as fine."""
-        message_bytes = None if row.mean_bytes is None else int(row.mean_bytes)
-        if message_bytes is not None and message_bytes >= 2 * _ELEMENT_BYTES:
-            message_bytes -= message_bytes % _ELEMENT_BYTES
-        return cls(row.collective, row.processes, message_bytes, row.calls, row.ran, row.parameters)
+    @property
+    def anywhere(self) -> ProfileRow:
+        """The row without the places of its processes, by which it is known again on another platform."""
+        return replace(self.row, processes_per_node=0)
 
     @property
     def point(self) -> tuple[int, int]:
-        """The number of processes and the message size in bytes."""
-        return self.procs, self.message_bytes or 0
+        """The number of processes and the message size in bytes; 0 where the sizes are not known to all processes."""
+        size = int(self.row.mean_bytes or 0)
+        return self.row.processes, size - size % _ELEMENT_BYTES if size >= 2 * _ELEMENT_BYTES else size
 
     @property
     def title(self) -> str:
         """The number of calls, the collective and the number of processes, in words."""
-        return f"{counted(self.calls, 'call')} of {self.collective} on {counted(self.procs, 'process')}"
+        return f"{counted(self.row.calls, 'call')} of {self.row.collective} on {counted(self.row.processes, 'process')}"
 
     @property
     def obstacle(self) -> str:
         """The reason why libcollwise could not replace the calls, or why their times cannot be asked for; or empty."""
-        why = self.algorithm.removeprefix(f"{OWN}: ")
-        if self.collective not in Catalogue.load().collectives:
+        why = self.row.ran.removeprefix(f"{OWN}: ")
+        if self.row.collective not in Catalogue.load().collectives:
             return f"{why}, which libcollwise passes on"
-        if self.procs < 2:
+        if self.row.processes < 2:
             return "they send nothing"
-        if self.message_bytes is None or "intercommunicator" in why or "invalid" in why:
+        if self.row.mean_bytes is None or "intercommunicator" in why or "invalid" in why:
             return why
-        if self.message_bytes == 0 and self.collective != "barrier":
+        if self.point[1] == 0 and self.row.collective != "barrier":
             return "their sizes are not known"
         return ""
 
     def untuned(self, baseline: Baseline) -> tuple[Choice, str] | None:
         """What runs untuned, and why; None where the catalogue does not have the library's algorithm."""
-        if not self.algorithm.startswith(OWN):
+        if not self.row.ran.startswith(OWN):
             return self._as_run, AS_RUN
-        if self.collective not in baseline.collectives:
+        if self.row.collective not in baseline.collectives:
             return None
-        choice = baseline.choice(self.collective, *self.point)
+        choice = baseline.choice(self.row.collective, *self.point)
         return None if choice is None else (choice, baseline.title)
 
     @property
     def _as_run(self) -> Choice:
         """The algorithm of ours that ran, with its parameters; those that are not named were 0."""
-        entry = Catalogue.load().algorithm(self.collective, self.algorithm)
-        known = {name: int(value) for name, _, value in (word.partition("=") for word in self.parameters.split())}
+        entry = Catalogue.load().algorithm(self.row.collective, self.row.ran)
+        known = {name: int(value) for name, _, value in (word.partition("=") for word in self.row.parameters.split())}
         part, count, limit = (
             known.get(name, 0) for name in (entry.part_parameter, entry.count_parameter, entry.limit_parameter)
         )
@@ -108,26 +96,22 @@ class Calls:
 
 @dataclass(frozen=True)
 class Workload:
-    """The rows of a program's calls that libcollwise could replace, and why it could not replace the others."""
+    """The calls of a program that libcollwise could replace, and why it could not replace the others."""
 
-    rows: tuple[ProfileRow, ...]
+    calls: tuple[Calls, ...]
     left_out: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, rows: Iterable[ProfileRow]) -> Workload:
         """The workload of a report's rows."""
-        known = [(row, Calls.of(row)) for row in rows]
-        left_out = [f"{calls.title}: {calls.obstacle}" for _, calls in known if calls.obstacle]
-        return cls(tuple(row for row, calls in known if not calls.obstacle), tuple(left_out))
-
-    @cached_property
-    def calls(self) -> tuple[Calls, ...]:
-        """The calls of each row."""
-        return tuple(map(Calls.of, self.rows))
+        known = [Calls(row) for row in rows]
+        left_out = [f"{calls.title}: {calls.obstacle}" for calls in known if calls.obstacle]
+        return cls(tuple(calls for calls in known if not calls.obstacle), tuple(left_out))
 
     def placed(self, processes_per_node: int) -> Workload:
         """The workload with so many processes on each node."""
-        return replace(self, rows=tuple(replace(row, processes_per_node=processes_per_node) for row in self.rows))
+        rows = [replace(calls.row, processes_per_node=processes_per_node) for calls in self.calls]
+        return replace(self, calls=tuple(map(Calls, rows)))
 
     def simulated(
         self,
@@ -142,9 +126,9 @@ class Workload:
         do not fit on the platform.
         """
         grids = []
-        for row, calls in zip(self.rows, self.calls, strict=True):
-            procs, size = calls.point
-            grid = Grid.of(calls.collective, (procs,), (size,), row.processes_per_node, segments)
+        for calls in self.calls:
+            row, (procs, size) = calls.row, calls.point
+            grid = Grid.of(row.collective, (procs,), (size,), row.processes_per_node, segments)
             if (default := calls.untuned(baseline)) is not None and default[0] not in grid.choices:
                 grid = replace(grid, choices=(*grid.choices, default[0]))
             grids.append(grid)
@@ -217,7 +201,8 @@ def savings(workload: Workload, known: Sequence[Times] | Sequence[DecisionTable]
     of_grids = {(*_kind(one.grid), *one.grid.points): one for one in known if isinstance(one, Times)}
     found: list[Saving] = []
     left_out = list(workload.left_out)
-    for row, calls in zip(workload.rows, workload.calls, strict=True):
+    for calls in workload.calls:
+        row = calls.row
         what = f"{calls.title} and {calls.point[1]} bytes"
         if tables:
             table = tables.get(row.collective)

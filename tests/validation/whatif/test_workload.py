@@ -20,7 +20,7 @@ from collwise.validation.select.select import select
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.grid import Grid
 from collwise.validation.times.times import Times
-from collwise.validation.whatif.workload import AS_MEASURED, AS_RUN, BEST_BEFORE, Calls, Workload, savings
+from collwise.validation.whatif.workload import AS_MEASURED, AS_RUN, BEST_BEFORE, Workload, savings
 from tests.run_reports import OF_AN_APPLICATION as REPORT
 from tests.run_reports import calls_of, report
 
@@ -41,11 +41,12 @@ def workload(text: str) -> Workload:
 
 def test_calls_of_a_report() -> None:
     found = workload(REPORT)
-    assert len(found.rows) == 4
-    assert found.calls[0] == Calls("bcast", 8, 196608, 5, "MPI's own: no rule")
-    assert found.calls[1].message_bytes == 768
-    assert found.calls[2] == Calls("barrier", 4, 0, 2, "bruck")
-    assert found.calls[3].message_bytes == 12
+    assert [(calls.row.collective, *calls.point, calls.row.calls, calls.row.ran) for calls in found.calls] == [
+        ("bcast", 8, 196608, 5, "MPI's own: no rule"),
+        ("allreduce", 8, 768, 30, "MPI's own: the rule says default"),
+        ("barrier", 4, 0, 2, "bruck"),
+        ("reduce", 8, 12, 18, "binomial"),
+    ]
     assert found.left_out == (
         "1 call of gatherv on 8 processes: their sizes are not known",
         "5 calls of bcast on 1 process: they send nothing",
@@ -59,7 +60,7 @@ def test_parameters_of_what_ran_are_those_that_are_timed() -> None:
         (Choice("knomial", 4096, 8), AS_RUN),
         (Choice("knomial", 4096), AS_RUN),  # 4 is its default
     ]
-    plain = Calls("bcast", 8, 8192, 1, "knomial")
+    [plain] = workload(report(8, calls_of("bcast", 8, "knomial", (8192, 16383), 3))).calls
     assert plain.untuned(OPENMPI) == (Choice("knomial"), AS_RUN)
 
 

@@ -33,11 +33,9 @@ def _keep_csv(context: click.Context, _: click.Parameter, given: bool) -> bool:
     return given
 
 
-JSON_ALONE = flag()
-"""The option --json of a command whose --csv names a file."""
 JSON = group(
     lambda as_json, as_csv: as_json or as_csv,
-    as_json=JSON_ALONE,
+    as_json=flag(),
     as_csv=option(default=False, is_flag=True, callback=_keep_csv),
 )
 """Whether to print for programs: --json or --csv, between which `print_json` chooses."""

@@ -3,9 +3,9 @@
     .venv/bin/python benchmarks/allreduce_sweep.py [--all]
 
 P = 2048 with 32 processes on each node of a Gros whose nodes have 32 cores, twelve sizes from 8 B to 16 MiB, segments
-of 8 KiB, on all cores, with an empty store. All algorithms compete, as for `select --by-node`: those that are found to
-be slower than the best one by more than 1 % are not played to their end. With `--all` every case is, for which there is
-no limit.
+of 8 KiB, on all cores, with an empty store. All algorithms compete, as with `--algorithms all,by-node`: those
+that are found to be slower than the best one by more than 1 % are not played to their end. With `--all` every case is,
+for which there is no limit.
 """
 
 from __future__ import annotations

@@ -35,10 +35,11 @@ from collwise.simulator.timing import Case
 from collwise.studies.cli.output import print_table
 from collwise.studies.reports.markdown import markdown_table, percent
 from collwise.studies.reports.model_scores import score_records
-from collwise.validation.compare.simulated import evaluate
+from collwise.validation.compare.simulated import beside_simulation
 from collwise.validation.fitting.models_by_name import models_on
 from collwise.validation.fitting.scheduled_model import PlayedModel
 from collwise.validation.times.grid import Grid
+from collwise.validation.times.sources import predicted
 
 SAMPLED = "fat-tree-1024"
 SAMPLED_PROCS, SAMPLED_SIZES, SAMPLED_MESSAGES = (64, 128, 256, 512, 1024), (2**10, 2**15, 2**19), 100_000
@@ -116,8 +117,12 @@ def evaluated(platform: HostPlatform, procs: Sequence[int], context: SimulationC
     """Scores of the engine with both rules and of the formulas."""
     grids = [grid_of(platform, name, procs) for name in Catalogue.load().collectives]
     formulas = models_on(platform, FORMULAS, 1, SEGMENTS, context)
-    found = evaluate(platform, [Engine(platform, True), Engine(platform, False), *formulas], grids, context)
-    return Evaluation(platform.name, [SimpleNamespace(**one) for scores in found for one in score_records(scores)])
+    models = [Engine(platform, True), Engine(platform, False), *formulas]
+    found = []
+    for grid in grids:
+        covering = [model for model in models if grid.of_algorithms(model.algorithms(grid.collective)).choices]
+        found += score_records(beside_simulation(platform, grid, [predicted(one, grid) for one in covering], context))
+    return Evaluation(platform.name, [SimpleNamespace(**one) for one in found])
 
 
 def grid_of(platform: HostPlatform, collective: str, procs: Sequence[int]) -> Grid:

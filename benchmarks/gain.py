@@ -3,7 +3,7 @@
     .venv/bin/python benchmarks/gain.py [--launches N] [-o docs/gain-results.md] [--figure docs/figures/gain.png]
 
 On a test bed of 8 nodes at 100 Mbit/s all algorithms and Open MPI's own collectives are measured in three launches, and
-`select --by measured` chooses among them. Calls for which none is faster beyond the intervals are left to Open MPI.
+`select` chooses among them. Calls for which none is faster beyond the intervals are left to Open MPI.
 It then runs as it is, by rules, which have the second best choices where they cannot express the best, and with
 libcollwise, in turn in N launches of each. Three cases with large gains are looked at more closely: if our form of what
 Open MPI runs untuned, with the segment size that it ships, takes as long as Open MPI itself, the gain is the choice's.
@@ -94,9 +94,7 @@ def examined(
             seconds = measured_seconds(target, wanted, store, method)
         print(f"measured: {len(wanted)} cases", flush=True)
         with collwise.session(path, "schedule") as context:
-            chosen = collwise.select(
-                COLLECTIVES, platform=target.name, by="measured", procs=procs, sizes=sizes, context=context
-            )
+            chosen = collwise.select(f"store:file={path},source=measured,collective={'+'.join(COLLECTIVES)}")
             tables = {table.collective: table for table in chosen.tables}
             with Store(Path(folder, "gain.sqlite")) as store:
                 found = measure_gain(target, tables, calls, store, launches=launches)

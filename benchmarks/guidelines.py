@@ -157,22 +157,23 @@ def library_check(found: Guidelines, name: str, place: str = "") -> Check:
 
 
 def own_check(platform: HostPlatform, procs: int, ppn: int) -> Make:
-    """The check of what `select --by simulated --engine schedule` chooses among all of our algorithms."""
+    """The check of what the schedule engine's times choose among all of our algorithms."""
 
     def make(context: SimulationContext) -> Check:
         simulations = replace(context, engine=SCHEDULE)
         started = time.monotonic()
-        decisions = collwise.select(
-            "all", platform=platform, by="simulated", procs=procs, sizes=OWN_SIZES, one_choice=False, ppn=ppn,
-            by_node=ppn > 1, context=simulations,
+        times = collwise.simulate(
+            platform, "all", procs, OWN_SIZES, algorithms="all,by-node" if ppn > 1 else "all", ppn=ppn,
+            margin=1, context=simulations,
         )  # fmt: skip
+        decisions = collwise.select(times, one_choice=False)
         selected = time.monotonic() - started
         found = collwise.check_decisions(decisions, platform, context=simulations)
         took = time.monotonic() - started - selected
         rows = [combinations.combination_row(one) for one in found.combinations]
         others = [report.comparison_row(one) for one in found.checked.violations if one.kind != PATTERN]
         text = f"\n### {platform.title}: P = {procs}, {ppn} on a node\n\n"
-        text += f"`select` took {selected:.0f} s, the check {took:.1f} s.\n\n"
+        text += f"Choosing took {selected:.0f} s, the check {took:.1f} s.\n\n"
         text += "".join(f"- {line}\n" for line in combinations.summary_lines(found)) + "\n"
         text += markdown_table(combinations.COMBINATION_COLUMNS, rows) if rows else "No combination is faster.\n"
         text += "\n" + markdown_table(report.COLUMNS[:-2], others) if others else ""
@@ -198,9 +199,10 @@ def simulated_page(found: Mapping[str, Check]) -> str:
             markdown_table(report.SUMMARY_COLUMNS, rows),
             *(one["section"] for one in found.values() if one["row"]),
             "\n## Selections of ours\n\n",
-            "The choices that `select --by simulated --engine schedule` makes for all collectives from 8 B to 1 MiB, "
-            "with `--by-node` where nodes have several processes, checked against the same guidelines by the same "
-            "engine. Where one is broken, a combination of collectives is faster than every algorithm that it chose "
+            "The choices that `select` makes by the schedule engine's times of all collectives from 8 B to 1 MiB, "
+            "also among the algorithms by node where nodes have several processes, checked against the same "
+            "guidelines by the same engine. Where one is broken, a combination of collectives is faster than every "
+            "algorithm that it chose "
             "from: these lack it. Times of parts are added.\n",
             *(one["section"] for one in found.values() if not one["row"]),
         ]

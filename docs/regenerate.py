@@ -31,6 +31,7 @@ from path_against_formulas import REASONS, algorithms_with_both, counted
 from collwise import application, session
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.units import format_size
+from collwise.models.registry import MODELS
 from collwise.platforms import load, load_description
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
@@ -51,11 +52,14 @@ from collwise.studies.reports.engine_table import (
     library_line,
 )
 from collwise.studies.reports.markdown import markdown_table, percent
+from collwise.studies.reports.model_scores import score_records
 from collwise.validation.calibration.published import PAPER_GATHER_PROCS, calibrate
+from collwise.validation.compare.simulated import beside_simulation
 from collwise.validation.correctness import crosscheck, explanations
 from collwise.validation.correctness.crosscheck_openmpi import compare_with_openmpi
 from collwise.validation.correctness.crosscheck_smpi import TOLERANCE, SmpiRow, compare_with_smpi
 from collwise.validation.correctness.verification import verify
+from collwise.validation.fitting.models_by_name import models_on
 from collwise.validation.libraries.baselines import BASELINES
 from collwise.validation.select.consumers import OPENMPI_VERSIONS
 from collwise.validation.three_way.verdicts import (
@@ -69,12 +73,14 @@ from collwise.validation.three_way.verdicts import (
     WORST_SLOWDOWN,
 )
 from collwise.validation.times.defaults import PAPER_SIZES
+from collwise.validation.times.grid import Grid
+from collwise.validation.times.sources import predicted
 
 DOCS = Path(__file__).resolve().parent
 README = DOCS.parent / "README.md"
 COUNTED_PROCS = range(2, 34)
 SHOWN_PROCS = 16
-EVALUATED = ("boba", "frodo", "grisou", "gros")
+MODELLED = ("boba", "frodo", "grisou", "gros")
 NOTEBOOKS = ("getting_started", "model_accuracy", "own_cluster", "whatif")
 NOTE = "<!-- Written by docs/regenerate.py; do not edit. -->\n"
 
@@ -231,15 +237,13 @@ def write_applications() -> None:
 def evaluation_page() -> str:
     """The page of the models' scores, from the output of the commands with an empty store."""
     with tempfile.TemporaryDirectory() as folder:
-        store = ["--store", str(Path(folder, "timings.sqlite")), "--json"]
-        evaluated = printed_by(["evaluate", "--platforms", ",".join(EVALUATED), *store])
-        scores = [score for score in evaluated["rows"] if not score["library"]]
-        recovered = printed_by(["check", "recovery", *store])["rows"]
+        store = Path(folder, "timings.sqlite")
+        scores = scores_of_models(store)
+        recovered = printed_by(["check", "recovery", "--store", str(store), "--json"])["rows"]
     parts = [
         NOTE,
-        "# Scores of the models\n\nThe output of `collwise evaluate --platforms "
-        + ",".join(EVALUATED)
-        + "` ([models.md](models.md) explains the columns): one process per node, P from 3 to all nodes, "
+        f"# Scores of the models\n\nPredicted against simulated times on {', '.join(MODELLED)}, as `collwise compare` "
+        "scores them ([models.md](models.md) explains the columns): one process per node, P from 3 to all nodes, "
         "message sizes from 8 B by factors of 4, algorithms that cut messages with whole ones and segments "
         "of 1 KiB and 8 KiB. "
         "Parameters are estimated in simulation as well. The least mean slowdown of each collective is bold.\n",
@@ -265,6 +269,33 @@ def evaluation_page() -> str:
     rows = [(*key, f"{error * 100:.4f} %") for key, error in worst.items()]
     parts.append(markdown_table(["platform", "model", "procedure", "worst error"], rows))
     return "".join(parts)
+
+
+# Pješivac-Grbović et al. 2007, section 6.3: unsegmented, 1 KiB and 8 KiB; the largest is common to all algorithms.
+SCORED_SEGMENTS = (8192, 1024, 0)
+LARGEST_BYTES = {"barrier": 0, "alltoall": 2**16, "allgather": 2**16, "scatter": 2**18, "gather": 2**18}
+"""The sizes of the scores are from 8 B on by factors of 4, up to these, or 1 MiB."""
+SCORED = ("barrier", "bcast", "reduce", "alltoall", "scatter", "gather", "allreduce", "reduce_scatter", "allgather")
+
+
+def scores_of_models(store: Path) -> list[dict[str, Any]]:
+    """The scores of all models but printed forms on MODELLED, fitted there."""
+    scores = []
+    with session(store) as context:
+        for platform in map(load, MODELLED):
+            kinds = [one for one in MODELS.values() if not one.printed]
+            kinds = [one for one in kinds if platform.heterogeneous or not one.heterogeneous]
+            models = models_on(platform, list(map(str, kinds)), 1, SCORED_SEGMENTS, context.with_experiments(), SCORED)
+            nodes = len(platform.hosts)
+            procs = sorted({p for p in (3, 5, 8, 12, 16, 24, nodes) if p <= nodes})
+            for name in SCORED:
+                largest = LARGEST_BYTES.get(name, 2**20)
+                sizes = [8 * 4**k for k in range(10) if 8 * 4**k <= largest] or [0]
+                grid = Grid.of(name, procs, sizes, segments=sorted(SCORED_SEGMENTS)).by_algorithm()
+                covering = [model for model in models if model.algorithms(name)]
+                found = beside_simulation(platform, grid, [predicted(model, grid) for model in covering], context)
+                scores += score_records(found)
+    return scores
 
 
 def coefficients_block() -> str:
@@ -350,10 +381,10 @@ def algorithms_page() -> str:
         "`collwise show algorithms --json` prints the same.\n\n"
         "Requirements: `power_of_two` and `even` concern the number of processes, `commutative` the operation. "
         "Algorithms marked 'by node' treat the processes of one node differently from others. They run where they are "
-        "named (`simulate --algorithms`, `program run --algorithms`, `show schedule --algorithm`), and `select --by "
-        "simulated --by-node` chooses among them too. Without that they are no choices: models have no formulas for "
-        "them, and with one process on each node they are the flat algorithms over again. Mock-ups of performance "
-        "guidelines call the MPI library's own collectives ([guidelines.md](guidelines.md)). "
+        "named (`simulate --algorithms`, `program run --algorithms`, `show schedule --algorithm`), and "
+        "`simulate --algorithms all,by-node` makes them choices. Without that they are none: models have no formulas "
+        "for them, and with one process on each node they are the flat algorithms over again. Mock-ups of performance guidelines "
+        "call the MPI library's own collectives ([guidelines.md](guidelines.md)). "
         f"Open MPI ids: a single number is the id in {versions}.\n\n",
         markdown_table(
             ["collective", "algorithms", "message bytes"],

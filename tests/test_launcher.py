@@ -424,9 +424,9 @@ def test_programs_of_mpi_libraries_are_built_when_a_command_needs_them(clone: Pa
         ("platforms check x.toml", set()),
         ("simulate", set()),
         ("measure", {"openmpi"}),
-        ("defaults --check", {"openmpi"}),
-        ("defaults --baseline openmpi-4.1 --check", {"openmpi"}),
-        ("defaults --baseline=mpich-4 --check", {"mpich"}),
+        ("show defaults --check", {"openmpi"}),
+        ("show defaults --baseline openmpi-4.1 --check", {"openmpi"}),
+        ("show defaults --baseline=mpich-4 --check", {"mpich"}),
     ],
 )
 def test_no_library_is_built_for_that_nobody_asked(clone: Path, tools: Path, words: str, libraries: set[str]) -> None:
@@ -446,7 +446,7 @@ def test_no_library_is_built_for_that_nobody_asked(clone: Path, tools: Path, wor
         ("program run --library openmpi --procs 2 -- latency", False),
         ("program profile report.json --platform gros --engine smpi", True),
         ("program run --library smpi --platform gros --procs 2 -- latency", True),
-        ("defaults --check", False),
+        ("show defaults --check", False),
     ],
 )
 def test_the_simulator_is_not_built_for_what_runs_on_a_real_library(

@@ -118,10 +118,13 @@ def next_steps(described: Described, file: str) -> list[tuple[str, str]]:
                 "tells how far simulated and measured times of collectives differ",
             ),
             (
-                f"{program_name()} select --platform {file} --collective bcast,allreduce --procs {sweep} "
-                "--sizes 8:2MiB:x4 --by simulated "
-                f"--engine schedule --for openmpi-4.1 -o {platform.name}.json",
-                "chooses algorithms",
+                f"{program_name()} simulate --platform {file} --collective bcast,allreduce --procs {sweep} "
+                f"--sizes 8:2MiB:x4 --engine schedule --for openmpi-4.1 -o {platform.name}.times",
+                "simulates algorithms",
+            ),
+            (
+                f"{program_name()} select {platform.name}.times --for openmpi-4.1 -o {platform.name}.json",
+                "chooses among them",
             ),
         ]
     return steps

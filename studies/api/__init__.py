@@ -17,7 +17,8 @@ The public interface, for notebooks and scripts (docs/python.md has examples):
     time_tasks(collective, platform)       times of the tasks of a hierarchical collective
     model_tasks(collective, platform)      the cost model of tasks beside whole collectives
     tune_hierarchy(collective, platform)   the best configuration of a hierarchical collective for each n, p and m
-    export(decisions, path)                rules that an MPI library reads
+    export(decisions, output=path)         rules that an MPI library reads
+    defaults(collective, procs)            what an MPI library runs untuned
     guidelines(platform, library)          performance guidelines that simulated libraries violate, and their repair
     measured_guidelines(target)            those that a real MPI library violates
     check_decisions(decisions, platform)   the same guidelines for decisions of ours, with better combinations
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from collwise.arguments import platform, session
     from collwise.common.errors import CollwiseError, UsageError
     from collwise.comparisons import compare, figure
-    from collwise.decisions import Decisions, export, select
+    from collwise.decisions import Decisions, defaults, export, select
     from collwise.guideline_checks import Guidelines, check_decisions, guidelines, measured_guidelines
     from collwise.hierarchy import model_tasks, time_tasks, tune_hierarchy
     from collwise.predictions import FittedModel, fit, predict
@@ -71,6 +72,7 @@ __all__ = [
     "check_decisions",
     "compare",
     "configurations",
+    "defaults",
     "export",
     "figure",
     "fit",
@@ -113,7 +115,7 @@ __getattr__ = names_of(
         "arguments": ("platform", "session"),
         "comparisons": ("compare", "figure"),
         "common.errors": ("CollwiseError", "UsageError"),
-        "decisions": ("Decisions", "export", "select"),
+        "decisions": ("Decisions", "defaults", "export", "select"),
         "guideline_checks": ("Guidelines", "check_decisions", "guidelines", "measured_guidelines"),
         "hierarchy": ("model_tasks", "time_tasks", "tune_hierarchy"),
         "predictions": ("FittedModel", "fit", "predict"),

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from collwise.algorithms.catalogue import GUIDELINES, Catalogue
-from collwise.common.errors import UsageError
+from collwise.common.errors import UsageError, note
 from collwise.common.project import default_store_path
 from collwise.common.units import parse_counts, parse_size, parse_sizes
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collwise.simulator.sweeps.runner import Pool, Progress
     from collwise.validation.times.times import Times
 
+_Made = TypeVar("_Made")
 Numbers = str | int | Iterable[int | str]
 """Sizes or process counts: '8KiB:4MiB:x2', 8192, [8192, '64KiB']."""
 Names = str | Iterable[str]
@@ -29,7 +30,14 @@ Names = str | Iterable[str]
 PlatformLike: TypeAlias = "HostPlatform | str | Path"
 """A platform, the name of a known one, or a .toml or .xml file."""
 TimesLike: TypeAlias = "Times | Mapping[str, Times] | str | Path"
-"""The times of one collective, those of several by name, or the path of a file that they were saved in."""
+"""The times of one collective, those of several by name, the path of a file that they were saved in, or store:QUERY."""
+STORED = "store:"
+"""The beginning of a word that names times which the store has; a query follows."""
+
+
+GROUPS = {"all": "selectable", "by-node": "by_node", GUIDELINES: "mock_ups"}
+"""Names of groups of algorithms: all that can be chosen, those that treat the processes of a node differently from
+others, the mock-ups of performance guidelines."""
 
 Paths = str | Path | Sequence[str | Path]
 """A file, or several."""
@@ -126,13 +134,30 @@ def opened(context: SimulationContext | None, engine: str = "smpi") -> AbstractC
     return session(engine=engine) if context is None else nullcontext(context)
 
 
-def times(given: TimesLike) -> Mapping[str, Times]:
-    """Times by collective. Raises UsageError for a file that holds none."""
-    if isinstance(given, (str, Path)):
-        from collwise.validation.times.files import AllTimes
+def times(*given: TimesLike) -> dict[str, Times]:
+    """Times by collective. Raises UsageError for words that name none, and for a collective that is given twice."""
+    found: dict[str, Times] = {}
+    for one in given:
+        several = _named_times(str(one)) if isinstance(one, (str, Path)) else one
+        for name, each in (several if isinstance(several, Mapping) else {several.collective: several}).items():
+            if name in found:
+                raise UsageError(f"times of {name} are given twice: on {found[name].platform} and on {each.platform}")
+            found[name] = each
+    return found
 
-        return AllTimes.load(given)
-    return given if isinstance(given, Mapping) else {given.collective: given}
+
+def _named_times(word: str) -> Mapping[str, Times]:
+    from collwise.platforms import known
+    from collwise.store_contents import stored
+    from collwise.validation.times.files import AllTimes
+
+    if word.startswith(STORED):
+        return stored(word.removeprefix(STORED))
+    if word in known() and not Path(word).exists():
+        raise UsageError(
+            f"'{word}' is a platform, not times; make some: collwise simulate --platform {word} ... -o {word}.times"
+        )
+    return AllTimes.load(word)
 
 
 def decisions(given: DecisionsLike) -> Decisions:
@@ -192,21 +217,38 @@ def collectives(given: Names) -> tuple[str, ...]:
 
 
 def algorithms(collective: str, given: Names | None) -> tuple[str, ...]:
-    """Names of algorithms; nothing and 'all' stand for every one that can be chosen.
+    """Names of algorithms, among which those of GROUPS stand for several; nothing stands for 'all'.
 
-    Among names 'guidelines' stands for the mock-ups of performance guidelines. Raises UsageError for an unknown name
-    and for a collective without mock-ups.
+    Raises UsageError for an unknown name and for groups that the collective has no algorithm of.
     """
     catalogue = Catalogue.load()
     known = catalogue.collective(collective)
-    wanted = names(given) if given is not None else ()
-    if wanted in ((), ("all",)):
-        return known.selectable
-    if GUIDELINES in wanted and not known.mock_ups:
-        others = ", ".join(one.name for one in catalogue.collectives.values() if one.mock_ups)
-        raise UsageError(f"there is no performance guideline of {collective}; valid: {others}")
-    groups = [known.mock_ups if name == GUIDELINES else (name,) for name in wanted]
-    return tuple(dict.fromkeys(catalogue.algorithm(collective, name).name for group in groups for name in group))
+    wanted = (names(given) if given is not None else ()) or ("all",)
+    found = [one for name in wanted for one in (getattr(known, GROUPS[name]) if name in GROUPS else (name,))]
+    if not found:
+        others = [
+            one.name for one in catalogue.collectives.values() if any(getattr(one, GROUPS[name]) for name in wanted)
+        ]
+        raise UsageError(f"{collective} has no algorithms that are {', '.join(wanted)}; valid: {', '.join(others)}")
+    return tuple(dict.fromkeys(catalogue.algorithm(collective, name).name for name in found))
+
+
+def possible(names: Iterable[str], make: Callable[[str], _Made]) -> dict[str, _Made]:
+    """What `make` makes of each name. Those for which it raises UsageError are left out, and a note says why.
+
+    Raises the UsageError of the first one where nothing is left.
+    """
+    found, problems = {}, []
+    for name in names:
+        try:
+            found[name] = make(name)
+        except UsageError as problem:
+            problems.append(problem)
+    if problems and not found:
+        raise problems[0]
+    for one in problems:
+        note(f"{one}; left out")
+    return found
 
 
 def several(collectives: Sequence[str]) -> str:

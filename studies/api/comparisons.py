@@ -2,31 +2,38 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
+from collwise import arguments
+from collwise.arguments import TimesLike
 from collwise.common.errors import UsageError
+from collwise.common.files import read_text
 from collwise.decisions import Decisions
 from collwise.validation.compare.deciders import Decider, Rules
-from collwise.validation.compare.scores import AllScores
-from collwise.validation.compare.scores import compare as compare_times
-from collwise.validation.libraries.baselines import BASELINES
-from collwise.validation.times.times import Times
+from collwise.validation.libraries.baselines import BASELINES, Baseline
+from collwise.validation.libraries.openmpi_check import rules_decider
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Compared = Times | Mapping[str, Times] | Decisions | Decider | str | Path
-"""Times of one or several collectives; or what decides: Decisions, the name of an untuned library, a decisions file."""
+    from collwise.validation.compare.scores import AllScores, Scores
+    from collwise.validation.times.times import Times
+
+DeciderLike: TypeAlias = "Decisions | Decider | str | Path"
+"""What decides: Decisions, the name of an untuned library, a file of decisions, or one of rules for Open MPI."""
+Compared: TypeAlias = "TimesLike | DeciderLike"
+"""Times, or what decides."""
 
 
-def compare(right: Times | Mapping[str, Times], /, *others: Compared) -> AllScores:
+def compare(right: TimesLike, /, *others: Compared) -> AllScores:
     """What other times are worth, and what choices cost, where the times of `right` are the right ones.
 
-    Parameters: `right`, times of a collective, or of several as `simulate`, `measure`, `predict` and `stored` return
-    them; `others`, such times, or what decides: Decisions, the path of a file of decisions, the name of an untuned
-    library ('openmpi-4.1'), or the best of other times (`times["bcast"].decider()`).
+    The others are files of times or store:QUERY, files of decisions, the name of an untuned library (openmpi-4.1), or a
+    rules file of Open MPI. What these choose has a slowdown where it is among the times, which 'collwise simulate
+    --beside' makes sure of. An untuned library's choice may not compete and be faster than the best (negative).
 
     Returns Scores by collective. `table()` has for each source the number of `cases`, the median, mean, 90th percentile
     and largest of the relative errors of its times, and their mean with its sign (`bias`); `tau`, Kendall's rank
@@ -40,33 +47,62 @@ def compare(right: Times | Mapping[str, Times], /, *others: Compared) -> AllScor
     >>> collwise.compare(times, times, "openmpi-4.1").table()[["source", "mean_slowdown"]].shape
     (2, 2)
     """
-    by_name = {right.collective: right} if isinstance(right, Times) else dict(right)
+    from collwise.validation.compare.scores import AllScores
+    from collwise.validation.compare.scores import compare as compare_times
+
+    by_name = arguments.times(right)
     known = [_known(one) for one in others]
+    if not known:
+        raise UsageError(f"name what to compare with: times, decisions, rules or one of {', '.join(BASELINES)}")
     common = [name for name in by_name if all(name in one for one in known if isinstance(one, Mapping))]
     if not common:
         raise UsageError(f"no collective of the right times ({', '.join(by_name)}) is one of all other times")
-    return AllScores(
-        compare_times(by_name[name], *(one[name] if isinstance(one, Mapping) else one for one in known))
-        for name in common
-    )
+
+    def scores(name: str) -> Scores:
+        given = [one[name] if isinstance(one, Mapping) else one for one in known]
+        for baseline in given:
+            if isinstance(baseline, Baseline):
+                baseline.decide(name, 2, 1)
+        return compare_times(by_name[name], *given)
+
+    return AllScores(arguments.possible(common, scores).values())
 
 
 def _known(other: Compared) -> Mapping[str, Times] | Decider:
-    if isinstance(other, str) and other in BASELINES:
-        return BASELINES[other]
+    from collwise.validation.times.times import Times
+
     if isinstance(other, (str, Path)):
-        if not Path(other).exists():
-            raise UsageError(f"'{other}' is no untuned library and no file; valid: {', '.join(BASELINES)}, or a file")
-        other = Decisions.load(other)
-    if isinstance(other, Decisions):
-        return Rules(other.tables)
-    if isinstance(other, Times):
-        return {other.collective: other}
-    if isinstance(other, Mapping) or hasattr(other, "choice"):
-        return other
-    raise UsageError(
-        f"{type(other).__name__} is neither times nor a decider; valid: what `simulate` or `select` returns"
-    )
+        is_times = str(other).startswith(arguments.STORED) or _is_document(Path(other), dict)
+        return arguments.times(other) if is_times else decider(other)
+    return arguments.times(other) if isinstance(other, Times | Mapping) else decider(other)
+
+
+def decider(given: DeciderLike) -> Decider:
+    """The decider that is given, or named. Raises UsageError for what is none."""
+    if isinstance(given, str | Path):
+        word, path = str(given), Path(given)
+        if word in BASELINES:
+            return BASELINES[word]
+        if not path.exists():
+            raise UsageError(f"'{word}' is no untuned library and no file; valid: {', '.join(BASELINES)}, or a file")
+        if not _is_document(path, list):
+            return rules_decider(path)
+        return Rules(Decisions.load(path).tables, path.name)
+    if isinstance(given, Decisions):
+        return Rules(given.tables)
+    if not hasattr(given, "choice"):
+        raise UsageError(
+            f"{type(given).__name__} is neither times nor a decider; valid: what `simulate` or `select` returns"
+        )
+    return given
+
+
+def _is_document(path: Path, kind: type) -> bool:
+    """Whether the file has JSON, which is a list for decisions and a dict for times."""
+    try:
+        return isinstance(json.loads(read_text(path)), kind) if path.exists() else False
+    except (json.JSONDecodeError, RecursionError):
+        return False
 
 
 def figure(times: Times | Mapping[str, Times], /, procs: int | None = None) -> Figure:
@@ -83,6 +119,7 @@ def figure(times: Times | Mapping[str, Times], /, procs: int | None = None) -> F
     2
     """
     from collwise.studies.figures.times import times_figure
+    from collwise.validation.times.times import Times
 
     if not isinstance(times, Times):
         if len(times) != 1:

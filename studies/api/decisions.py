@@ -1,24 +1,30 @@
-"""Decisions, and the rules that libraries read: `select`, `export`."""
+"""Decisions, and the rules that libraries read: `select`, `export`; what libraries decide untuned: `defaults`."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from collwise import arguments
-from collwise.arguments import TimesLike
+from collwise.arguments import Names, Numbers, TimesLike
 from collwise.common.errors import UsageError, check_name, note, warn
-from collwise.common.files import write_text
+from collwise.common.files import read_text, write_text
 from collwise.common.units import counted
 from collwise.simulator.timing import Timing
-from collwise.store_contents import KEY_CHARACTERS
-from collwise.validation.libraries.formats import FORMATS, exported
+from collwise.validation.libraries import installed
+from collwise.validation.libraries.baselines import Baseline
+from collwise.validation.libraries.baselines import baseline as find_baseline
+from collwise.validation.libraries.decision import Decision
+from collwise.validation.libraries.formats import FORMATS, Exported, exported
+from collwise.validation.libraries.installed import Check, Point
+from collwise.validation.libraries.mpich_check import check_selection, telling_calls
 from collwise.validation.libraries.mpich_file import VERSIONS as MPICH_VERSIONS
-from collwise.validation.select.consumers import ALL_CONSUMERS, OPENMPI, needs_one_choice
+from collwise.validation.libraries.openmpi_check import check_all
+from collwise.validation.libraries.pgmpi import parse_profile
+from collwise.validation.select.consumers import ALL_CONSUMERS, COLLWISE, OPENMPI, needs_one_choice
 from collwise.validation.select.decisions import (
     DecisionTable,
     all_at_once_text,
@@ -26,10 +32,13 @@ from collwise.validation.select.decisions import (
     decisions_text,
     wide_steps_texts,
 )
-from collwise.validation.select.select import select as table_of
 from collwise.validation.times.choice import Choice
-from collwise.validation.times.defaults import TIE_LIMIT, TOLERANCE_PERCENT
-from collwise.validation.times.times import MEASURED_UNDER, State, Times
+from collwise.validation.times.defaults import AGREEMENT, TIE_LIMIT, TOLERANCE_PERCENT, sizes_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from collwise.validation.times.times import Times
 
 
 @dataclass(frozen=True, repr=False)
@@ -39,6 +48,9 @@ class Decisions:
     tables: tuple[DecisionTable, ...]
     failed: tuple[Timing, ...] = field(default=(), compare=False)
     """Simulated cases that failed and are no choice."""
+    consumer: str | None = field(default=None, compare=False)
+    """That for which `select` decided; None for any."""
+    tolerance: float = field(default=TOLERANCE_PERCENT, compare=False)
 
     @classmethod
     def load(cls, *paths: str | Path) -> Decisions:
@@ -57,6 +69,8 @@ class Decisions:
 
     def frame(self) -> pd.DataFrame:
         """A row per rule: `collective`, `from_procs`, `from_bytes`, `algorithm`, `segment_bytes`."""
+        import pandas as pd
+
         rows = [
             (table.collective, procs, start, choice.algorithm, choice.segment_bytes)
             for table in self.tables
@@ -75,29 +89,25 @@ class Decisions:
 
 
 def select(
-    times: TimesLike,
-    /,
+    *times: TimesLike,
     consumer: str | None = None,
     one_choice: bool | None = None,
     tolerance: float = TOLERANCE_PERCENT,
     exact: bool = False,
     tie_limit: float = TIE_LIMIT * 100,
+    filled_by: TimesLike | None = None,
+    agreement: float = AGREEMENT * 100,
 ) -> Decisions:
-    """Decides which algorithm to run for each process count and from which message size on.
+    """Decides which algorithm to run for each P, and the message size from which to run it.
 
-    Parameters: `times`, those of one collective or of several, as `simulate`, `measure`, `predict` and `stored` return
-    them, or a file that they were saved in; `consumer`, 'openmpi-4.1', 'mpich' or another one, or 'collwise', to use
-    only what its rules can express; `one_choice`, one algorithm per process count, by default where the consumer needs
-    that; `tolerance`, by how many percent a choice may be slower than the best one, so that fewer rules suffice, 0 for
-    the fastest one everywhere; `exact`, decide by the formulas of a model at every size, to the byte, and not only at
-    those of the times, which takes many more rules; `tie_limit`, by how many percent of its time a measured choice may
-    be slower than the fastest one whose confidence interval it overlaps.
+    A table has the fewest rows in which no choice is slower than the best one by more than the tolerance at any size of
+    the times. By predicted times a row changes between two sizes at the byte from which on the later choice is faster,
+    and a line says what is lost between the sizes, if formulas predict; with `exact` nothing beyond the tolerance is.
+    Measured choices whose confidence interval overlaps that of the fastest one are as good as it is. An algorithm that
+    needs a power of two or an even number of processes holds only for the P where it was decided; from P + 1 on the
+    best one that always runs follows it.
 
-    Returns Decisions, with the fewest rules that keep to the tolerance at the times' sizes; with `exact` they keep to
-    it, to the byte, at every size between the least and the largest of them, but by the model critical_path. Without,
-    choices by predicted times change at the byte from which on the later one is faster, and each table by formulas has
-    the loss between the sizes (`between`). Measured choices whose confidence interval overlaps that of the fastest one
-    are as good as it is. Raises UsageError for wrong arguments, and for times that cannot decide: rounded ones, as a
+    Returns Decisions. Raises UsageError for wrong arguments, and for times that cannot decide: rounded ones, as a
     decision file has them, and those of which a contest left out what the tolerance, the consumer or one choice needs.
 
     >>> import collwise
@@ -108,37 +118,54 @@ def select(
     >>> decisions.choose("bcast", 8, "1MiB").algorithm
     '...'
     """
+    from collwise.validation.select.select import select as table_of
+
     if consumer is not None:
         check_name("decision consumer", consumer, ALL_CONSUMERS)
     arguments.check_percent("tolerance", tolerance)
     arguments.check_percent("limit of ties", tie_limit)
-    found = arguments.times(times)
-    tables = tuple(
-        table_of(
-            one,
-            needs_one_choice(name, consumer) if one_choice is None else one_choice,
-            tolerance / 100,
-            exact,
-            tie_limit / 100,
-            consumer,
-        )
-        for name, one in found.items()
-    )
+    if not 0 <= agreement < 100:
+        raise UsageError(f"agreement within {agreement:g} percent; valid: from 0 to below 100")
+    found = _trusted(arguments.times(*times))
+    if filled_by is not None:
+        others = arguments.times(filled_by)
+        found |= {name: one.filled(others[name], agreement / 100) for name, one in found.items() if name in others}
+
+    def decided(name: str) -> DecisionTable:
+        single = needs_one_choice(name, consumer) if one_choice is None else one_choice
+        return table_of(found[name], single, tolerance / 100, exact, tie_limit / 100, consumer)
+
+    tables = tuple(arguments.possible(found, decided).values())
     if nothing := next((one for one in tables if not one.rules and one.source == "measured"), None):
-        where = f"{nothing.collective} on {nothing.platform}"
-        raise UsageError(f"{where}: no time for any of the process counts and sizes asked for")
-    told = [f"{name}: {line}" for name, one in found.items() for line in _told(one)]
+        raise UsageError(f"{nothing.collective} on {nothing.platform}: no time at any of the process counts and sizes")
+    told = [line for table in tables for line in found[table.collective].notes]
+    told += [f"{table.collective}: {line}" for table in tables for line in _told(found[table.collective])]
     simulated = [table for table in tables if table.source == "simulated"]
     for text in filter(None, (*told, *wide_steps_texts(simulated), all_at_once_text(simulated))):
         note(text)
     failed = tuple(timing for one in found.values() for timing in one.failed)
     if failed:
         warn(f"{counted(len(failed), 'case')} failed and are no choice; first: {failed[0].error}")
-    return Decisions(tables, failed)
+    return Decisions(tables, failed, consumer, tolerance)
+
+
+def _trusted(found: dict[str, Times]) -> dict[str, Times]:
+    """The times without those of messages that are too short for them; what is left out is named, unless it is all."""
+    kept = {name: one.trusted() for name, one in found.items()}
+    nothing = [name for name, one in kept.items() if not one.message_bytes]
+    if nothing and len(nothing) < len(kept):
+        where = found[nothing[0]].platform
+        note(
+            f"{', '.join(nothing)} left out: short messages cost processors nothing on {where}, so that many look free"
+        )
+    return {name: one for name, one in kept.items() if one.message_bytes} or found
 
 
 def _told(times: Times) -> Iterator[str]:
     """Sentences on what measured times are, and on the gaps in them."""
+    from collwise.store_contents import KEY_CHARACTERS
+    from collwise.validation.times.times import MEASURED_UNDER, State
+
     if times.is_exact:
         return
     number, keys, others = (times.facts.get(name) for name in ("measured", "configurations", "others"))
@@ -159,37 +186,79 @@ def _told(times: Times) -> Iterator[str]:
         yield f"{gaps} points of choices are not measured, where they are not chosen"
 
 
+@dataclass(frozen=True, repr=False)
+class ExportedRules:
+    """Rules that an MPI library reads, made of decisions by `export`.
+
+    `version` is that of the library, if the format differs by it. `checks` are lines on what the installed library ran,
+    and whether the rules ask for it.
+    """
+
+    text: str
+    format_name: str
+    tables: tuple[DecisionTable, ...]
+    version: str = ""
+    path: Path | None = None
+    checks: tuple[tuple[str, bool], ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<Rules in the format {self.format_name}: {len(self.text.splitlines())} lines>"
+
+
 def export(
-    decisions: Decisions | str | Path | Sequence[str | Path],
-    path: str | Path | None = None,
-    format_name: str = "openmpi",
-    *,
-    openmpi_version: str = "4.1",
-    mpich_version: str = "4.0",
+    *decisions: Decisions | str | Path,
+    output: str | Path | None = None,
+    format_name: str = OPENMPI,
+    version: str | None = None,
     procs: int | None = None,
-) -> str:
-    """Decisions as rules that an MPI library reads; a file of that name is replaced.
+    check: bool = False,
+) -> ExportedRules:
+    """Writes decisions as rules that an MPI library reads; one table a collective.
 
-    Parameters: `decisions`, what `select` returned, or files that it was saved in; `path`, the file to write, if any;
-    `format_name`, 'openmpi' (classic dynamic rules), 'openmpi-json', 'collwise' (of 'program run'), 'mpich'
-    (its selection file), 'mpich-variables', 'intel', 'mvapich2', 'ucc', 'smpi' or 'prf' (a profile of
-    PGMPITuneLib); `openmpi_version`, whose algorithm ids classic rules have; `mpich_version`, '4.0' or '4.1' for 4.1
-    and later; `procs`, for formats that hold for one process count, which one.
+    Where a format cannot express a choice, the best one that it can express is written, and a note says what it costs.
+    Profiles of PGMPITuneLib (.prf) become a table for libcollwise, with the format collwise.
 
-    Returns the text of the rules. A choice that the format cannot express is replaced by the best one that it can,
-    and a note says what that costs; warnings say what to know before the rules are used. Raises UsageError for what
-    cannot be written at all, and for a file that cannot be written.
+    Returns ExportedRules, whose `text` are the rules. Raises UsageError for what cannot be written at all, and for a
+    file that cannot be written.
 
     >>> import collwise
     >>> times = collwise.predict(collwise.fit("exact", "hockney"), "bcast", procs="2:8:+1")
-    >>> rules = collwise.export(collwise.select(times, consumer="openmpi-4.1"), "exact.rules")
+    >>> rules = collwise.export(collwise.select(times, consumer="openmpi-4.1"), output="exact.rules")
     """
     check_name("format", format_name, FORMATS)
-    check_name("version of MPICH's selection file", mpich_version, MPICH_VERSIONS)
-    if not isinstance(decisions, Decisions):
-        decisions = Decisions.load(*([decisions] if isinstance(decisions, (str, Path)) else decisions))
-    version = mpich_version if format_name == "mpich" else openmpi_version
-    made = exported(decisions.tables, format_name, version=version, procs=procs)
+    if version is not None and format_name not in _VERSIONS:
+        raise UsageError(f"a version is for the formats {', '.join(_VERSIONS)}, not for {format_name}")
+    if version is not None and format_name == "mpich":
+        check_name("version of MPICH's selection file", version, MPICH_VERSIONS)
+    if check and (format_name not in _VERSIONS or output is None):
+        raise UsageError(f"rules are checked in a file, of the formats {', '.join(_VERSIONS)}")
+    if procs is not None and not FORMATS[format_name].one_procs:
+        known = ", ".join(name for name, one in FORMATS.items() if one.one_procs)
+        raise UsageError(f"a process count is for the formats {known}, not for {format_name}")
+    version = version or _VERSIONS.get(format_name, "")
+    path = None if output is None else Path(output)
+    files = [Path(one) for one in decisions if not isinstance(one, Decisions)]
+    if any(file.suffix == ".prf" for file in files):
+        found = ExportedRules(_table_of_profiles(files, format_name), format_name, (), path=path)
+    else:
+        each = (one if isinstance(one, Decisions) else Decisions.load(one) for one in decisions)
+        tables = tuple(table for one in each for table in one.tables)
+        made = exported(tables, format_name, version=version, procs=procs)
+        _tell(made, format_name, version)
+        found = ExportedRules(made.text, format_name, tables, version, path)
+    if path is None:
+        return found
+    write_text(path, found.text)
+    return replace(found, checks=tuple(_checks(found, path))) if check else found
+
+
+_VERSIONS = {OPENMPI: "4.1", "mpich": MPICH_VERSIONS[0]}
+"""The version by default of formats that differ by it."""
+_MOST_SUBSTITUTIONS = 20
+
+
+def _tell(made: Exported, format_name: str, version: str) -> None:
+    """Notes the choices that the format could not say, and warns of what to know before the rules are used."""
     for line in made.substitutions[:_MOST_SUBSTITUTIONS]:
         note(str(line))
     if len(made.substitutions) > _MOST_SUBSTITUTIONS:
@@ -197,17 +266,77 @@ def export(
         worst = f", the worst of which is {max(costs) * 100:.1f} % slower" if costs else ""
         note(f"{len(made.substitutions)} choices cannot be said{worst}; {_MOST_SUBSTITUTIONS} are listed")
     consumer = FORMATS[format_name].consumer
-    consumer = f"{OPENMPI}-{openmpi_version}" if consumer == OPENMPI else consumer
+    consumer = f"{OPENMPI}-{version}" if consumer == OPENMPI else consumer
     if consumer in ALL_CONSUMERS and any(not one.too_few for one in made.substitutions):
         note(
             "replacements are the best of the choices that the table has times of, often few; "
-            f"'collwise select ... --for {consumer}' makes a table from all that these rules can express"
+            f"'collwise simulate ... --for {consumer}' times all that these rules can express"
         )
     for warning in made.warnings:
         warn(warning)
-    if path is not None:
-        write_text(Path(path), made.text)
-    return made.text
 
 
-_MOST_SUBSTITUTIONS = 20
+def _table_of_profiles(files: Sequence[Path], format_name: str) -> str:
+    """The table of profiles of PGMPITuneLib. Raises UsageError for other files beside them, and another format."""
+    from collwise.validation.guidelines.repair import rules_of
+
+    other = next((file for file in files if file.suffix != ".prf"), None)
+    if other is not None:
+        raise UsageError(f"{other}: not a profile of PGMPITuneLib as the others are; valid beside them: .prf")
+    if format_name != COLLWISE:
+        raise UsageError(f"--format {format_name}: profiles of PGMPITuneLib name mock-ups; valid: {COLLWISE}")
+    return rules_of({str(file): parse_profile(read_text(file), str(file)) for file in files})
+
+
+def _checks(found: ExportedRules, path: Path) -> Iterator[tuple[str, bool]]:
+    """Lines on calls for each table, and whether the installed library ran what the rules say."""
+    if found.format_name == OPENMPI:
+        yield from check_all(path, found.tables)
+        return
+    calls = telling_calls(found.text, found.tables)
+    if not calls:
+        yield "no rule applies to 8 processes or fewer: nothing was checked", False
+    yield from ((checked.summary, checked.matches) for checked in check_selection(path, calls))
+
+
+@dataclass(frozen=True)
+class UntunedDecisions:
+    """What an untuned library runs for calls: its decision for each collective, P and m; and of the installed one."""
+
+    baseline: Baseline
+    decisions: Mapping[Point, Decision]
+    checks: tuple[Check, ...] | None = None
+
+
+def defaults(
+    collective: Names,
+    procs: Numbers,
+    sizes: Numbers | None = None,
+    baseline: Baseline | str | None = None,
+    check: bool = False,
+) -> UntunedDecisions:
+    """Shows the algorithms that an MPI library runs untuned, for each P and from each message size on.
+
+    'in the catalogue' is the choice that sends the same messages, with which the library is timed. Decisions are for
+    one process on each node, a commutative operation, and blocks of one size. If it is checked, Open MPI itself is
+    asked, for any number of processes, without running the algorithms; of MPICH the tables are read by which it selects
+    them.
+
+    Raises UsageError for a collective whose decision is not known.
+
+    >>> import collwise
+    >>> found = collwise.defaults("bcast", procs=16, sizes="1KiB", baseline="mpich-4")
+    >>> [one.algorithm for one in found.decisions.values()]
+    ['binomial']
+    """
+    library = baseline if isinstance(baseline, Baseline) else find_baseline(baseline)
+    asked = None if sizes is None else arguments.sizes(sizes)
+    points = [
+        (name, count, size)
+        for name in arguments.collectives(collective)
+        for count in arguments.counts(procs)
+        for size in sizes_of(name, asked)
+        if count > 1
+    ]
+    decisions = {point: library.decide(*point) for point in points}
+    return UntunedDecisions(library, decisions, tuple(installed.check(library, points)) if check else None)

@@ -10,22 +10,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from collwise import arguments
-from collwise.algorithms.catalogue import Catalogue
 from collwise.arguments import Names, Numbers, PlatformLike
 from collwise.common.errors import UsageError, check_name, note, warn
 from collwise.common.files import writable_folder
 from collwise.common.project import results_folder
 from collwise.models.registry import CRITICAL_PATH, IMPLEMENTATION_AWARE, PROCEDURE_NAMES, no_parameters
-from collwise.platforms import HostPlatform
+from collwise.platforms import HostPlatform, known, load
+from collwise.platforms.smpi import warn_of_free_messages
 from collwise.simulator.bench import Bench, Measured, Simulated
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.method import PRECISION_OF_FITS, Method, Precision
 from collwise.simulator.timing import Case
 from collwise.targets import TARGET_OPTIONS, TargetOptions, target_from
-from collwise.validation.times.choice import Choice
-from collwise.validation.times.defaults import sizes_of
-from collwise.validation.times.grid import Grid
+from collwise.validation.select.consumers import (
+    ALL_CONSUMERS,
+    can_choose,
+    choosable_for,
+    needs_one_choice,
+    segments_for,
+)
+from collwise.validation.times.defaults import LEAST_DECIDED, sizes_of
+from collwise.validation.times.grid import Grid, candidates
+from collwise.validation.times.points import asked_points, warn_of_doubtful
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -226,20 +233,22 @@ def _path_plan(
 
 def predict(
     parameters: ModelLike,
-    collective: str,
+    collective: Names,
     procs: Numbers,
     sizes: Numbers | None = None,
     *,
     algorithms: Names | None = None,
     segments: Numbers | None = None,
+    consumer: str | None = None,
+    margin: float | None = None,
     model: str | None = None,
     by_schedule: bool = False,
 ) -> AllTimes:
     """Evaluates a model over arrays of P and m at once.
 
-    Returns Times of the collective, by its name. There is none where the time is not deterministic or beyond what was
-    fitted. Between the points the Times ask the model, so that `select` decides to the byte. Raises UsageError where
-    the model has no formula.
+    Returns Times by collective. There is none where the time is not deterministic or beyond what was fitted. Between
+    the points the Times ask the model, so that `select` decides to the byte. Raises UsageError where the model has no
+    formula.
 
     >>> import collwise
     >>> times = collwise.predict(collwise.fit("exact", "hockney"), "bcast", procs="2:8:x2", sizes="1KiB,1MiB")
@@ -254,16 +263,36 @@ def predict(
     fitted = model_from(parameters, model)
     if by_schedule:
         fitted = ScheduledModel.of(fitted)
-    covered = _with_formula(fitted, collective, algorithms)
-    counts, message_bytes = arguments.counts(procs), sizes_of(collective, arguments.sizes(sizes) if sizes else None)
-    for line in beyond_what_is_known(fitted, collective, max(counts), max(message_bytes)):
-        warn(line)
-    choices = tuple(
-        Choice(algorithm, segment)
-        for algorithm in covered
-        for segment in _segments_of(fitted, collective, algorithm, segments)
-    )
-    return AllTimes.of([predicted(fitted, Grid(collective, choices, counts, message_bytes))])
+    if consumer is not None:
+        check_name("decision consumer", consumer, ALL_CONSUMERS)
+    counts, asked_sizes = arguments.counts(procs), None if sizes is None else arguments.sizes(sizes)
+    cut = segments_for(consumer, (fitted.segment_bytes,) if segments is None else arguments.sizes(segments))
+
+    def grid_of(one: str) -> Grid:
+        choices = candidates(one, cut, _with_formula(fitted, one, algorithms))
+        grid = Grid(one, choices, counts, sizes_of(one, asked_sizes), fitted.processes_per_node or 1)
+        if margin is not None:
+            # What is no choice must not be the best one.
+            grid = grid.only(lambda choice: can_choose(consumer, one, choice))
+        return choosable_for(consumer, grid)
+
+    grids = [*arguments.possible(arguments.collectives(collective), grid_of).values()]
+    described = load(fitted.platform) if fitted.platform in known() else None
+    if described is not None:
+        grids = asked_points(described, grids)
+        warn_of_free_messages(described)
+        warn_of_doubtful(described, grids)
+    found = []
+    for grid in grids:
+        largest = max(grid.procs), max(grid.message_bytes)
+        for line in beyond_what_is_known(fitted, grid.collective, *largest):
+            warn(line)
+        by_size = margin is not None and not needs_one_choice(grid.collective, consumer)
+        times = predicted(fitted, grid, margin / 100 if by_size and margin is not None else None)
+        if described is not None:
+            times = replace(times, max_procs=described.max_procs(grid.processes_per_node))
+        found.append(times if asked_sizes else times.with_facts(trusted_from=LEAST_DECIDED[grid.collective]))
+    return AllTimes.of(found)
 
 
 def message(model: FittedModel | str | Path, pair: str, /, sizes: Numbers | None = None) -> pd.DataFrame:
@@ -331,17 +360,8 @@ def _with_formula(model: CollectiveModel, collective: str, given: Names | None) 
     if len(missing) == len(asked):
         if not covered and model.name == CRITICAL_PATH:
             raise no_parameters(model.name, [collective])
-        known = f"; valid: {', '.join(covered)}" if covered else ""
-        raise UsageError(f"model {model.name} has no formula for {collective} {', '.join(missing)}{known}")
+        valid = f"; valid: {', '.join(covered)}" if covered else ""
+        raise UsageError(f"model {model.name} has no formula for {collective} {', '.join(missing)}{valid}")
     if missing:
         note(f"model {model.name} has no formula for {collective} {', '.join(missing)}; left out")
     return [name for name in asked if name in covered]
-
-
-def _segments_of(model: CollectiveModel, collective: str, algorithm: str, given: Numbers | None) -> tuple[int, ...]:
-    """The segment sizes asked for, or that of the fit, where the algorithm cuts messages."""
-    if not Catalogue.load().algorithm(collective, algorithm).pipelined:
-        return (0,)
-    if given is not None:
-        return arguments.sizes(given)
-    return (model.segment_bytes,)

@@ -96,9 +96,10 @@ def stored(query: str, store: str | Path | None = None) -> AllTimes:
     """The times that the store has, without making any.
 
     Parameters: `query`, words such as 'platform=gros,source=measured': `source` (measured or simulated), `platform`,
-    `collective` (by default every one that the store has from there), `ppn`, processes per node, and `configuration`,
-    beginnings of keys that `configurations` lists, several by '+', where there are several measurements; `store`, the
-    SQLite file of timings, by default that of `simulate`.
+    `collective` (by default every one that the store has from there), `ppn`, processes per node, `procs` and `sizes`,
+    to get only these, and `configuration`, beginnings of keys that `configurations` lists, where there are several
+    measurements; several values of a word are joined by '+'. `store`, or the word `file`, is the SQLite file of
+    timings, by default that of `simulate`.
 
     Returns Times by collective. Of several measurements they are those of the one with the most times, else the newest;
     `facts` name its configurations and how many others there are. A word that the query leaves out may be missing where
@@ -113,9 +114,10 @@ def stored(query: str, store: str | Path | None = None) -> AllTimes:
     from collwise.validation.times.measured import stored_times
 
     asked = _words(query)
-    with _opened(store) as opened:
-        beginnings = asked.get("configuration")
-        keys = None if beginnings is None else beginnings.replace("+", ",")
+    procs = arguments.counts(asked["procs"]) if "procs" in asked else None
+    sizes = arguments.sizes(asked["sizes"]) if "sizes" in asked else None
+    with _opened(asked.get("file", store)) as opened:
+        keys = asked.get("configuration")
         there = chosen_configurations(opened, keys, asked.get("source"), asked.get("platform"))
         source = _only("source", dict.fromkeys(one.configuration.source for one in there), opened.path)
         platform = _only("platform", dict.fromkeys(one.configuration.platform for one in there), opened.path)
@@ -123,10 +125,11 @@ def stored(query: str, store: str | Path | None = None) -> AllTimes:
         names = arguments.collectives(asked["collective"]) if "collective" in asked else tuple(has)
         ppn = int(asked["ppn"]) if "ppn" in asked else None
         wanted = [one.key for one in there] if keys is not None else []
-        return AllTimes.of(stored_times(opened, source, platform, name, ppn, wanted) for name in names)
+        found = arguments.possible(names, lambda name: stored_times(opened, source, platform, name, ppn, wanted))
+        return AllTimes.of(one.only(procs=procs, message_bytes=sizes) for one in found.values())
 
 
-_WORDS = ("source", "platform", "collective", "ppn", "configuration")
+_WORDS = ("source", "platform", "collective", "procs", "sizes", "ppn", "configuration", "file")
 
 
 def _words(query: str) -> dict[str, str]:
@@ -137,7 +140,7 @@ def _words(query: str) -> dict[str, str]:
         check_name("word of a query", name, _WORDS)
         if not equals or not value or (name == "ppn" and not (value.isdecimal() and int(value))):
             raise UsageError(f"malformed word '{word}' of a query (valid: platform=gros,source=measured)")
-        found[name] = value
+        found[name] = value if name == "file" else value.replace("+", ",")
     return found
 
 

@@ -15,7 +15,7 @@ from collwise.common.errors import UsageError, check_name, note
 from collwise.common.files import write_text
 from collwise.common.units import counted, format_seconds
 from collwise.platforms import HostPlatform
-from collwise.platforms.smpi import warn_of_free_messages
+from collwise.platforms.smpi import charges_overheads, warn_of_free_messages
 from collwise.simulator.execution.cluster import split_arguments
 from collwise.simulator.execution.installations import MPI_LIBRARIES
 from collwise.simulator.execution.targets import ExecutionTarget
@@ -24,14 +24,15 @@ from collwise.simulator.sweeps.method import Method
 from collwise.simulator.timing import Case
 from collwise.targets import TargetLike, TargetOptions, refuse_details, target_from
 from collwise.validation.adaptive.goal import Goal
-from collwise.validation.select.consumers import ALL_CONSUMERS, grid_for, segments_for
+from collwise.validation.select.consumers import ALL_CONSUMERS, PGMPI, grid_for, needs_one_choice, segments_for
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
-from collwise.validation.times.defaults import SEGMENTS_TEXT, sizes_of
+from collwise.validation.times.defaults import LEAST_DECIDED, SEGMENTS_TEXT, sizes_of
 from collwise.validation.times.grid import LIBRARY, Grid, candidates, without_repeats
 from collwise.validation.times.points import asked_points, cases_within_memory, remark_on_sizes, warn_of_doubtful
 from collwise.validation.times.thresholds import check_thresholds_matter, with_thresholds
 
 if TYPE_CHECKING:
+    from collwise.comparisons import DeciderLike
     from collwise.models.lmo import Thresholds
     from collwise.predictions import ModelLike
     from collwise.validation.adaptive.search import Searched
@@ -52,6 +53,7 @@ def simulate(
     root: int = 0,
     ppn: int | None = None,
     consumer: str | None = None,
+    beside: Names | Sequence[DeciderLike] = (),
     margin: float | None = None,
     context: SimulationContext | None = None,
 ) -> AllTimes:
@@ -71,6 +73,8 @@ def simulate(
     >>> frame.pivot(index=["procs", "message_bytes"], columns="algorithm", values="seconds").loc[8, 65536].idxmin()
     '...'
     """
+    from collwise.comparisons import decider
+    from collwise.validation.compare.deciders import timed_besides
     from collwise.validation.times import sources
     from collwise.validation.times.files import AllTimes
 
@@ -80,27 +84,33 @@ def simulate(
     if consumer is not None:
         check_name("decision consumer", consumer, ALL_CONSUMERS)
     pieces = segments_for(consumer, arguments.sizes(segments))
-    competing = choices(asked, algorithms, pieces, counts or {}, thresholds, between_segment)
+    wanted = f"all,{GUIDELINES}" if algorithms is None and consumer == PGMPI else algorithms
+    competing = choices(asked, wanted, pieces, counts or {}, thresholds, between_segment)
     asked_sizes = None if sizes is None else arguments.sizes(sizes)
     process_counts = arguments.counts(procs)
     if root >= min(process_counts):
         raise UsageError(f"--root: rank {root} does not exist with P = {min(process_counts)}")
     if margin is not None:
         arguments.check_percent("margin", margin)
-    grids = asked_points(
-        where,
-        [
-            grid_for(consumer, Grid(one, among, process_counts, sizes_of(one, asked_sizes), per_node, root))
-            for one, among in competing.items()
-        ],
-    )
+
+    def grid_of(one: str) -> Grid:
+        grid = Grid(one, competing[one], process_counts, sizes_of(one, asked_sizes), per_node, root)
+        return grid_for(consumer, grid)
+
+    grids = asked_points(where, arguments.possible(competing, grid_of).values())
     if not any(grid.cases() for grid in grids):
         raise nothing_runs(competing, process_counts, sizes_of(asked[0], asked_sizes))
-    margins = {} if margin is None else dict.fromkeys(competing, margin / 100)
+    deciders = [decider(one) for one in (arguments.names(beside) if isinstance(beside, str) else beside)]
+    grids = [timed_besides(grid, deciders) for grid in grids]
+    by_size = {} if margin is None else {one: margin / 100 for one in competing if not needs_one_choice(one, consumer)}
     with arguments.opened(context) as simulations:
-        found = sources.simulate(where, grids, simulations, margins, f"{where.name} {arguments.several(asked)}")
+        found = sources.simulate(where, grids, simulations, by_size, f"{where.name} {arguments.several(asked)}")
     warn_of_free_messages(where)
     warn_of_doubtful(where, grids)
+    if not charges_overheads(where.smpi_options()):
+        # Where messages are free, the barrier with most of them would win.
+        least = LEAST_DECIDED if asked_sizes is None else {}
+        found = [one.with_facts(trusted_from={**least, "barrier": 1}.get(one.collective, 0)) for one in found]
     return AllTimes.of(found)
 
 
@@ -288,14 +298,12 @@ def choices(
 
     Raises UsageError for unknown names, and for names of algorithms where there are several collectives.
     """
-
-    if algorithms is not None and len(collectives) > 1 and arguments.names(algorithms) not in (("all",), (GUIDELINES,)):
+    if algorithms is not None and len(collectives) > 1 and not {*arguments.names(algorithms)} <= {*arguments.GROUPS}:
         raise UsageError("--algorithms: names belong to one collective; several were asked for")
     given = {name: arguments.counts(numbers) for name, numbers in counts.items() if numbers is not None}
-    found = {
-        one: candidates(one, arguments.sizes(segments), arguments.algorithms(one, algorithms), given, between_segment)
-        for one in collectives
-    }
+    cut = arguments.sizes(segments)
+    names = arguments.possible(collectives, lambda one: arguments.algorithms(one, algorithms))
+    found = {one: candidates(one, cut, each, given, between_segment) for one, each in names.items()}
     entries = [Catalogue.load().algorithm(one, each.algorithm) for one, among in found.items() for each in among]
     check_thresholds_matter(entries, thresholds)
     return {one: with_thresholds(one, among, thresholds) for one, among in found.items()}

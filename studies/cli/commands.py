@@ -29,7 +29,7 @@ class Subcommand(NamedTuple):
 
 # The launcher reads `needs` from the lines of these tables, before there is a Python environment. It names groups of
 # system packages (build, smpi, openmpi, mpich, testbed, slurm, engine, style); `collwise` says what is in each.
-# "smpi" is always needed, "--check:build+openmpi" only with that option, "--by=simulated:smpi" only with that value,
+# "smpi" is always needed, "--check:build+openmpi" only with that option, "--library=smpi:smpi" only with that value,
 # "!--library:smpi" only without that option.
 SUBCOMMANDS = {
     "check algorithms": Subcommand(
@@ -45,21 +45,17 @@ SUBCOMMANDS = {
     "setup project": Subcommand(needs=""),
     "setup schema": Subcommand(needs=""),
     "setup studio": Subcommand(needs=""),
+    "show defaults": Subcommand(needs="--check:build"),
     "show schedule": Subcommand(needs="build"),
 }
 """The subcommands with needs of their own, by their words."""
 SECTIONS = {
     "Main path": {
         "demo": Command("Does the main job on two real clusters in a few minutes.", needs="build smpi openmpi"),
-        "show": Command("Shows algorithms, their messages, and models.", needs=""),
+        "show": Command("Shows algorithms, their messages, models, untuned libraries.", needs=""),
         "simulate": Command("Simulates algorithms at every P, m and segment size.", needs="build smpi"),
-        "compare": Command("Compares the best with a model's and a library's picks.", needs="build smpi"),
-        "defaults": Command("Shows what untuned MPI libraries run.", needs="--check:build"),
-        "decision-map": Command("Draws maps of the best method and of models' slowdowns.", needs="build smpi"),
-        "select": Command(
-            "Makes decision tables of the algorithm for each P and m.",
-            needs="--by=simulated:build+smpi --fill=simulated:build+smpi",
-        ),
+        "compare": Command("Compares times with other times, decisions and untuned libraries.", needs=""),
+        "select": Command("Makes decision tables of the algorithm for each P and m.", needs=""),
         "export": Command("Writes decision tables as rules that MPI libraries read.", needs="--check:build+openmpi"),
         "whatif": Command("Shows which choices and times change if a platform does.", needs="build --engine=smpi:smpi"),
         "sweep": Command("Finds the factors of a change where the choice changes.", needs="build --engine=smpi:smpi"),
@@ -88,7 +84,6 @@ SECTIONS = {
             needs="build --platform:smpi --library=mpich:mpich --testbed:openmpi+testbed",
         ),
         "predict": Command("Evaluates models over arrays of P and m.", needs=""),
-        "evaluate": Command("Scores models against simulated times.", needs="build smpi"),
     },
     "Measuring": {
         "measure": Command(
@@ -121,8 +116,6 @@ SECTIONS = {
 COMPLETION_VARIABLE = "_COLLWISE_COMPLETE"
 """A shell that completes a command line sets it (collwise setup completion); the launcher then sets nothing up."""
 _MODULES = {
-    "compare": "decision-map",
-    "evaluation": "evaluate",
     "fit": "predict",
     "report": "demo study",
     "select": "export",

@@ -16,7 +16,7 @@ from typing import Any
 
 import click
 
-from collwise.common.errors import CollwiseError
+from collwise.common.errors import CollwiseError, note
 from collwise.common.files import write_text
 from collwise.studies.cli import declare, options, target_options, types
 from collwise.studies.cli.declare import argument, option
@@ -54,6 +54,9 @@ _BY_ANNOTATION: Mapping[str, Any] = {
     "NewFile": types.NEW_FILE,
     "Paths": types.PATH,
     "PlatformLike": types.PLATFORM,
+    "Compared": types.PATH,
+    "Decisions | str | Path": types.PATH,
+    "TimesLike": types.PATH,
     "Path": types.PATH,
     "float": click.FLOAT,
     "int": click.INT,
@@ -159,7 +162,7 @@ def _place(parameter: inspect.Parameter) -> Any:
     if key == "platform":
         return options.placed_platform() if required else options.placed_platform(option(types.PLATFORM))
     if annotation == "bool":
-        return option(default=parameter.default, is_flag=True if not parameter.default else None)
+        return option(default=parameter.default, is_flag=True if parameter.default is False else None)
     default = None if required else parameter.default
     if annotation in _REPEATED:
         return option(kind, key=key, required=required, multiple=True)
@@ -187,6 +190,8 @@ def _print(
     drawn = {} if figures is None else {figures / f"{stem}.png": one for stem, one in presented.figures.items()}
     if draw is not None:
         (drawn[draw],) = presented.figures.values()
+    if figures is not None and not drawn:
+        note("nothing to draw")
     pictures = [write_figure(make(), path) for path, make in drawn.items()]
     if as_json:
         print_json(presented.rows, presented.facts)

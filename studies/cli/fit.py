@@ -22,6 +22,6 @@ fit = derived(
 
 predict = derived(
     collwise.predict,
-    "predict --parameters mine.parameters.toml --collective bcast --procs 2:8:+1",
+    "predict --parameters mine.parameters.toml --collective bcast --procs 2:8:+1 -o bcast.times",
     model=options.MODEL,
 )

@@ -43,14 +43,14 @@ PLATFORM = option(types.PLATFORM, required=True, in_project=True)
 _PLACEMENT = option(default="block")
 
 
-def _placed(platform: HostPlatform | types.Unknown | None, placement: str) -> HostPlatform | types.Unknown | None:
+def _placed(platform: HostPlatform | None, placement: str) -> HostPlatform | None:
     from collwise.platforms import placed
 
-    if platform is not None and not isinstance(platform, types.Unknown):
+    if platform is not None:
         return placed(platform, placement)
     if placement != "block":
-        raise UsageError("--placement needs --platform") if platform is None else platform.problem
-    return platform
+        raise UsageError("--placement needs --platform")
+    return None
 
 
 def placed_platform(platform: Any = PLATFORM) -> Any:
@@ -65,7 +65,7 @@ ALGORITHMS = option(types.ALGORITHMS)
 MODEL = option(NamedChoice("model", MODEL_NAMES), key="name of a model")
 PPN = option(click.IntRange(1))
 SIMGRID = option()
-BASELINE = option(Parsed("baseline", find_baseline), find_baseline, show_default=False, said={"baselines": BASELINES})
+BASELINE = option(Parsed("baseline", find_baseline), find_baseline, show_default=False)
 DEFAULT_LIBRARY = option(NamedChoice("baseline", BASELINES), said={"baselines": BASELINES})
 """The untuned library that decides by default, whose name stays text."""
 CALLED_LIBRARY = option(Parsed("baseline", find_baseline), next(iter(BASELINES)), said={"baselines": BASELINES})
@@ -97,12 +97,6 @@ class SimulationOptions:
         return arguments.session(
             self.store, self.engine, self.simgrid, self.jobs, sweep_progress, library, self.executor
         )
-
-    def check_store(self) -> None:
-        """Raises UsageError where there is no store that measured times could be in; none is made for them."""
-        if not self.store.exists():
-            how = "fill one with 'collwise measure' or 'collwise times import'"
-            raise UsageError(f"there is no store {self.store}; {how}")
 
 
 def simulation(engine: str = "smpi", called: bool = False) -> Any:

@@ -19,9 +19,9 @@ from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
 from collwise.studies.cli import options, types
 from collwise.studies.cli.declare import argument, command, flag, group, option
 from collwise.studies.cli.output import own_command, print_json, print_table
-from collwise.studies.cli.select import check_all
 from collwise.studies.cli.types import COLLECTIVES, COUNTS, FOLDER, PATH, SIZES
 from collwise.validation.libraries.baselines import Baseline
+from collwise.validation.libraries.openmpi_check import check_all
 from collwise.validation.times.defaults import DECISION_SIZES, PAPER_SIZES, SEGMENTS_TEXT, sizes_of
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""collwise show: message, models, algorithms, schedule."""
+"""collwise show: message, models, algorithms, schedule, what untuned libraries run."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+import collwise
 from collwise import known, predictions
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.common.errors import UsageError
@@ -176,3 +177,11 @@ def schedule(
         )
     figures = {"schedule": partial(schedule_figure, trace, procs, f"{title}, on {platform.title}")}
     return Shown(said, parts.reset_index().to_dict("records"), facts, figures)
+
+
+defaults = derived(
+    collwise.defaults,
+    "show defaults --baseline openmpi-4.1 --collective allreduce --procs 16,1024",
+    parent=show,
+    baseline=options.BASELINE,
+)

@@ -8,13 +8,14 @@ from collwise.studies.cli import options
 from collwise.studies.cli.declare import group, option
 from collwise.studies.cli.derive import derived
 from collwise.studies.cli.target_options import TARGET
-from collwise.studies.cli.types import NEW_FILE, NEW_SCRIPT, PLATFORM, Parsed, Scaled
+from collwise.studies.cli.types import NAMES, NEW_FILE, NEW_SCRIPT, PLATFORM, Parsed, Scaled
 from collwise.validation.adaptive.goal import LOSS, Goal
 
 simulate = derived(
     collwise.simulate,
     "simulate --platform gros --collective bcast --procs 4,8 --sizes 8KiB:64KiB:x2",
     context=options.simulation(called=True),
+    beside=option(NAMES, ()),
 )
 
 measure = derived(

@@ -19,7 +19,7 @@ from collwise.common.units import parse_size
 from collwise.platforms.names import known
 
 if TYPE_CHECKING:
-    from collwise.platforms import HostPlatform
+    pass
 
 FORCE = "collwise.force"
 """The key in click's context under which --force is kept."""
@@ -207,31 +207,3 @@ ALGORITHMS = Parsed("names", arguments.names, _algorithms)
 COLLECTIVE = Parsed("text", _one_name, _collectives, listed=False)
 COLLECTIVES = Parsed("collectives", arguments.collectives, lambda context: ("all", *_collectives(context)))
 PLATFORM = _Platform("platform", arguments.platform, lambda _: known(), listed=False)
-
-
-class Unknown(str):
-    """A name that no platform has, which may be one of measured times; `problem` is the error that says so."""
-
-    problem: UsageError
-
-
-def known_platform(platform: HostPlatform | Unknown) -> HostPlatform:
-    """The platform. Raises UsageError for a name that only the store may have."""
-    if isinstance(platform, Unknown):
-        raise platform.problem
-    return platform
-
-
-def _platform_or_name(text: str) -> HostPlatform | Unknown:
-    try:
-        return arguments.platform(text)
-    except UsageError as problem:
-        if Path(text).exists():
-            raise
-        unknown = Unknown(text)
-        unknown.problem = UsageError(f"--platform: {problem}")
-        return unknown
-
-
-PLATFORM_OR_NAME = _Platform("platform", _platform_or_name, lambda _: known(), listed=False)
-"""A platform, or a name that only the store has."""

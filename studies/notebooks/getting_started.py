@@ -61,7 +61,7 @@ summary = scores.summary("Open MPI 4.1")
 
 # %%
 decisions = collwise.select(times, consumer="openmpi-4.1")
-rules = collwise.export(decisions)
+rules = collwise.export(decisions).text
 here.table("The rules", decisions.frame())
 here.text("""
 Written to a file, they are used by `mpirun --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_dynamic_rules_filename

@@ -39,7 +39,7 @@ here.text(f"Interconnects to choose from: {', '.join(interconnect_names())}.")
 with here.context("schedule") as context:
     times = collwise.simulate(mine, COLLECTIVES, PROCS, SIZES, segments=SEGMENTS, ppn=1, context=context)
 decisions = collwise.select(times, consumer="openmpi-4.1")
-rules = collwise.export(decisions)
+rules = collwise.export(decisions).text
 here.table("The rules", decisions.frame())
 
 # %% [markdown]

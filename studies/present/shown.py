@@ -66,10 +66,13 @@ def markdown_of(presented: Shown) -> str:
 
 
 PRESENTERS = {
+    "AllScores": "scores",
     "AllTimes": "times",
     "ApplicationTimes": "application",
     "DataFrame": "frame",
+    "Decisions": "decisions",
     "Deleted": "deleted",
+    "ExportedRules": "rules",
     "FittedModel": "fitted",
     "Guidelines": "guidelines",
     "MeasuredGain": "gain",
@@ -78,6 +81,7 @@ PRESENTERS = {
     "Script": "script",
     "Searched": "search",
     "Sweeps": "sweep",
+    "UntunedDecisions": "untuned",
     "WhatIfs": "whatif",
 }
 """The module of collwise.studies.present whose function `shown` presents a type."""

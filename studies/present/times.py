@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
@@ -81,9 +82,10 @@ def _measured(times: Times) -> Iterator[Table | str]:
 
 def _parts(times: Times) -> Iterator[Table | str]:
     catalogue = Catalogue.load().collective(times.collective).algorithms
-    frame, names = times.frame(), dict.fromkeys(choice.algorithm for choice in times.grid.choices)
+    # What is timed besides has segment sizes of its own.
+    frame, names = times.of_grid(replace(times.grid, besides=())).frame(), dict.fromkeys(times.grid.names)
     pieces = frame.segment_bytes.where([not catalogue[name].bounded for name in frame.algorithm], 0)
-    segments = sorted({segment for segment in pieces if segment})
+    segments = sorted({*pieces[[catalogue[name].pipelined for name in frame.algorithm]]})
     if len(segments) == 1:
         # Algorithms without segments stand in the rows of the one segment size.
         pieces[:] = segments[0]
@@ -105,7 +107,7 @@ def _parts(times: Times) -> Iterator[Table | str]:
         for p, m, segment, *row in cells[~repeated].itertuples(index=False, name=None)
     ]
     heads = ["P", "m", *(["segment"] if several_segments else []), *columns]
-    common = f", segments of {format_size(segments[0])}" if len(segments) == 1 else ""
+    common = f", segments of {format_size(segments[0])}" if len(segments) == 1 and segments[0] else ""
     title = f"{times.collective} on {times.platform}, {times.source} by {times.title}{common}"
     yield from cut(Table(title, heads, rows, left=0, keys=len(heads) - len(columns)), _MOST_ROWS)
     if repeated.any():

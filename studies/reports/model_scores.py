@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from collwise.common.units import format_size
@@ -87,23 +87,23 @@ def _predictions(one: Mapping[str, Any]) -> str:
     return f"{one['predictions']} ({one['unpredicted']} not)" if one["unpredicted"] else str(one["predictions"])
 
 
-def remarks(scores: Scores, asked: Sequence[str]) -> list[str]:
-    """The model with the least mean slowdown, and the algorithms that models, or all of those asked for, leave out."""
+def remarks(scores: Scores) -> list[str]:
+    """The times whose picks have the least mean slowdown, and the algorithms that each of them leaves out."""
     where = f"{scores.right.platform}, {scores.right.collective}"
     costs = {title: found for title in scores.times if (found := scores.summary(title)).points}
     best = min(costs, key=lambda title: (costs[title].mean, costs[title].worst), default=None)
-    lines = [
-        f"{where}: no model predicts any of these points"
-        if best is None
-        else f"{where}: the picks of {best} have the least slowdown, "
-        f"{percent(costs[best].mean)} on average, {percent(costs[best].worst)} at worst"
-    ]
+    lines = []
+    if scores.times and best is None:
+        lines.append(f"{where}: none of {', '.join(scores.times)} has a time at any of these points")
+    if best is not None and len(costs) > 1:
+        lines.append(
+            f"{where}: the picks of {best} have the least slowdown, "
+            f"{percent(costs[best].mean)} on average, {percent(costs[best].worst)} at worst"
+        )
     models: dict[tuple[str, ...], list[str]] = {}
     for title in scores.times:
         if unknown := scores.unknown(title):
             missing = unknown if scores.errors_of(title) or scores.unpredicted(title) else ("any of these",)
             models.setdefault(missing, []).append(title)
-    lines += [f"{where}: no formula in {', '.join(of)} for {', '.join(missing)}" for missing, of in models.items()]
-    if names := [name for name in asked if name not in scores.right.grid.names]:
-        lines.append(f"{where}: no model here has a formula for {', '.join(names)}; left out")
+    lines += [f"{where}: no times in {', '.join(of)} of {', '.join(missing)}" for missing, of in models.items()]
     return lines

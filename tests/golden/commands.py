@@ -6,6 +6,7 @@ the store of `trio`, and what earlier commands wrote.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -29,21 +30,34 @@ CONSUMERS = ("openmpi-4.1", "mpich", "intel", "mvapich2", "ucc", "pgmpi", "smpi"
 GRID = "--collective all --procs 3,4,8,13 --sizes 64,1KiB,8KiB,64KiB,1MiB"
 ENGINE = "--engine schedule --jobs 1 --store store.sqlite"
 GROS, STAMPEDE = f"--platform gros {ENGINE}", f"--platform stampede2 --ppn 4 {ENGINE}"
-MEASURED = "--by measured --platform gros --store measured.sqlite"
+PATH, PARTS = "--parameters files/critical_path.toml", "--parameters files/parts.toml"
+CUT = "--segments 8KiB:128KiB:x2"
+MEASURED = "store:file=measured.sqlite,platform=gros,source=measured"
+TRIO = "store:file=trio.sqlite,platform=trio,source=measured"
+MEASURED_POINTS = "--procs 4,6,16 --sizes 1KiB,8KiB,64KiB,1MiB --segments 8KiB,64KiB"
 CONFIGURATIONS = "times list --store store.sqlite --json"
 SHOWN = "--procs 3,4 --json"
 IMPORT = "times import results.jsonl --store measured.sqlite --json"
 
 
 class Golden(NamedTuple):
-    """The words of a command line, and what is kept of its results."""
+    """The words of a command line, or of several by ' && ', and what is kept of the results of the last one."""
 
     words: str
     keeps: Callable[[Ran], Any] = document
 
 
-def _selected(options: str) -> Golden:
-    return Golden(f"select {options} --json", decisions)
+def _by_times(made: str, options: str = "", keeps: Callable[[Ran], Any] = decisions) -> Golden:
+    """Decisions by the times that a command makes."""
+    return Golden(f"{made} -o made.times --force && select made.times {options} --json", keeps)
+
+
+def _predict(options: str, extent: str = f"{GRID} {CUT}") -> str:
+    return f"predict {extent} {options}"
+
+
+def _simulate(where: str, extent: str = GRID) -> str:
+    return f"simulate {extent} {where}"
 
 
 def _for(consumer: str) -> str:
@@ -51,89 +65,98 @@ def _for(consumer: str) -> str:
 
 
 def _predicted() -> dict[str, Golden]:
-    path, parts = f"{GRID} --parameters files/critical_path.toml", f"{GRID} --parameters files/parts.toml"
-    found = {"critical_path": path, "parts": parts}
-    found |= {f"critical_path for {one}": f"{path} {_for(one)}" for one in CONSUMERS if one != "pgmpi"}
+    path, parts, plogp = _predict(PATH), _predict(PARTS), "--parameters files/plogp.toml"
+    exact = _predict(
+        "--parameters files/loggp.toml", f"--collective bcast,reduce --procs 4,13 --sizes 8KiB,256KiB {CUT}"
+    )
+    made = {"critical_path": path, "parts": parts}
     for name in ("hockney", "hockney_by_size", "logp", "loggp", "plogp", "lmo"):
-        found[name] = f"{GRID} --parameters files/{name}.toml"
-    return {name: _selected(options) for name, options in found.items()} | {
-        "parts for openmpi-4.1": _selected(f"{parts} --for openmpi-4.1"),
-        "parts as printed": _selected(f"{parts} --model as_printed"),
-        "loggp as printed": _selected(f"{GRID} --parameters files/loggp.toml --model loggp_as_printed"),
-        "loggp exact": _selected(
-            "--collective bcast,reduce --procs 4,13 --sizes 8KiB,256KiB --parameters files/loggp.toml --exact"
-        ),
-        "loggp exact, every byte": _selected(
-            "--collective bcast,reduce --procs 4,13 --sizes 8KiB,256KiB --parameters files/loggp.toml --exact "
-            "--tolerance 0"
-        ),
-        "parts, tolerance 0": _selected(f"{parts} --tolerance 0"),
-        "parts, tolerance 20": _selected(f"{parts} --tolerance 20"),
-        "critical_path, one choice": _selected(f"{path} --one-choice"),
-        "plogp, one choice": _selected(f"{GRID} --parameters files/plogp.toml --one-choice"),
-        "plogp, segments": _selected(f"{GRID} --parameters files/plogp.toml --segments 1KiB,8KiB,1MiB"),
-        "every P": _selected("--collective bcast,allgather --procs 2:20:+1 --parameters files/critical_path.toml"),
-        "usual": _selected("--collective bcast,gather --procs 5,12 --parameters files/parts.toml"),
+        made[name] = _predict(f"--parameters files/{name}.toml")
+    found = {name: _by_times(words) for name, words in made.items()}
+    for one in CONSUMERS:
+        if one != "pgmpi":
+            found[f"critical_path for {one}"] = _by_times(f"{path} {_for(one)}", _for(one))
+    return found | {
+        "parts for openmpi-4.1": _by_times(f"{parts} --for openmpi-4.1", "--for openmpi-4.1"),
+        "parts as printed": _by_times(f"{parts} --model as_printed"),
+        "loggp as printed": _by_times(f"{made['loggp']} --model loggp_as_printed"),
+        "loggp exact": _by_times(exact, "--exact"),
+        "loggp exact, every byte": _by_times(exact, "--exact --tolerance 0"),
+        "parts, tolerance 0": _by_times(parts, "--tolerance 0"),
+        "parts, tolerance 20": _by_times(parts, "--tolerance 20"),
+        "critical_path, one choice": _by_times(path, "--one-choice"),
+        "plogp, one choice": _by_times(made["plogp"], "--one-choice"),
+        "plogp, segments": _by_times(_predict(plogp, f"{GRID} --segments 1KiB,8KiB,1MiB")),
+        "every P": _by_times(_predict(PATH, f"--collective bcast,allgather --procs 2:20:+1 {CUT}")),
+        "usual": _by_times(_predict(PARTS, f"--collective bcast,gather --procs 5,12 {CUT}")),
     }
 
 
 def _simulated() -> dict[str, Golden]:
-    found = {"gros": f"{GRID} {GROS}", "stampede2": f"{GRID} {STAMPEDE}"}
-    found |= {f"gros for {one}": f"{GRID} {GROS} {_for(one)}" for one in CONSUMERS}
-    found |= {f"stampede2 for {one}": f"{GRID} {STAMPEDE} {_for(one)}" for one in ("openmpi-4.1", "mpich", "smpi")}
+    gros, stampede = _simulate(GROS), _simulate(STAMPEDE)
+    made = {"gros": gros, "stampede2": stampede}
+    found = {name: _by_times(words) for name, words in made.items()}
+    found |= {f"gros for {one}": _by_times(f"{gros} {_for(one)}", _for(one)) for one in CONSUMERS}
+    for one in ("openmpi-4.1", "mpich", "smpi"):
+        found[f"stampede2 for {one}"] = _by_times(f"{stampede} {_for(one)}", _for(one))
     few = "--collective bcast,allreduce,gather --procs 4,8,13"
-    found |= {
-        "gros, tolerance 0": f"{GRID} {GROS} --tolerance 0",
-        "gros, tolerance 20": f"{GRID} {GROS} --tolerance 20",
-        "gros, one choice": f"{GRID} {GROS} --one-choice",
-        "gros, segments": f"{GRID} {GROS} --segments 1KiB,64KiB",
-        "gros, usual sizes": f"{few} {GROS}",
-        "stampede2, by node": f"{few} --sizes 1KiB,64KiB,1MiB {STAMPEDE} --by-node",
-        "stampede2, cyclic": f"{few} --sizes 1KiB,64KiB,1MiB {STAMPEDE} --placement cyclic",
-        "stampede2, mock-ups": f"{few} --sizes 1KiB,64KiB {STAMPEDE} --guidelines",
-        "stampede2, usual sizes": f"{few} {STAMPEDE}",
+    three = f"{few} --sizes 1KiB,64KiB,1MiB"
+    return found | {
+        "gros, tolerance 0": _by_times(gros, "--tolerance 0"),
+        "gros, tolerance 20": _by_times(f"{gros} --margin 20", "--tolerance 20"),
+        "gros, one choice": _by_times(gros, "--one-choice"),
+        "gros, segments": _by_times(f"{gros} --segments 1KiB,64KiB"),
+        "gros, usual sizes": _by_times(_simulate(GROS, few)),
+        "stampede2, by node": _by_times(_simulate(STAMPEDE, f"{three} --algorithms all,by-node")),
+        "stampede2, cyclic": _by_times(_simulate(STAMPEDE, f"{three} --placement cyclic")),
+        "stampede2, mock-ups": _by_times(_simulate(STAMPEDE, f"{few} --sizes 1KiB,64KiB --algorithms all,guidelines")),
+        "stampede2, usual sizes": _by_times(_simulate(STAMPEDE, few)),
     }
-    return {name: _selected(f"--by simulated {options}") for name, options in found.items()}
+
+
+def _of_store(query: str, options: str = "", keeps: Callable[[Ran], Any] = decisions) -> Golden:
+    """Decisions by times of the store."""
+    return Golden(f"select {query} {options} --json", keeps)
 
 
 def _measured() -> dict[str, Golden]:
-    every = f"--collective all {MEASURED}"
-    trio = "--collective bcast,allreduce --by measured --platform trio --store trio.sqlite"
-    found = {"all": every} | {f"for {one}": f"{every} {_for(one)}" for one in CONSUMERS if one not in ("ucc", "pgmpi")}
-    found |= {
-        "for ucc": f"--collective bcast,allreduce,scatter {MEASURED} --for ucc",
-        "tie limit 0": f"{every} --tie-limit 0",
-        "tie limit 3, tolerance 0": f"{every} --tie-limit 3 --tolerance 0",
-        "tolerance 10": f"{every} --tolerance 10",
-        "one choice": f"{every} --one-choice",
-        "some points": f"--collective bcast,reduce,scan {MEASURED} --procs 4,16 --sizes 8KiB,1MiB",
-        "filled by a model": f"{every} --fill predicted --parameters files/critical_path.toml --agreement 90",
-        "filled by simulation": f"--collective bcast,reduce {MEASURED} --fill simulated --agreement 90 "
-        "--engine schedule --jobs 1",
-        "launches": trio,
-        "launches, tie limit 0": f"{trio} --tie-limit 0",
-        "launches, one choice": f"{trio} --one-choice --for openmpi-4.1",
+    found = {"imported": Golden(IMPORT, imported), "all": _of_store(MEASURED)}
+    found |= {f"for {one}": _of_store(MEASURED, _for(one)) for one in CONSUMERS if one not in ("ucc", "pgmpi")}
+    predicted = f"{_predict(PATH, f'--collective all {MEASURED_POINTS}')} -o filler.times"
+    simulated = f"simulate --collective bcast,reduce {GROS} {MEASURED_POINTS} -o filler.times --force"
+    filled = "--fill filler.times --agreement 90 --json"
+    return found | {
+        "for ucc": _of_store(f"{MEASURED},collective=bcast+allreduce+scatter", "--for ucc"),
+        "tie limit 0": _of_store(MEASURED, "--tie-limit 0"),
+        "tie limit 3, tolerance 0": _of_store(MEASURED, "--tie-limit 3 --tolerance 0"),
+        "tolerance 10": _of_store(MEASURED, "--tolerance 10"),
+        "one choice": _of_store(MEASURED, "--one-choice"),
+        "some points": _of_store(f"{MEASURED},collective=bcast+reduce+scan,procs=4+16,sizes=8KiB+1MiB"),
+        "filled by a model": Golden(f"{predicted} && select {MEASURED} {filled}", decisions),
+        "filled by simulation": Golden(f"{simulated} && select {MEASURED},collective=bcast+reduce {filled}", decisions),
+        "launches": _of_store(f"{TRIO},collective=bcast+allreduce"),
+        "launches, tie limit 0": _of_store(TRIO, "--tie-limit 0"),
+        "launches, one choice": _of_store(TRIO, "--one-choice --for openmpi-4.1"),
     }
-    return {"imported": Golden(IMPORT, imported)} | {name: _selected(options) for name, options in found.items()}
 
 
 def _evidence() -> dict[str, Golden]:
     """Whole decision tables, with the times that they were made from."""
-    predicted = "--parameters files/critical_path.toml"
-    few = "--procs 4,13 --sizes 1KiB,64KiB --segments 8KiB --json"
+    few = "--procs 4,13 --sizes 1KiB,64KiB --segments 8KiB --margin 1"
+    untuned = _simulate(STAMPEDE, f"--collective bcast {few} --for openmpi-4.1")
     return {
         "imported": Golden(IMPORT, imported),
-        "predicted": Golden(f"select --collective bcast,allgather {predicted} {few}", evidence),
-        "exact": Golden(f"select --collective bcast --parameters files/loggp.toml {few} --exact", evidence),
-        "simulated": Golden(f"select --collective bcast,barrier --by simulated {STAMPEDE} {few}", evidence),
-        "untuned": Golden(f"select --collective bcast --by simulated {STAMPEDE} {few} --for openmpi-4.1", evidence),
-        "measured": Golden(f"select --collective bcast,scan {MEASURED} --json", evidence),
+        "predicted": _by_times(_predict(PATH, f"--collective bcast,allgather {few}"), keeps=evidence),
+        "exact": _by_times(_predict("--parameters files/loggp.toml", f"--collective bcast {few}"), "--exact", evidence),
+        "simulated": _by_times(_simulate(STAMPEDE, f"--collective bcast,barrier {few}"), keeps=evidence),
+        "untuned": _by_times(untuned, "--for openmpi-4.1", evidence),
+        "measured": _of_store(f"{MEASURED},collective=bcast+scan", keeps=evidence),
         "filled": Golden(
-            f"select --collective bcast {MEASURED} --fill predicted {predicted} --agreement 90 --json", evidence
+            f"{_predict(PATH, f'--collective bcast {MEASURED_POINTS}')} -o filler.times && "
+            f"select {MEASURED},collective=bcast --fill filler.times --agreement 90 --json",
+            evidence,
         ),
-        "launches": Golden(
-            "select --collective bcast --by measured --platform trio --store trio.sqlite --json", evidence
-        ),
+        "launches": _of_store(f"{TRIO},collective=bcast", keeps=evidence),
     }
 
 
@@ -143,25 +166,46 @@ TUNED = (
 )
 """Those that rules of some version of Open MPI are about."""
 DECISION_FILES = {
-    "path": f"--collective {TUNED} --procs 4,8,13 --sizes 1KiB,64KiB,1MiB --parameters files/critical_path.toml",
-    "bytes": "--collective all --procs 2:9:+1 --sizes 8KiB,1MiB --parameters files/loggp.toml --tolerance 5",
-    "exact": "--collective bcast,reduce --procs 4,6 --sizes 8KiB,64KiB --parameters files/plogp.toml --exact",
-    "openmpi": f"--collective all --procs 4,8 --sizes 64,8KiB,1MiB --by simulated {STAMPEDE} --for openmpi-4.0",
-    "simulated": f"--collective {TUNED} --procs 4,8 --sizes 64,8KiB,1MiB --by simulated {STAMPEDE}",
-    "nodes": f"--collective bcast,allreduce --procs 8,16 --sizes 8KiB,1MiB --by simulated {STAMPEDE} --by-node",
-    "one": f"--collective {TUNED} --procs 4,6,8 --sizes 1KiB,64KiB --by simulated {STAMPEDE} --one-choice --for smpi",
-    "profile": f"--collective allreduce --procs 4,6,8 --sizes 1KiB,64KiB --by simulated {STAMPEDE} --for pgmpi",
-    "measured": f"--collective {TUNED} {MEASURED}",
+    "path": (_predict(PATH, f"--collective {TUNED} --procs 4,8,13 --sizes 1KiB,64KiB,1MiB {CUT} --margin 1"), ""),
+    "bytes": (
+        _predict("--parameters files/loggp.toml", f"--collective all --procs 2:9:+1 --sizes 8KiB,1MiB {CUT}"),
+        "--tolerance 5",
+    ),
+    "exact": (
+        _predict("--parameters files/plogp.toml", f"--collective bcast,reduce --procs 4,6 --sizes 8KiB,64KiB {CUT}"),
+        "--exact",
+    ),
+    "openmpi": (
+        _simulate(STAMPEDE, "--collective all --procs 4,8 --sizes 64,8KiB,1MiB --for openmpi-4.0 --margin 1"),
+        "--for openmpi-4.0",
+    ),
+    "simulated": (_simulate(STAMPEDE, f"--collective {TUNED} --procs 4,8 --sizes 64,8KiB,1MiB --margin 1"), ""),
+    "nodes": (
+        _simulate(
+            STAMPEDE, "--collective bcast,allreduce --procs 8,16 --sizes 8KiB,1MiB --algorithms all,by-node --margin 1"
+        ),
+        "",
+    ),
+    "one": (
+        _simulate(STAMPEDE, f"--collective {TUNED} --procs 4,6,8 --sizes 1KiB,64KiB --for smpi"),
+        "--one-choice --for smpi",
+    ),
+    "profile": (
+        _simulate(STAMPEDE, "--collective allreduce --procs 4,6,8 --sizes 1KiB,64KiB --for pgmpi"),
+        "--for pgmpi",
+    ),
+    "measured": ("", f"{MEASURED},collective={TUNED.replace(',', '+')}"),
 }
+"""What makes the times of each, and options of select, or the times themselves."""
 FORMATS = {
     "openmpi": "",
-    "openmpi 4.0": "--format openmpi --openmpi-version 4.0",
-    "openmpi 5.0": "--format openmpi --openmpi-version 5.0",
-    "openmpi 6.0": "--format openmpi --openmpi-version 6.0",
+    "openmpi 4.0": "--format openmpi --version 4.0",
+    "openmpi 5.0": "--format openmpi --version 5.0",
+    "openmpi 6.0": "--format openmpi --version 6.0",
     "openmpi-json": "--format openmpi-json",
     "collwise": "--format collwise",
-    "mpich 4.0": "--format mpich --mpich-version 4.0",
-    "mpich 4.1": "--format mpich --mpich-version 4.1",
+    "mpich 4.0": "--format mpich --version 4.0",
+    "mpich 4.1": "--format mpich --version 4.1",
     "mpich-variables": "--format mpich-variables --procs 8",
     "intel": "--format intel",
     "mvapich2": "--format mvapich2 --procs 8",
@@ -193,8 +237,9 @@ def _written(name: str) -> Callable[[Ran], Any]:
 def _rules() -> dict[str, Golden]:
     before = Golden("export files/decisions-3.json --format collwise -o before.rules", _written("before.rules"))
     found = {"imported": Golden(IMPORT, imported), "written before": before}
-    for file, options in DECISION_FILES.items():
-        found[file] = Golden(f"select {options} -o {file}.json --json", decisions)
+    for file, (made, options) in DECISION_FILES.items():
+        written = f"{options} -o {file}.json"
+        found[file] = _by_times(made, written) if made else _of_store(written)
         for name, words in FORMATS.items():
             if name not in EXPRESSED.get(file, FORMATS) or (name == "prf") > (file == "profile"):
                 continue
@@ -235,35 +280,34 @@ def _times() -> dict[str, Golden]:
 
 
 def _compared() -> dict[str, Golden]:
-    few = "--procs 4,16 --sizes 1KiB,64KiB,1MiB --segments 8KiB,64KiB --baseline openmpi-4.1"
-    model = "--parameters files/critical_path.toml"
+    points = "--procs 4,16 --sizes 1KiB,64KiB,1MiB"
+    cut, files = "--segments 8KiB,64KiB", ("critical_path", "loggp", "plogp")
+
+    def beside(collective: str, library: str, *models: str, extent: str = f"{points} {cut}") -> Golden:
+        extent = re.sub("--sizes [^ ]+", "", extent) if collective == "barrier" else extent
+        extent = f"--collective {collective} {extent}"
+        made = [f"predict --parameters files/{one}.toml {extent} -o {one}.times --force" for one in models]
+        simulated = f"simulate {extent} {GROS} --beside {library} -o right.times --force"
+        others = " ".join(f"{one}.times" for one in models)
+        return Golden(" && ".join([*made, simulated, f"compare right.times {others} {library} --json"]))
+
     found = {"imported": Golden(IMPORT, imported)}
     for collective in ("bcast", "gather", "reduce", "allreduce", "allgather", "alltoall", "barrier", "reduce_scatter"):
-        sizes = few.replace("--sizes 1KiB,64KiB,1MiB ", "") if collective == "barrier" else few
-        found[collective] = Golden(f"compare --collective {collective} {GROS} {sizes} {model} --json", rows)
-    others = few.replace("openmpi-4.1", "mpich-4")
-    found["bcast, MPICH"] = Golden(f"compare --collective bcast {GROS} {others} --json", rows)
-    found["bcast, formulas"] = Golden(
-        f"compare --collective bcast {GROS} {few} --parameters files/loggp.toml --model loggp --json", rows
-    )
-    for sources in ("measured,simulated", "schedule,measured", "measured,predicted", "schedule,predicted"):
-        where = f"--store {'measured' if 'measured' in sources else 'store'}.sqlite --json"
-        extent = "" if "measured" in sources else "--procs 4,16 --sizes 1KiB,64KiB --segments 8KiB"
-        by = model if "predicted" in sources else ""
-        by = "--engine schedule" if "simulated" in sources else by
-        for collective in ("bcast", "scan"):
-            found[f"{collective}, {sources}"] = Golden(
-                f"compare --platform gros --collective {collective} --sources {sources} {extent} {by} {where}", rows
-            )
+        found[collective] = beside(collective, "openmpi-4.1", "critical_path")
+    found["bcast, MPICH"] = beside("bcast", "mpich-4")
+    found["bcast, formulas"] = beside("bcast", "openmpi-4.1", "loggp")
+    for collective in ("bcast", "scan"):
+        measured, extent = f"{MEASURED},collective={collective}", f"--collective {collective} {MEASURED_POINTS}"
+        simulated = f"simulate {extent} {GROS} -o simulated.times --force"
+        predicted = f"predict {extent} {PATH} -o predicted.times --force"
+        found[f"{collective}, measured,simulated"] = Golden(f"{simulated} && compare {measured} simulated.times --json")
+        found[f"{collective}, measured,predicted"] = Golden(f"{predicted} && compare {measured} predicted.times --json")
+        found[f"{collective}, schedule,predicted"] = Golden("compare predicted.times simulated.times --json")
     for collective in ("bcast", "reduce", "barrier"):
-        sizes = "" if collective == "barrier" else "--sizes 1KiB,32KiB,1MiB"
-        files = "files/critical_path.toml,files/loggp.toml,files/plogp.toml"
-        found[f"map of {collective}"] = Golden(
-            f"decision-map --collective {collective} --procs 3,4,9 {sizes} --models critical_path,loggp,plogp "
-            f"--parameters {files} --baseline openmpi-4.1 {GROS} --json"
-        )
+        extent = "--procs 3,4,9 --sizes 1KiB,32KiB,1MiB --segments 0,1KiB,8KiB"
+        found[f"map of {collective}"] = beside(collective, "openmpi-4.1", *files, extent=extent)
     found["defaults"] = Golden(
-        "defaults --baseline openmpi-4.1 --collective bcast,allreduce --procs 4,13 --sizes 1KiB,1MiB --json", rows
+        "show defaults --baseline openmpi-4.1 --collective bcast,allreduce --procs 4,13 --sizes 1KiB,1MiB --json", rows
     )
     return found
 
@@ -272,9 +316,9 @@ def _changed() -> dict[str, Golden]:
     few = "--procs 8,13 --sizes 1KiB,64KiB,1MiB --segments 8KiB"
     usual = f"--collective bcast,allreduce {few} {STAMPEDE} --json"
     sweep = f"--collective allreduce,bcast --procs 8,13 --sizes 64KiB,1MiB --segments 8KiB {ENGINE} --json"
-    decided = f"--collective bcast,allreduce {few} --by simulated {STAMPEDE}"
+    decided = _simulate(STAMPEDE, f"--collective bcast,allreduce {few}")
     return {
-        "rules": Golden(f"select {decided} -o kept.json --json", decisions),
+        "rules": _by_times(decided, "-o kept.json"),
         "bandwidth": Golden(f"whatif {usual} --change bandwidth=x0.25"),
         "several": Golden(f"whatif {usual} --change latency=x4 --change overheads=x2 --change reduction=x0.5"),
         "kept rules": Golden(f"whatif {usual} --change latency=x0.25 --rules kept.json"),
@@ -320,10 +364,8 @@ def _searched() -> dict[str, Golden]:
             f"--sizes 64,64KiB --libraries openmpi-4.1,mpich-4 {ENGINE} --json",
             without_wall_times,
         ),
-        "chosen": Golden(
-            f"select --collective allreduce,gather,scan --procs 4,8 --sizes 64,64KiB --by simulated {STAMPEDE} "
-            "-o chosen.json --json",
-            decisions,
+        "chosen": _by_times(
+            _simulate(STAMPEDE, "--collective allreduce,gather,scan --procs 4,8 --sizes 64,64KiB"), "-o chosen.json"
         ),
         "guidelines of a table": Golden(
             f"guidelines decisions chosen.json --platform stampede2 {ENGINE} --json", without_wall_times
@@ -337,16 +379,6 @@ def _searched() -> dict[str, Golden]:
     }
 
 
-def _evaluated() -> dict[str, Golden]:
-    few = "--procs 4,8 --sizes 1KiB,64KiB --baseline openmpi-4.1 --jobs 1 --store store.sqlite --json"
-    return {
-        "evaluated": Golden(
-            f"evaluate --platforms exact --collective bcast,gather,barrier --models hockney,loggp,critical_path {few}",
-            rows,
-        ),
-    }
-
-
 GROUPS: dict[str, dict[str, Golden]] = {
     "select_predicted": _predicted(),
     "select_simulated": _simulated(),
@@ -357,5 +389,4 @@ GROUPS: dict[str, dict[str, Golden]] = {
     "compare": _compared(),
     "change": _changed(),
     "search": _searched(),
-    "evaluate": _evaluated(),
 }

@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import collwise
-from collwise import arguments
 from collwise.platforms import load
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SCHEDULE, SMPI
@@ -22,9 +22,10 @@ from collwise.validation.adaptive.goal import Goal
 from collwise.validation.adaptive.search import AdaptiveSearch
 from collwise.validation.compare.scores import AllScores, compare
 from collwise.validation.fitting.models_by_name import models_on
+from collwise.validation.select.consumers import can_choose
 from collwise.validation.times.defaults import SEGMENTS
 from collwise.validation.times.grid import Grid
-from collwise.validation.times.measured import asked_of, stored_times
+from collwise.validation.times.measured import stored_times
 from collwise.validation.times.sources import predicted, simulate
 from tests.golden.measured import cases, record_of, seconds_of, timing_of
 from tests.golden.shapes import brief, choice_text
@@ -48,7 +49,7 @@ def scores(folder: Path) -> dict[str, Any]:
         timed = [case for case in cases((4, 8)) if case.collective in names and case.message_bytes < 2**20]
         context.store.add(made, [timing_of(case) for case in timed])
         stored = [stored_times(context.store, "measured", "exact", name) for name in names]
-        right = [times.of_grid(asked_of(times, arguments.algorithms(times.collective, None))) for times in stored]
+        right = [times.only(partial(can_choose, None, times.collective)) for times in stored]
         grids = [Grid.of(one.collective, one.procs, one.message_bytes, segments=SEGMENTS) for one in right]
         engines = (simulate(platform, grids, replace(context, engine=engine)) for engine in (SMPI, SCHEDULE))
         fitted = [predicted(models_on(platform, ["hockney"], 1, SEGMENTS, context, names)[0], grid) for grid in grids]

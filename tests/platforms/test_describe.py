@@ -219,7 +219,14 @@ def test_what_to_do_next_can_be_run(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.chdir(tmp_path)
     _, output = describe(tmp_path, *words)
     steps = re.findall(r"^- (?:salloc .*? )?collwise (.*)$", output, re.MULTILINE)
-    assert [step.split()[0] for step in steps] == ["platforms", "platforms", "calibrate", "validate", "select"]
+    assert [step.split()[0] for step in steps] == [
+        "platforms",
+        "platforms",
+        "calibrate",
+        "validate",
+        "simulate",
+        "select",
+    ]
     for step in steps:
         read_words(shlex.split(step))
         if step.startswith("calibrate"):

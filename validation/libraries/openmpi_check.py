@@ -8,18 +8,25 @@ other collectives in force: some algorithms call these.
 
 from __future__ import annotations
 
+import itertools
+import re
 import tempfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from collwise.algorithms.catalogue import Catalogue
+from collwise.algorithms.catalogue import Catalogue, Collective
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.files import read_text
 from collwise.common.units import format_size
 from collwise.simulator.execution.installations import find_installation
+from collwise.validation.compare.deciders import Decider, Deciding
+from collwise.validation.libraries.baselines import DEFAULT
 from collwise.validation.libraries.monitoring import Traffic, forcing, monitored
 from collwise.validation.libraries.openmpi_file import Rule, parse_rules, settings_of_rules
-from collwise.validation.select.consumers import rule_message, series
+from collwise.validation.select.consumers import RULES_VERSIONS, rule_message, series
+from collwise.validation.select.decisions import DecisionTable
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.grid import case_of
 
@@ -85,12 +92,9 @@ def check_rules(path: Path, collective: str, procs: int, message_bytes: int) -> 
     rules = parse_rules(read_text(path), str(path))
     entry = Catalogue.load().collective(collective)
     rule = rules.lookup(entry.openmpi_collective, procs, rule_message(collective, version, procs, message_bytes))
-    names = {algorithm.openmpi.get(version): name for name, algorithm in entry.algorithms.items()}
-    if rule is not None and rule.algorithm not in names:
-        raise UsageError(f"{path}: collwise has no {collective} algorithm with the id {rule.algorithm}")
+    expected = None if rule is None else _choice_of(rule, entry, version, path)
     without_rules = observe(collective, procs, message_bytes)
     observed = observe(collective, procs, message_bytes, path)
-    expected = None if rule is None else Choice(names[rule.algorithm], rule.segment_bytes, rule.fanout)
     if expected is not None and expected.algorithm in KNOWN_TRAFFIC.get(collective, ()):
         expected_traffic = traffic(collective, expected, procs, message_bytes)
     else:
@@ -101,6 +105,35 @@ def check_rules(path: Path, collective: str, procs: int, message_bytes: int) -> 
     return RulesCheck(
         collective, procs, message_bytes, installed.label, expected, expected_traffic, observed, without_rules
     )
+
+
+def _choice_of(rule: Rule, entry: Collective, version: str, path: Path) -> Choice:
+    names = {algorithm.openmpi.get(version): name for name, algorithm in entry.algorithms.items()}
+    if rule.algorithm not in names:
+        raise UsageError(f"{path}: collwise has no {entry.name} algorithm with the id {rule.algorithm}")
+    return Choice(names[rule.algorithm], rule.segment_bytes, rule.fanout)
+
+
+def rules_decider(path: Path) -> Decider:
+    """A file of classic rules as a decider; where it leaves a call to Open MPI, its untuned decision is meant.
+
+    The file's head says for which version it is, 4.1 if nothing. Raises UsageError for a file that is no such rules.
+    """
+    text = read_text(path)
+    rules, named = parse_rules(text, str(path)), re.search(r"Open MPI (\d+\.\d+)", text)
+    version = series(named[1] if named else RULES_VERSIONS[0])
+
+    def chosen(collective: str, procs: int, message_bytes: int) -> Choice | None:
+        entry = Catalogue.load().collective(collective)
+        message = rule_message(collective, version, procs, message_bytes)
+        rule = rules.lookup(entry.openmpi_collective, procs, message)
+        if rule is None:
+            return DEFAULT.choice(collective, procs, message_bytes)
+        choice = _choice_of(rule, entry, version, path)
+        usual = choice.fanout == entry.algorithms[choice.algorithm].default_count
+        return replace(choice, fanout=0) if usual else choice
+
+    return Deciding(path.name, chosen)
 
 
 def observe(
@@ -162,3 +195,50 @@ def traffic(collective: str, choice: Choice, procs: int, message_bytes: int) -> 
     if (collective, choice.algorithm) == ("gather", "linear_sync"):
         found |= {edge: (2, size) for edge, (_, size) in found.items() if edge[1] == 0}
     return found
+
+
+# Few enough processes for one machine, and the most that it can still hold where rules begin with more of them; one
+# short and one long message, or one where counting messages takes long.
+_PROCS = 8
+_MOST_PROCS = 64
+_CHECKS_AT_ONCE = 2
+_SIZES = {
+    "bcast": (16384, 262144),
+    "gather": (16384, 131072),
+    "allreduce": (65536,),
+    "alltoall": (65536,),
+    "barrier": (0,),
+}
+_OTHER_SIZES = (1024, 65536)
+_MOST_BYTES = 32 * 2**20
+"""The first message of rules that begin with longer ones than these is checked if P of them have at most so much."""
+
+
+def check_all(rules: Path, tables: Sequence[DecisionTable]) -> Iterator[tuple[str, bool]]:
+    """Checks a short and a long message for each table: a line on what ran, and whether the rules ask for it.
+
+    Where rules begin with longer messages, their first one is checked. A table whose rules begin with more processes
+    than this machine can hold, or with too long messages, is not checked, which is no success.
+
+    The calls start at once and run beside what the caller does before it takes the lines. Taking one raises UsageError
+    or CollwiseError when Open MPI is missing or does not run.
+    """
+    calls, unchecked = [], []
+    for table in tables:
+        procs = max(_PROCS, min(table.rules))
+        sizes, most = _SIZES.get(table.collective, _OTHER_SIZES), _MOST_BYTES // procs
+        first = min((start for start, _ in table.row(procs)), default=None)
+        if procs > _MOST_PROCS:
+            unchecked.append(f"{table.collective}: no rule applies to {_MOST_PROCS} processes: nothing was checked")
+        elif first is None or first > max(*sizes, most):
+            at_most = f"{procs} processes and {format_size(most)} or less"
+            unchecked.append(f"{table.collective}: no rule applies to {at_most}: nothing was checked")
+        else:
+            within = [size for size in sizes if size >= first] or [first]
+            calls += [(rules, table.collective, procs, size) for size in within]
+    pool = ThreadPoolExecutor(_CHECKS_AT_ONCE)
+    checks = [pool.submit(check_rules, *call) for call in calls]
+    pool.shutdown(wait=False)
+    return itertools.chain(
+        ((one.result().summary, one.result().matches) for one in checks), ((line, False) for line in unchecked)
+    )

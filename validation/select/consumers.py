@@ -122,6 +122,8 @@ def can_choose(consumer: str | None, collective: str, choice: Choice) -> bool:
     entry = Catalogue.load().collective(collective)
     if choice.algorithm not in {*entry.selectable, *entry.by_node, *entry.mock_ups}:
         return False
+    if choice.segment_bytes and not entry.algorithms[choice.algorithm].pipelined:
+        return False
     if consumer in LIBRARIES:
         return can_say(consumer, collective, choice)
     return consumer is None or can_run(consumer, entry.algorithms[choice.algorithm])
@@ -133,14 +135,20 @@ def grid_for(consumer: str | None, grid: Grid) -> Grid:
     For Open MPI these compete where messages have enough elements, and what it runs untuned is timed besides. Raises
     UsageError where no choice is left.
     """
+    kept = choosable_for(consumer, grid)
+    if consumer is None or openmpi_version(consumer) is None:
+        return kept
+    return replace(kept, for_openmpi=True).with_besides(partial(DEFAULT.choice, grid.collective))
+
+
+def choosable_for(consumer: str | None, grid: Grid) -> Grid:
+    """The grid with those of its choices that a consumer, if any, can be asked for. Raises UsageError without any."""
     if consumer is None:
         return grid
     kept = grid.only(lambda choice: can_choose(consumer, grid.collective, choice))
     if not kept.choices:
         raise UsageError(f"{consumer} can be asked for none of the {grid.collective} choices: {', '.join(grid.names)}")
-    if openmpi_version(consumer) is None:
-        return kept
-    return replace(kept, for_openmpi=True).with_besides(partial(DEFAULT.choice, grid.collective))
+    return kept
 
 
 def algorithms_for(

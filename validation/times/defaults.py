@@ -1,6 +1,6 @@
 """The message sizes and segment sizes, in bytes, that every command uses unless it is given others.
 
-What `simulate` puts into the timing table with these is what `select --by simulated` and `report` look for there.
+What `simulate` puts into the timing table with these is what `report` looks for there.
 Nothing heavy is imported, so that every command may use this module.
 """
 
@@ -20,13 +20,6 @@ TIE_LIMIT = 0.1
 """The slowdown by mean times that a tie may have, since a wide interval is no evidence that a choice is good."""
 AGREEMENT = 0.1
 """The largest difference of a source's times from those measured nearby, as a share, with which it fills a gap."""
-EVALUATED = (
-    *("barrier", "bcast", "reduce", "alltoall", "scatter", "gather"),
-    *("allreduce", "reduce_scatter", "allgather"),
-)
-"""The collectives that models are scored on: those of the point-to-point models, and others that programs call most."""
-EVALUATED_SEGMENTS = (0, 1024, 8192)
-"""Pješivac-Grbović et al. 2007, section 6.3: unsegmented, 1 KiB and 8 KiB."""
 
 # The same number of sizes for every collective, each up to what keeps a sweep of all of them short. Where each process
 # has a block for each other one, blocks are small: P^2 of them travel.
@@ -52,8 +45,9 @@ SIZES = {
 
 # No published figure tells what a short message costs the processor on the clusters of the paper, so nothing is decided
 # below the sizes that their calibration rests on.
-_LEAST_DECIDED = dict.fromkeys(SIZES, 8 * _KIB) | {"gather": 64 * _KIB, "barrier": 0}
-DECISION_SIZES = {name: tuple(size for size in sizes if size >= _LEAST_DECIDED[name]) for name, sizes in SIZES.items()}
+LEAST_DECIDED = dict.fromkeys(SIZES, 8 * _KIB) | {"gather": 64 * _KIB, "barrier": 0}
+"""The size from which on times are trusted to decide where they lack what a short message costs, by collective."""
+DECISION_SIZES = {name: tuple(size for size in sizes if size >= LEAST_DECIDED[name]) for name, sizes in SIZES.items()}
 """Those of SIZES that decision tables are made for."""
 
 BCAST_SIZES = tuple(8192 * 2**k for k in range(10))

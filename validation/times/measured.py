@@ -13,9 +13,9 @@ from collwise.common.errors import UsageError, check_name
 from collwise.simulator.store import Store, StoredConfiguration
 from collwise.simulator.sweeps.method import MEDIAN_VARIANCE, combine, half_width
 from collwise.simulator.timing import Case, Timing
-from collwise.validation.times.choice import LIBRARY_DECIDES
+from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.grid import BUILTIN, Grid, choice_of, cuts_nothing
-from collwise.validation.times.times import State, Times
+from collwise.validation.times.times import Times
 
 # Details of a configuration that differ between the executions of one measurement.
 _EXECUTION = ("launch", "run")
@@ -80,7 +80,7 @@ def stored_times(
         if not _one_mapping(timings for _, timings in found):
             counts = ", ".join(map(str, sorted(per_node)))
             raise UsageError(
-                f"{collective} on {platform} was measured with {counts} processes per node; say for which: --ppn"
+                f"{collective} on {platform} was measured with {counts} processes per node; say for which: ppn"
             )
         # Fewer processes than fit on a node are recorded with their number.
         per_node = {max(per_node)}
@@ -138,10 +138,24 @@ def _is_ours(case: Case) -> bool:
 def _grid_of(collective: str, per_node: int, every: Iterable[Case]) -> Grid:
     """The grid of all choices and points of these cases, where MPI's own collective is timed besides."""
     found = list(every)
-    choices = dict.fromkeys(choice_of(case) for case in found if _is_ours(case))
+    choices = _in_order(collective, dict.fromkeys(choice_of(case) for case in found if _is_ours(case)))
     procs, sizes = ({getattr(case, name) for case in found} for name in ("procs", "message_bytes"))
     own = tuple((case.procs, case.message_bytes, LIBRARY_DECIDES) for case in found if not _is_ours(case))
-    return Grid(collective, tuple(choices), tuple(sorted(procs)), tuple(sorted(sizes)), per_node, besides=own)
+    return Grid(collective, choices, tuple(sorted(procs)), tuple(sorted(sizes)), per_node, besides=own)
+
+
+def _in_order(collective: str, choices: Iterable[Choice]) -> tuple[Choice, ...]:
+    """Choices in the order of candidates: by the catalogue, those of larger segments than the least one after that."""
+    entries = Catalogue.load().collective(collective).algorithms
+    names = [*entries]
+    cut = {one: one.segment_bytes for one in choices if one.algorithm in entries and entries[one.algorithm].pipelined}
+    least = min(cut.values(), default=0)
+
+    def place(one: Choice) -> tuple[int, ...]:
+        known = names.index(one.algorithm) if one.algorithm in entries else len(names)
+        return (cut.get(one, least), known, one.segment_bytes, one.fanout, one.limit_bytes)
+
+    return tuple(sorted(choices, key=place))
 
 
 def _with_repeats(timings: Mapping[Case, Timing]) -> dict[Case, Timing]:
@@ -225,44 +239,3 @@ def _mapped(timings: Iterable[Timing], processes_per_node: int) -> dict[Case, Ti
         for one in timings
         if one.case.processes_per_node in (processes_per_node, min(processes_per_node, one.case.procs))
     }
-
-
-def asked_of(
-    times: Times,
-    algorithms: Sequence[str],
-    procs: Sequence[int] | None = None,
-    message_bytes: Sequence[int] | None = None,
-    segments: Sequence[int] | None = None,
-) -> Grid:
-    """The grid of what is measured of these algorithms, or of points and segment sizes asked for.
-
-    Raises UsageError where none of the algorithms is measured with one of the segment sizes.
-    """
-    name = times.collective
-    pipelined = {one.name for one in Catalogue.load().algorithms(name) if one.pipelined}
-    found = times.only(
-        lambda one: (
-            one.algorithm in algorithms
-            and (segments is None or one.algorithm not in pipelined or one.segment_bytes in segments)
-            and not one.fanout
-            and not one.limit_bytes
-        )
-    )
-    if not found.choices:
-        have = dict.fromkeys(choice.algorithm for choice in times.choices)
-        raise UsageError(
-            f"no {name} algorithm that can be chosen is measured on {times.platform}; measured: {', '.join(have)}"
-        )
-    timed = found.competing(found.state) == State.TIMED
-    cuts = sorted({one.segment_bytes for one in found.choices if one.algorithm in pipelined}) or [0]
-    names = {one.algorithm for one in found.choices}
-    grid = Grid.of(
-        name,
-        procs or [p for p, here in zip(times.procs, timed.any((0, 2)), strict=True) if here],
-        message_bytes or [m for m, here in zip(times.message_bytes, timed.any((0, 1)), strict=True) if here],
-        times.processes_per_node,
-        cuts,
-        tuple(dict.fromkeys(one for one in algorithms if one in names)),
-    )
-    own = {(p, m): one for p, m, one in times.grid.besides}
-    return grid.with_besides(lambda p, m: own.get((p, m)))

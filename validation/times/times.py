@@ -66,7 +66,7 @@ class Times:
     Between the grid's sizes and process counts, `between` predicts times, if a model made them. Choices that are slower
     than the best by more than the `margin` may be left out (0.01: 1 %); None: none is. `max_procs` is the platform's
     largest process count, if it is known. Gaps are filled from the source `filled_by`. `facts` say where the times come
-    from; `save` keeps them.
+    from; `save` keeps them. By the fact `trusted_from` shorter messages than that decide nothing.
     """
 
     grid: Grid
@@ -327,6 +327,15 @@ class Times:
         """The times with the competing choices of each algorithm one after another."""
         return self.of_grid(self.grid.by_algorithm())
 
+    def with_facts(self, **more: Any) -> Times:
+        """The times with further facts."""
+        return replace(self, facts={**self.facts, **more})
+
+    def trusted(self) -> Times:
+        """The times of messages that are long enough to decide by them."""
+        least = self.facts.get("trusted_from", 0)
+        return self.only(message_bytes=[size for size in self.message_bytes if size >= least]) if least else self
+
     def where(self, mask: ArrayLike) -> Times:
         """The times where a mask, which broadcasts over all of them, is true; NOT_ASKED elsewhere."""
         kept = np.broadcast_to(np.asarray(mask), self.seconds.shape)
@@ -366,6 +375,12 @@ class Times:
         The source fills the gap if there is such a point and its time differs from the known one by at most the share
         `agreement` at each of them. The largest of these differences is the half-width of the filled time's interval.
         """
+        more = other.grid
+        procs, sizes = {*self.procs, *more.procs}, {*self.message_bytes, *more.message_bytes}
+        grid = replace(self.grid, procs=tuple(sorted(procs)), message_bytes=tuple(sorted(sizes)))
+        return self.of_grid(grid)._filled(other, agreement)
+
+    def _filled(self, other: Times, agreement: float) -> Times:
         data = self.data.copy(deep=True)
         seconds, widths, state = (data[name].values for name in ("seconds", "half_width_seconds", "state"))
         for a, i, j in np.argwhere(np.isin(self.state.values, (State.NOT_ASKED, State.FAILED))):
@@ -381,17 +396,6 @@ class Times:
             seconds[a, i, j], widths[a, i, j] = source, max(differences) * source
             state[a, i, j] = State.FILLED
         return replace(self, data=data, filled_by=other.maker, facts={**self.facts, "filled_from": other.source})
-
-    def gaps(self, asked: Grid) -> Grid:
-        """The grid of what `filled` needs: choices at points asked for that have no time here, and points nearby."""
-        wanted: list[tuple[int, int, Choice]] = []
-        points = {*asked.points}
-        for a, i, j in np.argwhere(np.isin(self.state.values, (State.NOT_ASKED, State.FAILED))):
-            choice = self.grid.timed[a]
-            if choice in asked.choices and (self.procs[i], self.message_bytes[j]) in points:
-                places = [(i, j), *self.nearby(a, i, j)]
-                wanted += [(self.procs[k], self.message_bytes[n], choice) for k, n in places]
-        return replace(self.grid, choices=(), besides=tuple(dict.fromkeys(wanted)))
 
     def nearby(self, a: int, i: int, j: int) -> list[tuple[int, int]]:
         """The points with a time next to a gap of a choice, by the indices of P and m."""

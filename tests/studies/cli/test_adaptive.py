@@ -42,7 +42,7 @@ def test_two_collectives_are_measured_within_a_budget_and_chosen_from(
         timings = opened.timings_of(made.key)
         assert sum(one.ok for one in timings.values()) == found.facts["measured"]
     decisions = tmp_path / "d.json"
-    select = ["select", "--by", "measured", "--collective", "bcast", "--store", str(store), "-o", str(decisions)]
+    select = ["select", f"store:file={store},source=measured,collective=bcast", "-o", str(decisions)]
     assert not ended([*select, "--tolerance", "0", "--tie-limit", "0"])
     [table] = decisions_from(decisions)
     for point in found.rows:

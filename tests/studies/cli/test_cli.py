@@ -12,7 +12,6 @@ import pytest
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.studies.cli.main import main
-from collwise.validation.libraries.baselines import baseline
 from collwise.validation.libraries.openmpi_file import parse_rules
 from collwise.validation.select.decisions import DecisionTable, decisions_document
 from collwise.validation.times.choice import Choice
@@ -92,8 +91,6 @@ def test_help_imports_nothing_that_takes_long(tmp_path: Path) -> None:
 
 SIMULATE = ("simulate", "--platform", "grisou", "--collective", "bcast", "--procs", "4")
 
-MAP = ("decision-map", "--platform", "grisou", "--collective", "bcast")
-
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
@@ -129,60 +126,16 @@ MAP = ("decision-map", "--platform", "grisou", "--collective", "bcast")
         (("fit", "--platform", "grisou", "-o", "/proc/none/p.toml"), r"cannot write /proc/none/p\.toml"),
         (("demo", "-o", "/proc/none"), r"cannot write into /proc/none"),
         (("report", "--platform", "grisou", "--procs", "4", "-o", "/proc/none"), r"cannot write into /proc/none"),
-        (("select", "--collective", "bcast", "--procs", "4"), r"--by predicted needs --parameters"),
-        (
-            ("compare", "--platform", "grisou", "--collective", "scan", "--procs", "4", "--model", "by_parts"),
-            r"model by_parts has no formulas for scan; these have: critical_path\. .*by simulated$",
-        ),
-        (
-            ("select", "--collective", "bcast", "--by", "simulated", "--platform", "grisou"),
-            r"needs --procs, for example",
-        ),
-        (
-            (
-                "select",
-                "--collective",
-                "bcast",
-                "--by",
-                "simulated",
-                "--platform",
-                "grisou",
-                "--procs",
-                "4",
-                "--exact",
-            ),
-            r"--exact is for --by predicted",
-        ),
-        (
-            ("select", "--collective", "bcast", "--parameters", "pyproject.toml", "--by-node"),
-            r"--by-node is for --by simulated: algorithms by node are chosen by simulated times",
-        ),
-        ((*MAP, "--procs", "4", "--models", "by_prts"), r"unknown model 'by_prts'; did you mean by_parts"),
-        (
-            (*MAP, "--procs", "4", "--models", "by_parts,by_parts"),
-            r"--models: name each model once, by commas; valid: by_p",
-        ),
-        ((*MAP, "--procs", "4", "--algorithms", "binry"), r"unknown bcast algorithm 'binry'; did you mean binary"),
-        ((*MAP, "--procs", "4,103"), r"platform 'grisou' cannot hold P = 103 .*1 to 102"),
-        (
-            (*MAP, "--procs", "4", "--sizes", "0,1KiB", "--figures", "maps"),
-            r"no figure of bcast: there is no place for m = 0 on its axis; leave out --figures",
-        ),
-        ((*MAP, "--procs", "4", "--segments", "0,1Kb2"), r"--segments: malformed size '1Kb2'"),
-        (
-            (*MAP, "--procs", "4", "--parameters", "a.toml,b.toml", "--models", "by_parts,as_printed,loggp"),
-            r"--parameters: 2 files for 3 models",
-        ),
-        ((*MAP, "--procs", "4", "--parameters", "not-parameters.toml"), r"not-parameters\.toml: not a parameter file"),
-        (("select", "--collective", "all,bcast", "--procs", "4"), r"--collective: unknown collective 'all'"),
-        (
-            ("compare", "--platform", "grisou", "--collective", "barrier", "--procs", "4", "--model", "by_parts"),
-            r"model by_parts has no formulas for barrier; these have: critical_path, hockney",
-        ),
-        (
-            ("select", "--collective", "bcast", "--procs", "4", "--for", "openmpi-4"),
-            r"--for.*'openmpi-4'.*openmpi-4\.1",
-        ),
+        (("select", "grisou"), r"'grisou' is a platform, not times; make some: .*simulate --platform grisou \.\.\. -o"),
+        (("select", "none.times"), r"cannot read none\.times"),
+        (("select", "not-decisions.json"), r"not-decisions\.json: not a file of times"),
+        (("select", "store:platform=gros,sorce=measured"), r"unknown word of a query 'sorce'; did you mean source"),
+        (("select", "store:file=none.sqlite"), r"there is no store none\.sqlite"),
+        (("select", "x.times", "--for", "openmpi-4"), r"--for.*'openmpi-4'.*openmpi-4\.1"),
+        (("compare", "grisou", "openmpi-4.1"), r"'grisou' is a platform, not times"),
+        (("export", "x.json", "--version", "4.1", "--format", "intel"), r"a version is for the formats openmpi, mpich"),
+        ((*SIMULATE, "--collective", "all,bcast"), r"--collective: unknown collective 'all'"),
+        ((*SIMULATE, "--beside", "openmpi-9"), r"'openmpi-9' is no untuned library and no file; valid: openmpi-4\.1"),
         ((*SIMULATE[:4], "bcast,gather", *SIMULATE[5:], "--algorithms", "linear"), r"names belong to one collective"),
         (("check", "algorithms", "--library", "smpy"), r"--library: unknown MPI library 'smpy'; did you mean smpi"),
         (("check", "algorithms", "--collective", "bcast", "--algorithm", "ring"), r"unknown bcast algorithm 'ring'"),
@@ -192,7 +145,6 @@ MAP = ("decision-map", "--platform", "grisou", "--collective", "bcast")
         (("calibrate", "--published"), r"--published needs --platform NAME"),
         (("calibrate", "--published", "--platform", "gros", "--quick"), r"--quick is for measured messages"),
         (("calibrate", "--platform", "gros"), r"--platform is for --published; .* --nominal"),
-        (("select", "--collective", "bcast", "--by", "model"), r"--by: unknown source of times 'model'; valid: pred"),
         (
             ("platforms", "new", "gros", "--nodes", "2", "--gbits", "1", "--latency-us", "1"),
             r"'gros' is a platform that",
@@ -252,11 +204,11 @@ def test_from_a_cluster_to_rules_step_by_step(here: Path) -> None:
     assert {row["procs"] for row in predicted.rows} == set(range(2, 9))
     assert len(predicted.rows) == 7 * 12 * len({row["algorithm"] for row in predicted.rows})
     for collective in ("bcast", "gather"):
-        selected = collwise(
-            *("select", "--collective", collective, "--parameters", "toy.parameters.toml", "--for", "openmpi-4.1"),
-            *("--procs", "2:8:+1", "-o", f"{collective}.json"),
-            cwd=here,
-        )
+        options, times = ("--for", "openmpi-4.1"), f"{collective}.times"
+        predict = ("predict", "--parameters", "toy.parameters.toml", "--collective", collective, *options)
+        made = collwise(*predict, "--procs", "2:8:+1", "--segments", "8KiB:128KiB:x2", "-o", times, cwd=here)
+        assert made.returncode == 0, made.stderr
+        selected = collwise("select", times, *options, "-o", f"{collective}.json", cwd=here)
         assert selected.returncode == 0, selected.stderr
     exported = collwise("export", "bcast.json", "gather.json", "-o", "toy.rules", "--check", cwd=here)
     assert exported.returncode == 0, exported.stderr
@@ -313,9 +265,10 @@ def test_all_collectives_from_a_sweep_to_tables(here: Path) -> None:
     bound = [a for entry in catalogue.collectives.values() for a in entry.algorithms.values() if a.objection(3)]
     assert again.stdout.count("not simulated for P = 3") == len(bound)
 
-    select = ("select", "--collective", "all", "--by", "simulated", *sweep[1:3], "--procs", "3,8", "--sizes", "64KiB")
-    for target, options in (("openmpi-4.1", ("--openmpi-version", "4.1")), ("collwise", ("--format", "collwise"))):
-        selected = collwise(*select, "--for", target, "--segments", "8KiB", "-o", f"{target}.json", cwd=here)
+    for target, options in (("openmpi-4.1", ("--version", "4.1")), ("collwise", ("--format", "collwise"))):
+        made = collwise(*sweep, "--for", target, "-o", f"{target}.times", cwd=here)
+        assert made.returncode == 0, made.stderr
+        selected = collwise("select", f"{target}.times", "--for", target, "-o", f"{target}.json", cwd=here)
         assert selected.returncode == 0, selected.stderr
         assert "barrier left out" in selected.stderr
         exported = collwise("export", f"{target}.json", *options, "-o", f"{target}.rules", cwd=here)
@@ -331,24 +284,24 @@ def test_all_collectives_from_a_sweep_to_tables(here: Path) -> None:
     assert {line.split()[0] for line in lines if line and line[0] != "#"} == set(catalogue.collectives) - {"barrier"}
 
 
-def test_compare_and_select_by_simulation_agree_on_the_best(here: Path) -> None:
-    segments = ("--segments", "0,8KiB")
-    point = ("--platform", "toy.toml", "--collective", "bcast", "--procs", "8", "--sizes", "8KiB,256KiB", *segments)
-    compared = collwise("compare", *point, "--figures", "figures", "--json", cwd=here)
+def test_compare_and_select_agree_on_the_best(here: Path) -> None:
+    point = ("--platform", "toy.toml", "--collective", "bcast", "--procs", "8", "--sizes", "8KiB,256KiB")
+    made = collwise("simulate", *point, "--segments", "0,8KiB", "--beside", "openmpi-4.1", "-o", "toy.times", cwd=here)
+    assert made.returncode == 0, made.stderr
+    selected = collwise("select", "toy.times", "-o", "toy.json", "--json", cwd=here)
+    chosen = [row["algorithm"] for row in printed(selected.stdout).rows]
+    compared = collwise("compare", "toy.times", "toy.json", "openmpi-4.1", "--figures", "figures", "--json", cwd=here)
     assert compared.returncode == 0, compared.stderr
     rows = printed(compared.stdout).rows
     assert [row["message_bytes"] for row in rows] == [8192, 262144]
-    for row in rows:
-        assert row["best"]["seconds"] == min(row["simulated_seconds"].values())
-        assert row["best"]["slowdown"] == 0
-        assert row["model"]["slowdown"] >= 0
-    selected = printed(collwise("select", "--by", "simulated", *point, "--json", cwd=here).stdout).rows
-    chosen = [row["algorithm"] for row in selected]
     best = [row["best"]["algorithm"] for row in rows]
     assert chosen == (best if best[0] != best[1] else best[:1])
+    for row in rows:
+        assert row["best"]["slowdown"] == row["picks"]["toy.json"]["slowdown"] == 0
+        assert row["picks"]["Open MPI 4.1"]["slowdown"] >= 0
     assert sorted(path.name for path in (here / "figures").iterdir()) == [
-        "toy-bcast-algorithms.png",
-        "toy-bcast-by-size.png",
+        "toy-bcast-decisions.png",
+        "toy-bcast-slowdowns.png",
     ]
 
 
@@ -362,54 +315,43 @@ def toy_parameters(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(folder / "toy.parameters.toml")
 
 
-def test_selecting_for_every_process_count(here: Path, toy_parameters: str) -> None:
-    select = ("select", "--collective", "bcast", "--parameters", toy_parameters)
-    known = ("--sizes", "8KiB,1MiB", "--json")
-    unknown = collwise(*select, cwd=here)
-    assert (unknown.returncode, unknown.stdout) == (2, "")
-    assert "parameters of platform 'toy', which is in a file of its own: give its size by --platform" in unknown.stderr
-    too_many = collwise(*select, "--platform", "toy.toml", "--procs", "9", cwd=here)
-    assert "platform 'toy' cannot hold P = 9" in too_many.stderr
-    other = collwise(*select, "--platform", "grisou", cwd=here)
-    assert "parameters of platform 'toy' with 1 per node, not of 'grisou' with 1" in other.stderr
-    by_default = printed(collwise(*select, *known, "--platform", "toy.toml", cwd=here).stdout).rows
-    shown = printed(collwise(*select, *known, "--procs", "2:8:+1", cwd=here).stdout)
-    asked, loss = shown.rows, shown.facts["tables"][0]["loss_between_sizes"]
+def test_selecting_by_a_model_to_the_byte(here: Path, toy_parameters: str) -> None:
+    predict = ("predict", "--parameters", toy_parameters, "--collective", "bcast", "--procs", "2:8:+1")
+    made = collwise(*predict, "--sizes", "8KiB,1MiB", "--segments", "8KiB:128KiB:x2", "-o", "toy.times", cwd=here)
+    assert made.returncode == 0, made.stderr
+    shown = printed(collwise("select", "toy.times", "--json", cwd=here).stdout)
+    loss = shown.facts["tables"][0]["loss_between_sizes"]
     assert 0 <= loss["mean"] <= loss["worst"]
     assert loss["points"] == 7 * 8
-    assert by_default == asked
-    starts = {row["from_bytes"] for row in asked}
+    starts = {row["from_bytes"] for row in shown.rows}
     assert min(starts) == 8192
     assert starts - {8192, 2**20}
-    exact = printed(collwise(*select, *known, "--procs", "2:8:+1", "--exact", cwd=here).stdout)
-    assert len(exact.rows) > len(asked)
+    exact = printed(collwise("select", "toy.times", "--exact", "--json", cwd=here).stdout)
+    assert len(exact.rows) > len(shown.rows)
     assert "loss_between_sizes" not in exact.facts["tables"][0]
 
 
-def test_maps_of_decisions_and_slowdowns(here: Path, toy_parameters: str) -> None:
-    grid = ("--platform", "toy.toml", "--collective", "bcast", "--procs", "3,4", "--sizes", "1KiB,64KiB,256KiB")
-    models = ("--models", "by_parts,as_printed", "--parameters", toy_parameters)
-    options = ("--segments", "0,8KiB", *models, "--figures", "maps")
-    drawn = collwise("decision-map", *grid, *options, cwd=here)
-    assert drawn.returncode == 0, drawn.stderr
-    assert "2 x 3 points, 17 methods" in drawn.stdout
-    assert "Best by simulation: " in drawn.stdout
-    assert "left out, as model as_printed has no formula or parameters for them: knomial" in drawn.stderr
-    assert sorted(path.name for path in (here / "maps").iterdir()) == [
-        "toy-bcast-decisions.png",
-        "toy-bcast-slowdowns.png",
-    ]
-    document = printed(collwise("decision-map", *grid, *options, "--json", cwd=here).stdout)
-    methods = [(one["algorithm"], one["segment_bytes"]) for one in document.facts["methods"]]
-    assert ("chain", 0) in methods
-    assert ("chain", 8192) in methods
-    assert ("linear", 8192) not in methods
-    assert list(document.facts["libraries"]) == [baseline().title]
+def test_models_are_scored_by_simulated_times(here: Path, toy_parameters: str) -> None:
+    grid = ("--collective", "bcast", "--procs", "3,4", "--sizes", "1KiB,64KiB,256KiB", "--segments", "0,8KiB")
+    for name in ("by_parts", "as_printed"):
+        made = collwise(
+            "predict", "--parameters", toy_parameters, "--model", name, *grid, "-o", f"{name}.times", cwd=here
+        )
+        assert made.returncode == 0, made.stderr
+    made = collwise("simulate", "--platform", "toy.toml", *grid, "--beside", "openmpi-4.1", "-o", "s.times", cwd=here)
+    assert made.returncode == 0, made.stderr
+    compare = ("compare", "s.times", "by_parts.times", "as_printed.times", "openmpi-4.1")
+    shown = collwise(*compare, cwd=here).stdout
+    assert "no times in as_printed of knomial" in shown
+    document = printed(collwise(*compare, "--json", cwd=here).stdout)
+    scores = {row["model"]: row for row in document.facts["scores"]}
+    assert list(scores) == ["by_parts", "as_printed", "Open MPI 4.1"]
     assert [(row["procs"], row["message_bytes"]) for row in document.rows][::3] == [(3, 1024), (4, 1024)]
-    for name, summary in (document.facts["models"] | document.facts["libraries"]).items():
-        worst = max(row["slowdowns"][name] for row in document.rows)
-        assert worst == summary["worst_slowdown"] >= summary["mean_slowdown"]
-        assert all((row["picks"][name] == row["best"]) <= (row["slowdowns"][name] == 0) for row in document.rows)
+    for name, score in scores.items():
+        lost = [row["picks"][name]["slowdown"] for row in document.rows]
+        assert max(lost) == score["worst_slowdown"] >= score["mean_slowdown"]
+        assert score["picks"] == 6
+        assert (score["mean_error"] is None) == (name == "Open MPI 4.1")
 
 
 def test_report_is_one_page_with_its_figures(here: Path) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from collwise.validation.libraries.baselines import baseline
 from tests.command_line import printed
 from tests.needs import needs
 from tests.studies.cli.model_commands import Capture, run
@@ -35,47 +34,28 @@ def here(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: C
     return tmp_path
 
 
-def test_predict_select_compare_and_map_read_the_file(here: Path, capsys: Capture) -> None:
+def test_predict_select_and_compare_by_the_file(here: Path, capsys: Capture) -> None:
     code, output, errors = run(f"predict --parameters {FILE} --collective allgather --procs 4,32 --json", capsys)
     assert code == 0, errors
     predicted = printed(output)
     assert predicted.facts["model"] == "critical_path"
     assert {row["algorithm"] for row in predicted.rows} >= {"ring", "bruck", "linear"}
-    asked = f"--collective allgather --parameters {FILE}"
-    code, output, errors = run(f"select {asked} --procs 4,8,16 --sizes 64,64KiB -o t.json", capsys)
+    asked = f"predict --parameters {FILE} --collective allgather --procs 4,8,16 --sizes 64,64KiB --margin 1 -o p.times"
+    assert run(asked, capsys)[0] == 0
+    code, output, errors = run("select p.times -o t.json", capsys)
     assert code == 0, errors
     assert "allgather on boba by model critical_path" in output
-    code, output, errors = run(
-        f"compare --collective gather --parameters {FILE} --platform boba --procs 8 --sizes 64,64KiB --json", capsys
-    )
+    grid = "--collective allgather,gather --procs 8 --sizes 64,64KiB"
+    for made in (f"predict --parameters {FILE} {grid} -o q.times", f"simulate --platform boba {grid} -o s.times"):
+        code, _, errors = run(made, capsys)
+        assert code == 0, errors
+    code, output, errors = run("compare s.times q.times --json", capsys)
     assert code == 0, errors
-    for row in printed(output).rows:
-        for name, seconds in row["simulated_seconds"].items():
-            assert row["predicted_seconds"][name] == pytest.approx(seconds, rel=0.05), name
-    code, output, errors = run(f"decision-map {asked} --platform boba --procs 8 --sizes 64,64KiB", capsys)
-    assert code == 0, errors
-    assert re.search(r"critical_path +│ .*100 %", output)
-
-
-def test_without_a_file_compare_fits_the_model_itself(here: Path, capsys: Capture) -> None:
-    code, output, errors = run("compare --platform boba --collective gather --procs 8 --sizes 64KiB --json", capsys)
-    assert code == 0, errors
-    (row,) = printed(output).rows
-    assert row["predicted_seconds"]["binomial"] == pytest.approx(row["simulated_seconds"]["binomial"], rel=0.01)
-
-
-def test_evaluate_scores_it_where_no_formula_is(here: Path, capsys: Capture) -> None:
-    asked = "evaluate --platforms boba --collective reduce_scatter --models critical_path,loggp --procs 4,9"
-    code, output, errors = run(f"{asked} --sizes 1KiB,64KiB --json", capsys)
-    assert code == 0, errors
-    mine, other, library = printed(output).rows
-    assert mine["model"] == "critical_path"
-    assert mine["mean_error"] < 0.05
-    assert not mine["left_out"]
-    assert other["predictions"] == 0
-    assert (library["model"], library["library"], library["predictions"]) == (baseline().title, True, 0)
-    assert library["picks"] == 4
-    assert library["worst_slowdown"] >= library["mean_slowdown"] >= mine["mean_slowdown"] - 0.01
+    for score in printed(output).facts["scores"]:
+        assert (score["model"], score["left_out"]) == ("critical_path", [])
+        assert score["worst_error"] < 0.05
+    allgather, _ = printed(output).facts["scores"]
+    assert allgather["best_picks"] == allgather["picks"] == 2
 
 
 def test_report_decides_by_it(here: Path, capsys: Capture) -> None:
@@ -101,11 +81,6 @@ def test_report_decides_by_it(here: Path, capsys: Capture) -> None:
         (
             f"predict --parameters {FILE} --collective scan --procs 4",
             "have none for scan; fit them: collwise fit --model",
-        ),
-        (f"compare --platform gros --collective gather --procs 4 --parameters {FILE}", "parameters of platform 'boba'"),
-        (
-            f"compare --platform boba --ppn 2 --collective gather --procs 4 --parameters {FILE}",
-            "parameters of platform 'boba' with 1 per node, not of 'boba' with 2",
         ),
         (
             f"predict --parameters {FILE} --by-schedule --collective gather --procs 4",

@@ -1,4 +1,4 @@
-"""collwise defaults, and comparisons of every collective with the defaults of libraries."""
+"""collwise show defaults, and comparisons of every collective with the defaults of libraries."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_table_of_decisions(capsys: Capture) -> None:
-    code, shown, error = run("defaults --baseline mpich-4 --collective allgatherv --procs 16 --sizes 1KiB,1MiB", capsys)
+    code, shown, error = run(
+        "show defaults --baseline mpich-4 --collective allgatherv --procs 16 --sizes 1KiB,1MiB", capsys
+    )
     assert code == 0
     assert "MPICH 4, untuned" in shown
     cells = [[cell.strip() for cell in line.split("│")[1:-1]] for line in shown.splitlines() if line.startswith("│")]
@@ -45,7 +47,7 @@ def test_the_table_of_decisions(capsys: Capture) -> None:
         ["allgatherv", "16", "1 MiB", "ring", "ring"],
     ]
     assert "combines algorithms within and between nodes" in error
-    asked = "defaults --baseline openmpi-4.1 --collective alltoall,gather --procs 5 --sizes 64,256KiB --json"
+    asked = "show defaults --baseline openmpi-4.1 --collective alltoall,gather --procs 5 --sizes 64,256KiB --json"
     code, shown, _ = run(asked, capsys)
     found = {(one["collective"], one["message_bytes"]): one for one in printed(shown).rows}
     assert found["alltoall", 64]["choice"]["fanout"] == 4
@@ -55,7 +57,7 @@ def test_the_table_of_decisions(capsys: Capture) -> None:
 
 @needs("mpich")
 def test_the_installed_library_is_asked(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = "defaults --baseline mpich-4 --collective bcast --procs 9 --sizes 1KiB --check"
+    asked = "show defaults --baseline mpich-4 --collective bcast --procs 9 --sizes 1KiB --check"
     code, _, error = run(asked, capsys)
     assert code == 0
     assert "the installed library decides the same for 1 call\n" in error
@@ -76,53 +78,56 @@ class BUILT:
 def test_every_collective_is_compared(collective: str, capsys: Capture) -> None:
     """Under the schedule engine, with both libraries; the times of their picks are those of the same choices."""
     sizes = "" if collective == "barrier" else "--sizes 1KiB,1MiB"
-    grid = f"--platform gros --collective {collective} --procs 4,6 {sizes} --engine schedule --parameters all.toml"
-    for name in ("openmpi-4.1", "mpich-4"):
-        code, shown, error = run(f"compare {grid} --segments 0,8KiB --baseline {name} --json", capsys)
+    extent = f"--collective {collective} --procs 4,6 {sizes} --segments 0,8KiB"
+    beside = "--beside openmpi-4.1,mpich-4"
+    for made in (
+        f"simulate --platform gros {extent} --engine schedule {beside} -o s.times",
+        f"predict --parameters all.toml {extent} -o p.times",
+    ):
+        code, _, error = run(made, capsys)
         assert code == 0, error
-        rows = printed(shown).rows
-        assert len(rows) == (2 if collective == "barrier" else 4)
+    code, shown, error = run("compare s.times p.times openmpi-4.1 mpich-4 --json", capsys)
+    assert code == 0, error
+    rows = printed(shown).rows
+    assert len(rows) == (2 if collective == "barrier" else 4)
+    for name in ("openmpi-4.1", "mpich-4"):
         for row in rows:
             expected = BASELINES[name].decide(collective, row["procs"], row["message_bytes"])
-            found = row["baseline"]
-            assert (found["name"], found["in_catalogue"]) == (name, expected.choice is not None)
+            found = row["picks"][BASELINES[name].title]
             assert found["algorithm"] == (expected.choice.algorithm if expected.choice else expected.algorithm)
             assert (found["seconds"] is None) == (expected.choice is None)
-            if found["seconds"] is not None and not (found["segment_bytes"] or found["fanout"]):
-                label = found["algorithm"]
-                assert found["seconds"] == row["simulated_seconds"].get(label, found["seconds"])
-            assert ("no algorithm that is the same" in error) == any(
-                not one["baseline"]["in_catalogue"] for one in rows
-            )
-    code, shown, error = run(f"decision-map {grid} --segments 0,8KiB --baseline mpich-4", capsys)
-    assert code == 0, error
-    assert "MPICH 4" in shown
+            best = row["best"]
+            if all(found[key] == best[key] for key in ("algorithm", "segment_bytes", "fanout")):
+                assert (found["seconds"], found["slowdown"]) == (best["seconds"], 0)
+    shown = run("compare s.times p.times openmpi-4.1 mpich-4", capsys)[1]
+    missing = {
+        BASELINES[name].title
+        for name in ("openmpi-4.1", "mpich-4")
+        for row in rows
+        if row["picks"][BASELINES[name].title]["seconds"] is None
+    }
+    for name in ("openmpi-4.1", "mpich-4"):
+        title = BASELINES[name].title
+        assert (f"no time for {title}" in shown) == (title in missing)
 
 
-def test_figures_of_a_barrier(here: Path, capsys: Capture) -> None:
-    grid = "--platform gros --collective barrier --procs 4,6 --engine schedule --parameters all.toml"
-    code, _, error = run(f"compare {grid} --figures figures", capsys)
+def test_a_barrier_has_no_figures(here: Path, capsys: Capture) -> None:
+    made = "simulate --platform gros --collective barrier --procs 4,6 --engine schedule --beside mpich-4 -o s.times"
+    assert run(made, capsys)[0] == 0
+    code, _, error = run("compare s.times mpich-4 --figures figures", capsys)
     assert code == 0, error
-    assert [path.name for path in (here / "figures").iterdir()] == ["gros-barrier-by-procs.png"]
-    code, _, error = run(f"decision-map {grid} --figures figures", capsys)
-    assert code == 2
-    assert "no figure of barrier: a barrier has no message sizes" in error
+    assert not (here / "figures").exists()
+    assert "nothing to draw" in error
 
 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ("defaults --baseline openmpi-4 --collective bcast --procs 4", "--baseline: unknown baseline 'openmpi-4'; did"),
-        ("defaults --baseline openmpi-3.1 --collective scan --procs 4", "no fixed decision of Open MPI 3.1 for"),
         (
-            "compare --platform gros --collective scan --procs 4 --parameters all.toml --engine schedule "
-            "--baseline openmpi-3.1",
-            "valid: bcast, gather (--baseline openmpi-4.1, openmpi-5.0, mpich-4)",
+            "show defaults --baseline openmpi-4 --collective bcast --procs 4",
+            "--baseline: unknown baseline 'openmpi-4'; did",
         ),
-        (
-            "select --parameters all.toml --collective bcast --procs 4 --ppn 2",
-            "has parameters for 1 per node, not for 2",
-        ),
+        ("show defaults --baseline openmpi-3.1 --collective scan --procs 4", "no fixed decision of Open MPI 3.1 for"),
         ("platforms new mine --nodes 2 --gbits 1 --latency-us 3 --ppn 5000", "--ppn 5000 is more than the processes"),
         ("platforms new mine --nodes 2 --gbits 1 --latency-us 3 --cores 4 --ppn 5", "--ppn 5 is more than the --cores"),
         (

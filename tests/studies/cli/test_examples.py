@@ -15,13 +15,13 @@ from tests.command_line import read, run
 from tests.needs import needs
 
 # Examples that make what others read, in this order.
-FIRST = ("platforms new", "fit", "select", "export")
+FIRST = ("platforms new", "fit", "predict", "select", "export")
 QUICK = (
     *FIRST,
     *(
         "show algorithms",
         "show models",
-        "predict",
+        "compare",
         "help",
         "simulate",
         "platforms ranks",
@@ -104,14 +104,20 @@ def test_quick_examples_run(name: str, folder: Path) -> None:
 
 @needs("smpi")
 def test_the_examples_follow_one_another(made: Path) -> None:
-    assert {path.name for path in made.iterdir()} >= {"mine.toml", "mine.parameters.toml", "bcast.json", "mine.rules"}
+    assert {path.name for path in made.iterdir()} >= {
+        "mine.toml",
+        "mine.parameters.toml",
+        "bcast.times",
+        "bcast.json",
+        "mine.rules",
+    }
 
 
 @needs("smpi")
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name not in QUICK])
 def test_the_other_examples_are_read(name: str, folder: Path) -> None:
     # Files that the example makes are here already.
-    for path in folder.glob("*.toml"):
+    for path in folder.glob("*.*"):
         if path.name in example_of(name) and name in FIRST:
             path.unlink()
     command = read(example_of(name))

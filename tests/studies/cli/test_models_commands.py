@@ -1,4 +1,4 @@
-"""fit --model, predict, evaluate, recover and models: what a person types, what comes out, and the exit code."""
+"""fit --model, predict, compare, recover and models: what a person types, what comes out, and the exit code."""
 
 from __future__ import annotations
 
@@ -141,61 +141,36 @@ def test_algorithms_without_a_prediction_are_named(here: Path, capsys: Capture) 
 
 def test_what_has_no_formula_is_left_out_visibly(here: Path, capsys: Capture) -> None:
     fitted("hockney", platform="exact").save(here / "exact.toml")
-    grid = "--platform exact --procs 3 --sizes 1KiB,64KiB"
-    commands = {
-        "predict": f"{PREDICT} exact.toml --collective bcast --procs 4 --sizes 1KiB",
-        "select": "select --collective bcast --model hockney --parameters exact.toml --procs 3:5:+1",
-        "compare": f"compare {grid} --collective bcast --model hockney --parameters exact.toml",
-        "decision-map": f"decision-map {grid} --collective bcast --models hockney --parameters exact.toml --segments 0",
-        "evaluate": "evaluate --platforms exact --procs 3 --sizes 1KiB --collective bcast --models hockney",
-    }
-    for command, arguments in commands.items():
-        code, output, errors = run(arguments, capsys)
-        assert code == 0, (command, errors)
-        said = [line for line in (output + errors).splitlines() if re.search("knomial", line)]
-        assert any("formula" in line for line in said), (command, output, errors)
-        assert not any("│" in line for line in said), (command, said)
-
-
-def test_models_without_any_formula_for_a_collective(here: Path, capsys: Capture) -> None:
-    fitted("lmo", platform="exact").save(here / "exact.toml")
-    for arguments in (
-        "select --collective bcast --model lmo --parameters exact.toml --procs 4",
-        "compare --platform exact --collective bcast --procs 4 --model lmo",
-        "decision-map --platform exact --collective bcast --procs 4 --models lmo",
-        f"{PREDICT} exact.toml --collective bcast --procs 4",
-        "evaluate --platforms exact --collective bcast --models lmo",
-    ):
-        code, output, errors = run(arguments, capsys)
-        assert (code, output) == (2, ""), arguments
-        assert re.search(r"lmo has (no|a) formulas? for bcast", errors), (arguments, errors)
-        assert len(errors.strip().splitlines()) == 1
+    made = f"{PREDICT} exact.toml --collective bcast --procs 4 --sizes 1KiB"
+    code, output, errors = run(made, capsys)
+    assert code == 0, errors
+    said = [line for line in (output + errors).splitlines() if re.search("knomial", line)]
+    assert any("formula" in line for line in said), (output, errors)
+    assert not any("│" in line for line in said), said
 
 
 def test_scores_are_printed_with_the_best_model(here: Path, capsys: Capture) -> None:
-    asked = "evaluate --platforms exact --collective scatter,gather --procs 3,4 --sizes 64,4KiB --models hockney,lmo"
-    code, output, errors = run(asked, capsys)
+    grid = "--collective scatter,gather --procs 3,4 --sizes 64,4KiB"
+    for made in (
+        f"simulate --platform exact {grid} -o s.times",
+        f"{PREDICT} hockney.toml {grid} -o h.times",
+        f"{PREDICT} lmo.toml {grid} -o l.times",
+    ):
+        code, _, errors = run(made, capsys)
+        assert code == 0, errors
+    code, output, errors = run("compare s.times h.times l.times", capsys)
     assert code == 0, errors
     for collective in ("scatter", "gather"):
         assert re.search(
             rf"exact, {collective}: the picks of (hockney|lmo) have the least slowdown, .* at worst", output
         )
-        assert re.search(rf"exact, {collective}: no model here has a formula for .*linear_", output)
-    scores = printed(run(f"{asked} --json", capsys)[1]).rows
-    scores = [one for one in scores if not one["model"].startswith("Open MPI")]  # the baseline
+        assert re.search(rf"exact, {collective}: no times in hockney.* of .*linear_", output)
+    scores = document_of("compare s.times h.times l.times", capsys).facts["scores"]
     assert [(one["collective"], one["model"]) for one in scores] == [
         (collective, model) for collective in ("scatter", "gather") for model in ("hockney", "lmo")
     ]
-    assert all(one["predictions"] == 8 and one["picks"] == 4 for one in scores)
+    assert all(one["predictions"] + one["unpredicted"] == 8 and one["picks"] == 4 for one in scores)
     assert all(0 <= one["mean_error"] <= one["worst_error"] for one in scores)
-
-
-def test_collectives_that_no_model_covers_are_left_out_unless_asked_for(here: Path, capsys: Capture) -> None:
-    code, output, errors = run("evaluate --platforms exact --procs 3 --sizes 64 --models lmo", capsys)
-    assert code == 0, errors
-    for collective in ("barrier", "bcast", "reduce", "alltoall"):
-        assert f"none of the models lmo has a formula for {collective}; left out" in errors
-    assert "exact, scatter: the picks of lmo" in output
 
 
 @pytest.mark.slow
@@ -249,27 +224,30 @@ def test_coverage_in_words(here: Path, capsys: Capture) -> None:
     assert re.search(r"bcast +│ knomial +│ by_parts, critical_path +│", output)
 
 
-def test_select_goes_by_the_file_and_names_what_its_model_does_not_cover(here: Path, capsys: Capture) -> None:
-    code, _, errors = run("select --collective bcast,scan --parameters loggp.toml --procs 4 -o tables.json", capsys)
+def test_predict_names_what_its_model_does_not_cover(here: Path, capsys: Capture) -> None:
+    code, _, errors = run(f"{PREDICT} loggp.toml --collective bcast,scan --procs 4 -o loggp.times", capsys)
     assert code == 0, errors
-    assert "collwise: scan: model loggp has no formulas; left out\n" in errors
+    assert re.search("collwise: model loggp has no formula for scan .*; left out\n", errors)
+    assert run("select loggp.times -o tables.json", capsys)[0] == 0
     (table,) = json.loads((here / "tables.json").read_text())
     assert (table["collective"], table["made_by"]) == ("bcast", "model loggp")
+    code, _, errors = run(f"{PREDICT} loggp.toml --collective scan,exscan --procs 4", capsys)
+    assert code == 2
+    assert errors.startswith("collwise: model loggp has no formula for scan")
 
 
 def test_select_says_how_many_rows_a_tolerance_leaves(here: Path, capsys: Capture) -> None:
-    select = "select --collective bcast --parameters hockney.toml --procs 2:8:+1"
+    predict = f"{PREDICT} hockney.toml --collective bcast --procs 2:8:+1 --segments 8KiB:128KiB:x2 -o h.times"
+    assert run(predict, capsys)[0] == 0
     found = []
     for option, said in (("--tolerance 0", "0"), ("", "1"), ("--tolerance 12.5", "12.5")):
-        code, output, errors = run(f"{select} {option}", capsys)
+        code, output, errors = run(f"select h.times {option}", capsys)
         assert code == 0, errors
         rows = re.search(rf"^(\d+) rows, tolerance {said} %$", output, re.MULTILINE)
         assert rows, output
         found.append(int(rows[1]))
     assert found[0] > found[1] > found[2]
-
-
-def test_only_collectives_without_formulas(here: Path, capsys: Capture) -> None:
-    code, _, errors = run("select --collective scan,exscan --parameters loggp.toml --procs 4", capsys)
-    assert code == 2
-    assert errors.startswith("collwise: model loggp has no formulas for scan, exscan; these have: critical_path.")
+    for wrong in ("-1", "nan"):
+        code, _, errors = run(f"select h.times --tolerance {wrong}", capsys)
+        assert code == 2
+        assert re.search(f"tolerance must be .* from 0 on, not {wrong}", errors)

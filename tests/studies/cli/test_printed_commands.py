@@ -52,7 +52,8 @@ def test_what_report_and_export_print_is_read(here: Path, capsys: pytest.Capture
     assert read_all(text.partition("## How it was made")[0]) == 2  # gain and run
     assert "What the rules choose at P = 4" in text
     assert "1 KiB" in text
-    run("select", *options, "--collective", "allreduce", "--sizes", "1KiB", "--by", "simulated", "-o", "a.json")
+    run("simulate", *options, "--collective", "allreduce", "--sizes", "1KiB", "-o", "a.times")
+    run("select", "a.times", "-o", "a.json")
     capsys.readouterr()
     run("export", "a.json", "--format", "collwise", "-o", "a.table")
     assert read_all(capsys.readouterr().out) == 1
@@ -62,7 +63,7 @@ def test_next_steps_of_a_description_are_read(here: Path, capsys: pytest.Capture
     given = ("--nodes", "4", "--interconnect", "infiniband-hdr", "--cpus", "2", "--cores", "8", "--ppn", "8")
     run("platforms", "describe", "mine", *given)
     steps = capsys.readouterr().out.partition("Next:")[2]
-    assert read_all(steps) == 5
+    assert read_all(steps) == 6
     assert "--sizes 8:" in steps
 
 

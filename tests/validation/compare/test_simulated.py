@@ -24,13 +24,7 @@ from collwise.studies.reports.comparison_table import compared_places, library_p
 from collwise.studies.reports.model_scores import remarks as evaluation_remarks
 from collwise.studies.reports.model_scores import score_records, score_rows
 from collwise.validation.compare.scores import CLOCK, Scores
-from collwise.validation.compare.simulated import (
-    beside_simulation,
-    evaluate,
-    one_segment_is_none,
-    remarks,
-    usual_grid,
-)
+from collwise.validation.compare.simulated import beside_simulation, one_segment_is_none, remarks
 from collwise.validation.libraries.baselines import BASELINES, PAPERS
 from collwise.validation.libraries.openmpi_3 import decide
 from collwise.validation.times.choice import Choice
@@ -247,21 +241,20 @@ def test_a_grid_that_does_not_fit(tmp_path: Path) -> None:
 
 def scored(models: list[Says], seconds: Seconds, grid: Grid, tmp_path: Path) -> Scores:
     with Store(tmp_path / "timings.sqlite") as store:
-        (found,) = evaluate(GROS, models, [grid], context_with(store, seconds, "deadlock"))
-    return found
+        predictions = [predicted(model, grid) for model in models]
+        return beside_simulation(GROS, grid, predictions, context_with(store, seconds, "deadlock"))
 
 
 def test_errors_and_costs_by_hand(tmp_path: Path) -> None:
-    grid = Grid.of("scatter", (4,), (10, 20, 30), segments=(0,))
+    grid = Grid.of("scatter", (4,), (10, 20, 30), 1, (0,), ("linear", "binomial"))
     times = {("linear", 10): 1.0, ("linear", 20): 2.0, ("linear", 30): 3.0}
     times |= {("binomial", 10): 2.0, ("binomial", 20): 1.0, ("binomial", 30): 2.0}
     good = by_table("good", {("linear", 10): 1.0, ("linear", 20): 2.0, ("linear", 30): 3.3})
     nearly = by_table(
         "nearly", {("linear", 10): 1.1, ("linear", 20): 1.0, ("binomial", 10): 2.0, ("binomial", 20): 1.5}
     )
-    none = by_table("none", {("elsewhere", 10): 1.0})
-    scores = scored([good, nearly, none], lambda case: times[case.algorithm, case.message_bytes], grid, tmp_path)
-    first, second, third = score_records(scores)
+    scores = scored([good, nearly], lambda case: times[case.algorithm, case.message_bytes], grid, tmp_path)
+    first, second = score_records(scores)
     # Only linear is predicted, 10 % too long at m = 30. It costs twice the best at 20, half more at 30.
     assert (first["model"], first["predictions"], first["picks"], first["best_picks"]) == ("good", 3, 3, 1)
     assert (first["mean_error"], first["worst_error"]) == (pytest.approx(0.1 / 3), pytest.approx(0.1))
@@ -273,27 +266,24 @@ def test_errors_and_costs_by_hand(tmp_path: Path) -> None:
     assert [second[name] for name in ("predictions", "unpredicted", "picks", "best_picks")] == [4, 2, 2, 1]
     assert (second["mean_error"], second["worst_error"]) == (pytest.approx(1.1 / 4), pytest.approx(0.5))
     assert (second["mean_slowdown"], second["worst_slowdown"], second["left_out"]) == (0.5, 1.0, ())
-    assert (third["predictions"], third["picks"], third["left_out"]) == (0, 0, ("linear", "binomial"))
-    assert len(score_rows([first, second, third])) == 2
-    assert evaluation_remarks(scores, ("linear", "linear_nonblocking")) == [
+    assert len(score_rows([first, second])) == 2
+    assert evaluation_remarks(scores) == [
         "gros, scatter: the picks of good have the least slowdown, 50.0 % on average, 100.0 % at worst",
-        "gros, scatter: no formula in good for binomial",
-        "gros, scatter: no formula in none for any of these",
-        "gros, scatter: no model here has a formula for linear_nonblocking; left out",
+        "gros, scatter: no times in good of binomial",
     ]
 
 
 def test_of_equal_predictions_the_first_is_picked(tmp_path: Path) -> None:
     """Though the other one's is less in the last bits."""
     says = by_table("one", {("linear", 10): 1.0, ("binomial", 10): math.nextafter(1.0, 0.0)})
-    grid = Grid.of("scatter", (4,), (10,), segments=(0,))
+    grid = Grid.of("scatter", (4,), (10,), 1, (0,), ("linear", "binomial"))
     scores = scored([says], lambda case: 1.0 if case.algorithm == "linear" else 5.0, grid, tmp_path)
     assert scores.pick("one", 0, 0) == (Choice("linear"), 1.0, 0.0)
 
 
 def test_failed_cases_do_not_count(tmp_path: Path) -> None:
     says = by_table("one", {("linear", 10): 2.0, ("binomial", 10): 1.0})
-    grid = Grid.of("scatter", (4,), (10,), segments=(0,))
+    grid = Grid.of("scatter", (4,), (10,), 1, (0,), ("linear", "binomial"))
     scores = scored([says], lambda case: 2.0 if case.algorithm == "linear" else None, grid, tmp_path)
     (record,) = score_records(scores)
     assert [record[name] for name in ("predictions", "picks", "mean_error", "mean_slowdown")] == [1, 1, 0.0, 0.0]
@@ -307,7 +297,8 @@ def test_times_that_are_not_deterministic_are_skipped_and_counted(tmp_path: Path
     grid = Grid.of("gather", (2, 4), (10, 500, 5000), segments=(0,))
     with Store(tmp_path / "timings.sqlite") as store:
         context = context_with(store, lambda case: 1e-3 if case.algorithm == "linear" else 2e-3)
-        (scores,) = evaluate(GROS, [model], [grid], context)
+        grid = grid.of_algorithms(model.algorithms("gather"))
+        scores = beside_simulation(GROS, grid, [predicted(model, grid)], context)
     (record,) = score_records(scores)
     # Linear is not predicted at 500 bytes for either P; binomial always is, and is picked there.
     assert (record["predictions"], record["unpredicted"], record["picks"]) == (10, 2, 6)
@@ -320,8 +311,9 @@ def test_a_small_grid_simulated(tmp_path: Path) -> None:
     model = PointToPointModel("hockney", "gros", Hockney(2e-5, 1e-9))
     grid = Grid.of("bcast", (2, 3, 6), (64, 4096, 65536), segments=(0, 1024))
     with Store(tmp_path / "timings.sqlite") as store:
-        (scores,) = evaluate(GROS, [model], [grid], SimulationContext(store))
-        cases = grid.of_algorithms(model.algorithms("bcast")).cases()
+        grid = grid.of_algorithms(model.algorithms("bcast")).by_algorithm()
+        scores = beside_simulation(GROS, grid, [predicted(model, grid)], SimulationContext(store))
+        cases = grid.cases()
         sweep = SimulationContext(store).simulate(GROS, cases)
     assert sweep.processes_started == 0
     errors, costs = [], []
@@ -335,25 +327,3 @@ def test_a_small_grid_simulated(tmp_path: Path) -> None:
     assert (record["mean_error"], record["worst_error"]) == (pytest.approx(np.mean(errors)), pytest.approx(max(errors)))
     assert record["mean_slowdown"] == pytest.approx(np.mean(costs))
     assert (record["worst_slowdown"], record["best_picks"]) == (pytest.approx(max(costs)), costs.count(0))
-
-
-def test_usual_grids() -> None:
-    boba = load("boba")
-    assert usual_grid(boba, "bcast").procs == (3, 5, 8, 12, 16, 24, 32)
-    assert usual_grid(boba, "barrier").message_bytes == (0,)
-    assert usual_grid(load("hcl16"), "scatter").procs == (3, 5, 8, 12, 16)
-    assert usual_grid(boba, "bcast", (4,)).procs == (4,)
-    assert {choice.segment_bytes for choice in usual_grid(boba, "reduce").choices} == {0, 1024, 8192}
-    # Algorithms that cut no messages compete once.
-    assert len(usual_grid(boba, "gather").choices) == len(Catalogue.load().collective("gather").selectable)
-    assert all(usual_grid(GROS, name).cases() for name in Catalogue.load().collectives)
-    assert usual_grid(boba, "alltoall").message_bytes[-1] == 32768
-
-
-def test_what_cannot_be_evaluated(tmp_path: Path) -> None:
-    hockney = PointToPointModel("hockney", "gros", Hockney(2e-5, 1e-9))
-    with Store(tmp_path / "timings.sqlite") as store:
-        with pytest.raises(UsageError, match="none of the models hockney covers scan"):
-            evaluate(GROS, [hockney], [Grid.of("scan", (2,), (64,))], SimulationContext(store))
-        with pytest.raises(UsageError, match="models are scored from P = 2 on"):
-            evaluate(GROS, [hockney], [Grid.of("bcast", (1, 4), (64,))], SimulationContext(store))

@@ -116,9 +116,9 @@ def run(*arguments: str) -> None:
 def test_select_and_compare_use_what_simulate_filled_with_its_defaults(runner: FunctionRunner) -> None:
     """Beside it only Open MPI's choices at segment sizes of its own are simulated, for `compare` and `report`."""
     point: Sequence[str] = ("--platform", "grisou", "--procs", "4,6")
-    run("simulate", "--collective", "all", *point)
+    run("simulate", "--collective", "all", *point, "-o", "all.times")
     assert runner.processes_started == 1
-    run("select", "--by", "simulated", "--collective", "all", *point, "-o", "decisions.json")
+    run("select", "all.times", "-o", "decisions.json")
     run("simulate", "--collective", "bcast", *point)
     assert runner.processes_started == 1
     filled = {case for name in SIZES for case in Grid(name, candidates(name), (4, 6), SIZES[name], 2).cases()}

@@ -22,7 +22,7 @@ from collwise.validation.select.decisions import decisions_document, decisions_f
 from collwise.validation.select.select import select, tied_seconds
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.grid import BUILTIN, Grid
-from collwise.validation.times.measured import asked_of, stored_times
+from collwise.validation.times.measured import stored_times
 from collwise.validation.times.times import State, Times
 
 BED = Configuration("measured", "bed", "Open MPI 4.1.4", (("confidence", "0.95"), ("timing", "maximum")))
@@ -105,7 +105,7 @@ def test_choices_are_made_by_medians_which_stalls_do_not_move(
     # t(0.975; 4) s / sqrt(5) of the five medians, widened as a median's is against a mean's.
     expected = 2.7764 * 0.14832 / 5**0.5 * (math.pi / 2) ** 0.5
     assert found.half_width_of(Choice("recursive_doubling"), 4, 1024) == pytest.approx(expected, rel=1e-3)
-    words = ["select", "--by", "measured", "--collective", "allreduce", "--store", str(tmp_path / "s.sqlite")]
+    words = ["select", f"store:file={tmp_path / 's.sqlite'},source=measured"]
     with pytest.raises(SystemExit):
         main(words)
     shown = capsys.readouterr().out
@@ -120,7 +120,7 @@ def test_points_are_undecided_where_an_interval_overlaps_that_of_the_fastest(
     rows = [with_median("linear", 1.0, 1.0, 0.3), with_median("ring", 1.5, 1.5, 0.3)]
     rows += [timing("linear", 4, 4096, 1.0, 0.1), timing("ring", 4, 4096, 1.5, 0.1)]
     filled(tmp_path / "s.sqlite", (BED, rows)).close()
-    words = ["select", "--by", "measured", "--collective", "allreduce", "--store", str(tmp_path / "s.sqlite")]
+    words = ["select", f"store:file={tmp_path / 's.sqlite'},source=measured"]
     with pytest.raises(SystemExit):
         main([*words, "-o", str(tmp_path / "d.json")])
     assert "undecided at 1 of 2 points: " in capsys.readouterr().out
@@ -140,7 +140,7 @@ def test_a_point_is_left_to_mpis_own_collective_where_ours_is_not_faster_beyond_
             rows.append(Timing(own, one, half_width_seconds=0.1))
     filled(tmp_path / "s.sqlite", (BED, rows)).close()
     decisions, output = str(tmp_path / "d.json"), tmp_path / "rules"
-    words = ["select", "--by", "measured", "--collective", "allreduce", "--store", str(tmp_path / "s.sqlite")]
+    words = ["select", f"store:file={tmp_path / 's.sqlite'},source=measured"]
     for command in ([*words, "-o", decisions], ["export", decisions, "--format", "collwise", "-o", str(output)]):
         with pytest.raises(SystemExit) as ended:
             main(command)
@@ -179,7 +179,7 @@ def test_segments_that_cut_nothing_share_one_measured_time(tmp_path: Path) -> No
         found = stored(store)
     assert found.facts["measured"] == 3
     assert found.seconds_of(Choice("segmented_ring", 65536), 4, 1024) == 1.0
-    made = select(found.of_grid(asked_of(found, ["segmented_ring"])))
+    made = select(found.only(lambda one: one.algorithm == "segmented_ring"))
     assert made.rules == {4: ((1024, Choice("segmented_ring", 65536)),)}
     assert undecided_points(made) == (0, 2)
 
@@ -223,7 +223,13 @@ def test_failed_times_other_roots_and_experiments_do_not_count(tmp_path: Path) -
         ([timing("linear", 4, 1024, 1.0)], "bad", "allreduce", None, "did you mean bed?"),
         ([timing("linear", 4, 1024, 1.0)], "bed", "bcast", None, "measured there: allreduce; measure some"),
         ([Timing(replace(case("-", 4, 8), experiment=BUILTIN), 1.0)], "bed", "allreduce", None, "MPI's own collective"),
-        ([timing("linear", 4, 1, 1.0), timing("linear", 4, 1, 1.0, ppn=2)], "bed", "allreduce", None, "--ppn"),
+        (
+            [timing("linear", 4, 1, 1.0), timing("linear", 4, 1, 1.0, ppn=2)],
+            "bed",
+            "allreduce",
+            None,
+            "say for which: ppn",
+        ),
         ([timing("linear", 4, 1, 1.0)], "bed", "allreduce", 3, "not measured with 3 processes per node"),
     ],
 )
@@ -325,7 +331,6 @@ def test_a_gap_is_filled_only_where_the_source_agrees_nearby(
         found = stored(store).of_grid(GRID)
     ring = Choice("ring")
     source = source_of({1024: 1.5 * factors[0], 4096: middle, 16384: 1.5 * factors[1]})
-    assert {(4, size, ring) for size in SIZES} <= {*found.gaps(GRID).besides}
     result = found.filled(source)
     assert result.seconds.sel(choice=ring).values[0].tolist() == pytest.approx([1.5, expected, 1.5], nan_ok=True)
     states = [result.state_of(ring, 4, size) == State.FILLED for size in SIZES]
@@ -376,13 +381,10 @@ def test_gaps_are_marked_in_the_document_and_read_back(tmp_path: Path) -> None:
         decisions_from(tmp_path / "d.json")
 
 
-def test_the_grid_is_what_is_measured_unless_points_are_asked_for(tmp_path: Path) -> None:
+def test_the_grid_is_what_is_measured_in_the_order_of_candidates(tmp_path: Path) -> None:
     with measured(tmp_path, timing("linear", 8, 1024, 1.0)) as store:
         found = stored(store)
-    assert asked_of(found, ALGORITHMS) == Grid.of("allreduce", (4, 8), SIZES, 1, (0,), ("linear", "ring"))
-    assert asked_of(found, ALGORITHMS, (16,), (7,)).procs == (16,)
-    with pytest.raises(UsageError, match="measured: linear, ring"):
-        asked_of(found, ("rabenseifner",))
+    assert replace(found.grid, besides=()) == Grid.of("allreduce", (4, 8), SIZES, 1, (0,), ("linear", "ring"))
 
 
 def test_the_loss_is_that_of_the_choices_by_mean_times() -> None:
@@ -395,28 +397,29 @@ def test_the_loss_is_that_of_the_choices_by_mean_times() -> None:
 
 def test_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store, output = tmp_path / "s.sqlite", tmp_path / "d.json"
-    words = ("select", "--by", "measured", "--collective", "allreduce", "--store", str(store))
+    query = f"store:file={store},source=measured,collective=allreduce"
 
-    def run(*more: str) -> tuple[int, str, str]:
+    def run(*words: str) -> tuple[int, str, str]:
         with pytest.raises(SystemExit) as ended:
-            main([*words, *more])
+            main(["select", *words])
         out, err = capsys.readouterr()
         return int(ended.value.code or 0), out, err
 
-    code, _, err = run()
-    assert (code, "'collwise measure' or 'collwise times import'" in err, store.exists()) == (2, True, False)
+    code, _, err = run(query)
+    assert (code, "collwise simulate, measure or import" in err, store.exists()) == (2, True, False)
     measured(tmp_path).close()
-    code, out, err = run("-o", str(output))
+    code, out, err = run(query, "-o", str(output))
     assert (code, "linear" in out, "5 times measured under Open MPI 4.1.4" in err) == (0, True, True)
     assert "1 points of choices are not measured" in err
     assert collwise.Decisions.load(output).choose("allreduce", 4, 2048) == Choice("linear")
-    for more, said in (
-        (("--fill", "predicted"), "--parameters"),
-        (("--fill", "simulated"), "platform"),
-        (("--platform", "bet"), "bed"),
-        (("--exact",), "--exact is for --by predicted"),
-        (("--configuration", "0000"), "times list"),
-        (("--agreement", "100", "--fill", "simulated", "--platform", "gros"), "below 100"),
+    for words, said in (
+        ((query, "--fill", "none.times"), "none.times"),
+        ((f"{query},platform=bet",), "bed"),
+        ((query, "--exact"), "exact is for predicted times"),
+        ((f"{query},configuration=0000",), "list"),
+        ((query, "--agreement", "100"), "below 100"),
+        ((query, query), "times of allreduce are given twice"),
+        ((f"{query},procs=x",), "process count"),
     ):
-        code, _, err = run(*more)
+        code, _, err = run(*words)
         assert (code, err.count("\n"), said in err) == (2, 1, True), err

@@ -134,7 +134,6 @@ def test_gaps_are_filled_only_where_the_source_agrees_nearby(times: Times, agree
         near = times.nearby(a, i, j)
         assert near
         assert all(abs(0.01 / times.seconds.values[a, k, n] - 1) <= agreement for k, n in near)
-        assert times.grid.timed[a] in {one for *_, one in times.gaps(times.grid).besides}
 
 
 @given(st.lists(timed(), min_size=1, max_size=1), st.integers(2, 3))

@@ -1,0 +1,107 @@
+"""Decisions: a table of rules for each collective, and what the choices lose by the times that they rest on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from collwise.common.program import program_name
+from collwise.common.units import counted, format_size
+from collwise.decisions import Decisions
+from collwise.studies.present.shown import Shown, Table, problem_of
+from collwise.validation.libraries.left_to_library import beats_own, summary_over_untuned
+from collwise.validation.libraries.sayable import for_consumer
+from collwise.validation.select.consumers import OPENMPI, openmpi_version
+from collwise.validation.select.decisions import (
+    DecisionTable,
+    decisions_document,
+    loss_of,
+    spans,
+    undecided_points,
+)
+from collwise.validation.times.choice import LIBRARY_DECIDES
+
+_MOST_ROWS = 200
+
+
+def shown(decisions: Decisions) -> Shown:
+    """A table of the rules of each collective, and sentences on what they lose."""
+    parts = [part for table in decisions.tables for part in _parts(table, decisions)]
+    return Shown(
+        parts,
+        rule_rows(decisions.tables),
+        {"tables": decisions_document(decisions.tables)},
+        problem=problem_of(decisions.failed),
+    )
+
+
+def rule_rows(tables: Sequence[DecisionTable]) -> list[dict[str, Any]]:
+    """A row for each rule of decision tables, as --json has it."""
+    return [
+        {"collective": table.collective, "procs": p, "from_bytes": start, **vars(choice)}
+        for table in tables
+        for p, row in table.rules.items()
+        for start, choice in row
+    ]
+
+
+def _parts(table: DecisionTable, decisions: Decisions) -> Iterator[Table | str]:
+    rows: list[tuple[object, ...]] = []
+    for p, row in table.rules.items():
+        for start, end, choice in spans(row):
+            segment = format_size(choice.segment_bytes) if choice.segment_bytes else "-"
+            star = " *" if table.rests_on_gaps(p, start, end) else ""
+            rows.append((p, format_size(start), choice.algorithm + star, segment))
+        if not row:
+            rows.append((p, "-", "nothing decided", "-"))
+    title = f"{table.collective} on {table.platform} by {table.made_by}"
+    yield Table(title, ["from P", "from m", "algorithm", "segment"], rows[:_MOST_ROWS], left=0, keys=2)
+    left_out = f", of which these are the first {_MOST_ROWS}; --json prints all, -o FILE keeps them"
+    more = left_out if len(rows) > _MOST_ROWS else ""
+    yield f"{counted(len(rows), 'row')}, tolerance {decisions.tolerance:g} %{more}"
+    version = openmpi_version(decisions.consumer or "") if any(table.rules.values()) else None
+    said = table if version is None else for_consumer([table], f"{OPENMPI}-{version}")[0][0]
+    loss = loss_of(said)
+    if loss.points:
+        mean, worst = f"{loss.mean * 100:.2f} %", f"{loss.worst * 100:.1f} %"
+        what, best = "choices", "the best"
+        if version is not None:
+            what, best = f"rules for Open MPI {version}", "the best that they can name"
+        yield f"by these times the {what} are {mean} slower than {best} on average, at most {worst}"
+    if version is not None and (line := summary_over_untuned(said, version)):
+        yield line
+    undecided, points = undecided_points(table)
+    if points:
+        yield _undecided_text(undecided, points)
+        yield _own_text(table)
+    if table.between is not None:
+        yield f"between the sizes, {table.between}"
+    if any(str(row[2]).endswith(" *") for row in rows) and table.times is not None:
+        yield f"* at some of its sizes by {table.times.filled_by}, where the choice was not measured"
+
+
+def _own_text(decisions: DecisionTable) -> str:
+    """A sentence on measured choices against MPI's own collective."""
+    known = decisions.times
+    if known is None or LIBRARY_DECIDES not in known.grid.timed:
+        return (
+            "MPI's own collective is not among these times: measure it with --algorithms library, or the table with "
+            f"'{program_name()} program gain'"
+        )
+    chosen = {point: decisions.choice_at(*point) for point in known.grid.points}
+    own = {point: known.seconds_of(LIBRARY_DECIDES, *point) for point in chosen}
+    both = {point: one for point, one in chosen.items() if one and not math.isnan(own[point])}
+    faster = sum(beats_own(known, one, *point) for point, one in both.items())
+    left = "" if faster == len(both) else "; rules for Open MPI and libcollwise leave the others to MPI"
+    return f"faster than MPI's own collective beyond the intervals at {faster} of {counted(len(both), 'point')}{left}"
+
+
+def _undecided_text(undecided: int, points: int) -> str:
+    """A sentence on how far confidence intervals tell the best measured choice."""
+    if not undecided:
+        return f"at {'the only point' if points == 1 else f'all {points} points'} the intervals tell the best choice"
+    return (
+        f"undecided at {undecided} of {counted(points, 'point')}: the interval of the fastest choice overlaps another "
+        "one's; more --launches of measure make intervals narrower"
+    )

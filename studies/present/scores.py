@@ -1,0 +1,78 @@
+"""Scores: at each point the best choice and those of the others, and what each of these is worth on the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from collwise.common.units import format_seconds, format_size
+from collwise.studies.present.shown import Shown, Table, problem_of
+from collwise.studies.reports.comparison_table import library_pick, percent
+from collwise.studies.reports.model_scores import SCORE_COLUMNS, remarks, score_records, score_rows
+from collwise.validation.compare.scores import AllScores, Picked, Scores
+from collwise.validation.compare.simulated import remarks as remarks_on_others
+from collwise.validation.libraries.baselines import Baseline
+from collwise.validation.times.choice import Choice
+
+
+def shown(found: AllScores) -> Shown:
+    """A table of picks for each collective, one of the errors and slowdowns of all others, and maps of both."""
+    from collwise.studies.figures.maps import decision_figure, slowdown_figure
+
+    records = [record for scores in found.values() for record in score_records(scores)]
+    parts: list[Table | str] = [_points(scores) for scores in found.values()]
+    title = "Errors of times, and the slowdown of picks against the best (%)"
+    parts.append(Table(title, SCORE_COLUMNS, score_rows(records), left=3))
+    parts += [line for scores in found.values() for line in (*remarks(scores), *remarks_on_others(scores))]
+    figures = {}
+    for collective, scores in found.items():
+        if min(scores.right.message_bytes) > 0:
+            what, stem = f"{collective} on {scores.right.platform}", f"{scores.right.platform}-{collective}"
+            figures[f"{stem}-decisions"] = partial(decision_figure, scores, f"Best method: {what}")
+            figures[f"{stem}-slowdowns"] = partial(slowdown_figure, scores, f"Slowdown of picks: {what}")
+    failed = [timing for scores in found.values() for timing in scores.right.failed]
+    rows = [row for scores in found.values() for row in _rows(scores)]
+    return Shown(parts, rows, {"scores": records}, figures, problem_of(failed))
+
+
+def _points(scores: Scores) -> Table:
+    right = scores.right
+    rows = [
+        (
+            *(right.procs[i], format_size(right.message_bytes[j]), scores.pick(None, i, j).label),
+            format_seconds(scores.pick(None, i, j).seconds),
+            *(f"{pick.label} ({percent(pick.slowdown)})" for pick in _picks(scores, i, j).values()),
+        )
+        for i, j in scores.places()
+    ]
+    heads = ["P", "m", "best", "time", *(f"{title} (%)" for title in scores.others)]
+    title = f"{right.collective} on {right.platform}, {right.source} by {right.maker}"
+    return Table(title, heads, rows, left=0, keys=2)
+
+
+def _picks(scores: Scores, i: int, j: int) -> dict[str, Picked]:
+    """What the others pick at a place of P and m."""
+    found = {}
+    for title, other in scores.others.items():
+        if isinstance(other, Baseline):
+            found[title] = library_pick(scores, other, i, j)
+        else:
+            found[title] = scores.pick(title, i, j)
+    return found
+
+
+def _rows(scores: Scores) -> Iterator[dict[str, Any]]:
+    right = scores.right
+    for i, j in scores.places():
+        yield {
+            "collective": right.collective,
+            "procs": right.procs[i],
+            "message_bytes": right.message_bytes[j],
+            "best": _record(scores.pick(None, i, j)),
+            "picks": {title: _record(pick) for title, pick in _picks(scores, i, j).items()},
+        }
+
+
+def _record(pick: Picked) -> dict[str, Any]:
+    return {**vars(pick.choice or Choice("-")), "seconds": pick.seconds, "slowdown": pick.slowdown}

@@ -211,5 +211,5 @@ def check_formulas(model: str, collectives: Sequence[str]) -> None:
         others = [name for name, one in MODELS.items() if not one.printed and all(map(one.covers, missing))]
         raise UsageError(
             f"model {model} has no formulas for {', '.join(missing)}; these have: {', '.join(others)}. "
-            "Every collective can be chosen by simulated times: collwise select --by simulated"
+            "Every collective can be chosen by simulated times: collwise simulate -o FILE, collwise select FILE"
         )

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 def models(collectives: Names | None = None) -> pd.DataFrame:
     """Lists the models of collectives with the procedures that estimate them; or those with formulas for collectives.
 
-    If a model has no formula or schedule, select, compare, decision-map, predict and evaluate leave the algorithm out
-    and say so. Models that end in _as_printed have formulas where those without it have.
+    If a model has no formula or schedule, predict leaves the algorithm out and
+    says so. Models that end in _as_printed have formulas where those without it have.
 
     Returns a DataFrame: `name`, `what` it is, `procedures` and `paper`; or `collective`, `algorithm`, and whether it
     has `formulas`, by model.

@@ -20,10 +20,8 @@ def shown(found: Searched) -> Shown:
     facts, made = document(found), found.configuration
     names = list(dict.fromkeys(one.collective for one in found.points))
     title = f"{', '.join(names)}, {made.maker}, {made.platform}: measured choices"
-    how = (
-        f"choose by them: {program_name()} select --by measured --collective {','.join(names)} --platform "
-        f"{made.platform} --configuration {made.key[:12]}"
-    )
+    query = f"platform={made.platform},source=measured,configuration={made.key[:12]}"
+    how = f"choose by them: {program_name()} select store:{query}"
     table = Table(title, _COLUMNS, point_rows(found), left=1, keys=3)
     return Shown([table, *summary_lines(found), how], facts.pop("points"), facts, problem=problem_of(found.failed))
 

@@ -383,8 +383,8 @@ def algorithms_page() -> str:
         "Algorithms marked 'by node' treat the processes of one node differently from others. They run where they are "
         "named (`simulate --algorithms`, `program run --algorithms`, `show schedule --algorithm`), and "
         "`simulate --algorithms all,by-node` makes them choices. Without that they are none: models have no formulas "
-        "for them, and with one process on each node they are the flat algorithms over again. Mock-ups of performance guidelines "
-        "call the MPI library's own collectives ([guidelines.md](guidelines.md)). "
+        "for them, and with one process on each node they are the flat algorithms over again. Mock-ups of performance "
+        "guidelines call the MPI library's own collectives ([guidelines.md](guidelines.md)). "
         f"Open MPI ids: a single number is the id in {versions}.\n\n",
         markdown_table(
             ["collective", "algorithms", "message bytes"],

@@ -66,7 +66,7 @@ def rules_text(found: Sequence[RepairedRange], processes_per_node: Mapping[int, 
     """
     if not found:
         return ""
-    lines = ["# Mock-ups where performance guidelines are violated, for collwise run --table:"]
+    lines = ["# Mock-ups where performance guidelines are violated, for collwise program run --table:"]
     lines.append("# collective procs processes_per_node message_bytes algorithm")
     for collective, of_collective in itertools.groupby(found, key=lambda one: one.collective):
         counts = {procs: list(group) for procs, group in itertools.groupby(of_collective, key=lambda one: one.procs)}

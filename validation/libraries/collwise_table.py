@@ -29,7 +29,7 @@ def collwise_rules(tables: Sequence[DecisionTable]) -> str:
     if len(by_key) < len(tables):
         raise UsageError("two decision tables of one collective for the same number of processes per node")
     lines = [
-        "# Rules for collwise run:",
+        "# Rules for collwise program run:",
         "# collective procs processes_per_node message_bytes algorithm [parameters]",
         "# Between the process counts that were decided the rows of the next smaller one hold, for up to "
         f"{WIDE_STEP} times as",

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from statistics import geometric_mean
+from typing import TYPE_CHECKING
 
 from collwise.common.units import counted
 from collwise.validation.compare.deciders import Decider
@@ -22,7 +23,9 @@ from collwise.validation.select.decisions import (
     without_repeated_rows,
 )
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
-from collwise.validation.times.times import State, Times
+
+if TYPE_CHECKING:
+    from collwise.validation.times.times import Times
 
 _FASTER = 1.01
 """The least factor by which the library's own decision is faster where it takes the place of a choice."""
@@ -34,6 +37,8 @@ def with_untuned(table: DecisionTable, untuned: Decider | None) -> DecisionTable
     They are those of the same algorithm, where it was timed and the decisions are known. Measured times of ours are not
     the library's own. Those of another library's own collective say nothing of Open MPI, and are left out.
     """
+    from collwise.validation.times.times import State, Times
+
     known = table.times
     if known is None:
         return table

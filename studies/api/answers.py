@@ -12,12 +12,14 @@ from xarray import DataArray
 
 from collwise.common.errors import UsageError
 from collwise.common.units import format_size
+from collwise.models.switch_points import Indices
 from collwise.platforms import HostPlatform, Platform
 from collwise.platforms.changes import Change, Changed
 from collwise.simulator.timing import Timing
+from collwise.validation.select.decisions import DecisionTable
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.defaults import TOLERANCE_PERCENT
-from collwise.validation.times.slowdown import slowdown, summary_of
+from collwise.validation.times.slowdown import summary_of
 from collwise.validation.times.times import BYTES, PROCS, Times
 from collwise.validation.whatif.limits import limits_of, main_limit
 from collwise.validation.whatif.sweep import (
@@ -39,18 +41,16 @@ if TYPE_CHECKING:
 class WhatIf:
     """The answer of `whatif`; `frame`, `summary` and `figure` show it.
 
-    `times` have the dimension `change` with `before` and `after`; `kept` are the choices of the kept rules at each P
-    and m, None where they decide nothing: the best ones before the change, or those of a table.
+    `times` have the dimension `change` with `before` and `after`; the kept rules are those of the table `rules`, or the
+    best choices before the change. With `limits` the frame says what limits the choices.
     """
 
     times: Times
     changes: tuple[Change, ...]
     before: HostPlatform
     after: Changed
-    kept: Mapping[tuple[int, int], Choice | None]
-    kept_rules: str
+    rules: DecisionTable | None = None
     limits: bool = True
-    """Whether `frame` says what limits the choices."""
 
     def best(self, when: str) -> dict[tuple[int, int], Choice | None]:
         """The best choice at each P and m, `before` or `after` the change."""
@@ -59,18 +59,27 @@ class WhatIf:
 
     def best_seconds(self, when: str) -> DataArray:
         """The time of the best choice at each P and m, `before` or `after` the change."""
-        return self.times.at(self.times.best).sel({CHANGE: when}, drop=True)
+        return self.times.best_seconds.sel({CHANGE: when}, drop=True)
 
     @property
     def time_ratio(self) -> DataArray:
         """The best time after the change, relative to the best one before."""
         return self.best_seconds(AFTER) / self.best_seconds(BEFORE)
 
+    @property
+    def kept(self) -> Indices:
+        """The picks of the kept rules at each P and m, NOBODY where they decide nothing."""
+        before: Indices = self.times.best.sel({CHANGE: BEFORE}).values
+        return before if self.rules is None else self.times.picks_of(self.rules.choice_at)
+
+    @property
+    def kept_rules(self) -> str:
+        """The kept rules in words."""
+        return f"the table made by {self.rules.made_by}" if self.rules else "the best choices before the change"
+
     def kept_slowdown(self, when: str = AFTER) -> DataArray:
         """The slowdown of the kept rules against the best choices of one side, nan where they decide nothing."""
-        best = self.best_seconds(when)
-        kept = self.times.at(self.times.picks_of(lambda *point: self.kept[point])).sel({CHANGE: when}, drop=True)
-        return best.copy(data=slowdown(kept.values, best.values))
+        return self.times.slowdown(self.kept).sel({CHANGE: when}, drop=True)
 
     def limit(self, when: str, choice: Choice | None, procs: int, message_bytes: int) -> tuple[str, float]:
         """What limits a choice at a point, and its share of the critical path; nothing without a choice."""
@@ -104,7 +113,7 @@ class WhatIf:
             "before_seconds": self.best_seconds(BEFORE).values.flat,
             "after_seconds": self.best_seconds(AFTER).values.flat,
             "ratio": self.time_ratio.values.flat,
-            "kept": [_label(self.kept[point]) for point in points],
+            "kept": [_label(self.times.choice(pick)) for pick in self.kept.ravel().tolist()],
             "kept_slowdown": self.kept_slowdown().values.flat,
             "kept_slowdown_before": self.kept_slowdown(BEFORE).values.flat,
         }
@@ -190,7 +199,7 @@ class Sweep:
     def frame(self) -> pd.DataFrame:
         """A row per factor and point: `factor`, `procs`, `message_bytes`, `choice`, the best one, and its `seconds`."""
         best = self.times.best.transpose(FACTOR, PROCS, BYTES)
-        seconds = self.times.at(self.times.best).transpose(FACTOR, PROCS, BYTES)
+        seconds = self.times.best_seconds.transpose(FACTOR, PROCS, BYTES)
         labels = [_label(self.times.choice(index)) for index in best.values.flat]
         index = pd.MultiIndex.from_product([best[dim].values for dim in best.dims], names=best.dims)
         return pd.DataFrame({"choice": labels, "seconds": seconds.values.ravel()}, index).reset_index()

@@ -59,26 +59,19 @@ def whatif(
     The best choice changes at ... of 4 points.
     """
     from collwise.answers import WhatIf, WhatIfs
-    from collwise.validation.times.times import BYTES, PROCS
-    from collwise.validation.whatif.sweep import BEFORE, CHANGE, before_and_after
+    from collwise.validation.whatif.sweep import before_and_after
 
     where, made = arguments.platform(platform), changes_of(changes)
     grids = _grids(where, collective, procs, sizes, segments, algorithms, ppn, made)
     tables = None if rules is None else {one.collective: one for one in arguments.decisions(rules).tables}
+    if tables is not None and (lacking := [one.collective for one in grids if one.collective not in tables]):
+        raise UsageError(f"{rules} has no decisions for {lacking[0]} (valid: {', '.join(tables)})")
     new = changed(where, made)
 
     def answer(grid: Grid) -> WhatIf:
-        if tables is None:
-            times = before_and_after(where, new, grid, simulations)
-            best = times.best.sel({CHANGE: BEFORE})
-            kept = {(p, m): times.choice(best.sel({PROCS: p, BYTES: m}).item()) for p, m in grid.points}
-            return WhatIf(times, made, where, new, kept, "the best choices before the change", limits)
-        if grid.collective not in tables:
-            raise UsageError(f"{rules} has no decisions for {grid.collective} (valid: {', '.join(tables)})")
-        table = tables[grid.collective]
-        times = before_and_after(where, new, grid, simulations, table.choice_at)
-        kept = {point: table.choice_at(*point) for point in grid.points}
-        return WhatIf(times, made, where, new, kept, f"the table made by {table.made_by}", limits)
+        table = None if tables is None else tables[grid.collective]
+        times = before_and_after(where, new, grid, simulations, None if table is None else table.choice_at)
+        return WhatIf(times, made, where, new, table, limits)
 
     with arguments.opened(context, SCHEDULE.name) as simulations:
         answers = WhatIfs({grid.collective: answer(grid) for grid in grids})

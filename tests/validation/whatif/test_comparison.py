@@ -127,7 +127,7 @@ def test_rules_of_a_table_are_kept_where_they_decide(context: SimulationContext)
     alone = context.simulate(found.after.platform, [case]).timings[case].seconds
     assert kept[0, 1] == alone / found.best_seconds(AFTER).values[0, 1] - 1
     assert (kept[1] >= 0).all()
-    assert [found.kept[12, size] for size in GRID.message_bytes] == [Choice("segmented_ring", 4096)] * 3
+    assert [found.times.choice(pick) for pick in found.kept[1]] == [Choice("segmented_ring", 4096)] * 3
 
 
 def test_rules_compete_with_segments_that_the_grid_lacks(context: SimulationContext) -> None:

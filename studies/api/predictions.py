@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
     from collwise.models.interface import CollectiveModel
     from collwise.models.parameters import FittedParameters, ModelParameters, PathParameters
-    from collwise.validation.fitting.critical_path_fit import PathPlan
-    from collwise.validation.fitting.implementation_aware import FitPlan
     from collwise.validation.times.files import AllTimes
 
     Parameters = ModelParameters | PathParameters | FittedParameters
@@ -164,14 +162,22 @@ def fit(
         else:
             bench = Simulated(where, simulations)
         if by_algorithm:
-            names = () if collective in (None, "all") else arguments.collectives(collective)
-            if model == CRITICAL_PATH:
-                path_plan = _path_plan(bench, where, counts, segments, ppn)
-                plan = replace(path_plan, collectives=names or path_plan.collectives)
-                return FittedModel(critical_path_fit.fit(bench, plan))
-            fit_plan = _fit_plan(bench, where, counts, segments, chains or 0, ppn)
-            fit_plan = replace(fit_plan, collectives=names or fit_plan.collectives)
-            return FittedModel(implementation_aware.fit(bench, fit_plan))
+            plans = critical_path_fit if model == CRITICAL_PATH else implementation_aware
+            plan: Any
+            if isinstance(where, HostPlatform):
+                plan = plans.simulated_plan(where, ppn or where.default_processes_per_node)
+                plan = plan if counts is None else replace(plan, procs=counts)
+            else:
+                plan = plans.measured_plan(bench, counts or implementation_aware.measured_procs(where.usual_procs))
+            if collective not in (None, "all"):
+                plan = replace(plan, collectives=arguments.collectives(collective))
+            if segments is not None and model == CRITICAL_PATH:
+                plan = replace(plan, segment_bytes=arguments.sizes(segments))
+            elif segments is not None:
+                common, *more = models_by_name.fitted_segments(arguments.sizes(segments))
+                plan = replace(plan, segment_bytes=common, more_segments=tuple(more))
+            plan = plan if chains is None else replace(plan, fanout=chains)
+            return FittedModel(plans.fit(bench, plan))
         if counts is not None and len(counts) != 1:
             raise UsageError(f"--procs: one number for --model {model}, not {len(counts)}")
         if heterogeneous is None and not bench.is_heterogeneous:
@@ -189,46 +195,6 @@ def _refuse(of: str, **given: Any) -> None:
 
 
 _LIMIT_SECONDS = {IMPLEMENTATION_AWARE: 600.0}
-
-
-def _fit_plan(
-    bench: Bench,
-    where: HostPlatform | ExecutionTarget,
-    procs: tuple[int, ...] | None,
-    segments: Numbers | None,
-    chains: int,
-    ppn: int | None,
-) -> FitPlan:
-    """The extent of a fit of implementation-aware models, with the usual extent of what is not given."""
-    from collwise.validation.fitting import models_by_name
-    from collwise.validation.fitting.implementation_aware import FitPlan, default_procs, measured_plan, measured_procs
-
-    common, *more = models_by_name.fitted_segments(() if segments is None else arguments.sizes(segments))
-    if isinstance(where, HostPlatform):
-        per_node = ppn or where.default_processes_per_node
-        plan = FitPlan(procs or default_procs(where, per_node), per_node, common, chains)
-    else:
-        plan = measured_plan(bench, procs or measured_procs(where.usual_procs), common, chains)
-    return plan if segments is None else replace(plan, more_segments=tuple(more))
-
-
-def _path_plan(
-    bench: Bench,
-    where: HostPlatform | ExecutionTarget,
-    procs: tuple[int, ...] | None,
-    segments: Numbers | None,
-    ppn: int | None,
-) -> PathPlan:
-    """The extent of a fit of the model critical_path, with the usual extent of what is not given."""
-    from collwise.validation.fitting import critical_path_fit
-    from collwise.validation.fitting.implementation_aware import measured_procs
-
-    if isinstance(where, HostPlatform):
-        plan = critical_path_fit.simulated_plan(where, ppn or where.default_processes_per_node)
-        plan = replace(plan, procs=procs or plan.procs)
-    else:
-        plan = critical_path_fit.measured_plan(bench, procs or measured_procs(where.usual_procs))
-    return plan if segments is None else replace(plan, segment_bytes=arguments.sizes(segments))
 
 
 def predict(

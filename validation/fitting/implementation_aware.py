@@ -86,15 +86,19 @@ def default_procs(platform: HostPlatform, processes_per_node: int) -> tuple[int,
     return tuple(sorted({max(2, most // 4), max(2, most // 2), max(2, min(most, 5 * processes_per_node))}))
 
 
+def simulated_plan(platform: HostPlatform, processes_per_node: int) -> FitPlan:
+    """The plan of a simulated fit."""
+    return FitPlan(default_procs(platform, processes_per_node), processes_per_node)
+
+
 def measured_procs(most: int) -> tuple[int, ...]:
     """The process counts of a measured fit's experiments: all, and five, or half if that is less."""
     return tuple(sorted({max(2, min(5, most // 2 + 1)), most}))
 
 
-def measured_plan(bench: Bench, procs: Sequence[int], segment_bytes: int = SEGMENT_BYTES, fanout: int = 0) -> FitPlan:
+def measured_plan(bench: Bench, procs: Sequence[int]) -> FitPlan:
     """A small plan with one segment size and whole messages. Raises UsageError for more processes than fit."""
-    per_node = bench.processes_per_node(max(procs))
-    return FitPlan(tuple(procs), per_node, segment_bytes, fanout, more_segments=(0,), sizes=MEASURED_SIZES)
+    return FitPlan(tuple(procs), bench.processes_per_node(max(procs)), more_segments=(0,), sizes=MEASURED_SIZES)
 
 
 def fit(bench: Bench, plan: FitPlan) -> ModelParameters:

@@ -173,8 +173,8 @@ def models_on(
         parameters: Parameters
         if kind.family == IMPLEMENTATION_AWARE:
             common, *more = fitted_segments(segments)
-            procs = by_algorithm.default_procs(platform, ppn)
-            plan = by_algorithm.FitPlan(procs, ppn, common, more_segments=tuple(more))
+            usual = by_algorithm.simulated_plan(platform, ppn)
+            plan = replace(usual, segment_bytes=common, more_segments=tuple(more))
             parameters = by_algorithm.fit(bench, replace(plan, collectives=tuple(collectives) or plan.collectives))
         elif kind.family == CRITICAL_PATH:
             paths = critical_path_fit.simulated_plan(platform, ppn)

@@ -406,7 +406,7 @@ def test_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
         return int(ended.value.code or 0), out, err
 
     code, _, err = run(query)
-    assert (code, "collwise simulate, measure or import" in err, store.exists()) == (2, True, False)
+    assert (code, "collwise simulate, measure or times import" in err, store.exists()) == (2, True, False)
     measured(tmp_path).close()
     code, out, err = run(query, "-o", str(output))
     assert (code, "linear" in out, "5 times measured under Open MPI 4.1.4" in err) == (0, True, True)

@@ -28,7 +28,7 @@ def shown(found: MeasuredGain) -> Shown:
         | {f"{way}_significant": row.significant(way) for way in (RULES, LIBCOLLWISE)}
         for row in found.rows
     ]
-    parts: list[Table | str] = [Table(title, _COLUMNS, [*map(_cells, found.rows)]), *_summary(found), *checks]
+    parts: list[Table | str] = [Table(title, _COLUMNS, [*map(cells, found.rows)]), *_summary(found), *checks]
     counts = dict.fromkeys(row.procs for row in found.rows)
     figures = {f"gain-{procs}": partial(_figure, found, procs) for procs in counts}
     return Shown(parts, rows, {"checks": checks}, figures)
@@ -41,7 +41,7 @@ def _figure(found: MeasuredGain, procs: int) -> Figure:
     return gain_figure(rows, f"Gain over Open MPI's default, {found.target}, P = {procs}")
 
 
-def _cells(row: GainRow) -> tuple[str, ...]:
+def cells(row: GainRow) -> tuple[str, ...]:
     """The cells of one call; a gain in brackets lies within the confidence intervals of the two times."""
     segment = f", {format_size(row.choice.segment_bytes)}" if row.choice.segment_bytes else ""
     return (

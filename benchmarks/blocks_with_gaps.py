@@ -28,7 +28,8 @@ MOST_TIMES_SLOWER = 5.0
 
 
 def cpu_seconds(options: argparse.Namespace, program: Path, how: list[str], kind: str, block_bytes: int) -> float:
-    command = [sys.executable, "-m", "collwise.studies", "run", "--library", "smpi", "--platform", "gros", "--ppn", "1"]
+    where = ["--library", "smpi", "--platform", "gros", "--ppn", "1"]
+    command = [sys.executable, "-m", "collwise.studies", "program", "run", *where]
     if options.simgrid:
         command += ["--simgrid", options.simgrid]
     command += [*how, "--procs", str(options.procs), "--", str(program), kind, str(block_bytes)]

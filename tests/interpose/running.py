@@ -39,7 +39,8 @@ def arguments_of(name: str) -> list[str]:
 
 def run(name: str, procs: int, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     installation_of(name)
-    command = [sys.executable, "-P", "-m", "collwise.studies", "run", *arguments_of(name), "--procs", str(procs)]
+    where = [*arguments_of(name), "--procs", str(procs)]
+    command = [sys.executable, "-P", "-m", "collwise.studies", "program", "run", *where]
     variables = os.environ | environment
     return subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=900, env=variables)
 

@@ -225,13 +225,14 @@ def test_a_table_that_no_call_uses_is_told_of(tmp_path: Path) -> None:
 def test_a_profile_of_a_program_and_what_its_table_saves(tmp_path: Path) -> None:
     """Nothing is changed in the run; the table that the profile writes is what libcollwise then runs."""
     installation_of("openmpi")
-    command = [sys.executable, "-P", "-m", "collwise.studies"]
+    command = [sys.executable, "-P", "-m", "collwise.studies", "program"]
     rules, report, tuned = tmp_path / "rules", tmp_path / "report.json", tmp_path / "tuned.json"
     where = ["--platform", "gros", "--store", str(tmp_path / "store.sqlite")]
     program = ["--", "latency", "--collectives", "bcast", "--sizes", "1MiB:1MiB", "--iterations", "2", "--warmup", "1"]
     asked = [*arguments_of("openmpi"), "--procs", "4"]
-    written = ["--rules", str(rules), "-o", str(report)]
-    words = [*command, "profile", *asked, "--repetitions", "2", *where, "--ppn", "1", *written, *program]
+    words = [*command, "run", *asked, "--repetitions", "2", "--report-to", str(report), *program]
+    assert subprocess.run(words, capture_output=True, text=True, timeout=900).returncode == 0
+    words = [*command, "profile", str(report), *where, "--ppn", "1", "-o", str(rules)]
     done = subprocess.run(words, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr
     assert "A tuned table would save " in done.stdout
@@ -244,7 +245,7 @@ def test_a_profile_of_a_program_and_what_its_table_saves(tmp_path: Path) -> None
     words = [*command, "run", *asked, "--table", str(rules), "--report-to", str(tuned), *program]
     assert subprocess.run(words, capture_output=True, text=True, timeout=900).returncode == 0
     assert saved.group(1) in {row.get("algorithm") for row in json.loads(tuned.read_text())["rows"]}
-    words = [*command, "profile", "--report", str(report), "--after", str(tuned), *where]
+    words = [*command, "profile", str(report), "--after", str(tuned), *where]
     done = subprocess.run(words, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr
     assert re.search(r"Saved by the mean process in calls whose algorithm changed: ", done.stdout)

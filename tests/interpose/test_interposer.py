@@ -300,7 +300,7 @@ def test_it_shows_only_what_it_has_to(name: str) -> None:
     ],
 )
 def test_wrong_usage_is_one_line(arguments: list[str], said: str) -> None:
-    command = [sys.executable, "-P", "-m", "collwise.studies", "run", *arguments]
+    command = [sys.executable, "-P", "-m", "collwise.studies", "program", "run", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=900)
     assert done.returncode == 2, done.stderr
     assert re.fullmatch(rf"collwise: .*{said}.*\n", done.stderr)
@@ -428,7 +428,8 @@ def test_waiting_for_the_clock_ends_in_simulation(tmp_path: Path) -> None:
 def test_nothing_is_left_behind_when_it_is_ended(number: signal.Signals, tmp_path: Path) -> None:
     marker = f"{tmp_path}/sleeper"
     shutil.copy(shutil.which("sleep") or "/bin/sleep", marker)
-    command = [sys.executable, "-P", "-m", "collwise.studies", "run", "--library", "openmpi", "--procs", "2", "--plain"]
+    where = ["--library", "openmpi", "--procs", "2", "--plain"]
+    command = [sys.executable, "-P", "-m", "collwise.studies", "program", "run", *where]
     child = subprocess.Popen([*command, "--", marker, "10000"], stderr=subprocess.DEVNULL)
 
     def sleepers() -> str:

@@ -62,7 +62,7 @@ HPL.out
 def test_hpc_challenge_passes_its_checks(tmp_path: Path) -> None:
     (tmp_path / "hpccinf.txt").write_text(INPUT)
     entries = ";".join(f"{collective}={algorithm}" for collective, algorithm in ALGORITHMS.items())
-    command = [sys.executable, "-P", "-m", "collwise.studies", "run", "--library", "openmpi", "--procs", "4"]
+    command = [sys.executable, "-P", "-m", "collwise.studies", "program", "run", "--library", "openmpi", "--procs", "4"]
     program = shutil.which("hpcc")
     assert program is not None
     done = subprocess.run(

@@ -13,7 +13,7 @@ from collwise.studies.cli import main as command_line
         (["simulate", "--platform", "gros"], True),
         (["hierarchy", "tune", "--platform", "gros"], True),
         (["check", "algorithms", "--quick"], False),
-        (["run", "--procs", "4", "latency"], False),
+        (["program", "run", "--procs", "4", "latency"], False),
         (["platforms", "check", "gros"], False),
     ],
 )

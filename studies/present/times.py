@@ -99,7 +99,7 @@ def _parts(times: Times) -> Iterator[Table | str]:
         by_name.setdefault(name, []).append(label)
     columns = [label for name, found in by_name.items() for label in found or [name]]
     # If there is no cell, the algorithm does not run.
-    cells = cells.reindex(columns=columns).fillna("-").reset_index()
+    cells = cells.reindex(columns=columns).astype(object).fillna("-").reset_index()
     repeated = cells.duplicated(["procs", "message_bytes", *columns]) & (cells.segment_bytes > cells.message_bytes)
     several_segments = len(segments) > 1
     rows = [

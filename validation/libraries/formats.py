@@ -67,9 +67,8 @@ _EXPORTED = "\n".join(f"export {name}={value}" for name, value in parameter_vari
 _PARAMETERS = "\n".join(f"{name} = {value}" for name, value in _SETTINGS.items())
 _JSON_TITLE = "Open MPI's dynamic rules in JSON, from 6.0 on"
 _COLLWISE = "{collwise} program run --library openmpi --procs P --table {file} -- PROGRAM"
-_MPICH = " ".join(
-    f"{name}={value}" for name, value in (*mpich_file.ENVIRONMENT.items(), (mpich_file.FILE_VARIABLE, "{file}"))
-)
+_WITH_FILE = (*mpich_file.ENVIRONMENT.items(), (mpich_file.FILE_VARIABLE, "{file}"))
+_MPICH = " ".join([*(f"{name}={value}" for name, value in _WITH_FILE), "mpirun -n P PROGRAM"])
 _SMPIRUN = "smpirun $(cat {file}) -platform PLATFORM -np P PROGRAM"
 _PRF = "PGMPI_PARAMS=--ppath=$(dirname {file}) mpirun -n P PROGRAM"
 _SOURCE = "source {file} && mpirun -n P PROGRAM"

@@ -24,4 +24,5 @@ predict = derived(
     collwise.predict,
     "predict --parameters mine.parameters.toml --collective bcast --procs 2:8:+1 -o bcast.times",
     model=options.MODEL,
+    figures=True,
 )

@@ -15,6 +15,7 @@ simulate = derived(
     collwise.simulate,
     "simulate --platform gros --collective bcast --procs 4,8 --sizes 8KiB:64KiB:x2",
     context=options.simulation(called=True),
+    figures=True,
     beside=option(NAMES, ()),
 )
 
@@ -26,6 +27,7 @@ measure = derived(
     raw=option(NEW_FILE),
     script=option(NEW_SCRIPT),
     context=options.STORED,
+    figures=True,
 )
 
 search = derived(

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 from collwise.common.units import format_seconds, format_size
-from collwise.studies.present.shown import Shown, Table, problem_of
+from collwise.studies.present.shown import Shown, Table, drawing, problem_of
 from collwise.studies.reports.comparison_table import library_pick, percent
 from collwise.studies.reports.model_scores import SCORE_COLUMNS, remarks, score_records, score_rows
 from collwise.validation.compare.scores import AllScores, Picked, Scores
@@ -15,25 +14,43 @@ from collwise.validation.compare.simulated import remarks as remarks_on_others
 from collwise.validation.libraries.baselines import Baseline
 from collwise.validation.times.choice import Choice
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 def shown(found: AllScores) -> Shown:
     """A table of picks for each collective, one of the errors and slowdowns of all others, and maps of both."""
-    from collwise.studies.figures.maps import decision_figure, slowdown_figure
-
     records = [record for scores in found.values() for record in score_records(scores)]
     parts: list[Table | str] = [_points(scores) for scores in found.values()]
     title = "Errors of times, and the slowdown of picks against the best (%)"
     parts.append(Table(title, SCORE_COLUMNS, score_rows(records), left=3))
     parts += [line for scores in found.values() for line in (*remarks(scores), *remarks_on_others(scores))]
-    figures = {}
-    for collective, scores in found.items():
-        if min(scores.right.message_bytes) > 0:
-            what, stem = f"{collective} on {scores.right.platform}", f"{scores.right.platform}-{collective}"
-            figures[f"{stem}-decisions"] = partial(decision_figure, scores, f"Best method: {what}")
-            figures[f"{stem}-slowdowns"] = partial(slowdown_figure, scores, f"Slowdown of picks: {what}")
     failed = [timing for scores in found.values() for timing in scores.right.failed]
     rows = [row for scores in found.values() for row in _rows(scores)]
+    figures = {stem: draw for scores in found.values() for stem, draw in _figures(scores).items()}
     return Shown(parts, rows, {"scores": records}, figures, problem_of(failed))
+
+
+def _figures(scores: Scores) -> dict[str, Callable[[], Figure]]:
+    """Maps of the best choices and of slowdowns, and where there is an untuned library lines over P and m."""
+    right = scores.right
+    what, stem = f"{right.collective} on {right.platform}", f"{right.platform}-{right.collective}"
+    library = next((one for one in scores.others.values() if isinstance(one, Baseline)), None)
+    found: dict[str, Callable[[], Figure]] = {}
+    if min(right.message_bytes) > 0:
+        found[f"{stem}-decisions"] = drawing("maps.decision_figure", scores, f"Best method: {what}")
+        found[f"{stem}-slowdowns"] = drawing("maps.slowdown_figure", scores, f"Slowdown of picks: {what}")
+    if library is not None:
+        title = f"{what}, {right.source} by {right.maker}"
+        if len(right.procs) > 3 or not found:
+            found[f"{stem}-by-procs"] = drawing("picks.picks_by_procs", scores, library, title)
+        if found.keys() - {f"{stem}-by-procs"}:
+            largest = max(right.procs)
+            found[f"{stem}-by-size"] = drawing("picks.picks_by_size", scores, library, title)
+            found[f"{stem}-algorithms"] = drawing(
+                "picks.algorithms_by_size", scores, largest, f"{what}, P = {largest}", right.maker
+            )
+    return found
 
 
 def _points(scores: Scores) -> Table:

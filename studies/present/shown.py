@@ -103,3 +103,14 @@ def shown(result: Any) -> Shown:
     module = import_module(f"collwise.studies.present.{PRESENTERS[type(result).__name__]}")
     presented: Shown = module.shown(result)
     return presented
+
+
+def drawing(figure: str, *arguments: Any) -> Callable[[], Figure]:
+    """Draws a figure of collwise.studies.figures, named module.function; what draws loads only then."""
+
+    def draw() -> Figure:
+        module, _, function = figure.partition(".")
+        drawn: Figure = getattr(import_module(f"collwise.studies.figures.{module}"), function)(*arguments)
+        return drawn
+
+    return draw

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.common.units import counted, format_seconds, format_size
-from collwise.studies.present.shown import Shown, Table, cut
+from collwise.studies.present.shown import Shown, Table, cut, drawing
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.files import AllTimes
 from collwise.validation.times.grid import CASE_COLUMNS
@@ -17,6 +17,7 @@ from collwise.validation.times.times import Times
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 _COLUMNS = [*CASE_COLUMNS, "parameters", "seconds", "error"]
 _OF_MEASUREMENT = [
@@ -50,7 +51,16 @@ def shown(found: AllTimes) -> Shown:
             f"first: {failed.error.iloc[0]}"
         )
     rows = _timed_once(frame)[[*_COLUMNS, *_OF_MEASUREMENT]] if measured else frame[_COLUMNS]
-    return Shown(parts, rows.to_dict("records"), facts, problem=problem)
+    return Shown(parts, rows.to_dict("records"), facts, _figures(found), problem)
+
+
+def _figures(found: AllTimes) -> dict[str, Callable[[], Figure]]:
+    """Every algorithm over m on the most processes, for each collective that has messages."""
+    return {
+        f"{times.platform}-{name}-times": drawing("times.times_figure", times, max(times.procs))
+        for name, times in found.items()
+        if min(times.message_bytes) > 0
+    }
 
 
 def _timed_once(frame: pd.DataFrame) -> pd.DataFrame:

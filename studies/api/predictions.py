@@ -30,7 +30,7 @@ from collwise.validation.select.consumers import (
     needs_one_choice,
     segments_for,
 )
-from collwise.validation.times.defaults import LEAST_DECIDED, sizes_of
+from collwise.validation.times.defaults import LEAST_DECIDED, SEGMENTS, sizes_of
 from collwise.validation.times.grid import Grid, candidates
 from collwise.validation.times.points import asked_points, warn_of_doubtful
 
@@ -232,7 +232,8 @@ def predict(
     if consumer is not None:
         check_name("decision consumer", consumer, ALL_CONSUMERS)
     counts, asked_sizes = arguments.counts(procs), None if sizes is None else arguments.sizes(sizes)
-    cut = segments_for(consumer, (fitted.segment_bytes,) if segments is None else arguments.sizes(segments))
+    usual = (fitted.segment_bytes,) if consumer is None else SEGMENTS
+    cut = segments_for(consumer, usual if segments is None else arguments.sizes(segments))
 
     def grid_of(one: str) -> Grid:
         choices = candidates(one, cut, _with_formula(fitted, one, algorithms))

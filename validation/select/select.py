@@ -119,7 +119,10 @@ def _with_enough_elements(times: Times) -> Times:
 
 def _left_out(times: Times, need: str) -> UsageError:
     margin = (times.margin or 0.0) * 100
-    return UsageError(f"{need} times of all choices, and those slower than {margin:g} % were left out")
+    return UsageError(
+        f"{need} times of all choices, and those slower than {margin:g} % were left out; make times for the same "
+        "consumer (--for), or without a margin"
+    )
 
 
 def _table(times: Times, rules: Mapping[int, Row], between: SlowdownSummary | None = None) -> DecisionTable:

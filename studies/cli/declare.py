@@ -80,7 +80,7 @@ def option(
     def make(name: str, command: str) -> click.Parameter:
         text = text_of(command, key or name)
         about = text.get("help", "").replace("\n", " ")
-        shown = {"show_default": default not in (None, ""), "metavar": text.get("metavar") or None} | attributes
+        shown = {"show_default": default not in (None, "", ()), "metavar": text.get("metavar") or None} | attributes
         declared = [name, *(text.get("names") or f"--{name.replace('_', '-')}").split()]
         # A default of None would be the value of a missing option that is required.
         given = {} if attributes.get("required") else {"default": default}

@@ -38,7 +38,7 @@ def test_what_is_read(tmp_path: Path, text: str, expected: Thresholds) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", r"no table \[thresholds\]; make one with 'collwise fit --model lmo'"),
+        ("", r"no table \[thresholds\]; 'collwise fit --model lmo' or 'collwise platforms thresholds' makes one"),
         ("thresholds = 3", "thresholds = 3; valid: a table"),
         ("[thresholds", "broken TOML"),
         (

@@ -153,7 +153,7 @@ def test_what_to_do_first_comes_first(page: Path, choices: PlatformChoices) -> N
         "export OMPI_MCA_coll=^han,hcoll,ucc\n",
         "srun --mpi=pmix -n P PROGRAM",
         f"coll_tuned_dynamic_rules_filename = {page.parent / 'exact-openmpi-4.1.rules'}\n",
-        f"--decisions {page.parent / 'exact-decisions.json'} --procs ",
+        f"program gain {page.parent / 'exact-decisions.json'} --procs ",
         "differ from measured ones by 9.1 % in the median",
         choices.compared["gather"].right.facts["configuration"][:12],
     ):

@@ -300,6 +300,8 @@ def test_compare_and_select_agree_on_the_best(here: Path) -> None:
         assert row["best"]["slowdown"] == row["picks"]["toy.json"]["slowdown"] == 0
         assert row["picks"]["Open MPI 4.1"]["slowdown"] >= 0
     assert sorted(path.name for path in (here / "figures").iterdir()) == [
+        "toy-bcast-algorithms.png",
+        "toy-bcast-by-size.png",
         "toy-bcast-decisions.png",
         "toy-bcast-slowdowns.png",
     ]

@@ -111,12 +111,15 @@ def test_every_collective_is_compared(collective: str, capsys: Capture) -> None:
         assert (f"no time for {title}" in shown) == (title in missing)
 
 
-def test_a_barrier_has_no_figures(here: Path, capsys: Capture) -> None:
+def test_a_barrier_is_drawn_over_the_processes_alone(here: Path, capsys: Capture) -> None:
     made = "simulate --platform gros --collective barrier --procs 4,6 --engine schedule --beside mpich-4 -o s.times"
     assert run(made, capsys)[0] == 0
     code, _, error = run("compare s.times mpich-4 --figures figures", capsys)
     assert code == 0, error
-    assert not (here / "figures").exists()
+    assert [path.name for path in (here / "figures").iterdir()] == ["gros-barrier-by-procs.png"]
+    made = "simulate --platform gros --collective barrier --procs 4 --engine schedule --figures none"
+    code, _, error = run(made, capsys)
+    assert (code, (here / "none").exists()) == (0, False)
     assert "nothing to draw" in error
 
 

@@ -35,7 +35,9 @@ def _parts(rules: ExportedRules, path: Path) -> Iterator[str]:
     if known.consumer.startswith(OPENMPI):
         yield "On InfiniBand untuned Open MPI may run hcoll, which this leaves out: measure both (docs/exports.md)"
     for table in rules.tables:
-        yield table.between_procs
+        # Rules for Open MPI leave P in wide steps to the library, as a warning says.
+        if not (known.consumer.startswith(OPENMPI) and table.wide_steps()):
+            yield table.between_procs
         if table.between is not None:
             yield f"{table.collective}, slower than the best between the sizes: {table.between}"
     if is_openmpi:

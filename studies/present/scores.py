@@ -36,19 +36,20 @@ def _figures(scores: Scores) -> dict[str, Callable[[], Figure]]:
     right = scores.right
     what, stem = f"{right.collective} on {right.platform}", f"{right.platform}-{right.collective}"
     library = next((one for one in scores.others.values() if isinstance(one, Baseline)), None)
+    has_messages = min(right.message_bytes) > 0
     found: dict[str, Callable[[], Figure]] = {}
-    if min(right.message_bytes) > 0:
+    if has_messages:
         found[f"{stem}-decisions"] = drawing("maps.decision_figure", scores, f"Best method: {what}")
         found[f"{stem}-slowdowns"] = drawing("maps.slowdown_figure", scores, f"Slowdown of picks: {what}")
     if library is not None:
         title = f"{what}, {right.source} by {right.maker}"
-        if len(right.procs) > 3 or not found:
+        if len(right.procs) > 3 or not has_messages:
             found[f"{stem}-by-procs"] = drawing("picks.picks_by_procs", scores, library, title)
-        if found.keys() - {f"{stem}-by-procs"}:
-            largest = max(right.procs)
+        if has_messages:
+            largest, fitted_to = max(right.procs), next((one.fitted_to for one in scores.times.values()), "")
             found[f"{stem}-by-size"] = drawing("picks.picks_by_size", scores, library, title)
             found[f"{stem}-algorithms"] = drawing(
-                "picks.algorithms_by_size", scores, largest, f"{what}, P = {largest}", right.maker
+                "picks.algorithms_by_size", scores, largest, f"{what}, P = {largest}", right.maker, fitted_to
             )
     return found
 

@@ -74,17 +74,12 @@ def percent(slowdown: float) -> str:
     return "-" if np.isnan(slowdown) else f"{slowdown * 100:z.0f}"
 
 
-def summary_line(scores: Scores, baseline: Baseline, made_by: str = "") -> str:
-    """Mean and worst slowdown of each source's picks, in one sentence; more lines name algorithms that are left out.
-
-    `made_by` is what made the times that the model was fitted to, which a line names if it is not what judges.
-    """
+def summary_line(scores: Scores, baseline: Baseline) -> str:
+    """Mean and worst slowdown of each source's picks, in one sentence; more lines name algorithms that are left out."""
     places, lines = compared_places(scores), remarks(scores)
     parts = [_costs(scores, title, head, places) for title, head in heads(scores, baseline).items()]
     text = "Slowdown against the best: " + "; ".join(parts) + ("." if lines else "")
-    maker = scores.right.maker
-    differs = f"The model was fitted to times by {made_by}, but is judged by times by {maker}, which differ."
-    return "\n".join([text, *([differs] if scores.times and made_by and made_by != maker else []), *lines])
+    return "\n".join([text, *lines])
 
 
 def _costs(scores: Scores, title: str, head: str, places: Sequence[tuple[int, int]]) -> str:

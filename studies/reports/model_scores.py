@@ -88,7 +88,9 @@ def _predictions(one: Mapping[str, Any]) -> str:
 
 
 def remarks(scores: Scores) -> list[str]:
-    """The times whose picks have the least mean slowdown, and the algorithms that each of them leaves out."""
+    """The times whose picks have the least mean slowdown, the algorithms that each of them leaves out, and models that
+    were fitted to other times than those that judge.
+    """
     where = f"{scores.right.platform}, {scores.right.collective}"
     costs = {title: found for title in scores.times if (found := scores.summary(title)).points}
     best = min(costs, key=lambda title: (costs[title].mean, costs[title].worst), default=None)
@@ -106,4 +108,10 @@ def remarks(scores: Scores) -> list[str]:
             missing = unknown if scores.errors_of(title) or scores.unpredicted(title) else ("any of these",)
             models.setdefault(missing, []).append(title)
     lines += [f"{where}: no times in {', '.join(of)} of {', '.join(missing)}" for missing, of in models.items()]
+    maker = scores.right.maker
+    lines += [
+        f"{where}: {title} was fitted to times by {one.fitted_to}, but is judged by times by {maker}, which differ"
+        for title, one in scores.times.items()
+        if one.fitted_to not in ("", maker)
+    ]
     return lines

@@ -146,6 +146,11 @@ class Times:
         return self.maker.removeprefix("model ")
 
     @property
+    def fitted_to(self) -> str:
+        """The maker of the times that the model behind predicted times was fitted to; empty if it names none."""
+        return getattr(getattr(self.between, "parameters", None), "made_by", "")
+
+    @property
     def collective(self) -> str:
         """The collective's name."""
         return self.grid.collective

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +23,7 @@ from collwise.platforms import load, load_description
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.timing import Case
-from collwise.studies.reports.comparison_table import compared_places, library_pick, summary_line, table_row
+from collwise.studies.reports.comparison_table import compared_places, library_pick, table_row
 from collwise.studies.reports.model_scores import remarks as evaluation_remarks
 from collwise.studies.reports.model_scores import score_records, score_rows
 from collwise.validation.compare.scores import CLOCK, Scores
@@ -117,15 +120,22 @@ def test_a_point_compares_each_pick_with_the_best(beside: Callable[..., Scores])
     assert row[4:] == ("binomial (100)", "linear_sync (150)", "linear_sync, 32 KiB (200)")
 
 
-def test_a_summary_says_if_other_times_judge_than_those_that_the_model_was_fitted_to(
+def test_a_remark_says_if_other_times_judge_than_those_that_the_model_was_fitted_to(
     beside: Callable[..., Scores],
 ) -> None:
     scores = beside(by_name, GATHER, MODEL)
-    told = (
-        f"The model was fitted to times by SimGrid 9.9, but is judged by times by {scores.right.maker}, which differ."
-    )
-    assert told in summary_line(scores, PAPERS, "SimGrid 9.9").splitlines()
-    assert "fitted to times" not in summary_line(scores, PAPERS, scores.right.maker) + summary_line(scores, PAPERS)
+
+    def fitted_to(maker: str) -> list[str]:
+        model: Any = SimpleNamespace(parameters=SimpleNamespace(made_by=maker))
+        others = {title: replace(one, between=model) for title, one in scores.times.items()}
+        return [
+            line for line in evaluation_remarks(replace(scores, others=scores.others | others)) if "fitted to" in line
+        ]
+
+    maker = scores.right.maker
+    told = f"sync was fitted to times by SimGrid 9.9, but is judged by times by {maker}, which differ"
+    assert [line.partition(": ")[2] for line in fitted_to("SimGrid 9.9")] == [told]
+    assert fitted_to(maker) == fitted_to("") == []
 
 
 def test_an_algorithm_of_a_library_that_the_catalogue_lacks(beside: Callable[..., Scores]) -> None:

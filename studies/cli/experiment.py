@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from collwise import targets
 from collwise.common import experiments as kinds
 from collwise.common.errors import UsageError
 from collwise.common.experiments import Experiment
@@ -23,15 +24,16 @@ from collwise.platforms import HostPlatform
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.method import Precision
-from collwise.studies.cli import declare, options, target_options, types
+from collwise.studies.cli import declare, options, types
 from collwise.studies.cli.declare import flag, option
 from collwise.studies.cli.derive import shows
 from collwise.studies.cli.options import PRECISION
-from collwise.studies.cli.target_options import TARGET, TARGET_OPTIONS, TargetOptions, target_from
+from collwise.studies.cli.target_options import TARGET
 from collwise.studies.cli.testbed import RATE
 from collwise.studies.cli.types import COUNTS, NEW_FILE, PLATFORM, SIZE, SIZES, FiniteRange
 from collwise.studies.present.shown import Shown, Table
 from collwise.studies.reports.markdown import percent
+from collwise.targets import TARGET_OPTIONS, TargetOptions, target_from
 from collwise.validation import rank_mapping as mapped
 from collwise.validation.measurement.irregular_regions_testbed import TCP_VARIANTS, regions_on_bed
 from collwise.validation.testbed.shape import Shape
@@ -158,9 +160,9 @@ def thresholds(
     from collwise.studies.reports import irregular_regions as present
     from collwise.validation.measurement.irregular_regions import RegionsPlan, verdict
 
-    target_options.refuse_target_details(where)
+    targets.refuse_target_details(where)
     if where.named:
-        of = f"beds that this command makes itself, without {target_options.TARGET_OPTIONS}"
+        of = f"beds that this command makes itself, without {targets.TARGET_OPTIONS}"
         declare.refuse_options(("buffers", "variants", "rate"), of)
     plans = [RegionsPlan(procs, stride, largest, repetitions, finest) for procs in nodes]
     many = 1 if where.named else len(buffers) * len(variants)

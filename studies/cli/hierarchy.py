@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from collwise import targets
 from collwise.common.errors import UsageError
 from collwise.common.files import write_text
 from collwise.common.units import format_seconds, format_size
@@ -41,7 +42,7 @@ class _Machine:
     """The options that say on which machine tasks and collectives are timed."""
 
     platform: HostPlatform | None
-    where: target_options.TargetOptions
+    where: targets.TargetOptions
     method: Method
     simulation: options.SimulationOptions
 
@@ -53,15 +54,15 @@ class _Machine:
         from collwise.hierarchy import MachineOptions
 
         if not self.where.named:
-            target_options.refuse_target_details(self.where)
+            targets.refuse_target_details(self.where)
             if self.platform is None:
                 raise UsageError("name --platform, or a target with --library, --hosts, --launcher or --testbed")
-            declare.refuse_options(MEASURING, f"measured times ({target_options.TARGET_OPTIONS})")
+            declare.refuse_options(MEASURING, f"measured times ({targets.TARGET_OPTIONS})")
             return MachineOptions(self.platform)
         one = ppn[0] if ppn is not None and len(ppn) == 1 else None
         details = self.where.hosts is not None or self.where.testbed is not None or self.where.launcher is not None
         return MachineOptions(
-            self.platform, target_options.target_from(replace(self.where, ppn=one if details else None)), self.method
+            self.platform, targets.target_from(replace(self.where, ppn=one if details else None)), self.method
         )
 
 

@@ -124,7 +124,7 @@ def _finite(value: Any) -> Any:
 
 @contextmanager
 def sweep_progress(label: str) -> Iterator[SweepProgress]:
-    """A progress bar on stderr with the time left and any cases done; problem_of are printed as they come."""
+    """A progress bar on stderr with the time left and any cases done; failures are printed as they come."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 

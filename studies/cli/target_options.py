@@ -12,21 +12,10 @@ from collwise.simulator.execution.installations import MPI_LIBRARIES
 from collwise.studies.cli.declare import flag, group, option, refuse_options
 from collwise.studies.cli.options import PRECISION, SIMULATING
 from collwise.studies.cli.types import PLATFORM, SIZE, FiniteRange, NamedChoice
-from collwise.targets import TARGET_OPTIONS, TargetOptions, refuse_target_details, target_from
+from collwise.targets import TARGET_OPTIONS, TargetOptions, target_from
 
 if TYPE_CHECKING:
     from collwise.platforms import HostPlatform
-
-__all__ = [
-    "BENCH",
-    "TARGET",
-    "TARGET_BESIDE_TESTBEDS",
-    "TARGET_OPTIONS",
-    "TARGET_WITHOUT_PPN",
-    "TargetOptions",
-    "refuse_target_details",
-    "target_from",
-]
 
 _OPTIONS: dict[str, Any] = {
     "library": option(NamedChoice("MPI library", MPI_LIBRARIES)),

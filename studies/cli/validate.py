@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from collwise import targets
 from collwise.common.errors import CollwiseError, UsageError, note, unknown_name
 from collwise.common.files import write_text
 from collwise.common.project import results_folder
@@ -54,7 +55,7 @@ def calibrate(
     published: bool = flag(),
     platform: Platform | None = option(_DESCRIPTION),
     procs: int | None = option(click.IntRange(2)),
-    where: target_options.TargetOptions = target_options.TARGET,
+    where: targets.TargetOptions = target_options.TARGET,
     nominal: HostPlatform | None = option(PLATFORM),
     name: str | None = option(),
     nodes: int | None = option(click.IntRange(2)),
@@ -103,12 +104,12 @@ def calibrate(
             grid = replace(grid, least_bytes=sizes[0], most_bytes=sizes[1])
         if not where.named:
             raise UsageError(
-                f"where to measure is missing: {target_options.TARGET_OPTIONS}; or --points FILE.csv, measured before"
+                f"where to measure is missing: {targets.TARGET_OPTIONS}; or --points FILE.csv, measured before"
             )
         points_file = types.checked_new_file(file.with_suffix(".points.csv"))
     with simulation.context() as simulations:
         if points is None:
-            target = target_options.target_from(where)
+            target = targets.target_from(where)
             with simulations.progress(f"calibration, {target.name}") as advance:
                 measured = measure_points(
                     target, described, grid, simulations.store, together=together, on_progress=advance
@@ -165,7 +166,7 @@ def _calibrate_published(
         write_text(output, write_description(calibrated))
 
 
-def _nominal(where: target_options.TargetOptions, nominal: HostPlatform | None, name: str | None) -> Platform:
+def _nominal(where: targets.TargetOptions, nominal: HostPlatform | None, name: str | None) -> Platform:
 
     chosen = nominal
     if chosen is None:
@@ -197,7 +198,7 @@ def _print(result: CalibrationResult) -> None:
 @command("validate --testbed --quick")
 def validate(
     testbed: bool = flag(),
-    where: target_options.TargetOptions = target_options.TARGET_BESIDE_TESTBEDS,
+    where: targets.TargetOptions = target_options.TARGET_BESIDE_TESTBEDS,
     platform: HostPlatform | None = option(PLATFORM),
     nominal: HostPlatform | None = option(PLATFORM),
     procs: Sequence[int] | None = option(COUNTS),
@@ -282,7 +283,7 @@ def _on_testbed(planned: dict[str, Any]) -> _Planned:
 
 
 def _on_cluster(
-    where: target_options.TargetOptions,
+    where: targets.TargetOptions,
     described: tuple[HostPlatform | None, HostPlatform | None],
     procs: Sequence[int],
     planned: dict[str, Any],
@@ -293,7 +294,7 @@ def _on_cluster(
     if planned["transport"] not in (None, *OF_HOSTS):
         raise unknown_name("transport of hosts", planned["transport"], OF_HOSTS)
     asked = {name: planned[name] for name in ("collectives", "sizes", "quick", "models")}
-    target = target_options.target_from(replace(where, ppn=planned["ranks_per_node"], transport=planned["transport"]))
+    target = targets.target_from(replace(where, ppn=planned["ranks_per_node"], transport=planned["transport"]))
     plan = cluster_plan(target, procs, **asked)
     _check_models(plan, asked["models"])
     return plan, {"target": target, "platform": given[0], "calibrate": described[0] is None}

@@ -9,7 +9,7 @@ from typing import Any
 from collwise.common.program import program_name
 from collwise.common.units import counted, format_size
 from collwise.decisions import Decisions
-from collwise.studies.present.shown import Shown, Table, problem_of
+from collwise.studies.present.shown import MOST_ROWS, Shown, Table, problem_of
 from collwise.validation.libraries.left_to_library import beats_own, summary_over_untuned
 from collwise.validation.libraries.sayable import for_consumer
 from collwise.validation.select.consumers import OPENMPI, openmpi_version
@@ -21,8 +21,6 @@ from collwise.validation.select.decisions import (
     undecided_points,
 )
 from collwise.validation.times.choice import LIBRARY_DECIDES
-
-_MOST_ROWS = 200
 
 
 def shown(decisions: Decisions) -> Shown:
@@ -56,9 +54,9 @@ def _parts(table: DecisionTable, decisions: Decisions) -> Iterator[Table | str]:
         if not row:
             rows.append((p, "-", "nothing decided", "-"))
     title = f"{table.collective} on {table.platform} by {table.made_by}"
-    yield Table(title, ["from P", "from m", "algorithm", "segment"], rows[:_MOST_ROWS], left=0, keys=2)
-    left_out = f", of which these are the first {_MOST_ROWS}; --json prints all, -o FILE keeps them"
-    more = left_out if len(rows) > _MOST_ROWS else ""
+    yield Table(title, ["from P", "from m", "algorithm", "segment"], rows[:MOST_ROWS], left=0, keys=2)
+    left_out = f", of which these are the first {MOST_ROWS}; --json prints all, -o FILE keeps them"
+    more = left_out if len(rows) > MOST_ROWS else ""
     yield f"{counted(len(rows), 'row')}, tolerance {decisions.tolerance:g} %{more}"
     version = openmpi_version(decisions.consumer or "") if any(table.rules.values()) else None
     said = table if version is None else for_consumer([table], f"{OPENMPI}-{version}")[0][0]

@@ -20,7 +20,6 @@ from collwise.common.units import format_seconds, format_size
 from collwise.studies.present.shown import Shown, Table, cut
 
 _HEADS = {"procs": "P", "message_bytes": "m", "segment_bytes": "segment", "half_width_seconds": "+-"}
-_MOST_ROWS = 200
 
 
 def shown(found: pd.DataFrame) -> Shown:
@@ -34,7 +33,7 @@ def shown(found: pd.DataFrame) -> Shown:
     heads = [_HEADS.get(name, name.replace("_", " ")) for name in columns]
     table = Table(said.get("title", ""), heads, cells, left, wrap=not numbers)
     return Shown(
-        [*cut(table, _MOST_ROWS), *said.get("lines", ())],
+        [*cut(table), *said.get("lines", ())],
         found.to_dict("records"),
         said.get("facts", {}),
         problem=said.get("problem", ""),

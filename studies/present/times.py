@@ -25,7 +25,6 @@ _OF_MEASUREMENT = [
     *("repetitions", "late_starts", "precise"),
 ]
 _MEASURED = ("P", "m", "algorithm", "median", "+-", "mean", "minimum", "maximum", "repetitions", "late starts")
-_MOST_ROWS = 200
 
 
 def shown(found: AllTimes) -> Shown:
@@ -119,7 +118,7 @@ def _parts(times: Times) -> Iterator[Table | str]:
     heads = ["P", "m", *(["segment"] if several_segments else []), *columns]
     common = f", segments of {format_size(segments[0])}" if len(segments) == 1 and segments[0] else ""
     title = f"{times.collective} on {times.platform}, {times.source} by {times.title}{common}"
-    yield from cut(Table(title, heads, rows, left=0, keys=len(heads) - len(columns)), _MOST_ROWS)
+    yield from cut(Table(title, heads, rows, left=0, keys=len(heads) - len(columns)))
     if repeated.any():
         yield "Segments larger than m cut nothing; rows that repeat another one are left out."
     if counts := [

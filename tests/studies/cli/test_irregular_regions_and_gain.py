@@ -8,7 +8,7 @@ import pytest
 
 from collwise.simulator.store import Store
 from collwise.studies.cli.main import main
-from collwise.studies.cli.target_options import TargetOptions, target_from
+from collwise.targets import TargetOptions, target_from
 from collwise.validation.select.decisions import DecisionTable, decisions_document
 from collwise.validation.testbed.bed import Bed, Shape
 from collwise.validation.times.choice import Choice

@@ -17,8 +17,8 @@ from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.timing import Case, Timing
 from collwise.studies.cli import validate
 from collwise.studies.cli.main import main
-from collwise.studies.cli.target_options import TargetOptions
 from collwise.studies.reports.validation_report import document, write_validation
+from collwise.targets import TargetOptions
 from collwise.validation.three_way import pipeline
 from collwise.validation.three_way.kinds import POINT
 from collwise.validation.three_way.pipeline import ThreeWayComparison
@@ -169,7 +169,7 @@ def test_each_launcher_reaches_the_comparison(
     """That launchers run programs is tested with their stand-ins."""
     seen: list[tuple[TargetOptions, ThreeWayComparison]] = []
     named: list[TargetOptions] = []
-    monkeypatch.setattr(validate.target_options, "target_from", lambda where: named.append(where) or HOSTS)
+    monkeypatch.setattr(validate.targets, "target_from", lambda where: named.append(where) or HOSTS)
 
     def run(comparison: ThreeWayComparison) -> None:
         seen.append((named[0], comparison))

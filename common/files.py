@@ -25,7 +25,7 @@ def read_text(path: Path) -> str:
 def read_json(
     path: Path, what: str, made_by: str, is_current: Callable[[Any], bool], make: Callable[[Any], _Made]
 ) -> _Made:
-    """What `make` makes of a JSON file. Raises UsageError, naming the file, where that is not `what` was expected.
+    """Reads a JSON file and makes a result of it. Raises UsageError, which names the file, where it is not `what`.
 
     `made_by` is the command that makes such a file, and `is_current` says whether a document is of this version.
     """

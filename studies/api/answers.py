@@ -82,7 +82,7 @@ class WhatIf:
         return self.times.slowdown(self.kept).sel({CHANGE: when}, drop=True)
 
     def limit(self, when: str, choice: Choice | None, procs: int, message_bytes: int) -> tuple[str, float]:
-        """What limits a choice at a point, and its share of the critical path; nothing without a choice."""
+        """The main limit of a choice at a point, and its share of the critical path; nothing without a choice."""
         if choice is None:
             return "-", np.nan
         platform, grid = self.before, self.times.grid
@@ -215,7 +215,7 @@ class Sweep:
         return found
 
     def unit(self) -> str:
-        """What a factor of 1 stands for: '25 Gbit/s', or 'the platform'."""
+        """The value that a factor of 1 stands for: '25 Gbit/s', or 'the platform'."""
         amount = _amount(self.platform, self.factors.name, 1.0)
         return amount[2:-1] if amount else f"that of {self.platform.title}"
 
@@ -315,7 +315,7 @@ class _ByCollective(dict[str, _Answer], Generic[_Answer]):
 
 
 class WhatIfs(_ByCollective[WhatIf]):
-    """What a change does to each collective."""
+    """The answers of `whatif` for several collectives, by name."""
 
 
 class Sweeps(_ByCollective[Sweep]):

@@ -234,7 +234,7 @@ def algorithms(collective: str, given: Names | None) -> tuple[str, ...]:
 
 
 def possible(names: Iterable[str], make: Callable[[str], _Made]) -> dict[str, _Made]:
-    """What `make` makes of each name. Those for which it raises UsageError are left out, and a note says why.
+    """The results of `make` by name. Those for which it raises UsageError are left out, and a note says why.
 
     Raises the UsageError of the first one where nothing is left.
     """

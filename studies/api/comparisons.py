@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collwise.validation.times.times import Times
 
 DeciderLike: TypeAlias = "Decisions | Decider | str | Path"
-"""What decides: Decisions, the name of an untuned library, a file of decisions, or one of rules for Open MPI."""
+"""A decider: Decisions, the name of an untuned library, a file of decisions, or one of rules for Open MPI."""
 Compared: TypeAlias = "TimesLike | DeciderLike"
 """Times, or what decides."""
 

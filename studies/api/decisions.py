@@ -301,7 +301,7 @@ def _checks(found: ExportedRules, path: Path) -> Iterator[tuple[str, bool]]:
 
 @dataclass(frozen=True)
 class UntunedDecisions:
-    """What an untuned library runs for calls: its decision for each collective, P and m; and of the installed one."""
+    """Decisions of an untuned library for each collective, P and m, and checks by the installed library."""
 
     baseline: Baseline
     decisions: Mapping[Point, Decision]

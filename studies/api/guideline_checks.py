@@ -39,7 +39,7 @@ _PLAYED = ("openmpi-4.1", "mpich-4")
 
 
 class Guidelines(dict[str, "GuidelinesResult"]):
-    """What `guidelines` found: a library's times, violations and repairs, by its name.
+    """The results of `guidelines`: a library's times, violations and repairs, by its name.
 
     `problem` says why another library has none.
     """

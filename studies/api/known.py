@@ -1,4 +1,4 @@
-"""What collwise knows: `models`."""
+"""Lists of what collwise has: `models`."""
 
 from __future__ import annotations
 

@@ -203,7 +203,7 @@ class ProfileResult:
 
     @property
     def saving_seconds(self) -> float:
-        """What a tuned table would save, by the mean process; nan if that was not asked."""
+        """The share that a tuned table would save, by the mean process; nan if that was not asked."""
         return float("nan") if self.savings is None else self.savings.saving_seconds(self.profile.processes)
 
     @property

@@ -1,4 +1,4 @@
-"""What the store of times holds: `stored`, `results`, `configurations`, `prune`; and what it gets from elsewhere."""
+"""Contents of the store of times: `stored`, `results`, `configurations`, `prune`, and imports from elsewhere."""
 
 from __future__ import annotations
 

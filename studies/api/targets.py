@@ -1,4 +1,4 @@
-"""Where times are measured: what names an execution target, and the target that it makes."""
+"""Execution targets, on which times are measured, by the options that name them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TARGET_OPTIONS = "--library, --hosts, --launcher or --testbed"
 
 @dataclass(frozen=True)
 class TargetOptions:
-    """What names an execution target and says how programs start there; None or empty where nothing is given."""
+    """Options that name an execution target and say how programs start there; None or empty if not given."""
 
     library: str | None = None
     hosts: str | None = None

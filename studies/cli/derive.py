@@ -72,7 +72,7 @@ _GROUPS: Mapping[str, Any] = {
     "target": target_options.target(),
     "thresholds": options.THRESHOLDS,
 }
-"""What fills a parameter that several options make together, or one that means the same everywhere."""
+"""The options of a parameter that several make together, or that means the same everywhere."""
 _REPEATED = ("Changes", "Paths")
 """The annotations of options that may be given several times."""
 _IN_PROJECT = ("platform", "procs")

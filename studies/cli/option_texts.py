@@ -1,4 +1,4 @@
-"""What options mean: the texts of options.toml, for the help of commands and the docstrings of public functions."""
+"""Texts of options, from options.toml, for the help of commands and the docstrings of public functions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _REST = re.compile(r"\n\n(?=Parameters:|Returns |Raises |>>> )")
 
 
 def text_of(command: str, name: str) -> dict[str, str]:
-    """What options.toml has on an option of a command: `help`, and where it has any, `names` and `metavar`."""
+    """The texts of an option of a command: `help`, and where it has any, `names` and `metavar`."""
     found: dict[str, str] = {}
     for section in ("python", "every", command.partition(" ")[0], command):
         text = _TEXTS.get(section, {}).get(name, {})
@@ -29,7 +29,7 @@ def key_of(parameter: Parameter) -> str:
 
 
 def description_of(function: Callable[..., Any]) -> str:
-    """What a docstring says before it comes to parameters, what is returned and raised, and examples."""
+    """The beginning of a docstring, up to parameters, results, errors and examples."""
     return _REST.split(cleandoc(function.__doc__ or ""))[0]
 
 

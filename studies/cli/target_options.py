@@ -51,7 +51,7 @@ TARGET_BESIDE_TESTBEDS = _without("testbed", "transport", "ppn")
 
 
 def _bench(platform: HostPlatform | None, **named: Any) -> HostPlatform | TargetOptions:
-    """Where experiments are made. Raises UsageError for what belongs to the other place."""
+    """The platform or target of experiments. Raises UsageError for options of the other one."""
     where = TargetOptions(**named)
     if (platform is None) == (not where.named):
         raise UsageError(f"name either --platform, to simulate, or an execution target to measure on: {TARGET_OPTIONS}")
@@ -63,4 +63,4 @@ def _bench(platform: HostPlatform | None, **named: Any) -> HostPlatform | Target
 
 
 BENCH = group(_bench, platform=option(PLATFORM), **{name: one for name, one in _OPTIONS.items() if name != "ppn"})
-"""Where experiments are made: on the platform of --platform, simulated, or on the target that the others name."""
+"""The place of experiments: the platform of --platform, simulated, or the target that the others name."""

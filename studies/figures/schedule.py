@@ -24,7 +24,7 @@ _UNITS = ((1e-3, "us", 1e6), (1.0, "ms", 1e3), (float("inf"), "s", 1.0))
 def schedule_figure(trace: Trace, procs: int, title: str) -> Figure:
     """Ranks from top to bottom over time: the processors' own work as bars, messages as lines, the path in orange.
 
-    Raises UsageError for more processes than can be told apart.
+    Raises UsageError for more than MOST_PROCS processes.
     """
     if procs > MOST_PROCS:
         raise UsageError(f"--draw: {procs} processes cannot be told apart in a picture (valid: up to {MOST_PROCS})")

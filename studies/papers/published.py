@@ -1,4 +1,4 @@
-"""What papers print, as data: the file published.toml of each study's folder."""
+"""Printed results of papers, as data: the file published.toml of each study's folder."""
 
 from __future__ import annotations
 

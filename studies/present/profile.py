@@ -1,4 +1,4 @@
-"""Where a program spends its time in collectives, and what other algorithms would save."""
+"""Profiles: the time of a program in collectives, and what other algorithms would save."""
 
 from __future__ import annotations
 

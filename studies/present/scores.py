@@ -70,7 +70,7 @@ def _points(scores: Scores) -> Table:
 
 
 def _picks(scores: Scores, i: int, j: int) -> dict[str, Picked]:
-    """What the others pick at a place of P and m."""
+    """The picks of the others at a place of P and m."""
     found = {}
     for title, other in scores.others.items():
         if isinstance(other, Baseline):

@@ -1,4 +1,4 @@
-"""What an adaptive search found, saved and may have lost."""
+"""Results of a search within a budget: choices, savings, expected losses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a command prints of a result, as plain data: tables and sentences for people, rows and facts for programs."""
+"""The output of a command as plain data: tables and sentences for people, rows and facts for programs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Shown:
-    """What a command prints.
+    """The output of a command.
 
     `parts` are printed in their order; `rows` and `facts` are what --json has of the result. `figures` are drawn into
     the folder of --figures, each by the stem of its file. `problem`, if any, ends the command with exit code 1.
@@ -101,7 +101,7 @@ def describe(timing: Timing) -> str:
 
 
 def shown(result: Any) -> Shown:
-    """What a command prints of a result, which may be just that. Raises KeyError for a type without a presenter."""
+    """The output for a result, which may be an output already. Raises KeyError for a type without a presenter."""
     if isinstance(result, Shown):
         return result
     module = import_module(f"collwise.studies.present.{PRESENTERS[type(result).__name__]}")

@@ -1,4 +1,4 @@
-"""What an untuned library runs: a table of its decisions, and whether the installed one decides the same."""
+"""Decisions of an untuned library: a table of its decisions, and whether the installed one decides the same."""
 
 from __future__ import annotations
 

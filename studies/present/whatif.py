@@ -1,4 +1,4 @@
-"""What a change of a platform does: the best choices and their times before and after, and what limits them."""
+"""Answers of `whatif`: the best choices and their times before and after, and what limits them."""
 
 from __future__ import annotations
 

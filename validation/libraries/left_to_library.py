@@ -1,4 +1,4 @@
-"""What rules leave to the MPI library itself: calls that it decides as fast untuned, and those far from a decided P.
+"""Calls that rules leave to the MPI library: those that it decides as fast untuned, and those far from a decided P.
 
 The library's own decision is one of the choices of its rules (LIBRARY_DECIDES).
 """

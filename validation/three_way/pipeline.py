@@ -75,11 +75,11 @@ class Stage:
 
 @dataclass
 class Validation:
-    """What is found, part by part."""
+    """The results of a comparison, part by part."""
 
     plan: ThreeWayPlan
     scores: dict[str, AllScores] = field(default_factory=dict)
-    """What engines, models and MPI's own choices are worth, by where it was measured, the main scenario first."""
+    """Scores of engines, models and MPI's own choices by the place of measurement, the main scenario first."""
     platforms: dict[str, HostPlatform] = field(default_factory=dict)
     """The platforms that were simulated, by name of the test bed; elsewhere by their own."""
     repeated: Repeatability = field(default_factory=lambda: repeatability([]))
@@ -100,7 +100,7 @@ class Validation:
 
     @property
     def place(self) -> str:
-        """Where the main scenario was measured."""
+        """The place at which the main scenario was measured."""
         return next(iter(self.scores))
 
     @property

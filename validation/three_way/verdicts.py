@@ -1,4 +1,4 @@
-"""What scores against measured times promise: verdicts on limits, rank agreement, and repeated measurement."""
+"""Verdicts on scores against measured times: limits, rank agreement, and repeated measurement."""
 
 from __future__ import annotations
 

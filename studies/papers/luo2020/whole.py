@@ -40,7 +40,7 @@ PUBLISHED = tables_of("luo2020")
 
 
 SPEED_UPS = pd.DataFrame(PUBLISHED["speed_ups"])
-"""What section IV-A says of the greatest speed-up of HAN over a library among small or large messages, a row each."""
+"""Section IV-A on the greatest speed-up of HAN over a library among small or large messages, a row each."""
 
 
 @dataclass(frozen=True)

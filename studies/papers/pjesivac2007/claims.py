@@ -227,7 +227,7 @@ class Map:
 
     @property
     def title(self) -> str:
-        """What the source's times are called in the scores."""
+        """The title of the source's times in the scores."""
         return [*self.scores.times][MODELS.index(self.source)]
 
     @property
@@ -236,7 +236,7 @@ class Map:
         return self.scores.right.best if self.source == BEST else self.scores.picks[self.title]
 
     def labels(self, claim: Claim) -> list[str]:
-        """What is picked where the claim is about, without points at which nothing is."""
+        """The picks at the points of the claim, without points at which nothing is picked."""
         choices = map(self.scores.right.choice, inside(self.picks, claim).values.ravel().tolist())
         return [choice.label for choice in choices if choice is not None]
 
@@ -275,7 +275,7 @@ def on_maps(scores: Scores, *figures: str) -> Iterator[Finding]:
 
 
 def _usual(claim: Claim, *maps: Map) -> tuple[str, str]:
-    """What simulation shows of a claim as its numbers say it, and the verdict."""
+    """The simulated numbers beside those of a claim, and the verdict."""
     if claim.before:
         return _earlier(claim, *maps, Map(maps[0].scores, claim.before))
     return _picked(claim, *maps) if claim.picks else _bounded(claim, *maps)

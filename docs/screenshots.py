@@ -28,8 +28,8 @@ from tests.waiting import wait_for  # noqa: E402
 # The picture, the width of the window, the colours, and the beginning of the heading that it shows first.
 PICTURES = (
     ("report-first", 1100, False, ""),
-    ("report-collective", 1100, False, "broadcast-on-"),
-    ("report-narrow-dark", 400, True, "what-to-do-first-on-"),
+    ("report-collective", 1100, False, "bcast"),
+    ("report-narrow-dark", 400, True, "what-the-rules-gain-and-how-to-use-them"),
 )
 # The notebook, its heading that the picture shows first, and how often its first slider is moved to the left.
 NOTEBOOKS = (("whatif", "Sliders", 8), ("model_accuracy", "What choices cost", 0))
@@ -44,7 +44,7 @@ def main() -> int:
     if "report" in words and not pages:
         with tempfile.TemporaryDirectory() as folder:
             subprocess.run([sys.executable, "-m", "collwise.studies", "demo", "-o", folder], check=True)
-            take_report(Path(folder, "report.html"))
+            take_report(Path(folder, "jupiter.html"))
     for page in pages:
         take_report(page)
     if "notebooks" in words:

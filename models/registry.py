@@ -201,15 +201,3 @@ def no_parameters(model: str, collectives: Sequence[str]) -> UsageError:
         f"the parameters of model {model} have none for {', '.join(collectives)}; fit them: collwise fit --model "
         f"{model} --collective {','.join(collectives)}"
     )
-
-
-def check_formulas(model: str, collectives: Sequence[str]) -> None:
-    """Raises UsageError naming those of the collectives that the model has no formulas for."""
-    kind = ModelKind.parse(model)
-    missing = [name for name in collectives if not kind.covers(name)]
-    if missing:
-        others = [name for name, one in MODELS.items() if not one.printed and all(map(one.covers, missing))]
-        raise UsageError(
-            f"model {model} has no formulas for {', '.join(missing)}; these have: {', '.join(others)}. "
-            "Every collective can be chosen by simulated times: collwise simulate -o FILE, collwise select FILE"
-        )

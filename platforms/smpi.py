@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from collwise.common.errors import note, warn
+from collwise.common.errors import warn
 
 if TYPE_CHECKING:
     from collwise.platforms.hosts import HostPlatform
@@ -93,22 +93,6 @@ def warn_of_free_messages(platform: HostPlatform) -> None:
             f"platform '{platform.name}' has no overheads (os, or, ois): messages cost processors nothing, so that "
             "short messages and small segments seem too cheap, and are chosen too often (docs/platforms.md)"
         )
-
-
-def without_free_barrier(collectives: Iterable[str], platform: HostPlatform) -> tuple[str, ...]:
-    """Leaves the barrier out, and says so, where short messages cost nothing: the one with most of them would win.
-
-    It stays where it is the only one asked for.
-    """
-    names = tuple(collectives)
-    if "barrier" not in names or charges_overheads(platform.smpi_options()):
-        return names
-    why = f"{platform.name} has no smpi/os, or, ois, so that the linear barrier's many short messages look free"
-    if names == ("barrier",):
-        warn(why)
-        return names
-    note(f"barrier left out: {why}")
-    return tuple(name for name in names if name != "barrier")
 
 
 def charges_overheads(options: Mapping[str, str]) -> bool:

@@ -58,7 +58,7 @@ NEEDS = {
     r"\bhpcc\b": ("hpcc",),
 }
 # Pages whose simulations take longer.
-SLOW = {"README", "guidelines", "install", "report"}
+SLOW = {"README", "guidelines", "install", "tune"}
 # Replacements for parts of a page's text, so that it runs here. The other machine is a test bed with Slurm of 4 nodes
 # with 2 slots each, or this machine under the names of hosts.
 INSTEAD = {

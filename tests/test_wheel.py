@@ -134,5 +134,5 @@ def test_an_installed_wheel_builds_its_programs_and_does_the_main_job(wheel: Pat
     verify = words.split()
     [result] = json.loads(call(*verify))["rows"]
     assert (result["cases"] > 0, result["failures"]) == (True, 0)
-    call("report", "--platform", "exact", "--collective", "bcast", "--procs", "4", "-o", "report")
-    assert (home / "report/report.html").stat().st_size > 10000
+    call("tune", "exact", "--collective", "bcast", "--procs", "4", "-o", "tuned")
+    assert (home / "tuned/exact.html").stat().st_size > 10000

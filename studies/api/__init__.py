@@ -2,6 +2,7 @@
 
 The public interface, for notebooks and scripts (docs/python.md has examples):
 
+    tune(cluster)                          the whole job: choices, rules, a report, and how sure all that is
     platform(name)                         a cluster: a known one, or a .toml or .xml file
     simulate(platform, collective, procs)  simulated times
     measure(collective, procs)             measured times under Open MPI or MPICH
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from collwise.questions import live_map, sweep, whatif
     from collwise.store_contents import configurations, prune, results, stored
     from collwise.timings import measure, measure_adaptively, simulate
+    from collwise.tuning import Tuned, tune
 
 __all__ = [
     "CollwiseError",
@@ -66,6 +68,7 @@ __all__ = [
     "Guidelines",
     "ProfileResult",
     "Sweep",
+    "Tuned",
     "UsageError",
     "WhatIf",
     "application",
@@ -95,6 +98,7 @@ __all__ = [
     "stored",
     "sweep",
     "time_tasks",
+    "tune",
     "tune_hierarchy",
     "whatif",
 ]
@@ -123,6 +127,7 @@ __getattr__ = names_of(
         "questions": ("live_map", "sweep", "whatif"),
         "store_contents": ("configurations", "prune", "results", "stored"),
         "timings": ("measure", "measure_adaptively", "simulate"),
+        "tuning": ("Tuned", "tune"),
     },
     _complete,
 )

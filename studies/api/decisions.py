@@ -30,6 +30,7 @@ from collwise.validation.select.decisions import (
     all_at_once_text,
     decisions_from,
     decisions_text,
+    left_out_text,
     wide_steps_texts,
 )
 from collwise.validation.times.choice import Choice
@@ -97,6 +98,8 @@ def select(
     tie_limit: float = TIE_LIMIT * 100,
     filled_by: TimesLike | None = None,
     agreement: float = AGREEMENT * 100,
+    exclude: Names = (),
+    doubtful: bool = False,
 ) -> Decisions:
     """Decides which algorithm to run for each P, and the message size from which to run it.
 
@@ -130,10 +133,11 @@ def select(
     if filled_by is not None:
         others = arguments.times(filled_by)
         found |= {name: one.filled(others[name], agreement / 100) for name, one in found.items() if name in others}
+    found = _without(found, arguments.names(exclude))
 
     def decided(name: str) -> DecisionTable:
         single = needs_one_choice(name, consumer) if one_choice is None else one_choice
-        return table_of(found[name], single, tolerance / 100, exact, tie_limit / 100, consumer)
+        return table_of(found[name], single, tolerance / 100, exact, tie_limit / 100, consumer, doubtful)
 
     tables = tuple(arguments.possible(found, decided).values())
     if nothing := next((one for one in tables if not one.rules and one.source == "measured"), None):
@@ -141,12 +145,22 @@ def select(
     told = [line for table in tables for line in found[table.collective].notes]
     told += [f"{table.collective}: {line}" for table in tables for line in _told(found[table.collective])]
     simulated = [table for table in tables if table.source == "simulated"]
-    for text in filter(None, (*told, *wide_steps_texts(simulated), all_at_once_text(simulated))):
+    told += wide_steps_texts(simulated)
+    told += [all_at_once_text(simulated) if doubtful else left_out_text(found.values())]
+    for text in filter(None, told):
         note(text)
     failed = tuple(timing for one in found.values() for timing in one.failed)
     if failed:
         warn(f"{counted(len(failed), 'case')} failed and are no choice; first: {failed[0].error}")
     return Decisions(tables, failed, consumer, tolerance)
+
+
+def _without(found: dict[str, Times], exclude: Sequence[str]) -> dict[str, Times]:
+    """The times without algorithms of these names. Raises UsageError for a name that no times have."""
+    known = dict.fromkeys(name for one in found.values() for name in one.grid.names)
+    for name in exclude:
+        check_name("algorithm with times", name, known)
+    return {name: one.only(lambda choice: choice.algorithm not in exclude) for name, one in found.items()}
 
 
 def _trusted(found: dict[str, Times]) -> dict[str, Times]:

@@ -51,7 +51,8 @@ SUBCOMMANDS = {
 """The subcommands with needs of their own, by their words."""
 SECTIONS = {
     "Main path": {
-        "demo": Command("Does the main job on two real clusters in a few minutes.", needs="build smpi openmpi"),
+        "demo": Command("Tunes a real cluster, and shows what tuning is worth.", needs="build smpi openmpi"),
+        "tune": Command("Does the whole job: choices, rules and a report.", needs="build --engine=smpi:smpi"),
         "show": Command("Shows algorithms, their messages, models, untuned libraries.", needs=""),
         "simulate": Command("Simulates algorithms at every P, m and segment size.", needs="build smpi"),
         "compare": Command("Compares times with other times, decisions and untuned libraries.", needs=""),
@@ -63,7 +64,6 @@ SECTIONS = {
             "Tunes hierarchical collectives by their tasks.",
             needs="build smpi --library=openmpi:openmpi --library=mpich:mpich --testbed:openmpi+testbed",
         ),
-        "report": Command("Writes an HTML report and rules for one platform.", needs="build smpi"),
         "program": Command(
             "Runs programs with our algorithms, and says what these save.",
             needs="build --library=smpi:smpi --library=openmpi:openmpi --library=mpich:mpich --engine=smpi:smpi apply:smpi gain:openmpi --testbed:testbed",  # noqa: E501
@@ -117,10 +117,10 @@ COMPLETION_VARIABLE = "_COLLWISE_COMPLETE"
 """A shell that completes a command line sets it (collwise setup completion); the launcher then sets nothing up."""
 _MODULES = {
     "fit": "predict",
-    "report": "demo study",
     "select": "export",
     "setup": "test help",
     "simulate": "measure search",
+    "tune": "demo",
     "validate": "calibrate",
     "whatif": "sweep",
 }

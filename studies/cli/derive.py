@@ -30,12 +30,14 @@ _SAVED = ("AllTimes", "Decisions", "FittedModel", "Guidelines", "ProfileResult",
 _BY_NAME: Mapping[str, Any] = {
     "algorithm": types.ALGORITHM,
     "algorithms": types.ALGORITHMS,
+    "exclude": types.ALGORITHMS,
     "between_segment": types.SIZE,
     "chains": click.IntRange(1),
     "collective": types.COLLECTIVE,
     "collectives": types.COLLECTIVES,
     "consumer": types.NamedChoice("decision consumer", ALL_CONSUMERS),
     "launches": click.IntRange(1),
+    "nodes": click.IntRange(1),
     "platform": types.PLATFORM,
     "ppn": click.IntRange(1),
     "procs": types.COUNTS,
@@ -56,6 +58,7 @@ _BY_ANNOTATION: Mapping[str, Any] = {
     "PlatformLike": types.PLATFORM,
     "Compared": types.PATH,
     "Decisions | str | Path": types.PATH,
+    "Cluster": None,
     "TimesLike": types.PATH,
     "Path": types.PATH,
     "float": click.FLOAT,
@@ -129,7 +132,7 @@ def derived(
             if running:
                 given["context"] = stack.enter_context(given["context"].context())
             result = function(*unnamed, **given)
-        return result if returned == "int" else _print(result, **asked)
+        return result if returned == "int" else show(result, **asked)
 
     called = name or function.__name__.replace("_", "-")
     description = f"{description_of(function)}\n\n{more}"
@@ -169,10 +172,10 @@ def _place(parameter: inspect.Parameter) -> Any:
     return option(kind, default, key=key, required=required, in_project=required and key in _IN_PROJECT)
 
 
-def _print(
+def show(
     result: Any,
     *,
-    as_json: bool,
+    as_json: bool = False,
     output: Path | None = None,
     figures: Path | None = None,
     report: Path | None = None,

@@ -6,6 +6,7 @@ Markers and colours are those of algorithms, line styles those of sources.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +22,6 @@ from collwise.models.switch_points import Indices
 from collwise.studies.figures.style import algorithm_style, ratio_axis, seconds_axis, size_axis
 from collwise.studies.reports.comparison_table import compared_places
 from collwise.validation.compare.scores import Scores
-from collwise.validation.libraries.baselines import Baseline
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.times import Times
 
@@ -39,18 +39,18 @@ class _Line(NamedTuple):
     picks: Indices
 
 
-def picks_by_size(scores: Scores, baseline: Baseline, title: str) -> Figure:
+def picks_by_size(scores: Scores, title: str) -> Figure:
     """The simulated time of each source's pick over m, and below it the ratio to the best: a pair for each P."""
-    return _picks_figure(scores, baseline, title, by_size=True)
+    return _picks_figure(scores, title, by_size=True)
 
 
-def picks_by_procs(scores: Scores, baseline: Baseline, title: str) -> Figure:
+def picks_by_procs(scores: Scores, title: str) -> Figure:
     """The simulated time of each source's pick over P, and below it the ratio to the best: a pair for each size."""
-    return _picks_figure(scores, baseline, title, by_size=False)
+    return _picks_figure(scores, title, by_size=False)
 
 
-def _picks_figure(scores: Scores, baseline: Baseline, title: str, by_size: bool) -> Figure:
-    right, lines = scores.right, _lines(scores, baseline)
+def _picks_figure(scores: Scores, title: str, by_size: bool) -> Figure:
+    right, lines = scores.right, _lines(scores)
     values, shared = (right.procs, right.message_bytes), 0 if by_size else 1
     panels: dict[int, list[tuple[int, int]]] = {}
     for place in sorted(compared_places(scores), key=lambda place: values[shared][place[shared]]):
@@ -98,19 +98,17 @@ def _picks_figure(scores: Scores, baseline: Baseline, title: str, by_size: bool)
     return figure
 
 
-def _lines(scores: Scores, baseline: Baseline) -> list[_Line]:
-    name, picks = baseline.title, {title: found.values for title, found in scores.picks.items()}
-    listed = next((one for one in scores.deciders if one != name), None)
-    found = [_Line(name if listed is None else f"{name}, its segments", ":", "#777777", 1.6, picks[name])]
-    if listed is not None:
-        found.append(_Line(listed, "--", "#777777", 1.3, picks[listed]))
-    found += [_Line("model's choice", "-.", "#444444", 1.6, picks[model]) for model in scores.times]
-    return [*found, _Line(_BEST, "-", "#444444", 0.9, scores.right.best.values)]
+def _lines(scores: Scores) -> list[_Line]:
+    """A line for each decider, each of other times and the best."""
+    dotted, dashed = cycle((":", "--", (0, (1, 4)))), cycle(("-.", (0, (5, 1, 1, 1, 1, 1))))
+    lines = [_Line(name, next(dotted), "#777777", 1.5, scores.picks[name].values) for name in scores.deciders]
+    lines += [_Line(name, next(dashed), "#444444", 1.5, scores.picks[name].values) for name in scores.times]
+    return [*lines, _Line(_BEST, "-", "#444444", 0.9, scores.right.best.values)]
 
 
 def _draw(axis: Axes, x: Array, choices: Sequence[Choice | None], y: Array, line: _Line) -> set[str]:
     """A source's line with the marker of the algorithm that it picks at each point; returns these algorithms."""
-    axis.plot(x, y, line.style, color=line.colour, linewidth=line.width)
+    axis.plot(x, y, linestyle=line.style, color=line.colour, linewidth=line.width)
     drawn = set()
     # Of points where sources pick the same, the best one's marker is the smallest, and so all can be seen.
     size, filled = (4.0, True) if line.label == _BEST else (7.0, False)
@@ -138,13 +136,6 @@ def algorithms_by_size(
         return markers_and_lines(shown, simulated, simulated, title, simulated_by)
     lines = f"line: model, fitted to\n{fitted_to}" if fitted_to else "line: model"
     return markers_and_lines(shown, simulated, others[0], title, f"marker: {simulated_by}\n{lines}")
-
-
-def algorithms_by_engine(played: Times, checked: Times, procs: int, title: str) -> Figure:
-    """The time of every algorithm over m by the schedule engine (lines) and, where there is one, by SMPI (markers)."""
-    at, sizes = played.procs.index(procs), range(len(played.message_bytes))
-    markers, lines = (_at_common_segments(one, at, sizes) for one in (checked, played))
-    return markers_and_lines(played.message_bytes, markers, lines, title, "marker: SMPI\nline: schedule engine")
 
 
 def _at_common_segments(times: Times, i: int, sizes: Sequence[int]) -> dict[str, Array]:

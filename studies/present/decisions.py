@@ -67,7 +67,7 @@ def _parts(table: DecisionTable, decisions: Decisions) -> Iterator[Table | str]:
         if version is not None:
             what, best = f"rules for Open MPI {version}", "the best that they can name"
         yield f"by these times the {what} are {mean} slower than {best} on average, at most {worst}"
-    if version is not None and (line := summary_over_untuned(said, version)):
+    if version is not None and (line := summary_over_untuned(said, f"{OPENMPI}-{version}")):
         yield line
     undecided, points = undecided_points(table)
     if points:

@@ -42,6 +42,6 @@ def _parts(rules: ExportedRules, path: Path) -> Iterator[str]:
             yield f"{table.collective}, slower than the best between the sizes: {table.between}"
     if is_openmpi:
         said, _ = for_consumer(rules.tables, openmpi_consumer(rules.version))
-        yield from filter(None, (summary_over_untuned(one, rules.version) for one in said))
+        yield from filter(None, (summary_over_untuned(one, openmpi_consumer(rules.version)) for one in said))
     if rules.format_name == "ucc":
         yield ucc_summary(rules.tables, rules.text)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from collwise.common.units import format_seconds, format_size
 from collwise.studies.present.shown import Shown, Table, drawing, problem_of
 from collwise.studies.reports.comparison_table import library_pick, percent
+from collwise.studies.reports.markdown import percent as percent_of
 from collwise.studies.reports.model_scores import SCORE_COLUMNS, remarks, score_records, score_rows
 from collwise.validation.compare.scores import AllScores, Picked, Scores
 from collwise.validation.compare.simulated import remarks as remarks_on_others
@@ -20,15 +21,34 @@ if TYPE_CHECKING:
 
 def shown(found: AllScores) -> Shown:
     """A table of picks for each collective, one of the errors and slowdowns of all others, and maps of both."""
+    every = [of_one(scores) for scores in found.values()]
     records = [record for scores in found.values() for record in score_records(scores)]
-    parts: list[Table | str] = [_points(scores) for scores in found.values()]
+    parts: list[Table | str] = [part for one in every for part in one.parts]
     title = "Errors of times, and the slowdown of picks against the best (%)"
-    parts.append(Table(title, SCORE_COLUMNS, score_rows(records), left=3))
-    parts += [line for scores in found.values() for line in (*remarks(scores), *remarks_on_others(scores))]
+    parts.insert(len(every), Table(title, SCORE_COLUMNS, score_rows(records), left=3))
     failed = [timing for scores in found.values() for timing in scores.right.failed]
-    rows = [row for scores in found.values() for row in _rows(scores)]
-    figures = {stem: draw for scores in found.values() for stem, draw in _figures(scores).items()}
+    rows = [row for one in every for row in one.rows]
+    figures = {stem: draw for one in every for stem, draw in one.figures.items()}
     return Shown(parts, rows, {"scores": records}, figures, problem_of(failed))
+
+
+def of_one(scores: Scores) -> Shown:
+    """The table of one collective, sentences on the others, and maps."""
+    parts: list[Table | str] = [_points(scores), *remarks(scores), *remarks_on_others(scores)]
+    return Shown(parts, [*_rows(scores)], figures=_figures(scores))
+
+
+def apart(found: AllScores) -> Iterator[str]:
+    """A sentence for each collective and each other: how far its times are apart, and what its picks lose."""
+    for scores in found.values():
+        for title in scores.times:
+            errors, costs = scores.errors_of(title), scores.summary(title)
+            if errors is not None:
+                yield (
+                    f"{scores.right.collective}, {errors.count} times: {percent_of(errors.mean)} apart on average, "
+                    f"{percent_of(abs(errors.worst))} at most; picks at {costs.points} points "
+                    f"{percent_of(costs.mean)} slower than the best on average, {percent_of(costs.worst)} at most"
+                )
 
 
 def _figures(scores: Scores) -> dict[str, Callable[[], Figure]]:
@@ -41,13 +61,14 @@ def _figures(scores: Scores) -> dict[str, Callable[[], Figure]]:
     if has_messages:
         found[f"{stem}-decisions"] = drawing("maps.decision_figure", scores, f"Best method: {what}")
         found[f"{stem}-slowdowns"] = drawing("maps.slowdown_figure", scores, f"Slowdown of picks: {what}")
+        found[f"{stem}-close"] = drawing("maps.closeness_figure", scores, what)
     if library is not None:
         title = f"{what}, {right.source} by {right.maker}"
         if len(right.procs) > 3 or not has_messages:
-            found[f"{stem}-by-procs"] = drawing("picks.picks_by_procs", scores, library, title)
+            found[f"{stem}-by-procs"] = drawing("picks.picks_by_procs", scores, title)
         if has_messages:
             largest, fitted_to = max(right.procs), next((one.fitted_to for one in scores.times.values()), "")
-            found[f"{stem}-by-size"] = drawing("picks.picks_by_size", scores, library, title)
+            found[f"{stem}-by-size"] = drawing("picks.picks_by_size", scores, title)
             found[f"{stem}-algorithms"] = drawing(
                 "picks.algorithms_by_size", scores, largest, f"{what}, P = {largest}", right.maker, fitted_to
             )

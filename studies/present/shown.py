@@ -85,6 +85,7 @@ PRESENTERS = {
     "Script": "script",
     "Searched": "search",
     "Sweeps": "sweep",
+    "Tuned": "tuned",
     "UntunedDecisions": "untuned",
     "WhatIfs": "whatif",
 }

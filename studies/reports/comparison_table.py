@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from collwise.common.units import format_seconds, format_size
 from collwise.validation.compare.scores import Picked, Scores
-from collwise.validation.compare.simulated import remarks
 from collwise.validation.libraries.baselines import Baseline
 from collwise.validation.times.choice import Choice
 
@@ -72,18 +69,3 @@ def table_row(scores: Scores, baseline: Baseline, i: int, j: int) -> tuple[str, 
 def percent(slowdown: float) -> str:
     """'3', '160': whole percent, without a minus sign for nothing; '-' where there is no time."""
     return "-" if np.isnan(slowdown) else f"{slowdown * 100:z.0f}"
-
-
-def summary_line(scores: Scores, baseline: Baseline) -> str:
-    """Mean and worst slowdown of each source's picks, in one sentence; more lines name algorithms that are left out."""
-    places, lines = compared_places(scores), remarks(scores)
-    parts = [_costs(scores, title, head, places) for title, head in heads(scores, baseline).items()]
-    text = "Slowdown against the best: " + "; ".join(parts) + ("." if lines else "")
-    return "\n".join([text, *lines])
-
-
-def _costs(scores: Scores, title: str, head: str, places: Sequence[tuple[int, int]]) -> str:
-    values = np.array([scores.slowdown[title].values[place] for place in places]) * 100
-    if np.isnan(values).all():
-        return f"{head} not known"
-    return f"{head} {np.nanmean(values):.1f} % on average, {np.nanmax(values):.1f} % at worst"

@@ -371,8 +371,8 @@ def _searched() -> dict[str, Golden]:
             f"guidelines decisions chosen.json --platform stampede2 {ENGINE} --json", without_wall_times
         ),
         "report": Golden(
-            "report --procs 4,8 --collective bcast,allreduce,barrier --sizes 1KiB,1MiB --segments 8KiB "
-            f"--baseline openmpi-4.1 {STAMPEDE} -o report",
+            "tune stampede2 --ppn 4 --procs 4,8 --collective bcast,allreduce,barrier --sizes 1KiB,1MiB --segments 8KiB "
+            f"{ENGINE} -o report",
             report_values,
         ),
         "configurations": Golden(CONFIGURATIONS, configurations),

@@ -132,7 +132,7 @@ def without_wall_times(ran: Ran) -> Any:
 def report_values(ran: Ran) -> Any:
     """The rows of a report's tables but those of facts, which have two columns; its rules and its decisions."""
     folder = ran.folder / "report"
-    lines = (folder / "report.md").read_text().splitlines()
+    lines = next(folder.glob("*.md")).read_text().splitlines()
     written = [file for file in sorted(folder.iterdir()) if file.suffix in (".rules", ".table")]
     tables = [json.loads(file.read_text()) for file in folder.glob("*-decisions.json")]
     return {

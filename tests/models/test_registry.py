@@ -16,7 +16,6 @@ from collwise.models.registry import (
     MODELS,
     PROCEDURE_NAMES,
     ModelKind,
-    check_formulas,
     coverage,
     models_of_family,
 )
@@ -90,17 +89,3 @@ def test_what_models_cover() -> None:
     assert not covers("traditional", "gather")
     assert [name for name in MODEL_NAMES if covers(name, "allgather")] == ["critical_path"]
     assert all(row.formulas["critical_path"] for row in coverage())
-
-
-def test_collectives_without_formulas_are_named() -> None:
-    with pytest.raises(
-        UsageError,
-        match=r"model lmo has no formulas for bcast, reduce; these have: by_parts, critical_path, hockney, hockney_b",
-    ):
-        check_formulas("lmo", ["scatter", "bcast", "reduce"])
-    with pytest.raises(
-        UsageError, match=r"hockney has no formulas for scan; these have: critical_path\. Every collective can be"
-    ):
-        check_formulas("hockney", ["scan"])
-    check_formulas("hockney", ["barrier", "gather"])
-    check_formulas("critical_path", list(Catalogue.load().collectives))

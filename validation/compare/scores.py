@@ -169,6 +169,16 @@ class Scores:
         """The slowdowns of the picks."""
         return {name: self.right.slowdown(picks) for name, picks in self.picks.items()}
 
+    @cached_property
+    def closeness(self) -> Array:
+        """The slowdown of the best choice of another algorithm at each point (P, m); nan where there is no other."""
+        right = self.right
+        names, best = np.array([one.algorithm for one in right.choices]), right.best_seconds.values
+        same = names[:, None, None] == names[right.best.values][None]
+        other = np.min(np.where(same | np.isnan(right.array), np.inf, right.array), axis=0, initial=np.inf)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where(np.isfinite(other) & (best > 0), other / best - 1, np.nan)
+
     def pick(self, title: str | None, i: int, j: int) -> Picked:
         """The pick at the place (i, j) of P and m; without a title that of `right`, the best."""
         place = int((self.right.best if title is None else self.picks[title]).values[i, j])

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from collwise.common.units import counted
 from collwise.validation.compare.deciders import Decider
+from collwise.validation.libraries.baselines import BASELINES
 from collwise.validation.select.decisions import (
     WIDE_STEP,
     DecisionTable,
@@ -127,16 +128,23 @@ def beats_own(times: Times, choice: Choice, procs: int, message_bytes: int) -> b
     return ours + (width if math.isfinite(width) else 0.0) < own - (0.0 if math.isnan(around) else around)
 
 
-def summary_over_untuned(table: DecisionTable, version: str) -> str:
-    """A line on what rules gain over the library's own decisions, by the times that they were made from; or nothing."""
-    gains = gains_over_untuned(table)
-    if not gains:
+def summary_over_untuned(table: DecisionTable, consumer: str) -> str:
+    """A line on what rules gain over the library's own decisions, by the times that they were made from; or nothing.
+
+    Where other code of the library decides with several processes on a node, the line says that this is no gain over
+    it.
+    """
+    gains, library = gains_over_untuned(table), BASELINES.get(consumer)
+    if not gains or library is None:
         return ""
     slower = sum(gain * _FASTER < 1 for gain in gains)
-    return (
-        f"{table.collective}, over untuned Open MPI {version} by these times: x {geometric_mean(gains):.2f} on "
-        f"average, x {min(gains):.2f} at least, slower at {slower} of {counted(len(gains), 'point')}"
+    found = (
+        f"by these times: x {geometric_mean(gains):.2f} on average, x {min(gains):.2f} at least, slower at {slower} of "
+        f"{counted(len(gains), 'point')}"
     )
+    if library.nodes and table.processes_per_node > 1:
+        return f"{table.collective}, no gain over untuned {library.title}: {library.nodes}; against that, {found}"
+    return f"{table.collective}, over untuned {library.title} {found}"
 
 
 def gains_over_untuned(table: DecisionTable) -> list[float]:

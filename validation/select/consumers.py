@@ -21,9 +21,9 @@ _ALGORITHMS = [one for entry in Catalogue.load().collectives.values() for one in
 OPENMPI_VERSIONS = tuple(sorted({version for algorithm in _ALGORITHMS for version in algorithm.openmpi}))
 OPENMPI, COLLWISE = "openmpi", "collwise"
 RULES_VERSIONS = ("4.1", "5.0")
-"""The versions of Open MPI that `report` and `demo` write rules for."""
+"""The versions of Open MPI whose rules decisions for every consumer can be written as."""
 CONSUMERS = (COLLWISE, *(f"openmpi-{version}" for version in RULES_VERSIONS))
-"""Those that every table of `report` and `demo` is made for."""
+"""Those that a table is made for unless one is named."""
 SMPI, PGMPI = "smpi", "pgmpi"
 ALL_CONSUMERS = (COLLWISE, *(f"openmpi-{version}" for version in OPENMPI_VERSIONS), *LIBRARIES, SMPI)
 
@@ -165,12 +165,6 @@ def algorithms_for(
     if not names:
         raise UsageError(f"{', '.join(consumers)} has no {collective} algorithm that could be chosen")
     return names
-
-
-def consumers_of(collective: str) -> tuple[str, ...]:
-    """The consumers that can be asked for an algorithm of the collective: Open MPI has no rules for two of them."""
-    algorithms = Catalogue.load().collective(collective).algorithms.values()
-    return tuple(one for one in CONSUMERS if any(can_run(one, algorithm) for algorithm in algorithms))
 
 
 def sees_sizes(consumer: str, collective: str) -> bool:

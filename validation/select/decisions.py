@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from collwise.common.errors import UsageError
 from collwise.common.files import read_json
-from collwise.common.units import format_size
+from collwise.common.units import counted, format_size
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.grid import Grid
 from collwise.validation.times.slowdown import SlowdownSummary, slowdown, summary_of
@@ -71,25 +71,44 @@ def _added(steps: Iterable[tuple[int, int]]) -> list[int]:
 
 _ALL_AT_ONCE = {("alltoall", "linear"), ("alltoallv", "linear")}
 _MANY_PROCS = 64
+_DOUBT = (
+    "every process has P - 1 messages under way at once, for which real networks and libraries need buffers that are "
+    "not simulated"
+)
+
+
+def is_doubtful(times: Times, choice: Choice, procs: int) -> bool:
+    """Whether so many messages are under way at once that buffers matter, which no engine simulates."""
+    return _all_at_once(times.source, times.collective, choice, procs)
+
+
+def _all_at_once(source: str, collective: str, choice: Choice, procs: int) -> bool:
+    return source == "simulated" and procs >= _MANY_PROCS and (collective, choice.algorithm) in _ALL_AT_ONCE
 
 
 def all_at_once_text(tables: Sequence[DecisionTable]) -> str:
     """A sentence on choices in which very many messages are under way at once, which no engine limits; or nothing."""
     found: dict[str, set[int]] = {}
     for table in tables:
-        if table.source == "measured":
-            continue
         for procs in {*table.rules, *(table.times.procs if table.times is not None else ())}:
             for _, choice in table.row(procs):
-                if procs >= _MANY_PROCS and (table.collective, choice.algorithm) in _ALL_AT_ONCE:
+                if _all_at_once(table.source, table.collective, choice, procs):
                     found.setdefault(f"{table.collective} {choice.algorithm}", set()).add(procs)
-    if not found:
-        return ""
     names = ", ".join(f"{name} at P = {_listed(sorted(counts))}" for name, counts in sorted(found.items()))
-    return (
-        f"{names}: every process has P - 1 messages under way at once, for which real networks and "
-        "libraries need buffers that are not simulated; measure these choices before you use them"
-    )
+    return f"{names}: {_DOUBT}; measure these choices before you use them" if found else ""
+
+
+def left_out_text(every: Iterable[Times]) -> str:
+    """A sentence on choices that are left out as doubtful, where they would be fastest; or nothing."""
+    found: dict[str, int] = {}
+    for times in every:
+        for procs, size in times.grid.points:
+            best = times.best_choice(procs, size)
+            if best is not None and is_doubtful(times, best, procs):
+                name = f"{times.collective} {best.algorithm}"
+                found[name] = found.get(name, 0) + 1
+    names = ", ".join(f"{name}, fastest at {counted(points, 'point')}" for name, points in found.items())
+    return f"left out: {names}, where {_DOUBT}; measure it, or --doubtful lets it in" if found else ""
 
 
 def spans(row: Sequence[tuple[int, _Held]]) -> Iterator[tuple[int, int | None, _Held]]:

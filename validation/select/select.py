@@ -16,7 +16,7 @@ from collwise.models.piecewise import Array
 from collwise.models.switch_points import TIE, Standings, good_enough, switch_points
 from collwise.models.switch_points import Times as TimesOfCandidate
 from collwise.validation.select.consumers import can_choose, openmpi_version
-from collwise.validation.select.decisions import DIGITS, DecisionTable, Row
+from collwise.validation.select.decisions import DIGITS, DecisionTable, Row, is_doubtful
 from collwise.validation.select.fewest_rows import fewest_rows
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.defaults import TIE_LIMIT
@@ -36,6 +36,7 @@ def select(
     exact: bool = False,
     tie_limit: float = TIE_LIMIT,
     consumer: str | None = None,
+    doubtful: bool = True,
 ) -> DecisionTable:
     """Choices for every P of the times, from the least to the largest m, in the fewest rows.
 
@@ -43,7 +44,7 @@ def select(
     each is the fastest one. With `one_choice` each P has one choice for all m: one whose worst time over the sizes,
     relative to the best one, is within the tolerance of the least. A choice that does not run on every P holds only
     where it was decided: at P + 1 one without such a requirement follows it. For a `consumer` choices are what it can
-    be asked for (`competing_for`).
+    be asked for (`competing_for`), and without `doubtful` none that `is_doubtful`.
 
     By times that a model predicts, the later of two choices begins at the byte from which on it is faster, at the row's
     P, and the table has the loss between the sizes if formulas say it; with `exact` formulas decide at every size, to
@@ -67,6 +68,7 @@ def select(
         need = "one choice for all sizes needs" if one_choice else f"a tolerance of {tolerance * 100:g} % needs"
         raise _left_out(times, need)
     times, competing = competing_for(times, consumer)
+    competing = competing if doubtful else _without_doubtful(competing)
     plays = model is not None and model.plays
     if exact and model is not None and not plays and not one_choice:
         rules = _rules(times.grid, _exact(model, times.grid, tolerance))
@@ -107,6 +109,12 @@ def competing_for(times: Times, consumer: str | None) -> tuple[Times, Times]:
         if bool((unsure & (np.isnan(known) | (known > best))).any()):
             raise _left_out(times, f"decisions for {consumer or 'any consumer'} need")
     return kept, competing
+
+
+def _without_doubtful(times: Times) -> Times:
+    """The times without those of algorithms that no engine limits as a network would (`is_doubtful`)."""
+    kept = [not is_doubtful(times, choice, procs) for choice in times.grid.timed for procs, _ in times.grid.points]
+    return times.where(np.reshape(kept, times.seconds.shape))
 
 
 def _with_enough_elements(times: Times) -> Times:

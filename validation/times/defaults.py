@@ -1,6 +1,5 @@
 """The message sizes and segment sizes, in bytes, that every command uses unless it is given others.
 
-What `simulate` puts into the timing table with these is what `report` looks for there.
 Nothing heavy is imported, so that every command may use this module.
 """
 
@@ -47,8 +46,6 @@ SIZES = {
 # below the sizes that their calibration rests on.
 LEAST_DECIDED = dict.fromkeys(SIZES, 8 * _KIB) | {"gather": 64 * _KIB, "barrier": 0}
 """The size from which on times are trusted to decide where they lack what a short message costs, by collective."""
-DECISION_SIZES = {name: tuple(size for size in sizes if size >= LEAST_DECIDED[name]) for name, sizes in SIZES.items()}
-"""Those of SIZES that decision tables are made for."""
 
 BCAST_SIZES = tuple(8192 * 2**k for k in range(10))
 GATHER_SIZES = tuple(65536 * 2**k for k in range(5))
@@ -56,8 +53,8 @@ PAPER_SIZES = {"bcast": BCAST_SIZES, "gather": GATHER_SIZES}
 """The sizes of Nuriyev & Lastovetsky 2021, sections V-B and V-C, which SIZES hold, too."""
 
 
-def sizes_of(collective: str, asked: Sequence[int] | None = None, *, decided: bool = False) -> tuple[int, ...]:
-    """The sizes asked for, or the collective's defaults; a barrier has one only. `decided`: of decision tables."""
+def sizes_of(collective: str, asked: Sequence[int] | None = None) -> tuple[int, ...]:
+    """The sizes asked for, or the collective's defaults; a barrier has one only."""
     if asked and collective != "barrier":
         return tuple(asked)
-    return (DECISION_SIZES if decided else SIZES)[collective]
+    return SIZES[collective]

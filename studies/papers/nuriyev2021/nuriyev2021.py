@@ -174,13 +174,13 @@ here.table(
 )
 
 # %% [markdown]
-# Figure 5 of the paper: time of each source's pick over the message size. "Open MPI" is its algorithm at the common
-# segment size of 8 KiB, as in the paper; "its segments" are the sizes that Open MPI 3.1 ships.
+# Figure 5 of the paper: time of each source's pick over the message size. "common segments" is Open MPI's algorithm
+# at the common segment size of 8 KiB, as in the paper; the other line has the sizes that Open MPI 3.1 ships.
 
 # %%
 for fitted in tables:
     title = f"{fitted.collective} on {fitted.cluster.name.capitalize()}, simulated"
-    figure = draw.picks_by_size(fitted.scores.without(AS_PRINTED), PAPERS, title)
+    figure = draw.picks_by_size(fitted.scores.without(AS_PRINTED), title)
     here.figure(figure, f"Figure 5: {title}.", f"figure-5-{fitted.collective}-{fitted.cluster.name}")
 
 # %% [markdown]
@@ -190,7 +190,7 @@ for fitted in tables:
 # %%
 for name, result in over_procs.items():
     title = f"bcast on {name.capitalize()}, simulated"
-    here.figure(draw.picks_by_procs(result, PAPERS, title), f"Figure 6: {title}.", f"figure-6-{name}")
+    here.figure(draw.picks_by_procs(result, title), f"Figure 6: {title}.", f"figure-6-{name}")
 over_procs_costs = {name: result.summary(BY_PARTS) for name, result in over_procs.items()}
 costs = (f"{name} {100 * one.mean:.1f} % mean, {100 * one.worst:.1f} % worst" for name, one in over_procs_costs.items())
 here.say("over_procs")

@@ -58,13 +58,15 @@ def test_predict_select_and_compare_by_the_file(here: Path, capsys: Capture) -> 
     assert allgather["best_picks"] == allgather["picks"] == 2
 
 
-def test_report_decides_by_it(here: Path, capsys: Capture) -> None:
-    asked = "report --platform exact --collective gather --model critical_path --procs 4 --segments 8KiB -o r"
-    code, _, errors = run(asked, capsys)
-    assert code == 0, errors
-    page = (here / "r" / "report.md").read_text()
-    assert "eager messages" in page
-    assert (here / "r" / "exact-openmpi-4.1.rules").exists()
+def test_tune_decides_by_it(here: Path, capsys: Capture) -> None:
+    for asked in (
+        f"predict --parameters {FILE} --collective gather --procs 4 --segments 8KiB -o p.times",
+        "tune p.times -o r",
+    ):
+        code, output, errors = run(asked, capsys)
+        assert code == 0, errors
+    assert "How sure" not in output
+    assert (here / "r" / "boba-openmpi-4.1.rules").exists()
 
 
 @pytest.mark.parametrize(

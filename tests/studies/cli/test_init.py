@@ -11,7 +11,7 @@ import pytest
 import collwise
 from collwise.common.project import HOME, default_store_path, find_project, results_folder
 from collwise.studies.cli.main import main
-from collwise.studies.cli.report import demo
+from collwise.studies.cli.tune import demo
 from collwise.studies.cli.validate import validate
 from tests.command_line import run
 

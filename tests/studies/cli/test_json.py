@@ -33,6 +33,7 @@ QUICK = {
     "simulate": f"simulate {ENGINE} {POINT} --for openmpi-4.1 -o made.times --force",
     "show schedule": "show schedule --platform gros --collective bcast --algorithm binomial --procs 4 --size 8KiB",
     "select": "select made.times -o made.json --force",
+    "tune": "tune gros --collective bcast --procs 4 --sizes 8KiB --store s.sqlite -o tuned",
     "export": "export made.json -o made.rules",
     "compare": "compare made.times openmpi-4.1 made.json made.rules made.times",
     "whatif": f"whatif --platform gros {POINT} --change bandwidth=x2",

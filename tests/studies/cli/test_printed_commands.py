@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from collwise.platforms import load
-from collwise.studies.cli.main import main
 from collwise.validation.libraries.formats import FORMATS, how_to_use
 from tests.command_line import read, run
 
@@ -44,14 +42,13 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_what_report_and_export_print_is_read(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    options = ("--platform", "exact", "--procs", "4", "--segments", "8KiB", "--engine", "schedule")
-    run("report", *options, "--collective", "allreduce", "--sizes", "1KiB,64KiB", "-o", "page")
-    text = (here / "page" / "report.md").read_text(encoding="utf-8")
-    assert "fitted" not in capsys.readouterr().err  # no model is
+def test_what_tune_and_export_print_is_read(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ("--procs", "4", "--segments", "8KiB", "--engine", "schedule")
+    run("tune", "exact", *options, "--collective", "allreduce", "--sizes", "1KiB,64KiB", "-o", "page")
+    text = (here / "page" / "exact.md").read_text(encoding="utf-8")
     assert read_all(text.partition("## How it was made")[0]) == 2  # gain and run
-    assert "What the rules choose at P = 4" in text
     assert "1 KiB" in text
+    options = ("--platform", "exact", *options)
     run("simulate", *options, "--collective", "allreduce", "--sizes", "1KiB", "-o", "a.times")
     run("select", "a.times", "-o", "a.json")
     capsys.readouterr()
@@ -73,16 +70,3 @@ def test_every_use_of_a_format_is_a_whole_command_with_the_files_path(here: Path
         assert shlex.quote(str(here / "my rules")) in command
         assert "PROGRAM" in shlex.split(command)
         assert re.search(r"-n P |-np P |--procs P ", command)
-
-
-def test_a_report_without_counts_says_which_to_give(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(["report", "--platform", "gros"])
-    assert ended.value.code == 2
-    most = load("gros").max_procs(load("gros").default_processes_per_node)
-    (line,) = capsys.readouterr().err.splitlines()
-    assert "Missing option '--procs'" in line
-    assert f"holds up to {most}" in line
-    examples = re.search(r"--procs ([\d,]+) ", line)
-    assert examples is not None
-    assert all(2 <= int(count) <= most for count in examples[1].split(","))

@@ -20,18 +20,13 @@ from collwise.simulator.schedule.library import Schedule
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.timing import Case, Timing
-from collwise.studies.reports.choices import PlatformChoices
-from collwise.validation.compare.scores import Scores
 from collwise.validation.fitting import critical_path_fit
 from collwise.validation.fitting.critical_path import CriticalPath, path_counts, path_tables
 from collwise.validation.fitting.critical_path_fit import PathPlan, fit_algorithms, plan_cases, receives_first
 from collwise.validation.fitting.models_by_name import load_model, models_on
-from collwise.validation.libraries.baselines import BASELINES
 from collwise.validation.select.select import select
-from collwise.validation.times.defaults import DECISION_SIZES
 from collwise.validation.times.grid import Grid
 from collwise.validation.times.sources import predicted
-from collwise.validation.times.times import State, Times
 from tests.needs import needs
 
 MESSAGES = {EAGER: Hockney(2e-5, 1e-9), RENDEZVOUS: Hockney(5e-5, 9e-10), LOCAL: Hockney(1e-6, 2e-10)}
@@ -201,16 +196,12 @@ def test_choices_change_at_the_byte_at_which_the_other_one_is_faster(tolerance: 
         assert moved > 0 or tolerance > 0
 
 
-def test_a_report_plays_only_what_it_compares() -> None:
+def test_a_decision_plays_only_what_it_compares() -> None:
     model = model_of()
-    grid = Grid.of("bcast", (4, 6), (1024, 65536), segments=(8192,))
-    nothing = np.full((len(grid.choices), 2, 2), np.nan)
-    scores = Scores(Times.of_seconds(grid, nothing, "exact", "simulated", "", State.NOT_ASKED))
-    compared = PlatformChoices(load("exact"), BASELINES["openmpi-4.1"], 1, (8192,), model, {"bcast": scores})
-    decisions = compared.decided(compared.predictions_to_decide(DECISION_SIZES), DECISION_SIZES).decisions
-    assert set(decisions["bcast"].rules) <= {4, 5, 6, 7}
+    table = select(predicted(model, Grid.of("bcast", (4, 6), (1024, 65536), segments=(8192,))), False, 0.01)
+    assert set(table.rules) <= {4, 5, 6, 7}
     assert {case.procs for case in model._known} == {4, 6}
-    assert {case.message_bytes for case in model._known} == {65536}  # shorter ones are not decided by default
+    assert {case.message_bytes for case in model._known} >= {1024, 65536}
 
 
 def test_an_interrupted_contest_plays_no_more() -> None:

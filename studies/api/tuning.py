@@ -1,0 +1,259 @@
+"""The whole job for a cluster: `tune` simulates it, decides, says how sure that is, and writes the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from collwise import arguments
+from collwise.arguments import Names, Numbers, PlatformLike, TimesLike
+from collwise.common.errors import UsageError, check_name, note, unknown_name, warn
+from collwise.common.files import writable_folder, write_text
+from collwise.decisions import Decisions, ExportedRules, export, select
+from collwise.platforms import HostPlatform, Node, Platform, interconnect_names, known, new_platform, write_description
+from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
+from collwise.timings import simulate
+from collwise.validation.libraries.baselines import BASELINES, DEFAULT, Baseline
+from collwise.validation.libraries.collwise_table import collwise_rules
+from collwise.validation.libraries.formats import FORMATS
+from collwise.validation.libraries.sayable import Substitution, for_consumer
+from collwise.validation.select.consumers import ALL_CONSUMERS, COLLWISE, OPENMPI, openmpi_version
+from collwise.validation.times.defaults import SEGMENTS_TEXT, TOLERANCE_PERCENT
+
+if TYPE_CHECKING:
+    from collwise.models.piecewise import Array
+    from collwise.simulator.store import Store
+    from collwise.validation.compare.scores import AllScores
+    from collwise.validation.times.files import AllTimes
+    from collwise.validation.times.times import Times
+
+Cluster: TypeAlias = "PlatformLike | TimesLike | int"
+"""A platform or its file, an interconnect, a number of nodes, or times."""
+TUNED = "bcast,reduce,allreduce,allgather,alltoall"
+"""The collectives that are tuned unless others are named."""
+RULES = "rules"
+"""The title of the rules among scores."""
+NODES, INTERCONNECT, MOST_PROCS = 16, "infiniband-hdr", 4096
+"""What is assumed of a cluster of which no more is said, and the largest P that is tuned by default."""
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """The choices for a cluster as rules for an MPI library, and what they gain.
+
+    `scores` are what the rules (RULES) and the untuned library choose, by the times. The `baseline` is that library, or
+    another one where the rules are for any MPI library; None if what it decides is not known. `replaced` are the
+    choices that the rules cannot say, `measured` the times that the store has of the same cluster, by collective.
+    """
+
+    consumer: str
+    times: AllTimes
+    decisions: Decisions
+    rules: ExportedRules
+    scores: AllScores
+    baseline: Baseline | None
+    replaced: tuple[Substitution, ...] = ()
+    platform: HostPlatform | None = None
+    measured: Mapping[str, Times] = field(default_factory=dict)
+    folder: Path | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of the platform."""
+        return next(iter(self.times.values())).platform
+
+    @property
+    def per_node(self) -> int:
+        """The number of processes on each node."""
+        return next(iter(self.times.values())).processes_per_node
+
+    def gains(self, collective: str) -> Array:
+        """Untuned seconds over those by the rules, shape (P, m); nan where one is unknown or the rules decide nothing.
+
+        Raises KeyError without a baseline.
+        """
+        right, picks = self.scores[collective].right, self.scores[collective].picks
+        assert self.baseline is not None
+        found: Array = (right.at(picks[self.baseline.title]) / right.at(picks[RULES])).values
+        return found
+
+    def file(self, ending: str) -> Path:
+        """A file of the results. Raises UsageError if they were not written."""
+        if self.folder is None:
+            raise UsageError("nothing was written; give tune an output")
+        return self.folder / f"{self.name}{ending}"
+
+    def __repr__(self) -> str:
+        return f"<Rules for {self.consumer} on {self.name}: {', '.join(self.times)}>"
+
+
+def tune(
+    cluster: Cluster,
+    /,
+    collective: Names = TUNED,
+    procs: Numbers | None = None,
+    sizes: Numbers | None = None,
+    *,
+    consumer: str = "openmpi-4.1",
+    nodes: int | None = None,
+    ppn: int | None = None,
+    algorithms: Names | None = None,
+    exclude: Names = (),
+    segments: Numbers = SEGMENTS_TEXT,
+    tolerance: float = TOLERANCE_PERCENT,
+    doubtful: bool = False,
+    output: str | Path | None = None,
+    context: SimulationContext | None = None,
+) -> Tuned:
+    """Does the whole job: simulates a cluster, chooses, says how sure that is, and writes rules and a report.
+
+    The cluster is a known platform or its file, the name of an interconnect, or a number of nodes; what is not known of
+    it is assumed, with a warning. Times of your own, in files or as store:QUERY, are taken as they are. The gain is
+    that over the library that the rules are for. The folder of the results has the rules, a table for libcollwise under
+    any MPI library, the decisions, the times, the description of a cluster that was not known, and a report.
+
+    Returns a Tuned: its `decisions`, `rules`, `times` and `scores`, and `gains(collective)`. Raises UsageError for
+    wrong arguments.
+
+    >>> import collwise
+    >>> found = collwise.tune("exact", "bcast", procs="4,8", sizes="8KiB:64KiB:x8", output="tuned")
+    >>> found.rules.path.name, found.gains("bcast").shape
+    ('exact-openmpi-4.1.rules', (2, 2))
+    """
+    from collwise.validation.compare.deciders import Decider, Rules
+    from collwise.validation.compare.scores import AllScores, compare
+
+    check_name("decision consumer", consumer, ALL_CONSUMERS)
+    baseline = _baseline(consumer)
+    platform: HostPlatform | None = None
+    measured: dict[str, Times] = {}
+    times = _given_times(cluster)
+    if times is None:
+        platform = _platform(cluster, nodes, ppn)
+        per_node = ppn or platform.default_processes_per_node
+        counts = _counts(platform, per_node) if procs is None else arguments.counts(procs)
+        platform.hosts_for(max(counts), per_node)
+        if output is not None:
+            writable_folder(Path(output))
+        with arguments.opened(context, SCHEDULE.name) as opened:
+            times = simulate(
+                *(platform, arguments.collectives(collective), counts, sizes),
+                algorithms=algorithms,
+                segments=segments,
+                ppn=per_node,
+                consumer=consumer,
+                beside=[baseline] if baseline else (),
+                context=opened,
+            )
+            measured = _measured(opened.store, times)
+    elif given := [f"--{name}" for name, one in (("procs", procs), ("sizes", sizes), ("nodes", nodes)) if one]:
+        raise UsageError(f"{given[0]} is for a cluster that is simulated; times have theirs")
+    decisions = select(times, consumer=consumer, tolerance=tolerance, exclude=exclude, doubtful=doubtful)
+    said, replaced = for_consumer(decisions.tables, consumer)
+    deciders: list[Decider] = [Rules(said, RULES, baseline), *([baseline] if baseline else [])]
+    scores = AllScores(compare(times[one.collective], *deciders) for one in said)
+    folder = None if output is None else writable_folder(Path(output))
+    one_procs = FORMATS[_format_of(consumer)].one_procs
+    rules = export(
+        decisions,
+        output=None if folder is None else folder / f"{_name(times)}-{consumer}.rules",
+        format_name=_format_of(consumer),
+        version=openmpi_version(consumer),
+        procs=max(max(one.procs) for one in times.values()) if one_procs else None,
+    )
+    found = Tuned(consumer, times, decisions, rules, scores, baseline, replaced, platform, measured, folder)
+    if folder is not None:
+        _write(found)
+    return found
+
+
+def _name(times: Mapping[str, Times]) -> str:
+    return next(iter(times.values())).platform
+
+
+def _given_times(cluster: Cluster) -> AllTimes | None:
+    """The times that are given; None for a cluster to simulate."""
+    from collwise.validation.times.files import AllTimes
+    from collwise.validation.times.times import Times
+
+    if isinstance(cluster, Times | Mapping):
+        return AllTimes(arguments.times(cluster))
+    word = str(cluster)
+    is_file = isinstance(cluster, str | Path) and Path(word).is_file() and Path(word).suffix not in (".toml", ".xml")
+    return AllTimes(arguments.times(word)) if is_file or word.startswith(arguments.STORED) else None
+
+
+def _platform(cluster: Any, nodes: int | None, ppn: int | None) -> HostPlatform:
+    """The platform that is meant, with a warning of what is assumed. Raises UsageError for what names none."""
+    word = str(cluster)
+    if word.isdecimal():
+        cluster, nodes = INTERCONNECT, nodes or int(word)
+    elif word not in interconnect_names():
+        if nodes is not None:
+            raise UsageError(f"--nodes is for the name of an interconnect; {word} has its own")
+        if isinstance(cluster, str) and cluster not in known() and not Path(cluster).suffix:
+            valid = ["a number of nodes", *interconnect_names(), *known()]
+            raise unknown_name("cluster", cluster, valid, "or a file: .toml, .xml, or times")
+        return arguments.platform(cluster)
+    assumed = [f"the interconnect {cluster}"] if word.isdecimal() else []
+    assumed += [] if nodes else [f"{NODES} nodes (--nodes)"]
+    assumed += ["one switch for all nodes, and no limit of a node's memory"]
+    assumed += [] if ppn else ["one process on each node (--ppn)"]
+    made = new_platform(
+        f"{cluster}-x{nodes or NODES}", nodes or NODES, Node(cores=ppn, processes=ppn), interconnect_name=str(cluster)
+    )
+    warn(
+        f"assumed of {made.name}: {', '.join(assumed)}; the figures of {cluster} are those of its description. "
+        f"'collwise platforms new' describes your cluster"
+    )
+    return made
+
+
+def _counts(platform: HostPlatform, per_node: int) -> tuple[int, ...]:
+    """The process counts that are tuned: all processes of the platform, a quarter and a sixteenth of them."""
+    most = platform.max_procs(per_node)
+    if most > MOST_PROCS:
+        note(f"tuned for up to {MOST_PROCS} of the {most} processes that {platform.name} holds; --procs takes others")
+        most = MOST_PROCS
+    return tuple(sorted({max(2, most // 16), max(2, most // 4), most}))
+
+
+def _baseline(consumer: str) -> Baseline | None:
+    """The library that the rules are for, untuned; for any MPI library the usual baseline."""
+    if consumer == COLLWISE:
+        return DEFAULT
+    return BASELINES.get({"mpich": "mpich-4"}.get(consumer, consumer))
+
+
+def _format_of(consumer: str) -> str:
+    wanted = OPENMPI if openmpi_version(consumer) else consumer
+    return next(one.name for one in FORMATS.values() if one.consumer == wanted)
+
+
+def _measured(store: Store, times: Mapping[str, Times]) -> dict[str, Times]:
+    """The measured times that the store has of the same cluster, by collective."""
+    from collwise.validation.times.measured import measured_platform, stored_times
+
+    found = {}
+    for name, one in times.items():
+        try:
+            where = measured_platform(store, one.platform)
+            found[name] = stored_times(store, "measured", where, name, one.processes_per_node)
+        except UsageError:
+            continue  # Nothing of it is measured.
+    return found
+
+
+def _write(tuned: Tuned) -> None:
+    """Writes what is not written yet: the table, the decisions, the times, a new description and the report."""
+    from collwise.studies.reports.tuning import write_report
+
+    if tuned.consumer != COLLWISE:
+        write_text(tuned.file("-libcollwise.table"), collwise_rules(tuned.decisions.tables))
+    tuned.decisions.save(tuned.file("-decisions.json"))
+    tuned.times.save(tuned.file(".times"))
+    if isinstance(tuned.platform, Platform) and tuned.name not in known():
+        write_text(tuned.file(".toml"), write_description(tuned.platform))
+    write_report(tuned)

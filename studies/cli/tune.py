@@ -1,0 +1,94 @@
+"""collwise tune and demo: the whole job for a cluster."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+import collwise
+from collwise.common.errors import CollwiseError
+from collwise.common.program import program_name
+from collwise.common.project import find_project, results_folder
+from collwise.platforms.names import interconnect_names, known
+from collwise.simulator.sweeps.context import SCHEDULE, SMPI
+from collwise.studies.cli import options, types
+from collwise.studies.cli.declare import argument, command, option
+from collwise.studies.cli.derive import derived, show
+from collwise.studies.cli.types import COUNTS, FOLDER
+from collwise.validation.times.defaults import SEGMENT_BYTES
+
+
+def _cluster_of_project() -> str:
+    """The platform of the project. Raises UsageError without one."""
+    project = find_project()
+    if project is None or project.platform is None:
+        raise click.UsageError(
+            "Missing argument 'CLUSTER': a platform, its file, an interconnect, or a number of nodes; for example "
+            f"'{program_name()} tune jupiter', '{program_name()} tune infiniband-hdr100 --nodes 64 --ppn 32'"
+        )
+    return project.platform
+
+
+CLUSTER = types.Parsed("cluster", str, lambda _: (*known(), *interconnect_names()), listed=False)
+
+tune = derived(
+    collwise.tune,
+    "tune jupiter --for openmpi-4.1 --collective bcast --procs 36,144",
+    cluster=argument(CLUSTER, default=_cluster_of_project),
+    collective=option(types.COLLECTIVES, "bcast,reduce,allreduce,allgather,alltoall", key="collectives"),
+    procs=option(COUNTS, in_project=True),
+    output=option(FOLDER, lambda: results_folder() / "tuned", show_default="results/tuned"),
+    context=options.simulation(SCHEDULE.name),
+)
+
+# Real machines whose description says what messages cost processors, and a count that Open MPI can be asked for here.
+DEMO, DEMO_PROCS = "jupiter", "8,32,128,512"
+CHECKED_PROCS, CHECKED_SIZES = "32", "8KiB:2MiB:x16"
+SHOWN_RULES = ("bcast", "allreduce")
+"""The collectives of which Open MPI makes calls in the demo."""
+
+
+@command("demo")
+def demo(
+    output: Path = option(FOLDER, lambda: results_folder() / "demo", show_default="results/demo"),
+    simulation: options.SimulationOptions = options.simulation(SCHEDULE.name),
+) -> None:
+    """Tunes a real cluster: what rules for Open MPI gain there, how sure that is, and the file to take.
+
+    The cluster is Jupiter of TU Wien, 36 nodes with 16 processes on each. SMPI simulates some of the points as well.
+    Open MPI, installed here, makes calls with the rules, and its own monitoring shows that it follows them.
+    """
+    from collwise.studies.present.scores import apart
+    from collwise.validation.libraries.openmpi_check import check_all
+
+    with simulation.context() as context:
+        found = collwise.tune(DEMO, procs=DEMO_PROCS, output=output, context=context)
+        show(found)
+        smpi = collwise.simulate(
+            DEMO,
+            [*found.times],
+            CHECKED_PROCS,
+            CHECKED_SIZES,
+            segments=SEGMENT_BYTES,
+            context=replace(context, engine=SMPI),
+        )
+    click.echo("\nSMPI, SimGrid's simulator of MPI, for the same algorithms:")
+    for line in apart(collwise.compare(smpi, found.times)):
+        click.echo(f"  {line}")
+    click.echo("\nOpen MPI, run here with these rules:")
+    wrong, shown = 0, [table for table in found.decisions.tables if table.collective in SHOWN_RULES]
+    for line, ok in check_all(found.file("-openmpi-4.1.rules"), shown):
+        click.echo(f"  {line}")
+        wrong += not ok
+    click.echo(_OWN.format(program=program_name()))
+    if wrong:
+        raise CollwiseError(f"{wrong} checks of the rules failed")
+
+
+_OWN = """
+For your own cluster:
+  {program} tune infiniband-hdr100 --nodes 64 --ppn 32 --for openmpi-5.0
+  {program} platforms describe --help     a description from what the machine says of itself
+  {program} platforms new --help          or from a few figures, for tune FILE.toml"""

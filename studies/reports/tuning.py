@@ -1,0 +1,284 @@
+"""The report of `tune`: what the rules gain and how sure that is, the file to take, then each collective."""
+
+from __future__ import annotations
+
+import platform as python_platform
+import shlex
+import tomllib
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+from statistics import geometric_mean
+from typing import Any
+
+import click
+import numpy as np
+from matplotlib.figure import Figure
+
+from collwise.algorithms.catalogue import ELEMENT_BYTES
+from collwise.common.program import program_name
+from collwise.common.units import format_size
+from collwise.platforms.description import Description
+from collwise.platforms.smpi import charges_overheads
+from collwise.studies.cli.output import own_command
+from collwise.studies.figures.maps import collective_maps
+from collwise.studies.present import scores as scores_presented
+from collwise.studies.present.shown import Table
+from collwise.studies.reports.comparison_table import library_pick
+from collwise.studies.reports.sections import Notes, Picture, Section, Step, TextTable, write_sections
+from collwise.studies.reports.texts import Texts
+from collwise.tuning import RULES, Tuned
+from collwise.validation.compare.scores import Scores
+from collwise.validation.libraries.formats import FORMATS, how_to_use, ways_to_use_openmpi_rules
+from collwise.validation.select.consumers import COLLWISE, OPENMPI, openmpi_version
+from collwise.validation.select.decisions import wide_steps_texts
+
+TEXTS = Texts("tuning.md.j2")
+CHECKED = tomllib.loads(Path(__file__).with_name("checked.toml").read_text(encoding="utf-8"))
+"""How far simulated times were right where they were checked by measured ones."""
+_COLUMNS = ("collective", "points", "faster on average", "at most", "slower at", "close at", "where most is gained")
+_FIGURES = ("decisions", "close", "procs", "algorithms")
+_SLOWER = 0.99
+_MOST_SUBSTITUTIONS = 20
+
+
+def title_of(tuned: Tuned) -> str:
+    """'Gros, Grid'5000 Nancy: rules for Open MPI 5.0, 2 processes on each node'."""
+    where = tuned.name if tuned.platform is None else tuned.platform.title
+    per_node = "one process" if tuned.per_node == 1 else f"{tuned.per_node} processes"
+    return f"{where}: rules for {_library(tuned)}, {per_node} on each node"
+
+
+def gain_table(tuned: Tuned) -> Table:
+    """A row for each collective: the gain over the untuned library, where it is close, and where it is largest."""
+    rows = [_gain_row(tuned, name) for name in tuned.scores]
+    return Table(title_of(tuned), _COLUMNS, rows)
+
+
+def gain_figure(tuned: Tuned) -> Figure:
+    """By how many percent the untuned library is slower, by collective and size, over all P."""
+    gained = {
+        (name, size): geometric_mean(known) - 1
+        for name, scores in tuned.scores.items()
+        for j, size in enumerate(scores.right.message_bytes)
+        if (known := [float(one) for one in _gains(tuned, name)[:, j] if np.isfinite(one)])
+    }
+    library = "" if tuned.baseline is None else tuned.baseline.title
+    title = f"{library} untuned against the rules on {tuned.name}"
+    return collective_maps({"": gained}, title, "slower than by the rules (%)")
+
+
+def points(tuned: Tuned) -> Iterator[dict[str, Any]]:
+    """A row for each point that the rules decide: what runs by the rules and untuned, with their seconds."""
+    for name, scores in tuned.scores.items():
+        gains = _gains(tuned, name)
+        for i, j in scores.places(RULES):
+            rules = scores.pick(RULES, i, j)
+            row = {"collective": name, "procs": scores.right.procs[i], "message_bytes": scores.right.message_bytes[j]}
+            row |= {"algorithm": rules.name, "segment_bytes": rules.choice.segment_bytes if rules.choice else 0}
+            row |= {"seconds": rules.seconds, "slowdown": rules.slowdown}
+            if tuned.baseline is not None:
+                untuned = library_pick(scores, tuned.baseline, i, j)
+                row |= {"untuned": untuned.label, "untuned_seconds": untuned.seconds, "gain": float(gains[i, j])}
+            yield row
+
+
+def sentences(tuned: Tuned) -> list[str]:
+    """What is gained and over what, and how sure that is."""
+    every = _known_gains(tuned)
+    han = tuned.per_node > 1 and tuned.baseline is not None and tuned.baseline.nodes
+    error = CHECKED["median_error"]
+    close = [scores.closeness for scores in tuned.scores.values()]
+    errors = _errors(tuned)
+    return TEXTS.paragraphs(
+        "result",
+        library=None if tuned.baseline is None else tuned.baseline.title,
+        consumer=_library(tuned),
+        maker=next(iter(tuned.times.values())).title,
+        points=len(every),
+        ratio=geometric_mean(every) if every else None,
+        han=han,
+        measuring=measuring(tuned),
+        checked=CHECKED,
+        simulated=all(one.source == "simulated" for one in tuned.times.values()),
+        close=sum(int((one < error).sum()) for one in close),
+        known=sum(int(np.isfinite(one).sum()) for one in close),
+        cases=errors.size,
+        measured=[*tuned.measured],
+        median=np.median(errors) if errors.size else np.nan,
+    )
+
+
+def measuring(tuned: Tuned) -> str:
+    """The command that measures the gain on two nodes, or more if the rules were not decided for as few."""
+    per_node = tuned.per_node
+    decided = sorted({procs for one in tuned.times.values() for procs in one.procs})
+    whole = [procs for procs in decided if procs % per_node == 0 and procs >= 2 * per_node]
+    procs = (whole or decided[-1:])[0]
+    place = f"--nodes {-(-procs // per_node)} --ntasks-per-node {per_node}"
+    how = f'--launcher srun --ppn {per_node} --mpirun-args "--cpu-bind=cores"'
+    file = "DECISIONS" if tuned.folder is None else shlex.quote(str(tuned.file("-decisions.json").resolve()))
+    return f"salloc --exclusive {place} {program_name()} program gain {file} --procs {procs} --no-check {how}"
+
+
+def write_report(tuned: Tuned) -> Path:
+    """Writes NAME.html, NAME.md and figures (SVG) beside the rules; returns the path of the page."""
+    first = next(iter(tuned.times.values()))
+    intro = TEXTS.line("intro", source=first.source, maker=first.maker)
+    sections = [_first(tuned), *(_collective(scores) for scores in tuned.scores.values()), _made(tuned)]
+    assert tuned.folder is not None
+    page, _ = write_sections(title_of(tuned), intro, sections, tuned.folder, tuned.name)
+    return page
+
+
+def _library(tuned: Tuned) -> str:
+    version = openmpi_version(tuned.consumer)
+    return f"Open MPI {version}" if version else "any MPI library" if tuned.consumer == COLLWISE else tuned.consumer
+
+
+def _gains(tuned: Tuned, name: str) -> Any:
+    return tuned.gains(name) if tuned.baseline is not None else np.full(tuned.scores[name].right.best.shape, np.nan)
+
+
+def _known_gains(tuned: Tuned) -> list[float]:
+    return [float(one) for name in tuned.scores for one in _gains(tuned, name).flat if np.isfinite(one)]
+
+
+def _gain_row(tuned: Tuned, name: str) -> tuple[str, ...]:
+    scores, gains = tuned.scores[name], _gains(tuned, name)
+    near, known = scores.closeness, gains[np.isfinite(gains)]
+    close = f"{int((near < CHECKED['median_error']).sum())} of {int(np.isfinite(near).sum())}"
+    decided = len(scores.places(RULES))
+    if tuned.baseline is None or not known.size:
+        return (name, str(decided), "-", "-", "-", close, "-")
+    i, j = np.unravel_index(int(np.nanargmax(gains)), gains.shape)
+    picks = (scores.pick(RULES, int(i), int(j)), library_pick(scores, tuned.baseline, int(i), int(j)))
+    where = f"P = {scores.right.procs[i]}, {format_size(scores.right.message_bytes[j])}: " + " for ".join(
+        one.label for one in picks
+    )
+    return (
+        *(name, str(known.size), f"x {geometric_mean(known):.2f}", f"x {known.max():.2f}"),
+        *(f"{int((known < _SLOWER).sum())} of {known.size}", close, where if known.max() > 1 / _SLOWER else "-"),
+    )
+
+
+def _errors(tuned: Tuned) -> Any:
+    """The relative errors, without signs, of the times by measured ones of the same cluster."""
+    errors = [
+        abs(tuned.times[name].seconds.values / one.of_grid(tuned.times[name].grid).seconds.values - 1)
+        for name, one in tuned.measured.items()
+    ]
+    return np.concatenate([one[np.isfinite(one)] for one in errors]) if errors else np.empty(0)
+
+
+def _first(tuned: Tuned) -> Section:
+    """What is gained, the file to take, how it is used, and what to know first."""
+    table = gain_table(tuned)
+    bad = {(i, 4) for i, row in enumerate(table.rows) if str(row[4])[0] not in "0-"}
+    library = tuned.baseline.title if tuned.baseline else ""
+    pictures = (
+        [Picture.of("gains", gain_figure(tuned), TEXTS.line("gains", library=library))] if _known_gains(tuned) else []
+    )
+    few = [one for one in tuned.replaced if one.too_few]
+    return Section(
+        "What the rules gain, and how to use them",
+        paragraphs=sentences(tuned),
+        tables=[TextTable(table.columns, table.rows, 1, bad=bad)],
+        pictures=pictures,
+        steps=_steps(tuned),
+        notes=[
+            Notes("What the rules do not cover", _limits(tuned)),
+            Notes("How gains are counted", TEXTS.paragraphs("counted", error=CHECKED["median_error"]), folded=True),
+            Notes(
+                "Choices that the rules say otherwise than the table of libcollwise",
+                TEXTS.paragraphs("few", few=few, element_bytes=ELEMENT_BYTES, most_listed=_MOST_SUBSTITUTIONS),
+                folded=True,
+            ),
+            Notes("Figures of this description that are estimates, not measured", _guessed(tuned), folded=True),
+        ],
+    )
+
+
+def _steps(tuned: Tuned) -> list[Step]:
+    """The steps by which a cluster's owner puts the rules to use, in order."""
+    path = tuned.rules.path
+    assert path is not None
+    files = {path.name: f"rules for {_library(tuned)}"}
+    ways = {"With them": how_to_use(tuned.rules.format_name, path)}
+    if openmpi_version(tuned.consumer):
+        ways = ways_to_use_openmpi_rules(path)
+    if tuned.consumer != COLLWISE:
+        table = tuned.file("-libcollwise.table")
+        files[table.name] = "the same choices as a table for libcollwise, under any MPI library"
+        ways["With libcollwise, which runs our algorithms"] = how_to_use(COLLWISE, table)
+    gain = {"In an allocation under Slurm": measuring(tuned)} if tuned.consumer.startswith(OPENMPI) else {}
+    return [
+        Step(TEXTS.line("take"), files),
+        Step(TEXTS.line("use", per_node=tuned.per_node), commands=ways),
+        Step(TEXTS.line("measure"), commands=gain),
+    ]
+
+
+def _limits(tuned: Tuned) -> list[str]:
+    """Notes on what the rules do not decide, and on what the times behind them support less."""
+    most = None if tuned.platform is None else tuned.platform.max_procs(tuned.per_node)
+    lost = [name for name in tuned.scores if (known := _known(tuned, name)) and geometric_mean(known) < _SLOWER]
+    charged = tuned.platform is None or charges_overheads(tuned.platform.smpi_options())
+    undecided = [
+        f"{name} below {format_size(least)}"
+        for name, one in tuned.times.items()
+        if (least := int(one.facts.get("trusted_from", 0))) > min(one.message_bytes)
+    ]
+    return TEXTS.paragraphs(
+        "limits",
+        undecided=undecided,
+        charged=charged,
+        largest=min(max(one.procs) for one in tuned.times.values()),
+        most=most,
+        doubtful=wide_steps_texts(tuned.decisions.tables, are_left=True),
+        lost=lost,
+        library="" if tuned.baseline is None else tuned.baseline.title,
+        openmpi=openmpi_version(tuned.consumer),
+        one_procs=FORMATS[tuned.rules.format_name].one_procs,
+    )
+
+
+def _known(tuned: Tuned, name: str) -> list[float]:
+    return [float(one) for one in _gains(tuned, name).flat if np.isfinite(one)]
+
+
+def _guessed(tuned: Tuned) -> list[str]:
+    """The figures of the description that were not measured, as its sources say."""
+    if not isinstance(tuned.platform, Description):
+        return []
+    return [one.what for one in tuned.platform.sources if "estimated" in one.what or "not measured" in one.what]
+
+
+def _collective(scores: Scores) -> Section:
+    """The points and the figures of a collective, as `compare` shows them."""
+    found = scores_presented.of_one(scores)
+    prefix = f"{scores.right.platform}-"
+    pictures = [
+        Picture.of(stem.removeprefix(prefix), draw(), TEXTS.line(kind))
+        for stem, draw in found.figures.items()
+        if (kind := stem.rpartition("-")[2]) in _FIGURES
+    ]
+    tables = [
+        TextTable(one.columns, one.rows, 3, one.title, folded=True) for one in found.parts if isinstance(one, Table)
+    ]
+    return Section(scores.right.collective, [one for one in found.parts if isinstance(one, str)], tables, pictures)
+
+
+def _made(tuned: Tuned) -> Section:
+    """Versions, the command, and what made the times."""
+    rows = [("collwise", version("collwise")), ("Python", python_platform.python_version())]
+    rows += [
+        (f"times of {name}", f"{one.title}, {one.facts.get('configuration', '')[:12]}")
+        for name, one in tuned.times.items()
+    ]
+    return Section(
+        "How it was made",
+        [],
+        [TextTable(("", ""), rows, 2)],
+        commands=[own_command()] if click.get_current_context(silent=True) else [],
+    )

@@ -1,0 +1,243 @@
+"""What `tune` finds and writes: gains against the rules file, what is said of them, and the page in a real browser."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+import collwise
+from collwise.algorithms.catalogue import Catalogue
+from collwise.common.errors import UsageError
+from collwise.platforms import load
+from collwise.platforms.description import Source
+from collwise.studies.present.shown import Table, shown
+from collwise.studies.reports import tuning as report
+from collwise.tuning import RULES, Tuned
+from collwise.validation.compare.scores import Picked
+from collwise.validation.libraries.openmpi_file import parse_rules
+from tests.browser import Browser, browser
+from tests.needs import need, needs
+
+WIDTHS = (400, 800, 1400)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("store") / "timings.sqlite"
+
+
+@pytest.fixture(scope="module")
+def tuned(store: Path) -> Tuned:
+    """Made-up times, measured a tenth longer than simulated ones, stand beside those of the broadcast."""
+    with collwise.session(store, "schedule") as context:
+        asked = {"procs": "4,8", "sizes": "64,128,64KiB", "segments": "8KiB,64KiB"}
+        found = collwise.tune("exact", "bcast,allreduce", **asked, output=store.parent / "tuned", context=context)
+    right = found.times["bcast"]
+    data = right.data.assign(seconds=right.seconds * 1.1, half_width_seconds=right.seconds / 50)
+    return replace(found, measured={"bcast": replace(right, source="measured", maker="Open MPI 4.1.4", data=data)})
+
+
+@pytest.fixture(scope="module")
+def page(tuned: Tuned) -> Path:
+    return report.write_report(tuned)
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    need("browser")
+    with browser() as found:
+        yield found
+
+
+@needs("browser")
+@pytest.mark.parametrize("dark", [False, True])
+def test_nothing_is_wider_than_the_window_and_nothing_is_fetched(page: Path, chromium: Browser, dark: bool) -> None:
+    for width in WIDTHS:
+        chromium.open(page.as_uri(), width, dark=dark)
+        chromium.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+        assert chromium.evaluate("document.documentElement.scrollWidth") <= width
+        wide = (
+            "[...document.querySelectorAll('body *')].filter(one => !one.closest('.scroll') && "
+            "one.getBoundingClientRect().right > innerWidth + 1).map(one => one.outerHTML.slice(0, 80))"
+        )
+        assert chromium.evaluate(wide) == []
+        assert chromium.requests == [page.as_uri()]
+    paper = chromium.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert paper == ("rgb(22, 24, 27)" if dark else "rgb(255, 255, 255)")
+
+
+@needs("browser")
+def test_every_link_leads_somewhere(page: Path, chromium: Browser) -> None:
+    chromium.open(page.as_uri())
+    links = chromium.evaluate("[...document.links].map(one => one.getAttribute('href'))")
+    assert len([link for link in links if link.startswith("#")]) == chromium.evaluate(
+        "document.querySelectorAll('main section').length"
+    )
+    for link in links:
+        if not link.startswith("#"):
+            assert (page.parent / link).stat().st_size > 0
+            continue
+        chromium.evaluate(f"document.querySelector('a[href=\"{link}\"]').click()")
+        top = chromium.evaluate(f"document.getElementById('{link[1:]}').getBoundingClientRect().top")
+        at_end = chromium.evaluate("innerHeight + scrollY >= document.documentElement.scrollHeight - 2")
+        assert 0 <= top < 900 if at_end else abs(top) < 2, link
+
+
+@needs("browser")
+def test_every_fold_opens_closes_and_is_open_in_print(page: Path, chromium: Browser) -> None:
+    chromium.open(page.as_uri())
+    folds = chromium.evaluate("document.querySelectorAll('details').length")
+    assert folds >= 4
+    for number in range(folds):
+        one = f"document.querySelectorAll('details')[{number}]"
+        was = chromium.evaluate(f"{one}.open")
+        chromium.evaluate(f"{one}.querySelector('summary').click()")
+        assert chromium.evaluate(f"{one}.open") is not was
+        assert chromium.evaluate(f"{one}.lastElementChild.checkVisibility()") is not was
+    assert chromium.printed().startswith(b"%PDF")
+    assert chromium.evaluate("[...document.querySelectorAll('details')].every(one => one.open)")
+
+
+@needs("browser")
+def test_figures_are_drawn_and_have_words_for_them(page: Path, chromium: Browser) -> None:
+    chromium.open(page.as_uri(), 400)
+    figures = chromium.evaluate("[...document.images].map(one => [one.src, one.alt, one.naturalWidth, one.width])")
+    assert len(figures) == 3 * 2 + 1  # maps and times of two collectives, and the gains
+    for source, words, natural, wide in figures:
+        assert source.startswith("data:image/svg+xml;base64,")
+        assert natural > 0
+        assert wide >= 640  # readable: it is scrolled, not shrunk to the window
+        assert len(words) > 20
+
+
+def test_what_is_gained_and_the_file_come_first(tuned: Tuned, page: Path) -> None:
+    text = page.with_suffix(".md").read_text(encoding="utf-8")
+    headings = re.findall(r"^#+ (.*)", text, re.MULTILINE)
+    assert headings[0].endswith(": rules for Open MPI 4.1, one process on each node")
+    assert headings[1:] == [
+        *("What the rules gain, and how to use them", "bcast", "allreduce", "How it was made"),
+    ]
+    rules, folder = tuned.file("-openmpi-4.1.rules"), page.parent
+    for said in (
+        f"coll_tuned_dynamic_rules_filename {rules} --mca coll ^han,hcoll,ucc -n P ",
+        f"collwise program run --library openmpi --procs P --table {folder / 'exact-libcollwise.table'} -- PROGRAM",
+        f"export OMPI_MCA_coll_tuned_dynamic_rules_filename={rules}\n",
+        "srun --mpi=pmix -n P PROGRAM",
+        f"coll_tuned_dynamic_rules_filename = {rules}\n",
+        f"program gain {folder / 'exact-decisions.json'} --procs 4 ",
+        "differ from measured ones of this cluster by 9.1 % in the median",
+        tuned.times["allreduce"].facts["configuration"][:12],
+    ):
+        assert said in text
+    assert text.index("Untuned Open MPI 4.1 takes") < text.index("Copy the file")
+    assert re.search(r"^\| allreduce \| 6 \| x [\d.]+ \|", text, re.MULTILINE)
+
+
+def test_gains_are_those_of_the_rules_file(tuned: Tuned) -> None:
+    """Rabenseifner's algorithm needs 16 elements, so that rules name it from 256 B on, and untuned Open MPI never."""
+    rules = parse_rules(tuned.file("-openmpi-4.1.rules").read_text())
+    for name, scores in tuned.scores.items():
+        entry = Catalogue.load().collective(name)
+        names = {one.openmpi["4.1"]: algorithm for algorithm, one in entry.algorithms.items() if "4.1" in one.openmpi}
+        gains, right = tuned.gains(name), scores.right
+        assert gains.shape == right.best.shape
+        for i, j in np.ndindex(gains.shape):
+            rule = rules.lookup(entry.openmpi_collective, right.procs[i], right.message_bytes[j])
+            ours: Picked = scores.pick(RULES, i, j)
+            untuned = scores.pick("Open MPI 4.1", i, j)
+            assert ours.name == (untuned.name if rule is None else names[rule.algorithm])
+            assert gains[i, j] == untuned.seconds / ours.seconds
+            assert gains[i, j] >= 1 / 1.01
+
+
+def test_rows_have_what_runs_by_the_rules_and_untuned(tuned: Tuned) -> None:
+    presented = shown(tuned)
+    assert {(one["collective"], one["procs"], one["message_bytes"]) for one in presented.rows} == {
+        (name, *point) for name, times in tuned.times.items() for point in times.grid.points
+    }
+    assert all(one["gain"] == one["untuned_seconds"] / one["seconds"] for one in presented.rows)
+    (table,) = (one for one in presented.parts if isinstance(one, Table))
+    assert [row[0] for row in table.rows] == ["bcast", "allreduce"]
+    assert [row[4] for row in table.rows] == ["0 of 6"] * 2
+    assert any(str(one).startswith(f"take {tuned.rules.path}") for one in presented.parts)
+
+
+def test_over_the_component_that_does_not_run_nothing_is_called_a_gain(tuned: Tuned) -> None:
+    """With several processes a node Open MPI 5.0 runs han."""
+    with collwise.session(tuned.file(".sqlite"), "schedule") as context:
+        asked = {"procs": 64, "sizes": "64KiB", "segments": "8KiB", "context": context}
+        several = collwise.tune("jupiter", "bcast", consumer="openmpi-5.0", **asked)
+        one_each = collwise.tune("jupiter", "bcast", consumer="openmpi-5.0", ppn=2, **asked | {"procs": 8})
+        older = collwise.tune("jupiter", "bcast", consumer="openmpi-4.1", **asked)
+        unknown = collwise.tune("jupiter", "bcast", consumer="intel", **asked)
+    for found in (several, one_each):
+        gain, *_ = report.sentences(found)
+        assert gain.startswith("The component tuned of Open MPI 5.0 takes ")
+        assert "no gain over Open MPI 5.0" in gain
+        assert "han" in gain
+    assert report.sentences(older)[0].startswith("Untuned Open MPI 4.1 takes ")
+    assert "does not know what intel decides untuned" in report.sentences(unknown)[0]
+    sure = report.sentences(older)[1]
+    assert "No supercomputer was among what was checked" in sure
+    assert "the best two algorithms differ by less than 1.3 %" in sure
+
+
+def test_times_are_taken_as_they_are(tuned: Tuned, tmp_path: Path) -> None:
+    again = collwise.tune(tuned.file(".times"), output=tmp_path)
+    assert [one.rules for one in again.decisions.tables] == [one.rules for one in tuned.decisions.tables]
+    assert again.rules.text == tuned.rules.text
+    with pytest.raises(UsageError, match="--procs is for a cluster that is simulated"):
+        collwise.tune(tuned.times, procs=4)
+
+
+def test_what_is_not_known_of_a_cluster_is_assumed_and_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with collwise.session(tmp_path / "s.sqlite", "schedule") as context:
+        asked = {"procs": 4, "sizes": "64KiB", "segments": "8KiB", "context": context}
+        collwise.tune("infiniband-hdr100", "bcast", nodes=4, output=tmp_path, **asked)
+        assert "assumed of infiniband-hdr100-x4: one switch" in capsys.readouterr().err
+        assert len(load(str(tmp_path / "infiniband-hdr100-x4.toml")).hosts) == 4
+        assert collwise.tune(8, "bcast", **asked).name == "infiniband-hdr-x8"
+        assert "the interconnect infiniband-hdr" in capsys.readouterr().err
+        with pytest.raises(UsageError, match="unknown cluster 'hdr100'; did you mean infiniband-hdr100"):
+            collwise.tune("hdr100", "bcast", **asked)
+        with pytest.raises(UsageError, match="--nodes is for the name of an interconnect"):
+            collwise.tune("exact", "bcast", nodes=4, **asked)
+
+
+def test_process_counts_are_steps_up_to_all_of_the_cluster() -> None:
+    found = collwise.tune("jupiter", "barrier", ppn=1)
+    assert found.times["barrier"].procs == (2, 9, 36)
+
+
+def test_figures_beside_markdown_are_those_of_the_page(page: Path) -> None:
+    text = page.with_suffix(".md").read_text(encoding="utf-8")
+    html = page.read_text(encoding="utf-8")
+    names = re.findall(r"\]\((exact-[\w-]+\.svg)\)", text)
+    assert len(names) == html.count("<img ") == 3 * 2 + 1
+    for name in names:
+        data = (page.parent / name).read_bytes()
+        ElementTree.fromstring(data)
+        assert base64.b64encode(data).decode() in html
+
+
+def test_the_page_says_what_is_estimated_and_what_looks_too_good(tuned: Tuned, store: Path) -> None:
+    guessed = Source("os and or: estimated: as on another interconnect", "no measurement")
+    assert tuned.platform is not None
+    doubted = replace(tuned, platform=replace(tuned.platform, sources=(guessed,)), folder=store.parent / "doubted")
+    text = report.write_report(doubted).with_suffix(".md").read_text(encoding="utf-8")
+    assert f"estimates, not measured:\n\n- {guessed.what}\n" in text
+    with collwise.session(store, "schedule") as context:
+        free = collwise.tune(
+            "gros", "bcast", procs="4,8", segments="8KiB", output=store.parent / "free", context=context
+        )
+    text = free.file(".md").read_text(encoding="utf-8")
+    assert "bcast below 8 KiB" in text
+    assert "has no overheads (os, or, ois)" in text
+    assert "up to the 124 of the platform, they repeat the choices for 8" in text

@@ -9,8 +9,8 @@ the machine time of the grid that took the least. Choices are
 judged by times that they were not made from: those of a search and those of one grid by the other two grids. What a
 search loses is what its choices take longer than the grid's. Then searches are replayed on the first grid's stored
 times: each repetition is drawn such that least, median and mean are those of its case. All times are medians, as
-`validate` judges: means of short messages tell of stalls of the two cores. Exit code 1 if the searches that know the
-engine's times take more than 25 % of a full grid's machine time, or lose more than 1 % on average.
+`check three-way` judges: means of short messages tell of stalls of the two cores. Exit code 1 if the searches that know
+the engine's times take more than 25 % of a full grid's machine time, or lose more than 1 % on average.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""How far several runs of `collwise validate` agree: the range of every score over the runs, and of the measured times.
+"""How far several runs of `check three-way` agree: the range of every score over the runs, and of measured times.
 
-    ./collwise validate --testbed --quick --no-models --rate 50Mbit --store 1.sqlite --json > 1.json
+    ./collwise check three-way --testbed --quick --no-models --rate 50Mbit --store 1.sqlite --json > 1.json
     (the same later, with another store, into 2.json and 3.json)
     .venv/bin/python benchmarks/validation_runs.py 1.json 2.json 3.json
     .venv/bin/python benchmarks/validation_runs.py "4 nodes=4.json" "25 Mbit/s=25.json"
@@ -27,7 +27,7 @@ Run = dict[str, Any]
 
 def main() -> int:
     if len(sys.argv) < 3:
-        print("at least two files that `collwise validate --json` wrote are needed", file=sys.stderr)
+        print("at least two files that `collwise check three-way --json` wrote are needed", file=sys.stderr)
         return 2
     given = [text.rpartition("=") for text in sys.argv[1:]]
     documents = [json.loads(Path(file).read_text(encoding="utf-8")) for _, _, file in given]

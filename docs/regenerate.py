@@ -113,7 +113,7 @@ def write_block(page: Path, name: str, block: str) -> None:
 def write_validation() -> None:
     """Writes the tables and figures of a run on the main test bed with an empty store, and a summary of them."""
     with tempfile.TemporaryDirectory() as folder:
-        asked = ["validate", "--testbed", "--one-bed", "--no-models", "--rate", "50Mbit"]
+        asked = ["check", "three-way", "--testbed", "--one-bed", "--no-models", "--rate", "50Mbit"]
         found = printed_by([*asked, "--output", folder, "--store", str(Path(folder, "t.sqlite")), "--json"])
         for picture in Path(folder).glob("validation-*.svg"):
             shutil.copy(picture, DOCS / "figures" / picture.name)
@@ -475,7 +475,7 @@ def checks_block() -> str:
     """The calibration of the paper's clusters against published figures, and the elements that were compared."""
     parts = []
     parts.append("\n## How well the calibration meets the published figures\n\n")
-    parts.append("`collwise calibrate --published --platform NAME`. Gather times in seconds.\n")
+    parts.append("`collwise platforms calibrate --published --platform NAME`. Gather times in seconds.\n")
     for name in CLUSTERS:
         platform = load_description(name)
         _, targets = calibrate(platform, PAPER_GATHER_PROCS[name], platform.default_processes_per_node)

@@ -119,9 +119,9 @@ INSTEAD = {
     r"--procs 8,100 --check": "--procs 8 --check",
     r"--procs 16,32 --sizes 8KiB:1MiB:x2 --script": "--procs 4 --sizes 8KiB --script",
     r"(--transport tcp .*)8KiB:1MiB:x2": r"\g<1>8KiB --segments 8KiB",
-    r"(validate --launcher srun .*)--quick": r"\1--quick --collective bcast --no-models",
-    r"validate --hosts": "validate --quick --collective bcast --no-models --hosts",
-    r"validate +--testbed": "validate --quick --collective bcast --no-models --testbed --nodes 4 --rate 50Mbit",
+    r"(check three-way --launcher srun .*)--quick": r"\1--quick --collective bcast --no-models",
+    r"check three-way --hosts": "check three-way --quick --collective bcast --no-models --hosts",
+    r"three-way +--testbed": "three-way --quick --collective bcast --no-models --testbed --nodes 4 --rate 50Mbit",
 }
 # The files that a reader has: in every folder those of tests/pages, its commands in place of those that reach other
 # machines, and what the script of a page in `before` makes.

@@ -108,12 +108,12 @@ def next_steps(described: Described, file: str) -> list[tuple[str, str]]:
     if platform.nodes > 1:
         steps += [
             (
-                f"{launch.format(few, 2)}{program_name()} calibrate {target} --ppn 2 --nominal {file} --nodes {few} "
-                f"-o {platform.name}-calibrated.toml",
+                f"{launch.format(few, 2)}{program_name()} platforms calibrate {target} --ppn 2 "
+                f"--nominal {file} --nodes {few} -o {platform.name}-calibrated.toml",
                 "measures latency, rate, overheads, rendezvous threshold and the loopback, which are estimates so far",
             ),
             (
-                f"{launch.format(more, 1)}{program_name()} validate {target} --ppn 1 "
+                f"{launch.format(more, 1)}{program_name()} check three-way {target} --ppn 1 "
                 f"--platform {platform.name}-calibrated.toml --quick",
                 "tells how far simulated and measured times of collectives differ",
             ),
@@ -213,7 +213,7 @@ def _missing(made: Platform, node: Mapping[str, Any]) -> Iterator[Fact]:
     if made.cpus_per_node > 1 and made.between_sockets_bytes_per_second is None:
         how = "as within a socket; --between-sockets-gbytes and --between-sockets-latency-us"
         yield Fact("the path between sockets", None, MISSING, how)
-    how = f"the interconnect's, of another cluster ({made.calibration.note}); 'calibrate' measures them"
+    how = f"the interconnect's, of another cluster ({made.calibration.note}); 'platforms calibrate' measures them"
     yield Fact("latencies, overheads, rendezvous threshold, reductions", None, MISSING, how)
 
 

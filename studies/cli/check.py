@@ -1,4 +1,4 @@
-"""collwise check: recovery, algorithms, others."""
+"""collwise check: recovery, algorithms, others, three-way."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from collwise.studies.cli import declare, options, types
 from collwise.studies.cli.commands import CommandGroup, example
 from collwise.studies.cli.declare import flag, option, refuse_options
 from collwise.studies.cli.derive import derived, shows
+from collwise.studies.cli.three_way import three_way
 from collwise.studies.cli.types import COLLECTIVE, COUNTS, PLATFORM, SIZES, NamedChoice, named_choices
 from collwise.studies.present.shown import Shown, Table
 from collwise.validation.correctness import crosscheck as judge
@@ -38,6 +39,7 @@ def check() -> None:
     """Checks what collwise is made of against what is known to be true."""
 
 
+check.add_command(three_way)
 recovery = derived(checks.recovery, "check recovery --platform exact", parent=check, platform=option(PLATFORM))
 
 

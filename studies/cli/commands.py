@@ -37,6 +37,8 @@ SUBCOMMANDS = {
     ),
     "check others": Subcommand(needs="build !--library=openmpi:smpi !--library=smpi:openmpi"),
     "check recovery": Subcommand(needs="build smpi"),
+    "check three-way": Subcommand(needs="build smpi openmpi --testbed:testbed"),
+    "platforms calibrate": Subcommand(needs="build --published:smpi --testbed:openmpi+testbed"),
     "platforms check": Subcommand(needs="build smpi"),
     "platforms experiment": Subcommand(needs="build --platform:smpi --library=mpich:mpich --testbed:openmpi+testbed"),
     "platforms ranks": Subcommand(needs="build smpi"),
@@ -71,9 +73,6 @@ SECTIONS = {
     },
     "Platforms": {
         "platforms": Command("Describes clusters, and makes experiments on them.", needs=""),
-        "calibrate": Command(
-            "Fits a platform to measured or published times.", needs="build --published:smpi --testbed:openmpi+testbed"
-        ),
         "testbed": Command(
             "Makes a cluster in this machine: real MPI over real TCP.", needs="build openmpi testbed --slurm:slurm"
         ),
@@ -102,15 +101,11 @@ SECTIONS = {
     },
     "Checking": {
         "check": Command("Checks algorithms and procedures against what is known.", needs=""),
-        "validate": Command(
-            "Compares predicted, simulated and measured times.", needs="build smpi openmpi --testbed:testbed"
-        ),
         "study": Command("Runs a paper's study as a notebook.", needs="build smpi"),
     },
     "Maintenance": {
         "setup": Command("Looks after the set-up, projects and notebooks.", needs="build --simgrid:engine"),
         "test": Command("Runs the tests.", needs="build smpi openmpi mpich style"),
-        "help": Command("Shows what a command does and takes.", needs=""),
     },
 }
 COMPLETION_VARIABLE = "_COLLWISE_COMPLETE"
@@ -118,10 +113,9 @@ COMPLETION_VARIABLE = "_COLLWISE_COMPLETE"
 _MODULES = {
     "fit": "predict",
     "select": "export",
-    "setup": "test help",
+    "setup": "test",
     "simulate": "measure search",
     "tune": "demo",
-    "validate": "calibrate",
     "whatif": "sweep",
 }
 """The commands that are in a module of collwise.studies.cli of another name than their own.
@@ -183,8 +177,10 @@ class AllCommands(CommandGroup):
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        """The context of a command line, which also keeps its words."""
+        """The context of a command line, which also keeps its words. 'help COMMAND' is 'COMMAND --help'."""
         words = tuple(args)
+        if words[:1] == ("help",):
+            args = [*words[1:], "--help"]
         context = super().make_context(info_name, args, parent, **extra)
         context.meta[WORDS] = words
         return context

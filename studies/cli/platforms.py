@@ -1,4 +1,4 @@
-"""collwise platforms: list, show, check, write, new, describe, draw, and the commands of experiment.py."""
+"""collwise platforms: list, show, check, write, new, describe, draw, calibrate, and the commands of experiment.py."""
 
 from __future__ import annotations
 
@@ -40,6 +40,7 @@ from collwise.platforms.names import interconnect_names
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.cli import types
+from collwise.studies.cli.calibrate import calibrate
 from collwise.studies.cli.commands import CommandGroup, example
 from collwise.studies.cli.declare import argument, command, flag, group, option
 from collwise.studies.cli.derive import shows
@@ -54,7 +55,7 @@ def platforms() -> None:
     """Lists and checks descriptions of clusters, makes new ones, and finds out how a cluster is."""
 
 
-for one in (experiment, thresholds, ranks):
+for one in (calibrate, experiment, thresholds, ranks):
     platforms.add_command(one)
 
 

@@ -1,4 +1,4 @@
-"""collwise setup: install, project, studio, completion, schema; test and help."""
+"""collwise setup: install, project, studio, completion, schema; test."""
 
 from __future__ import annotations
 
@@ -208,20 +208,3 @@ def test(pytest_arguments: tuple[str, ...] = argument(click.UNPROCESSED, nargs=-
     done = subprocess.run(command, cwd=SOURCES, check=False)
     if done.returncode != 0:
         raise CollwiseError(f"pytest ended with exit code {done.returncode}")
-
-
-@command("help simulate", "help")
-def show_help(
-    words: tuple[str, ...] = argument(nargs=-1, metavar="[COMMAND [SUBCOMMAND]]"),
-) -> None:
-    """Shows what a command does and takes, as COMMAND --help; without COMMAND lists all commands."""
-    shown = click.get_current_context().find_root()
-    for word in words:
-        group = shown.command
-        if not isinstance(group, CommandGroup):
-            raise UsageError(f"'{shown.command_path}' has no subcommands; its help: {shown.command_path} --help")
-        group.check_name(shown, word)
-        command = group.get_command(shown, word)
-        assert command is not None
-        shown = command.context_class(command, info_name=word, parent=shown, **command.context_settings)
-    click.echo(shown.get_help())

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from collwise.common.units import format_size
-from collwise.studies.figures.style import PALETTE, save, seconds_axis
+from collwise.studies.figures.style import PALETTE, seconds_axis
 from collwise.validation.calibration.calibration import CalibrationResult
 from collwise.validation.calibration.points import Kind, of_kind
 from collwise.validation.calibration.segmented_regression import Segment
@@ -23,11 +21,6 @@ _TITLES = {
 }
 _MOST_PERCENT = 30.0
 _POINTS, _LINES, _LIMIT = PALETTE[0], PALETTE[1], PALETTE[7]
-
-
-def write_figures(result: CalibrationResult, directory: Path) -> list[Path]:
-    """Writes calibration-KIND.png for send, isend, receive and ping-pong into a directory; returns the files."""
-    return [save(figure_of(result, kind), directory / f"calibration-{kind.replace('_', '-')}.png") for kind in _TITLES]
 
 
 def figure_of(result: CalibrationResult, kind: Kind) -> Figure:

@@ -69,10 +69,10 @@ for change, collective, mean, worst in lines:
     cost = f"{mean * 100:.1f} % on the mean, {worst * 100:.1f} % at worst"
     here.conclude(f"{collective}, if in truth {change}: the rules cost {cost}.")
 here.text("""
-Measure next what costs most if it is wrong. `collwise calibrate` fits the description to messages between two nodes,
-which takes minutes; `collwise measure` times the algorithms themselves, and `collwise program gain` the rules against
-the library as it is. Times that are measured are kept in the store, and the notebook `model_accuracy` then shows which
-source to trust.""")
+Measure next what costs most if it is wrong. `collwise platforms calibrate` fits the description to messages between
+two nodes, which takes minutes; `collwise measure` times the algorithms themselves, and `collwise program gain` the
+rules against the library as it is. Times that are measured are kept in the store, and the notebook `model_accuracy`
+then shows which source to trust.""")
 here.publish(
     {
         "rules": len(decisions.frame()),

@@ -1,4 +1,4 @@
-"""Sections of the report of `collwise validate` on nodes of several processes: both kinds of algorithms, and tasks."""
+"""Sections of the report of `check three-way` on nodes of several processes: both kinds of algorithms, and tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report of `collwise validate`: sections of tables and figures, and the same numbers for scripts."""
+"""The report of `collwise check three-way`: sections of tables and figures, and the same numbers for scripts."""
 
 from __future__ import annotations
 

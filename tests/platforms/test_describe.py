@@ -121,7 +121,7 @@ def test_two_epycs_with_hdr(tmp_path: Path) -> None:
     assert sources["CPUs 2, cores 64, memory domains 8, bytes of memory 32768: read"] == str(tmp_path / "node.xml")
     assert sources["nodes 32, processes per node 32, Gbit/s 200: given"]
     assert "the path between sockets" in output
-    assert "collwise calibrate --hosts HOSTS --ppn 2 --nominal " in output
+    assert "collwise platforms calibrate --hosts HOSTS --ppn 2 --nominal " in output
 
 
 def test_hwloc_names_the_card_where_no_rate_is_known(tmp_path: Path) -> None:
@@ -199,7 +199,7 @@ def test_a_folder_with_slurm_conf_defaults_and_includes(tmp_path: Path) -> None:
     assert "2 other nodes left out" in output
     assert "Slurm does not know it" in output
     srun = '--launcher srun --mpirun-args "--cpu-bind=cores"'
-    assert f"salloc --exclusive --nodes 2 --ntasks-per-node 2 collwise calibrate {srun} --ppn 2" in output
+    assert f"salloc --exclusive --nodes 2 --ntasks-per-node 2 collwise platforms calibrate {srun} --ppn 2" in output
     main, _ = describe(tmp_path, "--slurm", str(HDR), "--partition", "main", "--force")
     assert main.nodes == 64
 
@@ -219,17 +219,17 @@ def test_what_to_do_next_can_be_run(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.chdir(tmp_path)
     _, output = describe(tmp_path, *words)
     steps = re.findall(r"^- (?:salloc .*? )?collwise (.*)$", output, re.MULTILINE)
-    assert [step.split()[0] for step in steps] == [
-        "platforms",
-        "platforms",
-        "calibrate",
-        "validate",
-        "simulate",
-        "select",
+    assert [" ".join(step.split()[:2]) for step in steps] == [
+        "platforms check",
+        "platforms draw",
+        "platforms calibrate",
+        "check three-way",
+        "simulate --platform",
+        "select mine.times",
     ]
     for step in steps:
         read_words(shlex.split(step))
-        if step.startswith("calibrate"):
+        if step.startswith("platforms calibrate"):
             (tmp_path / "mine-calibrated.toml").write_text((tmp_path / "mine.toml").read_text())
 
 

@@ -193,9 +193,9 @@ def _platform(
         crosstraffic=crosstraffic,
         reduce_seconds_per_byte=rounded(reduce_seconds_per_byte),
         tcp_window=False,
-        note="fitted to point-to-point measurements by: collwise calibrate",
+        note="fitted to point-to-point measurements by: collwise platforms calibrate",
     )
-    measured = Source("link, loopback and calibration", "point-to-point measurements, by: collwise calibrate")
+    measured = Source("link, loopback and calibration", "point-to-point measurements, by: collwise platforms calibrate")
     return replace(
         nominal,
         links_per_node=1,

@@ -86,7 +86,7 @@ def test_help_imports_nothing_that_takes_long(tmp_path: Path) -> None:
     assert [words for words, imported in lines if imported] == []
     shown = [" ".join(words) for words, _ in lines]
     assert shown[0] == ""
-    assert {"demo", "predict", "platforms check", "testbed up", "validate"} <= set(shown)
+    assert {"demo", "predict", "platforms check", "testbed up", "check three-way"} <= set(shown)
 
 
 SIMULATE = ("simulate", "--platform", "grisou", "--collective", "bcast", "--procs", "4")
@@ -145,10 +145,16 @@ SIMULATE = ("simulate", "--platform", "grisou", "--collective", "bcast", "--proc
         (("check", "algorithms", "--collective", "bcast", "--algorithm", "ring"), r"unknown bcast algorithm 'ring'"),
         (("platforms", "lst"), r"unknown platforms command 'lst'; did you mean list"),
         (("tune", "grisou", "--procs", "4", "--collective", "bcat"), r"'bcat'; did you mean bcast"),
-        (("calibrate", "--published", "--platform", "hcl16"), r"--platform: platform 'hcl16' has nodes that differ"),
-        (("calibrate", "--published"), r"--published needs --platform NAME"),
-        (("calibrate", "--published", "--platform", "gros", "--quick"), r"--quick is for measured messages"),
-        (("calibrate", "--platform", "gros"), r"--platform is for --published; .* --nominal"),
+        (
+            ("platforms", "calibrate", "--published", "--platform", "hcl16"),
+            r"--platform: platform 'hcl16' has nodes that differ",
+        ),
+        (("platforms", "calibrate", "--published"), r"--published needs --platform NAME"),
+        (
+            ("platforms", "calibrate", "--published", "--platform", "gros", "--quick"),
+            r"--quick is for measured messages",
+        ),
+        (("platforms", "calibrate", "--platform", "gros"), r"--platform is for --published; .* --nominal"),
         (
             ("platforms", "new", "gros", "--nodes", "2", "--gbits", "1", "--latency-us", "1"),
             r"'gros' is a platform that",

@@ -22,7 +22,6 @@ QUICK = (
         "show algorithms",
         "show models",
         "compare",
-        "help",
         "simulate",
         "platforms ranks",
         "check recovery",

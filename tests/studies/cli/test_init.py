@@ -11,8 +11,8 @@ import pytest
 import collwise
 from collwise.common.project import HOME, default_store_path, find_project, results_folder
 from collwise.studies.cli.main import main
+from collwise.studies.cli.three_way import three_way
 from collwise.studies.cli.tune import demo
-from collwise.studies.cli.validate import validate
 from tests.command_line import run
 
 
@@ -89,7 +89,7 @@ def test_a_folder_without_the_file_is_a_project_if_the_environment_names_it(
     assert "COLLWISE_HOME: there is no folder nowhere" in refused(capsys, "times", "list")
 
 
-@pytest.mark.parametrize(("name", "called"), [("demo", demo), ("validation", validate)])
+@pytest.mark.parametrize(("name", "called"), [("demo", demo), ("validation", three_way)])
 def test_results_of_commands_go_to_the_project(
     name: str, called: click.Command, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -105,7 +105,10 @@ def test_what_cannot_work_is_refused_before_anything_is_written(told: Told, argu
     ("words", "said"),
     [
         ("program apply asp --platform gros --procs 4 --collectives ompi --segments 8KiB", "flat or hierarchical"),
-        ("calibrate --points file --nominal gros --alone", "--together is for measuring; --points measures nothing"),
+        (
+            "platforms calibrate --points file --nominal gros --alone",
+            "--together is for measuring; --points measures nothing",
+        ),
         ("check others --library openmpi --simgrid 4.1", "--simgrid is for --library smpi"),
         ("platforms experiment --library openmpi --executor local", "--executor is for --platform"),
         ("export file --format intel --version 4.0 -o x", "a version is for the formats openmpi, mpich, not for intel"),
@@ -119,9 +122,9 @@ def test_what_cannot_work_is_refused_before_anything_is_written(told: Told, argu
         ("measure --collective bcast --procs 2 --script s --raw r.csv", "--raw are for times that are measured now"),
         ("measure --collective bcast --procs 2 --script s -o t.json", "-o t.json is for times that are measured now"),
         ("simulate --platform gros --collective bcast --procs 4 --engine schedule --simgrid 4.1", "--engine smpi only"),
-        ("validate --hosts n1,n2 --platform gros --one-bed", "--one-bed is for --testbed"),
-        ("validate --launcher srun --platform gros --one-bed", "--one-bed is for --testbed"),
-        ("validate --testbed --quick --ppn 2 --models", "--models is for one process on each node"),
+        ("check three-way --hosts n1,n2 --platform gros --one-bed", "--one-bed is for --testbed"),
+        ("check three-way --launcher srun --platform gros --one-bed", "--one-bed is for --testbed"),
+        ("check three-way --testbed --quick --ppn 2 --models", "--models is for one process on each node"),
         ("check algorithms --library openmpi --simgrid 4.1", "--simgrid is for --library smpi"),
         ("check algorithms --testbed --quick", "--quick is for this machine, not for --testbed"),
         ("check algorithms --testbed --seed 1", "--seed is for this machine, not for --testbed"),
@@ -140,7 +143,7 @@ def test_validate_without_models_is_compared(told: Told, monkeypatch: pytest.Mon
         raise errors.UsageError(f"planned with models: {plan.models}")
 
     monkeypatch.setattr("collwise.validation.three_way.pipeline.ThreeWayComparison", planned)
-    assert "planned with models: False" in told(["validate", "--testbed", "--quick", "--no-models"])[2]
+    assert "planned with models: False" in told(["check", "three-way", "--testbed", "--quick", "--no-models"])[2]
 
 
 @pytest.mark.parametrize(("topology", "parameters", "size"), TOPOLOGIES)
@@ -168,7 +171,7 @@ def test_a_full_device_is_one_line(arguments: list[str]) -> None:
         (NEW, "mine.toml"),
         ([*NEW, "-o", "other.toml"], "other.toml"),
         (["platforms", "write", "gros", "-o", "gros.xml"], "gros.xml"),
-        (["calibrate", "--published", "--platform", "gros", "-o", "gros.toml"], "gros.toml"),
+        (["platforms", "calibrate", "--published", "--platform", "gros", "-o", "gros.toml"], "gros.toml"),
         (["fit", "--platform", "gros", "-o", "p.toml"], "p.toml"),
         (["select", "none.times", "-o", "d.json"], "d.json"),
         (["export", "none.json", "-o", "r.rules"], "r.rules"),
@@ -179,8 +182,8 @@ def test_a_full_device_is_one_line(arguments: list[str]) -> None:
         (["program", "gain", "none.json", "--procs", "2", "--report", "r.md"], "r.md"),
         (["platforms", "thresholds", "-o", "t.toml"], "t.toml"),
         (["platforms", "thresholds", "--report", "r.md"], "r.md"),
-        (["calibrate", "--nominal", "gros", "--points", "none.csv"], "gros.toml"),
-        (["calibrate", "--nominal", "gros", "--testbed", "-o", "o.toml"], "o.points.csv"),
+        (["platforms", "calibrate", "--nominal", "gros", "--points", "none.csv"], "gros.toml"),
+        (["platforms", "calibrate", "--nominal", "gros", "--testbed", "-o", "o.toml"], "o.points.csv"),
     ],
 )
 def test_a_file_that_exists_is_not_overwritten(told: Told, arguments: list[str], file: str) -> None:

@@ -58,7 +58,7 @@ ELSEWHERE = {
     "hierarchy tune": "studies/cli/test_hierarchy.py",
     "program profile": "studies/cli/test_profile.py",
     "program apply": "studies/cli/test_application.py",
-    "calibrate": "validation/calibration/test_calibration.py",
+    "platforms calibrate": "validation/calibration/test_calibration.py",
     "testbed up": "studies/cli/test_testbed.py",
     "testbed status": "studies/cli/test_testbed.py",
     "platforms ranks": "studies/cli/test_rank_mapping.py",
@@ -72,7 +72,7 @@ ELSEWHERE = {
     "guidelines decisions": "studies/cli/test_guidelines.py",
     "check algorithms": "algorithms/test_adding.py",
     "check others": "validation/correctness/test_crosscheck.py",
-    "validate": "validation/three_way/test_on_cluster.py",
+    "check three-way": "validation/three_way/test_on_cluster.py",
     "study": "studies/papers/test_study.py",
 }
 

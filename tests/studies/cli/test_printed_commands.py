@@ -24,13 +24,13 @@ def words_of(command: str) -> list[str]:
 def read_all(text: str) -> int:
     """Reads every command of ours that stands in a line of its own; returns how many there are.
 
-    The description that `calibrate` would write is a copy of the nominal one.
+    The description that `platforms calibrate` would write is a copy of the nominal one.
     """
     commands = re.findall(r"^[ -]*((?:salloc .*? )?collwise .*)$", text, re.MULTILINE)
     for command in commands:
         words = words_of(command)
         read(words)
-        if words[0] == "calibrate":
+        if words[:2] == ["platforms", "calibrate"]:
             shutil.copy(words[words.index("--nominal") + 1], words[words.index("-o") + 1])
     return len(commands)
 

@@ -39,7 +39,7 @@ def test_own_cluster_says_how_much_depends_on_its_figures(tmp_path: Path) -> Non
         (change, name) for change in ("bandwidth=x0.7", "latency=x2", "overheads=x2") for name in ("bcast", "allreduce")
     }
     assert all(0 <= one["mean"] <= one["worst"] for one in results["kept"])
-    assert "collwise calibrate" in page
+    assert "collwise platforms calibrate" in page
 
 
 @pytest.mark.slow

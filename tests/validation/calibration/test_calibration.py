@@ -258,7 +258,7 @@ def test_points_of_a_file_are_fitted_again(
     arguments += ["-o", str(tmp_path / "fitted.toml"), "--store", str(tmp_path / "cli.sqlite"), "--json"]
     arguments += ["--nodes", "2"]
     with pytest.raises(SystemExit) as ended:
-        main(["calibrate", *arguments])
+        main(["platforms", "calibrate", *arguments])
     assert ended.value.code == 0
     document = printed(capsys.readouterr().out)
     assert document.facts["points"] == str(tmp_path / "known.csv")

@@ -192,7 +192,7 @@ def test_from_a_lost_node_to_the_report(bed: beds.Bed, tmp_path: Path) -> None:
     """Measured, lost, found by Slurm itself, resumed, compared with simulation and reported, by one script."""
     (tmp_path / "bed.toml").write_text(write_description(simulated_platform(bed.shape)))
     small = "--nominal bed.toml --quick --collective bcast --sizes 8KiB --no-models --store times.sqlite"
-    validate = f"{COLLWISE} validate --launcher srun --ppn 1 {small} --output report --json >report.json"
+    validate = f"{COLLWISE} check three-way --launcher srun --ppn 1 {small} --output report --json >report.json"
     job = submit(bed, tmp_path, f"set -e\n{MEASURE}\n{validate}", "--nodes=3")
     await_part(bed, tmp_path, job)
     beds.switch_off(bed, 3)

@@ -15,7 +15,7 @@ from collwise.platforms import Platform, load
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.timing import Case, Timing
-from collwise.studies.cli import validate
+from collwise.studies.cli import three_way
 from collwise.studies.cli.main import main
 from collwise.studies.reports.validation_report import document, write_validation
 from collwise.targets import TargetOptions
@@ -156,7 +156,7 @@ def test_a_platform_is_calibrated_on_as_many_nodes_as_there_are(
 )
 def test_options_that_do_not_go_together(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
-        main(["validate", *words])
+        main(["check", "three-way", *words])
     err = capsys.readouterr().err
     assert (ended.value.code, err.count("\n")) == (2, 1)
     assert said in err
@@ -169,7 +169,7 @@ def test_each_launcher_reaches_the_comparison(
     """That launchers run programs is tested with their stand-ins."""
     seen: list[tuple[TargetOptions, ThreeWayComparison]] = []
     named: list[TargetOptions] = []
-    monkeypatch.setattr(validate.targets, "target_from", lambda where: named.append(where) or HOSTS)
+    monkeypatch.setattr(three_way.targets, "target_from", lambda where: named.append(where) or HOSTS)
 
     def run(comparison: ThreeWayComparison) -> None:
         seen.append((named[0], comparison))
@@ -178,7 +178,7 @@ def test_each_launcher_reaches_the_comparison(
     monkeypatch.setattr(ThreeWayComparison, "run", run)
     words = ["--ppn", "1", "--procs", "2,4", "--nominal", "gros", "--quick", "--store", str(tmp_path / "s.sqlite")]
     with pytest.raises(SystemExit):
-        main(["validate", *launcher, *words, "--output", str(tmp_path)])
+        main(["check", "three-way", *launcher, *words, "--output", str(tmp_path)])
     [(where, comparison)] = seen
     assert (where.launcher, where.hosts, where.ppn) == (
         launcher[1] if launcher[0] == "--launcher" else None,
@@ -197,7 +197,7 @@ def test_hosts_from_nothing_to_the_report(tmp_path: Path, capsys: pytest.Capture
     words = ["--hosts", str(hosts), "--reach", "900", "--platform", "gros", "--collective", "bcast", "--quick"]
     files = ["--store", str(tmp_path / "s.sqlite"), "--output", str(tmp_path / "report")]
     with pytest.raises(SystemExit) as ended:
-        main(["validate", *words, "--sizes", "8KiB", "--no-models", *files, "--json"])
+        main(["check", "three-way", *words, "--sizes", "8KiB", "--no-models", *files, "--json"])
     assert not ended.value.code
     found = printed(capsys.readouterr().out)
     assert {row["point"]["procs"] for row in found.rows} == {2}

@@ -10,7 +10,7 @@ from collwise.validation.testbed import namespaces
 
 def refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     with pytest.raises(SystemExit) as ended:
-        main(["validate", *arguments])
+        main(["check", "three-way", *arguments])
     assert ended.value.code == 2
     said = capsys.readouterr().err
     assert said.count("\n") == 1

@@ -29,7 +29,7 @@ from tests.waiting import wait_for  # noqa: E402
 PICTURES = (
     ("report-first", 1100, False, ""),
     ("report-collective", 1100, False, "bcast"),
-    ("report-narrow-dark", 400, True, "what-the-rules-gain-and-how-to-use-them"),
+    ("report-narrow-dark", 400, True, "what-the-rules-gain"),
 )
 # The notebook, its heading that the picture shows first, and how often its first slider is moved to the left.
 NOTEBOOKS = (("whatif", "Sliders", 8), ("model_accuracy", "What choices cost", 0))

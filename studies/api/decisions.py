@@ -272,7 +272,9 @@ _MOST_SUBSTITUTIONS = 20
 
 
 def _tell(made: Exported, format_name: str, version: str) -> None:
-    """Notes the choices that the format could not say, and warns of what to know before the rules are used."""
+    """Warns of what to know before the rules are used, and notes the choices that the format could not say."""
+    for warning in made.warnings:
+        warn(warning)
     for line in made.substitutions[:_MOST_SUBSTITUTIONS]:
         note(str(line))
     if len(made.substitutions) > _MOST_SUBSTITUTIONS:
@@ -286,8 +288,6 @@ def _tell(made: Exported, format_name: str, version: str) -> None:
             "replacements are the best of the choices that the table has times of, often few; "
             f"'collwise simulate ... --for {consumer}' times all that these rules can express"
         )
-    for warning in made.warnings:
-        warn(warning)
 
 
 def _table_of_profiles(files: Sequence[Path], format_name: str) -> str:

@@ -30,8 +30,9 @@ from collwise.studies.reports.texts import Texts
 from collwise.tuning import RULES, Tuned
 from collwise.validation.compare.scores import Scores
 from collwise.validation.libraries.formats import FORMATS, how_to_use, ways_to_use_openmpi_rules
+from collwise.validation.libraries.openmpi_rules import warnings_of
+from collwise.validation.libraries.sayable import for_consumer
 from collwise.validation.select.consumers import COLLWISE, OPENMPI, openmpi_version
-from collwise.validation.select.decisions import wide_steps_texts
 
 TEXTS = Texts("tuning.md.j2")
 CHECKED = tomllib.loads(Path(__file__).with_name("checked.toml").read_text(encoding="utf-8"))
@@ -125,7 +126,7 @@ def write_report(tuned: Tuned) -> Path:
     """Writes NAME.html, NAME.md and figures (SVG) beside the rules; returns the path of the page."""
     first = next(iter(tuned.times.values()))
     intro = TEXTS.line("intro", source=first.source, maker=first.maker)
-    sections = [_first(tuned), *(_collective(scores) for scores in tuned.scores.values()), _made(tuned)]
+    sections = [_gained(tuned), _use(tuned), *(_collective(scores) for scores in tuned.scores.values()), _made(tuned)]
     assert tuned.folder is not None
     page, _ = write_sections(title_of(tuned), intro, sections, tuned.folder, tuned.name)
     return page
@@ -171,23 +172,26 @@ def _errors(tuned: Tuned) -> Any:
     return np.concatenate([one[np.isfinite(one)] for one in errors]) if errors else np.empty(0)
 
 
-def _first(tuned: Tuned) -> Section:
-    """What is gained, the file to take, how it is used, and what to know first."""
-    table = gain_table(tuned)
+def _gained(tuned: Tuned) -> Section:
+    """What is gained, over what, and how sure that is."""
+    table, library = gain_table(tuned), "" if tuned.baseline is None else tuned.baseline.title
     bad = {(i, 4) for i, row in enumerate(table.rows) if str(row[4])[0] not in "0-"}
-    library = tuned.baseline.title if tuned.baseline else ""
-    pictures = (
-        [Picture.of("gains", gain_figure(tuned), TEXTS.line("gains", library=library))] if _known_gains(tuned) else []
-    )
-    few = [one for one in tuned.replaced if one.too_few]
+    known = _known_gains(tuned)
+    pictures = [Picture.of("gains", gain_figure(tuned), TEXTS.line("gains", library=library))] if known else []
+    tables = [TextTable(table.columns, table.rows, 1, bad=bad)]
+    return Section("What the rules gain", sentences(tuned), tables, pictures)
+
+
+def _use(tuned: Tuned) -> Section:
+    """The file to take, how it is used, and what to know first."""
+    few, version = [one for one in tuned.replaced if one.too_few], openmpi_version(tuned.consumer)
+    said, _ = for_consumer(tuned.decisions.tables, tuned.consumer)
     return Section(
-        "What the rules gain, and how to use them",
-        paragraphs=sentences(tuned),
-        tables=[TextTable(table.columns, table.rows, 1, bad=bad)],
-        pictures=pictures,
+        "How to use them",
+        paragraphs=[f"{one[0].upper()}{one[1:]}" for one in (warnings_of(said, version) if version else [])],
         steps=_steps(tuned),
         notes=[
-            Notes("What the rules do not cover", _limits(tuned)),
+            Notes("What the rules do not cover", _limits(tuned), folded=True),
             Notes("How gains are counted", TEXTS.paragraphs("counted", error=CHECKED["median_error"]), folded=True),
             Notes(
                 "Choices that the rules say otherwise than the table of libcollwise",
@@ -235,7 +239,6 @@ def _limits(tuned: Tuned) -> list[str]:
         charged=charged,
         largest=min(max(one.procs) for one in tuned.times.values()),
         most=most,
-        doubtful=wide_steps_texts(tuned.decisions.tables, are_left=True),
         lost=lost,
         library="" if tuned.baseline is None else tuned.baseline.title,
         openmpi=openmpi_version(tuned.consumer),

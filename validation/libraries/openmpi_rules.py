@@ -153,10 +153,6 @@ def warnings_of(tables: Sequence[DecisionTable], openmpi_version: str) -> list[s
 
 
 def _warnings(tables: Sequence[DecisionTable], by_size: set[str]) -> Iterator[str]:
-    yield from (f"{text}." for text in wide_steps_texts(tables, are_left=True))
-    for table in tables:
-        if table.collective in LOCAL_SEND_COUNT_COMPARED and table.collective in by_size:
-            yield _LOCAL_SEND_COUNT_WARNINGS[table.collective]
     disordered = ", ".join(f"MPI_{table.collective.capitalize()}" for table in tables if _reorders(table))
     if disordered:
         yield (
@@ -164,6 +160,10 @@ def _warnings(tables: Sequence[DecisionTable], by_size: set[str]) -> Iterator[st
             "algorithms of these rules give wrong results. Leave these collectives out for programs with such "
             "operations."
         )
+    for table in tables:
+        if table.collective in LOCAL_SEND_COUNT_COMPARED and table.collective in by_size:
+            yield _LOCAL_SEND_COUNT_WARNINGS[table.collective]
+    yield from (f"{text}." for text in wide_steps_texts(tables, are_left=True))
 
 
 _LOCAL_SEND_COUNT_WARNINGS = {

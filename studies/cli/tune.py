@@ -14,7 +14,7 @@ from collwise.common.project import find_project, results_folder
 from collwise.platforms.names import interconnect_names, known
 from collwise.simulator.sweeps.context import SCHEDULE, SMPI
 from collwise.studies.cli import options, types
-from collwise.studies.cli.declare import argument, command, option
+from collwise.studies.cli.declare import argument, command, group, option
 from collwise.studies.cli.derive import derived, show
 from collwise.studies.cli.types import COUNTS, FOLDER
 from collwise.validation.times.defaults import SEGMENT_BYTES
@@ -31,12 +31,12 @@ def _cluster_of_project() -> str:
     return project.platform
 
 
-CLUSTER = types.Parsed("cluster", str, lambda _: (*known(), *interconnect_names()), listed=False)
+CLUSTER = types.PlatformWord("cluster", str, lambda _: (*known(), *interconnect_names()), listed=False)
 
 tune = derived(
     collwise.tune,
     "tune jupiter --for openmpi-4.1 --collective bcast --procs 36,144",
-    cluster=argument(CLUSTER, default=_cluster_of_project),
+    cluster=group(lambda cluster: cluster or _cluster_of_project(), cluster=argument(CLUSTER, required=False)),
     collective=option(types.COLLECTIVES, "bcast,reduce,allreduce,allgather,alltoall", key="collectives"),
     procs=option(COUNTS, in_project=True),
     output=option(FOLDER, lambda: results_folder() / "tuned", show_default="results/tuned"),

@@ -94,7 +94,7 @@ class Parsed(click.ParamType):
         return [CompletionItem(before + comma + name) for name in offered]
 
 
-class _Platform(Parsed):
+class PlatformWord(Parsed):
     """A platform, by its name or that of a file."""
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -206,4 +206,4 @@ ALGORITHM = Parsed("text", str, _algorithms, listed=False)
 ALGORITHMS = Parsed("names", arguments.names, _algorithms)
 COLLECTIVE = Parsed("text", _one_name, _collectives, listed=False)
 COLLECTIVES = Parsed("collectives", arguments.collectives, lambda context: ("all", *_collectives(context)))
-PLATFORM = _Platform("platform", arguments.platform, lambda _: known(), listed=False)
+PLATFORM = PlatformWord("platform", arguments.platform, lambda _: known(), listed=False)

@@ -29,7 +29,7 @@ def offered(*words: str) -> list[str]:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (("re",), ["plain,report"]),
+        (("tu",), ["plain,tune"]),
         (("platforms", "che"), ["plain,check"]),
         (("simulate", "--plat"), ["plain,--platform"]),
         (("simulate", "--platform", "gr"), ["plain,grisou", "plain,gros"]),
@@ -44,6 +44,7 @@ def offered(*words: str) -> list[str]:
         (("fit", "--model", "plo"), ["plain,plogp"]),
         (("fit", "--output", "para"), ["file,para"]),
         (("demo", "--output", "res"), ["dir,res"]),
+        (("tune", "jup"), ["plain,jupiter"]),
     ],
 )
 def test_names_are_offered(words: tuple[str, ...], expected: list[str]) -> None:

@@ -88,7 +88,6 @@ def test_tune_decides_by_it(here: Path, capsys: Capture) -> None:
             f"predict --parameters {FILE} --by-schedule --collective gather --procs 4",
             "no parameters of single messages",
         ),
-        ("report --platform boba --procs 4 --model loggp", "unknown model 'loggp'"),
     ],
 )
 def test_wrong_input_is_one_line(arguments: str, message: str, here: Path, capsys: Capture) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collwise.models.piecewise import Array
     from collwise.simulator.store import Store
     from collwise.validation.compare.scores import AllScores
+    from collwise.validation.select.decisions import DecisionTable
     from collwise.validation.times.files import AllTimes
     from collwise.validation.times.times import Times
 
@@ -36,7 +38,7 @@ TUNED = "bcast,reduce,allreduce,allgather,alltoall"
 RULES = "rules"
 """The title of the rules among scores."""
 NODES, INTERCONNECT, MOST_PROCS = 16, "infiniband-hdr", 4096
-"""What is assumed of a cluster of which no more is said, and the largest P that is tuned by default."""
+"""The size and interconnect of a cluster of which no more is said, and the largest P that is tuned by default."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +46,9 @@ class Tuned:
     """The choices for a cluster as rules for an MPI library, and what they gain.
 
     `scores` are what the rules (RULES) and the untuned library choose, by the times. The `baseline` is that library, or
-    another one where the rules are for any MPI library; None if what it decides is not known. `replaced` are the
-    choices that the rules cannot say, `measured` the times that the store has of the same cluster, by collective.
+    another one where the rules are for any MPI library; None if what it decides is not known. `said` are the decisions
+    as the rules say them, and `replaced` the choices that they cannot say. `measured` are the times that the store has
+    of the same cluster, by collective.
     """
 
     consumer: str
@@ -54,6 +57,7 @@ class Tuned:
     rules: ExportedRules
     scores: AllScores
     baseline: Baseline | None
+    said: tuple[DecisionTable, ...]
     replaced: tuple[Substitution, ...] = ()
     platform: HostPlatform | None = None
     measured: Mapping[str, Times] = field(default_factory=dict)
@@ -70,13 +74,11 @@ class Tuned:
         return next(iter(self.times.values())).processes_per_node
 
     def gains(self, collective: str) -> Array:
-        """Untuned seconds over those by the rules, shape (P, m); nan where one is unknown or the rules decide nothing.
-
-        Raises KeyError without a baseline.
-        """
+        """Untuned seconds over those by the rules, shape (P, m); nan where one is unknown, or nothing is decided."""
         right, picks = self.scores[collective].right, self.scores[collective].picks
-        assert self.baseline is not None
-        found: Array = (right.at(picks[self.baseline.title]) / right.at(picks[RULES])).values
+        untuned = picks.get(self.baseline.title if self.baseline else "")
+        own = right.best_seconds * math.nan if untuned is None else right.at(untuned)
+        found: Array = (own / right.at(picks[RULES])).values
         return found
 
     def file(self, ending: str) -> Path:
@@ -155,22 +157,21 @@ def tune(
     deciders: list[Decider] = [Rules(said, RULES, baseline), *([baseline] if baseline else [])]
     scores = AllScores(compare(times[one.collective], *deciders) for one in said)
     folder = None if output is None else writable_folder(Path(output))
-    one_procs = FORMATS[_format_of(consumer)].one_procs
+    wanted = OPENMPI if openmpi_version(consumer) else consumer
+    form = next(one for one in FORMATS.values() if one.consumer == wanted)
     rules = export(
         decisions,
-        output=None if folder is None else folder / f"{_name(times)}-{consumer}.rules",
-        format_name=_format_of(consumer),
+        output=None if folder is None else folder / f"{next(iter(times.values())).platform}-{consumer}.rules",
+        format_name=form.name,
         version=openmpi_version(consumer),
-        procs=max(max(one.procs) for one in times.values()) if one_procs else None,
+        procs=max(max(one.procs) for one in times.values()) if form.one_procs else None,
     )
-    found = Tuned(consumer, times, decisions, rules, scores, baseline, replaced, platform, measured, folder)
+    found = Tuned(
+        consumer, times, decisions, rules, scores, baseline, tuple(said), replaced, platform, measured, folder
+    )
     if folder is not None:
         _write(found)
     return found
-
-
-def _name(times: Mapping[str, Times]) -> str:
-    return next(iter(times.values())).platform
 
 
 def _given_times(cluster: Cluster) -> AllTimes | None:
@@ -225,11 +226,6 @@ def _baseline(consumer: str) -> Baseline | None:
     if consumer == COLLWISE:
         return DEFAULT
     return BASELINES.get({"mpich": "mpich-4"}.get(consumer, consumer))
-
-
-def _format_of(consumer: str) -> str:
-    wanted = OPENMPI if openmpi_version(consumer) else consumer
-    return next(one.name for one in FORMATS.values() if one.consumer == wanted)
 
 
 def _measured(store: Store, times: Mapping[str, Times]) -> dict[str, Times]:

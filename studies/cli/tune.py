@@ -37,7 +37,6 @@ tune = derived(
     collwise.tune,
     "tune jupiter --for openmpi-4.1 --collective bcast --procs 36,144",
     cluster=group(lambda cluster: cluster or _cluster_of_project(), cluster=argument(CLUSTER, required=False)),
-    collective=option(types.COLLECTIVES, "bcast,reduce,allreduce,allgather,alltoall"),
     procs=option(COUNTS, in_project=True),
     output=option(FOLDER, lambda: results_folder() / "tuned", show_default="results/tuned"),
     context=options.simulation(SCHEDULE.name),

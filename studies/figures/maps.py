@@ -134,12 +134,6 @@ def closeness_map(panels: Mapping[str, Array], procs: Sequence[int], sizes: Sequ
     return figure
 
 
-def closeness_figure(scores: Scores, title: str) -> Figure:
-    """By how many percent the best choice of another algorithm is slower than the best of all."""
-    close = {f"Slowdown of the best other algorithm, %: {title}": scores.closeness}
-    return closeness_map(close, scores.right.procs, scores.right.message_bytes)
-
-
 def _heat_panels(
     panels: Mapping[str, Slowdowns], procs: Sequence[int], sizes: Sequence[int], title: str,
     colours: tuple[Colormap, Normalize], without_choice: Blank = NO_CHOICE,

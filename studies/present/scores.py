@@ -59,9 +59,10 @@ def _figures(scores: Scores) -> dict[str, Callable[[], Figure]]:
     has_messages = min(right.message_bytes) > 0
     found: dict[str, Callable[[], Figure]] = {}
     if has_messages:
+        close = {f"Slowdown of the best other algorithm, %: {what}": scores.closeness}
         found[f"{stem}-decisions"] = drawing("maps.decision_figure", scores, f"Best method: {what}")
         found[f"{stem}-slowdowns"] = drawing("maps.slowdown_figure", scores, f"Slowdown of picks: {what}")
-        found[f"{stem}-close"] = drawing("maps.closeness_figure", scores, what)
+        found[f"{stem}-close"] = drawing("maps.closeness_map", close, right.procs, right.message_bytes)
     if library is not None:
         title = f"{what}, {right.source} by {right.maker}"
         if len(right.procs) > 3 or not has_messages:

@@ -1,4 +1,4 @@
-"""What `tune` found: the gain by collective, how sure it is, and the file to take."""
+"""Results of `tune`: the gain by collective, how sure it is, and the file to take."""
 
 from __future__ import annotations
 

@@ -88,7 +88,9 @@ def _predictions(one: Mapping[str, Any]) -> str:
 
 
 def remarks(scores: Scores) -> list[str]:
-    """The times whose picks have the least mean slowdown, the algorithms that each of them leaves out, and models that
+    """Sentences on times beside the right ones.
+
+    They name the times whose picks have the least mean slowdown, the algorithms that each leaves out, and models that
     were fitted to other times than those that judge.
     """
     where = f"{scores.right.platform}, {scores.right.collective}"

@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 from collwise.algorithms.catalogue import ELEMENT_BYTES
 from collwise.common.program import program_name
 from collwise.common.units import format_size
+from collwise.models.piecewise import Array
 from collwise.platforms.description import Description
 from collwise.platforms.smpi import charges_overheads
 from collwise.studies.cli.output import own_command
@@ -28,10 +29,9 @@ from collwise.studies.reports.comparison_table import library_pick
 from collwise.studies.reports.sections import Notes, Picture, Section, Step, TextTable, write_sections
 from collwise.studies.reports.texts import Texts
 from collwise.tuning import RULES, Tuned
-from collwise.validation.compare.scores import Scores
+from collwise.validation.compare.scores import Scores, compare
 from collwise.validation.libraries.formats import FORMATS, how_to_use, ways_to_use_openmpi_rules
 from collwise.validation.libraries.openmpi_rules import warnings_of
-from collwise.validation.libraries.sayable import for_consumer
 from collwise.validation.select.consumers import COLLWISE, OPENMPI, openmpi_version
 
 TEXTS = Texts("tuning.md.j2")
@@ -57,13 +57,12 @@ def gain_table(tuned: Tuned) -> Table:
 
 
 def gain_figure(tuned: Tuned) -> Figure:
-    """By how many percent the untuned library is slower, by collective and size, over all P."""
-    gained = {
-        (name, size): geometric_mean(known) - 1
-        for name, scores in tuned.scores.items()
-        for j, size in enumerate(scores.right.message_bytes)
-        if (known := [float(one) for one in _gains(tuned, name)[:, j] if np.isfinite(one)])
-    }
+    """A map of the percentages by which the untuned library is slower, by collective and size, over all P."""
+    gained = {}
+    for name, scores in tuned.scores.items():
+        for size, gains in zip(scores.right.message_bytes, tuned.gains(name).T, strict=True):
+            if (known := gains[np.isfinite(gains)]).size:
+                gained[name, size] = geometric_mean(known) - 1
     library = "" if tuned.baseline is None else tuned.baseline.title
     title = f"{library} untuned against the rules on {tuned.name}"
     return collective_maps({"": gained}, title, "slower than by the rules (%)")
@@ -72,7 +71,7 @@ def gain_figure(tuned: Tuned) -> Figure:
 def points(tuned: Tuned) -> Iterator[dict[str, Any]]:
     """A row for each point that the rules decide: what runs by the rules and untuned, with their seconds."""
     for name, scores in tuned.scores.items():
-        gains = _gains(tuned, name)
+        gains = tuned.gains(name)
         for i, j in scores.places(RULES):
             rules = scores.pick(RULES, i, j)
             row = {"collective": name, "procs": scores.right.procs[i], "message_bytes": scores.right.message_bytes[j]}
@@ -85,8 +84,8 @@ def points(tuned: Tuned) -> Iterator[dict[str, Any]]:
 
 
 def sentences(tuned: Tuned) -> list[str]:
-    """What is gained and over what, and how sure that is."""
-    every = _known_gains(tuned)
+    """Sentences on the gain, on what it is over, and on how sure it is."""
+    every = _known(tuned)
     han = tuned.per_node > 1 and tuned.baseline is not None and tuned.baseline.nodes
     error = CHECKED["median_error"]
     close = [scores.closeness for scores in tuned.scores.values()]
@@ -95,7 +94,6 @@ def sentences(tuned: Tuned) -> list[str]:
         "result",
         library=None if tuned.baseline is None else tuned.baseline.title,
         consumer=_library(tuned),
-        maker=next(iter(tuned.times.values())).title,
         points=len(every),
         ratio=geometric_mean(every) if every else None,
         han=han,
@@ -137,16 +135,13 @@ def _library(tuned: Tuned) -> str:
     return f"Open MPI {version}" if version else "any MPI library" if tuned.consumer == COLLWISE else tuned.consumer
 
 
-def _gains(tuned: Tuned, name: str) -> Any:
-    return tuned.gains(name) if tuned.baseline is not None else np.full(tuned.scores[name].right.best.shape, np.nan)
-
-
-def _known_gains(tuned: Tuned) -> list[float]:
-    return [float(one) for name in tuned.scores for one in _gains(tuned, name).flat if np.isfinite(one)]
+def _known(tuned: Tuned, *names: str) -> list[float]:
+    """The gains that are known, of some collectives or all."""
+    return [float(one) for name in names or tuned.scores for one in tuned.gains(name).flat if np.isfinite(one)]
 
 
 def _gain_row(tuned: Tuned, name: str) -> tuple[str, ...]:
-    scores, gains = tuned.scores[name], _gains(tuned, name)
+    scores, gains = tuned.scores[name], tuned.gains(name)
     near, known = scores.closeness, gains[np.isfinite(gains)]
     close = f"{int((near < CHECKED['median_error']).sum())} of {int(np.isfinite(near).sum())}"
     decided = len(scores.places(RULES))
@@ -163,20 +158,18 @@ def _gain_row(tuned: Tuned, name: str) -> tuple[str, ...]:
     )
 
 
-def _errors(tuned: Tuned) -> Any:
-    """The relative errors, without signs, of the times by measured ones of the same cluster."""
-    errors = [
-        abs(tuned.times[name].seconds.values / one.of_grid(tuned.times[name].grid).seconds.values - 1)
-        for name, one in tuned.measured.items()
-    ]
+def _errors(tuned: Tuned) -> Array:
+    """Relative errors, without signs, of the times by measured ones of the same cluster."""
+    scores = (compare(one, tuned.times[name]) for name, one in tuned.measured.items())
+    errors = [abs(error.values) for one in scores for error in one.errors.values()]
     return np.concatenate([one[np.isfinite(one)] for one in errors]) if errors else np.empty(0)
 
 
 def _gained(tuned: Tuned) -> Section:
-    """What is gained, over what, and how sure that is."""
+    """The section on the gain: sentences, a row for each collective, and the map."""
     table, library = gain_table(tuned), "" if tuned.baseline is None else tuned.baseline.title
     bad = {(i, 4) for i, row in enumerate(table.rows) if str(row[4])[0] not in "0-"}
-    known = _known_gains(tuned)
+    known = _known(tuned)
     pictures = [Picture.of("gains", gain_figure(tuned), TEXTS.line("gains", library=library))] if known else []
     tables = [TextTable(table.columns, table.rows, 1, bad=bad)]
     return Section("What the rules gain", sentences(tuned), tables, pictures)
@@ -185,10 +178,9 @@ def _gained(tuned: Tuned) -> Section:
 def _use(tuned: Tuned) -> Section:
     """The file to take, how it is used, and what to know first."""
     few, version = [one for one in tuned.replaced if one.too_few], openmpi_version(tuned.consumer)
-    said, _ = for_consumer(tuned.decisions.tables, tuned.consumer)
     return Section(
         "How to use them",
-        paragraphs=[f"{one[0].upper()}{one[1:]}" for one in (warnings_of(said, version) if version else [])],
+        paragraphs=[f"{one[0].upper()}{one[1:]}" for one in (warnings_of(tuned.said, version) if version else [])],
         steps=_steps(tuned),
         notes=[
             Notes("What the rules do not cover", _limits(tuned), folded=True),
@@ -246,15 +238,10 @@ def _limits(tuned: Tuned) -> list[str]:
     )
 
 
-def _known(tuned: Tuned, name: str) -> list[float]:
-    return [float(one) for one in _gains(tuned, name).flat if np.isfinite(one)]
-
-
 def _guessed(tuned: Tuned) -> list[str]:
     """The figures of the description that were not measured, as its sources say."""
-    if not isinstance(tuned.platform, Description):
-        return []
-    return [one.what for one in tuned.platform.sources if "estimated" in one.what or "not measured" in one.what]
+    sources = tuned.platform.sources if isinstance(tuned.platform, Description) else ()
+    return [one.what for one in sources if "estimated" in one.what or "not measured" in one.what]
 
 
 def _collective(scores: Scores) -> Section:

@@ -77,13 +77,9 @@ _DOUBT = (
 )
 
 
-def is_doubtful(times: Times, choice: Choice, procs: int) -> bool:
+def is_doubtful(of: DecisionTable | Times, choice: Choice, procs: int) -> bool:
     """Whether so many messages are under way at once that buffers matter, which no engine simulates."""
-    return _all_at_once(times.source, times.collective, choice, procs)
-
-
-def _all_at_once(source: str, collective: str, choice: Choice, procs: int) -> bool:
-    return source == "simulated" and procs >= _MANY_PROCS and (collective, choice.algorithm) in _ALL_AT_ONCE
+    return of.source == "simulated" and procs >= _MANY_PROCS and (of.collective, choice.algorithm) in _ALL_AT_ONCE
 
 
 def all_at_once_text(tables: Sequence[DecisionTable]) -> str:
@@ -92,7 +88,7 @@ def all_at_once_text(tables: Sequence[DecisionTable]) -> str:
     for table in tables:
         for procs in {*table.rules, *(table.times.procs if table.times is not None else ())}:
             for _, choice in table.row(procs):
-                if _all_at_once(table.source, table.collective, choice, procs):
+                if is_doubtful(table, choice, procs):
                     found.setdefault(f"{table.collective} {choice.algorithm}", set()).add(procs)
     names = ", ".join(f"{name} at P = {_listed(sorted(counts))}" for name, counts in sorted(found.items()))
     return f"{names}: {_DOUBT}; measure these choices before you use them" if found else ""

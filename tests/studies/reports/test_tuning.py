@@ -1,4 +1,4 @@
-"""What `tune` finds and writes: gains against the rules file, what is said of them, and the page in a real browser."""
+"""Results of `tune`: gains against the rules file, sentences on them, and the page in a real browser."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def test_rows_have_what_runs_by_the_rules_and_untuned(tuned: Tuned) -> None:
 
 
 def test_over_the_component_that_does_not_run_nothing_is_called_a_gain(tuned: Tuned) -> None:
-    """With several processes a node Open MPI 5.0 runs han."""
+    """Open MPI 5.0 runs han with several processes a node."""
     with collwise.session(tuned.file(".sqlite"), "schedule") as context:
         asked = {"procs": 64, "sizes": "64KiB", "segments": "8KiB", "context": context}
         several = collwise.tune("jupiter", "bcast", consumer="openmpi-5.0", **asked)

@@ -10,12 +10,12 @@ from pathlib import Path
 
 SOURCES = Path(__file__).resolve().parents[1]
 """The root of a clone, or the installed package: both have the same folders, C sources included."""
-_C_SOURCES = ("CMakeLists.txt", "algorithms", "simulator/programs", "simulator/schedule")
+_C_SOURCES = ("CMakeLists.txt", "algorithms", "simulator/programs", "simulator/schedule", "tests/c")
 _C_SUFFIXES = (".c", ".h", ".in", ".map", ".toml", ".txt")
 
 
 def is_clone() -> bool:
-    """Whether this is a clone, or an unpacked archive of one, whose C programs `./collwise` builds."""
+    """Whether this is a clone, or an unpacked archive of one."""
     return (SOURCES / "pyproject.toml").is_file()
 
 
@@ -34,12 +34,17 @@ def builds_folder() -> Path:
     return cache_folder() / f"{version('collwise')}-{os.uname().machine}-{digest}"
 
 
+def c_sources(root: Path) -> list[Path]:
+    """The files below a folder of sources that the C programs are built from, sorted."""
+    every = sorted(path for part in _C_SOURCES for path in ((root / part), *(root / part).rglob("*")))
+    read = (file for file in every if file.suffix in _C_SUFFIXES or file.match("generate_*.py"))
+    return [*filter(Path.is_file, read)]
+
+
 @cache
 def _digest_of_c_sources(root: Path) -> str:
     """SHA-256, hex, of what the C programs are built from: names and contents."""
-    every = sorted(path for part in _C_SOURCES for path in ((root / part), *(root / part).rglob("*")))
-    read = (file for file in every if file.suffix in _C_SUFFIXES or file.match("generate_*.py"))
-    return digest_of(root, filter(Path.is_file, read))
+    return digest_of(root, c_sources(root))
 
 
 def digest_of(root: Path, files: Iterable[Path]) -> str:

@@ -1,16 +1,18 @@
 """Builds of our C programs: one for each MPI installation, and one without MPI, which has the schedule engine.
 
-In a clone `./collwise` makes them. A package that was installed from a wheel makes each in the user's cache, when
-something of it is first needed.
+A program or library is made when it is first needed, and again when its sources or the compiler have changed: in a
+clone in build/, for a package that was installed from a wheel in the user's cache.
 """
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
+import re
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -18,10 +20,14 @@ from pathlib import Path
 from collwise.common import folders
 from collwise.common.errors import CollwiseError, UsageError, note
 from collwise.common.files import write_text
-from collwise.simulator.execution.packages import require_packages
+from collwise.common.steps import step
+from collwise.simulator.execution.packages import missing_packages, require_packages
 from collwise.simulator.execution.processes import run_command
 
-_COMPLETE = ".complete"
+ALL = "all"
+"""The name that stands for every program and library of a build."""
+_CONFIGURED = ".configured"
+_NINJA_LINE = re.compile(r"\[(\d+)/(\d+)\]")
 
 
 @dataclass(frozen=True)
@@ -34,30 +40,81 @@ class Build:
     label: str
 
     def file(self, name: str) -> Path:
-        """A program or library of the build, which is made first if it is missing and this is no clone.
+        """A program or library of the build, which is made first if it is missing or its sources have changed.
 
-        Raises UsageError if system packages are missing, CollwiseError if the build fails or, in a clone, is missing.
+        Raises UsageError if system packages are missing, CollwiseError if the compiler fails.
         """
-        if not folders.is_clone():
-            _ensure(self)
-        path = self.folder / name
-        if not path.exists():
-            raise CollwiseError(f"{path} is not built; run 'collwise setup' to build it")
-        return path
+        _ensure(self, name)
+        return self.folder / name
 
-    def make(self) -> None:
-        """Configures the build if that was not done, and builds what has changed. Raises CollwiseError on failure."""
-        if not (self.folder / "build.ninja").exists():
-            configure = ["cmake", "-S", str(folders.SOURCES), "-B", str(self.folder), "-G", "Ninja"]
-            configure += [f"-DCOLLWISE_MPI={self.mpi}", f"-DCMAKE_C_COMPILER={self.compiler}"]
-            configure += [f"-DPython3_EXECUTABLE={sys.executable}"]
-            # CMake's checks need the variable; a program that is built with it would not run in the simulator.
-            self._run(configure, {"SMPI_PRETEND_CC": "1"})
-        self._run(["cmake", "--build", str(self.folder)], {})
+    def make(self, name: str = ALL) -> None:
+        """Makes a program or library, by default all of them; what is up to date stays. Raises as `file` does."""
+        require_packages(self._groups())
+        with locked(self.folder, "another collwise that is building C programs"):
+            # Another process may have made it meanwhile.
+            if self._is_current(name):
+                return
+            made_from = self._made_from()
+            what = "the C programs" if name == ALL else name
+            with step(f"building {what} for {self.label} in {self.folder}") as show:
+                self._configure()
+                self._run(["cmake", "--build", str(self.folder), "--target", name], {}, show)
+            # Written last: what was interrupted, or whose sources changed meanwhile, counts as not made.
+            self._stamp(name).write_text(made_from, encoding="utf-8")
 
-    def _run(self, command: list[str], variables: dict[str, str]) -> None:
+    def _groups(self) -> tuple[str, ...]:
+        """The groups of system packages that building takes."""
+        # A SimGrid that 'collwise setup' built has its own compiler.
+        has_library = self.mpi == "none" or (self.mpi == "smpi" and self.compiler.exists())
+        return ("build",) if has_library else ("build", self.mpi)
+
+    def _stamp(self, name: str) -> Path:
+        return self.folder / f".made-{name}"
+
+    def _is_current(self, name: str) -> bool:
+        """Whether the file was made from the present sources by the present compiler."""
+        made_from = self._made_from()
+        stamps = filter(Path.is_file, map(self._stamp, (name, ALL)))
+        is_there = name == ALL or (self.folder / name).exists()
+        return is_there and any(stamp.read_text(encoding="utf-8") == made_from for stamp in stamps)
+
+    def _toolchain(self) -> str:
+        """The sources' place and the compilers with the times of their installation."""
+        found = [shutil.which(str(compiler)) for compiler in ("gcc", self.compiler)]
+        times = (f"{compiler} {Path(compiler).stat().st_mtime_ns}" if compiler else "none" for compiler in found)
+        return "\n".join([str(folders.SOURCES), *times])
+
+    def _made_from(self) -> str:
+        """SHA-256, hex, of the toolchain and of the names, sizes and times of the C sources."""
+        states = ((path, path.stat()) for path in folders.c_sources(folders.SOURCES))
+        listed = (f"{path} {state.st_size} {state.st_mtime_ns}" for path, state in states)
+        return hashlib.sha256("\n".join([self._toolchain(), *listed]).encode()).hexdigest()
+
+    def _configure(self) -> None:
+        """Runs CMake, unless it has for this toolchain and this Python."""
+        mark = self.folder / _CONFIGURED
+        configured = mark.read_text(encoding="utf-8") if mark.is_file() else ""
+        wanted = f"{sys.executable}\n{self._toolchain()}"
+        if configured == wanted:
+            return
+        # CMake holds on to the compiler and the sources that it first saw.
+        if configured.partition("\n")[2] != self._toolchain():
+            shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(exist_ok=True)
+        command = ["cmake", "-S", str(folders.SOURCES), "-B", str(self.folder), "-G", "Ninja"]
+        command += ["-DCMAKE_BUILD_TYPE=Release", f"-DCOLLWISE_MPI={self.mpi}", f"-DCMAKE_C_COMPILER={self.compiler}"]
+        command += [f"-DPython3_EXECUTABLE={sys.executable}"]
+        # CMake's checks need the variable; a program that is built with it would not run in the simulator.
+        self._run(command, {"SMPI_PRETEND_CC": "1"}, lambda how_far: None)
+        mark.write_text(wanted, encoding="utf-8")
+
+    def _run(self, command: list[str], variables: dict[str, str], show: Callable[[str], None]) -> None:
+        def follow(line: str) -> None:
+            if found := _NINJA_LINE.match(line):
+                show("{} of {} steps".format(*found.groups()))
+
         try:
-            done = run_command(command, environment=variables)
+            done = run_command(command, environment=variables, on_line=follow)
         except OSError as problem:
             raise UsageError(f"building programs for {self.label} needs {command[0]}: {problem.strerror}") from None
         if done.returncode != 0:
@@ -69,23 +126,11 @@ class Build:
 
 
 @cache
-def _ensure(build: Build) -> None:
-    """Makes the build, unless it is there. One without its mark, which is written last, counts as none."""
-    mark = build.folder / _COMPLETE
-    if mark.exists():
+def _ensure(build: Build, name: str) -> None:
+    """Makes a file of the build unless it is current, or is there and cannot be made again here."""
+    if build._is_current(name) or ((build.folder / name).exists() and missing_packages(build._groups())):
         return
-    # A SimGrid that 'collwise setup' built has its own compiler.
-    has_all = build.mpi == "none" or (build.mpi == "smpi" and build.compiler.exists())
-    require_packages(("build",) if has_all else ("build", build.mpi))
-    with locked(build.folder, "another collwise that is building C programs"):
-        # Another process may have made it meanwhile.
-        if mark.exists():
-            return
-        note(f"building the C programs for {build.label}, once, in {build.folder}; this takes a minute or two")
-        shutil.rmtree(build.folder, ignore_errors=True)
-        build.folder.mkdir()
-        build.make()
-        mark.touch()
+    build.make(name)
 
 
 @contextlib.contextmanager

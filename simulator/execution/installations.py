@@ -100,8 +100,6 @@ def smpi_installation(version: str | None = None, procs: int = 1) -> Installatio
         chosen = system
     else:
         chosen = known[max(built, key=lambda text: tuple(map(int, text.split("."))))]
-    if chosen is not system and is_clone():
-        chosen.build.make()
     return chosen
 
 

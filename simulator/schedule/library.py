@@ -406,9 +406,14 @@ def _played(result: _Result, ends: Doubles) -> Played:
     return Played(result.seconds, result.root_seconds, ends, result.lost_packets, result.time_outs)
 
 
+def schedule_build() -> Build:
+    """The build of the C library."""
+    return Build(builds_folder() / "schedule", "none", Path("gcc"), "the schedule engine")
+
+
 def library_file() -> Path:
     """The file of the C library. Raises CollwiseError and UsageError as `Build.file` does."""
-    return Build(builds_folder() / "schedule", "none", Path("gcc"), "the schedule engine").file("libschedule.so")
+    return schedule_build().file("libschedule.so")
 
 
 _FUNCTIONS: Mapping[str, tuple[type | None, Sequence[type]]] = {

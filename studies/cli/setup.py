@@ -10,13 +10,14 @@ import secrets
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 from click.shell_completion import get_completion_class
 
 from collwise import arguments
-from collwise.common.errors import CollwiseError, UsageError
+from collwise.common.errors import CollwiseError, UsageError, note
 from collwise.common.files import write_text
 from collwise.common.folders import SOURCES
 from collwise.common.program import NAME
@@ -83,30 +84,39 @@ def install(
     simgrid_version: str | None = option(),
     jobs: int | None = option(click.IntRange(1)),
 ) -> None:
-    """Checks the set-up, or builds a newer SimGrid from its PyPI source package (several minutes).
+    """Checks the set-up and builds all C programs, or a newer SimGrid from its PyPI source package (several minutes).
 
-    Outside of a clone it also builds the C programs that are missing, which other commands do when they need them.
+    Other commands build the C programs that they need.
     Simulations of 1024 processes and more then use it automatically; --simgrid VERSION asks for it.
     """
     from collwise.simulator.execution.simgrid_build import install_simgrid
-    from collwise.simulator.schedule.library import library_file
 
     if simgrid_version is not None:
         prefix = install_simgrid(simgrid_version, jobs)
-        smpi_installation(simgrid_version).program("verify")
+        smpi_installation(simgrid_version).build.make()
         click.echo(f"SimGrid {simgrid_version}: {prefix}; use it with --simgrid {simgrid_version}")
         return
     missing = 0
+    for engine in _build_all():
+        click.echo(engine)
+        missing += engine.startswith("missing")
+    if missing:
+        raise CollwiseError(f"{missing} of 3 engines are missing")
+
+
+def _build_all() -> Iterator[str]:
+    """Builds all C programs of each engine that is installed; a line about each, and about those that are missing."""
+    from collwise.simulator.schedule.library import library_file, schedule_build
+
     for find in (smpi_installation, lambda: mpi_installation("openmpi"), lambda: mpi_installation("mpich")):
         try:
             found = find()
-            click.echo(f"{found.label}: {found.launcher}, programs in {found.program('verify').parent}")
+            found.build.make()
+            yield f"{found.label}: {found.launcher}, programs in {found.build_directory}"
         except UsageError as problem:
-            missing += 1
-            click.echo(f"missing: {problem}")
-    click.echo(f"schedule engine: {library_file()}")
-    if missing:
-        raise CollwiseError(f"{missing} of 3 engines are missing")
+            yield f"missing: {problem}"
+    schedule_build().make()
+    yield f"schedule engine: {library_file()}"
 
 
 @command("setup studio --port 8890 --no-browser", parent=setup)
@@ -204,6 +214,9 @@ def test(pytest_arguments: tuple[str, ...] = argument(click.UNPROCESSED, nargs=-
     """
     if not (SOURCES / "tests").is_dir():
         raise UsageError("the tests are not part of an installed package; run ./collwise test in a clone")
+    for engine in _build_all():
+        if engine.startswith("missing"):
+            note(engine)
     command = [sys.executable, "-m", "pytest", *_WORKERS, *pytest_arguments]
     done = subprocess.run(command, cwd=SOURCES, check=False)
     if done.returncode != 0:

@@ -6,6 +6,9 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pytest
+
+from collwise.common import folders
 from collwise.common.folders import SOURCES
 from collwise.simulator.execution.installations import find_installation
 from tests.needs import need
@@ -25,6 +28,12 @@ def compiled(library: str, source: Path, target: Path, *link_options: str) -> Pa
     done = subprocess.run([*command, "-o", str(target)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return target
+
+
+def built_from(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """C programs are now those of the sources in a folder, as if it were a clone."""
+    (folder / "pyproject.toml").touch()
+    monkeypatch.setattr(folders, "SOURCES", folder)
 
 
 def copied_sources(folder: Path) -> None:

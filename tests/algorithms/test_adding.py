@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from collwise.algorithms import catalogue
-from collwise.simulator.execution import installations as engines
 from collwise.studies.cli.main import collwise
-from tests.algorithms.compiling import copied_sources
+from tests.algorithms.compiling import built_from, copied_sources
 from tests.command_line import printed
 from tests.needs import needs
 
@@ -34,15 +32,7 @@ def test_one_file_and_one_entry_make_an_algorithm(monkeypatch: pytest.MonkeyPatc
     (tmp_path / "algorithms/bcast/two_way_chain.c").write_text(c_file, encoding="utf-8")
     with (tmp_path / "algorithms/catalogue.toml").open("a", encoding="utf-8") as file:
         file.write("\n" + entry)
-    build = tmp_path / "build" / "smpi-system"
-    configure = ["cmake", "-S", str(tmp_path), "-B", str(build), "-G", "Ninja", "-DCOLLWISE_MPI=smpi"]
-    # Compiling takes longer here than simulating, and simulated times do not depend on it.
-    configure.append("-DCMAKE_C_FLAGS_RELEASE=-O0")
-    for command in (["env", "SMPI_PRETEND_CC=1", *configure, "-DCMAKE_C_COMPILER=smpicc"],
-                    ["cmake", "--build", str(build), "--target", "verify", "benchmark"]):  # fmt: skip
-        done = subprocess.run(command, capture_output=True, text=True, timeout=900)
-        assert done.returncode == 0, done.stdout + done.stderr
-    monkeypatch.setattr(engines, "builds_folder", lambda: tmp_path / "build")
+    built_from(tmp_path, monkeypatch)
     monkeypatch.setattr(catalogue, "CATALOGUE_PATH", tmp_path / "algorithms/catalogue.toml")
     catalogue.Catalogue.load.cache_clear()
     try:

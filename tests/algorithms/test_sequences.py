@@ -8,13 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from collwise.simulator.execution import installations
 from collwise.simulator.execution.processes import ProgramRun
 from collwise.validation.correctness import sequences
 from collwise.validation.correctness.sequences import MAX_SEED, verify_sequences
 from collwise.validation.correctness.verification import VerificationResult
-from tests.algorithms.compiling import mistaken_sources
-from tests.algorithms.test_verify import build, built, each_engine
+from tests.algorithms.compiling import built_from, mistaken_sources
+from tests.algorithms.test_verify import each_engine
 from tests.command_line import run
 from tests.needs import need, needs
 
@@ -30,7 +29,6 @@ def assert_nothing_wrong(results: list[VerificationResult]) -> None:
 @each_engine
 @pytest.mark.parametrize("seed", [FIXED_SEED, None], ids=["fixed", "new"])
 def test_nothing_is_wrong_in_sequences(library: str, seed: int | None, yielding_mpich: None) -> None:
-    built(library)
     first = secrets.randbelow(MAX_SEED + 1) if seed is None else seed
     progress: list[str] = []
     # Two sequences at least: one for each way.
@@ -45,13 +43,11 @@ def test_nothing_is_wrong_in_sequences(library: str, seed: int | None, yielding_
 @pytest.mark.slow
 @each_engine
 def test_nothing_is_wrong_in_ten_minutes_of_sequences(library: str, yielding_mpich: None) -> None:
-    built(library)
     assert_nothing_wrong(verify_sequences(library, secrets.randbelow(MAX_SEED + 1), 600))
 
 
 @needs("openmpi")
 def test_a_seed_says_everything() -> None:
-    built("openmpi")
     first, again = (verify_sequences("openmpi", 31) for _ in range(2))
     assert first == again
     (result,) = first
@@ -60,7 +56,6 @@ def test_a_seed_says_everything() -> None:
 
 @needs("smpi")
 def test_sequences_of_one_algorithm(capsys: pytest.CaptureFixture[str]) -> None:
-    built("smpi")
     run(
         "check",
         "algorithms",
@@ -83,7 +78,6 @@ def test_sequences_of_one_algorithm(capsys: pytest.CaptureFixture[str]) -> None:
 @needs("openmpi")
 def test_functions_that_are_not_libcollwises_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the library in place every call would come out right, by MPI's own algorithms."""
-    built("openmpi")
     monkeypatch.setattr(sequences, "preloadable", lambda path, directory: "")
     (result,) = verify_sequences("openmpi", 1)
     assert result.failures == 1
@@ -190,8 +184,7 @@ def test_sequences_find_a_mistake(
     file, text, replacement, library = MISTAKES[mistake]
     need(library)
     mistaken_sources(tmp_path, file, text, replacement)
-    build(tmp_path / "build" / library, library, source=tmp_path)
-    monkeypatch.setattr(installations, "builds_folder", lambda: tmp_path / "build")
+    built_from(tmp_path, monkeypatch)
     if library == "mpich":
         monkeypatch.setenv("LD_PRELOAD", yielding_library)
     seed = secrets.randbelow(MAX_SEED + 1)

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from collwise.simulator.execution import installations as engines
+from collwise.common.folders import cache_folder
 from collwise.simulator.execution.local_machine import LocalMachine
 from collwise.simulator.execution.targets import ModifiedTarget
+from collwise.simulator.schedule.library import schedule_build
 from collwise.validation.correctness import verification
 from collwise.validation.correctness.verification import VerificationResult, verify, verify_hierarchical
-from tests.algorithms.compiling import mistaken_sources
+from tests.algorithms.compiling import built_from, mistaken_sources
 from tests.needs import each, need, needs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,19 +34,12 @@ LAUNCHERS = {"smpi": "smpirun", "openmpi": "mpirun.openmpi", "mpich": "mpirun.mp
 each_engine = pytest.mark.parametrize("library", each(*LAUNCHERS))
 
 
-def build(directory: Path, mpi: str, sanitize: bool = False, source: Path = ROOT) -> Path:
-    configure = ["cmake", "-S", str(source), "-B", str(directory), "-G", "Ninja", f"-DCOLLWISE_MPI={mpi}"]
-    if sanitize:
-        configure.append("-DCOLLWISE_SANITIZE=ON")
-    commands = [] if (directory / "build.ninja").exists() else [configure]
-    for command in [*commands, ["cmake", "--build", str(directory)]]:
+def build_sanitized(directory: Path, mpi: str) -> None:
+    configure = ["cmake", "-S", str(ROOT), "-B", str(directory), "-G", "Ninja"]
+    configure += [f"-DCOLLWISE_MPI={mpi}", "-DCOLLWISE_SANITIZE=ON"]
+    for command in (configure, ["cmake", "--build", str(directory)]):
         done = subprocess.run(command, capture_output=True, text=True, timeout=900)
         assert done.returncode == 0, done.stdout + done.stderr
-    return directory
-
-
-def built(library: str) -> None:
-    build(ROOT / "build" / ("smpi-system" if library == "smpi" else library), library)
 
 
 def assert_all_right(results: list[VerificationResult]) -> None:
@@ -57,7 +51,11 @@ def assert_all_right(results: list[VerificationResult]) -> None:
 
 @pytest.mark.parametrize("sanitize", [False, True], ids=["plain", "sanitized"])
 def test_topologies(sanitize: bool) -> None:
-    directory = build(ROOT / "build" / ("schedule-sanitized" if sanitize else "schedule"), "none", sanitize)
+    directory = ROOT / "build/schedule-sanitized" if sanitize else schedule_build().folder
+    if sanitize:
+        build_sanitized(directory, "none")
+    else:
+        schedule_build().make()
     done = subprocess.run(
         ["ctest", "--test-dir", str(directory), "--output-on-failure"], capture_output=True, text=True, timeout=900
     )
@@ -67,7 +65,6 @@ def test_topologies(sanitize: bool) -> None:
 
 @each_engine
 def test_every_algorithm_is_right(library: str, yielding_mpich: None) -> None:
-    built(library)
     progress: list[str] = []
     assert_all_right(verify([library], quick=True, on_progress=progress.append))
     assert any("bcast split_binary, P = 3" in line for line in progress)
@@ -76,21 +73,19 @@ def test_every_algorithm_is_right(library: str, yielding_mpich: None) -> None:
 @pytest.mark.slow
 @each_engine
 def test_every_algorithm_is_right_for_many_sizes(library: str, yielding_mpich: None) -> None:
-    built(library)
     assert_all_right(verify([library]))
 
 
 @pytest.mark.slow
 @needs("smpi-built")
 def test_every_algorithm_is_right_under_a_newer_simgrid() -> None:
-    versions = [path.parent.name.removeprefix("simgrid-") for path in engines.cache_folder().glob("*/.complete")]
+    versions = [path.parent.name.removeprefix("simgrid-") for path in cache_folder().glob("*/.complete")]
     for version in versions:
         assert_all_right(verify(["smpi"], smpi_version=version))
 
 
 @needs("smpi")
 def test_one_algorithm_can_be_chosen() -> None:
-    built("smpi")
     (result,) = verify(["smpi"], collective="gather", algorithm="linear", quick=True)
     assert (result.collective, result.algorithm) == ("gather", "linear")
     assert result.ok
@@ -107,7 +102,6 @@ class Nodes(ModifiedTarget):
 
 @needs("openmpi")
 def test_hierarchical_algorithms_alone_on_a_target() -> None:
-    built("openmpi")
     results = verify_hierarchical(Nodes(), "barrier")
     entries = CATALOGUE["barrier"]["algorithm"]
     assert [result.algorithm for result in results] == [one["name"] for one in entries if one.get("by_node")]
@@ -117,7 +111,8 @@ def test_hierarchical_algorithms_alone_on_a_target() -> None:
 @pytest.mark.slow
 @needs("openmpi")
 def test_no_memory_error_under_openmpi(tmp_path: Path) -> None:
-    program = build(tmp_path / "sanitized", "openmpi", sanitize=True) / "verify"
+    build_sanitized(tmp_path, "openmpi")
+    program = tmp_path / "verify"
     root_rights = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     done = subprocess.run(
         ["mpirun.openmpi", "--oversubscribe", "--bind-to", "none", "-np", "5", str(program), "--quick"],
@@ -188,8 +183,7 @@ def test_a_wrong_algorithm_is_found(mistake: str, monkeypatch: pytest.MonkeyPatc
     need("smpi")
     file, text, replacement, algorithm, word = MISTAKES[mistake]
     mistaken_sources(tmp_path, file, text, replacement)
-    build(tmp_path / "build" / "smpi-system", "smpi", source=tmp_path)
-    monkeypatch.setattr(engines, "builds_folder", lambda: tmp_path / "build")
+    built_from(tmp_path, monkeypatch)
 
     results = verify(["smpi"], quick=True)
     failed = {f"{r.collective} {r.algorithm}": r.first_failure or "" for r in results if not r.ok}

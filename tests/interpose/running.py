@@ -24,8 +24,7 @@ def installation_of(name: str) -> Installation:
     need(name)
     library, _, version = name.partition("-")
     found = find_installation(library, version or None)
-    build = subprocess.run(["cmake", "--build", str(found.build_directory)], capture_output=True, text=True)
-    assert build.returncode == 0, build.stdout + build.stderr
+    found.build.make()
     return found
 
 

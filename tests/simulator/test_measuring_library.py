@@ -20,7 +20,7 @@ LIBRARY = ROOT / "simulator" / "programs" / "measuring"
 def compiled(library: str, source: Path, folder: Path) -> Path:
     """As a user builds a program: the header, the static library, MPI and libm, nothing else."""
     program = folder / f"{source.stem}-{library}"
-    archive = mpi_installation(library).build_directory / "libcollwise_measuring.a"
+    archive = mpi_installation(library).program("libcollwise_measuring.a")
     command = [f"mpicc.{library}", "-Wall", "-Wextra", "-Werror", "-O2", f"-I{LIBRARY}", "-o", str(program)]
     done = subprocess.run([*command, str(source), str(archive), "-lm"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

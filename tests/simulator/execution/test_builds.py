@@ -1,12 +1,13 @@
-"""Builds of the C programs where collwise is an installed package, with a cmake that only notes how it is called."""
+"""Builds of the C programs, mostly of an installed package, with a cmake that only notes how it is called."""
 
 from __future__ import annotations
 
-import shutil
+import os
+import sys
 import threading
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -16,18 +17,18 @@ from collwise.common.errors import CollwiseError, UsageError
 from collwise.simulator.execution import builds
 from collwise.simulator.execution.builds import Build
 from collwise.simulator.execution.installations import mpi_installation
-from collwise.simulator.execution.processes import run_command
+from collwise.simulator.execution.processes import ProgramRun, run_command
 from collwise.studies.cli.main import main
 from tests.needs import needs
 from tests.waiting import wait_for
 
-# `cmake -S ... -B FOLDER ...` prepares a build, and `cmake --build FOLDER` makes its one program.
+# `cmake -S ... -B FOLDER ...` prepares a build, and `cmake --build FOLDER --target PROGRAM` makes a program of it.
 CMAKE = """#!/bin/bash
 echo "$1" >>"{calls}"
 {work}
 case $1 in
     -S) : >"$4/build.ninja" ;;
-    --build) : >"$2/program" ;;
+    --build) : >"$2/$4" ;;
 esac
 """
 
@@ -55,6 +56,11 @@ def add_cmake(package: Path, work: str = "") -> Path:
     return calls
 
 
+def in_another_process(call: Callable[[str], Path], name: str) -> None:
+    builds._ensure.cache_clear()
+    call(name)
+
+
 def a_build() -> Build:
     return Build(folders.builds_folder() / "schedule", "none", Path("gcc"), "the schedule engine")
 
@@ -63,11 +69,87 @@ def test_a_build_is_made_once_and_said(package: Path, capsys: pytest.CaptureFixt
     calls = add_cmake(package)
     program = a_build().file("program")
     assert program.is_relative_to(package.parent / "cache/collwise")
-    assert capsys.readouterr().err.count("building the C programs for the schedule engine") == 1
-    builds._ensure.cache_clear()  # as in another process
-    assert a_build().file("program") == program
+    said = f"collwise: building program for the schedule engine in {program.parent}"
+    assert capsys.readouterr().err.splitlines() == [said, f"{said}: done in 0 s"]
+    in_another_process(a_build().file, "program")
     assert calls.read_text().split() == ["-S", "--build"]
     assert capsys.readouterr().err == ""
+
+
+def test_a_terminal_follows_a_build_on_one_line(package: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    add_cmake(package, "echo '[3/7] Building C object chain.c.o'")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys.stderr, "isatty", lambda: True)
+        a_build().file("program")
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "the schedule engine in " in said
+    assert ": 3 of 7 steps, 0 s" in said
+
+
+def test_only_what_is_needed_is_made(package: Path) -> None:
+    calls = add_cmake(package)
+    a_build().file("program")
+    assert not (a_build().folder / "other").exists()
+    a_build().file("other")
+    assert calls.read_text().split() == ["-S", "--build", "--build"]
+    a_build().make()
+    a_build().make()
+    # All of them were made from the same sources.
+    in_another_process(a_build().file, "program")
+    assert calls.read_text().split() == ["-S", "--build", "--build", "--build"]
+
+
+def test_a_clone_makes_again_what_has_changed(package: Path) -> None:
+    (package / "pyproject.toml").touch()
+    calls = add_cmake(package)
+    source = package / "algorithms/chain.c"
+    source.parent.mkdir()
+    source.touch()
+    assert a_build().file("program") == package / "build/schedule/program"
+    source.write_text("int chain;")
+    assert len(calls.read_text().split()) == 2
+    in_another_process(a_build().file, "program")
+    assert calls.read_text().split() == ["-S", "--build", "--build"]
+    # Neither a file that is gone nor an older one put back stays unnoticed, and what is no source does not count.
+    os.utime(source, (1, 1))
+    in_another_process(a_build().file, "program")
+    (package / "algorithms/catalogue.py").touch()
+    in_another_process(a_build().file, "program")
+    assert calls.read_text().split() == ["-S", "--build", "--build", "--build"]
+    source.unlink()
+    (a_build().folder / "old").touch()
+    in_another_process(a_build().file, "program")
+    assert len(calls.read_text().split()) == 5
+    # For another compiler everything is made anew.
+    (package.parent / "bin/gcc").unlink()
+    (package.parent / "bin/gcc").symlink_to("/bin/false")
+    in_another_process(a_build().file, "program")
+    assert len(calls.read_text().split()) == 7
+    assert not (a_build().folder / "old").exists()
+
+
+def test_another_python_prepares_the_build_and_keeps_what_is_made(
+    package: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = add_cmake(package)
+    made = a_build().file("program")
+    monkeypatch.setattr(sys, "executable", "/usr/bin/python-of-another-environment")
+    in_another_process(a_build().file, "program")
+    a_build().file("other")
+    assert calls.read_text().split() == ["-S", "--build", "-S", "--build"]
+    assert made.exists()
+
+
+def test_what_cannot_be_made_again_is_used_as_it_is(package: Path) -> None:
+    add_cmake(package)
+    made = a_build().file("program")
+    (package / "CMakeLists.txt").write_text("# changed")
+    (package.parent / "bin/ninja").unlink()
+    (package / "pyproject.toml").touch()
+    in_another_process(Build(made.parent, "none", Path("gcc"), "the schedule engine").file, "program")
+    with pytest.raises(UsageError, match="ninja-build"):
+        Build(made.parent, "none", Path("gcc"), "the schedule engine").file("other")
 
 
 def test_a_half_made_build_counts_as_none(package: Path) -> None:
@@ -95,24 +177,25 @@ def test_a_failure_is_one_line_with_the_log_and_is_tried_again(package: Path) ->
 
 def test_an_interrupted_build_leaves_no_compiler_behind(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compiler = package.parent / "compiler"
-    add_cmake(
-        package, f'if [[ $1 == --build ]]; then {shutil.which("sleep")} 9999 & echo $! >"{compiler}"; echo; wait; fi'
-    )
+    add_cmake(package, f'if [[ $1 == --build ]]; then /bin/sleep 9999 & echo $! >"{compiler}"; echo; wait; fi')
 
     def interrupt(_: str) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(builds, "run_command", partial(run_command, on_line=interrupt))
+    def interrupted(command: list[str], **others: Any) -> ProgramRun:
+        return run_command(command, **{**others, "on_line": interrupt})
+
+    monkeypatch.setattr(builds, "run_command", interrupted)
     with pytest.raises(KeyboardInterrupt):
         a_build().file("program")
-    assert not (a_build().folder / ".complete").exists()
+    assert not [*a_build().folder.glob(".made-*")]
     started = int(compiler.read_text())
     wait_for(lambda: not psutil.pid_exists(started) or psutil.Process(started).status() == psutil.STATUS_ZOMBIE)
 
 
 def test_of_two_at_once_one_builds_and_the_other_waits(package: Path, capsys: pytest.CaptureFixture[str]) -> None:
     go = package.parent / "go"
-    calls = add_cmake(package, f'while [[ ! -e "{go}" ]]; do {shutil.which("sleep")} 0.02; done')
+    calls = add_cmake(package, f'while [[ ! -e "{go}" ]]; do /bin/sleep 0.02; done')
     threads = [threading.Thread(target=a_build().file, args=["program"]) for _ in range(2)]
     for thread in threads:
         thread.start()
@@ -159,15 +242,6 @@ def test_other_sources_have_other_builds(package: Path) -> None:
     (package / "algorithms/catalogue.py").write_text("")
     folders._digest_of_c_sources.cache_clear()
     assert folders.builds_folder() in seen
-
-
-def test_a_clone_builds_nothing_here(package: Path) -> None:
-    (package / "pyproject.toml").touch()
-    calls = add_cmake(package)
-    assert folders.builds_folder() == package / "build"
-    with pytest.raises(CollwiseError, match="run 'collwise setup'"):
-        a_build().file("program")
-    assert not calls.exists()
 
 
 @needs("openmpi")

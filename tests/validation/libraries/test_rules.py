@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -15,6 +14,7 @@ from hypothesis import strategies as st
 from collwise.algorithms.catalogue import Algorithm, Catalogue, Collective
 from collwise.common.errors import UsageError
 from collwise.common.files import write_text
+from collwise.simulator.execution.installations import mpi_installation
 from collwise.validation.libraries.collwise_table import collwise_rules
 from collwise.validation.libraries.openmpi_check import KNOWN_TRAFFIC, check_rules, observe, recognise, traffic
 from collwise.validation.libraries.openmpi_file import Rule, parse_rules
@@ -448,13 +448,7 @@ def test_every_algorithm_has_traffic_of_its_own(procs: int) -> None:
 def rules(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A rules file from 5 processes on, and the program that calls under it."""
     need("openmpi")
-    build = ROOT / "build" / "openmpi"
-    commands = [["cmake", "--build", str(build), "--target", "call"]]
-    if not (build / "build.ninja").exists():
-        commands.insert(0, ["cmake", "-S", str(ROOT), "-B", str(build), "-G", "Ninja", "-DCOLLWISE_MPI=openmpi"])
-    for command in commands:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=900)
-        assert done.returncode == 0, done.stdout + done.stderr
+    mpi_installation("openmpi").program("call")
     path = tmp_path_factory.mktemp("rules") / "x.rules"
     write_text(path, openmpi_rules(example(), "4.1"))
     return path

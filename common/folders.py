@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
+from collwise.common.program import __version__
+
 SOURCES = Path(__file__).resolve().parents[1]
 """The root of a clone, or the installed package: both have the same folders, C sources included."""
 _C_SOURCES = ("CMakeLists.txt", "algorithms", "simulator/programs", "simulator/schedule", "tests/c")
@@ -28,10 +30,8 @@ def builds_folder() -> Path:
     """The folder with the builds of the C programs: build/ in a clone, else one in the cache for just these sources."""
     if is_clone():
         return SOURCES / "build"
-    from importlib.metadata import version  # which few commands need, and which takes longer than all else here
-
     digest = _digest_of_c_sources(SOURCES)[:12]
-    return cache_folder() / f"{version('collwise')}-{os.uname().machine}-{digest}"
+    return cache_folder() / f"{__version__}-{os.uname().machine}-{digest}"
 
 
 def c_sources(root: Path) -> list[Path]:

@@ -1,10 +1,11 @@
-"""The name by which the command line was called, for the commands that its messages name."""
+"""The version, and the name by which the command line was called, for the commands that its messages name."""
 
 from __future__ import annotations
 
 import os
 import re
 
+__version__ = "0.1.0"  # pyproject.toml takes it from here
 CALLED = "COLLWISE_CALLED"
 """The environment variable in which the launcher of a clone passes the command as it was typed, such as ./collwise."""
 NAME = "collwise"

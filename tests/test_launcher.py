@@ -16,21 +16,25 @@ from collwise.simulator.execution.packages import missing_packages
 from collwise.studies.cli.commands import COMMANDS, SUBCOMMANDS, required_groups
 from collwise.studies.cli.main import collwise as command_line
 from tests.needs import needs
+from tests.waiting import wait_for
 
 ROOT = Path(__file__).resolve().parents[1]
 LAUNCHER = ROOT / "collwise"
 # The programs that every Linux has and the launcher itself uses.
-BASICS = ("bash", "cat", "env", "find", "mkdir", "readlink", "rm", "sort", "stat", "tail")
+BASICS = ("bash", "env", "flock", "mkdir", "readlink", "rm", "tail")
 
-# Stands in for an interpreter that passes the launcher's check and whose `-m venv` and `-m pip` do nothing but leave
-# an interpreter that prints how it was called.
+# Stands in for an interpreter that passes the launcher's check and whose `-m venv` does nothing but leave another one,
+# which prints how it was called; its `-m pip` notes what it would install.
 FAKE_PYTHON = """#!/bin/bash
 case "$*" in
     *"import ensurepip"*) echo "$0" ;;
-    *"-m venv"*) echo made >>"{made}"; mkdir -p "${{@: -1}}/bin"; printf '%s' '{inner}' >"${{@: -1}}/bin/python"
+    *"-m venv"*) echo made >>"{made}"; rm -rf "${{@: -1}}"; mkdir -p "${{@: -1}}/bin"
+        printf '%s' '{inner}' >"${{@: -1}}/bin/python"
         /bin/chmod +x "${{@: -1}}/bin/python" ;;
 esac
 """
+# What a command needs of Python's packages, beside groups of the system's.
+EXTRAS = {"notebooks", "studio", "test"}
 # One package of each group that the launcher knows.
 PACKAGES = {
     "build": "cmake",
@@ -43,13 +47,20 @@ PACKAGES = {
     "style": "clang-format",
 }
 _SBIN = "/usr/sbin:/sbin"
-FAKE_VENV_PYTHON = '#!/bin/bash\ncase "$*" in *"-m pip"*) ;; *) echo "$@" ;; esac\n'
+FAKE_VENV_PYTHON = """#!/bin/bash
+case "$*" in *"-m pip"*) echo "${{@: -1}}" >>"{installed}" ;; *) echo "$@" ;; esac
+"""
 
 
 def call(
-    launcher: Path, *arguments: str, path: Path | None = None, cwd: Path | None = None, no_install: str = "1"
+    launcher: Path,
+    *arguments: str,
+    path: Path | None = None,
+    cwd: Path | None = None,
+    no_install: str = "1",
+    **variables: str,
 ) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {"COLLWISE_NO_INSTALL": no_install}
+    environment = os.environ | {"COLLWISE_NO_INSTALL": no_install, **variables}
     if path is not None:
         environment |= {"PATH": str(path), "XDG_CACHE_HOME": str(path / "cache")}
     return subprocess.run(
@@ -88,7 +99,8 @@ def add_python(tools: Path) -> Path:
     """Put the fake python3 on the PATH; the file in which it notes each environment it makes."""
     made = tools / "environments-made"
     python = tools / "python3"
-    python.write_text(FAKE_PYTHON.format(made=made, inner=FAKE_VENV_PYTHON))
+    inner = FAKE_VENV_PYTHON.format(installed=tools / "installed")
+    python.write_text(FAKE_PYTHON.format(made=made, inner=inner))
     python.chmod(0o755)
     return made
 
@@ -149,6 +161,7 @@ def test_missing_packages_are_one_line_and_wrong_usage(clone: Path, tools: Path)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert "libsimgrid-dev" in done.stderr
+    assert "mpich" not in done.stderr
     assert "COLLWISE_NO_INSTALL" in done.stderr
     assert done.stdout == ""
 
@@ -178,16 +191,15 @@ def test_commands_that_only_need_python_run_without_the_packages(clone: Path, to
         ("simulat",),
     ],
 )
-def test_help_and_unknown_commands_install_and_build_nothing(
+def test_help_and_unknown_commands_install_nothing_but_python(
     clone: Path, tools: Path, arguments: tuple[str, ...]
 ) -> None:
     add_python(tools)
     calls = add_apt(tools, provides="smpirun")
-    (clone / "CMakeLists.txt").touch()
     done = call(clone / "collwise", *arguments, path=tools, no_install="")
     assert done.returncode == 0, done.stderr
-    assert "making the Python environment" in done.stderr
-    assert done.stderr.count("\n") == 1
+    assert done.stderr.count("\n") == done.stderr.count("installing Python packages in .venv") == 2
+    assert (tools / "installed").read_text() == f"{clone}\n"
     assert not calls.exists()
     # The next command that needs them asks for them nevertheless.
     call(clone / "collwise", "simulate", path=tools, no_install="")
@@ -213,23 +225,27 @@ def test_the_help_of_a_program_is_not_ours(clone: Path, tools: Path, arguments: 
 EVERY = [*COMMANDS, *SUBCOMMANDS]
 
 
-def needs_of(name: str) -> list[tuple[str, set[str]]]:
-    """The needs of a command: conditions, '' for always, and the groups of packages for each."""
+def needs_of(name: str) -> list[tuple[list[str], set[str]]]:
+    """The needs of a command: the terms of a condition, none for always, and the groups for each."""
     entry = SUBCOMMANDS[name] if name in SUBCOMMANDS else COMMANDS[name]
     parts = (need.rpartition(":") for need in entry.needs.split())
-    return [(condition, set(groups.split("+"))) for condition, _, groups in parts]
+    return [(condition.split("&") if condition else [], set(groups.split("+"))) for condition, _, groups in parts]
 
 
 def every_call() -> list[tuple[tuple[str, ...], set[str]]]:
     """Each command alone and with each of the conditions of its needs; the groups of packages that it needs then."""
+
+    def holds(term: str, given: str) -> bool:
+        asked = term.removeprefix("!")
+        return (asked in (given, given.partition("=")[0])) != term.startswith("!")
+
     calls = []
     for name in EVERY:
         needs = needs_of(name)
-        for given in dict.fromkeys(["", *(condition.lstrip("!") for condition, _ in needs)]):
-            absent = {f"!{given}", f"!{given.partition('=')[0]}"}
-            hold = {"", given} | {condition for condition, _ in needs if condition[:1] == "!"} - absent
-            groups = (found for condition, found in needs if condition in hold)
-            calls.append(((*name.split(), *given.split()), set().union(*groups)))
+        for given in dict.fromkeys(["", *(term.lstrip("!") for terms, _ in needs for term in terms)]):
+            groups = (found for terms, found in needs if all(holds(term, given) for term in terms))
+            required = {group for found in groups for group in found if not group.startswith("?")}
+            calls.append(((*name.split(), *given.split()), required - EXTRAS))
     return calls
 
 
@@ -306,9 +322,9 @@ def command_of(words: str) -> click.Command:
 def test_what_a_command_needs_agrees_with_its_options(name: str) -> None:
     options = options_of(command_of(name), {one for one in SUBCOMMANDS if one.startswith(f"{name} ")})
     needs = needs_of(name)
-    groups = {group for _, together in needs for group in together}
-    assert groups <= PACKAGES.keys()
-    assert {condition.lstrip("!").partition("=")[0] for condition, _ in needs if condition} <= options
+    groups = {group.lstrip("?") for _, together in needs for group in together}
+    assert groups <= PACKAGES.keys() | EXTRAS
+    assert {term.lstrip("!").partition("=")[0] for terms, _ in needs for term in terms} <= options
     # Whatever takes the version of the simulator, simulates; whatever takes a place, measures there.
     if options & {"--engine", "--simgrid"} and name != "setup":
         assert groups >= {"build", "smpi"}
@@ -342,7 +358,7 @@ def test_a_copy_of_the_modules_in_the_environment_makes_it_anew(clone: Path, too
     assert made.read_text() == "made\n" * 2
 
 
-def test_environment_is_made_again_when_its_inputs_change(clone: Path, tools: Path) -> None:
+def test_the_environment_follows_what_it_was_made_from(clone: Path, tools: Path) -> None:
     made = add_python(tools)
     for _ in range(2):
         call(clone / "collwise", "predict", path=tools)
@@ -350,10 +366,11 @@ def test_environment_is_made_again_when_its_inputs_change(clone: Path, tools: Pa
     with (clone / "pyproject.toml").open("a") as pyproject:
         pyproject.write("# one more dependency\n")
     call(clone / "collwise", "predict", path=tools)
-    assert made.read_text() == "made\n" * 2
+    assert made.read_text() == "made\n"
+    assert (tools / "installed").read_text().count(f"{clone}\n") == 2
     moved = clone.rename(clone.with_name("moved"))
     call(moved / "collwise", "predict", path=tools)
-    assert made.read_text() == "made\n" * 3
+    assert made.read_text() == "made\n" * 2
 
 
 def test_half_made_environment_is_made_again(clone: Path, tools: Path) -> None:
@@ -367,7 +384,7 @@ def test_half_made_environment_is_made_again(clone: Path, tools: Path) -> None:
 def test_failed_pip_shows_the_end_of_its_log(clone: Path, tools: Path) -> None:
     add_python(tools)
     python = tools / "python3"
-    python.write_text(python.read_text().replace('*"-m pip"*) ;;', '*"-m pip"*) echo no network; exit 1 ;;'))
+    python.write_text(python.read_text().replace('*"-m pip"*) ', '*"-m pip"*) echo no network; exit 1; '))
     done = call(clone / "collwise", "predict", path=tools)
     assert done.returncode == 2
     assert "no network" in done.stderr
@@ -378,12 +395,15 @@ def test_apt_is_asked_for_what_is_missing(clone: Path, tools: Path) -> None:
     add_python(tools)
     add_commands(tools, "gcc", "cmake", "ninja", "smpicc")
     calls = add_apt(tools, provides="smpirun")
-    done = call(clone / "collwise", "simulate", path=tools, no_install="")
+    done = call(clone / "collwise", "check", "algorithms", path=tools, no_install="")
     assert done.returncode == 0, done.stderr
     assert calls.read_text().splitlines()[0] == "noninteractive update"
     assert "libsimgrid-dev" in calls.read_text()
     # It failed for the other packages, which this command does without.
-    assert "installing system packages: " in done.stderr
+    assert "installing system packages: libsimgrid-dev" in done.stderr
+    assert "going on without these system packages: openmpi-bin" in done.stderr
+    # What is not for this command is not asked for.
+    assert "clang-format" not in calls.read_text()
     assert "see " + str(clone / "build/log/apt.log") in done.stderr
 
 
@@ -395,96 +415,85 @@ def test_no_apt_is_named_as_the_reason(clone: Path, tools: Path) -> None:
     assert "no apt-get" in done.stderr
 
 
-@needs("c-headers")
-def test_programs_of_mpi_libraries_are_built_when_a_command_needs_them(clone: Path, tools: Path) -> None:
+def test_a_command_gets_the_packages_that_it_needs(clone: Path, tools: Path) -> None:
     add_python(tools)
-    add_commands(tools, "gcc", "ninja", "cmake", "smpirun", "smpicc")
-    (clone / "CMakeLists.txt").touch()
+    add_commands(tools, "gcc", "cmake", "ninja", "smpicc", "smpirun", "mpirun.openmpi", "mpicc.openmpi")
+    calls = add_apt(tools, provides="none")
+    launcher = clone / "collwise"
+    for words in ("demo", "report --platform gros", "predict", "show algorithms"):
+        assert call(launcher, *words.split(), path=tools, no_install="").returncode == 0
+    assert not calls.exists()
+    assert (tools / "installed").read_text() == f"{clone}\n"
+    for _ in range(2):
+        call(launcher, "study", path=tools, no_install="")
+    for executor, default in (("local", "slurm"), ("slurm", "local")):
+        call(launcher, "simulate", f"--executor={executor}", path=tools, no_install="", COLLWISE_EXECUTOR=default)
+        call(launcher, "simulate", path=tools, no_install="", COLLWISE_EXECUTOR="local")
+    assert (tools / "installed").read_text().splitlines() == [str(clone), "collwise[notebooks]", "collwise[dask]"]
+    # They go with the environment, and come back when they are needed.
+    with (clone / "pyproject.toml").open("a") as pyproject:
+        pyproject.write("# one more dependency\n")
+    call(launcher, "demo", path=tools, no_install="")
+    call(launcher, "study", path=tools, no_install="", COLLWISE_EXECUTOR="oar")
+    found = (tools / "installed").read_text().splitlines()[3:]
+    assert found == [str(clone), "collwise[notebooks]", "collwise[dask]"]
 
-    def built(*arguments: str) -> list[str]:
-        done = call(clone / "collwise", *arguments, path=tools)
-        assert done.returncode == 0, done.stderr
-        return re.findall(r"building the C programs in build/(\S+), once", done.stderr)
 
-    assert built("setup", "project") == built("show", "algorithms") == built("times", "list") == []
-    assert built("platforms", "describe", "mine") == built("platforms", "new", "mine") == []
-    assert built("platforms", "check", "mine.toml") == ["smpi-system"]
-    assert built("simulate") == ["schedule"]
-    # What was made is kept up to date, whatever the command needs.
-    (clone / "CMakeLists.txt").write_text("# changed\n")
-    assert built("platforms", "describe", "mine") == []
-    assert built("predict") == ["schedule", "smpi-system"]
-    assert built("simulate") == []
-
-
-@needs("openmpi", "mpich")
-@pytest.mark.parametrize(
-    ("words", "libraries"),
-    [
-        ("platforms check x.toml", set()),
-        ("simulate", set()),
-        ("measure", {"openmpi"}),
-        ("show defaults --check", {"openmpi"}),
-        ("show defaults --baseline openmpi-4.1 --check", {"openmpi"}),
-        ("show defaults --baseline=mpich-4 --check", {"mpich"}),
-    ],
-)
-def test_no_library_is_built_for_that_nobody_asked(clone: Path, tools: Path, words: str, libraries: set[str]) -> None:
+def test_each_step_is_said_with_its_seconds(clone: Path, tools: Path) -> None:
     add_python(tools)
-    names = [f"{name}.{library}" for name in ("mpirun", "mpicc") for library in ("openmpi", "mpich")]
-    add_commands(tools, "gcc", "ninja", "cmake", "smpirun", "smpicc", *names)
-    (clone / "CMakeLists.txt").touch()
-    said = call(clone / "collwise", *words.split(), path=tools).stderr
-    built = set(re.findall(r"building the C programs in build/(\S+), once", said))
-    assert built - {"schedule", "smpi-system"} == libraries
+    said = call(clone / "collwise", "setup", "studio", path=tools).stderr.splitlines()
+    steps = [f"in .venv, for {tools}/python3", "for setup in .venv"]
+    lines = [f"collwise: installing Python packages {step}" for step in steps]
+    found = [re.sub(r"\d+ s$", "N s", line) for line in said if "Python packages" in line]
+    assert found == [lines[0], f"{lines[0]}: done in N s", lines[1], f"{lines[1]}: done in N s"]
 
 
-@needs("openmpi", "c-headers")
-@pytest.mark.parametrize(
-    ("words", "simulates"),
-    [
-        ("program run --library openmpi --procs 2 -- latency", False),
-        ("program profile report.json --platform gros --engine smpi", True),
-        ("program run --library smpi --platform gros --procs 2 -- latency", True),
-        ("show defaults --check", False),
-    ],
-)
-def test_the_simulator_is_not_built_for_what_runs_on_a_real_library(
-    clone: Path, tools: Path, words: str, simulates: bool
-) -> None:
+def test_an_extra_that_cannot_be_installed_is_tried_again(clone: Path, tools: Path) -> None:
     add_python(tools)
-    add_commands(tools, "gcc", "ninja", "cmake", "smpirun", "smpicc", "mpirun.openmpi", "mpicc.openmpi")
-    (clone / "CMakeLists.txt").touch()
-    said = call(clone / "collwise", *words.split(), path=tools).stderr
-    assert ("building the C programs in build/smpi-system" in said) == simulates
+    call(clone / "collwise", "help", path=tools)
+    python = clone / ".venv/bin/python"
+    works = python.read_text()
+    python.write_text(works.replace('echo "${@: -1}"', "echo no network; exit 1; echo"))
+    failed = call(clone / "collwise", "study", "--engine=schedule", path=tools)
+    assert (failed.returncode, failed.stdout) == (2, "")
+    add_commands(tools, "gcc", "cmake", "ninja")
+    failed = call(clone / "collwise", "study", "--engine=schedule", path=tools)
+    assert "no network" in failed.stderr
+    assert "the extra 'notebooks' could not be installed" in failed.stderr.splitlines()[-1]
+    python.write_text(works)
+    assert call(clone / "collwise", "study", "--engine=schedule", path=tools).returncode == 0
 
 
-@needs("c-headers")
-@pytest.mark.parametrize("command", ["demo", "test", "setup", "setup install", "setup studio", "study"])
-def test_set_up_builds_everything(clone: Path, tools: Path, command: str) -> None:
+def test_of_two_calls_at_once_one_sets_up_and_the_other_waits(clone: Path, tools: Path) -> None:
+    made = add_python(tools)
+    python = tools / "python3"
+    go = tools / "go"
+    python.write_text(python.read_text().replace("echo made", f'while [[ ! -e "{go}" ]]; do :; done; echo made'))
+    environment = os.environ | {"COLLWISE_NO_INSTALL": "1", "PATH": str(tools), "XDG_CACHE_HOME": str(tools)}
+    command = [tools / "bash", clone / "collwise", "help"]
+    errors = [tools / f"errors-{number}" for number in range(2)]
+    started = [subprocess.Popen(command, env=environment, stdout=-3, stderr=error.open("w")) for error in errors]
+    wait_for(lambda: "waiting for another collwise" in "".join(error.read_text() for error in errors))
+    go.touch()
+    assert [process.wait(timeout=900) for process in started] == [0, 0]
+    assert made.read_text() == "made\n"
+    assert (tools / "installed").read_text() == f"{clone}\n"
+
+
+def test_which_python_is_used_is_said_if_the_first_is_unfit(clone: Path, tools: Path) -> None:
+    old = tools / "python3"
+    old.write_text("#!/bin/bash\ncase $* in *ensurepip*) exit 1 ;; *) echo 3.9.2 ;; esac\n")
+    old.chmod(0o755)
+    launcher = clone / "collwise"
+    launcher.write_text(launcher.read_text().replace(" /usr/bin/python3;", ";"))  # which this machine may have
+    none = call(launcher, "predict", path=tools)
+    assert none.returncode == 2
+    assert "missing system packages: python3 python3-venv" in none.stderr
+    assert f"({old} is Python 3.9.2" in none.stderr
+    old.rename(tools / "old")
     add_python(tools)
-    names = [f"{name}.{library}" for name in ("mpirun", "mpicc") for library in ("openmpi", "mpich")]
-    add_commands(tools, "gcc", "ninja", "cmake", "clang-format", "smpirun", "smpicc", *names)
-    (clone / "CMakeLists.txt").touch()
-    said = call(clone / "collwise", *command.split(), path=tools).stderr
-    found = set(re.findall(r"building the C programs in build/(\S+), once", said))
-    packages = re.findall(r"lib(?:openmpi|mpich)-dev", said)
-    expected = {"schedule", "smpi-system", "openmpi", "mpich"} - {name[3:-4] for name in packages}
-    assert found == expected or (command in ("demo", "test") and packages)
-
-
-@needs("c-headers")
-def test_failed_c_build_shows_its_log_or_warns_once(clone: Path, tools: Path) -> None:
-    add_python(tools)
-    add_commands(tools, "gcc", "ninja", "smpirun", "smpicc")
-    (tools / "cmake").write_text("#!/bin/bash\necho broken source\nexit 1\n")
-    (tools / "cmake").chmod(0o755)
-    (clone / "CMakeLists.txt").touch()
-    first = call(clone / "collwise", "predict", path=tools)
-    assert first.returncode == 0
-    assert "whose build failed" in first.stderr
-    assert call(clone / "collwise", "predict", path=tools).stderr == ""
-    needed = call(clone / "collwise", "simulate", path=tools)
-    assert needed.returncode == 2
-    assert "broken source" in needed.stderr
-    assert "build/schedule failed" in needed.stderr.splitlines()[-1]
+    (tools / "python3").rename(tools / "python3.12")
+    (tools / "old").rename(old)
+    found = call(launcher, "predict", path=tools)
+    assert found.returncode == 0
+    assert f"for {tools}/python3.12 ({old} is Python 3.9.2" in found.stderr

@@ -106,6 +106,12 @@ def test_an_installed_wheel_builds_its_programs_and_does_the_main_job(wheel: Pat
     venv.create(tmp_path / "venv", with_pip=True)
     programs = tmp_path / "venv/bin"
     subprocess.run([programs / "python", "-m", "pip", "install", "--quiet", wheel], check=True)
+    listed = [programs / "python", "-m", "pip", "list", "--format", "freeze"]
+    installed = subprocess.run(listed, capture_output=True, text=True, check=True).stdout
+    for extra in ("ipykernel", "ipython", "jupyter", "nbclient", "widgets", "sphinx", "pytest", "ruff", "mypy", "dask"):
+        assert extra not in installed.lower()
+    size = sum(path.lstat().st_size for path in (tmp_path / "venv").rglob("*"))
+    assert size < 450e6
     home = tmp_path / "home"
     home.mkdir()
     environment = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ} | {"HOME": str(home)}
@@ -125,8 +131,12 @@ def test_an_installed_wheel_builds_its_programs_and_does_the_main_job(wheel: Pat
     together = [start("simulate", *points, "--store", f"{number}.sqlite") for number in range(2)]
     messages = [process.communicate()[1] for process in together]
     assert [process.returncode for process in together] == [0, 0], messages
-    assert sum("building the C programs" in text for text in messages) == 1
+    assert sum("building benchmark for SimGrid" in text for text in messages) == 1
     assert sum("waiting for another collwise" in text for text in messages) == 1
+    lacking = start("study", "luo2020")
+    error = lacking.communicate()[1]
+    assert (lacking.returncode, error.count("\n")) == (2, 1)
+    assert "pip install 'collwise[notebooks]'" in error
     call("simulate", *points, "--for", "openmpi-4.1", "-o", "bcast.times", "--engine", "schedule")
     call("select", "bcast.times", "--for", "openmpi-4.1", "-o", "bcast.json")
     call("export", "bcast.json", "--version", "4.1", "-o", "bcast.rules")

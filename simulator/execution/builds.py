@@ -56,7 +56,7 @@ class Build:
                 return
             made_from = self._made_from()
             what = "the C programs" if name == ALL else name
-            with step(f"building {what} for {self.label} in {self.folder}") as show:
+            with step(f"building {what} for {self.label}") as show:
                 self._configure()
                 self._run(["cmake", "--build", str(self.folder), "--target", name], {}, show)
             # Written last: what was interrupted, or whose sources changed meanwhile, counts as not made.

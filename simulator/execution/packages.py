@@ -1,11 +1,13 @@
-"""System packages, in the groups that the table of commands names, and which of them are missing."""
+"""Which of the packages are missing that the table of commands names: groups of the system's, and Python extras."""
 
 from __future__ import annotations
 
 import glob
 import os
+import re
 import shutil
 from collections.abc import Iterable
+from importlib.util import find_spec
 from pathlib import Path
 
 from collwise.common.errors import UsageError
@@ -38,8 +40,8 @@ _GROUPS: dict[str, tuple[tuple[str, ...], ...]] = {
 
 
 def missing_packages(groups: Iterable[str]) -> list[str]:
-    """The packages of these groups that are not installed."""
-    listed = [package for group in groups for package in _GROUPS[group]]
+    """The packages of these groups that are not installed. Extras have none."""
+    listed = [package for group in groups for package in _GROUPS.get(group, ())]
     absent = [names for names, *signs in listed if not all(map(_is_there, signs))]
     return list(dict.fromkeys(name for names in absent for name in names.split()))
 
@@ -51,6 +53,27 @@ def require_packages(groups: Iterable[str]) -> None:
             f"missing system packages: {missing}; on Debian and Ubuntu 'apt-get install {missing}' installs them, "
             "elsewhere those that provide the same"
         )
+
+
+def require_extra(extra: str) -> None:
+    """Raises UsageError, which says how to install it, if Python packages of an extra are missing."""
+    if missing := [*_missing_from(extra)]:
+        raise UsageError(
+            f"missing Python packages: {' '.join(missing)}; pip install 'collwise[{extra}]' installs them, in a clone "
+            "the launcher ./collwise"
+        )
+
+
+def _missing_from(extra: str) -> Iterable[str]:
+    from importlib.metadata import requires
+
+    for requirement, _, condition in (one.partition(";") for one in requires("collwise") or ()):
+        if re.search(rf"\b{extra}\b", condition):
+            if nested := re.fullmatch(r"collwise\[(.+)\]\s*", requirement):
+                for one in nested[1].split(","):
+                    yield from _missing_from(one)
+            elif find_spec(name := re.split(r"[^\w]", requirement)[0]) is None:
+                yield name
 
 
 def _is_there(sign: str) -> bool:

@@ -19,11 +19,11 @@ from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from importlib.metadata import PackageNotFoundError, version
 from typing import cast
 
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.common.folders import SOURCES, digest_of
+from collwise.common.program import __version__
 from collwise.simulator.sweeps.runner import DividedRunner, Keep, Part, Pool
 from collwise.simulator.timing import Configuration, Timing
 
@@ -210,10 +210,7 @@ def code_here() -> dict[str, str]:
     """The identity of collwise as it is installed here: its version, the commit, and a digest of its code."""
     floors = [SOURCES / floor for floor in _FLOORS]
     files = sorted(file for floor in floors for ending in ("*.py", "*.toml") for file in floor.rglob(ending))
-    try:
-        found = {"version": version("collwise")}
-    except PackageNotFoundError:
-        found = {}
+    found = {"version": __version__}
     if (SOURCES / ".git").exists():
         command = ["git", "-C", str(SOURCES), "rev-parse", "HEAD"]
         try:

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from collwise.answers import Sweep, WhatIf
     from collwise.arguments import platform, session
     from collwise.common.errors import CollwiseError, UsageError
+    from collwise.common.program import __version__ as __version__
     from collwise.comparisons import compare, figure
     from collwise.decisions import Decisions, defaults, export, select
     from collwise.guideline_checks import Guidelines, check_decisions, guidelines, measured_guidelines
@@ -119,6 +120,7 @@ __getattr__ = names_of(
         "arguments": ("platform", "session"),
         "comparisons": ("compare", "figure"),
         "common.errors": ("CollwiseError", "UsageError"),
+        "common.program": ("__version__",),
         "decisions": ("Decisions", "defaults", "export", "select"),
         "guideline_checks": ("Guidelines", "check_decisions", "guidelines", "measured_guidelines"),
         "hierarchy": ("model_tasks", "time_tasks", "tune_hierarchy"),
@@ -134,4 +136,4 @@ __getattr__ = names_of(
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return [*__all__, "__version__"]

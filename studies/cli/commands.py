@@ -15,39 +15,48 @@ from collwise.common.program import program_name
 
 
 class Command(NamedTuple):
-    """A command's line in the list of commands, and the system packages it cannot do without."""
+    """A command's line in the list of commands, and what it needs, as said below."""
 
     summary: str
     needs: str
 
 
 class Subcommand(NamedTuple):
-    """The system packages that a subcommand needs, where they are others than its group's."""
+    """What a subcommand needs, where that is not what its group needs."""
 
     needs: str
 
 
 # The launcher reads `needs` from the lines of these tables, before there is a Python environment. It names groups of
-# system packages (build, smpi, openmpi, mpich, testbed, slurm, engine, style); `collwise` says what is in each.
-# "smpi" is always needed, "--check:build+openmpi" only with that option, "--library=smpi:smpi" only with that value,
-# "!--library:smpi" only without that option.
+# system packages (build, smpi, openmpi, mpich, testbed, slurm, engine, style; `collwise` says what is in each) and
+# extras of Python packages (notebooks, studio, test). "smpi" is always needed, "--check:build+openmpi" only with that
+# option, "--library=smpi:smpi" only with that value, "!--library:smpi" only without that option, "--check&!--csv:smpi"
+# if both hold. What stands after "?" is installed in a clone where that is possible; the command does without.
 SUBCOMMANDS = {
     "check algorithms": Subcommand(
-        needs="build !--library:smpi --library=smpi:smpi --library=openmpi:openmpi --library=mpich:mpich --testbed:openmpi+testbed"  # noqa: E501
+        needs="build !--library:smpi+?openmpi+?mpich --library=smpi:smpi --library=openmpi:openmpi --library=mpich:mpich --testbed:openmpi+testbed"  # noqa: E501
     ),
     "check others": Subcommand(needs="build !--library=openmpi:smpi !--library=smpi:openmpi"),
     "check recovery": Subcommand(needs="build smpi"),
     "check three-way": Subcommand(needs="build smpi openmpi --testbed:testbed"),
-    "platforms calibrate": Subcommand(needs="build --published:smpi --testbed:openmpi+testbed"),
+    "platforms calibrate": Subcommand(
+        needs="build --published:smpi !--published&!--library=mpich:openmpi --library=mpich:mpich --testbed:openmpi+testbed"  # noqa: E501
+    ),
     "platforms check": Subcommand(needs="build smpi"),
-    "platforms experiment": Subcommand(needs="build --platform:smpi --library=mpich:mpich --testbed:openmpi+testbed"),
+    "platforms experiment": Subcommand(
+        needs="build --platform:smpi !--platform&!--library=mpich:openmpi --library=openmpi:openmpi --library=mpich:mpich --testbed:openmpi+testbed"  # noqa: E501
+    ),
     "platforms ranks": Subcommand(needs="build smpi"),
-    "platforms thresholds": Subcommand(needs="build --library=mpich:mpich --testbed:openmpi+testbed"),
+    "platforms thresholds": Subcommand(
+        needs="build !--library=mpich:openmpi --library=mpich:mpich --testbed:openmpi+testbed"
+    ),
     "setup completion": Subcommand(needs=""),
     "setup project": Subcommand(needs=""),
     "setup schema": Subcommand(needs=""),
-    "setup studio": Subcommand(needs=""),
-    "show defaults": Subcommand(needs="--check:build"),
+    "setup studio": Subcommand(needs="studio ?build ?smpi ?openmpi"),
+    "show defaults": Subcommand(
+        needs="--check:build --check&!--baseline=mpich-4:openmpi --check&--baseline=mpich-4:mpich"
+    ),
     "show schedule": Subcommand(needs="build"),
 }
 """The subcommands with needs of their own, by their words."""
@@ -57,9 +66,12 @@ SECTIONS = {
         "tune": Command("Does the whole job: choices, rules and a report.", needs="build --engine=smpi:smpi"),
         "show": Command("Shows algorithms, their messages, models, untuned libraries.", needs=""),
         "simulate": Command("Simulates algorithms at every P, m and segment size.", needs="build smpi"),
-        "compare": Command("Compares times with other times, decisions and untuned libraries.", needs=""),
-        "select": Command("Makes decision tables of the algorithm for each P and m.", needs=""),
-        "export": Command("Writes decision tables as rules that MPI libraries read.", needs="--check:build+openmpi"),
+        "compare": Command("Compares times with other times, decisions and untuned libraries.", needs="?build"),
+        "select": Command("Makes decision tables of the algorithm for each P and m.", needs="?build"),
+        "export": Command(
+            "Writes decision tables as rules that MPI libraries read.",
+            needs="--check:build --check&!--format=mpich:openmpi --check&--format=mpich:mpich",
+        ),
         "whatif": Command("Shows which choices and times change if a platform does.", needs="build --engine=smpi:smpi"),
         "sweep": Command("Finds the factors of a change where the choice changes.", needs="build --engine=smpi:smpi"),
         "hierarchy": Command(
@@ -80,32 +92,34 @@ SECTIONS = {
     "Models": {
         "fit": Command(
             "Estimates the parameters of models from experiments.",
-            needs="build --platform:smpi --library=mpich:mpich --testbed:openmpi+testbed",
+            needs="build --platform:smpi !--platform&!--library=mpich:openmpi --library=openmpi:openmpi --library=mpich:mpich --testbed:openmpi+testbed",  # noqa: E501
         ),
-        "predict": Command("Evaluates models over arrays of P and m.", needs=""),
+        "predict": Command("Evaluates models over arrays of P and m.", needs="?build"),
     },
     "Measuring": {
         "measure": Command(
             "Measures our algorithms under Open MPI or MPICH.",
-            needs="build --library=mpich:mpich --testbed:openmpi+testbed",
+            needs="build !--library=mpich&!--script:openmpi --library=mpich:mpich --testbed:openmpi+testbed",
         ),
         "search": Command(
             "Measures where the choice is in doubt, within a budget.",
-            needs="build --library=mpich:mpich --testbed:openmpi+testbed --engine=smpi:smpi",
+            needs="build !--library=mpich:openmpi --library=mpich:mpich --testbed:openmpi+testbed --engine=smpi:smpi",
         ),
         "times": Command("Lists, shows, deletes and imports stored times.", needs=""),
         "guidelines": Command(
             "Checks and repairs performance guidelines of MPI libraries.",
-            needs="build simulate:smpi decisions:smpi measure:openmpi --library=mpich:mpich --testbed:openmpi+testbed",
+            needs="build simulate:smpi decisions:smpi measure&!--library=mpich:openmpi --library=mpich:mpich --testbed:openmpi+testbed",  # noqa: E501
         ),
     },
     "Checking": {
         "check": Command("Checks algorithms and procedures against what is known.", needs=""),
-        "study": Command("Runs a paper's study as a notebook.", needs="build smpi"),
+        "study": Command("Runs a paper's study as a notebook.", needs="build smpi notebooks"),
     },
     "Maintenance": {
-        "setup": Command("Looks after the set-up, projects and notebooks.", needs="build --simgrid:engine"),
-        "test": Command("Runs the tests.", needs="build smpi openmpi mpich style"),
+        "setup": Command(
+            "Looks after the set-up, projects and notebooks.", needs="build ?smpi ?openmpi ?mpich --simgrid:engine"
+        ),
+        "test": Command("Runs the tests.", needs="build smpi openmpi mpich style ?testbed ?slurm test"),
     },
 }
 COMPLETION_VARIABLE = "_COLLWISE_COMPLETE"
@@ -129,7 +143,7 @@ WORDS = "collwise.words"
 
 
 def required_groups(command: str, words: Sequence[str]) -> list[str]:
-    """The groups of system packages that a command cannot do without, called with these words.
+    """The groups of system packages, and the extras, that a command cannot do without, called with these words.
 
     The launcher reads the table in the same way.
     """
@@ -139,10 +153,9 @@ def required_groups(command: str, words: Sequence[str]) -> list[str]:
     entry = SUBCOMMANDS.get(" ".join(own[:2]), COMMANDS[command])
     for need in entry.needs.split():
         condition, _, needed = need.rpartition(":")
-        condition = condition.replace("=", " ")
-        is_said = f" {condition.removeprefix('!')} " in said
-        if not condition or is_said != condition.startswith("!"):
-            groups += needed.split("+")
+        terms = condition.replace("=", " ").split("&") if condition else []
+        if all((f" {term.removeprefix('!')} " in said) != term.startswith("!") for term in terms):
+            groups += (group for group in needed.split("+") if not group.startswith("?"))
     # The schedule engine needs no simulator, and a SimGrid from 'collwise setup install --simgrid VERSION' is one.
     needs_no_packages = " --engine schedule " in said or any(cache_folder().glob("simgrid-*/.complete"))
     return [group for group in groups if group != "smpi" or not needs_no_packages]

@@ -162,16 +162,20 @@ def made(
 
 
 def _require_packages(root: click.Context) -> None:
-    """Raises UsageError if system packages are missing that the command needs. In a clone the launcher does this.
+    """Raises UsageError if packages are missing that the command needs. In a clone the launcher looks for the system's.
 
     Those that only build the C programs may be missing where that is done.
     """
-    from collwise.simulator.execution.packages import missing_packages, require_packages
+    from collwise.simulator.execution.packages import missing_packages, require_extra, require_packages
 
-    if root.invoked_subcommand in COMMANDS and not is_clone():
-        groups = required_groups(root.invoked_subcommand, root.meta[WORDS])
-        if missing_packages(group for group in groups if group != "build"):
-            require_packages(groups)
+    if root.invoked_subcommand not in COMMANDS:
+        return
+    groups = required_groups(root.invoked_subcommand, root.meta[WORDS])
+    for extra in ("notebooks", "studio"):
+        if extra in groups:
+            require_extra(extra)
+    if not is_clone() and missing_packages(group for group in groups if group != "build"):
+        require_packages(groups)
 
 
 def _force() -> click.Option:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import click
 
 from collwise.common.errors import CollwiseError, nearest
-from collwise.common.program import as_called, program_name
+from collwise.common.program import __version__, as_called, program_name
 from collwise.studies.cli.commands import COMPLETION_VARIABLE, AllCommands, example
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -31,7 +31,7 @@ Sizes are written 8KiB or 8KiB:4MiB:x2, process counts 50,80,90 or 10:90:+10.
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog=example("demo"),
 )
-@click.version_option(package_name="collwise", message="collwise %(version)s")
+@click.version_option(__version__, message="collwise %(version)s")
 def collwise() -> None:
     """The command line."""
 

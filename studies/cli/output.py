@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from collwise.common.errors import CollwiseError, UsageError, note
-from collwise.common.program import program_name
+from collwise.common.program import __version__, program_name
 from collwise.common.units import counted
 from collwise.studies.cli.commands import AllCommands
 from collwise.studies.present.shown import describe, problem_of
@@ -76,14 +76,12 @@ def print_json(rows: Sequence[Mapping[Any, Any]], facts: Mapping[str, Any] | Non
     docs/json.md describes the form; json_schema.toml has the columns of each command. nan and infinity, which JSON has
     not, become null.
     """
-    from importlib.metadata import version  # which takes longer than all else that commands need for their help
-
     context = click.get_current_context()
     if context.meta.get(CSV):
         click.echo(csv_text([_finite(row) for row in rows]), nl=False)
         return
     document = {
-        "collwise": version("collwise"),
+        "collwise": __version__,
         "command": _called(context),
         "call": own_command(),
         "facts": facts or {},

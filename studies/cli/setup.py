@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
-import re
 import secrets
 import socket
 import subprocess
@@ -124,16 +122,10 @@ def studio(
     port: int | None = option(click.IntRange(1, 65535)),
     browser: bool = option(default=True, show_default=False),
 ) -> None:
-    """Opens JupyterLab on the studies' notebooks, for this machine only; installs it on first use.
+    """Opens JupyterLab on the studies' notebooks, for this machine only.
 
     The address that is printed holds the token that gives access. Ctrl-C, twice, ends it.
     """
-    if missing := _missing_from_studio():
-        click.echo("collwise: installing JupyterLab (once)", err=True)
-        # The packages alone: to install collwise itself again would replace the link to this checkout by a copy.
-        command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *missing]
-        if subprocess.run(command, check=False).returncode != 0:
-            raise CollwiseError("JupyterLab could not be installed; pip's message is above")
     port = _free_port(port)
     token = os.environ.get("JUPYTER_TOKEN") or secrets.token_hex(24)
     click.echo(f"JupyterLab listens on http://{_LOOPBACK}:{port}/lab?token={token}")
@@ -155,15 +147,6 @@ def studio(
     command += ["--allow-root"] * (os.geteuid() == 0) + ["--no-browser"] * (not browser)
     # Other users of the machine can read a command line, and not an environment.
     os.execve(sys.executable, command, os.environ | {"JUPYTER_TOKEN": token, HOME: str(home)})
-
-
-def _missing_from_studio() -> list[str]:
-    """The requirements of the 'studio' extra whose packages are not installed."""
-    from importlib.metadata import requires
-
-    required = [one.partition(";") for one in requires("collwise") or ()]
-    wanted = [requirement.strip() for requirement, _, condition in required if re.search(r"\bstudio\b", condition)]
-    return [one for one in wanted if importlib.util.find_spec(re.split(r"[^\w]", one)[0]) is None]
 
 
 def _free_port(asked: int | None) -> int:

@@ -7,6 +7,7 @@ import math
 import subprocess
 import sys
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,8 @@ def test_select_waits_neither_for_numpy_nor_for_scipy(tmp_path: Path) -> None:
 
 
 def test_every_public_name_is_there_and_documented() -> None:
-    assert set(collwise.__all__) <= set(dir(collwise))
+    assert set(dir(collwise)) == {*collwise.__all__, "__version__"}
+    assert collwise.__version__ == version("collwise")
     modules = {path.stem for path in Path(decisions_module.__file__).parent.glob("*.py")}
     for name in collwise.__all__:
         assert getattr(collwise, name).__doc__

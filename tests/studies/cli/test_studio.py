@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import re
@@ -15,12 +14,14 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import suppress
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 
 from collwise.common.folders import SOURCES
+from collwise.simulator.execution import packages
 from collwise.studies.cli.main import main
 from tests.waiting import PATIENCE_SECONDS, wait_for
 
@@ -31,20 +32,15 @@ class Started(Exception):
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """The command lines that studio would run; JupyterLab's own is the last, and none of it is installed here."""
+    """The command lines that studio would run; JupyterLab counts as installed."""
     found: list[list[str]] = []
-
-    def run(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
-        found.append(command)
-        return subprocess.CompletedProcess(command, 0)
 
     def start(program: str, command: list[str], environment: dict[str, str]) -> None:
         found.append([*command, f"JUPYTER_TOKEN={environment['JUPYTER_TOKEN']}"])
         raise Started
 
     monkeypatch.delenv("JUPYTER_TOKEN", raising=False)
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setattr(packages, "find_spec", lambda name: ModuleSpec(name, None))
     monkeypatch.setattr(os, "execve", start)
     monkeypatch.chdir(SOURCES)  # studio changes to another folder
     return found
@@ -63,14 +59,20 @@ def free_port() -> int:
     return port
 
 
-def test_jupyterlab_is_installed_and_collwise_is_not_installed_again(calls: list[list[str]]) -> None:
-    with pytest.raises(Started):
-        main(["setup", "studio"])
-    install = calls[0]
-    extra = tomllib.loads((SOURCES / "pyproject.toml").read_text())["project"]["optional-dependencies"]["studio"]
-    quiet, no_check, *wanted = install[install.index("install") + 1 :]
-    assert (quiet, no_check) == ("--quiet", "--disable-pip-version-check")
-    assert {*map(Requirement, wanted)} == {*map(Requirement, extra)}
+@pytest.mark.parametrize(("command", "extra"), [("setup studio", "studio"), ("study luo2020", "notebooks")])
+def test_what_the_extra_lacks_is_named_in_one_line(
+    command: str, extra: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(packages, "find_spec", lambda name: None)
+    with pytest.raises(SystemExit) as ended:
+        main(command.split())
+    out, error = capsys.readouterr()
+    assert (ended.value.code, out, error.count("\n")) == (2, "", 1)
+    assert f"pip install 'collwise[{extra}]'" in error
+    extras = tomllib.loads((SOURCES / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    listed = [*extras["notebooks"], *(extras["studio"] if extra == "studio" else ())]
+    wanted = {Requirement(one).name for one in listed} - {"collwise"}
+    assert {*error.partition("packages: ")[2].partition(";")[0].split()} == wanted
 
 
 @pytest.mark.parametrize("user", [0, 1000])
@@ -177,4 +179,4 @@ def test_jupyterlab_starts_and_other_commands_work_after_it(tmp_path: Path) -> N
     assert found.stdout == f"{clone}\n"
     listing = subprocess.run([clone / "collwise", "platforms", "list"], env=environment, capture_output=True, text=True)
     assert listing.returncode == 0, listing.stderr
-    assert "making the Python environment" not in listing.stderr
+    assert "installing" not in listing.stderr

@@ -20,7 +20,6 @@ from collwise.common.units import format_size
 from collwise.models.piecewise import Array
 from collwise.models.switch_points import Indices
 from collwise.studies.figures.style import algorithm_style, ratio_axis, seconds_axis, size_axis
-from collwise.studies.reports.comparison_table import compared_places
 from collwise.validation.compare.scores import Scores
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.times import Times
@@ -53,7 +52,7 @@ def _picks_figure(scores: Scores, title: str, by_size: bool) -> Figure:
     right, lines = scores.right, _lines(scores)
     values, shared = (right.procs, right.message_bytes), 0 if by_size else 1
     panels: dict[int, list[tuple[int, int]]] = {}
-    for place in sorted(compared_places(scores), key=lambda place: values[shared][place[shared]]):
+    for place in sorted(scores.places(*scores.times), key=lambda place: values[shared][place[shared]]):
         panels.setdefault(values[shared][place[shared]], []).append(place)
     columns = min(_MOST_COLUMNS, len(panels))
     pairs = -(-len(panels) // columns)
@@ -65,7 +64,7 @@ def _picks_figure(scores: Scores, title: str, by_size: bool) -> Figure:
     for axis in above_and_below[len(panels) :].flat:
         axis.remove()
     times = [(right.at(line.picks).values, right.slowdown(line.picks).values + 1) for line in lines]
-    everywhere = tuple(np.transpose(compared_places(scores)))
+    everywhere = tuple(np.transpose(scores.places(*scores.times)))
     worst = float(np.nanmax([ratios[everywhere] for _, ratios in times], initial=1.0))
     algorithms: set[str] = set()
     for number, ((above, below), (common, here)) in enumerate(zip(above_and_below, panels.items(), strict=False)):
@@ -129,7 +128,7 @@ def algorithms_by_size(
     fitted to.
     """
     at = scores.right.procs.index(procs)
-    sizes = [j for i, j in compared_places(scores) if i == at]
+    sizes = [j for i, j in scores.places(*scores.times) if i == at]
     simulated, *others = (_at_common_segments(one, at, sizes) for one in (scores.right, *scores.times.values()))
     shown = [scores.right.message_bytes[j] for j in sizes]
     if not others:

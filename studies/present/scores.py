@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from collwise.common.units import format_seconds, format_size
 from collwise.studies.present.shown import Shown, Table, drawing, problem_of
-from collwise.studies.reports.comparison_table import library_pick, percent
-from collwise.studies.reports.markdown import percent as percent_of
+from collwise.studies.reports.markdown import percent, whole_percent
 from collwise.studies.reports.model_scores import SCORE_COLUMNS, remarks, score_records, score_rows
 from collwise.validation.compare.scores import AllScores, Picked, Scores
 from collwise.validation.compare.simulated import remarks as remarks_on_others
@@ -34,7 +33,7 @@ def shown(found: AllScores) -> Shown:
 
 def of_one(scores: Scores) -> Shown:
     """The table of one collective, sentences on the others, and maps."""
-    parts: list[Table | str] = [_points(scores), *remarks(scores), *remarks_on_others(scores)]
+    parts: list[Table | str] = [points(scores, scores.places()), *remarks(scores), *remarks_on_others(scores)]
     return Shown(parts, [*_rows(scores)], figures=_figures(scores))
 
 
@@ -45,9 +44,9 @@ def apart(found: AllScores) -> Iterator[str]:
             errors, costs = scores.errors_of(title), scores.summary(title)
             if errors is not None:
                 yield (
-                    f"{scores.right.collective}, {errors.count} times: {percent_of(errors.mean)} apart on average, "
-                    f"{percent_of(abs(errors.worst))} at most; picks at {costs.points} points "
-                    f"{percent_of(costs.mean)} slower than the best on average, {percent_of(costs.worst)} at most"
+                    f"{scores.right.collective}, {errors.count} times: {percent(errors.mean)} apart on average, "
+                    f"{percent(abs(errors.worst))} at most; picks at {costs.points} points "
+                    f"{percent(costs.mean)} slower than the best on average, {percent(costs.worst)} at most"
                 )
 
 
@@ -76,15 +75,16 @@ def _figures(scores: Scores) -> dict[str, Callable[[], Figure]]:
     return found
 
 
-def _points(scores: Scores) -> Table:
+def points(scores: Scores, places: Sequence[tuple[int, int]]) -> Table:
+    """A row for each place (i, j) of P and m: the best choice, its time, and the picks with their slowdowns."""
     right = scores.right
     rows = [
         (
             *(right.procs[i], format_size(right.message_bytes[j]), scores.pick(None, i, j).label),
             format_seconds(scores.pick(None, i, j).seconds),
-            *(f"{pick.label} ({percent(pick.slowdown)})" for pick in _picks(scores, i, j).values()),
+            *(f"{pick.label} ({whole_percent(pick.slowdown)})" for pick in _picks(scores, i, j).values()),
         )
-        for i, j in scores.places()
+        for i, j in places
     ]
     heads = ["P", "m", "best", "time", *(f"{title} (%)" for title in scores.others)]
     title = f"{right.collective} on {right.platform}, {right.source} by {right.maker}"
@@ -93,13 +93,7 @@ def _points(scores: Scores) -> Table:
 
 def _picks(scores: Scores, i: int, j: int) -> dict[str, Picked]:
     """The picks of the others at a place of P and m."""
-    found = {}
-    for title, other in scores.others.items():
-        if isinstance(other, Baseline):
-            found[title] = library_pick(scores, other, i, j)
-        else:
-            found[title] = scores.pick(title, i, j)
-    return found
+    return {title: scores.pick(title, i, j) for title in scores.others}
 
 
 def _rows(scores: Scores) -> Iterator[dict[str, Any]]:

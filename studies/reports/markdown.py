@@ -21,3 +21,8 @@ def markdown_table(columns: Sequence[object], rows: Iterable[Sequence[object]], 
 def percent(part: float, sign: bool = False) -> str:
     """'12.3 %', with a sign if asked for; '-' for nan."""
     return "-" if math.isnan(part) else f"{part * 100:{'+' if sign else 'z'}.1f} %"
+
+
+def whole_percent(slowdown: float) -> str:
+    """'3', '160': whole percent, without a minus sign for nothing; '-' where there is no time."""
+    return "-" if math.isnan(slowdown) else f"{slowdown * 100:z.0f}"

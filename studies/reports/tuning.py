@@ -25,7 +25,6 @@ from collwise.studies.cli.output import own_command
 from collwise.studies.figures.maps import collective_maps
 from collwise.studies.present import scores as scores_presented
 from collwise.studies.present.shown import Table
-from collwise.studies.reports.comparison_table import library_pick
 from collwise.studies.reports.sections import Notes, Picture, Section, Step, TextTable, write_sections
 from collwise.studies.reports.texts import Texts
 from collwise.tuning import RULES, Tuned
@@ -78,7 +77,7 @@ def points(tuned: Tuned) -> Iterator[dict[str, Any]]:
             row |= {"algorithm": rules.name, "segment_bytes": rules.choice.segment_bytes if rules.choice else 0}
             row |= {"seconds": rules.seconds, "slowdown": rules.slowdown}
             if tuned.baseline is not None:
-                untuned = library_pick(scores, tuned.baseline, i, j)
+                untuned = scores.pick(tuned.baseline.title, i, j)
                 row |= {"untuned": untuned.label, "untuned_seconds": untuned.seconds, "gain": float(gains[i, j])}
             yield row
 
@@ -148,7 +147,7 @@ def _gain_row(tuned: Tuned, name: str) -> tuple[str, ...]:
     if tuned.baseline is None or not known.size:
         return (name, str(decided), "-", "-", "-", close, "-")
     i, j = np.unravel_index(int(np.nanargmax(gains)), gains.shape)
-    picks = (scores.pick(RULES, int(i), int(j)), library_pick(scores, tuned.baseline, int(i), int(j)))
+    picks = (scores.pick(RULES, int(i), int(j)), scores.pick(tuned.baseline.title, int(i), int(j)))
     where = f"P = {scores.right.procs[i]}, {format_size(scores.right.message_bytes[j])}: " + " for ".join(
         one.label for one in picks
     )

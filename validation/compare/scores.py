@@ -15,6 +15,7 @@ from collwise.common.errors import UsageError
 from collwise.models.piecewise import Array
 from collwise.models.switch_points import NOBODY, TIE, fastest, picked_seconds
 from collwise.validation.compare.deciders import Decider
+from collwise.validation.libraries.baselines import Baseline
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.slowdown import SlowdownSummary, summary_of
 from collwise.validation.times.times import Times
@@ -180,10 +181,18 @@ class Scores:
             return np.where(np.isfinite(other) & (best > 0), other / best - 1, np.nan)
 
     def pick(self, title: str | None, i: int, j: int) -> Picked:
-        """The pick at the place (i, j) of P and m; without a title that of `right`, the best."""
+        """The pick at the place (i, j) of P and m; without a title that of `right`, the best.
+
+        Of an untuned library's algorithm that the catalogue does not have, it is the name alone.
+        """
         place = int((self.right.best if title is None else self.picks[title]).values[i, j])
         if place == NOBODY:
-            return Picked(None, math.nan, math.nan)
+            library, named = self.deciders.get(title or ""), None
+            if isinstance(library, Baseline):
+                point = self.right.procs[i], self.right.message_bytes[j]
+                decision = library.decide(self.right.collective, *point)
+                named = decision.choice or Choice(decision.algorithm)
+            return Picked(named, math.nan, math.nan)
         seconds = float(self.right.seconds.values[place, i, j])
         lost = 0.0 if title is None else float(self.slowdown[title].values[i, j])
         return Picked(self.right.grid.timed[place], seconds, lost)

@@ -24,7 +24,8 @@ from collwise.studies.papers.figures import in_order, panels
 from collwise.studies.papers.nuriyev2021 import published_model as published
 from collwise.studies.papers.nuriyev2021 import simulated as paper
 from collwise.studies.papers.study import Study
-from collwise.studies.reports.comparison_table import compared_places, percent, table_columns, table_row
+from collwise.studies.present.scores import points
+from collwise.studies.reports.markdown import whole_percent
 from collwise.validation.libraries.baselines import PAPERS
 from collwise.validation.times.defaults import SEGMENT_BYTES
 
@@ -140,11 +141,9 @@ here.text(f"Simulated by {maker}.")
 # %%
 for fitted in tables:
     scores, procs = fitted.scores.without(AS_PRINTED), fitted.cluster.table_procs
-    here.table(
-        f"{fitted.collective} on {fitted.cluster.name}, P = {procs}, simulated; model: by parts",
-        (table_row(scores, PAPERS, *place)[1:] for place in fitted.printed_places),
-        columns=table_columns(scores, PAPERS)[1:],
-    )
+    printed = points(scores, fitted.printed_places)
+    title = f"{fitted.collective} on {fitted.cluster.name}, P = {procs}, simulated; model: by parts"
+    here.table(title, (row[1:] for row in printed.rows), columns=printed.columns[1:])
 slowdowns = {fitted.title: fitted.slowdowns() for fitted in tables}
 here.table(
     "Degradation over all process counts and sizes, mean / worst (%)",
@@ -162,11 +161,11 @@ here.table(
     (
         (
             *(fitted.cluster.name, scores.right.procs[i], format_size(scores.right.message_bytes[j])),
-            *(scores.pick(None, i, j).name, f"{picked.name} ({percent(picked.slowdown)})"),
+            *(scores.pick(None, i, j).name, f"{picked.name} ({whole_percent(picked.slowdown)})"),
         )
         for fitted in tables
         for scores in (fitted.scores,)
-        for i, j in compared_places(scores)
+        for i, j in scores.places(*scores.times)
         for picked in (scores.pick(AS_PRINTED, i, j),)
         if picked.slowdown > published.NEAR_OPTIMAL
     ),
@@ -225,7 +224,7 @@ counts = paper.agreement_counts(agreements)
 here.table(
     "Agreement. 'The same way': near optimal (10 %) in both, or in neither",
     (
-        (*one[:4], percent(one.worst_slowdown_of_measured_best), one.openmpi_same_way, one.model_same_way)
+        (*one[:4], whole_percent(one.worst_slowdown_of_measured_best), one.openmpi_same_way, one.model_same_way)
         for one in counts.itertuples()
     ),
     columns=[
@@ -260,7 +259,7 @@ step, half_roundtrip = (
 here.say("binary")
 differing = [
     f"{published.BCAST_CLUSTERS[row.cluster]} {row.kib} KB ({row.best} measured, {row.simulated_best} simulated, "
-    f"{percent(row.best_slowdown)} % apart)"
+    f"{whole_percent(row.best_slowdown)} % apart)"
     for row in bcasts[(bcasts.kib <= 32) & ~bcasts.same_best].itertuples()
 ]
 at_binomial = [format_seconds(seconds) for seconds in segment_times.loc["gros", "binomial"]]

@@ -23,7 +23,7 @@ from collwise.models.interface import Points
 from collwise.models.piecewise import Array
 from collwise.models.registry import AS_PRINTED, MODELS
 from collwise.studies.papers.published import tables_of
-from collwise.studies.reports.comparison_table import percent
+from collwise.studies.reports.markdown import whole_percent
 from collwise.validation.libraries.openmpi_3 import decide_as_listed
 from collwise.validation.times.defaults import BCAST_SIZES, SEGMENT_BYTES
 from collwise.validation.times.slowdown import slowdown
@@ -232,10 +232,10 @@ def row_by_row(choices: pd.DataFrame) -> pd.DataFrame:
         "model, printed": choices.model,
         "by the formulas": choices.choice,
         "same?": choices.matches,
-        "printed choice predicted slower by": choices.excess.map(percent) + " %",
+        "printed choice predicted slower by": choices.excess.map(whole_percent) + " %",
         "explained by rounding?": choices.within_rounding.map({True: "yes", False: "no"}),
         "Open MPI, printed (%)": choices.openmpi + " (" + choices.openmpi_percent.astype(str) + ")",
-        "Open MPI, by the formulas (%)": choices.openmpi_slowdown.map(percent),
+        "Open MPI, by the formulas (%)": choices.openmpi_slowdown.map(whole_percent),
     })  # fmt: skip
     shown.loc[choices.matches, ["printed choice predicted slower by", "explained by rounding?"]] = ""
     return shown

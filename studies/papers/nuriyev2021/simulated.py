@@ -40,7 +40,7 @@ from collwise.studies.papers.nuriyev2021.published_model import (
     slowdowns,
 )
 from collwise.studies.papers.published import row_of
-from collwise.studies.reports.comparison_table import compared_places, percent
+from collwise.studies.reports.markdown import whole_percent
 from collwise.validation.compare.scores import Scores
 from collwise.validation.compare.simulated import beside_simulation
 from collwise.validation.fitting.implementation_aware import FitPlan, fit
@@ -100,7 +100,7 @@ class FittedTable:
     def printed_places(self) -> list[tuple[int, int]]:
         """The places of P and m at the process count of tables 2 and 3."""
         at = self.scores.right.procs.index(self.cluster.table_procs)
-        return [place for place in compared_places(self.scores) if place[0] == at]
+        return [place for place in self.scores.places(*self.scores.times) if place[0] == at]
 
     def seconds(self, times: Times | None = None) -> pd.DataFrame:
         """Seconds, by default simulated, at the process count of tables 2 and 3, by message size and algorithm."""
@@ -220,7 +220,9 @@ def picks_of_models(of: Shaheen) -> pd.DataFrame:
     places, pick = of.table.printed_places, of.table.scores.pick
     shown = pd.DataFrame({"best": [pick(None, *at).name for at in places]}, of.scheduled.index)
     for model, title in ((AS_PRINTED, "model as printed"), (BY_PARTS, "model by parts")):
-        shown[title] = [f"{picked.name} ({percent(picked.slowdown)})" for picked in (pick(model, *at) for at in places)]
+        shown[title] = [
+            f"{picked.name} ({whole_percent(picked.slowdown)})" for picked in (pick(model, *at) for at in places)
+        ]
     return _by_kib(shown)
 
 
@@ -314,8 +316,8 @@ def agreement_rows(rows: pd.DataFrame) -> pd.DataFrame:
     )
     shown = [
         *(rows.kib, rows.best, rows.simulated_best, rows.same_best, rows.best_within_precision),
-        *(rows.best_slowdown.map(percent), openmpi, rows.openmpi_slowdown.map(percent)),
-        *(model, rows.model_slowdown.map(percent)),
+        *(rows.best_slowdown.map(whole_percent), openmpi, rows.openmpi_slowdown.map(whole_percent)),
+        *(model, rows.model_slowdown.map(whole_percent)),
     ]
     columns = [
         "m (KB)", "best, measured", "best, simulated", "same?", "indistinguishable?",

@@ -23,7 +23,7 @@ from collwise.platforms import load, load_description
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.timing import Case
-from collwise.studies.reports.comparison_table import compared_places, library_pick, table_row
+from collwise.studies.present.scores import points
 from collwise.studies.reports.model_scores import remarks as evaluation_remarks
 from collwise.studies.reports.model_scores import score_records, score_rows
 from collwise.validation.compare.scores import CLOCK, Scores
@@ -109,14 +109,14 @@ def test_every_algorithm_is_simulated_and_open_mpis_own_segments(beside: Callabl
 def test_a_point_compares_each_pick_with_the_best(beside: Callable[..., Scores]) -> None:
     scores = beside(by_name, GATHER, MODEL)
     assert list(scores.others) == ["sync", LISTED, "Open MPI 3.1"]
-    assert compared_places(scores) == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    assert scores.places(*scores.times) == [(0, 0), (0, 1), (1, 0), (1, 1)]
     assert scores.pick(None, 0, 0) == (Choice("linear"), 2.0, 0.0)
     assert scores.pick("sync", 0, 0) == (Choice("binomial"), 4.0, 1.0)
     assert scores.pick(LISTED, 0, 1) == (Choice("linear_sync"), 5.0, 1.5)
-    assert library_pick(scores, PAPERS, 0, 1) == (Choice("linear_sync", 32768), 6.0, 2.0)
+    assert scores.pick("Open MPI 3.1", 0, 1) == (Choice("linear_sync", 32768), 6.0, 2.0)
     assert scores.slowdown["Open MPI 3.1"].values.tolist() == [[1.0, 2.0], [1.0, 2.0]]
-    row = table_row(scores, PAPERS, 0, 1)
-    assert row[:3] == ("20", "100000 B", "linear")
+    (row,) = points(scores, [(0, 1)]).rows
+    assert row[:3] == (20, "100000 B", "linear")
     assert row[4:] == ("binomial (100)", "linear_sync (150)", "linear_sync, 32 KiB (200)")
 
 
@@ -142,7 +142,7 @@ def test_an_algorithm_of_a_library_that_the_catalogue_lacks(beside: Callable[...
     """MPICH's recursive doubling for allgatherv has no time, and the output says so."""
     grid = Grid.of("allgatherv", (16,), (1024, 2**20), 2, (SEGMENT,))
     scores = beside(lambda case: 1.0, grid, baseline="mpich-4")
-    short, long = (library_pick(scores, BASELINES["mpich-4"], 0, j) for j in (0, 1))
+    short, long = (scores.pick("MPICH 4", 0, j) for j in (0, 1))
     assert (short.name, math.isnan(short.slowdown), long.choice) == ("recursive_doubling", True, Choice("ring"))
     missing, nodes = remarks(scores)
     assert missing.endswith(
@@ -159,9 +159,10 @@ def test_failed_cases_are_never_the_best(beside: Callable[..., Scores]) -> None:
 
     scores = beside(failing, GATHER, MODEL)
     assert {timing.case.algorithm for timing in scores.right.failed} == {"linear", "linear_sync"}
-    assert {scores.pick(None, i, j).name for i, j in compared_places(scores)} == {"binomial"}
+    assert {scores.pick(None, i, j).name for i, j in scores.places(*scores.times)} == {"binomial"}
     assert math.isnan(scores.slowdown["Open MPI 3.1"].values[0, 1])
-    assert compared_places(beside(lambda case: None, GATHER, MODEL)) == []
+    nothing = beside(lambda case: None, GATHER, MODEL)
+    assert nothing.places(*nothing.times) == []
 
 
 def test_a_single_process_has_no_slowdown(beside: Callable[..., Scores]) -> None:

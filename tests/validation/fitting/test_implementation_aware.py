@@ -17,7 +17,6 @@ from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.experiment_runner import ExperimentRunner
 from collwise.simulator.sweeps.smpi_runner import SmpiRunner
-from collwise.studies.reports.comparison_table import compared_places
 from collwise.validation.compare.scores import Scores
 from collwise.validation.compare.simulated import beside_simulation
 from collwise.validation.fitting.implementation_aware import FitPlan, default_procs, fit
@@ -132,7 +131,7 @@ def test_predictions_are_near_simulation(parameters: ModelParameters, store: Sto
 @pytest.mark.parametrize("collective", ["bcast", "gather"])
 def test_the_models_choice_costs_next_to_nothing(parameters: ModelParameters, store: Store, collective: str) -> None:
     scores = comparison(parameters, store, collective)
-    assert len(compared_places(scores)) == len(scores.right.grid.points)
+    assert len(scores.places(*scores.times)) == len(scores.right.grid.points)
     assert scores.slowdown[BY_PARTS].values.min() >= 0
     costs = scores.summary(BY_PARTS)
     assert (costs.mean <= 0.03, costs.worst <= 0.10) == (True, True)
@@ -141,7 +140,7 @@ def test_the_models_choice_costs_next_to_nothing(parameters: ModelParameters, st
 def test_picks_are_judged_by_what_was_simulated(parameters: ModelParameters, store: Store) -> None:
     scores = comparison(parameters, store, "bcast")
     right = scores.right
-    for i, j in compared_places(scores):
+    for i, j in scores.places(*scores.times):
         procs, size = right.procs[i], right.message_bytes[j]
         here, said = (times.at_point(procs, size) for times in (right, scores.times[BY_PARTS]))
         best, model, listed, own = (scores.pick(title, i, j) for title in (None, BY_PARTS, LISTED, PAPERS.title))
@@ -156,7 +155,7 @@ def test_picks_are_judged_by_what_was_simulated(parameters: ModelParameters, sto
 def test_tables_choose_what_scores_say(parameters: ModelParameters, store: Store, collective: str) -> None:
     scores = comparison(parameters, store, collective)
     by_model, by_simulation = select(scores.others[BY_PARTS]), select(scores.right)
-    for i, j in compared_places(scores):
+    for i, j in scores.places(*scores.times):
         point = scores.right.procs[i], scores.right.message_bytes[j]
         assert by_model.choose(*point) == scores.pick(BY_PARTS, i, j).choice
         assert by_simulation.choose(*point) == scores.pick(None, i, j).choice
@@ -168,7 +167,7 @@ def test_choosing_the_segment_too_costs_little(store: Store) -> None:
     parameters = fit(Simulated(PLATFORM, SimulationContext(store, jobs=1)), WIDE_PLAN)
     scores = comparison(parameters, store, "bcast", (8192, *WIDE_PLAN.more_segments))
     assert len(scores.right.choices) == 10 + 7 * len(WIDE_PLAN.more_segments)
-    chosen = {scores.pick(None, i, j).choice.segment_bytes for i, j in compared_places(scores)}
+    chosen = {scores.pick(None, i, j).choice.segment_bytes for i, j in scores.places(*scores.times)}
     assert len(chosen) > 1, "the best segment size should depend on the message"
     costs = scores.summary(BY_PARTS)
     assert (costs.mean <= 0.03, costs.worst <= 0.10) == (True, True)

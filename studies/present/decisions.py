@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from collwise.common.program import program_name
-from collwise.common.units import counted, format_size
+from collwise.common.units import counted, format_seconds, format_size
 from collwise.decisions import Decisions
 from collwise.studies.present.shown import MOST_ROWS, Shown, Table, problem_of
-from collwise.validation.libraries.left_to_library import beats_own, summary_over_untuned
+from collwise.validation.libraries.baselines import BASELINES
+from collwise.validation.libraries.left_to_library import beats_own, summary_over_untuned, with_untuned
 from collwise.validation.libraries.sayable import for_consumer
 from collwise.validation.select.consumers import OPENMPI, openmpi_version
 from collwise.validation.select.decisions import (
@@ -20,7 +21,7 @@ from collwise.validation.select.decisions import (
     spans,
     undecided_points,
 )
-from collwise.validation.times.choice import LIBRARY_DECIDES
+from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 
 
 def shown(decisions: Decisions) -> Shown:
@@ -45,16 +46,23 @@ def rule_rows(tables: Sequence[DecisionTable]) -> list[dict[str, Any]]:
 
 
 def _parts(table: DecisionTable, decisions: Decisions) -> Iterator[Table | str]:
+    timed = with_untuned(table, BASELINES.get(decisions.consumer or ""))
     rows: list[tuple[object, ...]] = []
     for p, row in table.rules.items():
+        follows = p - 1 in table.decided_procs and p not in table.decided_procs
+        count = f"{p} +" if follows else p
         for start, end, choice in spans(row):
             segment = format_size(choice.segment_bytes) if choice.segment_bytes else "-"
             star = " *" if table.rests_on_gaps(p, start, end) else ""
-            rows.append((p, format_size(start), choice.algorithm + star, segment))
+            times = ("-", "-") if follows else _time(timed, p, start, choice)
+            rows.append((count, format_size(start), choice.algorithm + star, segment, *times))
         if not row:
-            rows.append((p, "-", "nothing decided", "-"))
+            rows.append((count, "-", "nothing decided", "-", "-", "-"))
     title = f"{table.collective} on {table.platform} by {table.made_by}"
-    yield Table(title, ["from P", "from m", "algorithm", "segment"], rows[:MOST_ROWS], left=0, keys=2)
+    columns = ["from P", "from m", "algorithm", "segment", "time there", "untuned takes"]
+    yield Table(title, columns, rows[:MOST_ROWS], left=0, keys=2)
+    if any(str(row[0]).endswith("+") for row in rows):
+        yield "+ what runs on every P from here on, as a choice for the P before does not; nothing is timed there"
     left_out = f", of which these are the first {MOST_ROWS}; --json prints all, -o FILE keeps them"
     more = left_out if len(rows) > MOST_ROWS else ""
     yield f"{counted(len(rows), 'row')}, tolerance {decisions.tolerance:g} %{more}"
@@ -77,6 +85,14 @@ def _parts(table: DecisionTable, decisions: Decisions) -> Iterator[Table | str]:
         yield f"between the sizes, {table.between}"
     if any(str(row[2]).endswith(" *") for row in rows) and table.times is not None:
         yield f"* at some of its sizes by {table.times.filled_by}, where the choice was not measured"
+
+
+def _time(table: DecisionTable, procs: int, start: int, choice: Choice) -> tuple[str, str]:
+    """The time of a row's choice where the row begins, and how many times as long the library takes untuned."""
+    known = table.seconds_at(procs, start)
+    own, seconds = known.get(LIBRARY_DECIDES), known.get(choice)
+    gain = "-" if own is None or not seconds else f"x {own / seconds:.2f}"
+    return "-" if seconds is None else format_seconds(seconds), gain
 
 
 def _own_text(decisions: DecisionTable) -> str:

@@ -22,7 +22,6 @@ from collwise.models.switch_points import Indices
 from collwise.studies.figures.style import algorithm_style, ratio_axis, seconds_axis, size_axis
 from collwise.validation.compare.scores import Scores
 from collwise.validation.times.choice import Choice
-from collwise.validation.times.times import Times
 
 _MOST_COLUMNS = 3
 _BEST = "best"
@@ -117,30 +116,6 @@ def _draw(axis: Axes, x: Array, choices: Sequence[Choice | None], y: Array, line
             drawn.add(choice.algorithm)
             axis.plot(at, value, marker, color=colour, markersize=size, markerfacecolor=colour if filled else "none")
     return drawn
-
-
-def algorithms_by_size(
-    scores: Scores, procs: int, title: str, simulated_by: str = "simulated", fitted_to: str = ""
-) -> Figure:
-    """The simulated (markers) and predicted (lines) time of every algorithm over m, for one process count.
-
-    Where nothing is predicted the lines join the markers. The legend names what simulated, and what the model was
-    fitted to.
-    """
-    at = scores.right.procs.index(procs)
-    sizes = [j for i, j in scores.places(*scores.times) if i == at]
-    simulated, *others = (_at_common_segments(one, at, sizes) for one in (scores.right, *scores.times.values()))
-    shown = [scores.right.message_bytes[j] for j in sizes]
-    if not others:
-        return markers_and_lines(shown, simulated, simulated, title, simulated_by)
-    lines = f"line: model, fitted to\n{fitted_to}" if fitted_to else "line: model"
-    return markers_and_lines(shown, simulated, others[0], title, f"marker: {simulated_by}\n{lines}")
-
-
-def _at_common_segments(times: Times, i: int, sizes: Sequence[int]) -> dict[str, Array]:
-    """Seconds of each algorithm, at the segment size that is common to all, at a place of P and those of m."""
-    firsts = {name: times.choices.index(times.grid.at_common_segment(name)) for name in times.grid.names}
-    return {name: times.array[place, i, list(sizes)] for name, place in firsts.items()}
 
 
 def markers_and_lines(

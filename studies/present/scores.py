@@ -67,11 +67,9 @@ def _figures(scores: Scores) -> dict[str, Callable[[], Figure]]:
         if len(right.procs) > 3 or not has_messages:
             found[f"{stem}-by-procs"] = drawing("picks.picks_by_procs", scores, title)
         if has_messages:
-            largest, fitted_to = max(right.procs), next((one.fitted_to for one in scores.times.values()), "")
             found[f"{stem}-by-size"] = drawing("picks.picks_by_size", scores, title)
-            found[f"{stem}-algorithms"] = drawing(
-                "picks.algorithms_by_size", scores, largest, f"{what}, P = {largest}", right.maker, fitted_to
-            )
+            beside = next(iter(scores.times.values()), None)
+            found[f"{stem}-algorithms"] = drawing("times.times_figure", right, max(right.procs), beside)
     return found
 
 

@@ -9,7 +9,6 @@ from typing import Any
 from collwise.common.units import format_size
 from collwise.studies.reports.markdown import percent
 from collwise.validation.compare.scores import Scores
-from collwise.validation.libraries.baselines import Baseline
 
 SCORE_COLUMNS = (
     *("platform", "collective", "model", "predictions", "mean error", "worst error"),
@@ -30,22 +29,17 @@ def _record(scores: Scores, title: str) -> dict[str, Any]:
     right, summary, errors = scores.right, scores.summary(title), scores.errors_of(title)
     library = title in scores.deciders
 
-    def at(place: tuple[int, int], choice: str) -> str:
-        return f"P = {place[0]}, {format_size(place[1])}: {choice}"
+    def at(choice: str, procs: int, size: int) -> str:
+        return f"P = {procs}, {format_size(size)}: {choice}"
 
     worst = wrong = ""
     if summary.points:
         i, j = summary.worst_at
-        place = (right.procs[i], right.message_bytes[j])
-        picked = scores.pick(title, i, j).choice
-        decider = scores.deciders.get(title)
-        if isinstance(decider, Baseline):
-            worst = at(place, decider.decide(right.collective, *place).algorithm)
-        elif picked is not None:
-            worst = at(place, picked.label)
+        picked = scores.pick(title, i, j)
+        worst = at(picked.name if library else picked.label, right.procs[i], right.message_bytes[j])
     if errors is not None:
         choice, *point = scores.worst_error_at(title)
-        wrong = at((point[0], point[1]), choice.label)
+        wrong = at(choice.label, *point)
     return {
         "platform": right.platform,
         "collective": right.collective,

@@ -33,9 +33,8 @@ from collwise.studies.figures.hierarchy import (
 from collwise.studies.figures.style import save
 from collwise.studies.reports.markdown import markdown_table
 from collwise.validation.hierarchy.drawn import DEVIATION, NOISE, OFF, REPETITIONS
-from collwise.validation.hierarchy.searches import EXHAUSTIVE, PREDICT, SEARCHES
-from collwise.validation.hierarchy.space import label, segments_of
-from collwise.validation.hierarchy.tuning import Tuning, spreads
+from collwise.validation.hierarchy.space import EXHAUSTIVE, PREDICT, SEARCHES, label, segments_of
+from collwise.validation.hierarchy.tuning import Tuning, slowdowns
 
 PLATFORM = "stampede2"
 TASKS = {"nodes": 6, "ppn": 12, "segments": "64KiB"}
@@ -115,7 +114,7 @@ def tasks_sections(context: SimulationContext, markdown: Path | None) -> list[st
         heads = ["algorithm between nodes", *studies[0].probes, "stabilised", "stable from", "overlap"]
         rows = [
             (
-                one.point.choice.algorithm.removeprefix("tasks_"),
+                one.case.algorithm.removeprefix("tasks_"),
                 *(format_seconds(float(seconds.max())) for seconds in one.probes.values()),
                 format_seconds(float(one.stable_seconds.max())),
                 "-" if (start := one.stable_from(LEADER)) is None else str(start),
@@ -134,18 +133,20 @@ def tasks_sections(context: SimulationContext, markdown: Path | None) -> list[st
 def model_sections(context: SimulationContext, markdown: Path | None) -> list[str]:
     sections = ["## Cost model\n"]
     for collective, sizes in SIZES.items():
-        check = collwise.model_tasks(
-            collective, platform=PLATFORM, sizes=sizes, context=context, **PLACE  # type: ignore[arg-type]
-        )  # fmt: skip
-        errors = sorted(abs(one) for one in check.errors.values())
+        check = collwise.search_tasks(
+            collective, platform=PLATFORM, sizes=sizes, searches="exhaustive,tasks", context=context,
+            **PLACE,  # type: ignore[arg-type]
+        )[collective]  # fmt: skip
+        whole, modelled = check.found.values()
+        errors = sorted(abs(modelled.seconds[case] / seconds - 1) for case, seconds in whole.seconds.items())
         rows = [
-            (format_size(one.message_bytes), label(pick.choice), label(best.choice), f"{cost:.1%}")
-            for one, (pick, best, cost) in check.picks.items()
+            (format_size(one.message_bytes), label(modelled.best[one]), label(whole.best[one]), f"{cost:.1%}")
+            for one, cost in slowdowns(modelled, whole).items()
         ]
-        largest = list(check.picks)[-1]
+        largest = check.space.inputs[-1]
         title = f"{collective} of {format_size(largest.message_bytes)}, 64 nodes x 12, SMPI"
         sections += [
-            f"**{collective}**: of {len(errors)} configurations the median error is {check.median_error:.1%}, "
+            f"**{collective}**: of {len(errors)} configurations the median error is {np.median(errors):.1%}, "
             f"the 90th percentile {errors[math.ceil(0.9 * len(errors)) - 1]:.1%}, the largest {errors[-1]:.1%}.\n",
             show(f"{collective}: picks of the cost model", ("m", "the model's pick", "the best", "slowdown"), rows),
             figure(markdown, f"hierarchy-model-{collective}", model_by_configuration(check, largest, title), title),
@@ -157,10 +158,10 @@ def tunings_of(
     context: SimulationContext, sizes: Mapping[str, str], searches: Sequence[str], drawn: int | None = None
 ) -> Tunings:
     return {
-        collective: collwise.tune_hierarchy(
+        collective: collwise.search_tasks(
             collective, platform=PLATFORM, sizes=of_collective, searches=searches, drawn=drawn, context=context,
             **PLACE,  # type: ignore[arg-type]
-        )
+        )[collective]
         for collective, of_collective in sizes.items()
     }  # fmt: skip
 
@@ -168,15 +169,13 @@ def tunings_of(
 def search_sections(tunings: Tunings, markdown: Path | None) -> list[str]:
     sections = ["## Searches\n"]
     for collective, tuning in tunings.items():
-        truth = tuning.found[EXHAUSTIVE]
-        others = [one for one in tuning.found.values() if one is not truth]
         title = f"{collective}, 64 nodes x 12, SMPI"
-        quality = search_quality(truth, spreads(truth), others, tuning.space.inputs[-1].place, title)
+        quality = search_quality(tuning, tuning.space.inputs[-1].place, title)
         sections += [
             scores_of(collective, tuning),
             figure(markdown, f"hierarchy-searches-{collective}", quality, title),
         ]
-    costs = search_costs({name: one.scores for name, one in tunings.items()}, "64 nodes x 12, SMPI")
+    costs = search_costs(tunings, "64 nodes x 12, SMPI")
     drawn = figure(markdown, "hierarchy-costs", costs, "Machine time of the searches")
     return [*sections, together(tunings), drawn, costs_by_segment(tunings)]
 
@@ -250,16 +249,16 @@ def elsewhere_sections(context: SimulationContext) -> list[str]:
         f"All searches on `{ELSEWHERE}`, {where}, with SMPI as the machine; nothing was changed for it.\n",
     ]
     for collective in SIZES:
-        tuning = collwise.tune_hierarchy(
+        tuning = collwise.search_tasks(
             collective, platform=ELSEWHERE, searches=SEARCHES, context=context,
             **ELSEWHERE_PLACE,  # type: ignore[arg-type]
-        )  # fmt: skip
+        )[collective]  # fmt: skip
         sections.append(scores_of(collective, tuning))
     return sections
 
 
 def scores_of(collective: str, tuning: Tuning) -> str:
-    counts = f"{len(tuning.space.inputs)} message sizes, {len(list(tuning.space.points()))} configurations in all"
+    counts = f"{len(tuning.space.inputs)} message sizes, {len(tuning.space.cases())} configurations in all"
     rows = [
         (
             *(one.search, one.benchmarks, format_seconds(one.machine_seconds), f"{100 * one.cost:.2f} %"),

@@ -18,6 +18,13 @@ if TYPE_CHECKING:
     from collwise.simulator.sweeps.method import Method
 
 
+class Timer(Protocol):
+    """What times cases."""
+
+    def time(self, cases: Sequence[Case], /) -> Mapping[Case, Timing]:
+        """The timings of cases; those that failed have an error."""
+
+
 class Bench(Protocol):
     """What times cases. What the store has is not timed again, so that a command that was stopped resumes."""
 
@@ -134,7 +141,7 @@ class Simulated:
 
 @dataclass(frozen=True)
 class Measured:
-    """A method at an execution target; what runs longer than `limit_seconds` in all is stopped.
+    """A method at an execution target; what runs longer than `limit_seconds` in all, or than it should, is stopped.
 
     Another `run` measures everything again.
     """
@@ -142,7 +149,7 @@ class Measured:
     target: ExecutionTarget
     context: SimulationContext
     method: Method
-    limit_seconds: float
+    limit_seconds: float | None = None
     run: str = ""
     source = "measured"
     is_exact = False
@@ -196,9 +203,10 @@ class Measured:
 
     def laboratory(self, procs: int, processes_per_node: int = 1) -> ExperimentLaboratory:
         """As `ExperimentLaboratory.measured`, with the method's precision."""
+        from collwise.simulator.sweeps.experiment_runner import TIME_LIMIT_SECONDS
         from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
 
-        precision, limit = self.method.precision, self.limit_seconds
+        precision, limit = self.method.precision, self.limit_seconds or TIME_LIMIT_SECONDS
         return ExperimentLaboratory.measured(
             self.target, procs, self.context.store, precision=precision, limit_seconds=limit
         )

@@ -6,7 +6,7 @@ The public interface, for notebooks and scripts (docs/python.md has examples):
     platform(name)                         a cluster: a known one, or a .toml or .xml file
     simulate(platform, collective, procs)  simulated times
     measure(collective, procs)             measured times under Open MPI or MPICH
-    measure_adaptively(collective, procs)  the same within a budget, only where the choice is in doubt
+    search_algorithms(collective, procs)   the same within a budget, only where the choice is in doubt
     stored(query)                          times that the store has
     results(), configurations()            every time in the store, and what made them, DataFrames
     prune(platform=name)                   deletes times from the store
@@ -16,8 +16,7 @@ The public interface, for notebooks and scripts (docs/python.md has examples):
     figure(times)                          every algorithm over the message size, a matplotlib figure
     select(times)                          decisions: which algorithm for which P and message size
     time_tasks(collective, platform)       times of the tasks of a hierarchical collective
-    model_tasks(collective, platform)      the cost model of tasks beside whole collectives
-    tune_hierarchy(collective, platform)   the best configuration of a hierarchical collective for each n, p and m
+    search_tasks(collective, platform=...) the best configuration of a hierarchical collective for each n, p and m
     export(decisions, output=path)         rules that an MPI library reads
     defaults(collective, procs)            what an MPI library runs untuned
     guidelines(platform, library)          performance guidelines that simulated libraries violate, and their repair
@@ -54,12 +53,12 @@ if TYPE_CHECKING:
     from collwise.comparisons import compare, figure
     from collwise.decisions import Decisions, defaults, export, select
     from collwise.guideline_checks import Guidelines, check_decisions, guidelines, measured_guidelines
-    from collwise.hierarchy import model_tasks, time_tasks, tune_hierarchy
+    from collwise.hierarchy import search_tasks, time_tasks
     from collwise.predictions import FittedModel, fit, predict
     from collwise.programs import ProfileResult, application, gain, profile, run_program
     from collwise.questions import live_map, sweep, whatif
     from collwise.store_contents import configurations, prune, results, stored
-    from collwise.timings import measure, measure_adaptively, simulate
+    from collwise.timings import measure, search_algorithms, simulate
     from collwise.tuning import Tuned, tune
 
 __all__ = [
@@ -84,15 +83,15 @@ __all__ = [
     "guidelines",
     "live_map",
     "measure",
-    "measure_adaptively",
     "measured_guidelines",
-    "model_tasks",
     "platform",
     "predict",
     "profile",
     "prune",
     "results",
     "run_program",
+    "search_algorithms",
+    "search_tasks",
     "select",
     "session",
     "simulate",
@@ -100,7 +99,6 @@ __all__ = [
     "sweep",
     "time_tasks",
     "tune",
-    "tune_hierarchy",
     "whatif",
 ]
 
@@ -123,12 +121,12 @@ __getattr__ = names_of(
         "common.program": ("__version__",),
         "decisions": ("Decisions", "defaults", "export", "select"),
         "guideline_checks": ("Guidelines", "check_decisions", "guidelines", "measured_guidelines"),
-        "hierarchy": ("model_tasks", "time_tasks", "tune_hierarchy"),
+        "hierarchy": ("search_tasks", "time_tasks"),
         "predictions": ("FittedModel", "fit", "predict"),
         "programs": ("ProfileResult", "application", "gain", "profile", "run_program"),
         "questions": ("live_map", "sweep", "whatif"),
         "store_contents": ("configurations", "prune", "results", "stored"),
-        "timings": ("measure", "measure_adaptively", "simulate"),
+        "timings": ("measure", "search_algorithms", "simulate"),
         "tuning": ("Tuned", "tune"),
     },
     _complete,

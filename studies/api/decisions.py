@@ -18,7 +18,7 @@ from collwise.validation.libraries import installed
 from collwise.validation.libraries.baselines import Baseline
 from collwise.validation.libraries.baselines import baseline as find_baseline
 from collwise.validation.libraries.decision import Decision
-from collwise.validation.libraries.formats import FORMATS, Exported, exported
+from collwise.validation.libraries.formats import FORMATS, HAN, Exported, exported
 from collwise.validation.libraries.installed import Check, Point
 from collwise.validation.libraries.mpich_check import check_selection, telling_calls
 from collwise.validation.libraries.mpich_file import VERSIONS as MPICH_VERSIONS
@@ -244,8 +244,8 @@ def export(
         raise UsageError(f"a version is for the formats {', '.join(_VERSIONS)}, not for {format_name}")
     if version is not None and format_name == "mpich":
         check_name("version of MPICH's selection file", version, MPICH_VERSIONS)
-    if check and (format_name not in _VERSIONS or output is None):
-        raise UsageError(f"rules are checked in a file, of the formats {', '.join(_VERSIONS)}")
+    if check and (format_name not in _CHECKED or output is None):
+        raise UsageError(f"rules are checked in a file, of the formats {', '.join(_CHECKED)}")
     if procs is not None and not FORMATS[format_name].one_procs:
         known = ", ".join(name for name, one in FORMATS.items() if one.one_procs)
         raise UsageError(f"a process count is for the formats {known}, not for {format_name}")
@@ -266,8 +266,10 @@ def export(
     return replace(found, checks=tuple(_checks(found, path))) if check else found
 
 
-_VERSIONS = {OPENMPI: "4.1", "mpich": MPICH_VERSIONS[0]}
+_VERSIONS = {OPENMPI: "4.1", "mpich": MPICH_VERSIONS[0], HAN: "4.1"}
 """The version by default of formats that differ by it."""
+_CHECKED = (OPENMPI, "mpich")
+"""The formats that installed libraries check."""
 _MOST_SUBSTITUTIONS = 20
 
 

@@ -1,93 +1,66 @@
-"""Hierarchical collectives made of tasks: `time_tasks`, `model_tasks`, `tune_hierarchy`."""
+"""Hierarchical collectives made of tasks: `time_tasks`, `search_tasks`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from collwise import arguments
 from collwise.arguments import Names, Numbers, PlatformLike
 from collwise.common.errors import UsageError, check_name
+from collwise.decisions import Decisions
 from collwise.platforms import HostPlatform
 from collwise.platforms.smpi import warn_of_free_messages
+from collwise.simulator.bench import Bench, Measured, Simulated, Timer
 from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.schedule.tasks import BY_SOCKET, parts_of
 from collwise.simulator.sweeps.context import SCHEDULE, SCHEDULE_LIKE_SMPI, SimulationContext
 from collwise.simulator.sweeps.method import Method
-from collwise.simulator.sweeps.mpi_runner import measure
-from collwise.simulator.timing import Case, Timing
-from collwise.validation.hierarchy.drawn import draw
-from collwise.validation.hierarchy.overlap import TaskStudy, study_tasks
-from collwise.validation.hierarchy.searches import BUDGET, PREDICT, SEARCHES, Machine, Predictor, Timer
-from collwise.validation.hierarchy.space import SIMULATED, WITHIN, Space
-from collwise.validation.hierarchy.tasks import SEGMENTS
-from collwise.validation.hierarchy.tuning import ModelCheck, Tuning, check_model, tune
+from collwise.targets import TARGET_OPTIONS, TargetLike, TargetOptions, target_from
+from collwise.validation.hierarchy.space import BUDGET, PREDICT, SEARCHES, SEGMENTS, SIMULATED, WITHIN, Space
+
+if TYPE_CHECKING:
+    from collwise.validation.hierarchy.overlap import TaskStudy
+    from collwise.validation.hierarchy.tuning import Tuning
 
 SIZES = "4KiB:4MiB:x4"
 SEGMENT_SIZES = "16KiB:1MiB:x4"
 ALGORITHMS = "chain,binary,binomial"
+POINT_TO_POINT = "point-to-point"
 
 
-@dataclass(frozen=True)
-class MachineOptions:
-    """The machine on which tasks and collectives are timed: a platform that is simulated, or an execution target.
+class TaskSearches(dict[str, "Tuning"]):
+    """What searches found of each collective's configurations."""
 
-    With the seed `drawn` it is another machine than the platform describes, see validation/hierarchy/drawn.py.
-    """
+    @property
+    def decisions(self) -> Decisions:
+        """The decisions of the last search; those for other numbers of processes per node are further tables."""
+        from collwise.validation.hierarchy.tuning import decision_tables
 
-    platform: HostPlatform | None = None
-    target: ExecutionTarget | None = None
-    method: Method | None = None
-    drawn: int | None = None
+        return Decisions(tuple(table for tuning in self.values() for table in decision_tables(tuning)))
 
-    @contextmanager
-    def timers(self, context: SimulationContext | None) -> Iterator[Machines]:
-        """The timer, with the store open, and predictions by the schedule engine where there is a platform."""
-        platform, target = self.platform, self.target
-        with arguments.opened(context) as simulations:
-            predict = None
-            if platform is not None:
-                predict = Machine(_simulated(platform, replace(simulations, engine=SCHEDULE))).whole
-            if target is not None:
-                yield Machines(_measured(target, self.method, simulations), predict, target.installation.label)
-                return
-            assert platform is not None, "`space_of` has refused this"
-            maker = simulations.engine.name
-            if self.drawn is None:
-                yield Machines(_simulated(platform, simulations), predict, maker)
-                return
-            machine = draw(platform, self.drawn)
-            rules = SCHEDULE_LIKE_SMPI if machine.like_smpi else SCHEDULE
-            engine = rules if maker == SCHEDULE.name else simulations.engine
-            timer = _simulated(machine.platform, replace(simulations, engine=engine))
-            drawn = f"{maker}, drawn by seed {self.drawn}"
-            yield Machines(machine.measured(timer), predict, drawn, machine.true(timer))
+    def save(self, path: str | Path) -> None:
+        """Writes the decisions into a file. Raises UsageError when it cannot be written."""
+        self.decisions.save(path)
 
 
-@dataclass(frozen=True)
-class Machines:
-    """A timer, the predictions that cost it nothing, the name of what times, and the true times if these are known."""
-
-    timer: Timer
-    predict: Predictor | None
-    maker: str
-    true: Timer | None = None
+def _reached(target: TargetLike | None, ppn: Numbers | None) -> ExecutionTarget | None:
+    """The target; `ppn` is also the number of processes on a node of those that options name."""
+    if isinstance(target, TargetOptions) and (target.hosts or target.testbed or target.launcher):
+        counts = () if ppn is None else arguments.counts(ppn)
+        target = replace(target, ppn=counts[0] if len(counts) == 1 else None)
+    return None if target is None else target_from(target)
 
 
-def _simulated(platform: HostPlatform, simulations: SimulationContext) -> Timer:
-    label = f"{platform.name}, {simulations.engine.name}"
-    return lambda cases: simulations.simulate(platform, cases, label).timings
-
-
-def _measured(target: ExecutionTarget, method: Method | None, simulations: SimulationContext) -> Timer:
-
-    def timer(cases: Sequence[Case]) -> Mapping[Case, Timing]:
-        with simulations.progress(f"measuring on {target.name}") as advance:
-            timings = measure(target, cases, simulations.store, method or Method(), on_progress=advance)
-        return dict(zip(cases, timings, strict=True))
-
-    return timer
+def _bench(
+    platform: HostPlatform | None, target: ExecutionTarget | None, method: Method | None, context: SimulationContext
+) -> Bench:
+    """What times tasks and collectives: a target if there is one, else the platform."""
+    if target is not None:
+        return Measured(target, context, method or Method())
+    assert platform is not None, "`space_of` has refused this"
+    return Simulated(platform, context)
 
 
 def within_codes(given: Names) -> tuple[int, ...]:
@@ -101,17 +74,17 @@ def within_codes(given: Names) -> tuple[int, ...]:
 
 def space_of(
     collective: str,
-    machine: MachineOptions,
+    platform: HostPlatform | None,
+    target: ExecutionTarget | None,
     nodes: Numbers | None,
     ppn: Numbers | None,
-    sizes: Numbers = SIZES,
-    segments: Numbers = SEGMENT_SIZES,
-    algorithms: Names = ALGORITHMS,
-    within: Names = "point-to-point",
-    pieces: Numbers = "0",
+    sizes: Numbers,
+    segments: Numbers,
+    algorithms: Names,
+    within: Names,
+    pieces: Numbers,
 ) -> Space:
-    """The space of configurations. Raises UsageError for what the machine cannot hold."""
-    target, platform = machine.target, machine.platform
+    """The space of configurations. Raises UsageError for what the platform or the target cannot hold."""
     per_node: tuple[int, ...]
     if target is not None:
         per_node = (target.processes_per_node(target.usual_procs),)
@@ -135,7 +108,7 @@ def space_of(
             )
         warn_of_free_messages(platform)
     else:
-        raise UsageError("name a platform to simulate, or an execution target to measure on")
+        raise UsageError(f"name --platform to simulate, or a target to measure on: {TARGET_OPTIONS}")
     if min(counts) < 2:
         raise UsageError("a hierarchical collective needs 2 nodes at least")
     parts_of(collective)
@@ -159,10 +132,10 @@ def time_tasks(
     ppn: int | None = None,
     segments: Numbers = "64KiB",
     algorithms: Names = ALGORITHMS,
-    within: Names = "point-to-point",
+    within: Names = POINT_TO_POINT,
     pieces: Numbers = "0",
     tasks: int = SEGMENTS,
-    target: ExecutionTarget | None = None,
+    target: TargetLike | None = None,
     method: Method | None = None,
     context: SimulationContext | None = None,
 ) -> list[TaskStudy]:
@@ -186,49 +159,17 @@ def time_tasks(
     >>> study.times.names[:3]
     ['ib(0)', 'sbib(1)', 'sbib(2)']
     """
-    machine = MachineOptions(None if platform is None else arguments.platform(platform), target, method)
+    from collwise.validation.hierarchy.overlap import study_tasks
+
+    where, place = None if platform is None else arguments.platform(platform), _reached(target, ppn)
     cut = arguments.sizes(segments)
-    space = space_of(collective, machine, nodes, ppn, max(cut), cut, algorithms, within, pieces)
-    with machine.timers(context) as machines:
-        return study_tasks(list(space.points()), machines.timer, tasks)
+    space = space_of(collective, where, place, nodes, ppn, max(cut), cut, algorithms, within, pieces)
+    with arguments.opened(context) as opened:
+        return study_tasks(space.cases(), _bench(where, place, method, opened), tasks)
 
 
-def model_tasks(
-    collective: str,
-    *,
-    platform: PlatformLike | None = None,
-    nodes: Numbers | None = None,
-    ppn: Numbers | None = None,
-    sizes: Numbers = "4MiB",
-    segments: Numbers = SEGMENT_SIZES,
-    algorithms: Names = ALGORITHMS,
-    within: Names = "point-to-point",
-    pieces: Numbers = "0",
-    tasks: int = SEGMENTS,
-    target: ExecutionTarget | None = None,
-    method: Method | None = None,
-    context: SimulationContext | None = None,
-) -> ModelCheck:
-    """The cost model of tasks, equations (3) and (4) of Luo et al. 2020, beside the times of whole collectives.
-
-    Parameters: as for `time_tasks`, and message `sizes`. Returns a ModelCheck: `modelled` and `measured` seconds of
-    each configuration, `errors`, `median_error`, and `picks`, the model's choice and the best one for each input.
-    Raises UsageError for wrong arguments.
-
-    >>> import collwise
-    >>> with collwise.session(engine="schedule") as context:
-    ...     check = collwise.model_tasks("bcast", platform="stampede2", nodes=4, ppn=2, sizes="1MiB", context=context)
-    >>> check.median_error < 0.5
-    True
-    """
-    machine = MachineOptions(None if platform is None else arguments.platform(platform), target, method)
-    space = space_of(collective, machine, nodes, ppn, sizes, segments, algorithms, within, pieces)
-    with machine.timers(context) as machines:
-        return check_model(space, machines.timer, tasks)
-
-
-def tune_hierarchy(
-    collective: str,
+def search_tasks(
+    collective: Names = "bcast",
     *,
     platform: PlatformLike | None = None,
     nodes: Numbers | None = None,
@@ -236,55 +177,85 @@ def tune_hierarchy(
     sizes: Numbers = SIZES,
     segments: Numbers = SEGMENT_SIZES,
     algorithms: Names = ALGORITHMS,
-    within: Names = "point-to-point",
+    within: Names = POINT_TO_POINT,
     pieces: Numbers = "0",
     searches: Names = PREDICT,
     budget: float = BUDGET,
+    tasks: int = SEGMENTS,
     drawn: int | None = None,
-    target: ExecutionTarget | None = None,
+    target: TargetLike | None = None,
     method: Method | None = None,
     context: SimulationContext | None = None,
-) -> Tuning:
-    """Searches the best configuration of a hierarchical collective for each number of nodes and processes, and size.
+) -> TaskSearches:
+    """Finds the best configuration of hierarchical collectives for each n, p and m, by few benchmarks or many.
 
-    Parameters: as for `model_tasks`, and `searches`: 'exhaustive', 'tasks', 'predict', several by commas; `budget`, the
-    share of the exhaustive search's machine time that 'predict' may take; `drawn`, the seed of a machine that is
-    simulated in place of the one that the platform describes, for judging searches. With a `target` the `platform` is
-    the one on which 'predict' predicts.
+    The searches are those of Luo et al. 2020, and one that predicts all configurations by the schedule engine and
+    times those that decide. Times are in the store, so that a stopped search resumes. The machine time of a search is
+    what its benchmarks would take on the machine. Beside the exhaustive search the others show what their choices
+    cost, and how wrong the times are that they assume: those of tasks are by the cost model, equations (3) and (4) of
+    that paper. Between the sampled sizes the choice changes where both would take equally long.
 
-    Returns a Tuning: `found`, by search, with the `best` choice for each input, and `scores`. Raises UsageError for
-    wrong arguments, also for 'predict' on the schedule engine, which would predict itself unless a machine is drawn.
+    Returns TaskSearches by collective: `found`, by search, with the `best` choice for each input, and `scores`; `decisions`
+    are those of the last search. Raises UsageError for wrong arguments, also for 'predict' on the schedule engine,
+    which would predict itself unless a machine is drawn.
 
     >>> import collwise
     >>> with collwise.session(engine="schedule") as context:
-    ...     tuning = collwise.tune_hierarchy(
+    ...     found = collwise.search_tasks(
     ...         "bcast", platform="stampede2", nodes=4, ppn=2, searches="exhaustive,tasks", context=context
     ...     )
-    >>> [score.search for score in tuning.scores]
+    >>> [score.search for score in found["bcast"].scores]
     ['exhaustive', 'tasks']
     """
-    machine = MachineOptions(None if platform is None else arguments.platform(platform), target, method, drawn)
-    names = arguments.names(searches)
-    check_searches(names, machine, context)
-    space = space_of(collective, machine, nodes, ppn, sizes, segments, algorithms, within, pieces)
-    with machine.timers(context) as machines:
-        return tune(space, names, machines.timer, machines.predict, budget, machines.true)
+    from collwise.validation.hierarchy.drawn import draw
+    from collwise.validation.hierarchy.tuning import tune
+
+    where, place = None if platform is None else arguments.platform(platform), _reached(target, ppn)
+    asked = arguments.names(searches)
+    asked = SEARCHES if asked == ("all",) else asked
+    with arguments.opened(context) as opened:
+        _check_searches(asked, where, place, drawn, opened)
+        spaces = {
+            name: space_of(name, where, place, nodes, ppn, sizes, segments, algorithms, within, pieces)
+            for name in arguments.names(collective)
+        }
+        bench = _bench(where, place, method, opened)
+        maker = opened.engine.name if place is None else place.installation.label
+        names = {"platform": bench.name, "source": bench.source, "maker": maker}
+        timer: Timer = bench
+        true: Timer | None = None
+        predictor = None if where is None else Simulated(where, replace(opened, engine=SCHEDULE))
+        if drawn is not None and where is not None:
+            machine = draw(where, drawn)
+            rules = SCHEDULE_LIKE_SMPI if machine.like_smpi else SCHEDULE
+            engine = rules if opened.engine.name == SCHEDULE.name else opened.engine
+            exact = Simulated(machine.platform, replace(opened, engine=engine))
+            timer, true = machine.measured(exact), machine.true(exact)
+            names["maker"] += f", drawn by seed {drawn}"
+        return TaskSearches(
+            (name, tune(space, asked, timer, predictor, budget, true, tasks, **names)) for name, space in spaces.items()
+        )
 
 
-def check_searches(names: tuple[str, ...], machine: MachineOptions, context: SimulationContext | None) -> None:
+def _check_searches(
+    names: tuple[str, ...],
+    platform: HostPlatform | None,
+    target: ExecutionTarget | None,
+    drawn: int | None,
+    context: SimulationContext,
+) -> None:
     """Raises UsageError for unknown searches, and where predictions would be of themselves or have no platform."""
     if not names:
         raise UsageError(f"name a search; valid: {', '.join(SEARCHES)}")
     for name in names:
         check_name("search", name, SEARCHES)
-    if machine.drawn is not None and machine.target is not None:
+    if drawn is not None and target is not None:
         raise UsageError("a machine is drawn to be simulated; an execution target is what it is")
     if PREDICT not in names:
         return
-    if machine.platform is None:
+    if platform is None:
         raise UsageError("the search 'predict' needs a platform, on which the schedule engine predicts")
-    by_engine = context is not None and context.engine.name == SCHEDULE.name
-    if machine.target is None and machine.drawn is None and by_engine:
+    if target is None and drawn is None and context.engine.name == SCHEDULE.name:
         raise UsageError(
             "the search 'predict' predicts by the schedule engine, which cannot be the machine as well; "
             "take --engine smpi, an execution target, a machine that differs (--drawn), or another search"

@@ -1,4 +1,4 @@
-"""Times that are made now: `simulate`, `measure`, `measure_adaptively`."""
+"""Times that are made now: `simulate`, `measure`, `search_algorithms`."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def measure(
     """Measures our algorithms under Open MPI or MPICH: on this machine, hosts, a batch job's nodes or a test bed.
 
     Without a target, times are those of this machine's shared memory and cores, not of a cluster's network.
-    docs/measuring.md says which method to use when. `search` takes less time: it measures only what decides.
+    docs/measuring.md says which method to use when. `search_algorithms` takes less time: it measures only what decides.
 
     Returns Times by collective; `frame()` has a row for each case, with `seconds`, the median, of several launches the
     median of their medians, `half_width_seconds` of its confidence interval, `mean_seconds`, `repetitions`, least and
@@ -225,7 +225,7 @@ def with_library(algorithms: Names | None) -> tuple[Names | None, bool]:
     return tuple(name for name in wanted if name != LIBRARY) or None, True
 
 
-def measure_adaptively(
+def search_algorithms(
     collective: Names,
     procs: Numbers,
     sizes: Numbers | None = None,
@@ -253,7 +253,7 @@ def measure_adaptively(
 
     >>> import collwise
     >>> from collwise.validation.adaptive.goal import Goal
-    >>> found = collwise.measure_adaptively("bcast", 2, "8KiB", algorithms="linear,chain", goal=Goal(loss=0.5))
+    >>> found = collwise.search_algorithms("bcast", 2, "8KiB", algorithms="linear,chain", goal=Goal(loss=0.5))
     >>> [point.message_bytes for point in found.points]
     [8192]
     """

@@ -50,6 +50,12 @@ SUBCOMMANDS = {
     "platforms thresholds": Subcommand(
         needs="build !--library=mpich:openmpi --library=mpich:mpich --testbed:openmpi+testbed"
     ),
+    "search algorithms": Subcommand(
+        needs="build !--library=mpich:openmpi --library=mpich:mpich --testbed:openmpi+testbed --engine=smpi:smpi"
+    ),
+    "search tasks": Subcommand(
+        needs="build smpi --library=openmpi:openmpi --library=mpich:mpich --testbed:openmpi+testbed"
+    ),
     "setup completion": Subcommand(needs=""),
     "setup project": Subcommand(needs=""),
     "setup schema": Subcommand(needs=""),
@@ -58,13 +64,16 @@ SUBCOMMANDS = {
         needs="--check:build --check&!--baseline=mpich-4:openmpi --check&--baseline=mpich-4:mpich"
     ),
     "show schedule": Subcommand(needs="build"),
+    "show tasks": Subcommand(
+        needs="build smpi --library=openmpi:openmpi --library=mpich:mpich --testbed:openmpi+testbed"
+    ),
 }
 """The subcommands with needs of their own, by their words."""
 SECTIONS = {
     "Main path": {
         "demo": Command("Tunes a real cluster, and shows what tuning is worth.", needs="build smpi openmpi"),
         "tune": Command("Does the whole job: choices, rules and a report.", needs="build --engine=smpi:smpi"),
-        "show": Command("Shows algorithms, their messages, models, untuned libraries.", needs=""),
+        "show": Command("Shows algorithms, their messages and tasks, models, untuned libraries.", needs=""),
         "simulate": Command("Simulates algorithms at every P, m and segment size.", needs="build smpi"),
         "compare": Command("Compares times with other times, decisions and untuned libraries.", needs="?build"),
         "select": Command("Makes decision tables of the algorithm for each P and m.", needs="?build"),
@@ -74,10 +83,6 @@ SECTIONS = {
         ),
         "whatif": Command("Shows which choices and times change if a platform does.", needs="build --engine=smpi:smpi"),
         "sweep": Command("Finds the factors of a change where the choice changes.", needs="build --engine=smpi:smpi"),
-        "hierarchy": Command(
-            "Tunes hierarchical collectives by their tasks.",
-            needs="build smpi --library=openmpi:openmpi --library=mpich:mpich --testbed:openmpi+testbed",
-        ),
         "program": Command(
             "Runs programs with our algorithms, and says what these save.",
             needs="build --library=smpi:smpi --library=openmpi:openmpi --library=mpich:mpich --engine=smpi:smpi apply:smpi gain:openmpi --testbed:testbed",  # noqa: E501
@@ -101,10 +106,7 @@ SECTIONS = {
             "Measures our algorithms under Open MPI or MPICH.",
             needs="build !--library=mpich&!--script:openmpi --library=mpich:mpich --testbed:openmpi+testbed",
         ),
-        "search": Command(
-            "Measures where the choice is in doubt, within a budget.",
-            needs="build !--library=mpich:openmpi --library=mpich:mpich --testbed:openmpi+testbed --engine=smpi:smpi",
-        ),
+        "search": Command("Finds choices by few measurements, also for tasks.", needs=""),
         "times": Command("Lists, shows, deletes and imports stored times.", needs=""),
         "guidelines": Command(
             "Checks and repairs performance guidelines of MPI libraries.",
@@ -128,7 +130,7 @@ _MODULES = {
     "fit": "predict",
     "select": "export",
     "setup": "test",
-    "simulate": "measure search",
+    "simulate": "measure",
     "tune": "demo",
     "whatif": "sweep",
 }

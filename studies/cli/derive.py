@@ -25,7 +25,7 @@ from collwise.studies.cli.output import check_pictures, print_json, print_table,
 from collwise.validation.select.consumers import ALL_CONSUMERS
 
 _UNNAMED = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL)
-_SAVED = ("AllTimes", "Decisions", "FittedModel", "Guidelines", "ProfileResult", "pd.DataFrame")
+_SAVED = ("AllTimes", "Decisions", "FittedModel", "Guidelines", "ProfileResult", "TaskSearches", "pd.DataFrame")
 """The types that -o saves; without it, one with `usual_file` goes there."""
 _BY_NAME: Mapping[str, Any] = {
     "algorithm": types.ALGORITHM,

@@ -1,10 +1,10 @@
-"""collwise show: message, models, algorithms, schedule, what untuned libraries run."""
+"""collwise show: message, models, algorithms, schedule, tasks, what untuned libraries run."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,18 +17,21 @@ from collwise.platforms import HostPlatform
 from collwise.platforms.smpi import charges_overheads
 from collwise.studies.cli import options, types
 from collwise.studies.cli.commands import CommandGroup, example
-from collwise.studies.cli.declare import argument, option
+from collwise.studies.cli.declare import argument, group, option
 from collwise.studies.cli.derive import derived, shows
-from collwise.studies.present.shown import Shown, Table
+from collwise.studies.cli.target_options import TARGET_IF_NAMED
+from collwise.studies.present.shown import Shown, Table, drawing
+from collwise.validation.hierarchy.space import SEGMENTS, input_of, label
 from collwise.validation.libraries.baselines import Baseline, library_decisions
 from collwise.validation.select.consumers import OPENMPI_VERSIONS
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.defaults import SEGMENT_BYTES
-from collwise.validation.times.grid import case_of
+from collwise.validation.times.grid import case_of, choice_of
 from collwise.validation.times.thresholds import check_thresholds_matter, with_thresholds
 
 if TYPE_CHECKING:
     from collwise.models.lmo import Thresholds
+    from collwise.simulator.sweeps.context import SimulationContext
 
 
 @click.group(cls=CommandGroup, epilog=example("show models"))
@@ -177,6 +180,78 @@ def schedule(
         )
     figures = {"schedule": partial(schedule_figure, trace, procs, f"{title}, on {platform.title}")}
     return Shown(said, parts.reset_index().to_dict("records"), facts, figures)
+
+
+@shows("show tasks --platform stampede2 --nodes 6 --ppn 12 --engine schedule", parent=show, figures=True)
+def tasks(
+    collective: str = option(types.COLLECTIVE, "bcast"),
+    asked: dict[str, Any] = group(
+        dict,
+        platform=option(types.PLATFORM),
+        nodes=option(click.IntRange(2)),
+        ppn=option(click.IntRange(1)),
+        segments=option(types.SIZES, "64KiB"),
+        algorithms=option(types.NAMES, "chain,binary,binomial"),
+        within=option(types.NAMES, "point-to-point"),
+        pieces=option(types.SIZES, "0"),
+        tasks=option(click.IntRange(2, 64), SEGMENTS),
+        target=TARGET_IF_NAMED,
+        method=options.METHOD,
+    ),
+    leader: int = option(click.IntRange(0), 2),
+    context: SimulationContext = options.SIMULATION,
+) -> Shown:
+    """Times the tasks of a hierarchical collective on each node's leader, in a pipeline and alone.
+
+    A task is what a leader does between two waits, such as sbib(3): it broadcasts segment 2 within its node and
+    segment 3 to other nodes. Each is timed after those before it, so that it starts when it would. Its stabilised cost
+    is the mean of the later ones. The overlap says how much of the shorter part is hidden behind the longer one if both
+    run at once.
+    """
+    if "by-socket" in asked["within"] and len(asked["within"]) > 1:
+        raise UsageError("--within: by-socket has other tasks than other ways (valid: by-socket alone)")
+    studies = collwise.time_tasks(collective, **asked, context=context)
+    leader, first = min(leader, len(studies[0].times.seconds) - 1), studies[0]
+    names = [label(choice_of(study.case)) for study in studies]
+    title = f"{collective}, {first.case.nodes} nodes x {first.case.processes_per_node}"
+    rows = [
+        (
+            name,
+            *(format_seconds(float(seconds.max())) for seconds in study.probes.values()),
+            format_seconds(float(study.stable_seconds.max())),
+            f"{study.overlap:.0%}",
+        )
+        for name, study in zip(names, studies, strict=True)
+    ]
+    trend = [
+        (task, *(format_seconds(float(study.times.seconds[leader, at])) for study in studies))
+        for at, task in enumerate(first.times.names)
+    ]
+    starts = [study.stable_from(leader) for study in studies]
+    trend.append(("stable from", *("-" if start is None else str(start) for start in starts)))
+    parts = [
+        Table(
+            f"{title}: parts of tasks, slowest leader", ["configuration", *first.probes, "stabilised", "overlap"], rows
+        ),
+        Table(f"tasks one after another on leader {leader}", ["task", *names], trend),
+    ]
+    records = [
+        {
+            **vars(choice_of(study.case)),
+            **vars(input_of(study.case)),
+            "tasks": study.times.names,
+            "seconds": study.times.seconds.tolist(),
+            "stabilised_seconds": study.stable_seconds.tolist(),
+            "alone_and_at_once": {name: seconds.tolist() for name, seconds in study.probes.items()},
+            "overlap": study.overlap,
+        }
+        for study in studies
+    ]
+    figures = {
+        "trend": drawing("hierarchy.task_trend", studies, leader, title),
+        "overlap": drawing("hierarchy.task_overlap", studies, title),
+    }
+    return Shown(parts, records, figures=figures)
 
 
 defaults = derived(

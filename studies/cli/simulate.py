@@ -1,15 +1,13 @@
-"""collwise simulate, measure and search: they make times and fill the store with them."""
+"""collwise simulate and measure: they make times and fill the store with them."""
 
 from __future__ import annotations
 
 import collwise
-from collwise.common.units import parse_duration
 from collwise.studies.cli import options
-from collwise.studies.cli.declare import group, option
+from collwise.studies.cli.declare import option
 from collwise.studies.cli.derive import derived
 from collwise.studies.cli.target_options import TARGET
-from collwise.studies.cli.types import NAMES, NEW_FILE, NEW_SCRIPT, PLATFORM, Parsed, Scaled
-from collwise.validation.adaptive.goal import LOSS, Goal
+from collwise.studies.cli.types import NAMES, NEW_FILE, NEW_SCRIPT, PLATFORM
 
 simulate = derived(
     collwise.simulate,
@@ -28,18 +26,4 @@ measure = derived(
     script=option(NEW_SCRIPT),
     context=options.STORED,
     figures=True,
-)
-
-search = derived(
-    collwise.measure_adaptively,
-    "search --collective bcast,allreduce --procs 4 --sizes 1KiB:1MiB:x4 --budget 2min",
-    name="search",
-    goal=group(
-        Goal,
-        budget_seconds=option(Parsed("duration", parse_duration), Goal.budget_seconds, show_default=False),
-        loss=option(Scaled(0.01), LOSS * 100),
-    ),
-    platform=option(PLATFORM),
-    method=options.METHOD_OF_ROUNDS,
-    context=options.simulation("schedule"),
 )

@@ -10,9 +10,9 @@ from collwise.common.errors import UsageError
 from collwise.simulator.execution.cluster import REACH_SECONDS, TRANSPORTS
 from collwise.simulator.execution.installations import MPI_LIBRARIES
 from collwise.studies.cli.declare import flag, group, option, refuse_options
-from collwise.studies.cli.options import PRECISION, SIMULATING
+from collwise.studies.cli.options import MEASURING, PRECISION, SIMULATING
 from collwise.studies.cli.types import PLATFORM, SIZE, FiniteRange, NamedChoice
-from collwise.targets import TARGET_OPTIONS, TargetOptions, target_from
+from collwise.targets import TARGET_OPTIONS, TargetOptions, refuse_target_details, target_from
 
 if TYPE_CHECKING:
     from collwise.platforms import HostPlatform
@@ -44,10 +44,22 @@ def target(*without: str) -> Any:
 
 TARGET = _without()
 """The options that name a target, as TargetOptions for `target_from`."""
-TARGET_WITHOUT_PPN = _without("ppn")
-"""The same for commands whose own --ppn takes several values."""
 TARGET_BESIDE_TESTBEDS = _without("testbed", "transport", "ppn")
 """The same for a command whose own options describe test beds."""
+
+
+def _if_named(**named: Any) -> TargetOptions | None:
+    """The options of a target; None where none is named. Raises UsageError for options that need one."""
+    where = TargetOptions(**named)
+    if where.named:
+        return where
+    refuse_target_details(where)
+    refuse_options(MEASURING, f"measured times ({TARGET_OPTIONS})")
+    return None
+
+
+TARGET_IF_NAMED = group(_if_named, **{name: one for name, one in _OPTIONS.items() if name != "ppn"})
+"""The target of a command that also simulates, and has a --ppn of its own."""
 
 
 def _bench(platform: HostPlatform | None, **named: Any) -> HostPlatform | TargetOptions:

@@ -14,10 +14,10 @@ from matplotlib.ticker import MaxNLocator
 from collwise.common.units import format_size
 from collwise.studies.figures.style import MARKERS, PALETTE, panel_grid, seconds_axis, size_axis
 from collwise.validation.hierarchy.overlap import TaskStudy
-from collwise.validation.hierarchy.searches import Found
-from collwise.validation.hierarchy.space import WITHIN, Input, Point, label
-from collwise.validation.hierarchy.tuning import ModelCheck, SearchScore, Spread
+from collwise.validation.hierarchy.space import EXHAUSTIVE, WITHIN, Input, label
+from collwise.validation.hierarchy.tuning import Tuning
 from collwise.validation.times.choice import Choice
+from collwise.validation.times.grid import choice_of
 
 _COLUMNS = 3
 _MOST_LEADERS = 8
@@ -32,7 +32,9 @@ def task_trend(studies: Sequence[TaskStudy], leader: int, title: str) -> Figure:
         seconds = study.times.seconds[leader, full] * 1e6
         colour = PALETTE[number % len(PALETTE)]
         numbers = np.arange(full.start, full.stop)
-        axis.plot(numbers, seconds, MARKERS[number % len(MARKERS)] + "-", color=colour, label=label(study.point.choice))
+        axis.plot(
+            numbers, seconds, MARKERS[number % len(MARKERS)] + "-", color=colour, label=label(choice_of(study.case))
+        )
         axis.axhline(study.stable_seconds[leader] * 1e6, color=colour, linewidth=0.8, linestyle=":")
     axis.xaxis.set_major_locator(MaxNLocator(integer=True))
     axis.set_xlabel(f"i of {_full_task(studies[0])}(i)")
@@ -68,24 +70,24 @@ def _draw_probes(axis: Axes, study: TaskStudy) -> None:
     axis.set_xticks(np.arange(len(leaders)), [str(leader) for leader in leaders])
     axis.set_xlabel("node leader")
     axis.set_ylabel("time (us)")
-    axis.set_title(f"{label(study.point.choice)}: overlap {study.overlap:.0%}", fontsize=9)
+    axis.set_title(f"{label(choice_of(study.case))}: overlap {study.overlap:.0%}", fontsize=9)
 
 
-def model_by_configuration(check: ModelCheck, one: Input, title: str) -> Figure:
+def model_by_configuration(tuning: Tuning, one: Input, title: str) -> Figure:
     """The cost model beside whole collectives over segment sizes, a panel for each combination: figures 4 and 7."""
-    groups: dict[Choice, list[Point]] = {}
-    for point in check.measured:
-        if point.input == one:
-            groups.setdefault(replace(point.choice, segment_bytes=0), []).append(point)
+    modelled, whole = (tuning.found[name].by_input[one] for name in ("tasks", EXHAUSTIVE))
+    groups: dict[Choice, list[Choice]] = {}
+    for choice in whole:
+        groups.setdefault(replace(choice, segment_bytes=0), []).append(choice)
     figure, axes = panel_grid(len(groups), 2.9, columns=_COLUMNS, width=4.2, share_y=True)
-    for axis, (choice, points) in zip(axes, groups.items(), strict=True):
-        places = np.arange(len(points))
+    for axis, (choice, alike) in zip(axes, groups.items(), strict=True):
+        places = np.arange(len(alike))
         for offset, values, colour, name in (
-            (-0.2, check.modelled, PALETTE[1], "cost model"),
-            (0.2, check.measured, PALETTE[0], "whole collective"),
+            (-0.2, modelled, PALETTE[1], "cost model"),
+            (0.2, whole, PALETTE[0], "whole collective"),
         ):
-            axis.bar(places + offset, [values[point] * 1e3 for point in points], 0.4, color=colour, label=name)
-        axis.set_xticks(places, [format_size(point.choice.segment_bytes) for point in points], fontsize=7.5)
+            axis.bar(places + offset, [values[each] * 1e3 for each in alike], 0.4, color=colour, label=name)
+        axis.set_xticks(places, [format_size(each.segment_bytes) for each in alike], fontsize=7.5)
         pieces = f", pieces of {format_size(choice.limit_bytes)}" if choice.limit_bytes else ""
         axis.set_title(f"{choice.algorithm.removeprefix('tasks_')}{pieces}, {WITHIN[choice.fanout]}", fontsize=9)
     for axis in axes[::_COLUMNS]:
@@ -97,8 +99,10 @@ def model_by_configuration(check: ModelCheck, one: Input, title: str) -> Figure:
     return figure
 
 
-def search_costs(scores: Mapping[str, Sequence[SearchScore]], title: str) -> Figure:
+def search_costs(tunings: Mapping[str, Tuning], title: str = "") -> Figure:
     """The machine time of each search, for each collective: figure 8."""
+    scores = {name: tuning.scores for name, tuning in tunings.items()}
+    first = next(iter(tunings.values()))
     figure, axis = plt.subplots(figsize=(6.8, 3.8))
     names = list(dict.fromkeys(one.search for group in scores.values() for one in group))
     width = 0.8 / len(names)
@@ -112,22 +116,20 @@ def search_costs(scores: Mapping[str, Sequence[SearchScore]], title: str) -> Fig
     axis.set_xticks(np.arange(len(scores)), list(scores))
     axis.set_ylabel("machine time of the benchmarks (ms)")
     axis.legend(fontsize=8.5)
-    axis.set_title(title, fontsize=11)
+    axis.set_title(title or f"{first.platform}, {first.maker}", fontsize=11)
     return figure
 
 
-def search_quality(
-    truth: Found, spreads: Mapping[Input, Spread], found: Sequence[Found], place: tuple[int, int], title: str
-) -> Figure:
+def search_quality(tuning: Tuning, place: tuple[int, int], title: str) -> Figure:
     """The times of each search's choices over m, with the best, mean and median of all configurations: figure 9."""
     figure, axis = plt.subplots(figsize=(6.8, 4.4))
-    inputs = [one for one in spreads if one.place == place]
-    sizes = [one.message_bytes for one in inputs]
-    for name, colour in (("median", "#999999"), ("mean", "#56B4E9"), ("best", "#000000")):
-        axis.plot(sizes, [getattr(spreads[one], name) for one in inputs], "-", color=colour, label=f"{name} of all")
-    actual = {(point.input, point.choice): seconds for point, seconds in truth.seconds.items()}
-    for number, one in enumerate(found):
-        seconds = [actual[each, one.best[each]] for each in inputs]
+    times = {one: seconds for one, seconds in tuning.found[EXHAUSTIVE].by_input.items() if one.place == place}
+    sizes = [one.message_bytes for one in times]
+    for name, colour, of in (("median", "#999999", np.median), ("mean", "#56B4E9", np.mean), ("best", "#000000", min)):
+        values = [float(of(list(seconds.values()))) for seconds in times.values()]
+        axis.plot(sizes, values, "-", color=colour, label=f"{name} of all")
+    for number, one in enumerate(found for name, found in tuning.found.items() if name != EXHAUSTIVE):
+        seconds = [of_input[one.best[each]] for each, of_input in times.items()]
         axis.plot(
             sizes, seconds, MARKERS[number], color=PALETTE[number], label=one.search, markersize=10 - number,
             markerfacecolor="none",

@@ -85,6 +85,7 @@ PRESENTERS = {
     "Script": "script",
     "Searched": "search",
     "Sweeps": "sweep",
+    "TaskSearches": "tasks",
     "Tuned": "tuned",
     "UntunedDecisions": "untuned",
     "WhatIfs": "whatif",

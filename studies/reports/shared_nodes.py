@@ -26,6 +26,7 @@ from collwise.validation.three_way.kinds import (
 )
 from collwise.validation.three_way.pipeline import Validation
 from collwise.validation.three_way.verdicts import ALL, ENGINES, SCHEDULED, errors_by, with_all
+from collwise.validation.times.grid import choice_of
 
 TEXTS = Texts("validation.md.j2")
 MEDIAN_ERROR_LIMIT, MEAN_COST_LIMIT = 0.08, 0.05
@@ -55,8 +56,8 @@ def shared_node_document(result: Validation) -> dict[str, Any]:
         "within": ways_within(main).to_dict("records"),
         "tasks": [
             {
-                "collective": one.point.collective,
-                "configuration": label(one.point.choice),
+                "collective": one.case.collective,
+                "configuration": label(choice_of(one.case)),
                 "seconds": one.times.seconds.tolist(),
                 "overlap": one.overlap,
             }
@@ -149,9 +150,9 @@ def _ways(scores: AllScores) -> Section:
 
 def _tasks(studies: Sequence[TaskStudy]) -> Section:
     tables, pictures = [], []
-    for name in dict.fromkeys(one.point.collective for one in studies):
-        mine = [one for one in studies if one.point.collective == name]
-        size = format_size(mine[0].point.choice.segment_bytes)
+    for name in dict.fromkeys(one.case.collective for one in studies):
+        mine = [one for one in studies if one.case.collective == name]
+        size = format_size(mine[0].case.segment_bytes)
         title = f"{name}, segments of {size}"
         heads = ("between nodes", *mine[0].probes, "stabilised", "stable from", "overlap")
         tables.append(TextTable(heads, [_task_row(one) for one in mine], 1, f"{title}, slowest leader"))
@@ -167,7 +168,7 @@ def _task_row(study: TaskStudy) -> tuple[str, ...]:
     start = study.stable_from(min(_LEADER, len(study.times.seconds) - 1))
     parts = [float(seconds.max()) for seconds in study.probes.values()][:2]
     return (
-        study.point.choice.algorithm.removeprefix("tasks_"),
+        study.case.algorithm.removeprefix("tasks_"),
         *(format_seconds(float(seconds.max())) for seconds in study.probes.values()),
         format_seconds(float(study.stable_seconds.max())),
         "-" if start is None else str(start),

@@ -348,17 +348,15 @@ def _with(name: str) -> Callable[[Ran], Any]:
 
 def _searched() -> dict[str, Golden]:
     few = f"--nodes 3,4 --ppn 4 --sizes 64KiB,1MiB --segments 16KiB,64KiB {ENGINE} --json"
-    tune = f"hierarchy tune --platform stampede2 --collective bcast,reduce,allreduce {few}"
-    drawn = f"hierarchy tune --platform stampede2 --collective bcast {few} --drawn 3"
-    few_sizes = few.replace("64KiB,1MiB --seg", "64KiB --seg")
+    tune = f"search tasks --platform stampede2 --collective bcast,reduce,allreduce {few}"
+    drawn = f"search tasks --platform stampede2 --collective bcast {few} --drawn 3"
     no_sizes = few.replace("--sizes 64KiB,1MiB", "").replace("3,4", "3")
     return {
-        "tune": Golden(f"{tune} --search exhaustive,tasks -o d.json --table t.table"),
+        "tune": Golden(f"{tune} --search exhaustive,tasks -o d.json"),
         "table": Golden("export d.json --format collwise -o e.table", _written("e.table")),
         "drawn machine": Golden(f"{drawn} --search all"),
         "sockets": Golden(f"{tune.replace('3,4', '3')} --search tasks --within by-socket,point-to-point"),
-        "model": Golden(f"hierarchy model --platform stampede2 --collective bcast {few_sizes}"),
-        "tasks": Golden(f"hierarchy tasks --platform stampede2 --collective bcast {no_sizes}"),
+        "tasks": Golden(f"show tasks --platform stampede2 --collective bcast {no_sizes}"),
         "guidelines": Golden(
             "guidelines simulate --platform stampede2 --ppn 4 --collective bcast,gather,reduce,scatter --procs 4,8 "
             f"--sizes 64,64KiB --libraries openmpi-4.1,mpich-4 {ENGINE} --json",

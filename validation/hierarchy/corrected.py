@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from collwise.models.piecewise import Array
-from collwise.simulator.timing import Timing
+from collwise.simulator.timing import Case, Timing
 from collwise.validation.adaptive.process import Process
-from collwise.validation.hierarchy.space import Input, Point
+from collwise.validation.hierarchy.space import Input, input_of
 
 _LEVEL, _SIZE, _ALGORITHM, _CUT, _ALONE = 0.3, 0.2, 0.15, 0.1, 0.05
 """The standard deviations of the parts, in logarithms; of algorithms, segments and pieces at the scale 1."""
@@ -41,23 +41,23 @@ _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(9)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 
 _MOST = 256
-"""The number of points that are compared as the next benchmark: those most likely to be the best of their input."""
+"""The number of cases that are compared as the next benchmark: those most likely to be the best of their input."""
 
 
 class Corrected:
-    """Predictions for points, in the order of their inputs, and what is believed after measuring some of them."""
+    """Predictions for cases, in the order of their inputs, and what is believed after measuring some of them."""
 
-    def __init__(self, predicted: Mapping[Point, float]) -> None:
-        self.points = list(predicted)
-        self._position = {point: number for number, point in enumerate(self.points)}
+    def __init__(self, predicted: Mapping[Case, float]) -> None:
+        self.cases = list(predicted)
+        self._position = {case: number for number, case in enumerate(self.cases)}
         inputs: dict[Input, int] = {}
-        of_input = [inputs.setdefault(point.input, len(inputs)) for point in self.points]
+        of_input = [inputs.setdefault(input_of(case), len(inputs)) for case in self.cases]
         self._first = np.flatnonzero(np.diff(of_input, prepend=-1))
         self._counts = np.diff([*self._first.tolist(), len(of_input)])
         logs = np.log(list(predicted.values()))
-        alike = _Alike(self.points)
+        alike = _Alike(self.cases)
         self._beliefs = [Process(logs, partial(alike, scale=scale), scale) for scale in _SCALES]
-        self._open = np.ones(len(self.points), dtype=bool)
+        self._open = np.ones(len(self.cases), dtype=bool)
 
     @property
     def inputs(self) -> int:
@@ -65,22 +65,22 @@ class Corrected:
         return len(self._first)
 
     @property
-    def seconds(self) -> Mapping[Point, float]:
-        """The corrected time of every point; that of a measured one follows from its measured time and the noise."""
-        return dict(zip(self.points, np.exp(self._belief.mean).tolist(), strict=True))
+    def seconds(self) -> Mapping[Case, float]:
+        """The corrected time of every case; that of a measured one follows from its measured time and the noise."""
+        return dict(zip(self.cases, np.exp(self._belief.mean).tolist(), strict=True))
 
-    def add(self, timings: Mapping[Point, Timing]) -> None:
-        """Updates what is believed by measured times; their points are no longer candidates for measuring."""
+    def add(self, timings: Mapping[Case, Timing]) -> None:
+        """Updates what is believed by measured times; their cases are no longer candidates for measuring."""
         if not timings:
             return
-        numbers = np.array([self._position[point] for point in timings])
+        numbers = np.array([self._position[case] for case in timings])
         seconds, widths = np.array([(one.seconds, one.half_width_seconds) for one in timings.values()]).T
         self._open[numbers] = False
         for belief in self._beliefs:
             belief.learn(numbers, np.log(seconds), (widths / _95_PERCENT / seconds) ** 2 + _EXACT)
 
     def least_sum_of_seconds(self) -> float:
-        """The least time of all points together: two standard deviations below their corrected sum."""
+        """The least time of all cases together: two standard deviations below their corrected sum."""
         belief = self._belief
         seconds = np.exp(belief.mean)
         longest = np.argsort(seconds)[-_MOST:]
@@ -88,7 +88,7 @@ class Corrected:
         variance = float(shares @ belief.covariance(longest)[longest] @ shares)
         return float(seconds.sum()) * math.exp(-2 * math.sqrt(max(variance, 0.0)))
 
-    def most_telling(self, seconds: float, budget: float, least_gain: float) -> list[Point]:
+    def most_telling(self, seconds: float, budget: float, least_gain: float) -> list[Case]:
         """The next benchmarks: those from which most is expected for their time, for about so many seconds.
 
         They take no more than `budget` seconds even if each is longer than expected by two standard deviations. What is
@@ -96,7 +96,7 @@ class Corrected:
         than `least_gain` is expected are left out.
         """
         belief, still_open = copy(self._belief), self._open.copy()
-        chosen: list[Point] = []
+        chosen: list[Case] = []
         while seconds > 0:
             candidates = self._candidates(belief, still_open)
             expected = np.exp(belief.mean[candidates])
@@ -110,7 +110,7 @@ class Corrected:
             budget -= cautious[best]
             belief.imagine(candidates[best], _EXACT)
             still_open[candidates[best]] = False
-            chosen.append(self.points[candidates[best]])
+            chosen.append(self.cases[candidates[best]])
         return chosen
 
     @property
@@ -118,7 +118,7 @@ class Corrected:
         return max(self._beliefs, key=lambda belief: belief.plausibility)
 
     def _candidates(self, belief: Process, still_open: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
-        """Points that are not measured, those first that are the least behind the best one for their uncertainty."""
+        """Cases that are not measured, those first that are the least behind the best one for their uncertainty."""
         behind = belief.mean - np.repeat(np.minimum.reduceat(belief.mean, self._first), self._counts)
         found = np.flatnonzero(still_open)
         order = np.argsort(behind[found] / np.sqrt(belief.variance[found] + _EXACT), kind="stable")
@@ -138,21 +138,18 @@ class Corrected:
 
 
 class _Alike:
-    """The covariances of points before anything was measured."""
+    """The covariances of cases before anything was measured."""
 
-    def __init__(self, points: Sequence[Point]) -> None:
+    def __init__(self, cases: Sequence[Case]) -> None:
         sizes = [
             (
-                point.input.message_bytes,
-                point.input.nodes,
-                point.input.processes_per_node,
-                point.choice.segment_bytes,
-                point.choice.limit_bytes or point.choice.segment_bytes,
+                *(case.message_bytes, case.nodes, case.processes_per_node),
+                *(case.segment_bytes, case.limit_bytes or case.segment_bytes),
             )
-            for point in points
+            for case in cases
         ]
         self._sizes = np.log2(np.array(sizes, dtype=float)).T
-        kinds = [(point.choice.algorithm, point.choice.fanout) for point in points]
+        kinds = [(case.algorithm, case.fanout) for case in cases]
         self._kinds = np.array([kinds.index(kind) for kind in kinds])
 
     def __call__(self, rows: npt.NDArray[np.intp], columns: npt.NDArray[np.intp], scale: float) -> Array:

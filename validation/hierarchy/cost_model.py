@@ -15,11 +15,46 @@ d - 1 segments, of which (4) says nothing, the tasks of so many segments are tim
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from collwise.models.piecewise import Array
+from collwise.simulator.bench import Timer
 from collwise.simulator.schedule.tasks import parts_of
-from collwise.validation.hierarchy.tasks import SEGMENTS, TaskTimes
+from collwise.simulator.timing import Case, Timing
+from collwise.validation.hierarchy.space import SEGMENTS, segments_of
+from collwise.validation.hierarchy.tasks import TaskTimes, task_case, task_times
+
+
+@dataclass(frozen=True)
+class ByTasks:
+    """A timer of whole collectives of which another one times only tasks, once for all sizes of messages.
+
+    A pipeline is timed with `most` segments, see `runs_needed`.
+    """
+
+    timer: Timer
+    most: int = SEGMENTS
+
+    def time(self, cases: Sequence[Case], /) -> Mapping[Case, Timing]:
+        """The times of whole collectives by the cost model. Raises CollwiseError if the tasks of one fail."""
+        alike: dict[Case, list[Case]] = {}
+        for case in cases:
+            alike.setdefault(task_case(case, 1), []).append(case)
+        runs = {}
+        for tasks, group in alike.items():
+            needed = runs_needed(tasks.collective, map(_segments, group), self.most, tasks.fanout)
+            runs[tasks] = [task_case(tasks, count) for count in needed]
+        timings = self.timer.time([case for mine in runs.values() for case in mine])
+        seconds: dict[Case, float] = {}
+        for tasks, group in alike.items():
+            times = [task_times(timings[case]) for case in runs[tasks]]
+            seconds |= {case: cost_seconds(times, _segments(case)) for case in group}
+        return {case: Timing(case, seconds[case]) for case in cases}
+
+
+def _segments(case: Case) -> int:
+    return segments_of(case.message_bytes, case.segment_bytes)
 
 
 def runs_needed(collective: str, segments: Iterable[int], most: int = SEGMENTS, within: int = 0) -> tuple[int, ...]:

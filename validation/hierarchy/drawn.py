@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -28,9 +28,9 @@ from collwise.common.errors import UsageError
 from collwise.platforms import HostPlatform, Platform
 from collwise.platforms.description import Calibration, FactorRow, OverheadRow
 from collwise.platforms.topology import FatTree
+from collwise.simulator.bench import Timer
 from collwise.simulator.schedule.tasks import is_of_tasks
 from collwise.simulator.timing import Case, Timing
-from collwise.validation.hierarchy.searches import Timer
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -51,6 +51,18 @@ _95_PERCENT = 1.96
 
 
 @dataclass(frozen=True)
+class _Changed:
+    """A timer of another one's times, each changed."""
+
+    timer: Timer
+    change: Callable[[Timing], Timing]
+
+    def time(self, cases: Sequence[Case], /) -> Mapping[Case, Timing]:
+        """The changed timings."""
+        return {case: self.change(one) for case, one in self.timer.time(cases).items()}
+
+
+@dataclass(frozen=True)
 class DrawnMachine:
     """The machine of a seed: what an engine simulates, whether by SMPI's rules, and how its times deviate from that."""
 
@@ -60,12 +72,11 @@ class DrawnMachine:
 
     def true(self, timer: Timer) -> Timer:
         """A timer of this machine's times without noise, from the engine's timer for `platform`."""
-        return lambda cases: {case: _scaled(one, self._deviation(case)) for case, one in timer(cases).items()}
+        return _Changed(timer, lambda one: _scaled(one, self._deviation(one.case)))
 
     def measured(self, timer: Timer) -> Timer:
         """The times that repeated benchmarks find; those of a case are the same whenever it is timed."""
-        true = self.true(timer)
-        return lambda cases: {case: self._repeated(one) for case, one in true(cases).items()}
+        return _Changed(self.true(timer), self._repeated)
 
     def _deviation(self, case: Case) -> float:
         """The factor of a case's configuration. A message of one segment has the same one for all segment sizes."""

@@ -10,11 +10,11 @@ import numpy as np
 
 from collwise.common.errors import CollwiseError
 from collwise.models.piecewise import Array
+from collwise.simulator.bench import Timer
 from collwise.simulator.schedule.tasks import BY_SOCKET, parts_of
 from collwise.simulator.timing import Case
-from collwise.validation.hierarchy.searches import Timer
-from collwise.validation.hierarchy.space import Point
-from collwise.validation.hierarchy.tasks import SEGMENTS, TaskTimes, leader_seconds, task_case, task_times
+from collwise.validation.hierarchy.space import SEGMENTS
+from collwise.validation.hierarchy.tasks import TaskTimes, leader_seconds, task_case, task_times
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,9 @@ _SINGLE_AND_BOTH: Mapping[str, tuple[Probe, ...]] = MappingProxyType(
 
 @dataclass(frozen=True)
 class TaskStudy:
-    """The times of a configuration's tasks: alone, at once and in a pipeline, in seconds of each node's leader."""
+    """The times of a whole collective's tasks: alone, at once and in a pipeline, in seconds of each node's leader."""
 
-    point: Point
+    case: Case
     probes: Mapping[str, Array]
     times: TaskTimes
 
@@ -80,32 +80,32 @@ class TaskStudy:
         return next((first + number for number in range(len(full)) if near[number:].all()), None)
 
 
-def study_tasks(points: Sequence[Point], timer: Timer, segments: int = SEGMENTS) -> list[TaskStudy]:
-    """Times the tasks of configurations. Raises CollwiseError if one fails."""
-    probes = {point: _probe_cases(point) for point in points}
-    cases = [case for point in points for case in (task_case(point, segments), *probes[point].values())]
-    timings = timer(list(dict.fromkeys(cases)))
+def study_tasks(wholes: Sequence[Case], timer: Timer, segments: int = SEGMENTS) -> list[TaskStudy]:
+    """Times the tasks of whole collectives. Raises CollwiseError if one fails."""
+    probes = {whole: _probe_cases(whole) for whole in wholes}
+    cases = [case for whole in wholes for case in (task_case(whole, segments), *probes[whole].values())]
+    timings = timer.time(list(dict.fromkeys(cases)))
     if failed := [one for one in timings.values() if not one.ok]:
         raise CollwiseError(f"{len(failed)} runs of tasks failed; first: {failed[0].case}: {failed[0].error}")
     return [
         TaskStudy(
-            point,
+            whole,
             {
                 probe.title: leader_seconds(timings[case], len(probe.tasks))[:, -1]
-                for probe, case in probes[point].items()
+                for probe, case in probes[whole].items()
             },
-            task_times(timings[task_case(point, segments)]),
+            task_times(timings[task_case(whole, segments)]),
         )
-        for point in points
+        for whole in wholes
     ]
 
 
-def _probe_cases(point: Point) -> dict[Probe, Case]:
+def _probe_cases(whole: Case) -> dict[Probe, Case]:
     """The probes of a configuration. With three levels the part next to ib is nb, and ib may be a task later."""
-    parts = parts_of(point.collective, point.choice.fanout)
-    probes = _SINGLE_AND_BOTH.get(point.collective, ())
-    if probes and point.choice.fanout == BY_SOCKET:
-        later = parts.index("ib") - parts_of(point.collective).index("ib")
+    parts = parts_of(whole.collective, whole.fanout)
+    probes = _SINGLE_AND_BOTH.get(whole.collective, ())
+    if probes and whole.fanout == BY_SOCKET:
+        later = parts.index("ib") - parts_of(whole.collective).index("ib")
         probes = tuple(
             Probe(
                 probe.title.replace("sb", "nb"),
@@ -114,4 +114,4 @@ def _probe_cases(point: Point) -> dict[Probe, Case]:
             )
             for probe in probes
         )
-    return {probe: task_case(point, len(parts), probe.steps, probe.tasks) for probe in probes}
+    return {probe: task_case(whole, len(parts), probe.steps, probe.tasks) for probe in probes}

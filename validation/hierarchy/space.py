@@ -7,7 +7,7 @@ the pieces in which a segment travels between nodes (ibs and irs; 0: the whole s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
 
@@ -31,6 +31,18 @@ level: point to point within sockets, and between one process of each."""
 
 SIMULATED = (0, BY_SOCKET)
 """Those of them that can be simulated."""
+
+EXHAUSTIVE, PREDICT = "exhaustive", "predict"
+"""The names of the search that the others are compared with, and of the one that needs predictions."""
+
+SEARCHES = (EXHAUSTIVE, "tasks", PREDICT)
+"""The names of the searches (`tuning`)."""
+
+SEGMENTS = 8
+"""The number of segments with which tasks are timed: figure 3 shows sbib(1) to sbib(8), stable from the third on."""
+
+BUDGET = 0.02
+"""The share of the exhaustive search's machine time that `predict` may take."""
 
 
 @dataclass(frozen=True, order=True)
@@ -102,31 +114,18 @@ class Space:
         """The segment sizes up to that of the message, or the least one: larger ones do not cut it."""
         return tuple(size for size in self.segment_bytes if size <= message_bytes) or (min(self.segment_bytes),)
 
-    def points(self) -> Iterator[Point]:
-        """Every configuration for every input."""
-        return (
-            Point(self.collective, one, choice) for one in self.inputs for choice in self.choices(one.message_bytes)
-        )
+    def cases(self) -> list[Case]:
+        """Every configuration for every input: whole collectives that could be timed."""
+        return [
+            case_of(self.collective, choice, one.procs, one.message_bytes, one.processes_per_node)
+            for one in self.inputs
+            for choice in self.choices(one.message_bytes)
+        ]
 
 
-@dataclass(frozen=True)
-class Point:
-    """A configuration for an input: one whole collective that could be timed."""
-
-    collective: str
-    input: Input
-    choice: Choice
-
-    @property
-    def case(self) -> Case:
-        """The case that times it."""
-        one = self.input
-        return case_of(self.collective, self.choice, one.procs, one.message_bytes, one.processes_per_node)
-
-    @property
-    def segments(self) -> int:
-        """The number u of segments."""
-        return segments_of(self.input.message_bytes, self.choice.segment_bytes)
+def input_of(case: Case) -> Input:
+    """The input that a whole collective is for."""
+    return Input(case.nodes, case.processes_per_node, case.message_bytes)
 
 
 def segments_of(message_bytes: int, segment_bytes: int) -> int:
@@ -163,9 +162,9 @@ def label(choice: Choice) -> str:
     return f"{name}, {format_size(choice.segment_bytes)}{pieces}, {WITHIN[choice.fanout]}"
 
 
-def by_input(points: Sequence[Point]) -> Mapping[Input, list[Point]]:
-    """The points of each input."""
-    found: dict[Input, list[Point]] = {}
-    for point in points:
-        found.setdefault(point.input, []).append(point)
+def by_input(cases: Iterable[Case]) -> dict[Input, list[Case]]:
+    """The cases of each input."""
+    found: dict[Input, list[Case]] = {}
+    for case in cases:
+        found.setdefault(input_of(case), []).append(case)
     return found

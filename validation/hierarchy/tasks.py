@@ -16,10 +16,7 @@ from collwise.common.errors import CollwiseError
 from collwise.models.piecewise import Array
 from collwise.simulator.schedule.tasks import EXPERIMENT, parts_of
 from collwise.simulator.timing import Case, Timing
-from collwise.validation.hierarchy.space import Point
-
-SEGMENTS = 8
-"""The number of segments with which tasks are timed: figure 3 shows sbib(1) to sbib(8), stable from the third on."""
+from collwise.validation.hierarchy.space import segments_of
 
 
 def task_names(collective: str, segments: int, within: int = 0) -> list[str]:
@@ -80,14 +77,14 @@ class TaskTimes:
         return full[:, count - later :].mean(axis=1) if later else np.zeros(len(self.seconds))
 
 
-def task_case(point: Point, segments: int, steps: str = "", tasks: range | None = None) -> Case:
-    """The case that times the tasks of a configuration on so many segments of the size that it has for the point.
+def task_case(whole: Case, segments: int, steps: str = "", tasks: range | None = None) -> Case:
+    """The case that times the tasks of a whole collective on so many segments of the size that it has there.
 
     With `tasks` only these are run, without those before them; with `steps`, such as "sbib", only these parts.
     """
-    size = min(point.choice.segment_bytes, point.input.message_bytes)
+    size = min(whole.segment_bytes, whole.message_bytes)
     window = f"{EXPERIMENT}:{tasks.start}:{tasks.stop}:{steps}" if tasks is not None else EXPERIMENT
-    return replace(point.case, experiment=window, message_bytes=segments * size, segment_bytes=size)
+    return replace(whole, experiment=window, message_bytes=segments * size, segment_bytes=size)
 
 
 def leader_seconds(timing: Timing, count: int) -> Array:
@@ -107,7 +104,7 @@ def leader_seconds(timing: Timing, count: int) -> Array:
 def task_times(timing: Timing) -> TaskTimes:
     """The times of all tasks in a timing of `task_case`. Raises the errors of `leader_seconds`."""
     case = timing.case
-    segments = -(-case.message_bytes // case.segment_bytes)
+    segments = segments_of(case.message_bytes, case.segment_bytes)
     count = segments + len(parts_of(case.collective, case.fanout)) - 1
     seconds = leader_seconds(timing, count)
     tail = max(timing.seconds - float(seconds.sum(axis=1).max()), 0.0)

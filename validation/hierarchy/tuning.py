@@ -1,20 +1,140 @@
-"""Autotuning of hierarchical collectives: scores of searches, and decisions for any n, p and m between the sampled."""
+"""Autotuning of hierarchical collectives: searches, their scores, and decisions for all inputs between the sampled.
+
+Two searches are those of Luo et al. 2020, section III-C: `exhaustive` times every configuration for every input,
+`tasks` only tasks, from which the cost model computes whole collectives of any size. The third, `predict`, times few
+whole collectives:
+
+1. The schedule engine predicts every configuration for every input.
+2. Measured times correct predictions nearby, and tell how uncertain the others are (`Corrected`).
+3. Each round times what is expected to improve the choices most for its machine time, mostly short messages, whose
+   times also correct the predictions for long ones.
+4. It ends where nothing is worth its time any more, or with a share of what the exhaustive search would cost, of which
+   it is sure by its own predictions.
+"""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
-from collwise.validation.hierarchy.searches import BUDGET, EXHAUSTIVE, PREDICT, Found, Machine, Predictor, Timer, search
-from collwise.validation.hierarchy.space import Input, Point, Space, by_input
-from collwise.validation.hierarchy.tasks import SEGMENTS
+from collwise.common.errors import CollwiseError
+from collwise.simulator.bench import Timer
+from collwise.simulator.timing import Case, Timing
+from collwise.validation.hierarchy.corrected import Corrected
+from collwise.validation.hierarchy.cost_model import ByTasks
+from collwise.validation.hierarchy.space import BUDGET, EXHAUSTIVE, PREDICT, SEGMENTS, Input, Space, by_input
 from collwise.validation.select.decisions import DecisionTable, Row
 from collwise.validation.times.choice import Choice
+from collwise.validation.times.grid import Grid, choice_of
 from collwise.validation.times.slowdown import slowdown, summary_of
+from collwise.validation.times.times import MEASURED_UNDER, Times
+
+LEAST_GAIN = 1e-5
+"""A benchmark is made only if choices are expected to become faster by this share, on average over the inputs."""
+
+_FIRST_ROUND, _FURTHER_ROUNDS = 1 / 32, 0.5
+"""The first round's share of the budget, and what a further one takes at most of what was spent before it."""
+
+
+@dataclass
+class Billed:
+    """A timer with the bill of one search: each benchmark is paid for once, however often its time is asked for."""
+
+    timer: Timer
+    timings: dict[Case, Timing] = field(default_factory=dict)
+
+    @property
+    def seconds(self) -> float:
+        """The machine time of all benchmarks, repetitions included."""
+        return sum(one.seconds * one.repetitions for one in self.timings.values())
+
+    @property
+    def repetitions(self) -> float:
+        """The mean number of repetitions, weighted by the time of a single one."""
+        once = sum(one.seconds for one in self.timings.values())
+        return self.seconds / once if once > 0 else 1.0
+
+    @property
+    def benchmarks(self) -> int:
+        """The number of benchmarks."""
+        return len(self.timings)
+
+    def time(self, cases: Sequence[Case], /) -> Mapping[Case, Timing]:
+        """The timings of cases. Raises CollwiseError if one fails."""
+        found = self.timer.time(cases)
+        for case in cases:
+            if not found[case].ok:
+                raise CollwiseError(
+                    f"{case.collective} {case.algorithm} on {case.procs} processes failed: {found[case].error}"
+                )
+        self.timings.update((case, found[case]) for case in cases)
+        return found
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search found, and what that cost.
+
+    `seconds` is the time that the search assumes for every configuration that it considers.
+    """
+
+    search: str
+    seconds: Mapping[Case, float]
+    bill: Billed
+
+    @cached_property
+    def by_input(self) -> dict[Input, dict[Choice, float]]:
+        """The seconds of each configuration for each input."""
+        groups = by_input(self.seconds).items()
+        return {one: {choice_of(case): self.seconds[case] for case in cases} for one, cases in groups}
+
+    @cached_property
+    def best(self) -> dict[Input, Choice]:
+        """The best configuration for each input."""
+        return {one: min(seconds, key=seconds.__getitem__) for one, seconds in self.by_input.items()}
+
+
+def search(
+    name: str,
+    cases: Sequence[Case],
+    timer: Timer,
+    predictor: Timer | None = None,
+    budget: float = BUDGET,
+    most_tasks: int = SEGMENTS,
+) -> Found:
+    """Makes the search of that name among cases; `predictor` and `budget` are for the one that predicts.
+
+    Tasks are timed with `most_tasks` segments. Raises CollwiseError if a benchmark fails, and ValueError without
+    predictions for the search that needs them.
+    """
+    bill = Billed(timer)
+    if name == PREDICT:
+        return Found(name, _predicted_and_corrected(cases, bill, predictor, budget), bill)
+    timings = (bill if name == EXHAUSTIVE else ByTasks(bill, most_tasks)).time(cases)
+    return Found(name, {case: timings[case].seconds for case in cases}, bill)
+
+
+def _predicted_and_corrected(
+    cases: Sequence[Case], bill: Billed, predictor: Timer | None, budget: float
+) -> Mapping[Case, float]:
+    """The predictions for all configurations, corrected by the times of the few collectives that decide."""
+    if predictor is None:
+        raise ValueError("the search 'predict' needs predictions")
+    predictions = Corrected(search(EXHAUSTIVE, cases, predictor).seconds)
+    while True:
+        spent = bill.seconds / bill.repetitions
+        whole = budget * predictions.least_sum_of_seconds()
+        round_seconds = max(_FIRST_ROUND * whole, _FURTHER_ROUNDS * spent)
+        chosen = predictions.most_telling(round_seconds, whole - spent, LEAST_GAIN * predictions.inputs)
+        if not chosen:
+            return predictions.seconds
+        bill.time(chosen)
+        predictions.add({case: bill.timings[case] for case in chosen})
 
 
 @dataclass(frozen=True)
@@ -22,8 +142,8 @@ class SearchScore:
     """What a search cost and what its choices cost, against timing every configuration.
 
     `cost` is its machine time relative to the exhaustive search's, `mean` and `worst` are slowdowns of its choices
-    against the best configuration, `best_found` counts the inputs for which it chose that one. nan where the exhaustive
-    search's times are unknown.
+    against the best configuration, `best_found` counts the inputs for which it chose that one, `median_error` is that
+    of the times that it assumes. nan where the exhaustive search's times are unknown.
     """
 
     search: str
@@ -31,25 +151,56 @@ class SearchScore:
     machine_seconds: float
     cost: float
     inputs: int
-    best_found: int
-    mean: float
-    worst: float
-    worst_at: Input | None
+    best_found: int = 0
+    mean: float = math.nan
+    worst: float = math.nan
+    worst_at: Input | None = None
+    median_error: float = math.nan
 
 
-def score(found: Found, truth: Found | None, exhaustive_seconds: float) -> SearchScore:
-    """The score of a search. `truth` is what the exhaustive search finds, None if that is unknown.
+@dataclass(frozen=True)
+class Tuning:
+    """What searches found in a space, by their names; the last one decides.
 
-    `exhaustive_seconds` is that search's machine time, or an estimate of it.
+    `truth` has the times of all configurations by which choices are judged, if they are known. `exhaustive_seconds` is
+    the machine time of the exhaustive search, or if that was not made, the sum of the times that another search takes
+    all configurations for. `source` and `maker` say what timed.
     """
-    bill = found.bill
-    cost = bill.seconds / exhaustive_seconds if exhaustive_seconds > 0 else math.nan
-    inputs = list(found.best)
-    start = (found.search, bill.benchmarks, bill.seconds, cost, len(inputs))
-    if truth is None:
-        return SearchScore(*start, 0, math.nan, math.nan, None)
-    summary = summary_of(list(slowdowns(found, truth).values()), tolerance=0.0)
-    return SearchScore(*start, summary.best_chosen, summary.mean, summary.worst, inputs[summary.worst_at[0]])
+
+    space: Space
+    found: dict[str, Found]
+    truth: Found | None
+    exhaustive_seconds: float
+    platform: str = ""
+    source: str = "simulated"
+    maker: str = ""
+
+    @property
+    def is_estimate(self) -> bool:
+        """Whether the exhaustive search was not made."""
+        return EXHAUSTIVE not in self.found
+
+    @property
+    def last(self) -> Found:
+        """What the last search found."""
+        return next(reversed(self.found.values()))
+
+    @cached_property
+    def scores(self) -> tuple[SearchScore, ...]:
+        """The scores of the searches."""
+        return tuple(map(self._score, self.found.values()))
+
+    def _score(self, found: Found) -> SearchScore:
+        seconds, inputs = found.bill.seconds, list(found.best)
+        cost = seconds / self.exhaustive_seconds if self.exhaustive_seconds > 0 else math.nan
+        start = (found.search, found.bill.benchmarks, seconds, cost, len(inputs))
+        if self.truth is None:
+            return SearchScore(*start)
+        lost = summary_of(list(slowdowns(found, self.truth).values()), tolerance=0.0)
+        errors = [abs(assumed / self.truth.seconds[case] - 1) for case, assumed in found.seconds.items()]
+        return SearchScore(
+            *start, lost.best_chosen, lost.mean, lost.worst, inputs[lost.worst_at[0]], float(np.median(errors))
+        )
 
 
 def slowdowns(found: Found, truth: Found) -> dict[Input, float]:
@@ -60,125 +211,65 @@ def slowdowns(found: Found, truth: Found) -> dict[Input, float]:
     }
 
 
-@dataclass(frozen=True)
-class Spread:
-    """The times of all configurations for an input, as figure 9 shows them."""
-
-    best: float
-    mean: float
-    median: float
-    worst: float
-
-
-def spreads(truth: Found) -> dict[Input, Spread]:
-    """The times of all configurations for each input, from the exhaustive search."""
-    found = {}
-    for one, seconds in truth.by_input.items():
-        values = list(seconds.values())
-        found[one] = Spread(min(values), float(np.mean(values)), float(np.median(values)), max(values))
-    return found
-
-
-@dataclass(frozen=True)
-class Tuning:
-    """What searches found in a space, by their names, and their scores.
-
-    `exhaustive_seconds` is the machine time of the exhaustive search; it `is_estimate` if that was not made: the sum of
-    the times that another search takes all configurations for.
-    """
-
-    space: Space
-    found: Mapping[str, Found]
-    scores: tuple[SearchScore, ...]
-    exhaustive_seconds: float
-    is_estimate: bool
-
-
 def tune(
     space: Space,
     searches: Sequence[str],
     timer: Timer,
-    predict: Predictor | None = None,
+    predictor: Timer | None = None,
     budget: float = BUDGET,
     true: Timer | None = None,
+    most_tasks: int = SEGMENTS,
+    **names: str,
 ) -> Tuning:
-    """Makes the searches of these names; `predict` and `budget` are for the one that predicts.
+    """Makes the searches of these names; `predictor` and `budget` are for the one that predicts.
 
     Choices are judged by the true times where these are known beside the timer's, else by those of the exhaustive
-    search. Raises CollwiseError if a benchmark fails.
+    search. `names` are fields of Tuning. Raises CollwiseError if a benchmark fails.
     """
-    found = {name: search(name, space, timer, predict, budget) for name in searches}
+    cases = space.cases()
+    found = {name: search(name, cases, timer, predictor, budget, most_tasks) for name in searches}
     made = found.get(EXHAUSTIVE)
-    seconds = made.bill.seconds if made is not None else _estimate(space, list(found.values()))
-    truth = made if true is None else search(EXHAUSTIVE, space, true)
-    scores = tuple(score(one, truth, seconds) for one in found.values())
-    return Tuning(space, found, scores, seconds, made is None)
+    seconds = made.bill.seconds if made is not None else _estimate(list(found.values()))
+    truth = made if true is None else search(EXHAUSTIVE, cases, true)
+    return Tuning(space, found, truth, seconds, **names)
 
 
-def _estimate(space: Space, found: Sequence[Found]) -> float:
-    """What the exhaustive search would take, by a search that knows times of all configurations; nan without one."""
-    every = len(list(space.points()))
-    complete = [one for one in found if len(one.seconds) == every]
+def _estimate(found: Sequence[Found]) -> float:
+    """What the exhaustive search would take, by a search that knows times of all configurations."""
     # The tasks of each configuration were timed, while predictions are corrected for most.
-    by_tasks = sorted(complete, key=lambda one: one.search == PREDICT)
-    return sum(by_tasks[0].seconds.values()) * by_tasks[0].bill.repetitions if by_tasks else math.nan
-
-
-@dataclass(frozen=True)
-class ModelCheck:
-    """The cost model beside whole collectives (figures 4 and 7): seconds of every configuration, and machine time."""
-
-    modelled: Mapping[Point, float]
-    measured: Mapping[Point, float]
-    modelled_cost: float
-    measured_cost: float
-
-    @property
-    def errors(self) -> dict[Point, float]:
-        """(model - measured) / measured of each configuration."""
-        return {point: self.modelled[point] / self.measured[point] - 1 for point in self.measured}
-
-    @property
-    def median_error(self) -> float:
-        """The median of the errors' magnitudes."""
-        return float(np.median(np.abs(list(self.errors.values()))))
-
-    @property
-    def picks(self) -> dict[Input, tuple[Point, Point, float]]:
-        """For each input the model's pick, the best configuration, and the slowdown of the pick."""
-        found = {}
-        for one, points in by_input(list(self.measured)).items():
-            pick, best = (min(points, key=lambda point: seconds[point]) for seconds in (self.modelled, self.measured))
-            found[one] = (pick, best, float(slowdown(self.measured[pick], self.measured[best])))
-        return found
-
-
-def check_model(space: Space, timer: Timer, most: int = SEGMENTS) -> ModelCheck:
-    """Times the tasks and the whole collective of every configuration. Raises CollwiseError if one fails."""
-    points = list(space.points())
-    by_tasks, by_whole = Machine(timer), Machine(timer)
-    modelled, measured = by_tasks.tasks(points, most), by_whole.whole(points)
-    return ModelCheck(modelled, measured, by_tasks.bill.seconds, by_whole.bill.seconds)
+    nearest = min(found, key=lambda one: one.search == PREDICT)
+    return sum(nearest.seconds.values()) * nearest.bill.repetitions
 
 
 # --- Between sampled inputs -------------------------------------------------------------------------------------------
 
 
-def decision_tables(space: Space, found: Found, platform: str, maker: str, source: str) -> list[DecisionTable]:
-    """Decisions for all inputs between the least and the largest sampled ones, a table for each p.
+def decision_tables(tuning: Tuning) -> list[DecisionTable]:
+    """Decisions of the last search for all inputs between the least and the largest sampled ones, a table for each p.
 
     Between two message sizes the choice of the larger one takes over where their times, on straight lines between the
     two sizes in logarithms, are equal. Between two node counts, or two numbers of processes per node, the nearer one in
     proportion decides. The rows of a table are by the process counts of the sampled p, but the first one holds from the
     fewest processes on that it is for.
     """
-    made_by = f"hierarchy tune, search {found.search}, {maker}"
+    space, found = tuning.space, tuning.last
+    is_measured = tuning.source == "measured"
+    # A measured search has intervals of some times, and assumes others.
+    width = math.inf if is_measured else 0.0
+    timings = {case: Timing(case, seconds, half_width_seconds=width) for case, seconds in found.seconds.items()}
+    choices = tuple(dict.fromkeys(map(choice_of, timings)))
+    what = f"search tasks, {found.search}"
+    made_by = f"{MEASURED_UNDER} {tuning.maker}, {what}" if is_measured else f"{what}, {tuning.maker}"
     tables = []
     for least_per_node, per_node in starts(space.processes_per_node):
         rows = {nodes: row_between(space, found, (sampled, per_node)) for nodes, sampled in starts(space.nodes)}
         fewest = min(rows)
         rules = {nodes * (least_per_node if nodes == fewest else per_node): row for nodes, row in rows.items()}
-        tables.append(DecisionTable(space.collective, platform, least_per_node, source, made_by, rules))
+        procs = tuple(sorted(nodes * per_node for nodes in space.nodes))
+        grid = Grid(space.collective, choices, procs, tuple(sorted(space.message_bytes)), per_node)
+        times = Times.of_timings(grid, timings, tuning.platform, tuning.source, tuning.maker)
+        where = (tuning.platform, least_per_node, tuning.source)
+        tables.append(DecisionTable(space.collective, *where, made_by, rules, times))
     return tables
 
 
@@ -197,33 +288,28 @@ def row_between(space: Space, found: Found, place: tuple[int, int]) -> Row:
     row = [(inputs[0].message_bytes, found.best[inputs[0]])]
     for low, high in itertools.pairwise(inputs):
         if found.best[high] != row[-1][1]:
-            row.append((_switch(space, found, low, high), found.best[high]))
+            row.append((_switch(found, low, high), found.best[high]))
     return tuple(row)
 
 
-def _switch(space: Space, found: Found, low: Input, high: Input) -> int:
+def _switch(found: Found, low: Input, high: Input) -> int:
     """The size at which the choice of the larger input takes over from that of the smaller one."""
-    leads = [
-        math.log(_seconds(space, found, one, found.best[low]) / _seconds(space, found, one, found.best[high]))
-        for one in (low, high)
-    ]
+    leads = []
+    for one in (low, high):
+        seconds = found.by_input[one]
+        lower, upper = (seconds[at_size(seconds, found.best[each], one.message_bytes)] for each in (low, high))
+        leads.append(math.log(lower / upper))
     # The first is not above 0 and the second not below it, unless a search's best is not what it takes for the best.
     share = min(max(-leads[0] / (leads[1] - leads[0]), 0.0), 1.0) if leads[1] > leads[0] else 1.0
     size = low.message_bytes * (high.message_bytes / low.message_bytes) ** share
     return min(max(math.ceil(size), low.message_bytes + 1), high.message_bytes)
 
 
-def _seconds(space: Space, found: Found, one: Input, choice: Choice) -> float:
-    """The time of a configuration for an input; with segments larger than the message, of its equal that is sampled."""
-    return found.seconds.get(Point(space.collective, one, at_size(space, choice, one.message_bytes)), math.nan)
-
-
-def at_size(space: Space, choice: Choice, message_bytes: int) -> Choice:
-    """The sampled configuration that does the same, or most nearly so, for a message of that size."""
-    valid = space.choices(message_bytes)
-    if choice in valid:
+def at_size(sampled: Collection[Choice], choice: Choice, message_bytes: int) -> Choice:
+    """The configuration of those sampled that does the same, or most nearly so, for a message of that size."""
+    if choice in sampled:
         return choice
-    alike = [one for one in valid if (one.algorithm, one.fanout) == (choice.algorithm, choice.fanout)]
+    alike = [one for one in sampled if (one.algorithm, one.fanout) == (choice.algorithm, choice.fanout)]
 
     def distance(one: Choice) -> tuple[float, float]:
         pieces = [min(each.limit_bytes or each.segment_bytes, message_bytes) for each in (one, choice)]
@@ -236,12 +322,19 @@ def at_size(space: Space, choice: Choice, message_bytes: int) -> Choice:
     return min(alike, key=distance)
 
 
-def usual_choice(space: Space, found: Found) -> Choice:
-    """The one configuration for all inputs with the least mean slowdown against the best, by a search's times."""
-    best = {one: found.seconds[Point(space.collective, one, choice)] for one, choice in found.best.items()}
+def usual_choice(tables: Sequence[DecisionTable]) -> Choice | None:
+    """The one configuration for all inputs with the least mean slowdown, by the tables' times; None without times."""
+    every = [
+        (size, table.times.at_point(procs, size))
+        for table in tables
+        if table.times is not None
+        for procs, size in table.times.grid.points
+    ]
+    if not every:
+        return None
 
     def mean_slowdown(choice: Choice) -> float:
-        return float(np.nanmean([_seconds(space, found, one, choice) / seconds for one, seconds in best.items()]))
+        ratios = [seconds[at_size(seconds, choice, size)] / min(seconds.values()) for size, seconds in every]
+        return float(np.mean(ratios))
 
-    known = {point.choice for point in found.seconds}
-    return min((one for one in space.choices(max(space.message_bytes)) if one in known), key=mean_slowdown)
+    return min(max(every, key=lambda one: one[0])[1], key=mean_slowdown)

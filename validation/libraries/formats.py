@@ -12,6 +12,7 @@ from collwise.common.program import program_name
 from collwise.simulator.execution.mpirun import parameter_variables
 from collwise.validation.libraries import mpich_file, pgmpi, variables
 from collwise.validation.libraries.collwise_table import collwise_rules
+from collwise.validation.libraries.han_rules import han_rules
 from collwise.validation.libraries.openmpi_file import settings_of_rules
 from collwise.validation.libraries.openmpi_rules import JSON_VERSION, json_rules, openmpi_rules, warnings_of
 from collwise.validation.libraries.sayable import Substitution, for_consumer
@@ -27,6 +28,9 @@ from collwise.validation.select.consumers import (
 )
 from collwise.validation.select.decisions import DecisionTable, check_one_table_each
 from collwise.validation.times.choice import LIBRARY_DECIDES
+
+HAN = "han"
+"""The name of the format of HAN's rules, which has every choice that is made of tasks."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,10 @@ _JSON_TITLE = "Open MPI's dynamic rules in JSON, from 6.0 on"
 _COLLWISE = "{collwise} program run --library openmpi --procs P --table {file} -- PROGRAM"
 _WITH_FILE = (*mpich_file.ENVIRONMENT.items(), (mpich_file.FILE_VARIABLE, "{file}"))
 _MPICH = " ".join([*(f"{name}={value}" for name, value in _WITH_FILE), "mpirun -n P PROGRAM"])
+_HAN = (
+    "mpirun --mca coll_han_dynamic_rules_filename {file} "
+    "$(sed -n 's/^#   \\(.*\\) = /--mca \\1 /p' {file}) -n P PROGRAM"
+)
 _SMPIRUN = "smpirun $(cat {file}) -platform PLATFORM -np P PROGRAM"
 _PRF = "PGMPI_PARAMS=--ppath=$(dirname {file}) mpirun -n P PROGRAM"
 _SOURCE = "source {file} && mpirun -n P PROGRAM"
@@ -78,6 +86,7 @@ FORMATS = {
         Format(OPENMPI, "Open MPI's classic dynamic rules", OPENMPI, _MPIRUN, _openmpi, "version"),
         Format("openmpi-json", _JSON_TITLE, openmpi_consumer(JSON_VERSION), _MPIRUN, _openmpi, "version"),
         Format(COLLWISE, "the table of collwise program run", COLLWISE, _COLLWISE, collwise_rules),
+        Format(HAN, "rules of Open MPI's component HAN", HAN, _HAN, han_rules, "version"),
         Format("mpich", "MPICH's selection file (JSON)", "mpich", _MPICH, mpich_file.selection_file, "version"),
         Format(
             "mpich-variables",
@@ -135,10 +144,10 @@ def exported(
     written.
     """
     known = FORMATS[format_name]
-    check_one_table_each(tables)
     consumer = openmpi_consumer(version) if known.consumer == OPENMPI else known.consumer
-    if consumer == COLLWISE:
-        return Exported(known.write(tables), ())
+    check_one_table_each(tables, by_node=consumer in (COLLWISE, HAN))
+    if consumer in (COLLWISE, HAN):
+        return Exported(known.write(tables, *([version] if version and known.holds_for else [])), ())
     if empty := next((table.collective for table in tables if not any(table.rules.values())), None):
         raise UsageError(f"the {empty} decision table is empty")
     said, replaced = for_consumer(tables, consumer, known.by_size)

@@ -8,14 +8,14 @@ topological level, communicator size and message size. It is a stream of words; 
 
 Each size holds up to the next one, and the first ones are 1 and 0. Components are written by name: the header of the
 reader speaks of numbers, which 4.1.4 rejects. Segment sizes, and the modules of HAN's pipelined algorithms, are not in
-the file but parameters, one value for all sizes. The rules of the two lower levels hold for HAN's simple algorithms
+the file but parameters, one value for all sizes, which a comment of the file has: those of the choice that is slower by
+least over all points. The rules of the two lower levels hold for HAN's simple algorithms
 (`coll_han_use_simple_bcast`), which do not pipeline.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError
@@ -43,32 +43,15 @@ _ADAPT_ALGORITHMS = {"binomial": 1, "binary": 3, "chain": 4}
 """Numbers of coll_adapt_bcast_algorithm; a single chain is its pipeline."""
 
 
-@dataclass(frozen=True)
-class HanRules:
-    """The text of a rules file, and the parameters that belong to it."""
+def han_rules(tables: Sequence[DecisionTable], version: str = VERSIONS[0]) -> str:
+    """Rules that make HAN run the collectives of the tables where these decide, with its parameters in a comment.
 
-    text: str
-    parameters: Mapping[str, str]
-
-    def parameters_text(self) -> str:
-        """The parameters as a file for `mpirun --am` or ~/.openmpi/mca-params.conf."""
-        return "".join(f"{name} = {value}\n" for name, value in self.parameters.items())
-
-
-def han_rules(
-    tables: Sequence[DecisionTable], usual: Mapping[str, Choice], file_name: str, openmpi_version: str = "4.1"
-) -> HanRules:
-    """Rules that make HAN run the collectives of the tables where these decide, and its parameters.
-
-    `usual` is the choice for all sizes of each collective, for the parameters that have one value only. `file_name` is
-    where the rules will be. Raises UsageError for tables without choices made of tasks, and for a version without HAN.
+    Raises UsageError for tables with choices that are not made of tasks or without times, and for a version without
+    HAN.
     """
-    version = han_version(openmpi_version)
     by_name: dict[str, list[DecisionTable]] = {}
     for table in tables:
         by_name.setdefault(table.collective, []).append(table)
-    if not by_name:
-        raise UsageError("no decision table to write rules for HAN from")
     for name, mine in by_name.items():
         if name not in _COLLECTIVES:
             raise UsageError(f"HAN has no {name}; valid: {', '.join(_COLLECTIVES)}")
@@ -76,15 +59,27 @@ def han_rules(
             for choice in table.choices:
                 if not choice.algorithm.startswith(PREFIX):
                     raise UsageError(f"{name} {choice.algorithm} is not made of tasks, as HAN's collectives are")
-    parameters = _parameters(by_name, usual, file_name)
+    usual = {name: _usual(name, by_name[name]) for name in sorted(by_name)}
     lines = [
-        f"# Rules for HAN of Open MPI {version}, from collwise. They need these parameters:",
-        *(f"#   {name} = {value}" for name, value in parameters.items()),
+        f"# Rules for HAN of Open MPI {han_version(version)}, from collwise. They need these parameters:",
+        *(f"#   {name} = {value}" for name, value in _parameters(usual).items()),
+        *(
+            f"# {name}: segments of {format_size(choice.segment_bytes)} for all sizes, which HAN cannot distinguish"
+            for name, choice in usual.items()
+        ),
         f"{len(by_name)} # collectives",
     ]
-    for name in sorted(by_name):
+    for name in usual:
         lines += _collective_lines(name, by_name[name])
-    return HanRules("\n".join(lines) + "\n", parameters)
+    return "\n".join(lines) + "\n"
+
+
+def _usual(name: str, tables: Sequence[DecisionTable]) -> Choice:
+    from collwise.validation.hierarchy.tuning import usual_choice
+
+    if (found := usual_choice(tables)) is None:
+        raise UsageError(f"{name}: HAN has one segment size for all messages, and these decisions have no times for it")
+    return found
 
 
 def han_version(openmpi_version: str) -> str:
@@ -135,16 +130,14 @@ def _component_between(choice: Choice) -> str:
     return _BETWEEN.get(choice.algorithm.removeprefix(PREFIX), _USUAL_BETWEEN)
 
 
-def _parameters(collectives: Iterable[str], usual: Mapping[str, Choice], file_name: str) -> dict[str, str]:
+def _parameters(usual: Mapping[str, Choice]) -> dict[str, str]:
     found = {
         "coll_han_priority": "100",
         "coll_adapt_priority": "1",
         "coll_sm_priority": "1",
         "coll_han_use_dynamic_file_rules": "1",
-        "coll_han_dynamic_rules_filename": file_name,
     }
-    for name in sorted(collectives):
-        choice = usual[name]
+    for name, choice in usual.items():
         up, low = _component_between(choice), _WITHIN[WITHIN[choice.fanout]]
         if name in ("bcast", "reduce", "allreduce"):
             found[f"coll_han_{name}_segsize"] = str(choice.segment_bytes)
@@ -156,8 +149,3 @@ def _parameters(collectives: Iterable[str], usual: Mapping[str, Choice], file_na
             found.setdefault(f"coll_adapt_{part}_algorithm", str(_ADAPT_ALGORITHMS[choice.algorithm[len(PREFIX) :]]))
             found.setdefault(f"coll_adapt_{part}_segment_size", str(choice.limit_bytes))
     return found
-
-
-def describe_usual(collective: str, choice: Choice) -> str:
-    """The parameters with one value for all sizes, in a sentence."""
-    return f"{collective}: segments of {format_size(choice.segment_bytes)} for all sizes, which HAN cannot distinguish"

@@ -318,12 +318,15 @@ def check_one_choice(table: DecisionTable, procs: int, whose: str) -> None:
         )
 
 
-def check_one_table_each(tables: Sequence[DecisionTable]) -> None:
-    """Raises UsageError for no tables to write rules from, and for two of one collective."""
+def check_one_table_each(tables: Sequence[DecisionTable], by_node: bool = False) -> None:
+    """Raises UsageError for no tables to write rules from, and for two of one collective.
+
+    `by_node`: there may be one for each number of processes per node.
+    """
     if not tables:
         raise UsageError("no decision table to write rules from")
-    names = [table.collective for table in tables]
-    if twice := next((name for name in names if names.count(name) > 1), None):
+    each = [(table.collective, by_node and table.processes_per_node) for table in tables]
+    if twice := next((name for name, per_node in each if each.count((name, per_node)) > 1), None):
         raise UsageError(f"two decision tables for {twice}: a rules file holds one a collective")
 
 

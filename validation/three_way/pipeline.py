@@ -293,13 +293,13 @@ class ThreeWayComparison:
             with self._stage(f"{target.name}: Open MPI's component {name} measured"):
                 times = self._times(with_component(target, name), own, lambda case: MAIN_METHOD, target.name)
                 result.components[name] = AllTimes.of(times)
-        timed = functools.partial(self._measured, target, method=lambda case: METHOD)
+        bench = Measured(target, self.context, METHOD, _LIMIT_SECONDS)
         with self._stage(f"{target.name}: tasks measured"):
             for collective in main.sizes:
                 if collective in TASK_COLLECTIVES:
                     place = (main.nodes,), (main.processes_per_node,)
                     space = Space(collective, *place, (TASK_BYTES,), (TASK_BYTES,), TASK_ALGORITHMS)
-                    result.tasks += study_tasks(list(space.points()), timed)
+                    result.tasks += study_tasks(space.cases(), bench)
         with self._stage(f"{target.name}: hierarchical algorithms verified"):
             result.verified = [one for name in (*main.sizes, "barrier") for one in verify_hierarchical(target, name)]
 

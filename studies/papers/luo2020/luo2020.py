@@ -21,15 +21,14 @@ import pandas as pd
 
 import collwise
 from collwise.common.units import format_seconds
+from collwise.simulator.bench import Simulated
 from collwise.simulator.sweeps.context import SMPI_SELECTORS
 from collwise.studies.figures import hierarchy as tuning_figures
 from collwise.studies.papers.luo2020 import figures as draw
 from collwise.studies.papers.luo2020 import whole as paper
 from collwise.studies.papers.luo2020.heuristics import with_heuristics
 from collwise.studies.papers.study import Study
-from collwise.validation.hierarchy.searches import EXHAUSTIVE
 from collwise.validation.hierarchy.space import label, outputs
-from collwise.validation.hierarchy.tuning import spreads
 
 here, printed = Study("luo2020", globals()), paper.PUBLISHED
 SEARCHES = ("exhaustive", "exhaustive-heuristics", "tasks", "tasks-heuristics")
@@ -49,7 +48,7 @@ place = f"{NODES} nodes of {machine.title} with {PER_NODE} processes each"
 with here.context("schedule") as context:
     bcasts, allreduces = (
         {
-            study.point.choice.algorithm.removeprefix("tasks_"): study
+            study.case.algorithm.removeprefix("tasks_"): study
             for study in collwise.time_tasks(
                 collective, platform=machine.name, nodes=6, ppn=PER_NODE, segments="64KiB", context=context
             )
@@ -90,16 +89,16 @@ here.say("overlap")
 
 # %%
 with here.context("schedule") as context:
-    checks = {
-        collective: collwise.model_tasks(
-            collective, platform=machine.name, nodes=NODES, ppn=PER_NODE, sizes="4MiB", context=context
-        )
-        for collective in paper.COLLECTIVES
-    }
-picks = {collective: next(iter(check.picks.values())) for collective, check in checks.items()}
+    checks = collwise.search_tasks(
+        paper.COLLECTIVES, platform=machine.name, nodes=NODES, ppn=PER_NODE, sizes="4MiB", searches="exhaustive,tasks",
+        context=context,
+    )  # fmt: skip
+best, picks = (
+    {collective: next(iter(check.found[name].best.values())) for collective, check in checks.items()}
+    for name in ("exhaustive", "tasks")
+)
 symbols = {
-    name: {"n": NODES, "p": PER_NODE, "m": "4 MiB", "t": name} | outputs(name, best.choice)
-    for name, (_, best, _) in picks.items()
+    name: {"n": NODES, "p": PER_NODE, "m": "4 MiB", "t": name} | outputs(name, choice) for name, choice in best.items()
 }
 meanings = printed["table_1"] | printed["table_2"]
 here.table(
@@ -108,30 +107,32 @@ here.table(
     columns=["symbol", "description", *picks],
 )
 for number, (collective, check) in zip((4, 7), checks.items(), strict=True):
-    (one,) = check.picks
+    (one,) = check.space.inputs
     here.figure(
         tuning_figures.model_by_configuration(check, one, f"{collective} of 4 MiB on {place}"),
         f"Figure {number}: the cost model of tasks and the whole collective, over the segment size.",
     )
 for collective, best_of_paper in printed["best_of_4_mb"].items():
-    pick, best, slowdown = picks[collective]
-    here.say("best_configuration", stated=best_of_paper, pick=label(pick.choice), best=label(best.choice))
+    here.say(
+        "best_configuration", stated=best_of_paper, pick=label(picks[collective]), best=label(best[collective]),
+        slowdown=checks[collective].scores[1].mean, error=checks[collective].scores[1].median_error,
+    )  # fmt: skip
 
 # %%
 with here.context("schedule") as context:
     tunings = {
         collective: with_heuristics(
-            collwise.tune_hierarchy(
+            collwise.search_tasks(
                 collective, platform=machine.name, nodes=NODES, ppn=PER_NODE, searches=SEARCHES[::2], context=context,
                 **({} if here.quick else {"sizes": sizes, **paper.SEARCHED}),  # type: ignore[arg-type]
-            ),
-            lambda cases: context.simulate(collwise.platform(machine.name), cases, machine.name).timings,
+            )[collective],
+            Simulated(collwise.platform(machine.name), context),
         )
         for collective, sizes in paper.SEARCHED_SIZES.items()
     }  # fmt: skip
 scores = {collective: tuning.scores for collective, tuning in tunings.items()}
 here.figure(
-    tuning_figures.search_costs(scores, f"Searches on {place}"),
+    tuning_figures.search_costs(tunings, f"Searches on {place}"),
     "Figure 8: the machine time that the benchmarks of each search would take, relative to the exhaustive search.",
 )
 costs = {}
@@ -152,9 +153,8 @@ here.table(
     columns=["search", "cost in the paper", "cost here", "mean slowdown here", "worst here"],
 )
 for collective, tuning in tunings.items():
-    truth, where = tuning.found[EXHAUSTIVE], f"{collective} on {place}"
     here.figure(
-        tuning_figures.search_quality(truth, spreads(truth), list(tuning.found.values()), (NODES, PER_NODE), where),
+        tuning_figures.search_quality(tuning, (NODES, PER_NODE), f"{collective} on {place}"),
         f"Figure 9: {collective}, the choices of each search among all configurations.",
         f"figure-9-{collective}",
     )
@@ -312,7 +312,7 @@ here.say("applications")
 # %%
 overlaps = ", ".join(f"{100 * study.overlap:.0f} % ({name})" for name, study in bcasts.items())
 here.conclude_all("conclude_overlap")
-errors = " and ".join(f"{100 * check.median_error:.2f} % ({name})" for name, check in checks.items())
+errors = " and ".join(f"{100 * check.scores[1].median_error:.2f} % ({name})" for name, check in checks.items())
 here.conclude_all("conclude_model_and_speed_ups")
 
 # %%
@@ -321,7 +321,7 @@ here.publish({
         collective: {name: study.overlap for name, study in found.items()}
         for collective, found in zip(paper.COLLECTIVES, (bcasts, allreduces), strict=True)
     },
-    "model_error": {name: check.median_error for name, check in checks.items()},
+    "model_error": {name: check.scores[1].median_error for name, check in checks.items()},
     "searches": costs,
     "over_flat": over_flat,
     "over_openmpi": over_default,

@@ -12,6 +12,7 @@ import pytest
 import collwise
 from collwise import hierarchy
 from collwise.simulator.store import Store
+from collwise.simulator.sweeps import mpi_runner
 from collwise.simulator.sweeps.method import Method
 from collwise.simulator.timing import Case, Timing
 from tests.validation.hierarchy.synthetic import SyntheticMachine
@@ -25,27 +26,31 @@ TARGET: Any = SimpleNamespace(
 SPACE = {"sizes": "16KiB:1MiB:x4", "segments": "16KiB,64KiB", "within": "point-to-point,shared-memory"}
 
 
+@pytest.fixture(autouse=True)
+def targets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hierarchy, "target_from", lambda target: target)
+
+
 @pytest.fixture
 def timer(monkeypatch: pytest.MonkeyPatch) -> SyntheticMachine:
     machine = SyntheticMachine()
 
-    def measure(
-        target: object, cases: Sequence[Case], store: Store, method: Method, on_progress: object
-    ) -> list[Timing]:
+    def measure(target: object, cases: Sequence[Case], store: Store, method: Method, **_: object) -> list[Timing]:
         assert target is TARGET
         assert method == Method(warmup=2)
-        timings = machine(cases)
+        timings = machine.time(cases)
         return [timings[case] for case in cases]
 
-    monkeypatch.setattr(hierarchy, "measure", measure)
+    monkeypatch.setattr(mpi_runner, "measure", measure)
     return machine
 
 
 def test_a_target_is_measured(timer: SyntheticMachine, tmp_path: Path) -> None:
     with collwise.session(store=tmp_path / "store.sqlite") as context:
-        tuning = collwise.tune_hierarchy(
+        found = collwise.search_tasks(
             "bcast", target=TARGET, method=Method(warmup=2), searches="exhaustive,tasks", context=context, **SPACE
         )
+    tuning = found["bcast"]
     assert {one.place for one in tuning.space.inputs} == {(4, 2)}
     assert {case.fanout for case in timer.log} == {0, 1}
     assert {case.processes_per_node for case in timer.log} == {2}
@@ -54,22 +59,23 @@ def test_a_target_is_measured(timer: SyntheticMachine, tmp_path: Path) -> None:
 
 def test_predictions_for_a_target_come_from_a_platform(timer: SyntheticMachine, tmp_path: Path) -> None:
     with collwise.session(store=tmp_path / "store.sqlite") as context:
-        tuning = collwise.tune_hierarchy(
+        found = collwise.search_tasks(
             *("bcast",),
             **{"platform": "stampede2", "target": TARGET, "method": Method(warmup=2), "budget": 0.5},
             **{**SPACE, "within": "point-to-point"},
             context=context,
         )
+    tuning = found["bcast"]
     [score] = tuning.scores
     assert score.search == "predict"
-    assert 0 < score.benchmarks == len(timer.log) < len(list(tuning.space.points()))
+    assert 0 < score.benchmarks == len(timer.log) < len(tuning.space.cases())
     assert tuning.is_estimate
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({}, "name a platform to simulate, or an execution target"),
+        ({}, "name --platform to simulate, or a target"),
         ({"target": TARGET}, "'predict' needs a platform"),
         ({"target": TARGET, "platform": "stampede2", "drawn": 1}, "an execution target is what it is"),
         ({"target": TARGET, "searches": "tasks", "ppn": 4}, "has 2 processes on each node"),
@@ -78,4 +84,4 @@ def test_predictions_for_a_target_come_from_a_platform(timer: SyntheticMachine, 
 )
 def test_wrong_arguments(given: dict[str, Any], message: str) -> None:
     with pytest.raises(collwise.UsageError, match=message):
-        collwise.tune_hierarchy("bcast", **({"searches": "tasks"} if not given else {}), **given)
+        collwise.search_tasks("bcast", **({"searches": "tasks"} if not given else {}), **given)

@@ -1,4 +1,4 @@
-"""collwise search: from the command line to a decision table."""
+"""collwise search algorithms: from the command line to a decision table."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_two_collectives_are_measured_within_a_budget_and_chosen_from(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store = tmp_path / "store.sqlite"
-    measure = ["search", "--collective", "bcast,allreduce", "--procs", "2", "--sizes", "1KiB,64KiB"]
+    measure = ["search", "algorithms", "--collective", "bcast,allreduce", "--procs", "2", "--sizes", "1KiB,64KiB"]
     budget = ["--segments", "8KiB", "--platform", "exact", "--budget", "4s", "--loss", "20", "--store", str(store)]
     assert not ended([*measure, *budget, "--json"])
     found = printed(capsys.readouterr().out)
@@ -65,7 +65,7 @@ def test_what_cannot_be_searched(
     words: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store = ["--store", str(tmp_path / "store.sqlite")]
-    assert ended(["search", "--collective", "bcast", "--procs", "2", *words, *store]) == 2
+    assert ended(["search", "algorithms", "--collective", "bcast", "--procs", "2", *words, *store]) == 2
     err = capsys.readouterr().err
     assert said in err
     assert err.count("\n") == 1

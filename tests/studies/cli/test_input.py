@@ -116,7 +116,7 @@ def test_what_cannot_work_is_refused_before_anything_is_written(told: Told, argu
         ("export file --procs 4 -o x", "a process count is for the formats mpich-variables, mvapich2, smpi, prf"),
         ("fit --library openmpi --executor local", "--executor is for --platform"),
         (
-            "hierarchy tasks --platform gros --nodes 4 --ppn 2 --launches 3",
+            "show tasks --platform gros --nodes 4 --ppn 2 --launches 3",
             "--launches is for measured times (--library",
         ),
         ("measure --collective bcast --procs 2 --script s --raw r.csv", "--raw are for times that are measured now"),

@@ -38,8 +38,8 @@ QUICK = {
     "compare": "compare made.times openmpi-4.1 made.json made.rules made.times",
     "whatif": f"whatif --platform gros {POINT} --change bandwidth=x2",
     "sweep": f"sweep --platform gros {POINT} --factors bandwidth=x1:x2",
-    "hierarchy model": "hierarchy model --platform stampede2 --nodes 2 --ppn 2 --sizes 64KiB --segments 32KiB "
-    "--engine schedule --algorithms binary --store s.sqlite",
+    "search tasks": "search tasks --platform stampede2 --nodes 2 --ppn 2 --sizes 64KiB --segments 32KiB "
+    "--engine schedule --algorithms binary --search exhaustive,tasks --store s.sqlite",
     "times import": "times import osu_bcast.txt --platform other --procs 4 --store s.sqlite",
     "times list": "times list --store s.sqlite",
     "times show": "times show --store s.sqlite --collective bcast",
@@ -54,8 +54,7 @@ WITH_SMPI = {
 }
 # The test that reads what the other commands print.
 ELSEWHERE = {
-    "hierarchy tasks": "studies/cli/test_hierarchy.py",
-    "hierarchy tune": "studies/cli/test_hierarchy.py",
+    "show tasks": "studies/cli/test_hierarchy.py",
     "program profile": "studies/cli/test_profile.py",
     "program apply": "studies/cli/test_application.py",
     "platforms calibrate": "validation/calibration/test_calibration.py",
@@ -63,7 +62,7 @@ ELSEWHERE = {
     "testbed status": "studies/cli/test_testbed.py",
     "platforms ranks": "studies/cli/test_rank_mapping.py",
     "measure": "studies/cli/test_input.py",
-    "search": "studies/cli/test_adaptive.py",
+    "search algorithms": "studies/cli/test_adaptive.py",
     "platforms experiment": "studies/cli/test_experiment.py",
     "platforms thresholds": "studies/cli/test_irregular_regions_and_gain.py",
     "program gain": "studies/cli/test_irregular_regions_and_gain.py",

@@ -11,7 +11,7 @@ from collwise.studies.cli import main as command_line
     ("words", "resumes"),
     [
         (["simulate", "--platform", "gros"], True),
-        (["hierarchy", "tune", "--platform", "gros"], True),
+        (["search", "tasks", "--platform", "gros"], True),
         (["check", "algorithms", "--quick"], False),
         (["program", "run", "--procs", "4", "latency"], False),
         (["platforms", "check", "gros"], False),

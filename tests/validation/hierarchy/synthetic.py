@@ -32,7 +32,7 @@ class SyntheticMachine:
         self.log: list[Case] = []
         self._depth_seconds = depth_seconds
 
-    def __call__(self, cases: Sequence[Case]) -> Mapping[Case, Timing]:
+    def time(self, cases: Sequence[Case], /) -> Mapping[Case, Timing]:
         self.log += cases
         return {case: self._timing(case) for case in cases}
 

@@ -14,7 +14,7 @@ from collwise.platforms import Platform, load
 from collwise.platforms.description_file import checked
 from collwise.simulator.timing import Case, Timing
 from collwise.validation.hierarchy.drawn import DEVIATION, NOISE, OFF, REPETITIONS, DrawnMachine, draw
-from collwise.validation.hierarchy.searches import EXHAUSTIVE
+from collwise.validation.hierarchy.space import EXHAUSTIVE
 from collwise.validation.hierarchy.tasks import task_case, task_times
 from collwise.validation.hierarchy.tuning import tune
 from tests.validation.hierarchy.synthetic import SPACE, SyntheticMachine
@@ -78,40 +78,43 @@ def test_a_seed_is_a_machine() -> None:
 MACHINE = DrawnMachine(STAMPEDE2, like_smpi=False, seed=1)
 
 
-def ones(cases: Sequence[Case]) -> Mapping[Case, Timing]:
-    return {case: Timing(case, 1.0) for case in cases}
+class Ones:
+    """An engine by which all cases take a second."""
+
+    def time(self, cases: Sequence[Case], /) -> Mapping[Case, Timing]:
+        return {case: Timing(case, 1.0) for case in cases}
+
+
+TRUE, MEASURED = MACHINE.true(Ones()), MACHINE.measured(Ones())
 
 
 def test_configurations_deviate_alike_for_sizes_nearby() -> None:
-    points = list(SPACE.points())
-    true = MACHINE.true(ones)([point.case for point in points])
-    deviations = {point: math.log(true[point.case].seconds) for point in points}
+    cases = SPACE.cases()
+    true = TRUE.time(cases)
+    deviations = {case: math.log(true[case].seconds) for case in cases}
     assert np.std(list(deviations.values())) == pytest.approx(DEVIATION, rel=0.2)
-    large = [point for point in points if point.input.message_bytes == 2**21]
-    for point in large:
-        twice = replace(point, input=replace(point.input, message_bytes=2**22))
-        assert deviations[point] == deviations[twice]
-    assert len({deviations[point] for point in large}) == len(large)
+    large = [case for case in cases if case.message_bytes == 2**21]
+    for case in large:
+        assert deviations[case] == deviations[replace(case, message_bytes=2**22)]
+    assert len({deviations[case] for case in large}) == len(large)
 
 
 def test_benchmarks_are_noisy_and_true_times_are_not() -> None:
-    cases = [point.case for point in SPACE.points()]
-    true, found = MACHINE.true(ones)(cases), MACHINE.measured(ones)(cases)
+    cases = SPACE.cases()
+    true, found = TRUE.time(cases), MEASURED.time(cases)
     errors = [math.log(found[case].seconds / true[case].seconds) for case in cases]
     assert np.std(errors) == pytest.approx(NOISE / math.sqrt(REPETITIONS), rel=0.15)
     assert {one.repetitions for one in found.values()} == {REPETITIONS}
-    assert MACHINE.measured(ones)(cases) == found
+    assert MEASURED.time(cases) == found
     within = [abs(true[case].seconds - one.seconds) < one.half_width_seconds for case, one in found.items()]
     assert np.mean(within) == pytest.approx(0.95, abs=0.03)
 
 
 def test_tasks_deviate_as_their_configuration_does() -> None:
-    point = next(point for point in SPACE.points() if point.segments > 8)
-    case = task_case(point, 8)
-    plain, deviating, noisy = (
-        task_times(timer([case])[case])
-        for timer in (SyntheticMachine(), MACHINE.true(SyntheticMachine()), MACHINE.measured(SyntheticMachine()))
-    )
+    whole = next(case for case in SPACE.cases() if case.message_bytes > 8 * case.segment_bytes)
+    case, engine = task_case(whole, 8), SyntheticMachine()
+    timers = engine, MACHINE.true(engine), MACHINE.measured(engine)
+    plain, deviating, noisy = (task_times(timer.time([case])[case]) for timer in timers)
     factors = deviating.seconds / plain.seconds
     assert np.ptp(factors) < 1e-9
     assert factors.mean() != 1
@@ -121,8 +124,8 @@ def test_tasks_deviate_as_their_configuration_does() -> None:
 
 
 def test_choices_are_judged_by_true_times() -> None:
-    timer = SyntheticMachine()
-    tuning = tune(SPACE, [EXHAUSTIVE], MACHINE.measured(timer), true=MACHINE.true(timer))
+    engine = SyntheticMachine()
+    tuning = tune(SPACE, [EXHAUSTIVE], MACHINE.measured(engine), true=MACHINE.true(engine))
     [score] = tuning.scores
     assert score.cost == 1
     assert score.best_found < score.inputs

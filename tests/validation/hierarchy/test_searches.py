@@ -12,36 +12,58 @@ from collwise.common.errors import CollwiseError, UsageError
 from collwise.simulator.timing import Case, Timing
 from collwise.studies.papers.luo2020.heuristics import allowed, with_heuristics, worth_testing
 from collwise.validation.hierarchy.corrected import Corrected
-from collwise.validation.hierarchy.searches import PREDICT, SEARCHES, Found, Machine, search
-from collwise.validation.hierarchy.space import Input, Point, Space, by_input, outputs
+from collwise.validation.hierarchy.space import (
+    EXHAUSTIVE,
+    PREDICT,
+    SEARCHES,
+    Space,
+    by_input,
+    outputs,
+    segments_of,
+)
 from collwise.validation.hierarchy.tasks import EXPERIMENT
-from collwise.validation.hierarchy.tuning import spreads, tune
+from collwise.validation.hierarchy.tuning import Billed, Found, search, tune
 from collwise.validation.times.choice import Choice
+from collwise.validation.times.grid import case_of
 from tests.validation.hierarchy.synthetic import SPACE, SyntheticMachine
 
+CASES = SPACE.cases()
 
-def distorted(points: Sequence[Point]) -> dict[Point, float]:
+
+class Distorted:
     """Predictions that are wrong by a factor that depends on the algorithm, the segments and the message."""
-    true = Machine(SyntheticMachine()).whole(points)
-    return {point: seconds * _factor(point) for point, seconds in true.items()}
+
+    def time(self, cases: Sequence[Case], /) -> dict[Case, Timing]:
+        true = SyntheticMachine().time(cases)
+        return {case: replace(one, seconds=one.seconds * _factor(case)) for case, one in true.items()}
 
 
-def _factor(point: Point) -> float:
-    by_name = {"tasks_chain": 0.7, "tasks_binary": 1.1, "tasks_binomial": 0.9}[point.choice.algorithm]
-    return by_name * (1 + 0.05 * math.log2(point.segments)) * (1 + 0.02 * math.log2(point.input.message_bytes))
+def _factor(case: Case) -> float:
+    by_name = {"tasks_chain": 0.7, "tasks_binary": 1.1, "tasks_binomial": 0.9}[case.algorithm]
+    segments = segments_of(case.message_bytes, case.segment_bytes)
+    return by_name * (1 + 0.05 * math.log2(segments)) * (1 + 0.02 * math.log2(case.message_bytes))
+
+
+class Constant:
+    """A timer by which all cases take the same."""
+
+    def __init__(self, timing: Timing) -> None:
+        self._timing = timing
+
+    def time(self, cases: Sequence[Case], /) -> dict[Case, Timing]:
+        return {case: replace(self._timing, case=case) for case in cases}
 
 
 @pytest.fixture(scope="module")
 def tuning():
-    return tune(SPACE, SEARCHES, SyntheticMachine(), distorted, budget=0.02)
+    return tune(SPACE, SEARCHES, SyntheticMachine(), Distorted(), budget=0.02)
 
 
 def test_exhaustive_finds_the_best(tuning) -> None:
     found = tuning.found["exhaustive"]
-    assert len(found.seconds) == len(list(SPACE.points())) == found.bill.benchmarks
-    for one, choice in found.best.items():
-        times = {point: seconds for point, seconds in found.seconds.items() if point.input == one}
-        assert times[Point("bcast", one, choice)] == min(times.values())
+    assert len(found.seconds) == len(CASES) == found.bill.benchmarks
+    for one, cases in by_input(CASES).items():
+        assert found.by_input[one][found.best[one]] == min(found.seconds[case] for case in cases)
     assert set(found.best) == set(SPACE.inputs)
 
 
@@ -54,7 +76,7 @@ def test_tasks_find_the_best_where_costs_are_stable(tuning) -> None:
 def test_the_model_of_tasks_is_exact_on_the_synthetic_machine(tuning) -> None:
     modelled, true = tuning.found["tasks"].seconds, tuning.found["exhaustive"].seconds
     # All but messages whose last segment is shorter.
-    assert all(modelled[point] == pytest.approx(true[point]) for point in true)
+    assert all(modelled[case] == pytest.approx(true[case]) for case in true)
 
 
 def test_heuristics_only_leave_out(tuning) -> None:
@@ -72,36 +94,33 @@ def test_prediction_keeps_to_its_budget_and_loses_little(tuning) -> None:
     [score] = [one for one in tuning.scores if one.search == PREDICT]
     assert score.cost <= 0.02
     assert score.mean < 0.002
-    assert score.mean < 0.2 * mean_loss(tuning.found["exhaustive"], distorted(list(SPACE.points())))
+    assert score.mean < 0.2 * mean_loss(tuning.found["exhaustive"], search(EXHAUSTIVE, CASES, Distorted()).seconds)
 
 
-def mean_loss(truth: Found, seconds: Mapping[Point, float]) -> float:
+def mean_loss(truth: Found, seconds: Mapping[Case, float]) -> float:
     """The mean slowdown of what these seconds say is best."""
-    picks = [min(points, key=lambda point: seconds[point]) for points in by_input(list(seconds)).values()]
-    return sum(
-        truth.seconds[pick] / truth.seconds[replace(pick, choice=truth.best[pick.input])] - 1 for pick in picks
-    ) / len(picks)
+    picks = {one: min(cases, key=seconds.__getitem__) for one, cases in by_input(seconds).items()}
+    best = {one: truth.by_input[one][choice] for one, choice in truth.best.items()}
+    return sum(truth.seconds[pick] / best[one] - 1 for one, pick in picks.items()) / len(picks)
 
 
 def test_prediction_measures_no_more_than_is_worth_it() -> None:
-    exact = Machine(SyntheticMachine()).whole
-    [score] = tune(SPACE, [PREDICT], SyntheticMachine(), exact, budget=0.5).scores
-    assert score.benchmarks < 0.2 * len(list(SPACE.points()))
+    [score] = tune(SPACE, [PREDICT], SyntheticMachine(), SyntheticMachine(), budget=0.5).scores
+    assert score.benchmarks < 0.2 * len(CASES)
     assert score.cost < 0.1
 
 
 def test_measured_ratios_correct_predictions_nearby() -> None:
-    points = list(SPACE.points())
-    predictions = Corrected(dict.fromkeys(points, 1.0))
-    near, far = points[0], points[-1]
+    predictions = Corrected(dict.fromkeys(CASES, 1.0))
+    near, far = CASES[0], CASES[-1]
 
-    def add(point: Point, seconds: float) -> None:
-        predictions.add({point: Timing(point.case, seconds)})
+    def add(case: Case, seconds: float) -> None:
+        predictions.add({case: Timing(case, seconds)})
 
     add(near, 1.5)
     assert predictions.seconds[near] == pytest.approx(1.5)
     assert 1.05 < predictions.seconds[far] < 1.5  # most of what is known of it is the prediction
-    beside = replace(near, input=replace(near.input, message_bytes=2 * near.input.message_bytes))
+    beside = replace(near, message_bytes=2 * near.message_bytes)
     assert predictions.seconds[far] < predictions.seconds[beside] < 1.5
     add(far, 0.8)
     assert predictions.seconds[near] == pytest.approx(1.5)
@@ -109,17 +128,15 @@ def test_measured_ratios_correct_predictions_nearby() -> None:
 
 
 def test_noise_is_not_taken_for_the_truth() -> None:
-    points = list(SPACE.points())[:1]
-    exact, noisy = Corrected(dict.fromkeys(points, 1.0)), Corrected(dict.fromkeys(points, 1.0))
-    exact.add({points[0]: Timing(points[0].case, 2.0)})
-    noisy.add({points[0]: Timing(points[0].case, 2.0, half_width_seconds=1.0)})
-    assert noisy.seconds[points[0]] < 1.9 < exact.seconds[points[0]]
+    exact, noisy = Corrected({CASES[0]: 1.0}), Corrected({CASES[0]: 1.0})
+    exact.add({CASES[0]: Timing(CASES[0], 2.0)})
+    noisy.add({CASES[0]: Timing(CASES[0], 2.0, half_width_seconds=1.0)})
+    assert noisy.seconds[CASES[0]] < 1.9 < exact.seconds[CASES[0]]
 
 
 def test_budgets_are_kept_while_times_are_uncertain() -> None:
-    points = list(SPACE.points())
-    predictions = Corrected(dict.fromkeys(points, 1.0))
-    assert 0.3 * len(points) < predictions.least_sum_of_seconds() < 0.8 * len(points)
+    predictions = Corrected(dict.fromkeys(CASES, 1.0))
+    assert 0.3 * len(CASES) < predictions.least_sum_of_seconds() < 0.8 * len(CASES)
     assert predictions.most_telling(10.0, 1.0, 0.0) == []  # each may take longer
     assert 0 < len(predictions.most_telling(2.0, 100.0, 0.0)) <= 2
     assert predictions.most_telling(2.0, 100.0, math.inf) == []
@@ -127,43 +144,36 @@ def test_budgets_are_kept_while_times_are_uncertain() -> None:
 
 def test_prediction_needs_predictions() -> None:
     with pytest.raises(ValueError, match="needs predictions"):
-        search(PREDICT, SPACE, SyntheticMachine())
+        search(PREDICT, CASES, SyntheticMachine())
 
 
 def test_a_benchmark_is_paid_once() -> None:
-    timer = SyntheticMachine()
-    machine = Machine(timer)
-    point = next(iter(SPACE.points()))
-    machine.whole([point])
-    once = machine.bill.seconds
-    machine.whole([point])
-    assert machine.bill.seconds == once > 0
-    assert machine.bill.benchmarks == 1
+    bill = Billed(SyntheticMachine())
+    bill.time(CASES[:1])
+    once = bill.seconds
+    bill.time(CASES[:1])
+    assert bill.seconds == once > 0
+    assert bill.benchmarks == 1
 
 
 def test_repetitions_are_paid() -> None:
-    def timer(cases: Sequence[Case]) -> dict[Case, Timing]:
-        return {case: Timing(case, 2.0, repetitions=5) for case in cases}
-
-    machine = Machine(timer)
-    machine.whole(list(SPACE.points())[:3])
-    assert machine.bill.seconds == pytest.approx(30.0)
-    assert machine.bill.repetitions == pytest.approx(5.0)
+    bill = Billed(Constant(Timing(CASES[0], 2.0, repetitions=5)))
+    bill.time(CASES[:3])
+    assert bill.seconds == pytest.approx(30.0)
+    assert bill.repetitions == pytest.approx(5.0)
 
 
 def test_tasks_are_timed_once_for_all_message_sizes() -> None:
     timer = SyntheticMachine()
-    search("tasks", SPACE, timer)
+    search("tasks", CASES, timer)
     assert all(case.experiment == EXPERIMENT for case in timer.log)
-    assert len(timer.log) == len(set(timer.log)) < len(list(SPACE.points())) / 3
+    assert len(timer.log) == len(set(timer.log)) < len(CASES) / 3
 
 
 def test_a_failed_benchmark_ends_the_search() -> None:
-    def timer(cases: Sequence[Case]) -> dict[Case, Timing]:
-        return {case: Timing(case, math.nan, error="no memory") for case in cases}
-
+    timer = Constant(Timing(CASES[0], math.nan, error="no memory"))
     with pytest.raises(CollwiseError, match="tasks_chain on 8 processes failed: no memory"):
-        search("exhaustive", SPACE, timer)
+        search("exhaustive", CASES, timer)
 
 
 def test_the_exhaustive_time_is_estimated_from_the_tasks() -> None:
@@ -173,13 +183,11 @@ def test_the_exhaustive_time_is_estimated_from_the_tasks() -> None:
     assert tuned.exhaustive_seconds == pytest.approx(whole.exhaustive_seconds)
 
 
-def test_spreads(tuning) -> None:
-    for one, spread in spreads(tuning.found["exhaustive"]).items():
-        assert spread.best <= spread.median <= spread.worst
-        assert spread.best <= spread.mean <= spread.worst
-        assert tuning.found["exhaustive"].seconds[
-            Point("bcast", one, tuning.found["exhaustive"].best[one])
-        ] == pytest.approx(spread.best)
+def test_the_errors_of_assumed_times_are_known(tuning) -> None:
+    by_name = {one.search: one.median_error for one in tuning.scores}
+    assert by_name["exhaustive"] == 0
+    assert by_name["tasks"] < 1e-9
+    assert 0 < by_name[PREDICT] < 0.1
 
 
 # --- The space --------------------------------------------------------------------------------------------------------
@@ -239,10 +247,10 @@ def test_outputs_are_those_of_table_2() -> None:
     ],
 )
 def test_rules_of_thumb(algorithm: str, within: int, segment: int, pieces: int, size: int, worth: bool) -> None:
-    point = Point("bcast", Input(16, 8, size), Choice(f"tasks_{algorithm}", segment, within, pieces))
-    assert worth_testing(point) == worth
+    case = case_of("bcast", Choice(f"tasks_{algorithm}", segment, within, pieces), 16 * 8, size, 8)
+    assert worth_testing(case) == worth
 
 
 def test_rules_of_thumb_leave_something_for_every_input() -> None:
     only_binomial = Space("bcast", (4,), (2,), (2**22,), (2**12,), ("binomial",))
-    assert allowed(only_binomial) == list(only_binomial.points())
+    assert allowed(only_binomial) == only_binomial.cases()

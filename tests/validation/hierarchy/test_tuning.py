@@ -11,16 +11,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collwise.common.errors import UsageError
-from collwise.validation.hierarchy.searches import EXHAUSTIVE, Bill, Found, search
-from collwise.validation.hierarchy.space import Input, Point, Space
-from collwise.validation.hierarchy.tuning import at_size, decision_tables, row_between, starts, usual_choice
+from collwise.validation.hierarchy.space import EXHAUSTIVE, Input, Space
+from collwise.validation.hierarchy.tuning import (
+    Billed,
+    Found,
+    at_size,
+    decision_tables,
+    row_between,
+    starts,
+    tune,
+    usual_choice,
+)
 from collwise.validation.libraries.collwise_table import collwise_rules
 from collwise.validation.select.decisions import DecisionTable, decisions_document
 from collwise.validation.times.choice import Choice
+from collwise.validation.times.grid import case_of
 from tests.validation.hierarchy.synthetic import SPACE, SyntheticMachine
 
-FOUND = search(EXHAUSTIVE, SPACE, SyntheticMachine())
-TABLES = decision_tables(SPACE, FOUND, "synthetic", "nobody", "simulated")
+TUNING = tune(SPACE, [EXHAUSTIVE], SyntheticMachine())
+FOUND = TUNING.last
+TABLES = decision_tables(replace(TUNING, platform="synthetic", maker="nobody"))
 
 
 def choose(tables: Sequence[DecisionTable], one: Input) -> Choice:
@@ -31,8 +41,8 @@ def choose(tables: Sequence[DecisionTable], one: Input) -> Choice:
 
 
 def test_sampled_inputs_have_what_was_found() -> None:
-    for one, choice in FOUND.best.items():
-        assert choose(TABLES, one) == choice
+    for one in SPACE.inputs:
+        assert choose(TABLES, one) == FOUND.best[one]
 
 
 @given(st.sampled_from(SPACE.nodes), st.sampled_from(SPACE.processes_per_node), st.floats(12, 22))
@@ -62,11 +72,11 @@ def crossing(one: tuple[float, float], other: tuple[float, float]) -> int:
     chain, binary = Choice("tasks_chain", 1024), Choice("tasks_binary", 1024)
     inputs = space.inputs
     seconds = {
-        Point("bcast", inputs[number], choice): values[number]
+        case_of("bcast", choice, 8, inputs[number].message_bytes, 2): values[number]
         for choice, values in ((chain, one), (binary, other))
         for number in range(2)
     }
-    found = Found("exhaustive", seconds, Bill())
+    found = Found("exhaustive", seconds, Billed(SyntheticMachine()))
     row = row_between(space, found, (4, 2))
     assert [choice for _, choice in row] == [chain, binary]
     return row[1][0]
@@ -97,23 +107,28 @@ def test_tables_are_those_that_libcollwise_and_export_read() -> None:
 
 def test_a_choice_at_another_size_is_the_most_similar() -> None:
     large = Choice("tasks_chain", 2**18, 0, 2**14)
-    assert at_size(SPACE, large, 2**18) == large
-    assert at_size(SPACE, large, 2**16) == Choice("tasks_chain", 2**16, 0, 2**14)
-    assert at_size(SPACE, large, 2**12) == Choice("tasks_chain", 2**14)
-    assert at_size(SPACE, Choice("tasks_binary", 2**18), 2**15) == Choice("tasks_binary", 2**14)
+
+    def at(choice: Choice, size: int) -> Choice:
+        return at_size(SPACE.choices(size), choice, size)
+
+    assert at(large, 2**18) == large
+    assert at(large, 2**16) == Choice("tasks_chain", 2**16, 0, 2**14)
+    assert at(large, 2**12) == Choice("tasks_chain", 2**14)
+    assert at(Choice("tasks_binary", 2**18), 2**15) == Choice("tasks_binary", 2**14)
 
 
 def test_the_usual_choice_is_slower_by_least() -> None:
     space = replace(SPACE, nodes=(16,), processes_per_node=(8,))
-    found = search(EXHAUSTIVE, space, SyntheticMachine())
-    usual = usual_choice(space, found)
+    tuning = tune(space, [EXHAUSTIVE], SyntheticMachine())
+    usual = usual_choice(decision_tables(tuning))
     assert usual in space.choices(2**22)
-    best = {one: found.seconds[Point("bcast", one, choice)] for one, choice in found.best.items()}
 
     def cost(choice: Choice) -> float:
         return sum(
-            found.seconds[Point("bcast", one, at_size(space, choice, one.message_bytes))] / seconds
-            for one, seconds in best.items()
+            seconds[at_size(space.choices(one.message_bytes), choice, one.message_bytes)] / min(seconds.values())
+            for one, seconds in tuning.last.by_input.items()
         )
 
+    assert usual is not None
     assert cost(usual) == pytest.approx(min(map(cost, space.choices(2**22))))
+    assert usual_choice([replace(table, times=None) for table in decision_tables(tuning)]) is None

@@ -1,0 +1,105 @@
+"""Results of searches among configurations of hierarchical collectives: choices, and what searches cost and lose."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from collwise.common.units import format_seconds, format_size
+from collwise.hierarchy import TaskSearches
+from collwise.studies.present.shown import Shown, Table, drawing
+from collwise.validation.hierarchy.space import EXHAUSTIVE, Input, by_input, outputs
+from collwise.validation.hierarchy.tuning import Found, SearchScore, Tuning
+from collwise.validation.times.grid import choice_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_OUTPUTS = ("fs", "imod", "smod", "ibalg", "iralg", "ibs", "irs")
+_SCORES = ("search", "benchmarks", "machine time", "of exhaustive", "error", "best found", "slowdown", "worst", "at")
+
+
+def shown(found: TaskSearches) -> Shown:
+    """The choices of the last search for each collective, and the scores of all."""
+    parts = [*map(_choices, found.values()), *(part for one in found.values() for part in _scores(one))]
+    figures = {"search-costs": drawing("hierarchy.search_costs", found)}
+    for name, tuning in found.items():
+        figures |= _figures(name, tuning)
+    return Shown(parts, list(map(_record, found.values())), figures=figures)
+
+
+def _made(tuning: Tuning, found: Found) -> list[dict[str, Any]]:
+    """What a search chose for each n, p and m, with the parameters that it stands for and its time."""
+    return [
+        vars(one) | outputs(tuning.space.collective, best) | vars(best) | {"seconds": found.by_input[one][best]}
+        for one, best in found.best.items()
+    ]
+
+
+def _choices(tuning: Tuning) -> Table:
+    rows = []
+    for made in _made(tuning, tuning.last):
+        sizes = {name: format_size(made[name]) for name in ("fs", "ibs", "irs") if made[name] is not None}
+        cells = [sizes.get(name, made[name] or "-") for name in _OUTPUTS]
+        place = (made["nodes"], made["processes_per_node"], format_size(made["message_bytes"]))
+        rows.append((*place, *cells, format_seconds(made["seconds"])))
+    title = f"{tuning.space.collective} on {tuning.platform}, {tuning.maker}, search {tuning.last.search}"
+    return Table(title, ("n", "p", "m", *_OUTPUTS, "time"), rows, 0, keys=3)
+
+
+def _scores(tuning: Tuning) -> list[Table | str]:
+    rows = [
+        (one.search, one.benchmarks, format_seconds(one.machine_seconds), _percent(one.cost), *_judged(one))
+        for one in tuning.scores
+    ]
+    title = f"{tuning.space.collective}: what the searches cost, and what their choices cost"
+    seconds = format_seconds(tuning.exhaustive_seconds)
+    estimate = f"The exhaustive search was not made; its machine time is estimated as {seconds}."
+    return [Table(title, _SCORES, rows, 1), *([estimate] if tuning.is_estimate else [])]
+
+
+def _judged(one: SearchScore) -> tuple[str, ...]:
+    if one.worst_at is None:
+        return ("-",) * 5
+    at = f"{_place(one.worst_at)}, {format_size(one.worst_at.message_bytes)}" if one.worst > 0 else "-"
+    best = f"{one.best_found} of {one.inputs}"
+    return (_percent(one.median_error), best, _percent(one.mean), _percent(one.worst), at)
+
+
+def _percent(share: float) -> str:
+    return "-" if math.isnan(share) else f"{100 * share:.2f} %"
+
+
+def _place(one: Input) -> str:
+    return f"{one.nodes} nodes x {one.processes_per_node}"
+
+
+def _record(tuning: Tuning) -> dict[str, Any]:
+    known = tuning.found.items()
+    return {
+        "collective": tuning.space.collective,
+        "exhaustive_machine_seconds": tuning.exhaustive_seconds,
+        "exhaustive_is_estimate": tuning.is_estimate,
+        "searches": [asdict(one) for one in tuning.scores],
+        "decisions": {name: _made(tuning, found) for name, found in known},
+        "configurations": [
+            vars(one) | vars(choice_of(case)) | {"seconds": {name: found.seconds[case] for name, found in known}}
+            for one, cases in by_input(tuning.last.seconds).items()
+            for case in cases
+        ],
+    }
+
+
+def _figures(name: str, tuning: Tuning) -> dict[str, Callable[[], Figure]]:
+    """The choices of each search, and the times that it assumes for the largest input, beside the exhaustive one."""
+    if EXHAUSTIVE not in tuning.found:
+        return {}
+    last = tuning.space.inputs[-1]
+    where = f"{_place(last)}, {tuning.platform}, {tuning.maker}"
+    drawn = {f"search-{name}": drawing("hierarchy.search_quality", tuning, last.place, f"{name}, {where}")}
+    if "tasks" in tuning.found:
+        title = f"{name} of {format_size(last.message_bytes)}, {where}"
+        drawn[f"tasks-{name}"] = drawing("hierarchy.model_by_configuration", tuning, last, title)
+    return drawn

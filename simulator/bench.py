@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.runner import RunResult
@@ -23,54 +23,6 @@ class Timer(Protocol):
 
     def time(self, cases: Sequence[Case], /) -> Mapping[Case, Timing]:
         """The timings of cases; those that failed have an error."""
-
-
-class Bench(Protocol):
-    """What times cases. What the store has is not timed again, so that a command that was stopped resumes."""
-
-    @property
-    def name(self) -> str:
-        """The name of the platform or the target."""
-
-    @property
-    def source(self) -> str:
-        """'simulated' or 'measured'."""
-
-    @property
-    def made_by(self) -> str:
-        """What makes the times, as parameter files say it."""
-
-    @property
-    def eager_limit_bytes(self) -> int:
-        """The size from which on messages wait for their receiver, bytes."""
-
-    @property
-    def reduce_seconds_per_byte(self) -> float | None:
-        """The time to combine a byte of a reduction; None where it is not known, but measured."""
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether times are exact, as simulated ones are."""
-
-    @property
-    def is_heterogeneous(self) -> bool:
-        """Whether nodes are known to differ."""
-
-    @property
-    def most_procs(self) -> int:
-        """The number of processes that fits are made with at most: one on each node, or the target's."""
-
-    def alike(self, procs: int) -> tuple[int, int]:
-        """The number of processes whose pairs are all alike, and how many of them are on each node."""
-
-    def processes_per_node(self, procs: int) -> int:
-        """The number of processes on each node. Raises UsageError when there is no room for so many."""
-
-    def time(self, cases: Sequence[Case], label: str = "") -> Mapping[Case, Timing]:
-        """The timings of cases; those that failed have an error. `label` is shown with the progress."""
-
-    def laboratory(self, procs: int, processes_per_node: int = 1) -> ExperimentLaboratory:
-        """Experiments between the first processes. Raises UsageError where there are none, or too few processes."""
 
 
 @dataclass(frozen=True)
@@ -94,35 +46,35 @@ class Simulated:
 
     @property
     def made_by(self) -> str:
-        """The engine."""
+        """What makes the times, as parameter files say it: the engine."""
         return self.context.engine.collectives(self.platform, 1, self.context).configuration.maker
 
     @property
     def eager_limit_bytes(self) -> int:
-        """The platform's."""
+        """The size from which on messages wait for their receiver, bytes."""
         return self.platform.eager_limit_bytes
 
     @property
     def reduce_seconds_per_byte(self) -> float | None:
-        """The platform's."""
+        """The time to combine a byte of a reduction; None where it is not known, but measured."""
         return self.platform.reduce_seconds_per_byte
 
     @property
     def is_heterogeneous(self) -> bool:
-        """As the platform says."""
+        """Whether nodes are known to differ."""
         return self.platform.heterogeneous
 
     @property
     def most_procs(self) -> int:
-        """One on each node."""
+        """The number of processes that fits are made with at most: one on each node."""
         return len(self.platform.hosts)
 
     def alike(self, procs: int) -> tuple[int, int]:
-        """One process on each of all nodes."""
+        """The number of processes whose pairs are all alike, one on each node, and how many are on each."""
         return len(self.platform.hosts), 1
 
     def processes_per_node(self, procs: int) -> int:
-        """As many as the platform says."""
+        """The number of processes on each node, as the platform says."""
         return self.platform.default_processes_per_node
 
     def run(self, cases: Sequence[Case], label: str = "") -> RunResult:
@@ -135,7 +87,7 @@ class Simulated:
         return self.run(cases, label).timings
 
     def laboratory(self, procs: int, processes_per_node: int = 1) -> ExperimentLaboratory:
-        """As `SimulationContext.laboratory`."""
+        """Experiments between the first processes, see `SimulationContext.laboratory`."""
         return self.context.laboratory(self.platform, procs, processes_per_node)
 
 
@@ -210,3 +162,7 @@ class Measured:
         return ExperimentLaboratory.measured(
             self.target, procs, self.context.store, precision=precision, limit_seconds=limit
         )
+
+
+Bench: TypeAlias = Simulated | Measured
+"""What times cases and makes experiments. What the store has is not timed again, so that a stopped command resumes."""

@@ -103,7 +103,7 @@ def next_steps(described: Described, file: str) -> list[tuple[str, str]]:
     sweep = ",".join(map(str, sorted({min(8, whole), platform.nodes, whole})))
     steps = [
         (f"{program_name()} platforms check {file}", "checks the description and tries it in the simulator"),
-        (f"{program_name()} platforms draw {file} -o {platform.name}.png", "shows it"),
+        (f"{program_name()} platforms show {file} --draw {platform.name}.png", "shows it"),
     ]
     if platform.nodes > 1:
         steps += [

@@ -11,14 +11,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy.typing as npt
-
 from collwise.common.errors import unknown_name
 from collwise.platforms.hosts import Places
 from collwise.simulator.timing import Case, Timing
 
 if TYPE_CHECKING:
     import numpy as np
+    import numpy.typing as npt
 
     from collwise.simulator.schedule.shared import TablesOf
 

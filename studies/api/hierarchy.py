@@ -86,6 +86,7 @@ def space_of(
 ) -> Space:
     """The space of configurations. Raises UsageError for what the platform or the target cannot hold."""
     per_node: tuple[int, ...]
+    ways = within_codes(within)
     if target is not None:
         per_node = (target.processes_per_node(target.usual_procs),)
         if ppn is not None and arguments.counts(ppn) != per_node:
@@ -96,7 +97,6 @@ def space_of(
         counts = arguments.counts(nodes) if nodes is not None else (len(platform.hosts),)
         for processes in per_node:
             platform.hosts_for(max(counts) * processes, processes)
-        ways = within_codes(within)
         if not set(ways) <= set(SIMULATED):
             raise UsageError(
                 "--within: the processes of a simulated node always send messages; valid: point-to-point and "
@@ -119,7 +119,7 @@ def space_of(
         arguments.sizes(sizes),
         arguments.sizes(segments),
         arguments.names(algorithms),
-        within_codes(within),
+        ways,
         arguments.sizes(pieces),
     )
 
@@ -140,13 +140,6 @@ def time_tasks(
     context: SimulationContext | None = None,
 ) -> list[TaskStudy]:
     """Times of the tasks of which a hierarchical collective consists, on the leader of each node.
-
-    Parameters: `collective`, 'bcast', 'reduce' or 'allreduce'; `platform`, on which `context` simulates, see
-    `platform` and `session`; `nodes` and `ppn`, processes per node, by default all of the platform's; `segments`, sizes
-    of the segments; `algorithms` between nodes; `within`, how the processes of a node communicate: 'point-to-point',
-    'shared-memory', 'one-sided', or 'by-socket', which is a third level; `pieces`, in which a segment goes between
-    nodes, 0 for whole ones; `tasks`, with how many segments tasks are timed; `target` and `method`, to measure on an
-    execution target instead.
 
     Returns a TaskStudy for each configuration: `times`, the seconds of each leader and task, `stable_seconds`,
     `probes`, tasks alone and at once, and `overlap`. Raises UsageError for wrong arguments.

@@ -175,15 +175,11 @@ class CommandGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Finds a subcommand. Raises UsageError, with the near names, for an unknown one."""
-        self.check_name(ctx, args[0])
-        return super().resolve_command(ctx, args)
-
-    def check_name(self, ctx: click.Context, name: str) -> None:
-        """Raises UsageError, with the near names, unless there is a subcommand of this name."""
         names = self.list_commands(ctx)
-        if name not in names and not name.startswith("-"):
+        if args[0] not in names and not args[0].startswith("-"):
             kind = "command" if ctx.parent is None else f"{ctx.info_name} command"
-            raise unknown_name(kind, name, names, f"see '{ctx.command_path} --help'")
+            raise unknown_name(kind, args[0], names, f"see '{ctx.command_path} --help'")
+        return super().resolve_command(ctx, args)
 
 
 class AllCommands(CommandGroup):

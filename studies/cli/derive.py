@@ -18,7 +18,7 @@ import click
 
 from collwise.common.errors import CollwiseError, note
 from collwise.common.files import write_text
-from collwise.studies.cli import declare, options, target_options, types
+from collwise.studies.cli import declare, options, types
 from collwise.studies.cli.declare import argument, option
 from collwise.studies.cli.option_texts import description_of, key_of
 from collwise.studies.cli.output import check_pictures, print_json, print_table, write_figure
@@ -72,7 +72,7 @@ _GROUPS: Mapping[str, Any] = {
     "counts": options.COUNTS,
     "method": options.METHOD,
     "store": options.STORE,
-    "target": target_options.target(),
+    "target": options.target(),
     "thresholds": options.THRESHOLDS,
 }
 """The options of a parameter that several make together, or that means the same everywhere."""

@@ -1,12 +1,12 @@
-"""collwise platforms experiment, thresholds and ranks: what is found out on a platform or a target."""
+"""collwise platforms experiment, thresholds, ranks and calibrate: what is found out on a platform or a target."""
 
 from __future__ import annotations
 
 import itertools
 import math
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -14,28 +14,27 @@ from typing import TYPE_CHECKING
 
 import click
 
-from collwise import targets
 from collwise.common import experiments as kinds
 from collwise.common.errors import UsageError
 from collwise.common.experiments import Experiment
 from collwise.common.files import write_text
-from collwise.common.units import format_seconds, format_size
-from collwise.platforms import HostPlatform
-from collwise.simulator.execution.targets import ExecutionTarget
+from collwise.common.units import format_seconds, format_size, parse_size
+from collwise.platforms import HostPlatform, Platform, load_description, write_description
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.method import Precision
 from collwise.studies.cli import declare, options, types
 from collwise.studies.cli.declare import flag, option
 from collwise.studies.cli.derive import shows
-from collwise.studies.cli.options import PRECISION
-from collwise.studies.cli.target_options import TARGET
+from collwise.studies.cli.options import BENCH_WITH_PPN, TARGET
 from collwise.studies.cli.testbed import RATE
-from collwise.studies.cli.types import COUNTS, NEW_FILE, PLATFORM, SIZE, SIZES, FiniteRange
-from collwise.studies.present.shown import Shown, Table
+from collwise.studies.cli.types import COUNTS, NEW_FILE, PATH, PLATFORM, SIZE, SIZES, FiniteRange
+from collwise.studies.present.shown import Shown, Table, drawing
 from collwise.studies.reports.markdown import percent
-from collwise.targets import TARGET_OPTIONS, TargetOptions, target_from
+from collwise.targets import TARGET_OPTIONS, TargetOptions, refuse_target_details, target_from
 from collwise.validation import rank_mapping as mapped
 from collwise.validation.measurement.irregular_regions_testbed import TCP_VARIANTS, regions_on_bed
+from collwise.validation.testbed.bed import running
+from collwise.validation.testbed.platform import simulated_platform
 from collwise.validation.testbed.shape import Shape
 from collwise.validation.testbed.target import TestBed
 from collwise.validation.testbed.tcp_counters import tcp_counts
@@ -43,14 +42,12 @@ from collwise.validation.times.defaults import SEGMENT_BYTES
 
 if TYPE_CHECKING:
     from collwise.simulator.sweeps.context import SimulationContext
-    from collwise.validation.measurement.irregular_regions import Regions, RegionsPlan
 
 
 @shows("platforms experiment --platform grisou --kind roundtrip --sizes 1KiB:64KiB:x4")
 def experiment(
     kind: str = option(click.Choice(kinds.KINDS), kinds.ROUNDTRIP),
-    platform: HostPlatform | None = option(PLATFORM),
-    where: TargetOptions = TARGET,
+    where: HostPlatform | TargetOptions = BENCH_WITH_PPN,
     procs: int | None = option(click.IntRange(2)),
     processes: str | None = option(),
     sizes: Sequence[int] | None = option(SIZES),
@@ -68,13 +65,9 @@ def experiment(
     """
     from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
 
-    if (platform is None) == (not where.named):
-        raise UsageError(f"name either --platform, to simulate, or a target to measure on: {TARGET_OPTIONS}")
-    if platform is not None:
-        declare.refuse_options(PRECISION, f"measured times ({TARGET_OPTIONS}); simulated time is exact")
-        lab = context.laboratory(platform, procs)
+    if not isinstance(where, TargetOptions):
+        lab = context.laboratory(where, procs)
     else:
-        declare.refuse_options(options.SIMULATING, "--platform")
         target = target_from(where)
         lab = ExperimentLaboratory.measured(target, procs or target.usual_procs, context.store, precision=precision)
     # Collectives send no empty messages, except for the barrier, which sends nothing else.
@@ -134,7 +127,7 @@ def _process_sets(text: str | None, kind: str, procs: int) -> list[tuple[int, ..
     return [tuple(map(int, ranks.split(","))) for ranks in text.split(";")]
 
 
-@shows("platforms thresholds --nodes 8 --buffer 32KB -o thresholds.toml", figures=True)
+@shows("platforms thresholds --nodes 8 --buffer 32KB -o thresholds.toml", figures=True, report=True)
 def thresholds(
     where: TargetOptions = TARGET,
     nodes: Sequence[int] = option(COUNTS, "8"),
@@ -146,7 +139,6 @@ def thresholds(
     finest: int = option(SIZE, "1KiB"),
     repetitions: int = option(click.IntRange(1), 5),
     output: Path | None = option(NEW_FILE),
-    report: Path | None = option(NEW_FILE),
     store: Path = options.STORE,
 ) -> Shown:
     """Looks for the escalation of linear gather (M1, M2) and the leap of linear scatter (S), and tries LMO gather.
@@ -158,11 +150,11 @@ def thresholds(
     from collwise.models.parameters import thresholds_text
     from collwise.studies.figures.irregular_regions import regions_figure
     from collwise.studies.reports import irregular_regions as present
-    from collwise.validation.measurement.irregular_regions import RegionsPlan, verdict
+    from collwise.validation.measurement.irregular_regions import RegionsPlan, find_regions, verdict
 
-    targets.refuse_target_details(where)
+    refuse_target_details(where)
     if where.named:
-        of = f"beds that this command makes itself, without {targets.TARGET_OPTIONS}"
+        of = f"beds that this command makes itself, without {TARGET_OPTIONS}"
         declare.refuse_options(("buffers", "variants", "rate"), of)
     plans = [RegionsPlan(procs, stride, largest, repetitions, finest) for procs in nodes]
     many = 1 if where.named else len(buffers) * len(variants)
@@ -172,13 +164,21 @@ def thresholds(
     if target is not None:
         for plan in plans:
             target.processes_per_node(plan.procs)
+    run = f"regions {datetime.now(UTC).isoformat(timespec='seconds')}"
     with Store(store) as opened:
-        found = list(_find(target, plans, buffers, variants, rate, opened))
+        if target is not None:
+            counters = partial(tcp_counts, target.bed) if isinstance(target, TestBed) else None
+            found = [find_regions(target, plan, opened, run=run, counters=counters) for plan in plans]
+        else:
+            # Open MPI's own settings: escalations are looked for as users meet them.
+            found = [
+                regions_on_bed(shape, variant, plan, opened, name="regions", run=run)
+                for plan, buffer, variant in itertools.product(plans, buffers, variants)
+                for shape in [Shape(plan.procs, rate, buffer, transport="default")]
+            ]
     if output is not None:
         said = f"{present.title_of(found[0])}, by collwise platforms thresholds"
         write_text(output, thresholds_text(found[0].thresholds, said))
-    if report is not None:
-        write_text(report, present.regions_markdown(found))
     parts: list[Table | str] = []
     drawn = {}
     for one in found:
@@ -188,31 +188,8 @@ def thresholds(
         parts += [Table(slowdowns, present.ALGORITHM_COLUMNS, present.algorithm_cells(one), left=2), verdict(one)]
         stem = "-".join(["regions", one.target, one.variant, str(one.procs)]).replace(" ", "").replace("--", "-")
         drawn[stem] = partial(regions_figure, one, title)
-    parts += [f"written: {path}" for path in (output, report) if path is not None]
+    parts += [f"written: {output}"] if output is not None else []
     return Shown(parts, list(map(present.record_of, found)), figures=drawn)
-
-
-def _find(
-    target: ExecutionTarget | None,
-    plans: Sequence[RegionsPlan],
-    buffers: Sequence[int],
-    variants: Sequence[str],
-    rate: float,
-    store: Store,
-) -> Iterator[Regions]:
-    from collwise.validation.measurement.irregular_regions import find_regions
-
-    run = f"regions {datetime.now(UTC).isoformat(timespec='seconds')}"
-    for plan in plans:
-        if target is not None:
-            counters = partial(tcp_counts, target.bed) if isinstance(target, TestBed) else None
-            yield find_regions(target, plan, store, run=run, counters=counters)
-        else:
-            for buffer in buffers:
-                for variant in variants:
-                    # Open MPI's own settings: escalations are looked for as users meet them.
-                    shape = Shape(plan.procs, rate, buffer, transport="default")
-                    yield regions_on_bed(shape, variant, plan, store, name="regions", run=run)
 
 
 @shows("platforms ranks --platform hcl16 --collective gather --procs 4 --sizes 64KiB")
@@ -272,3 +249,132 @@ def _row(gain: mapped.MappingGain) -> tuple[object, ...]:
         *(*predicted, percent(gain.predicted_gain), *simulated, percent(gain.simulated_gain)),
         " ".join(map(str, gain.mapping)),
     )
+
+
+def _ends(text: str) -> tuple[int, int]:
+    least, colon, most = text.partition(":")
+    if not colon:
+        raise UsageError(f"'{text}' is not a range; an example: 1B:4MiB")
+    return parse_size(least), parse_size(most)
+
+
+@shows("platforms calibrate --testbed -o bed.toml --figures figures", figures=True)
+def calibrate(
+    published: bool = flag(),
+    platform: Platform | None = option(types.Parsed("platform", load_description)),
+    procs: int | None = option(click.IntRange(2)),
+    where: TargetOptions = TARGET,
+    nominal: HostPlatform | None = option(PLATFORM),
+    name: str | None = option(),
+    nodes: int | None = option(click.IntRange(2)),
+    sizes: tuple[int, int] | None = option(types.Parsed("sizes", _ends)),
+    together: bool = option(default=True),
+    quick: bool = flag(),
+    points: Path | None = option(PATH),
+    output: Path | None = option(NEW_FILE),
+    context: SimulationContext = options.SIMULATION,
+) -> Shown:
+    """Fits a platform's description: to measured messages between two nodes, or to published figures.
+
+    From measurements it fits SMPI's os, or, ois, eager limit, latency and bandwidth factors to the times of MPI_Send,
+    MPI_Isend, MPI_Recv and ping-pongs, never to collectives. Finished measurements are in the store, so that a stopped
+    command resumes; all points are also written beside the description, as CSV.
+    With --published, for clusters that one cannot measure, it fits three numbers to the figures that a paper gives, and
+    says how well each is met. It then writes a description only with -o.
+    """
+    if published:
+        kept = ("published", "platform", "procs", "ppn", "output")
+        declare.refuse_others(kept, "measured messages, not for --published")
+        if platform is None:
+            raise UsageError("--published needs --platform NAME")
+        return _published(platform, procs, where.ppn, output)
+    declare.refuse_options(("platform", "procs"), "--published; a description to start from is --nominal")
+    from collwise.validation.calibration.calibration import measure_points, refit
+    from collwise.validation.calibration.plan import QUICK, USUAL
+    from collwise.validation.calibration.points import read_points, write_points
+
+    whole = _nominal(where, nominal, name)
+    described = replace(whole, nodes=nodes or whole.nodes)
+    file = output or types.checked_new_file(Path(f"{described.name}.toml"))
+    points_file = points or types.checked_new_file(file.with_suffix(".points.csv"))
+    if points is not None:
+        declare.refuse_options(("quick", "sizes", "together"), "measuring; --points measures nothing")
+        measured = read_points(points)
+    elif not where.named:
+        raise UsageError(f"where to measure is missing: {TARGET_OPTIONS}; or --points FILE.csv, measured before")
+    else:
+        grid = QUICK if quick else USUAL
+        if sizes is not None:
+            grid = replace(grid, least_bytes=sizes[0], most_bytes=sizes[1])
+        target = target_from(where)
+        with context.progress(f"calibration, {target.name}") as advance:
+            measured = measure_points(target, described, grid, context.store, together=together, on_progress=advance)
+        write_points(points_file, measured)
+    result = refit(measured, described, context)
+    made = result.platform
+    write_text(file, write_description(replace(made, nodes=whole.nodes)))
+    rows = [
+        (
+            kind.replace("_", "-") + (" within a node" if within else ""),
+            len(of_kind),
+            len(result.segments.get(kind, ())) or "-" if not within else "-",
+            f"{100 * result.median_error(kind, within_node=within):.1f} %",
+        )
+        for (kind, within), of_kind in result.residuals.groupby(["kind", "within_node"])
+    ]
+    title = "Simulated against measured: median relative error; rows and exchanges are not fitted"
+    link = f"link {made.link_bytes_per_second / 1e6:.4g} MB/s, one way {2e6 * made.link_latency_seconds:.3g} us"
+    eager = f"eager below {format_size(made.calibration.eager_limit_bytes)}"
+    facts = {
+        "platform": made.name,
+        "file": str(file),
+        "points": str(points_file),
+        "link_bytes_per_second": made.link_bytes_per_second,
+        "link_latency_seconds": made.link_latency_seconds,
+        "eager_limit_bytes": made.calibration.eager_limit_bytes,
+        "segments": {kind: [asdict(one) for one in found] for kind, found in result.segments.items()},
+    }
+    return Shown(
+        [
+            Table(title, ["times of", "points", "segments", "error"], rows),
+            f"{file}: {link} beside overheads, {eager}; points in {points_file}",
+        ],
+        result.residuals.to_dict("records"),
+        facts,
+        {
+            f"calibration-{kind.replace('_', '-')}": drawing("calibration.figure_of", result, kind)
+            for kind in result.segments
+        },
+    )
+
+
+def _published(platform: Platform, procs: int | None, ppn: int | None, output: Path | None) -> Shown:
+    from collwise.validation.calibration.published import PAPER_GATHER_PROCS
+    from collwise.validation.calibration.published import calibrate as fit_published
+
+    ppn = ppn or platform.default_processes_per_node
+    procs = procs or PAPER_GATHER_PROCS.get(platform.name, platform.max_procs(ppn) // 2)
+    calibrated, figures = fit_published(platform, procs, ppn)
+    if output is not None:
+        write_text(output, write_description(calibrated))
+    rows = [
+        (one.name, f"{one.published:.4g}", f"{one.simulated:.4g}", f"{one.relative_error * 100:+.1f} %")
+        for one in figures
+    ]
+    title = f"{platform.title}: published figures and the calibrated simulation (gather times in seconds)"
+    table = Table(title, ["figure", "published", "simulated", "error"], rows)
+    return Shown([table], [vars(one) | {"relative_error": one.relative_error} for one in figures])
+
+
+def _nominal(where: TargetOptions, nominal: HostPlatform | None, name: str | None) -> Platform:
+    chosen = nominal
+    if chosen is None:
+        if where.testbed is None:
+            raise UsageError(
+                "--nominal PLATFORM is missing: hosts and their rate; make one: collwise platforms describe"
+            )
+        chosen = simulated_platform(running(where.testbed).shape)
+    if not isinstance(chosen, Platform):
+        raise UsageError(f"--nominal {chosen.name}: valid: a description of equal nodes behind one switch, in TOML")
+    name = name or chosen.name
+    return replace(chosen, name=name, title=chosen.title if name == chosen.name else name)

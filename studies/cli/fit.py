@@ -9,7 +9,7 @@ from collwise.simulator.sweeps.method import PRECISION_OF_FITS
 from collwise.studies.cli import options, types
 from collwise.studies.cli.declare import option
 from collwise.studies.cli.derive import derived
-from collwise.studies.cli.target_options import BENCH
+from collwise.studies.cli.options import BENCH
 
 fit = derived(
     collwise.fit,

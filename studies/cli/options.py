@@ -1,7 +1,8 @@
-"""Options that several commands take."""
+"""Options that several commands take, also those that name an execution target."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,13 +14,16 @@ from collwise import arguments
 from collwise.common.errors import UsageError
 from collwise.common.project import default_store_path
 from collwise.models.registry import MODEL_NAMES
+from collwise.simulator.execution.cluster import REACH_SECONDS, TRANSPORTS
+from collwise.simulator.execution.installations import MPI_LIBRARIES
 from collwise.simulator.sweeps.context import ENGINES, SimulationContext
 from collwise.simulator.sweeps.method import SYNCHRONISATIONS, TIMINGS, Method, Precision
 from collwise.simulator.sweeps.places import BATCH_SYSTEMS, DASK, LOCAL, parse_place
 from collwise.studies.cli import types
-from collwise.studies.cli.declare import flag, group, option
+from collwise.studies.cli.declare import flag, group, option, refuse_options
 from collwise.studies.cli.output import CSV, sweep_progress
 from collwise.studies.cli.types import NamedChoice, Parsed
+from collwise.targets import TARGET_OPTIONS, TargetOptions, refuse_target_details, target_from
 from collwise.validation.libraries.baselines import BASELINES, Baseline
 from collwise.validation.libraries.baselines import baseline as find_baseline
 
@@ -59,9 +63,6 @@ def placed_platform(platform: Any = PLATFORM) -> Any:
 
 
 COLLECTIVE = option(types.COLLECTIVE, required=True)
-COLLECTIVES = option(types.COLLECTIVES, required=True)
-SIZES = option(types.SIZES)
-ALGORITHMS = option(types.ALGORITHMS)
 MODEL = option(NamedChoice("model", MODEL_NAMES), key="name of a model")
 PPN = option(click.IntRange(1))
 SIMGRID = option()
@@ -201,3 +202,62 @@ def _read_thresholds(text: str) -> Thresholds:
 
 
 THRESHOLDS = option(Parsed("thresholds", _read_thresholds))
+
+
+_OF_TARGETS: dict[str, Any] = {
+    "library": option(NamedChoice("MPI library", MPI_LIBRARIES)),
+    "hosts": option(),
+    "launcher": option(NamedChoice("launcher", ("mpirun", "srun", "oar"))),
+    "testbed": option(is_flag=False, flag_value="bed"),
+    "ppn": option(click.IntRange(1), key="ppn of a target"),
+    "remote_shell": option(default=""),
+    "transport": option(NamedChoice("transport", TRANSPORTS)),
+    "eager_limit": option(types.SIZE),
+    "mpirun_args": option(default=""),
+    "reach": option(types.FiniteRange(1), REACH_SECONDS),
+    "any_nodes": flag(),
+}
+
+
+def _if_named(**named: Any) -> TargetOptions | None:
+    """The options of a target; None where none is named. Raises UsageError for options that need one."""
+    where = TargetOptions(**named)
+    if where.named:
+        return where
+    refuse_target_details(where)
+    refuse_options(MEASURING, f"measured times ({TARGET_OPTIONS})")
+    return None
+
+
+def _bench(platform: HostPlatform | None, **named: Any) -> HostPlatform | TargetOptions:
+    """The platform or target of experiments. Raises UsageError for options of the other one."""
+    where = TargetOptions(**named)
+    if (platform is None) == (not where.named):
+        raise UsageError(f"name either --platform, to simulate, or an execution target to measure on: {TARGET_OPTIONS}")
+    if platform is None:
+        refuse_options(SIMULATING, "--platform")
+        return where
+    refuse_options(PRECISION, f"an execution target: {TARGET_OPTIONS}; simulated time is exact")
+    return platform
+
+
+def _targets(make: Callable[..., Any], *without: str, **more: Any) -> Any:
+    """The options that name a target, without some and with more, as the result of `make` for their values."""
+    return group(make, **more, **{name: one for name, one in _OF_TARGETS.items() if name not in without})
+
+
+def target(*without: str) -> Any:
+    """The options that name a target, without some, as the ExecutionTarget."""
+    return _targets(lambda **given: target_from(TargetOptions(**given)), *without)
+
+
+TARGET = _targets(TargetOptions)
+"""The options that name a target, as TargetOptions for `target_from`."""
+TARGET_BESIDE_TESTBEDS = _targets(TargetOptions, "testbed", "transport", "ppn")
+"""The same for a command whose own options describe test beds."""
+TARGET_IF_NAMED = _targets(_if_named, "ppn")
+"""The target of a command that also simulates, and has a --ppn of its own."""
+BENCH = _targets(_bench, "ppn", platform=option(types.PLATFORM))
+"""The place of experiments: the platform of --platform, simulated, or the target that the others name."""
+BENCH_WITH_PPN = _targets(_bench, platform=option(types.PLATFORM))
+"""The same, with the --ppn of a target."""

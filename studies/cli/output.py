@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from collwise.common.errors import CollwiseError, UsageError, note
+from collwise.common.errors import UsageError, note
 from collwise.common.program import __version__, program_name
 from collwise.common.units import counted
 from collwise.studies.cli.commands import AllCommands
-from collwise.studies.present.shown import describe, problem_of
+from collwise.studies.present.shown import describe
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -154,9 +154,3 @@ def sweep_progress(label: str) -> Iterator[SweepProgress]:
                 console.print(f"collwise: failed: {describe(timing)}", highlight=False, soft_wrap=True)
 
         yield advance
-
-
-def check_failed(failed: Sequence[Timing]) -> None:
-    """Raises CollwiseError, which names the first one, if any case failed."""
-    if problem := problem_of(failed):
-        raise CollwiseError(problem)

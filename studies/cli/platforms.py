@@ -1,4 +1,4 @@
-"""collwise platforms: list, show, check, write, new, describe, draw, calibrate, and the commands of experiment.py."""
+"""collwise platforms: list, show, check, write, new, describe, and the commands of experiment.py."""
 
 from __future__ import annotations
 
@@ -40,14 +40,12 @@ from collwise.platforms.names import interconnect_names
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.cli import types
-from collwise.studies.cli.calibrate import calibrate
 from collwise.studies.cli.commands import CommandGroup, example
 from collwise.studies.cli.declare import argument, command, flag, group, option
 from collwise.studies.cli.derive import shows
-from collwise.studies.cli.experiment import experiment, ranks, thresholds
-from collwise.studies.cli.output import check_pictures, write_figure
+from collwise.studies.cli.experiment import calibrate, experiment, ranks, thresholds
 from collwise.studies.cli.types import NEW_FILE, PATH, PLATFORM
-from collwise.studies.present.shown import Shown, Table
+from collwise.studies.present.shown import Shown, Table, drawing
 
 
 @click.group(cls=CommandGroup, epilog=example("platforms list"))
@@ -71,18 +69,18 @@ def list_platforms() -> Shown:
     return Shown([Table("Platforms", columns, rows, left=2, keys=1)], list(map(_facts, described)))
 
 
-@shows("platforms show grisou", "show", platforms)
+@shows("platforms show grisou", "show", platforms, draw=True)
 def show(
     platform: HostPlatform = argument(PLATFORM),
     overheads: str | None = option(types.NamedChoice("interconnect", interconnect_names())),
 ) -> Shown:
-    """Shows a platform's description with its sources; PLATFORM is a name or a file."""
+    """Shows a platform's description with its sources, or draws it; PLATFORM is a name or a file."""
     if overheads is not None:
         if not isinstance(platform, Platform):
             raise UsageError("--overheads is for descriptions of equal nodes")
         platform = with_overheads(platform, overheads)
     text = write_description(platform) if isinstance(platform, Description) else platform.xml_text()
-    return Shown([text.rstrip("\n")], [_facts(platform)])
+    return Shown([text.rstrip("\n")], [_facts(platform)], figures={"": drawing("platform.platform_figure", platform)})
 
 
 @shows("platforms check mine.toml", "check", platforms)
@@ -217,22 +215,6 @@ def _understood(platform: HostPlatform) -> str:
     return f"{ends}; {what}; calibration: {platform.calibration.note or 'none'}"
 
 
-@command("platforms draw shaheen-ii -o shaheen-ii.png", "draw", parent=platforms)
-def draw(
-    platform: HostPlatform = argument(PLATFORM),
-    output: Path | None = option(NEW_FILE),
-) -> None:
-    """Draws a platform's network, and what is in its nodes."""
-    from collwise.studies.figures.platform import platform_figure
-
-    if not isinstance(platform, Platform):
-        raise UsageError(f"platform '{platform.name}' has no picture (valid: descriptions of equal nodes)")
-    path = output or types.checked_new_file(Path(f"{platform.name}.png"))
-    check_pictures(output=path)
-    write_figure(platform_figure(platform), path)
-    click.echo(f"written: {path}")
-
-
 def _dry_run(platform: HostPlatform) -> tuple[str, str]:
     """The engine, and what it says when the first and the last host, or two processes of the only one, exchange a
     message; '' if nothing.
@@ -322,14 +304,7 @@ def _given(**options: Any) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def _node(**options: Any) -> Node:
-
-    return Node(**_given(**options))
-
-
-_NODE = group(_node, **_OF_NODE)
-"""The contents of a node, with the defaults of descriptions."""
-_GIVEN_NODE = group(_given, **_OF_NODE)
+_NODE = group(_given, **_OF_NODE)
 """The values that were given for a node."""
 _TOPOLOGY = group(_given, **_OF_TOPOLOGY)
 """The values that were given for the topology: keys of a description, with the kind as `topology`."""
@@ -353,7 +328,7 @@ def new(
     interconnect: str | None = _INTERCONNECT,
     link_bytes_per_second: float | None = _LINK_RATE,
     latency_seconds: float | None = _LATENCY,
-    node: Node = _NODE,
+    node: dict[str, Any] = _NODE,
     topology: dict[str, Any] = _TOPOLOGY,
     output: Path | None = option(NEW_FILE),
 ) -> None:
@@ -364,7 +339,7 @@ def new(
     """
 
     _check_name(name)
-    made = new_platform(name, nodes, node, link_bytes_per_second, latency_seconds, interconnect, **topology)
+    made = new_platform(name, nodes, Node(**node), link_bytes_per_second, latency_seconds, interconnect, **topology)
     path = output or types.checked_new_file(Path(f"{name}.toml"))
     write_text(path, write_description(made))
     click.echo(f"{path}: {nodes} nodes; look at it with '{program_name()} platforms check {path}'")
@@ -410,7 +385,7 @@ def describe(
     interconnect: str | None = _INTERCONNECT,
     link_bytes_per_second: float | None = _LINK_RATE,
     latency_seconds: float | None = _LATENCY,
-    node: dict[str, Any] = _GIVEN_NODE,
+    node: dict[str, Any] = _NODE,
     topology: dict[str, Any] = _TOPOLOGY,
     output: Path | None = option(NEW_FILE),
 ) -> Shown:

@@ -7,7 +7,7 @@ import click
 import collwise
 from collwise.simulator.execution.interposed import LIBRARIES
 from collwise.simulator.sweeps.context import SCHEDULE
-from collwise.studies.cli import options, target_options, types
+from collwise.studies.cli import options, types
 from collwise.studies.cli.commands import CommandGroup, example
 from collwise.studies.cli.declare import argument, option
 from collwise.studies.cli.derive import derived
@@ -53,5 +53,5 @@ gain = derived(
     figures=True,
     report=True,
     collective=option(types.COLLECTIVES),
-    target=target_options.target("library"),
+    target=options.target("library"),
 )

@@ -10,7 +10,7 @@ from collwise.studies.cli import options
 from collwise.studies.cli.commands import CommandGroup, example
 from collwise.studies.cli.declare import group, option
 from collwise.studies.cli.derive import derived
-from collwise.studies.cli.target_options import TARGET_IF_NAMED
+from collwise.studies.cli.options import TARGET_IF_NAMED
 from collwise.studies.cli.types import COUNTS, NAMES, PLATFORM, SIZES, Parsed, Scaled
 from collwise.validation.adaptive.goal import LOSS, Goal
 from collwise.validation.hierarchy.space import BUDGET, SEGMENTS

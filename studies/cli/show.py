@@ -19,7 +19,7 @@ from collwise.studies.cli import options, types
 from collwise.studies.cli.commands import CommandGroup, example
 from collwise.studies.cli.declare import argument, group, option
 from collwise.studies.cli.derive import derived, shows
-from collwise.studies.cli.target_options import TARGET_IF_NAMED
+from collwise.studies.cli.options import TARGET_IF_NAMED
 from collwise.studies.present.shown import Shown, Table, drawing
 from collwise.validation.hierarchy.space import SEGMENTS, input_of, label
 from collwise.validation.libraries.baselines import Baseline, library_decisions

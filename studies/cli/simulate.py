@@ -6,7 +6,7 @@ import collwise
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import option
 from collwise.studies.cli.derive import derived
-from collwise.studies.cli.target_options import TARGET
+from collwise.studies.cli.options import TARGET
 from collwise.studies.cli.types import NAMES, NEW_FILE, NEW_SCRIPT, PLATFORM
 
 simulate = derived(

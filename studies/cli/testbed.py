@@ -127,7 +127,6 @@ def run(
     arguments: Sequence[str] = argument(click.UNPROCESSED, nargs=-1),
 ) -> None:
     """Runs an Open MPI program on a test bed, by srun if it has Slurm: collwise testbed run -- PROGRAM ARGUMENTS."""
-
     bed = beds.running(name)
     found = shutil.which(program)
     if found is None:
@@ -179,7 +178,6 @@ def power(
 
 
 def _count(bed: beds.Bed) -> int:
-
     return len(processes(bed.namespaces))
 
 
@@ -203,9 +201,7 @@ def _words(shape: Shape) -> str:
 
 
 def _described(bed: beds.Bed) -> dict[str, Any]:
-
-    facts = dict(bed.facts)
-    described = {"name": bed.name, "shape": asdict(bed.shape), "facts": facts, "processes": _count(bed)}
+    described = {"name": bed.name, "shape": asdict(bed.shape), "facts": dict(bed.facts), "processes": _count(bed)}
     if bed.slurm:
         described["slurm"] = {"nodes": batch.node_states(bed), "jobs": [asdict(job) for job in batch.jobs(bed)]}
     return described

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -17,9 +17,6 @@ from collwise.common.errors import UsageError, check_name
 from collwise.common.files import new_file, writable_file, writable_folder
 from collwise.common.units import parse_size
 from collwise.platforms.names import known
-
-if TYPE_CHECKING:
-    pass
 
 FORCE = "collwise.force"
 """The key in click's context under which --force is kept."""

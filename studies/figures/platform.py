@@ -10,7 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch, Rectangle
 
-from collwise.platforms import Dragonfly, FatTree, Platform, Topology, Torus
+from collwise.common.errors import UsageError
+from collwise.platforms import Dragonfly, FatTree, HostPlatform, Platform, Topology, Torus
 from collwise.studies.figures.style import PALETTE
 
 _SWITCH, _NODE, _CABLE, _CORE = PALETTE[0], PALETTE[4], PALETTE[7], PALETTE[5]
@@ -21,8 +22,10 @@ _MOST_CORES = 256
 Point = tuple[float, float]
 
 
-def platform_figure(platform: Platform) -> Figure:
-    """The network on the left, a node on the right."""
+def platform_figure(platform: HostPlatform) -> Figure:
+    """The network on the left, a node on the right. Raises UsageError for other descriptions than of equal nodes."""
+    if not isinstance(platform, Platform):
+        raise UsageError(f"platform '{platform.name}' has no picture (valid: descriptions of equal nodes)")
     figure, (network, node) = plt.subplots(1, 2, figsize=(13, 6.5), width_ratios=(2.2, 1))
     for axes in (network, node):
         axes.set_axis_off()

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 from collwise.common.units import format_size
-from collwise.studies.reports.markdown import markdown_table
 from collwise.validation.measurement.irregular_regions import Regions, region_times, verdict
 from collwise.validation.testbed.tcp_counters import TcpCounts
 
@@ -46,15 +44,6 @@ def algorithm_cells(found: Regions) -> list[tuple[str, ...]]:
 
 def _count_cells(counts: TcpCounts | None) -> tuple[str, ...]:
     return ("-", "-", "-") if counts is None else (str(counts.sent_again), str(counts.timeouts), str(counts.drops))
-
-
-def regions_markdown(all_found: Sequence[Regions]) -> str:
-    """Tables for a report: the thresholds on all execution targets, then the algorithms on each."""
-    parts = [markdown_table(SUMMARY_COLUMNS, map(summary_cells, all_found))]
-    for found in all_found:
-        parts.append(f"**{title_of(found)}**: {verdict(found)}.\n")
-        parts.append(markdown_table(ALGORITHM_COLUMNS, algorithm_cells(found)))
-    return "\n".join(parts)
 
 
 def title_of(found: Regions) -> str:

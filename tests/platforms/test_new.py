@@ -1,4 +1,4 @@
-"""collwise platforms new and draw: options for nodes and topologies, interconnects, and wrong combinations."""
+"""collwise platforms new and show --draw: options for nodes and topologies, interconnects, and wrong combinations."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ def test_wrong_keys_of_topologies(tmp_path: Path, old: str, new: str, message: s
 @pytest.mark.parametrize("name", ["gros", "stampede2", "shaheen-ii", "fat-tree-1024"])
 def test_pictures(tmp_path: Path, name: str) -> None:
     file = tmp_path / f"{name}.svg"
-    result = CliRunner().invoke(platforms, ["draw", name, "-o", str(file)])
+    result = CliRunner().invoke(platforms, ["show", name, "--draw", str(file)])
     assert result.exit_code == 0, result.output
     assert "<svg" in file.read_text()[:500]
 
@@ -215,7 +215,6 @@ def test_pictures_of_a_torus_and_of_the_rest(tmp_path: Path) -> None:
     torus = replace(load_description("gros"), nodes=24, topology=Torus(1, 1e-6, (2, 3, 4)))
     text = [words.get_text() for axes in platform_figure(torus).axes for words in axes.texts]
     assert {"0", "5"} <= set(text)
-    foreign = str(tmp_path / "a.pdf")
-    for wrong, message in ((["hcl16"], "has no picture"), (["gros", "-o", foreign], "neither in .png")):
-        result = CliRunner().invoke(platforms, ["draw", *wrong])
+    for (name, file), message in ((("hcl16", "a.png"), "has no picture"), (("gros", "a.pdf"), "neither in .png")):
+        result = CliRunner().invoke(platforms, ["show", name, "--draw", str(tmp_path / file)])
         assert message in str(result.exception)

@@ -225,17 +225,6 @@ def check_fits_platform(model: CollectiveModel, file: Path, platform: HostPlatfo
         )
 
 
-def platform_of(model: CollectiveModel, file: Path) -> HostPlatform:
-    """The model's platform. Raises UsageError, naming the file, if it is not among the known ones."""
-    try:
-        return load(model.platform)
-    except UsageError:
-        raise UsageError(
-            f"{file}: parameters of platform '{model.platform}', which is in a file of its own: give its size by "
-            "--platform FILE or --procs"
-        ) from None
-
-
 def beyond_what_is_known(model: CollectiveModel, collective: str, procs: int, message_bytes: int) -> list[str]:
     """Warnings where the largest P or m of a prediction is beyond the platform or the model's experiments."""
     fitted_procs, fitted_bytes = model.reach(collective)

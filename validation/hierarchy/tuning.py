@@ -22,7 +22,7 @@ from functools import cached_property
 
 import numpy as np
 
-from collwise.common.errors import CollwiseError
+from collwise.common.errors import CollwiseError, UsageError
 from collwise.simulator.bench import Timer
 from collwise.simulator.timing import Case, Timing
 from collwise.validation.hierarchy.corrected import Corrected
@@ -322,8 +322,8 @@ def at_size(sampled: Collection[Choice], choice: Choice, message_bytes: int) -> 
     return min(alike, key=distance)
 
 
-def usual_choice(tables: Sequence[DecisionTable]) -> Choice | None:
-    """The one configuration for all inputs with the least mean slowdown, by the tables' times; None without times."""
+def usual_choice(tables: Sequence[DecisionTable]) -> Choice:
+    """The one configuration for all inputs with the least mean slowdown. Raises UsageError for tables without times."""
     every = [
         (size, table.times.at_point(procs, size))
         for table in tables
@@ -331,7 +331,9 @@ def usual_choice(tables: Sequence[DecisionTable]) -> Choice | None:
         for procs, size in table.times.grid.points
     ]
     if not every:
-        return None
+        raise UsageError(
+            f"these decisions of {tables[0].collective} have no times to say which one suits all sizes best"
+        )
 
     def mean_slowdown(choice: Choice) -> float:
         ratios = [seconds[at_size(seconds, choice, size)] / min(seconds.values()) for size, seconds in every]

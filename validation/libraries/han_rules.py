@@ -49,6 +49,8 @@ def han_rules(tables: Sequence[DecisionTable], version: str = VERSIONS[0]) -> st
     Raises UsageError for tables with choices that are not made of tasks or without times, and for a version without
     HAN.
     """
+    from collwise.validation.hierarchy.tuning import usual_choice
+
     by_name: dict[str, list[DecisionTable]] = {}
     for table in tables:
         by_name.setdefault(table.collective, []).append(table)
@@ -59,7 +61,7 @@ def han_rules(tables: Sequence[DecisionTable], version: str = VERSIONS[0]) -> st
             for choice in table.choices:
                 if not choice.algorithm.startswith(PREFIX):
                     raise UsageError(f"{name} {choice.algorithm} is not made of tasks, as HAN's collectives are")
-    usual = {name: _usual(name, by_name[name]) for name in sorted(by_name)}
+    usual = {name: usual_choice(by_name[name]) for name in sorted(by_name)}
     lines = [
         f"# Rules for HAN of Open MPI {han_version(version)}, from collwise. They need these parameters:",
         *(f"#   {name} = {value}" for name, value in _parameters(usual).items()),
@@ -72,14 +74,6 @@ def han_rules(tables: Sequence[DecisionTable], version: str = VERSIONS[0]) -> st
     for name in usual:
         lines += _collective_lines(name, by_name[name])
     return "\n".join(lines) + "\n"
-
-
-def _usual(name: str, tables: Sequence[DecisionTable]) -> Choice:
-    from collwise.validation.hierarchy.tuning import usual_choice
-
-    if (found := usual_choice(tables)) is None:
-        raise UsageError(f"{name}: HAN has one segment size for all messages, and these decisions have no times for it")
-    return found
 
 
 def han_version(openmpi_version: str) -> str:

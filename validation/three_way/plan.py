@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from collwise.algorithms.catalogue import Catalogue
-from collwise.common.errors import UsageError
+from collwise.common.errors import UsageError, unknown_name
+from collwise.simulator.schedule.tasks import BY_SOCKET
 from collwise.simulator.timing import Case
+from collwise.validation.hierarchy.space import WITHIN
 from collwise.validation.testbed.shape import TRANSPORTS, Shape
 from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.defaults import SEGMENT_BYTES
@@ -40,9 +42,6 @@ def hierarchical_choices(collective: str) -> tuple[Choice, ...]:
 
     A test bed's nodes are one socket, and only broadcasts and reductions use the memory of a node.
     """
-    from collwise.simulator.schedule.tasks import BY_SOCKET
-    from collwise.validation.hierarchy.space import WITHIN
-
     names = [one.name for one in Catalogue.load().algorithms(collective) if one.by_node]
     ways = [way for way in range(len(WITHIN)) if way != BY_SOCKET] if collective in _WHOLE else [0]
     found = [candidates(collective, [SEGMENT_BYTES], names, {"within": [way]}) for way in ways if names]
@@ -121,31 +120,35 @@ class ThreeWayPlan:
 def usual_plan(
     *,
     nodes: int = NODES,
-    bits_per_second: float = BITS_PER_SECOND,
+    bits_per_second: float | None = None,
     collectives: Sequence[str] = COLLECTIVES,
     sizes: Sequence[int] | None = None,
     quick: bool = False,
     one_bed: bool = False,
     models: bool = True,
-    transport: str = TRANSPORTS[0],
-    ranks_per_node: int = 1,
+    transport: str | None = None,
+    ranks_per_node: int | None = None,
 ) -> ThreeWayPlan:
     """The main scenario; unless `quick` or `one_bed`, also 4 and 16 nodes, half the rate, and the default transport.
 
     The others have three sizes each. `transport` is that of the main scenario. With several `ranks_per_node` there are
     hierarchical algorithms, no models, which know one process on each node, and no other scenarios.
 
-    Raises UsageError for collectives without a size (barrier), fewer than two nodes and empty messages.
+    Raises UsageError for collectives without a size (barrier), fewer than two nodes, empty messages and an unknown
+    transport.
     """
     if nodes < 2:
         raise UsageError(f"{nodes} nodes; valid: 2 and more")
-    shared = ranks_per_node > 1
+    rate, per_node, transport = bits_per_second or BITS_PER_SECOND, ranks_per_node or 1, transport or TRANSPORTS[0]
+    if transport not in TRANSPORTS:
+        raise unknown_name("transport of a test bed", transport, TRANSPORTS)
+    shared = per_node > 1
     usual = (_FEW_SHARED_NODES_SIZES, _SHARED_NODES_SIZES) if shared else (_FEW_SIZES, _SIZES)
     few, many = (_sizes(collectives, sizes, one) for one in usual)
-    shape = Shape(nodes, bits_per_second, ranks_per_node=ranks_per_node, transport=transport)
+    shape = Shape(nodes, rate, ranks_per_node=per_node, transport=transport)
     others = (
         *(replace(shape, nodes=count) for count in _OTHER_NODES if count != nodes),
-        replace(shape, bits_per_second=bits_per_second * _OTHER_RATE),
+        replace(shape, bits_per_second=rate * _OTHER_RATE),
         replace(shape, transport=next(name for name in TRANSPORTS[::-1] if name != transport)),
     )
     main, alone = Scenario.on_bed(shape, few if quick else many), shared or quick or one_bed

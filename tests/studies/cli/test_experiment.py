@@ -97,7 +97,7 @@ def test_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (
             "",
             "",
-            "name either --platform, to simulate, or a target to measure on: --library, --hosts",
+            "name either --platform, to simulate, or an execution target to measure on: --library, --hosts",
         ),
         ("--library mpich", "--platform grisou", "name either --platform"),
         ("--confidence 0.9", "--platform grisou", "simulated time is exact"),

@@ -10,8 +10,8 @@ import pytest
 
 import collwise
 from collwise.common.project import HOME, default_store_path, find_project, results_folder
+from collwise.studies.cli.check import three_way
 from collwise.studies.cli.main import main
-from collwise.studies.cli.three_way import three_way
 from collwise.studies.cli.tune import demo
 from tests.command_line import run
 

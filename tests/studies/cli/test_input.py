@@ -111,7 +111,10 @@ def test_what_cannot_work_is_refused_before_anything_is_written(told: Told, argu
         ),
         ("check others --library openmpi --simgrid 4.1", "--simgrid is for --library smpi"),
         ("platforms experiment --library openmpi --executor local", "--executor is for --platform"),
-        ("export file --format intel --version 4.0 -o x", "a version is for the formats openmpi, mpich, not for intel"),
+        (
+            "export file --format intel --version 4.0 -o x",
+            "a version is for the formats openmpi, mpich, han, not for intel",
+        ),
         ("export file --format ucc --check -o x", "rules are checked in a file, of the formats openmpi, mpich"),
         ("export file --procs 4 -o x", "a process count is for the formats mpich-variables, mvapich2, smpi, prf"),
         ("fit --library openmpi --executor local", "--executor is for --platform"),

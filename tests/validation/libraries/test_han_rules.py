@@ -104,7 +104,7 @@ def test_wrong_tables() -> None:
         han_rules([TABLE], "4.0")
     with pytest.raises(UsageError, match="no decision table"):
         exported([], HAN)
-    with pytest.raises(UsageError, match="these decisions have no times for it"):
+    with pytest.raises(UsageError, match="these decisions of bcast have no times"):
         han_rules([replace(TABLE, times=None)])
     with pytest.raises(UsageError, match="bcast chain is not made of tasks"):
         han_rules([replace(TABLE, rules={4: ((0, Choice("chain", 8192)),)})])

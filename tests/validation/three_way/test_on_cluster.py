@@ -15,7 +15,7 @@ from collwise.platforms import Platform, load
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.timing import Case, Timing
-from collwise.studies.cli import three_way
+from collwise.studies.cli import check
 from collwise.studies.cli.main import main
 from collwise.studies.reports.validation_report import document, write_validation
 from collwise.targets import TargetOptions
@@ -169,7 +169,7 @@ def test_each_launcher_reaches_the_comparison(
     """That launchers run programs is tested with their stand-ins."""
     seen: list[tuple[TargetOptions, ThreeWayComparison]] = []
     named: list[TargetOptions] = []
-    monkeypatch.setattr(three_way.targets, "target_from", lambda where: named.append(where) or HOSTS)
+    monkeypatch.setattr(check, "target_from", lambda where: named.append(where) or HOSTS)
 
     def run(comparison: ThreeWayComparison) -> None:
         seen.append((named[0], comparison))

@@ -188,9 +188,9 @@ def search_tasks(
     cost, and how wrong the times are that they assume: those of tasks are by the cost model, equations (3) and (4) of
     that paper. Between the sampled sizes the choice changes where both would take equally long.
 
-    Returns TaskSearches by collective: `found`, by search, with the `best` choice for each input, and `scores`; `decisions`
-    are those of the last search. Raises UsageError for wrong arguments, also for 'predict' on the schedule engine,
-    which would predict itself unless a machine is drawn.
+    Returns TaskSearches: by collective what each search `found`, with the `best` choice for each input, and `scores`;
+    `decisions` are those of the last search. Raises UsageError for wrong arguments, also for 'predict' on the schedule
+    engine, which would predict itself unless a machine is drawn.
 
     >>> import collwise
     >>> with collwise.session(engine="schedule") as context:
@@ -226,7 +226,7 @@ def search_tasks(
             timer, true = machine.measured(exact), machine.true(exact)
             names["maker"] += f", drawn by seed {drawn}"
         return TaskSearches(
-            (name, tune(space, asked, timer, predictor, budget, true, tasks, **names)) for name, space in spaces.items()
+            {name: tune(one, asked, timer, predictor, budget, true, tasks, **names) for name, one in spaces.items()}
         )
 
 

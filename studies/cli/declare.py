@@ -168,8 +168,8 @@ def _require_packages(root: click.Context) -> None:
     """
     from collwise.simulator.execution.packages import missing_packages, require_extra, require_packages
 
-    if root.invoked_subcommand not in COMMANDS:
-        return
+    if root.invoked_subcommand not in COMMANDS or WORDS not in root.meta:
+        return  # a group alone
     groups = required_groups(root.invoked_subcommand, root.meta[WORDS])
     for extra in ("notebooks", "studio"):
         if extra in groups:

@@ -42,6 +42,7 @@ tasks = derived(
     name="tasks",
     parent=search,
     figures=True,
+    collective=option(NAMES, "bcast"),
     platform=option(PLATFORM),
     nodes=option(COUNTS),
     ppn=option(COUNTS),

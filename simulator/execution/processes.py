@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import tempfile
@@ -25,6 +26,9 @@ _NOISE = (
     "a non-zero exit code. Per user-direction",
     "error message you will receive",
 )
+# Open MPI frames its messages by rules, and wraps them at about 75 columns; items of a list are shorter or indented.
+_RULE = re.compile("-{40,}")
+_WRAPPED_FROM = 50
 # Open MPI's words for a process that a signal ended, and the exit code of a shell for it less the signal.
 _SIGNALLED = "exited on signal"
 _SIGNALLED_CODE = 128
@@ -47,8 +51,21 @@ class ProgramRun:
 
     @property
     def telling_lines(self) -> list[str]:
-        """The lines of standard error without those that launchers print in runs that succeed, too."""
-        lines = [line.strip() for line in self.error_text.splitlines() if line.strip(" -=")]
+        """The lines of standard error without those that launchers print in runs that succeed, too.
+
+        A paragraph that Open MPI has wrapped, between two rules of dashes, is one line.
+        """
+        lines: list[str] = []
+        framed = goes_on = False
+        for line in self.error_text.splitlines():
+            text = line.strip()
+            if _RULE.fullmatch(text):
+                framed = not framed
+            if goes_on and text.strip(" -=") and line[0] != " ":
+                lines[-1] += f" {text}"
+            elif text.strip(" -="):
+                lines.append(text)
+            goes_on = framed and len(line) >= _WRAPPED_FROM and line[0] not in " -"
         return [line for line in lines if not any(noise in line for noise in _NOISE)]
 
     @property

@@ -13,6 +13,7 @@ from collwise.arguments import Names, Numbers, TimesLike
 from collwise.common.errors import UsageError, check_name, note, warn
 from collwise.common.files import read_text, write_text
 from collwise.common.units import counted
+from collwise.simulator.execution.installations import find_installation
 from collwise.simulator.timing import Timing
 from collwise.validation.libraries import installed
 from collwise.validation.libraries.baselines import Baseline
@@ -305,7 +306,14 @@ def _table_of_profiles(files: Sequence[Path], format_name: str) -> str:
 
 
 def _checks(found: ExportedRules, path: Path) -> Iterator[tuple[str, bool]]:
-    """Lines on calls for each table, and whether the installed library ran what the rules say."""
+    """Lines on calls for each table, and whether the installed library ran what the rules say.
+
+    The first says so if the installed library is of another version than the rules are for.
+    """
+    library = find_installation(found.format_name)
+    if not f"{library.version}.".startswith(f"{found.version}."):
+        title = library.label.removesuffix(f" {library.version}")
+        yield f"rules for {title} {found.version}, checked by the installed {library.label}", True
     if found.format_name == OPENMPI:
         yield from check_all(path, found.tables)
         return

@@ -16,7 +16,9 @@ from collwise.validation.libraries.openmpi_file import OTHER_COMPONENTS
 Traffic = Mapping[tuple[int, int], tuple[int, int]]
 """Messages and bytes by (source, destination)."""
 
+# Many processes on few cores take most of the time to start, the more so beside what else runs.
 _TIME_LIMIT_SECONDS = 60.0
+_TIME_LIMIT_SECONDS_PER_PROCESS = 4.0
 _SENT = re.compile(r"^([EI])\s+(\d+)\s+(\d+)\s+(\d+) bytes\s+(\d+) msgs sent")
 
 
@@ -40,7 +42,8 @@ def monitored(program: str, procs: int, args: Sequence[str], settings: Mapping[s
             "pml_monitoring_filename": f"{directory}/sent",
         }
         words = parameter_options({**settings, **monitoring})
-        run = run_program("openmpi", program, procs, args, timeout_seconds=_TIME_LIMIT_SECONDS, launcher_args=words)
+        limit = _TIME_LIMIT_SECONDS + _TIME_LIMIT_SECONDS_PER_PROCESS * procs
+        run = run_program("openmpi", program, procs, args, timeout_seconds=limit, launcher_args=words)
         profiles = [path.read_text(encoding="utf-8") for path in Path(directory).glob("sent.*.prof")]
     sent: dict[str, dict[tuple[int, int], tuple[int, int]]] = {"E": {}, "I": {}}
     for line in "\n".join(profiles).splitlines():

@@ -236,7 +236,8 @@ def check_all(rules: Path, tables: Sequence[DecisionTable]) -> Iterator[tuple[st
         else:
             within = [size for size in sizes if size >= first] or [first]
             calls += [(rules, table.collective, procs, size) for size in within]
-    pool = ThreadPoolExecutor(_CHECKS_AT_ONCE)
+    # Two calls of many processes at once only wait for one another.
+    pool = ThreadPoolExecutor(_CHECKS_AT_ONCE if all(procs <= _PROCS for _, _, procs, _ in calls) else 1)
     checks = [pool.submit(check_rules, *call) for call in calls]
     pool.shutdown(wait=False)
     return itertools.chain(

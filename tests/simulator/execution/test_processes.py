@@ -20,6 +20,13 @@ _NOTICED = f"""{_RULE}
 mpirun noticed that process rank 1 with PID 20530 on node n2 exited on signal 9 (Killed).
 {_RULE}
 """
+_INITIALISATION = f"""{_RULE}
+It looks like MPI_INIT failed for some reason; your parallel process is
+likely to abort. There are many reasons that a parallel process can fail
+during MPI_INIT; some of which are due to configuration or environment
+problems.
+{_RULE}
+"""
 
 
 @pytest.mark.parametrize(
@@ -30,6 +37,9 @@ mpirun noticed that process rank 1 with PID 20530 on node n2 exited on signal 9 
         (139, "", "a process exited on signal 11 (exit code 139)"),
         (3, _ABORTED, "no message (exit code 3)"),
         (3, _ABORTED + "benchmark: no such method\n", "benchmark: no such method (exit code 3)"),
+        (1, _INITIALISATION, f"{' '.join(_INITIALISATION.split()[1:-1])} (exit code 1)"),
+        (1, f"{_RULE}\n{'a' * 60}\n  --> Returned error\n", "--> Returned error (exit code 1)"),
+        (1, f"{'a' * 60}\n{'b' * 60}\n", f"{'a' * 60} (exit code 1)"),
         (255, "", "no message (exit code 255)"),
         (-9, "", "no message (killed by signal 9)"),
         (None, "", "no message (stopped at the time limit)"),

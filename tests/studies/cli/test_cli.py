@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from collwise.algorithms.catalogue import Catalogue
+from collwise.simulator.execution.installations import mpi_installation
 from collwise.studies.cli.main import main
 from collwise.validation.libraries.openmpi_file import parse_rules
 from collwise.validation.select.decisions import DecisionTable, decisions_document
@@ -253,6 +254,16 @@ def test_rules_for_long_messages_only_are_checked_at_their_first_one(here: Path)
     assert exported.returncode == 0, exported.stderr
     assert exported.stdout.count("accepted the rules and ran") == 1
     assert "ran binomial for bcast of 1 MiB on 8 processes" in exported.stdout
+    assert "checked by" not in exported.stdout
+
+
+def test_a_check_by_another_version_says_which(here: Path) -> None:
+    table = DecisionTable("bcast", "toy", 1, "simulated", "test", {4: ((2**20, Choice("binomial")),)})
+    (here / "long.json").write_text(json.dumps(decisions_document([table])))
+    version = mpi_installation("openmpi").version
+    other = "5.0" if version.startswith("4.1") else "4.1"
+    exported = collwise("export", "long.json", "--version", other, "-o", "other.rules", "--check", cwd=here)
+    assert f"rules for Open MPI {other}, checked by the installed Open MPI {version}\n" in exported.stdout
 
 
 def test_all_collectives_from_a_sweep_to_tables(here: Path) -> None:

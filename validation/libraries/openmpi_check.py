@@ -220,8 +220,8 @@ def check_all(rules: Path, tables: Sequence[DecisionTable]) -> Iterator[tuple[st
     Where rules begin with longer messages, their first one is checked. A table whose rules begin with more processes
     than this machine can hold, or with too long messages, is not checked, which is no success.
 
-    The calls start at once and run beside what the caller does before it takes the lines. Taking one raises UsageError
-    or CollwiseError when Open MPI is missing or does not run.
+    The calls start at once and run beside what the caller does before it takes the lines. Taking one raises
+    CollwiseError when Open MPI does not run. Raises UsageError when it is missing.
     """
     calls, unchecked = [], []
     for table in tables:
@@ -236,6 +236,9 @@ def check_all(rules: Path, tables: Sequence[DecisionTable]) -> Iterator[tuple[st
         else:
             within = [size for size in sizes if size >= first] or [first]
             calls += [(rules, table.collective, procs, size) for size in within]
+    if calls:
+        # Built before calls that run at once would wait for one another.
+        find_installation("openmpi").program("call")
     # Two calls of many processes at once only wait for one another.
     pool = ThreadPoolExecutor(_CHECKS_AT_ONCE if all(procs <= _PROCS for _, _, procs, _ in calls) else 1)
     checks = [pool.submit(check_rules, *call) for call in calls]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -141,6 +142,7 @@ def measure(
     method: Method | None = None,
     raw: str | Path | None = None,
     script: str | Path | None = None,
+    confirm: Callable[[str], None] = lambda what: None,
     context: SimulationContext | None = None,
 ) -> AllTimes | Script:
     """Measures our algorithms under Open MPI or MPICH: on this machine, hosts, a batch job's nodes or a test bed.
@@ -183,6 +185,7 @@ def measure(
         cases = cases_to_measure(competing, procs, sizes, None, platform=described, ppn=where.ppn)
         return _script(Path(script), cases, how, where)
     place = target_from(target)
+    _ask_if_crowded(place, arguments.counts(procs), confirm)
     wanted = cases_to_measure(competing, procs, sizes, place, with_own, described)
     label = f"{arguments.several(asked)}, {place.name}"
     with arguments.opened(context) as opened, opened.progress(label) as advance:
@@ -239,6 +242,7 @@ def search_algorithms(
     platform: PlatformLike | None = None,
     model: ModelLike | None = None,
     method: Method | None = None,
+    confirm: Callable[[str], None] = lambda what: None,
     context: SimulationContext | None = None,
 ) -> Searched:
     """Measures where the choice is in doubt, within a budget of machine time (docs/adaptive.md).
@@ -263,6 +267,7 @@ def search_algorithms(
     if with_library(algorithms)[1]:
         raise UsageError(f"--algorithms {LIBRARY}: only our algorithms are searched; `measure` takes it")
     place = target_from(target)
+    _ask_if_crowded(place, arguments.counts(procs), confirm)
     asked = arguments.collectives(collective)
     competing = choices(asked, algorithms, segments, counts or {}, thresholds)
     described = None if platform is None else arguments.platform(platform)
@@ -278,6 +283,18 @@ def search_algorithms(
             predictions.append(predicted_times(model_from(model), wanted))
         how = method or Method()
         return search_on(place, wanted, opened.store, predictions, goal or Goal(), how, _tell)
+
+
+_MOST_PROCESSES_PER_CORE = 32
+
+
+def _ask_if_crowded(place: ExecutionTarget, procs: Sequence[int], confirm: Callable[[str], None]) -> None:
+    """Lets `confirm` stop a measurement with more processes than this machine can be meant for."""
+    from collwise.simulator.execution.local_machine import LocalMachine
+
+    cores = len(os.sched_getaffinity(0))
+    if isinstance(place, LocalMachine) and max(procs) > _MOST_PROCESSES_PER_CORE * cores:
+        confirm(f"{max(procs)} processes on the {counted(cores, 'core')} of this machine")
 
 
 def _tell(number: int, cases: int, spent: float) -> None:

@@ -21,7 +21,7 @@ from collwise.simulator.sweeps.method import SYNCHRONISATIONS, TIMINGS, Method, 
 from collwise.simulator.sweeps.places import BATCH_SYSTEMS, DASK, LOCAL, parse_place
 from collwise.studies.cli import types
 from collwise.studies.cli.declare import flag, group, option, refuse_options
-from collwise.studies.cli.output import CSV, sweep_progress
+from collwise.studies.cli.output import CSV, confirm, sweep_progress
 from collwise.studies.cli.types import NamedChoice, Parsed
 from collwise.targets import TARGET_OPTIONS, TargetOptions, refuse_target_details, target_from
 from collwise.validation.libraries.baselines import BASELINES, Baseline
@@ -186,6 +186,12 @@ def method(usual: Method, *without: str) -> Any:
     return group(Method, **{name: one for name, one in members.items() if name not in without})
 
 
+def _confirm(oversubscribe: bool) -> Callable[[str], None]:
+    return lambda what: confirm(f"Start {what}?", f"{what} would be started", "--oversubscribe", oversubscribe)
+
+
+CROWDED = group(_confirm, oversubscribe=flag())
+"""Asks before far more processes than cores start on this machine, unless --oversubscribe is given."""
 METHOD = method(Method())
 """The options of how collectives are measured, as a Method."""
 METHOD_OF_ROUNDS = method(Method(), "nrep", "launches")

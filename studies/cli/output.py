@@ -70,6 +70,15 @@ def write_figure(figure: Figure, path: Path) -> Path:
     return save(figure, path)
 
 
+def confirm(question: str, consequence: str, option: str, is_given: bool) -> None:
+    """Asks whether to go on, unless the option is given that says so. Raises UsageError where nobody can answer."""
+    if is_given:
+        return
+    if not sys.stdin.isatty():
+        raise UsageError(f"{consequence}; nobody is there to ask: add {option}")
+    click.confirm(question, abort=True, err=True)
+
+
 def print_json(rows: Sequence[Mapping[Any, Any]], facts: Mapping[str, Any] | None = None) -> None:
     """Prints a command's rows, and facts beside them, as one document of JSON, or with --csv the rows alone as CSV.
 

@@ -26,6 +26,7 @@ algorithms = derived(
     "search algorithms --collective bcast,allreduce --procs 4 --sizes 1KiB:1MiB:x4 --budget 2min",
     name="algorithms",
     parent=search,
+    confirm=options.CROWDED,
     goal=group(
         Goal,
         budget_seconds=option(Parsed("duration", parse_duration), Goal.budget_seconds, show_default=False),

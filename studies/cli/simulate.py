@@ -21,6 +21,7 @@ measure = derived(
     collwise.measure,
     "measure --library openmpi --collective bcast --procs 4 --sizes 8KiB:64KiB:x2",
     target=TARGET,
+    confirm=options.CROWDED,
     platform=option(PLATFORM),
     raw=option(NEW_FILE),
     script=option(NEW_SCRIPT),

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 
 import click
 
 from collwise import store_contents
-from collwise.common.errors import UsageError
 from collwise.studies.cli import options, types
 from collwise.studies.cli.commands import CommandGroup, example
 from collwise.studies.cli.declare import flag, group, option
 from collwise.studies.cli.derive import derived
+from collwise.studies.cli.output import confirm
 
 
 @click.group(cls=CommandGroup, epilog=example("times list"))
@@ -24,16 +23,7 @@ _CONFIGURATION = dict(configuration=option(types.NAMES), source=option(types.NAM
 
 
 def _confirm(yes: bool) -> Callable[[str], None]:
-    """Asks whether times are to be deleted. It raises UsageError where nobody is there to answer."""
-
-    def ask(what: str) -> None:
-        if yes:
-            return
-        if not sys.stdin.isatty():
-            raise UsageError(f"{what} would be deleted; nobody is there to ask: add --yes")
-        click.confirm(f"Delete {what}?", abort=True)
-
-    return ask
+    return lambda what: confirm(f"Delete {what}?", f"{what} would be deleted", "--yes", yes)
 
 
 list_times = derived(store_contents.configurations, "times list --json", name="list", parent=times, store=options.STORE)

@@ -115,6 +115,11 @@ def test_what_cannot_work_is_refused_before_anything_is_written(told: Told, argu
             "export file --format intel --version 4.0 -o x",
             "a version is for the formats openmpi, mpich, han, not for intel",
         ),
+        (
+            "measure --collective bcast --procs 4,400000",
+            "machine would be started; nobody is there to ask: add",
+        ),
+        ("search algorithms --collective bcast --procs 400000", "add --oversubscribe"),
         ("export file --format ucc --check -o x", "rules are checked in a file, of the formats openmpi, mpich"),
         ("export file --procs 4 -o x", "a process count is for the formats mpich-variables, mvapich2, smpi, prf"),
         ("fit --library openmpi --executor local", "--executor is for --platform"),

@@ -404,6 +404,8 @@ class _Reader:
         cpus, cores = values.get("cpus_per_node", 0), values.get("cores_per_node")
         if cores is not None and cores < cpus:
             self._add(where, "cores_per_node", f"{cores} is fewer than the CPUs (valid: at least {cpus})")
+        elif cores is not None and cpus and cores % cpus:
+            self._add(where, "cores_per_node", f"{cores} is no multiple of the {cpus} CPUs (valid: as many for each)")
 
     def _check_relations(self, values: Mapping[str, Any]) -> None:
         cpus, cores = values.get("cpus_per_node", 0), values.get("cores_per_node")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from collwise.common.errors import UsageError
+from collwise.common.errors import UsageError, warn
 from collwise.platforms.description import Calibration, Platform, Source
 from collwise.platforms.description_file import TOPOLOGY, checked
 from collwise.platforms.loader import interconnect
@@ -17,6 +17,17 @@ _GIVEN = "the figures given to: collwise platforms new"
 
 
 _MOST_CPUS, _MOST_CORES = 64, 4096
+_MEMORY_BYTES_PER_SECOND = 20e9
+_MEMORY_SOURCE = "assumed: 20 GB/s for each CPU, as estimated for shaheen-ii"
+# Ports of the switches of data sheets: SB7800, QM8700 (each port split for HDR100), QM9700, and Omni-Path's 100 series.
+_PORTS = {
+    "infiniband-edr": 36,
+    "infiniband-hdr": 40,
+    "infiniband-hdr100": 80,
+    "infiniband-ndr": 64,
+    "omni-path": 48,
+}
+_USUAL_PORTS = 48
 
 
 @dataclass(frozen=True)
@@ -64,6 +75,20 @@ def new_platform(
             hop_latency_seconds = picked.topology.hop_latency_seconds
     if link_bytes_per_second is None or latency_seconds is None:
         raise UsageError("--gbits and --latency-us are needed, or --interconnect NAME, which has both")
+    sources = _sources(picked)
+    if topology == "fat-tree" and figures.get("nodes_per_switch") is None:
+        ports = _PORTS.get(interconnect_name or "", _USUAL_PORTS)
+        figures["nodes_per_switch"] = number = min(nodes, ports // 2)
+        sources += (Source("nodes_per_switch", f"assumed: half of the {ports} ports of a switch"),)
+        warn(f"{number} nodes at a switch are assumed, half of its {ports} ports; --nodes-per-switch N says otherwise")
+    memory = node.memory_bytes_per_second
+    if memory is None and max(node.cores or node.cpus, node.processes or 1) > 1:
+        memory = _MEMORY_BYTES_PER_SECOND * node.cpus
+        sources += (Source("memory_bytes_per_second", _MEMORY_SOURCE),)
+        warn(
+            f"the messages within a node are assumed to share {memory / 1e9:g} GB/s of its memory, 20 for each CPU, as "
+            "estimated for shaheen-ii; --memory-gbytes N is about half of what a copy over all cores (STREAM) reaches"
+        )
     loopback = (picked.loopback_bytes_per_second, picked.loopback_latency_seconds) if picked else (5e9, 5e-7)
     loopback_latency = node.loopback_latency_seconds
     made = Platform(
@@ -83,12 +108,12 @@ def new_platform(
         link_latency_seconds=float(f"{latency_seconds / 2:.6g}"),
         loopback_bytes_per_second=node.loopback_bytes_per_second or loopback[0],
         loopback_latency_seconds=loopback[1] if loopback_latency is None else loopback_latency,
-        memory_bytes_per_second=node.memory_bytes_per_second,
+        memory_bytes_per_second=memory,
         between_sockets_bytes_per_second=node.between_sockets_bytes_per_second,
         between_sockets_latency_seconds=node.between_sockets_latency_seconds,
         topology=_topology(topology, nodes, hop_latency_seconds, figures),
         calibration=picked.calibration if picked else Calibration(note="none: nominal bandwidth, no overheads"),
-        sources=_sources(picked),
+        sources=sources,
     )
     return checked(made)
 
@@ -105,6 +130,9 @@ def _check_node(node: Node) -> None:
     ):
         if number is not None and number > most:
             raise UsageError(f"{option} {number} is more than the {of} (valid: 1 to {most})")
+    if cores % node.cpus:
+        more = cores + node.cpus - cores % node.cpus
+        raise UsageError(f"--cores {cores} is no multiple of --cpus {node.cpus} (valid: as many for each, as {more})")
     for option, value in (
         ("--between-sockets-gbytes", node.between_sockets_bytes_per_second),
         ("--between-sockets-latency-us", node.between_sockets_latency_seconds),

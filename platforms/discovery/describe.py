@@ -204,12 +204,12 @@ def _link_rate(preset: str, gbits: float) -> float:
 
 
 def _missing(made: Platform, node: Mapping[str, Any]) -> Iterator[Fact]:
-    """The facts that the description lacks, each with the way to find it."""
+    """The facts that the description lacks or assumes, each with the way to find it."""
     if made.memory_bytes_per_node is None:
         yield Fact("the memory of a node", None, MISSING, "it is taken to suffice for all messages; --memory SIZE")
-    if made.memory_bytes_per_second is None and made.default_processes_per_node > 1:
-        how = "no limit is assumed; --memory-gbytes N, about half of what a copy over all cores (STREAM) reaches"
-        yield Fact("what messages within a node share", None, MISSING, how)
+    if made.memory_bytes_per_second is not None and node.get("memory_bytes_per_second") is None:
+        how = "20 for each CPU, as for shaheen-ii; --memory-gbytes N, about half of what a copy over all cores reaches"
+        yield Fact("GB/s of memory", made.memory_bytes_per_second / 1e9, ESTIMATED, how)
     if made.cpus_per_node > 1 and made.between_sockets_bytes_per_second is None:
         how = "as within a socket; --between-sockets-gbytes and --between-sockets-latency-us"
         yield Fact("the path between sockets", None, MISSING, how)

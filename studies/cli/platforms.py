@@ -259,6 +259,7 @@ class _Ratio(types.FiniteRange):
 
 _RATIO = _Ratio()
 """The type of an oversubscription."""
+_TRIES = 3
 _GBITS, _GBYTES, _US = types.Scaled(1e9 / 8, most=_MOST_GBITS), types.Scaled(1e9), types.Scaled(1e-6, least=0)
 
 
@@ -427,6 +428,29 @@ def describe(
     return Shown(parts, [vars(fact) for fact in made.facts], {"file": str(path)})
 
 
+def _answer(question: str, kind: click.ParamType, default: Any) -> Any:
+    """The answer to a question. Raises UsageError, which says what is valid, for no answer and three wrong ones."""
+    # click asks again without a word where an answer is empty and there is no default.
+    shown, usual = (question, default) if default is not None else (f"{question} (needed)", "")
+    wrong = ""
+    for _ in range(_TRIES):
+        try:
+            given = click.prompt(shown, default=usual, show_default=default is not None, value_proc=str, err=True)
+        except click.Abort as problem:
+            if not isinstance(problem.__context__, EOFError):
+                raise
+            given, wrong = "", wrong or "no answer"
+            break
+        try:
+            return kind.convert(given, None, None)
+        except (click.BadParameter, UsageError) as problem:
+            wrong = getattr(problem, "message", str(problem))
+            click.echo(wrong, err=True)
+    if isinstance(kind, types.NamedChoice):
+        wrong = f"{wrong.partition(';')[0]}; valid: {', '.join(kind.choices)}"
+    raise UsageError(f"--ask: {question}: {wrong}")
+
+
 def _ask(known: Facts, node: dict[str, Any], topology: dict[str, Any], figures: dict[str, Any]) -> None:
     """Asks for what no option gave; what differs from the known facts is added to what was given."""
     number = click.IntRange(1)
@@ -436,9 +460,7 @@ def _ask(known: Facts, node: dict[str, Any], topology: dict[str, Any], figures: 
             return given[key]
         before = known[what].value if what in known else None
         default = before if before is not None else usual
-        # click asks again without a word where an answer is empty and there is no default.
-        needed = " (needed)" if default is None else ""
-        answer = click.prompt(f"{question}{needed}", type=kind, default=default, err=True)
+        answer = _answer(question, kind, default)
         if answer != before:
             given[key] = answer
         return answer

@@ -94,6 +94,12 @@ def test_missing_unreadable_and_foreign_files(tmp_path: Path) -> None:
         ('name = "grisou"', 'name = "A b"', "name", "name: 'A b' does not fit (valid: lower-case letters, digits, "),
         ("cores_per_node = 16", "cores_per_node = 1", "cores", "cluster.cores_per_node: 1 is fewer than the CPUs"),
         (
+            "cores_per_node = 16",
+            "cores_per_node = 63",
+            "cores",
+            "cluster.cores_per_node: 63 is no multiple of the 2 CP",
+        ),
+        (
             "links_per_node = 1",
             "backbone_latency_seconds = 1",
             "backbone",

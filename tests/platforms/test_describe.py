@@ -342,7 +342,7 @@ def test_an_unknown_network_is_a_warning(tmp_path: Path, capsys: pytest.CaptureF
     warn.cache_clear()
     assert "no interconnect was found: tcp-10g is assumed" in CliRunner().invoke(platforms, words).stderr
     warn.cache_clear()
-    known = CliRunner().invoke(platforms, [*words, "--interconnect", "omni-path", "--force"])
+    known = CliRunner().invoke(platforms, [*words, "--interconnect", "omni-path", "--memory-gbytes", "40", "--force"])
     assert (known.exit_code, known.stderr) == (0, "")
 
 
@@ -408,6 +408,24 @@ def test_questions_offer_what_is_known(tmp_path: Path) -> None:
     assert "Nodes [64]: " in output
     assert "Processes" not in output
     assert re.search(r"│ nodes +│ 64 +│ read +│", output)
+
+
+@pytest.mark.parametrize(
+    ("answers", "said"),
+    [
+        ("8\n2\n32\n16\nhdr\n\nomnipath\n", "--ask: Interconnect: unknown interconnect 'omnipath'"),
+        ("8\n2\n32\n16\n", "--ask: Interconnect: no answer"),
+        ("none\n", "--ask: Nodes: 'none' is not a valid integer"),
+        ("8\n2\n32\n16\nhdr\n", "--ask: Interconnect: unknown interconnect 'hdr'"),
+    ],
+)
+def test_wrong_answers_and_none_end_the_questions(tmp_path: Path, answers: str, said: str) -> None:
+    words = ["describe", "mine", "-o", str(tmp_path / "mine.toml"), "--ask"]
+    problem = CliRunner().invoke(platforms, words, input=answers).exception
+    assert isinstance(problem, UsageError)
+    assert str(problem).startswith(said)
+    assert ("; valid: " in str(problem)) == ("Interconnect" in said)
+    assert not (tmp_path / "mine.toml").exists()
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ _PLATFORMS = st.builds(
     host_prefix=_LABEL,
     host_suffix=_LABEL,
     cpus_per_node=st.integers(2, 4),
-    cores_per_node=st.integers(4, 128),
+    cores_per_node=st.integers(1, 10).map(lambda number: 12 * number),  # a multiple of the CPUs
     core_flops=_POSITIVE,
     link_bytes_per_second=_POSITIVE,
     link_latency_seconds=_AMOUNT,
@@ -104,7 +104,7 @@ def _different_nodes(draw: st.DrawFn) -> HeterogeneousPlatform:
                 name=st.just(name),
                 nodes=st.integers(1, 3),
                 cpus_per_node=st.integers(1, 4),
-                cores_per_node=st.integers(4, 8),
+                cores_per_node=st.just(12),  # a multiple of the CPUs
                 core_flops=_POSITIVE,
                 send_base_seconds=_AMOUNT,
                 send_seconds_per_byte=_AMOUNT,

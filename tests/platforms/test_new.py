@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from collwise.common.errors import UsageError
+from collwise.common.errors import UsageError, warn
 from collwise.platforms import (
     Dragonfly,
     FatTree,
@@ -130,6 +130,7 @@ def test_the_other_topologies(tmp_path: Path) -> None:
             "--nodes 4 --interconnect tcp-1g --topology fat-tree --nodes-per-switch 2 --oversubscription 2:x",
             "--oversubscription: malformed ratio '2:x': write two numbers",
         ),
+        ("--nodes 4 --interconnect tcp-1g --cpus 2 --cores 63", "--cores 63 is no multiple of --cpus 2 .*, as 64"),
         ("--nodes 4 --interconnect tcp-1g --cpus 2 --cores 1", "--cpus 2 is more than the --cores .valid: 1 to 1"),
     ],
 )
@@ -218,3 +219,20 @@ def test_pictures_of_a_torus_and_of_the_rest(tmp_path: Path) -> None:
     for (name, file), message in ((("hcl16", "a.png"), "has no picture"), (("gros", "a.pdf"), "neither in .png")):
         result = CliRunner().invoke(platforms, ["show", name, "--draw", str(tmp_path / file)])
         assert message in str(result.exception)
+
+
+def test_what_nobody_gave_is_assumed_with_its_source_and_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
+    warn.cache_clear()
+    made = new_platform("mine", 64, Node(cpus=2, cores=32), interconnect_name="infiniband-hdr100", topology="fat-tree")
+    assert (made.memory_bytes_per_second, getattr(made.topology, "nodes_per_switch", 0)) == (40e9, 40)
+    sources = {source.what: source.where for source in made.sources}
+    assert sources["memory_bytes_per_second"].startswith("assumed: 20 GB/s for each CPU")
+    assert sources["nodes_per_switch"] == "assumed: half of the 80 ports of a switch"
+    error = capsys.readouterr().err
+    assert "--memory-gbytes" in error
+    assert "--nodes-per-switch" in error
+    given = Node(cpus=2, cores=32, memory_bytes_per_second=8e10)
+    known = new_platform("mine", 8, given, 1e9, 1e-5, topology="fat-tree", nodes_per_switch=4)
+    assert known.memory_bytes_per_second == 8e10
+    assert new_platform("mine", 8, Node(), 1e9, 1e-5).memory_bytes_per_second is None
+    assert capsys.readouterr().err == ""

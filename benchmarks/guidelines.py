@@ -34,8 +34,7 @@ from collwise.simulator.sweeps.context import SCHEDULE, SMPI_SELECTORS, Simulati
 from collwise.simulator.sweeps.method import Method, Precision
 from collwise.studies.figures.guidelines import guidelines_figure
 from collwise.studies.figures.style import save
-from collwise.studies.present import combinations
-from collwise.studies.present import guidelines as report
+from collwise.studies.present import combinations, guidelines as report
 from collwise.studies.reports.markdown import markdown_table
 from collwise.validation.guidelines.checks import PATTERN
 from collwise.validation.guidelines.repair import Repair

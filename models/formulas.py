@@ -8,10 +8,12 @@ from typing import Any
 
 from collwise.models.collectives import alltoall, barrier, bcast, gather, printed, reduce, scatter
 from collwise.models.collectives.steps import Steps, steps_of
-from collwise.models.implementation_aware import bcast as bcast_parts
-from collwise.models.implementation_aware import gather as gather_parts
-from collwise.models.implementation_aware import reduce as reduce_parts
-from collwise.models.implementation_aware import scatter as scatter_parts
+from collwise.models.implementation_aware import (
+    bcast as bcast_parts,
+    gather as gather_parts,
+    reduce as reduce_parts,
+    scatter as scatter_parts,
+)
 from collwise.models.interface import Points
 from collwise.models.piecewise import Array
 

@@ -10,86 +10,64 @@ from typing import TYPE_CHECKING
 from collwise.common.lazy import names_of
 
 if TYPE_CHECKING:
-    from collwise.platforms.check import CheckReport, check_file
+    from collwise.platforms.check import CheckReport as CheckReport, check_file as check_file
     from collwise.platforms.description import (
-        Buffers,
-        Calibration,
-        HeterogeneousPlatform,
-        NodeFault,
-        NodeType,
-        Platform,
-        Ports,
-        Source,
-        Wire,
+        Buffers as Buffers,
+        Calibration as Calibration,
+        HeterogeneousPlatform as HeterogeneousPlatform,
+        NodeFault as NodeFault,
+        NodeType as NodeType,
+        Platform as Platform,
+        Ports as Ports,
+        Source as Source,
+        Wire as Wire,
     )
-    from collwise.platforms.description_file import write_description
-    from collwise.platforms.hosts import HostPlatform, ReorderedPlatform, parse_radical
-    from collwise.platforms.loader import interconnect, load, load_description
-    from collwise.platforms.names import interconnect_names, known
-    from collwise.platforms.new import Node, new_platform, with_overheads
-    from collwise.platforms.placement import PlacedPlatform, placed
-    from collwise.platforms.topology import CableFault, Dragonfly, FatTree, Topology, Torus
-    from collwise.platforms.xml import platform_xml
-    from collwise.platforms.xml_file import XmlPlatform
+    from collwise.platforms.description_file import write_description as write_description
+    from collwise.platforms.hosts import (
+        HostPlatform as HostPlatform,
+        ReorderedPlatform as ReorderedPlatform,
+        parse_radical as parse_radical,
+    )
+    from collwise.platforms.loader import (
+        interconnect as interconnect,
+        load as load,
+        load_description as load_description,
+    )
+    from collwise.platforms.names import interconnect_names as interconnect_names, known as known
+    from collwise.platforms.new import Node as Node, new_platform as new_platform, with_overheads as with_overheads
+    from collwise.platforms.placement import PlacedPlatform as PlacedPlatform, placed as placed
+    from collwise.platforms.topology import (
+        CableFault as CableFault,
+        Dragonfly as Dragonfly,
+        FatTree as FatTree,
+        Topology as Topology,
+        Torus as Torus,
+    )
+    from collwise.platforms.xml import platform_xml as platform_xml
+    from collwise.platforms.xml_file import XmlPlatform as XmlPlatform
 
-__all__ = [
-    "Buffers",
-    "CableFault",
-    "Calibration",
-    "CheckReport",
-    "Dragonfly",
-    "FatTree",
-    "HeterogeneousPlatform",
-    "HostPlatform",
-    "Node",
-    "NodeFault",
-    "NodeType",
-    "PlacedPlatform",
-    "Platform",
-    "Ports",
-    "ReorderedPlatform",
-    "Source",
-    "Topology",
-    "Torus",
-    "Wire",
-    "XmlPlatform",
-    "check_file",
-    "interconnect",
-    "interconnect_names",
-    "known",
-    "load",
-    "load_description",
-    "new_platform",
-    "parse_radical",
-    "placed",
-    "platform_xml",
-    "with_overheads",
-    "write_description",
-]
-
-__getattr__ = names_of(
-    __name__,
-    {
-        "check": ("CheckReport", "check_file"),
-        "description": (
-            "Buffers",
-            "Calibration",
-            "HeterogeneousPlatform",
-            "NodeFault",
-            "NodeType",
-            "Platform",
-            "Ports",
-            "Source",
-            "Wire",
-        ),
-        "hosts": ("HostPlatform", "ReorderedPlatform", "parse_radical"),
-        "loader": ("interconnect", "load", "load_description"),
-        "names": ("interconnect_names", "known"),
-        "new": ("Node", "new_platform", "with_overheads"),
-        "placement": ("PlacedPlatform", "placed"),
-        "topology": ("CableFault", "Dragonfly", "FatTree", "Topology", "Torus"),
-        "description_file": ("write_description",),
-        "xml": ("platform_xml",),
-        "xml_file": ("XmlPlatform",),
-    },
-)
+_MODULES = {
+    "check": ("CheckReport", "check_file"),
+    "description": (
+        "Buffers",
+        "Calibration",
+        "HeterogeneousPlatform",
+        "NodeFault",
+        "NodeType",
+        "Platform",
+        "Ports",
+        "Source",
+        "Wire",
+    ),
+    "hosts": ("HostPlatform", "ReorderedPlatform", "parse_radical"),
+    "loader": ("interconnect", "load", "load_description"),
+    "names": ("interconnect_names", "known"),
+    "new": ("Node", "new_platform", "with_overheads"),
+    "placement": ("PlacedPlatform", "placed"),
+    "topology": ("CableFault", "Dragonfly", "FatTree", "Topology", "Torus"),
+    "description_file": ("write_description",),
+    "xml": ("platform_xml",),
+    "xml_file": ("XmlPlatform",),
+}
+__all__ = [name for names in _MODULES.values() for name in names]
+__getattr__ = names_of(__name__, _MODULES)

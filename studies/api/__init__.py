@@ -46,61 +46,36 @@ from typing import TYPE_CHECKING, Any
 from collwise.common.lazy import names_of
 
 if TYPE_CHECKING:
-    from collwise.answers import Sweep, WhatIf
-    from collwise.arguments import platform, session
-    from collwise.common.errors import CollwiseError, UsageError
+    from collwise.answers import Sweep as Sweep, WhatIf as WhatIf
+    from collwise.arguments import platform as platform, session as session
+    from collwise.common.errors import CollwiseError as CollwiseError, UsageError as UsageError
     from collwise.common.program import __version__ as __version__
-    from collwise.comparisons import compare, figure
-    from collwise.decisions import Decisions, defaults, export, select
-    from collwise.guideline_checks import Guidelines, check_decisions, guidelines, measured_guidelines
-    from collwise.hierarchy import search_tasks, time_tasks
-    from collwise.predictions import FittedModel, fit, predict
-    from collwise.programs import ProfileResult, application, gain, profile, run_program
-    from collwise.questions import live_map, sweep, whatif
-    from collwise.store_contents import configurations, prune, results, stored
-    from collwise.timings import measure, search_algorithms, simulate
-    from collwise.tuning import Tuned, tune
-
-__all__ = [
-    "CollwiseError",
-    "Decisions",
-    "FittedModel",
-    "Guidelines",
-    "ProfileResult",
-    "Sweep",
-    "Tuned",
-    "UsageError",
-    "WhatIf",
-    "application",
-    "check_decisions",
-    "compare",
-    "configurations",
-    "defaults",
-    "export",
-    "figure",
-    "fit",
-    "gain",
-    "guidelines",
-    "live_map",
-    "measure",
-    "measured_guidelines",
-    "platform",
-    "predict",
-    "profile",
-    "prune",
-    "results",
-    "run_program",
-    "search_algorithms",
-    "search_tasks",
-    "select",
-    "session",
-    "simulate",
-    "stored",
-    "sweep",
-    "time_tasks",
-    "tune",
-    "whatif",
-]
+    from collwise.comparisons import compare as compare, figure as figure
+    from collwise.decisions import Decisions as Decisions, defaults as defaults, export as export, select as select
+    from collwise.guideline_checks import (
+        Guidelines as Guidelines,
+        check_decisions as check_decisions,
+        guidelines as guidelines,
+        measured_guidelines as measured_guidelines,
+    )
+    from collwise.hierarchy import search_tasks as search_tasks, time_tasks as time_tasks
+    from collwise.predictions import FittedModel as FittedModel, fit as fit, predict as predict
+    from collwise.programs import (
+        ProfileResult as ProfileResult,
+        application as application,
+        gain as gain,
+        profile as profile,
+        run_program as run_program,
+    )
+    from collwise.questions import live_map as live_map, sweep as sweep, whatif as whatif
+    from collwise.store_contents import (
+        configurations as configurations,
+        prune as prune,
+        results as results,
+        stored as stored,
+    )
+    from collwise.timings import measure as measure, search_algorithms as search_algorithms, simulate as simulate
+    from collwise.tuning import Tuned as Tuned, tune as tune
 
 
 def _complete(found: Any) -> None:
@@ -111,27 +86,25 @@ def _complete(found: Any) -> None:
         with_parameters(found)
 
 
-__getattr__ = names_of(
-    __name__,
-    {
-        "answers": ("Sweep", "WhatIf"),
-        "arguments": ("platform", "session"),
-        "comparisons": ("compare", "figure"),
-        "common.errors": ("CollwiseError", "UsageError"),
-        "common.program": ("__version__",),
-        "decisions": ("Decisions", "defaults", "export", "select"),
-        "guideline_checks": ("Guidelines", "check_decisions", "guidelines", "measured_guidelines"),
-        "hierarchy": ("search_tasks", "time_tasks"),
-        "predictions": ("FittedModel", "fit", "predict"),
-        "programs": ("ProfileResult", "application", "gain", "profile", "run_program"),
-        "questions": ("live_map", "sweep", "whatif"),
-        "store_contents": ("configurations", "prune", "results", "stored"),
-        "timings": ("measure", "search_algorithms", "simulate"),
-        "tuning": ("Tuned", "tune"),
-    },
-    _complete,
-)
+_MODULES = {
+    "answers": ("Sweep", "WhatIf"),
+    "arguments": ("platform", "session"),
+    "comparisons": ("compare", "figure"),
+    "common.errors": ("CollwiseError", "UsageError"),
+    "common.program": ("__version__",),
+    "decisions": ("Decisions", "defaults", "export", "select"),
+    "guideline_checks": ("Guidelines", "check_decisions", "guidelines", "measured_guidelines"),
+    "hierarchy": ("search_tasks", "time_tasks"),
+    "predictions": ("FittedModel", "fit", "predict"),
+    "programs": ("ProfileResult", "application", "gain", "profile", "run_program"),
+    "questions": ("live_map", "sweep", "whatif"),
+    "store_contents": ("configurations", "prune", "results", "stored"),
+    "timings": ("measure", "search_algorithms", "simulate"),
+    "tuning": ("Tuned", "tune"),
+}
+__all__ = [name for names in _MODULES.values() for name in names]
+__getattr__ = names_of(__name__, _MODULES, _complete)
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
+    return __all__

@@ -47,8 +47,7 @@ def compare(right: TimesLike, /, *others: Compared) -> AllScores:
     >>> collwise.compare(times, times, "openmpi-4.1").table()[["source", "mean_slowdown"]].shape
     (2, 2)
     """
-    from collwise.validation.compare.scores import AllScores
-    from collwise.validation.compare.scores import compare as compare_times
+    from collwise.validation.compare.scores import AllScores, compare as compare_times
 
     by_name = arguments.times(right)
     known = [_known(one) for one in others]

@@ -16,8 +16,7 @@ from collwise.common.units import counted
 from collwise.simulator.execution.installations import find_installation
 from collwise.simulator.timing import Timing
 from collwise.validation.libraries import installed
-from collwise.validation.libraries.baselines import Baseline
-from collwise.validation.libraries.baselines import baseline as find_baseline
+from collwise.validation.libraries.baselines import Baseline, baseline as find_baseline
 from collwise.validation.libraries.decision import Decision
 from collwise.validation.libraries.formats import FORMATS, HAN, Exported, exported
 from collwise.validation.libraries.installed import Check, Point

@@ -36,14 +36,15 @@ from collwise.studies.cli.types import (
 )
 from collwise.studies.present.shown import Shown, Table, problem_of
 from collwise.targets import TargetOptions, target_from
-from collwise.validation.correctness import crosscheck as judge
-from collwise.validation.correctness import explanations as known
+from collwise.validation.correctness import crosscheck as judge, explanations as known
 from collwise.validation.correctness.crosscheck_openmpi import OpenmpiRow, compare_with_openmpi, misnamed_algorithms
 from collwise.validation.correctness.crosscheck_smpi import SmpiRow, compare_with_smpi
 from collwise.validation.correctness.sequences import MAX_SEED, SECONDS, verify_sequences
-from collwise.validation.correctness.verification import PROCS as ENGINES
-from collwise.validation.correctness.verification import verify as run_verification
-from collwise.validation.correctness.verification import verify_hierarchical
+from collwise.validation.correctness.verification import (
+    PROCS as ENGINES,
+    verify as run_verification,
+    verify_hierarchical,
+)
 from collwise.validation.testbed.bed import USUAL_NAME, running
 from collwise.validation.testbed.shape import TRANSPORTS, format_rate
 from collwise.validation.testbed.target import TestBed

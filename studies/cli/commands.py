@@ -127,10 +127,9 @@ SECTIONS = {
 COMPLETION_VARIABLE = "_COLLWISE_COMPLETE"
 """A shell that completes a command line sets it (collwise setup completion); the launcher then sets nothing up."""
 _MODULES = {
-    "fit": "predict",
-    "select": "export",
+    "select": "export compare",
     "setup": "test",
-    "simulate": "measure",
+    "simulate": "measure fit predict",
     "tune": "demo",
     "whatif": "sweep",
 }

@@ -349,8 +349,7 @@ def calibrate(
 
 
 def _published(platform: Platform, procs: int | None, ppn: int | None, output: Path | None) -> Shown:
-    from collwise.validation.calibration.published import PAPER_GATHER_PROCS
-    from collwise.validation.calibration.published import calibrate as fit_published
+    from collwise.validation.calibration.published import PAPER_GATHER_PROCS, calibrate as fit_published
 
     ppn = ppn or platform.default_processes_per_node
     procs = procs or PAPER_GATHER_PROCS.get(platform.name, platform.max_procs(ppn) // 2)

@@ -24,8 +24,7 @@ from collwise.studies.cli.declare import flag, group, option, refuse_options
 from collwise.studies.cli.output import CSV, confirm, sweep_progress
 from collwise.studies.cli.types import NamedChoice, Parsed
 from collwise.targets import TARGET_OPTIONS, TargetOptions, refuse_target_details, target_from
-from collwise.validation.libraries.baselines import BASELINES, Baseline
-from collwise.validation.libraries.baselines import baseline as find_baseline
+from collwise.validation.libraries.baselines import BASELINES, Baseline, baseline as find_baseline
 
 if TYPE_CHECKING:
     from collwise.models.lmo import Thresholds

@@ -1,4 +1,4 @@
-"""collwise select and export: decision tables of the algorithm for each P and m, and rules that MPI libraries read."""
+"""collwise select, export and compare: decision tables, rules that MPI libraries read, and what choices cost."""
 
 from __future__ import annotations
 
@@ -19,3 +19,4 @@ export = derived(
     format_name=option(NamedChoice("format", FORMATS), OPENMPI),
     procs=option(click.IntRange(1)),
 )
+compare = derived(collwise.compare, "compare bcast.times bcast.json openmpi-4.1 --figures figures", figures=True)

@@ -1,13 +1,15 @@
-"""collwise simulate and measure: they make times and fill the store with them."""
+"""collwise simulate, measure, fit and predict: they make times, and the models that predict them."""
 
 from __future__ import annotations
 
 import collwise
+from collwise.models.registry import PROCEDURE_NAMES
+from collwise.predictions import FITTED_BY_ALGORITHM
+from collwise.simulator.sweeps.method import PRECISION_OF_FITS
 from collwise.studies.cli import options
 from collwise.studies.cli.declare import option
 from collwise.studies.cli.derive import derived
-from collwise.studies.cli.options import TARGET
-from collwise.studies.cli.types import NAMES, NEW_FILE, NEW_SCRIPT, PLATFORM
+from collwise.studies.cli.types import COLLECTIVES, NAMES, NEW_FILE, NEW_SCRIPT, PLATFORM, NamedChoice
 
 simulate = derived(
     collwise.simulate,
@@ -20,11 +22,27 @@ simulate = derived(
 measure = derived(
     collwise.measure,
     "measure --library openmpi --collective bcast --procs 4 --sizes 8KiB:64KiB:x2",
-    target=TARGET,
+    target=options.TARGET,
     confirm=options.CROWDED,
     platform=option(PLATFORM),
     raw=option(NEW_FILE),
     script=option(NEW_SCRIPT),
     context=options.STORED,
+    figures=True,
+)
+
+fit = derived(
+    collwise.fit,
+    "fit --platform mine.toml -o mine.parameters.toml",
+    platform=options.BENCH,
+    model=option(NamedChoice("model", [*FITTED_BY_ALGORITHM, *PROCEDURE_NAMES]), FITTED_BY_ALGORITHM[0]),
+    collective=option(COLLECTIVES),
+    precision=options.precision(PRECISION_OF_FITS),
+)
+
+predict = derived(
+    collwise.predict,
+    "predict --parameters mine.parameters.toml --collective bcast --procs 2:8:+1 -o bcast.times",
+    model=options.MODEL,
     figures=True,
 )

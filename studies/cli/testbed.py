@@ -20,8 +20,7 @@ from collwise.studies.cli.declare import argument, command, flag, group, option
 from collwise.studies.cli.derive import shows
 from collwise.studies.cli.types import SIZE, FiniteRange, NamedChoice, Parsed
 from collwise.studies.present.shown import Shown, Table
-from collwise.validation.testbed import bed as beds
-from collwise.validation.testbed import slurm as batch
+from collwise.validation.testbed import bed as beds, slurm as batch
 from collwise.validation.testbed.namespaces import processes
 from collwise.validation.testbed.shape import MOST_NODES, TRANSPORTS, Shape, format_rate, parse_rate
 from collwise.validation.testbed.target import TestBed

@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from matplotlib import colormaps
-from matplotlib import pyplot as plt
+from matplotlib import colormaps, pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.colors import Colormap, LogNorm, Normalize
 from matplotlib.figure import Figure

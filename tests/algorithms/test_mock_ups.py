@@ -7,8 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from collwise.algorithms.catalogue import USUAL_BUFFERS, Algorithm, Catalogue, Memory, buffers
 from collwise.common.errors import UsageError

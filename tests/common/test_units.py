@@ -4,8 +4,7 @@ import itertools
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from collwise.common.errors import UsageError, warn
 from collwise.common.units import format_seconds, format_size, parse_counts, parse_ratio, parse_size, parse_sizes

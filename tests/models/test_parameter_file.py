@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tomli_w
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 
 from collwise.common.errors import UsageError

@@ -28,9 +28,12 @@ from collwise.models.registry import CRITICAL_PATH
 from collwise.simulator.schedule.library import ANSWERING, LEAVING, ON_WAY, Schedule
 from collwise.simulator.schedule.pipelines import play_case_within
 from collwise.simulator.schedule.shared import uncut
-from collwise.simulator.schedule.tables import DEFERRED, NetworkTables
-from collwise.simulator.schedule.tables import EAGER as LEAVES_WHEN_SENT
-from collwise.simulator.schedule.tables import RENDEZVOUS as WAITS_FOR_RECEIVER
+from collwise.simulator.schedule.tables import (
+    DEFERRED,
+    EAGER as LEAVES_WHEN_SENT,
+    RENDEZVOUS as WAITS_FOR_RECEIVER,
+    NetworkTables,
+)
 from collwise.simulator.sweeps.runner import run_concurrently
 from collwise.simulator.timing import Case
 from collwise.validation.fitting.scheduled_model import PlayedModel

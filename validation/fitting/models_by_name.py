@@ -26,8 +26,7 @@ from collwise.platforms import HostPlatform, load
 from collwise.platforms.placement import PlacedPlatform
 from collwise.simulator.bench import Bench, Simulated
 from collwise.simulator.sweeps.context import SimulationContext
-from collwise.validation.fitting import critical_path_fit
-from collwise.validation.fitting import implementation_aware as by_algorithm
+from collwise.validation.fitting import critical_path_fit, implementation_aware as by_algorithm
 from collwise.validation.fitting.critical_path import CriticalPath
 from collwise.validation.fitting.scheduled_model import ScheduledModel
 from collwise.validation.times.defaults import SEGMENT_BYTES

@@ -13,8 +13,7 @@ from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.common.errors import UsageError
 from collwise.models.interface import CollectiveModel
 from collwise.models.piecewise import Array
-from collwise.models.switch_points import TIE, Standings, good_enough, switch_points
-from collwise.models.switch_points import Times as TimesOfCandidate
+from collwise.models.switch_points import TIE, Standings, Times as TimesOfCandidate, good_enough, switch_points
 from collwise.validation.select.consumers import can_choose, openmpi_version
 from collwise.validation.select.decisions import DIGITS, DecisionTable, Row, is_doubtful
 from collwise.validation.select.fewest_rows import fewest_rows

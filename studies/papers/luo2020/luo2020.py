@@ -24,8 +24,7 @@ from collwise.common.units import format_seconds
 from collwise.simulator.bench import Simulated
 from collwise.simulator.sweeps.context import SMPI_SELECTORS
 from collwise.studies.figures import hierarchy as tuning_figures
-from collwise.studies.papers.luo2020 import figures as draw
-from collwise.studies.papers.luo2020 import whole as paper
+from collwise.studies.papers.luo2020 import figures as draw, whole as paper
 from collwise.studies.papers.luo2020.heuristics import with_heuristics
 from collwise.studies.papers.study import Study
 from collwise.validation.hierarchy.space import label, outputs

@@ -21,8 +21,7 @@ from collwise.models.hockney import Hockney
 from collwise.models.registry import AS_PRINTED, BY_PARTS
 from collwise.studies.figures import picks as draw
 from collwise.studies.papers.figures import in_order, panels
-from collwise.studies.papers.nuriyev2021 import published_model as published
-from collwise.studies.papers.nuriyev2021 import simulated as paper
+from collwise.studies.papers.nuriyev2021 import published_model as published, simulated as paper
 from collwise.studies.papers.study import Study
 from collwise.studies.present.scores import points
 from collwise.studies.reports.markdown import whole_percent

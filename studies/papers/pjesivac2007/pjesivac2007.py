@@ -26,9 +26,7 @@ import pandas as pd
 from collwise.common.units import format_seconds, format_size
 from collwise.platforms import load_description
 from collwise.studies.figures.maps import decision_figure, slowdown_figure
-from collwise.studies.papers.pjesivac2007 import analysis as paper
-from collwise.studies.papers.pjesivac2007 import claims
-from collwise.studies.papers.pjesivac2007 import figures as draw
+from collwise.studies.papers.pjesivac2007 import analysis as paper, claims, figures as draw
 from collwise.studies.papers.pjesivac2007.claims import Finding
 from collwise.studies.papers.study import Study
 from collwise.validation.compare.scores import CLOCK

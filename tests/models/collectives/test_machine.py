@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from collwise.models.collectives import alltoall, barrier, bcast, gather, reduce, scatter
 from collwise.models.collectives.steps import EMPTY_BYTES, steps_of

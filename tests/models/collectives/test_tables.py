@@ -8,8 +8,7 @@ from math import ceil, floor, log2
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from collwise.models.collectives import alltoall, barrier, bcast, printed, reduce, scatter
 from collwise.models.collectives.steps import EMPTY_BYTES, Steps, steps_of

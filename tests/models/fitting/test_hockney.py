@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from collwise.common.errors import UsageError
 from collwise.models.fitting.hockney import hockney_by_regression, hockney_by_size, hockney_by_two_sizes

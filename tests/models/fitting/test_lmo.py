@@ -6,8 +6,7 @@ from math import comb
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from collwise.common.errors import UsageError
 from collwise.common.experiments import ONE_TO_TWO, ROUNDTRIP, Experiment

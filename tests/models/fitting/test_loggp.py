@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.models.fitting.loggp import Doubling, culler_loggp, hoefler_loggp

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from collwise.models.implementation_aware.parts import Gamma, ceil_log2, floor_log2
 from collwise.models.interface import Points, segment_count

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from collwise.common.errors import CollwiseError
 from collwise.platforms import Buffers, Platform, Ports, load_description, write_description

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from collwise.simulator.schedule.library import ON_WAY, Schedule
 from collwise.simulator.schedule.tables import EAGER, RENDEZVOUS, NetworkTables

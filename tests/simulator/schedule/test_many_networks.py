@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from collwise.algorithms.catalogue import Algorithm
 from collwise.simulator.schedule.library import Played, Schedule

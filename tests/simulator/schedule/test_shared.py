@@ -8,8 +8,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from collwise.algorithms.catalogue import Algorithm
 from collwise.simulator.schedule.library import Schedule

@@ -12,8 +12,7 @@ from typing import NoReturn
 import pytest
 
 from collwise.common import errors
-from collwise.models.hockney import Hockney as Line
-from collwise.models.hockney import HockneyBySize
+from collwise.models.hockney import Hockney as Line, HockneyBySize
 from collwise.models.implementation_aware.parts import Gamma
 from collwise.models.parameters import FittedParameters, ModelParameters, Observation
 from collwise.models.piecewise import PiecewiseLinear

@@ -16,8 +16,7 @@ from collwise.models.piecewise import Array, PiecewiseLinear
 from collwise.models.plogp import PLogP
 from collwise.models.switch_points import Indices
 from collwise.platforms import load_description
-from collwise.studies.papers.pjesivac2007 import analysis as paper
-from collwise.studies.papers.pjesivac2007 import claims
+from collwise.studies.papers.pjesivac2007 import analysis as paper, claims
 from collwise.validation.compare.scores import Scores, compare
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.grid import Grid

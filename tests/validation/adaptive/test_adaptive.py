@@ -11,8 +11,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from collwise.common.errors import CollwiseError
 from collwise.predictions import FittedModel, predicted_times

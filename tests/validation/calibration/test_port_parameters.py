@@ -4,8 +4,7 @@ import math
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from collwise.platforms import Ports
 from collwise.validation.calibration.latency_and_bandwidth import MessageTime

@@ -8,8 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.algorithms.catalogue_check import LIBRARIES_PATH

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from numpy.typing import ArrayLike
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue, Collective

@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from collwise.common.errors import UsageError
-from collwise.validation.testbed import bed as beds
-from collwise.validation.testbed import namespaces
+from collwise.validation.testbed import bed as beds, namespaces
 from collwise.validation.testbed.shape import Shape
 from tests.waiting import wait_for
 

@@ -20,8 +20,7 @@ from collwise.common.errors import UsageError
 from collwise.platforms import write_description
 from collwise.simulator.store import Store
 from collwise.studies.cli.main import main
-from collwise.validation.testbed import bed as beds
-from collwise.validation.testbed import slurm
+from collwise.validation.testbed import bed as beds, slurm
 from collwise.validation.testbed.namespaces import processes
 from collwise.validation.testbed.platform import simulated_platform
 from collwise.validation.testbed.shape import Shape

@@ -21,8 +21,7 @@ from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
 from collwise.validation.times.grid import Grid
 from collwise.validation.times.times import Times
 from collwise.validation.whatif.workload import AS_MEASURED, AS_RUN, BEST_BEFORE, Workload, savings
-from tests.run_reports import OF_AN_APPLICATION as REPORT
-from tests.run_reports import calls_of, report
+from tests.run_reports import OF_AN_APPLICATION as REPORT, calls_of, report
 
 GROS = load_description("gros")
 OPENMPI = baseline("openmpi-4.1")

@@ -40,7 +40,8 @@ class Installation:
 
     def program(self, name: str) -> Path:
         """The built program or library. Raises CollwiseError and UsageError as `Build.file` does."""
-        return self.build.file(name)
+        # A path such as /bin/sh is no program of ours.
+        return Path(name) if Path(name).is_absolute() else self.build.file(name)
 
 
 def _build_directory(name: str, version: str) -> Path:

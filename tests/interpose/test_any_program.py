@@ -19,6 +19,8 @@ from collwise.validation.times.choice import Choice
 from tests.interpose.running import arguments_of, counts_of, installation_of, run, uncounted
 from tests.needs import each, needs
 
+pytestmark = pytest.mark.usefixtures("yielding_mpich")
+
 HERE = Path(__file__).parent
 each_library = pytest.mark.parametrize("name", each("openmpi", "mpich"))
 OURS = "bcast=binomial;allreduce=ring;gatherv=linear;reduce=binomial;scatter=binomial;allgather=ring;barrier=bruck"

@@ -66,7 +66,7 @@ class Tuned:
     @property
     def name(self) -> str:
         """The name of the platform."""
-        return next(iter(self.times.values())).platform
+        return _name(self.times)
 
     @property
     def per_node(self) -> int:
@@ -161,7 +161,7 @@ def tune(
     form = next(one for one in FORMATS.values() if one.consumer == wanted)
     rules = export(
         decisions,
-        output=None if folder is None else folder / f"{next(iter(times.values())).platform}-{consumer}.rules",
+        output=None if folder is None else folder / f"{_name(times)}-{consumer}.rules",
         format_name=form.name,
         version=openmpi_version(consumer),
         procs=max(max(one.procs) for one in times.values()) if form.one_procs else None,
@@ -192,11 +192,11 @@ def _platform(cluster: Any, nodes: int | None, ppn: int | None) -> HostPlatform:
     if word.isdecimal():
         cluster, nodes = INTERCONNECT, nodes or int(word)
     elif word not in interconnect_names():
-        if nodes is not None:
-            raise UsageError(f"--nodes is for the name of an interconnect; {word} has its own")
         if isinstance(cluster, str) and cluster not in known() and not Path(cluster).suffix:
             valid = ["a number of nodes", *interconnect_names(), *known()]
             raise unknown_name("cluster", cluster, valid, "or a file: .toml, .xml, or times")
+        if nodes is not None:
+            raise UsageError(f"--nodes is for the name of an interconnect; {word} has its own")
         return arguments.platform(cluster)
     assumed = [f"the interconnect {cluster}"] if word.isdecimal() else []
     assumed += [] if nodes else [f"{NODES} nodes (--nodes)"]

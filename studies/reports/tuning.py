@@ -20,6 +20,7 @@ from collwise.common.program import program_name
 from collwise.common.units import format_size
 from collwise.models.piecewise import Array
 from collwise.platforms.description import Description
+from collwise.platforms.names import known
 from collwise.platforms.smpi import charges_overheads
 from collwise.studies.cli.output import own_command
 from collwise.studies.figures.maps import collective_maps
@@ -62,8 +63,7 @@ def gain_figure(tuned: Tuned) -> Figure:
         for size, gains in zip(scores.right.message_bytes, tuned.gains(name).T, strict=True):
             if (known := gains[np.isfinite(gains)]).size:
                 gained[name, size] = geometric_mean(known) - 1
-    library = "" if tuned.baseline is None else tuned.baseline.title
-    title = f"{library} untuned against the rules on {tuned.name}"
+    title = f"{_compared(tuned)} untuned against the rules on {tuned.name}"
     return collective_maps({"": gained}, title, "slower than by the rules (%)")
 
 
@@ -85,7 +85,6 @@ def points(tuned: Tuned) -> Iterator[dict[str, Any]]:
 def sentences(tuned: Tuned) -> list[str]:
     """Sentences on the gain, on what it is over, and on how sure it is."""
     every = _known(tuned)
-    han = tuned.per_node > 1 and tuned.baseline is not None and tuned.baseline.nodes
     error = CHECKED["median_error"]
     close = [scores.closeness for scores in tuned.scores.values()]
     errors = _errors(tuned)
@@ -95,7 +94,8 @@ def sentences(tuned: Tuned) -> list[str]:
         consumer=_library(tuned),
         points=len(every),
         ratio=geometric_mean(every) if every else None,
-        han=han,
+        han=_han(tuned),
+        changing=None if tuned.platform is None else changing(tuned),
         measuring=measuring(tuned),
         checked=CHECKED,
         simulated=all(one.source == "simulated" for one in tuned.times.values()),
@@ -134,6 +134,26 @@ def _library(tuned: Tuned) -> str:
     return f"Open MPI {version}" if version else "any MPI library" if tuned.consumer == COLLWISE else tuned.consumer
 
 
+def _compared(tuned: Tuned) -> str:
+    """What the rules are compared with, which is not always what the library runs."""
+    if tuned.baseline is None:
+        return ""
+    return f"the component tuned of {tuned.baseline.title}" if _han(tuned) else tuned.baseline.title
+
+
+def _han(tuned: Tuned) -> str:
+    """What the library runs with several processes on a node instead of what is compared; empty if nothing."""
+    return tuned.baseline.nodes if tuned.per_node > 1 and tuned.baseline is not None else ""
+
+
+def changing(tuned: Tuned) -> str:
+    """The command that says whether the choices change with the cluster."""
+    platform = tuned.name if tuned.name in known() or tuned.folder is None else tuned.file(".toml")
+    procs = ",".join(map(str, next(iter(tuned.times.values())).procs))
+    what = f"whatif --platform {platform} --collective {','.join(tuned.times)} --procs {procs} --change bandwidth=x0.5"
+    return f"{program_name()} {what} --ppn {tuned.per_node}"
+
+
 def _known(tuned: Tuned, *names: str) -> list[float]:
     """The gains that are known, of some collectives or all."""
     return [float(one) for name in names or tuned.scores for one in tuned.gains(name).flat if np.isfinite(one)]
@@ -166,7 +186,7 @@ def _errors(tuned: Tuned) -> Array:
 
 def _gained(tuned: Tuned) -> Section:
     """The section on the gain: sentences, a row for each collective, and the map."""
-    table, library = gain_table(tuned), "" if tuned.baseline is None else tuned.baseline.title
+    table, library = gain_table(tuned), _compared(tuned)
     bad = {(i, 4) for i, row in enumerate(table.rows) if str(row[4])[0] not in "0-"}
     known = _known(tuned)
     pictures = [Picture.of("gains", gain_figure(tuned), TEXTS.line("gains", library=library))] if known else []
@@ -204,7 +224,10 @@ def _steps(tuned: Tuned) -> list[Step]:
         ways = ways_to_use_openmpi_rules(path)
     if tuned.consumer != COLLWISE:
         table = tuned.file("-libcollwise.table")
-        files[table.name] = "the same choices as a table for libcollwise, under any MPI library"
+        files[table.name] = (
+            f"the choices that {_library(tuned)} has, too, as a table for libcollwise under any MPI library; "
+            "'collwise tune --for collwise' takes all that it has"
+        )
         ways["With libcollwise, which runs our algorithms"] = how_to_use(COLLWISE, table)
     gain = {"In an allocation under Slurm": measuring(tuned)} if tuned.consumer.startswith(OPENMPI) else {}
     return [

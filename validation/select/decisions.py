@@ -104,7 +104,8 @@ def left_out_text(every: Iterable[Times]) -> str:
                 name = f"{times.collective} {best.algorithm}"
                 found[name] = found.get(name, 0) + 1
     names = ", ".join(f"{name}, fastest at {counted(points, 'point')}" for name, points in found.items())
-    return f"left out: {names}, where {_DOUBT}; measure it, or --doubtful lets it in" if found else ""
+    let_in = "measure it, or --doubtful lets it in; without it the rules are slower by these times"
+    return f"left out: {names}, where {_DOUBT}; {let_in}" if found else ""
 
 
 def spans(row: Sequence[tuple[int, _Held]]) -> Iterator[tuple[int, int | None, _Held]]:

@@ -102,9 +102,9 @@ _MODULES = {
     "timings": ("measure", "search_algorithms", "simulate"),
     "tuning": ("Tuned", "tune"),
 }
-__all__ = [name for names in _MODULES.values() for name in names]
+__all__ = [name for names in _MODULES.values() for name in names if not name.startswith("_")]
 __getattr__ = names_of(__name__, _MODULES, _complete)
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return [*__all__, "__version__"]

@@ -5,24 +5,26 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
 
-from tests.needs import CAPABILITIES, hidden, in_continuous_integration, need, parse_reason
-
-# Both the deadline and this health check measure how busy the machine is.
-settings.register_profile("collwise", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("collwise")
+from tests.needs import CAPABILITIES, ROOT, hidden, in_continuous_integration, need, parse_reason
 
 Skips = Counter[tuple[str, str]]
 _SKIPS = pytest.StashKey[Skips]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    _keep_bytecode()
+    from hypothesis import HealthCheck, settings
+
+    # Both the deadline and this health check measure how busy the machine is.
+    settings.register_profile("collwise", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.load_profile("collwise")
     # A shell's background jobs and nohup ignore these signals, and programs that tests start and interrupt would
     # inherit that. A handler is not inherited.
     for number in (signal.SIGINT, signal.SIGHUP):
@@ -34,6 +36,16 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.pop(variable, None)
     config.stash[_SKIPS] = Counter()
     config.pluginmanager.register(_Counting(config.stash[_SKIPS]))
+
+
+def _keep_bytecode() -> None:
+    """Keeps compiled modules in build/ where none may be written beside the sources.
+
+    Every command that a test starts, every worker and hypothesis itself would be compiled anew otherwise.
+    """
+    if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
+        sys.dont_write_bytecode = False
+        sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(ROOT / "build" / "bytecode")
 
 
 class _Counting:

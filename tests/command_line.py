@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
+import subprocess
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
 import jsonschema
 import pytest
 
+from collwise.common import errors
 from collwise.studies.cli.json_schema import schema
 from collwise.studies.cli.main import collwise, main
 
@@ -32,6 +37,20 @@ def run(*arguments: str) -> None:
     with pytest.raises(SystemExit) as ended:
         main(arguments)
     assert not ended.value.code
+
+
+def called(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """What a command printed in a folder, and its exit code, as a process of its own would without the imports."""
+    errors.warn.cache_clear()
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        contextlib.chdir(cwd),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        pytest.raises(SystemExit) as ended,
+    ):
+        main(arguments)
+    return subprocess.CompletedProcess(arguments, int(ended.value.code or 0), out.getvalue(), err.getvalue())
 
 
 def read(words: list[str]) -> click.Command:

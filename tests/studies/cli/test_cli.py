@@ -16,7 +16,7 @@ from collwise.studies.cli.main import main
 from collwise.validation.libraries.openmpi_file import parse_rules
 from collwise.validation.select.decisions import DecisionTable, decisions_document
 from collwise.validation.times.choice import Choice
-from tests.command_line import printed
+from tests.command_line import called, printed
 
 SMALL = """
 name = "toy"
@@ -41,6 +41,7 @@ loopback_latency_seconds = 5e-7
 
 
 def collwise(*arguments: str, cwd: Path, timeout: float = 900) -> subprocess.CompletedProcess[str]:
+    """A command in a process of its own, which `called` saves where the process is not what is tested."""
     command = [sys.executable, "-P", "-m", "collwise.studies", *arguments]
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=timeout)
 
@@ -208,20 +209,20 @@ def test_platforms_check_runs_the_engine(here: Path) -> None:
 
 
 def test_from_a_cluster_to_rules_step_by_step(here: Path) -> None:
-    fitted = collwise("fit", "--platform", "toy.toml", "--procs", "4,8", "-o", "toy.parameters.toml", cwd=here)
+    fitted = called("fit", "--platform", "toy.toml", "--procs", "4,8", "-o", "toy.parameters.toml", cwd=here)
     assert fitted.returncode == 0, fitted.stderr
     predict = ("predict", "--parameters", "toy.parameters.toml", "--collective", "bcast", "--procs", "2:8:+1", "--json")
-    predicted = printed(collwise(*predict, cwd=here).stdout)
+    predicted = printed(called(*predict, cwd=here).stdout)
     assert {row["procs"] for row in predicted.rows} == set(range(2, 9))
     assert len(predicted.rows) == 7 * 12 * len({row["algorithm"] for row in predicted.rows})
     for collective in ("bcast", "gather"):
         options, times = ("--for", "openmpi-4.1"), f"{collective}.times"
         predict = ("predict", "--parameters", "toy.parameters.toml", "--collective", collective, *options)
-        made = collwise(*predict, "--procs", "2:8:+1", "--segments", "8KiB:128KiB:x2", "-o", times, cwd=here)
+        made = called(*predict, "--procs", "2:8:+1", "--segments", "8KiB:128KiB:x2", "-o", times, cwd=here)
         assert made.returncode == 0, made.stderr
-        selected = collwise("select", times, *options, "-o", f"{collective}.json", cwd=here)
+        selected = called("select", times, *options, "-o", f"{collective}.json", cwd=here)
         assert selected.returncode == 0, selected.stderr
-    exported = collwise("export", "bcast.json", "gather.json", "-o", "toy.rules", "--check", cwd=here)
+    exported = called("export", "bcast.json", "gather.json", "-o", "toy.rules", "--check", cwd=here)
     assert exported.returncode == 0, exported.stderr
     assert exported.stdout.count("accepted the rules and ran") == 4
     rules = parse_rules((here / "toy.rules").read_text(), "toy.rules")
@@ -241,7 +242,7 @@ def test_a_check_of_nothing_is_no_success(here: Path, procs: int, start: int, sa
     for format_name, line in (("openmpi", said), ("mpich", "no rule applies to 8 processes or fewer: nothing")):
         if format_name == "mpich" and procs < 9:
             continue
-        exported = collwise("export", "large.json", "--format", format_name, "-o", "l.rules", "--check", cwd=here)
+        exported = called("export", "large.json", "--format", format_name, "-o", "l.rules", "--check", cwd=here)
         assert exported.returncode == 1
         assert line in exported.stdout
         (here / "l.rules").unlink()
@@ -250,7 +251,7 @@ def test_a_check_of_nothing_is_no_success(here: Path, procs: int, start: int, sa
 def test_rules_for_long_messages_only_are_checked_at_their_first_one(here: Path) -> None:
     table = DecisionTable("bcast", "toy", 1, "simulated", "test", {4: ((2**20, Choice("binomial")),)})
     (here / "long.json").write_text(json.dumps(decisions_document([table])))
-    exported = collwise("export", "long.json", "-o", "long.rules", "--check", cwd=here)
+    exported = called("export", "long.json", "-o", "long.rules", "--check", cwd=here)
     assert exported.returncode == 0, exported.stderr
     assert exported.stdout.count("accepted the rules and ran") == 1
     assert "ran binomial for bcast of 1 MiB on 8 processes" in exported.stdout
@@ -270,7 +271,7 @@ def test_all_collectives_from_a_sweep_to_tables(here: Path) -> None:
     catalogue = Catalogue.load()
     sweep = ("simulate", "--platform", "toy.toml", "--collective", "all", "--procs", "3,8", "--sizes", "64KiB")
     sweep += ("--segments", "8KiB")
-    simulated = collwise(*sweep, "--json", cwd=here)
+    simulated = called(*sweep, "--json", cwd=here)
     assert simulated.returncode == 0, simulated.stderr
     records = printed(simulated.stdout).rows
     runs = {
@@ -281,18 +282,18 @@ def test_all_collectives_from_a_sweep_to_tables(here: Path) -> None:
         if algorithm.selectable and not algorithm.objection(procs)
     }
     assert {(row["collective"], row["algorithm"], row["procs"]) for row in records} == runs
-    again = collwise(*sweep, cwd=here)
+    again = called(*sweep, cwd=here)
     assert f"{len(runs)} cases, {len(runs)} of them already in the store" in again.stdout
     bound = [a for entry in catalogue.collectives.values() for a in entry.algorithms.values() if a.objection(3)]
     assert again.stdout.count("not simulated for P = 3") == len(bound)
 
     for target, options in (("openmpi-4.1", ("--version", "4.1")), ("collwise", ("--format", "collwise"))):
-        made = collwise(*sweep, "--for", target, "-o", f"{target}.times", cwd=here)
+        made = called(*sweep, "--for", target, "-o", f"{target}.times", cwd=here)
         assert made.returncode == 0, made.stderr
-        selected = collwise("select", f"{target}.times", "--for", target, "-o", f"{target}.json", cwd=here)
+        selected = called("select", f"{target}.times", "--for", target, "-o", f"{target}.json", cwd=here)
         assert selected.returncode == 0, selected.stderr
         assert "barrier left out" in selected.stderr
-        exported = collwise("export", f"{target}.json", *options, "-o", f"{target}.rules", cwd=here)
+        exported = called("export", f"{target}.json", *options, "-o", f"{target}.rules", cwd=here)
         assert exported.returncode == 0, exported.stderr
     ids = {
         entry.openmpi_collective
@@ -307,11 +308,11 @@ def test_all_collectives_from_a_sweep_to_tables(here: Path) -> None:
 
 def test_compare_and_select_agree_on_the_best(here: Path) -> None:
     point = ("--platform", "toy.toml", "--collective", "bcast", "--procs", "8", "--sizes", "8KiB,256KiB")
-    made = collwise("simulate", *point, "--segments", "0,8KiB", "--beside", "openmpi-4.1", "-o", "toy.times", cwd=here)
+    made = called("simulate", *point, "--segments", "0,8KiB", "--beside", "openmpi-4.1", "-o", "toy.times", cwd=here)
     assert made.returncode == 0, made.stderr
-    selected = collwise("select", "toy.times", "-o", "toy.json", "--json", cwd=here)
+    selected = called("select", "toy.times", "-o", "toy.json", "--json", cwd=here)
     chosen = [row["algorithm"] for row in printed(selected.stdout).rows]
-    compared = collwise("compare", "toy.times", "toy.json", "openmpi-4.1", "--figures", "figures", "--json", cwd=here)
+    compared = called("compare", "toy.times", "toy.json", "openmpi-4.1", "--figures", "figures", "--json", cwd=here)
     assert compared.returncode == 0, compared.stderr
     rows = printed(compared.stdout).rows
     assert [row["message_bytes"] for row in rows] == [8192, 262144]
@@ -334,23 +335,23 @@ def toy_parameters(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A parameter file of toy.toml."""
     folder = tmp_path_factory.mktemp("fitted")
     (folder / "toy.toml").write_text(SMALL)
-    fitted = collwise("fit", "--platform", "toy.toml", "--procs", "4,8", "-o", "toy.parameters.toml", cwd=folder)
+    fitted = called("fit", "--platform", "toy.toml", "--procs", "4,8", "-o", "toy.parameters.toml", cwd=folder)
     assert fitted.returncode == 0, fitted.stderr
     return str(folder / "toy.parameters.toml")
 
 
 def test_selecting_by_a_model_to_the_byte(here: Path, toy_parameters: str) -> None:
     predict = ("predict", "--parameters", toy_parameters, "--collective", "bcast", "--procs", "2:8:+1")
-    made = collwise(*predict, "--sizes", "8KiB,1MiB", "--segments", "8KiB:128KiB:x2", "-o", "toy.times", cwd=here)
+    made = called(*predict, "--sizes", "8KiB,1MiB", "--segments", "8KiB:128KiB:x2", "-o", "toy.times", cwd=here)
     assert made.returncode == 0, made.stderr
-    shown = printed(collwise("select", "toy.times", "--json", cwd=here).stdout)
+    shown = printed(called("select", "toy.times", "--json", cwd=here).stdout)
     loss = shown.facts["tables"][0]["loss_between_sizes"]
     assert 0 <= loss["mean"] <= loss["worst"]
     assert loss["points"] == 7 * 8
     starts = {row["from_bytes"] for row in shown.rows}
     assert min(starts) == 8192
     assert starts - {8192, 2**20}
-    exact = printed(collwise("select", "toy.times", "--exact", "--json", cwd=here).stdout)
+    exact = printed(called("select", "toy.times", "--exact", "--json", cwd=here).stdout)
     assert len(exact.rows) > len(shown.rows)
     assert "loss_between_sizes" not in exact.facts["tables"][0]
 
@@ -358,16 +359,16 @@ def test_selecting_by_a_model_to_the_byte(here: Path, toy_parameters: str) -> No
 def test_models_are_scored_by_simulated_times(here: Path, toy_parameters: str) -> None:
     grid = ("--collective", "bcast", "--procs", "3,4", "--sizes", "1KiB,64KiB,256KiB", "--segments", "0,8KiB")
     for name in ("by_parts", "as_printed"):
-        made = collwise(
+        made = called(
             "predict", "--parameters", toy_parameters, "--model", name, *grid, "-o", f"{name}.times", cwd=here
         )
         assert made.returncode == 0, made.stderr
-    made = collwise("simulate", "--platform", "toy.toml", *grid, "--beside", "openmpi-4.1", "-o", "s.times", cwd=here)
+    made = called("simulate", "--platform", "toy.toml", *grid, "--beside", "openmpi-4.1", "-o", "s.times", cwd=here)
     assert made.returncode == 0, made.stderr
     compare = ("compare", "s.times", "by_parts.times", "as_printed.times", "openmpi-4.1")
-    shown = collwise(*compare, cwd=here).stdout
+    shown = called(*compare, cwd=here).stdout
     assert "no times in as_printed of knomial" in shown
-    document = printed(collwise(*compare, "--json", cwd=here).stdout)
+    document = printed(called(*compare, "--json", cwd=here).stdout)
     scores = {row["model"]: row for row in document.facts["scores"]}
     assert list(scores) == ["by_parts", "as_printed", "Open MPI 4.1"]
     assert [(row["procs"], row["message_bytes"]) for row in document.rows][::3] == [(3, 1024), (4, 1024)]
@@ -397,7 +398,7 @@ def test_tune_writes_one_page_with_its_figures_and_the_rules_of_its_process_coun
 
 
 def test_a_refused_tuning_leaves_no_folder(here: Path) -> None:
-    done = collwise("tune", "toy.toml", "--procs", "4,9", "-o", "deep/tuned", cwd=here)
+    done = called("tune", "toy.toml", "--procs", "4,9", "-o", "deep/tuned", cwd=here)
     assert done.returncode == 2
     assert "cannot hold P = 9" in done.stderr
     assert not (here / "deep").exists()
@@ -418,18 +419,18 @@ def test_demo_tells_what_to_use_and_what_it_gains(tmp_path: Path) -> None:
 
 def test_a_new_platform_is_sound_and_keeps_its_figures(here: Path) -> None:
     arguments = ("platforms", "new", "mine", "--nodes", "4", "--gbits", "25", "--latency-us", "12", "--cpus", "2")
-    assert collwise(*arguments, cwd=here).returncode == 0
-    checked = collwise("platforms", "check", "mine.toml", cwd=here)
+    assert called(*arguments, cwd=here).returncode == 0
+    checked = called("platforms", "check", "mine.toml", cwd=here)
     assert checked.returncode == 0, checked.stderr
     assert "link 25 Gbit/s and 6 us (two links on the way: 12 us); 2 CPUs per node" in checked.stdout
     slip = (here / "mine.toml").read_text().replace("3125000000.0", "25.0")
     (here / "slip.toml").write_text(slip)
-    wrong = collwise("platforms", "check", "slip.toml", cwd=here)
+    wrong = called("platforms", "check", "slip.toml", cwd=here)
     assert wrong.returncode == 1
     assert "slip.toml:19: network.link_bytes_per_second: 25 bytes per second is too slow for a link" in wrong.stdout
     arguments = ("platforms", "new", "slow", "--nodes", "4", "--interconnect", "tcp-25g", "--latency-us", "900000")
-    assert collwise(*arguments, cwd=here).returncode == 0
-    wrong = collwise("platforms", "check", "slow.toml", cwd=here)
+    assert called(*arguments, cwd=here).returncode == 0
+    wrong = called("platforms", "check", "slow.toml", cwd=here)
     assert wrong.returncode == 1
     assert "network.link_latency_seconds: a route of 0.9" in wrong.stdout
     assert "s is too long for a cluster (valid: seconds, 12e-6 for 12 us)" in wrong.stdout
@@ -444,6 +445,6 @@ def test_check_finds_hosts_without_a_route(here: Path) -> None:
     (here / "two.xml").write_text(
         f'{head}<platform version="4.1"><zone id="z" routing="Full">{clusters}</zone></platform>'
     )
-    done = collwise("platforms", "check", "two.xml", cwd=here)
+    done = called("platforms", "check", "two.xml", cwd=here)
     assert done.returncode == 1
     assert re.search(r"two\.xml: SimGrid .*route", done.stdout)

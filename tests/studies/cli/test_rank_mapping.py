@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,15 +11,14 @@ from collwise.models.hockney import Hockney
 from collwise.models.parameters import FittedParameters
 from collwise.platforms import load
 from collwise.platforms.truth import point_to_point
-from tests.command_line import printed
+from tests.command_line import called, printed
 from tests.needs import needs
 
 PLATFORM = load("hcl16")
 
 
 def collwise(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-P", "-m", "collwise.studies", "platforms", "ranks", "--platform", "hcl16", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=900, check=False)
+    return called("platforms", "ranks", "--platform", "hcl16", *arguments, cwd=folder)
 
 
 @pytest.fixture

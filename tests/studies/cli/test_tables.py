@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from io import StringIO
 from pathlib import Path
 
@@ -14,6 +11,7 @@ from hypothesis import given, settings, strategies as st
 from rich.console import Console
 
 from collwise.studies.cli.tables import WholeTable, stdout_console
+from tests.command_line import called
 
 UNITS = ("", " us", " ms", " KiB", " MiB", " %", " s", " Gbit/s")
 HEADS = st.sampled_from(["P", "m", "smallest gaps left", "reduce_scatter_block", "sent again, dropped"])
@@ -88,17 +86,19 @@ def test_columns_says_the_width_and_a_pipe_has_none(monkeypatch: pytest.MonkeyPa
     assert stdout_console().width > 10_000
 
 
-def printed(arguments: tuple[str, ...], columns: int | None, cwd: Path) -> str:
-    environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
-    environment |= {} if columns is None else {"COLUMNS": str(columns)}
-    command = [sys.executable, "-P", "-m", "collwise.studies", *arguments]
-    run = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=300)
+def printed(arguments: tuple[str, ...], columns: int | None, cwd: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    if columns is None:
+        monkeypatch.delenv("COLUMNS", raising=False)
+    else:
+        monkeypatch.setenv("COLUMNS", str(columns))
+    run = called(*arguments, cwd=cwd)
     assert run.returncode == 0, run.stderr
     return run.stdout
 
 
+BCAST = ("--collective", "bcast", "--procs", "100", "--sizes", "8KiB,4MiB")
 COMMANDS = {
-    "simulate": ("simulate", "--platform", "grisou", "--collective", "bcast", "--procs", "100", "--sizes", "8KiB,4MiB"),
+    "simulate": ("simulate", "--platform", "grisou", "--engine", "schedule", *BCAST),
     "platforms": ("platforms", "list"),
     "show algorithms": ("show", "algorithms"),
     "models": ("show", "models"),
@@ -106,12 +106,14 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_commands_show_the_same_numbers_at_any_width(command: str, tmp_path: Path) -> None:
+def test_commands_show_the_same_numbers_at_any_width(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     numbers = r"(?<![\w.-])[0-9.]+(?: (?:us|ms|s|KiB|MiB|Gbit/s)\b| %)?(?![\w-])"
-    wide = printed(COMMANDS[command], None, tmp_path)
+    wide = printed(COMMANDS[command], None, tmp_path, monkeypatch)
     told = {one for line in wide.splitlines() if line.startswith("│") for one in re.findall(numbers, line)}
     for columns in (60, 80, 100):
-        narrow = printed(COMMANDS[command], columns, tmp_path)
+        narrow = printed(COMMANDS[command], columns, tmp_path, monkeypatch)
         assert all(len(line) <= columns for line in narrow.splitlines() if line.startswith(("│", "┃")))
         assert told <= set(re.findall(numbers, narrow)), columns
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,10 +9,11 @@ import pytest
 from collwise.common.errors import warn
 from collwise.models.lmo import Thresholds
 from collwise.validation.times.thresholds import with_bounds
-from tests.command_line import printed
+from tests.command_line import called, printed
 from tests.needs import needs
 
 KNOWN = Thresholds(65536, 5120, 60000)
+SIMULATE = ("simulate", "--platform", "grisou", "--procs", "4")
 
 
 @pytest.mark.parametrize(
@@ -45,11 +44,7 @@ def test_without_its_threshold_it_is_linear(thresholds: Thresholds | None, capsy
 
 def test_thresholds_that_nothing_takes(tmp_path: Path) -> None:
     (tmp_path / "t.toml").write_text("[thresholds]\nscatter_leap_bytes = 65536\n")
-    command = [sys.executable, "-P", "-m", "collwise.studies", "simulate", "--platform", "grisou", "--procs", "4"]
-    done = subprocess.run(
-        [*command, "--collective", "scatter", "--thresholds", "t.toml"],
-        cwd=tmp_path, capture_output=True, text=True, timeout=900,
-    )  # fmt: skip
+    done = called(*SIMULATE, "--collective", "scatter", "--thresholds", "t.toml", cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr == (
         "collwise: --thresholds: none of the algorithms asked for takes any; these do: gather lmo, scatter lmo\n"
@@ -57,9 +52,8 @@ def test_thresholds_that_nothing_takes(tmp_path: Path) -> None:
 
 
 def simulated(folder: Path, *arguments: str) -> tuple[dict[tuple[str, int], dict], str]:
-    command = [sys.executable, "-P", "-m", "collwise.studies", "simulate", "--platform", "grisou", "--procs", "4"]
     sizes = ("--collective", "gather", "--algorithms", "linear,lmo", "--sizes", "4KiB,6KiB,128KiB", "--json")
-    done = subprocess.run([*command, *sizes, *arguments], cwd=folder, capture_output=True, text=True, timeout=900)
+    done = called(*SIMULATE, *sizes, *arguments, cwd=folder)
     assert done.returncode == 0, done.stderr
     return {(r["algorithm"], r["message_bytes"]): r for r in printed(done.stdout).rows}, done.stderr
 

@@ -203,8 +203,7 @@ def _quoted(value: str) -> str:
     """An attribute's value, in quotes."""
     if _SPECIAL.search(value) is None:
         return f'"{value}"'
-    # It brings Python's HTTP client along, which no command needs that only reads a description, and takes several times
-    # as long: noticeable for a network of thousands of links.
+    # It takes several times as long, and brings Python's HTTP client along, which most commands do without.
     from xml.sax.saxutils import quoteattr
 
     return quoteattr(value)

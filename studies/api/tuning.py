@@ -66,7 +66,7 @@ class Tuned:
     @property
     def name(self) -> str:
         """The name of the platform."""
-        return _name(self.times)
+        return next(iter(self.times.values())).platform
 
     @property
     def per_node(self) -> int:
@@ -161,7 +161,7 @@ def tune(
     form = next(one for one in FORMATS.values() if one.consumer == wanted)
     rules = export(
         decisions,
-        output=None if folder is None else folder / f"{_name(times)}-{consumer}.rules",
+        output=None if folder is None else folder / f"{next(iter(times.values())).platform}-{consumer}.rules",
         format_name=form.name,
         version=openmpi_version(consumer),
         procs=max(max(one.procs) for one in times.values()) if form.one_procs else None,

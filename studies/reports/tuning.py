@@ -52,8 +52,7 @@ def title_of(tuned: Tuned) -> str:
 
 def gain_table(tuned: Tuned) -> Table:
     """A row for each collective: the gain over the untuned library, where it is close, and where it is largest."""
-    rows = [_gain_row(tuned, name) for name in tuned.scores]
-    return Table(title_of(tuned), _COLUMNS, rows)
+    return Table(title_of(tuned), _COLUMNS, [_gain_row(tuned, name) for name in tuned.scores])
 
 
 def gain_figure(tuned: Tuned) -> Figure:
@@ -121,7 +120,7 @@ def measuring(tuned: Tuned) -> str:
 
 def write_report(tuned: Tuned) -> Path:
     """Writes NAME.html, NAME.md and figures (SVG) beside the rules; returns the path of the page."""
-    first = next(iter(tuned.times.values()))
+    first, *_ = tuned.times.values()
     intro = TEXTS.line("intro", source=first.source, maker=first.maker)
     sections = [_gained(tuned), _use(tuned), *(_collective(scores) for scores in tuned.scores.values()), _made(tuned)]
     assert tuned.folder is not None

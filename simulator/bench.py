@@ -158,7 +158,8 @@ class Measured:
         from collwise.simulator.sweeps.experiment_runner import TIME_LIMIT_SECONDS
         from collwise.simulator.sweeps.laboratory import ExperimentLaboratory
 
-        precision, limit = self.method.precision, self.limit_seconds or TIME_LIMIT_SECONDS
+        precision = self.method.precision
+        limit = TIME_LIMIT_SECONDS if self.limit_seconds is None else self.limit_seconds
         return ExperimentLaboratory.measured(
             self.target, procs, self.context.store, precision=precision, limit_seconds=limit
         )

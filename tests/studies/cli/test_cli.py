@@ -427,7 +427,7 @@ def test_a_new_platform_is_sound_and_keeps_its_figures(here: Path) -> None:
     (here / "slip.toml").write_text(slip)
     wrong = called("platforms", "check", "slip.toml", cwd=here)
     assert wrong.returncode == 1
-    assert "slip.toml:19: network.link_bytes_per_second: 25 bytes per second is too slow for a link" in wrong.stdout
+    assert "slip.toml:15: network.link_bytes_per_second: 25 bytes per second is too slow for a link" in wrong.stdout
     arguments = ("platforms", "new", "slow", "--nodes", "4", "--interconnect", "tcp-25g", "--latency-us", "900000")
     assert called(*arguments, cwd=here).returncode == 0
     wrong = called("platforms", "check", "slow.toml", cwd=here)

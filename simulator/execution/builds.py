@@ -98,7 +98,7 @@ class Build:
         if configured == wanted:
             return
         # CMake holds on to the compiler and the sources that it first saw.
-        if configured and configured.partition("\n")[2] != self._toolchain():
+        if (self.folder / "CMakeCache.txt").exists() and configured.partition("\n")[2] != self._toolchain():
             shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(exist_ok=True)
         command = ["cmake", "-S", str(folders.SOURCES), "-B", str(self.folder), "-G", "Ninja"]

@@ -36,7 +36,11 @@ class Installation:
     def build(self) -> Build:
         """The build of our C programs for it."""
         wrapper = "smpicc" if self.library == "smpi" else f"mpicc.{self.library}"
-        return Build(self.build_directory, self.library, self.launcher.with_name(wrapper), self.label)
+        compiler = self.launcher.with_name(wrapper)
+        # A launcher that wraps the real one has no compiler beside it.
+        if not compiler.exists():
+            compiler = Path(shutil.which(wrapper) or compiler)
+        return Build(self.build_directory, self.library, compiler, self.label)
 
     def program(self, name: str) -> Path:
         """The built program or library. Raises CollwiseError and UsageError as `Build.file` does."""

@@ -16,7 +16,7 @@ from collwise.common import folders
 from collwise.common.errors import CollwiseError, UsageError
 from collwise.simulator.execution import builds
 from collwise.simulator.execution.builds import Build
-from collwise.simulator.execution.installations import mpi_installation
+from collwise.simulator.execution.installations import Installation, mpi_installation
 from collwise.simulator.execution.processes import ProgramRun, run_command
 from collwise.studies.cli.main import main
 from tests.command_line import run
@@ -28,7 +28,7 @@ CMAKE = """#!/bin/bash
 echo "$1" >>"{calls}"
 {work}
 case $1 in
-    -S) : >"$4/build.ninja" ;;
+    -S) : >"$4/CMakeCache.txt" ;;
     --build) : >"$2/$4" ;;
 esac
 """
@@ -156,7 +156,7 @@ def test_a_half_made_build_counts_as_none(package: Path) -> None:
     add_cmake(package)
     folder = a_build().folder
     folder.mkdir(parents=True)
-    for left in ("program", "build.ninja", "half-made"):
+    for left in ("program", "CMakeCache.txt", "half-made"):
         (folder / left).touch()
     a_build().file("program")
     assert not (folder / "half-made").exists()
@@ -305,3 +305,13 @@ def test_a_command_asks_for_what_it_runs(
     assert asked <= files
     # The engine's library may be open already.
     assert files - asked <= {"none libschedule.so"}
+
+
+def test_a_launcher_that_wraps_the_real_one_has_its_compiler(package: Path) -> None:
+    """A build with a compiler that is not there would remove what is built."""
+    tools, wrapped = package.parent / "bin", package.parent / "wrapped/smpirun"
+    (tools / "smpicc").symlink_to("/bin/true")
+    for launcher, compiler in ((tools / "smpirun", tools / "smpicc"), (wrapped, tools / "smpicc")):
+        assert Installation("smpi", "3.32", launcher, package / "build").build.compiler == compiler
+    (tools / "smpicc").unlink()
+    assert Installation("smpi", "3.32", wrapped, package / "build").build.compiler == wrapped.with_name("smpicc")

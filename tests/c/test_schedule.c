@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Messages are of ten segments, the last one shorter, and of more packets than buffers, windows and send buffers hold. */
+/* Messages have ten segments, the last one shorter, and more packets than buffers, windows and send buffers hold. */
 enum { MOST_PROCS = 24, GROUP = 4, MOST_GROUPS = MOST_PROCS / GROUP, MESSAGE_BYTES = 14000, PART_BYTES = 1434 };
 
 typedef enum { MODEL, OVER_PORTS, WITH_BUFFERS, KINDS } network_kind;

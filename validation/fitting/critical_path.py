@@ -179,6 +179,8 @@ def solve(counts: Array, known_seconds: Array, seconds: Array, usual: Array) -> 
 def _each(function: Callable[[_Item, threading.Event], _Found], items: Sequence[_Item]) -> list[_Found]:
     """The function of each item, in threads, since playing releases the interpreter; an event asks it to stop."""
     stop = threading.Event()
+    if len(items) == 1:  # as for each single prediction, which takes less time than starting a thread
+        return [function(items[0], stop)]
     found: dict[int, _Found] = {}
 
     def find(place: int, item: _Item) -> None:

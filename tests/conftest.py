@@ -14,6 +14,19 @@ import pytest
 
 from tests.needs import CAPABILITIES, ROOT, hidden, in_continuous_integration, need, parse_reason
 
+# Files with tests of ten seconds and more, which run first: none of them is left to one process at the end.
+_LONG = tuple(
+    f"tests/{name}"
+    for name in (
+        "algorithms/test_verify.py",
+        "golden",
+        "studies/notebooks",
+        "test_docs.py",
+        "test_pages.py",
+        "test_style.py",
+    )
+)
+
 Skips = Counter[tuple[str, str]]
 _SKIPS = pytest.StashKey[Skips]()
 
@@ -46,6 +59,10 @@ def _keep_bytecode() -> None:
     if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
         sys.dont_write_bytecode = False
         sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(ROOT / "build" / "bytecode")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: not item.nodeid.startswith(_LONG))
 
 
 class _Counting:

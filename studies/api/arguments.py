@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from collwise.algorithms.catalogue import GUIDELINES, Catalogue
-from collwise.common.errors import UsageError, note
+from collwise.common.errors import UsageError, check_name, note
 from collwise.common.project import default_store_path
 from collwise.common.units import parse_counts, parse_size, parse_sizes
 
@@ -93,7 +93,6 @@ def session(
     >>> with collwise.session(store="timings.sqlite", jobs=2) as context:
     ...     times = collwise.simulate("gros", "bcast", procs=4, sizes="8KiB", context=context)
     """
-    from collwise.common.errors import check_name
     from collwise.simulator.store import Store
     from collwise.simulator.sweeps.context import ENGINES, SMPI, SimulationContext
     from collwise.validation.libraries.baselines import baseline, library_decisions
@@ -216,10 +215,11 @@ def collectives(given: Names) -> tuple[str, ...]:
     return tuple(catalogue.collective(name).name for name in wanted)
 
 
-def algorithms(collective: str, given: Names | None) -> tuple[str, ...]:
+def algorithms(collective: str, given: Names | None, exclude: Names = ()) -> tuple[str, ...]:
     """Names of algorithms, among which those of GROUPS stand for several; nothing stands for 'all'.
 
-    Raises UsageError for an unknown name and for groups that the collective has no algorithm of.
+    Those of `exclude` are left out, which may be of other collectives. Raises UsageError for an unknown name, for
+    groups that the collective has no algorithm of, and where nothing is left.
     """
     catalogue = Catalogue.load()
     known = catalogue.collective(collective)
@@ -230,7 +230,14 @@ def algorithms(collective: str, given: Names | None) -> tuple[str, ...]:
             one.name for one in catalogue.collectives.values() if any(getattr(one, GROUPS[name]) for name in wanted)
         ]
         raise UsageError(f"{collective} has no algorithms that are {', '.join(wanted)}; valid: {', '.join(others)}")
-    return tuple(dict.fromkeys(catalogue.algorithm(collective, name).name for name in found))
+    left_out = names(exclude)
+    every = dict.fromkeys(name for one in catalogue.collectives.values() for name in one.algorithms)
+    for name in left_out:
+        check_name("algorithm", name, every)
+    left = [one for name in found if (one := catalogue.algorithm(collective, name).name) not in left_out]
+    if not left:
+        raise UsageError(f"all algorithms of {collective} that were asked for are excluded")
+    return tuple(dict.fromkeys(left))
 
 
 def possible(names: Iterable[str], make: Callable[[str], _Made]) -> dict[str, _Made]:

@@ -36,6 +36,7 @@ def whatif(
     *,
     segments: Numbers = SEGMENTS_TEXT,
     algorithms: Names | None = None,
+    exclude: Names = (),
     rules: DecisionsLike | None = None,
     limits: bool = True,
     ppn: int | None = None,
@@ -62,7 +63,7 @@ def whatif(
     from collwise.validation.whatif.sweep import before_and_after
 
     where, made = arguments.platform(platform), changes_of(changes)
-    grids = _grids(where, collective, procs, sizes, segments, algorithms, ppn, made)
+    grids = _grids(where, collective, procs, sizes, segments, (algorithms, exclude), ppn, made)
     tables = None if rules is None else {one.collective: one for one in arguments.decisions(rules).tables}
     if tables is not None and (lacking := [one.collective for one in grids if one.collective not in tables]):
         raise UsageError(f"{rules} has no decisions for {lacking[0]} (valid: {', '.join(tables)})")
@@ -89,13 +90,14 @@ def sweep(
     changes: Changes = (),
     segments: Numbers = SEGMENTS_TEXT,
     algorithms: Names | None = None,
+    exclude: Names = (),
     ppn: int | None = None,
     tolerance: float = TOLERANCE_PERCENT,
     context: SimulationContext | None = None,
 ) -> Sweeps:
     """Finds the factors of a change from which on another choice is the best, and says why.
 
-    The change goes over a range of factors, such as bandwidth=x0.25:x8; `collwise whatif --help` lists all changes.
+    The change goes over a range of factors, such as bandwidth=x0.25:x8; `collwise whatif change --help` lists all changes.
     With a tolerance, choices that are nearly as fast do not take turns.
 
     Returns a Sweep for each collective, whose `times` have the dimension `factor`. Raises UsageError for wrong
@@ -113,7 +115,7 @@ def sweep(
     where = arguments.platform(platform)
     others = changes_of(changes)
     over = replace(factors if isinstance(factors, Factors) else parse_factors(factors), others=others)
-    grids = _grids(where, collective, procs, sizes, segments, algorithms, ppn, others)
+    grids = _grids(where, collective, procs, sizes, segments, (algorithms, exclude), ppn, others)
 
     def swept(grid: Grid) -> Sweep:
         times, found = sweep_over(where, over, grid, simulations, tolerance / 100)
@@ -154,7 +156,7 @@ def live_map(
     from collwise.validation.whatif.live_map import LiveMap
 
     where = arguments.platform(platform)
-    (grid,) = _grids(where, collective, procs, sizes, segments, algorithms, ppn, ())
+    (grid,) = _grids(where, collective, procs, sizes, segments, (algorithms, ()), ppn, ())
     return LiveMap(where, grid, jobs)
 
 
@@ -177,11 +179,11 @@ def _grids(
     procs: Numbers | None,
     sizes: Numbers | None,
     segments: Numbers,
-    algorithms: Names | None,
+    algorithms: tuple[Names | None, Names],
     ppn: int | None,
     changes: Sequence[Change],
 ) -> list[Grid]:
-    """The points asked for, by collective; by default those that fit on the platform before and after the change."""
+    """The points asked for, by collective, with algorithms but those excluded; by default those that fit on the platform before and after the change."""
     from collwise.validation.times.points import asked_points, warn_of_doubtful
 
     per_node = ppn or platform.default_processes_per_node
@@ -195,7 +197,7 @@ def _grids(
     grids = asked_points(
         platform,
         [
-            Grid.of(one, counts, sizes_of(one, asked), per_node, cut, arguments.algorithms(one, algorithms))
+            Grid.of(one, counts, sizes_of(one, asked), per_node, cut, arguments.algorithms(one, *algorithms))
             for one in arguments.collectives(collective)
         ],
     )

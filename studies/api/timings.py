@@ -235,6 +235,7 @@ def search_algorithms(
     *,
     goal: Goal | None = None,
     algorithms: Names | None = None,
+    exclude: Names = (),
     segments: Numbers = SEGMENTS_TEXT,
     counts: Mapping[str, Numbers | None] | None = None,
     thresholds: Thresholds | None = None,
@@ -269,7 +270,7 @@ def search_algorithms(
     place = target_from(target)
     _ask_if_crowded(place, arguments.counts(procs), confirm)
     asked = arguments.collectives(collective)
-    competing = choices(asked, algorithms, segments, counts or {}, thresholds)
+    competing = choices(asked, algorithms, segments, counts or {}, thresholds, exclude)
     described = None if platform is None else arguments.platform(platform)
     wanted = cases_to_measure(competing, procs, sizes, place, platform=described)
     with arguments.opened(context) as opened:
@@ -309,6 +310,7 @@ def choices(
     segments: Numbers,
     counts: Mapping[str, Numbers | None],
     thresholds: Thresholds | None,
+    exclude: Names = (),
     between_segment: int = 0,
 ) -> dict[str, tuple[Choice, ...]]:
     """The choices that compete, by collective, with the bounds that the thresholds give some algorithms.
@@ -319,7 +321,7 @@ def choices(
         raise UsageError("--algorithms: names belong to one collective; several were asked for")
     given = {name: arguments.counts(numbers) for name, numbers in counts.items() if numbers is not None}
     cut = arguments.sizes(segments)
-    names = arguments.possible(collectives, lambda one: arguments.algorithms(one, algorithms))
+    names = arguments.possible(collectives, lambda one: arguments.algorithms(one, algorithms, exclude))
     found = {one: candidates(one, cut, each, given, between_segment) for one, each in names.items()}
     entries = [Catalogue.load().algorithm(one, each.algorithm) for one, among in found.items() for each in among]
     check_thresholds_matter(entries, thresholds)

@@ -37,6 +37,7 @@ TUNED = "bcast,reduce,allreduce,allgather,alltoall"
 """The collectives that are tuned unless others are named."""
 RULES = "rules"
 """The title of the rules among scores."""
+_TABLE = "-libcollwise.table"
 NODES, INTERCONNECT, MOST_PROCS = 16, "infiniband-hdr", 4096
 """The size and interconnect of a cluster of which no more is said, and the largest P that is tuned by default."""
 
@@ -161,7 +162,7 @@ def tune(
     form = next(one for one in FORMATS.values() if one.consumer == wanted)
     rules = export(
         decisions,
-        output=None if folder is None else folder / f"{next(iter(times.values())).platform}-{consumer}.rules",
+        output=None if folder is None else folder / f"{next(iter(times.values())).platform}{_ending(consumer)}",
         format_name=form.name,
         version=openmpi_version(consumer),
         procs=max(max(one.procs) for one in times.values()) if form.one_procs else None,
@@ -172,6 +173,11 @@ def tune(
     if folder is not None:
         _write(found)
     return found
+
+
+def _ending(consumer: str) -> str:
+    """What the rules' file is called, after the platform."""
+    return _TABLE if consumer == COLLWISE else f"-{consumer}.rules"
 
 
 def _given_times(cluster: Cluster) -> AllTimes | None:
@@ -247,7 +253,7 @@ def _write(tuned: Tuned) -> None:
     from collwise.studies.reports.tuning import write_report
 
     if tuned.consumer != COLLWISE:
-        write_text(tuned.file("-libcollwise.table"), collwise_rules(tuned.decisions.tables))
+        write_text(tuned.file(_TABLE), collwise_rules(tuned.decisions.tables))
     tuned.decisions.save(tuned.file("-decisions.json"))
     tuned.times.save(tuned.file(".times"))
     if isinstance(tuned.platform, Platform) and tuned.name not in known():

@@ -59,6 +59,7 @@ SUBCOMMANDS = {
     "setup completion": Subcommand(needs=""),
     "setup project": Subcommand(needs=""),
     "setup schema": Subcommand(needs=""),
+    "setup test": Subcommand(needs="build smpi openmpi mpich style ?testbed ?slurm test"),
     "setup studio": Subcommand(needs="studio ?build ?smpi ?openmpi"),
     "show defaults": Subcommand(
         needs="--check:build --check&!--baseline=mpich-4:openmpi --check&--baseline=mpich-4:mpich"
@@ -82,7 +83,6 @@ SECTIONS = {
             needs="--check:build --check&!--format=mpich:openmpi --check&--format=mpich:mpich",
         ),
         "whatif": Command("Shows which choices and times change if a platform does.", needs="build --engine=smpi:smpi"),
-        "sweep": Command("Finds the factors of a change where the choice changes.", needs="build --engine=smpi:smpi"),
         "program": Command(
             "Runs programs with our algorithms, and says what these save.",
             needs="build --library=smpi:smpi --library=openmpi:openmpi --library=mpich:mpich --engine=smpi:smpi apply:smpi gain:openmpi --testbed:testbed",  # noqa: E501
@@ -121,17 +121,14 @@ SECTIONS = {
         "setup": Command(
             "Looks after the set-up, projects and notebooks.", needs="build ?smpi ?openmpi ?mpich --simgrid:engine"
         ),
-        "test": Command("Runs the tests.", needs="build smpi openmpi mpich style ?testbed ?slurm test"),
     },
 }
 COMPLETION_VARIABLE = "_COLLWISE_COMPLETE"
 """A shell that completes a command line sets it (collwise setup completion); the launcher then sets nothing up."""
 _MODULES = {
     "select": "export compare",
-    "setup": "test",
     "simulate": "measure fit predict",
     "tune": "demo",
-    "whatif": "sweep",
 }
 """The commands that are in a module of collwise.studies.cli of another name than their own.
 

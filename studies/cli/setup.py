@@ -189,7 +189,7 @@ def show_schema(
     click.echo(json.dumps(json_schema.schema(" ".join(words) or None), indent=2))
 
 
-@command("test -q tests/platforms", context_settings={"ignore_unknown_options": True})
+@command("setup test -q tests/platforms", parent=setup, context_settings={"ignore_unknown_options": True})
 def test(pytest_arguments: tuple[str, ...] = argument(click.UNPROCESSED, nargs=-1)) -> None:  # noqa: PT028
     """Runs the tests, one process on each of up to four cores.
 

@@ -19,7 +19,7 @@ from collwise.validation.select.consumers import OPENMPI, openmpi_consumer
 def shown(rules: ExportedRules) -> Shown:
     """The command that uses the file, sentences on the rules, and what the installed library ran."""
     wrong = sum(not matches for _, matches in rules.checks)
-    problem = f"{wrong} of the checks show no call that runs as the rules say" if wrong else ""
+    problem = f"for {wrong} of {len(rules.checks)} checks no call was seen that runs as the rules say" if wrong else ""
     parts = [rules.text.rstrip()] if rules.path is None else [*_parts(rules, rules.path)]
     checks = [line for line, _ in rules.checks]
     facts = {"format_name": rules.format_name, "version": rules.version, "text": rules.text, "checks": checks}

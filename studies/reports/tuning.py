@@ -15,7 +15,6 @@ import click
 import numpy as np
 from matplotlib.figure import Figure
 
-from collwise.algorithms.catalogue import ELEMENT_BYTES
 from collwise.common.program import program_name
 from collwise.common.units import format_size
 from collwise.models.piecewise import Array
@@ -32,6 +31,7 @@ from collwise.tuning import RULES, Tuned
 from collwise.validation.compare.scores import Scores, compare
 from collwise.validation.libraries.formats import FORMATS, how_to_use, ways_to_use_openmpi_rules
 from collwise.validation.libraries.openmpi_rules import warnings_of
+from collwise.validation.libraries.openmpi_untuned import ELEMENT_BYTES
 from collwise.validation.select.consumers import COLLWISE, OPENMPI, openmpi_version
 
 TEXTS = Texts("tuning.md.j2")
@@ -149,8 +149,8 @@ def changing(tuned: Tuned) -> str:
     """The command that says whether the choices change with the cluster."""
     platform = tuned.name if tuned.name in known() or tuned.folder is None else tuned.file(".toml")
     procs = ",".join(map(str, next(iter(tuned.times.values())).procs))
-    what = f"whatif --platform {platform} --collective {','.join(tuned.times)} --procs {procs} --change bandwidth=x0.5"
-    return f"{program_name()} {what} --ppn {tuned.per_node}"
+    points = f"--platform {platform} --collective {','.join(tuned.times)} --procs {procs} --ppn {tuned.per_node}"
+    return f"{program_name()} whatif change {points} --change bandwidth=x0.5"
 
 
 def _known(tuned: Tuned, *names: str) -> list[float]:
@@ -202,7 +202,7 @@ def _use(tuned: Tuned) -> Section:
         steps=_steps(tuned),
         notes=[
             Notes("What the rules do not cover", _limits(tuned), folded=True),
-            Notes("How gains are counted", TEXTS.paragraphs("counted", error=CHECKED["median_error"]), folded=True),
+            Notes("How gains are counted", TEXTS.paragraphs("counted", error=CHECKED["median_error"], limit=1 - _SLOWER), folded=True),
             Notes(
                 "Choices that the rules say otherwise than the table of libcollwise",
                 TEXTS.paragraphs("few", few=few, element_bytes=ELEMENT_BYTES, most_listed=_MOST_SUBSTITUTIONS),

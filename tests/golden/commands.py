@@ -319,16 +319,16 @@ def _changed() -> dict[str, Golden]:
     decided = _simulate(STAMPEDE, f"--collective bcast,allreduce {few}")
     return {
         "rules": _by_times(decided, "-o kept.json"),
-        "bandwidth": Golden(f"whatif {usual} --change bandwidth=x0.25"),
-        "several": Golden(f"whatif {usual} --change latency=x4 --change overheads=x2 --change reduction=x0.5"),
-        "kept rules": Golden(f"whatif {usual} --change latency=x0.25 --rules kept.json"),
-        "no limits": Golden(f"whatif {usual} --change placement=cyclic --no-limits"),
-        "slow node": Golden(f"whatif --collective gather --procs 8 {STAMPEDE} --change slow_node=1:x8 --json"),
+        "bandwidth": Golden(f"whatif change {usual} --change bandwidth=x0.25"),
+        "several": Golden(f"whatif change {usual} --change latency=x4 --change overheads=x2 --change reduction=x0.5"),
+        "kept rules": Golden(f"whatif change {usual} --change latency=x0.25 --rules kept.json"),
+        "no limits": Golden(f"whatif change {usual} --change placement=cyclic --no-limits"),
+        "slow node": Golden(f"whatif change --collective gather --procs 8 {STAMPEDE} --change slow_node=1:x8 --json"),
         "configurations": Golden(CONFIGURATIONS, configurations),
-        "sweep of bandwidth": Golden(f"sweep {sweep} --platform gros --factors bandwidth=x0.0625:x4"),
-        "sweep of latency": Golden(f"sweep {sweep} --platform gros --factors latency=x0.25:x8 --tolerance 0"),
+        "sweep of bandwidth": Golden(f"whatif sweep {sweep} --platform gros --factors bandwidth=x0.0625:x4"),
+        "sweep of latency": Golden(f"whatif sweep {sweep} --platform gros --factors latency=x0.25:x8 --tolerance 0"),
         "sweep of overheads": Golden(
-            f"sweep {sweep} --platform boba --factors overheads=x0.25:x8 --change bandwidth=x0.5 --tolerance 5"
+            f"whatif sweep {sweep} --platform boba --factors overheads=x0.25:x8 --change bandwidth=x0.5 --tolerance 5"
         ),
         "program": Golden(f"program profile report.json --change bandwidth=x0.25 --baseline openmpi-4.1 {GROS} --json"),
         "profile": Golden(

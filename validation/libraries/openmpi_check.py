@@ -229,10 +229,13 @@ def check_all(rules: Path, tables: Sequence[DecisionTable]) -> Iterator[tuple[st
         sizes, most = _SIZES.get(table.collective, _OTHER_SIZES), _MOST_BYTES // procs
         first = min((start for start, _ in table.row(procs)), default=None)
         if procs > _MOST_PROCS:
-            unchecked.append(f"{table.collective}: no rule applies to {_MOST_PROCS} processes: nothing was checked")
+            unchecked.append(
+                f"{table.collective}: not checked, since its rules begin with P = {procs}, and at most {_MOST_PROCS} "
+                "processes run here; rules that begin with fewer can be checked"
+            )
         elif first is None or first > max(*sizes, most):
             at_most = f"{procs} processes and {format_size(most)} or less"
-            unchecked.append(f"{table.collective}: no rule applies to {at_most}: nothing was checked")
+            unchecked.append(f"{table.collective}: not checked, since no rule applies to {at_most}")
         else:
             within = [size for size in sizes if size >= first] or [first]
             calls += [(rules, table.collective, procs, size) for size in within]

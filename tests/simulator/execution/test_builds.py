@@ -274,7 +274,7 @@ def test_an_installed_package_has_no_tests(
 ) -> None:
     monkeypatch.setattr("collwise.studies.cli.setup.SOURCES", tmp_path)
     with pytest.raises(SystemExit) as ended:
-        main(["test"])
+        main(["setup", "test"])
     assert ended.value.code == 2
     assert "./collwise test in a clone" in capsys.readouterr().err
 

@@ -232,8 +232,8 @@ def test_from_a_cluster_to_rules_step_by_step(here: Path) -> None:
 @pytest.mark.parametrize(
     ("procs", "start", "said"),
     [
-        (65, 8, "bcast: no rule applies to 64 processes: nothing was checked"),
-        (4, 2**23, "bcast: no rule applies to 8 processes and 4 MiB or less: nothing was checked"),
+        (65, 8, "bcast: not checked, since its rules begin with P = 65, and at most 64 processes run here; rules that begin with"),
+        (4, 2**23, "bcast: not checked, since no rule applies to 8 processes and 4 MiB or less"),
     ],
 )
 def test_a_check_of_nothing_is_no_success(here: Path, procs: int, start: int, said: str) -> None:

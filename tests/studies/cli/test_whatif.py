@@ -16,7 +16,7 @@ from tests.needs import needs
 from tests.studies.cli.model_commands import Capture, run
 
 POINTS = "--platform gros --collective allreduce --procs 31,32 --sizes 1KiB,1MiB --segments 8KiB"
-ASKED = f"whatif {POINTS}"
+ASKED = f"whatif change {POINTS}"
 
 
 @pytest.fixture(autouse=True)
@@ -92,7 +92,7 @@ def test_the_changed_platform_can_be_written(capsys: Capture) -> None:
 
 def test_several_collectives(capsys: Capture) -> None:
     points = "--platform gros --collective bcast,allreduce --procs 8 --sizes 64KiB --segments 8KiB"
-    asked = f"whatif {points}"
+    asked = f"whatif change {points}"
     code, shown, said = run(f"{asked} --change bandwidth=x2", capsys)
     assert code == 0, said
     assert "bcast on Gros" in shown.replace("\n", " ")
@@ -107,7 +107,7 @@ def test_several_collectives(capsys: Capture) -> None:
     ]
     shown = run(f"{asked} --change bandwidth=x2 --no-limits", capsys)[1]
     assert "limited" not in shown
-    swept = printed(run(f"sweep {points} --factors bandwidth=x1:x2 --json", capsys)[1])
+    swept = printed(run(f"whatif sweep {points} --factors bandwidth=x1:x2 --json", capsys)[1])
     assert [row["collective"] for row in swept.rows] == ["bcast"] * 5 + ["allreduce"] * 5
 
 
@@ -132,8 +132,8 @@ def test_smpi(capsys: Capture) -> None:
         ),
         ("slect", "unknown command 'slect'; did you mean select? Valid"),
         (f"{ASKED} --change nodes=8", "cannot hold P = 31 with 1 per node"),
-        (f"sweep {POINTS} --factors bandwidth=x1:x2 --tolerance -1", "the tolerance must be a number of percent from"),
-        (f"sweep {POINTS} --factors nodes=x1:x2", "unknown change to sweep over 'nodes'"),
+        (f"whatif sweep {POINTS} --factors bandwidth=x1:x2 --tolerance -1", "the tolerance must be a number of percent from"),
+        (f"whatif sweep {POINTS} --factors nodes=x1:x2", "unknown change to sweep over 'nodes'"),
     ],
 )
 def test_errors_say_what_is_valid(arguments: str, says: str, capsys: Capture) -> None:
@@ -143,7 +143,7 @@ def test_errors_say_what_is_valid(arguments: str, says: str, capsys: Capture) ->
 
 
 def test_the_help_lists_every_change(capsys: Capture) -> None:
-    _, shown, _ = run("whatif --help", capsys)
+    _, shown, _ = run("whatif change --help", capsys)
     assert "degraded_link=3:x0.1: the rate of one node's link" in " ".join(shown.split())
 
 

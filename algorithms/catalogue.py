@@ -41,6 +41,11 @@ ELEMENT_BYTES = 8
 _TOO_LONG = 2**31
 
 
+def elements(message_bytes: int) -> int:
+    """The elements that our programs reduce: doubles, or bytes where the message is no whole number of doubles."""
+    return message_bytes // ELEMENT_BYTES if message_bytes % ELEMENT_BYTES == 0 else message_bytes
+
+
 @dataclass(frozen=True)
 class Memory:
     """The bytes of a mock-up's two buffers: for messages, and for counts and displacements (integers)."""

@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.models.hockney import Hockney
-from collwise.models.implementation_aware.parts import Gamma, Part
+from collwise.models.implementation_aware.message_counts import Gamma, Messages
 from collwise.models.interface import Points
 from collwise.models.parameters import CLASSES, Overheads, PathParameters
 from collwise.models.piecewise import PiecewiseLinear
@@ -138,8 +138,8 @@ def counted(
         points = Points.of(p, MESSAGE_BYTES, shape.segment_bytes, count, eager_limit_bytes=limit)
         side_by_side = Gamma((0.0,), ((1.0, 1.0),))
         in_turn = Gamma((0.0, 1.0), ((1.0,) * p, tuple(float(k) for k in range(1, p + 1))))
-        latencies: Sequence[Part] = formula(points, side_by_side)
-        in_bytes: Sequence[Part] = formula(points, in_turn)
+        latencies: Sequence[Messages] = formula(points, side_by_side)
+        in_bytes: Sequence[Messages] = formula(points, in_turn)
         schedule = Schedule(Case(collective, algorithm, p, MESSAGE_BYTES, shape.segment_bytes))
 
         def played(alpha: float, beta: float, schedule: Schedule = schedule) -> float:

@@ -22,7 +22,7 @@ import tomli_w
 from collwise.common.errors import UsageError, unknown_name
 from collwise.common.files import write_text
 from collwise.models.hockney import Hockney, HockneyBySize
-from collwise.models.implementation_aware.parts import Gamma
+from collwise.models.implementation_aware.message_counts import Gamma
 from collwise.models.interface import PairParameters
 from collwise.models.lmo import LMO, Thresholds
 from collwise.models.loggp import LogGP
@@ -414,10 +414,30 @@ Observations = Mapping[str, Mapping[str, Sequence[Observation]]]
 """The observations that each fit was made from, by collective and algorithm, in the order of its residuals."""
 
 
-def reach_of(observations: Mapping[str, Sequence[Observation]]) -> tuple[int, float]:
-    """The largest P and m of the observations of a collective's algorithms; 0 without any."""
-    points = [(one.procs, one.message_bytes) for each in observations.values() for one in each]
-    return max((p for p, _ in points), default=0), max((m for _, m in points), default=0)
+class FittedToObservations:
+    """What a model says of the parameters of its algorithms, and of the experiments that these were fitted to."""
+
+    parameters: ModelParameters | PathParameters
+
+    @property
+    def platform(self) -> str:
+        """The platform that the parameters were fitted on."""
+        return self.parameters.platform
+
+    @property
+    def processes_per_node(self) -> int | None:
+        """The processes per node for which the parameters hold."""
+        return self.parameters.processes_per_node
+
+    def reach(self, collective: str) -> tuple[int, float]:
+        """The largest P and m of the experiments; 0 without any."""
+        fits = self.parameters.observations.get(collective, {}).values()
+        points = [(one.procs, one.message_bytes) for each in fits for one in each]
+        return max((p for p, _ in points), default=0), max((m for _, m in points), default=0)
+
+    def document(self) -> dict[str, Any]:
+        """Its parameters as a parameter file has them, in plain dictionaries and lists."""
+        return self.parameters.as_document()
 
 
 def _observations(keys: Keys) -> Observations:

@@ -33,9 +33,13 @@ if TYPE_CHECKING:
         load as load,
         load_description as load_description,
     )
-    from collwise.platforms.names import interconnect_names as interconnect_names, known as known
-    from collwise.platforms.new import Node as Node, new_platform as new_platform, with_overheads as with_overheads
+    from collwise.platforms.new_platform import (
+        Node as Node,
+        new_platform as new_platform,
+        with_overheads as with_overheads,
+    )
     from collwise.platforms.placement import PlacedPlatform as PlacedPlatform, placed as placed
+    from collwise.platforms.shipped import interconnect_names as interconnect_names, known as known
     from collwise.platforms.topology import (
         CableFault as CableFault,
         Dragonfly as Dragonfly,
@@ -61,8 +65,8 @@ _MODULES = {
     ),
     "hosts": ("HostPlatform", "ReorderedPlatform", "parse_radical"),
     "loader": ("interconnect", "load", "load_description"),
-    "names": ("interconnect_names", "known"),
-    "new": ("Node", "new_platform", "with_overheads"),
+    "shipped": ("interconnect_names", "known"),
+    "new_platform": ("Node", "new_platform", "with_overheads"),
     "placement": ("PlacedPlatform", "placed"),
     "topology": ("CableFault", "Dragonfly", "FatTree", "Topology", "Torus"),
     "description_file": ("write_description",),

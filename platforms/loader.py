@@ -9,7 +9,7 @@ from collwise.platforms.check import read_text
 from collwise.platforms.description import HeterogeneousPlatform, Platform
 from collwise.platforms.description_file import Problem, read_description
 from collwise.platforms.hosts import HostPlatform
-from collwise.platforms.names import FOLDER, INTERCONNECTS, interconnect_names, known
+from collwise.platforms.shipped import FOLDER, INTERCONNECTS, interconnect_names, known
 from collwise.platforms.xml_file import XmlPlatform, read_xml
 
 

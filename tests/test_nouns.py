@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +19,11 @@ GONE = {
 }
 """Classes that held times, or picks of these, in forms of their own."""
 
+SAY_NOTHING = {
+    *("parts", "points", "places", "truth", "new", "names"),
+    *("questions", "stored", "kinds", "cells", "known", "answers"),
+}
+"""Names of modules from which nobody would know what is in them."""
 SOURCES = {"predicted", "simulated", "measured"}
 """The sources of times."""
 KINDS_OF_MODELS = {"CriticalPath", "ImplementationAware", "ScheduledModel", "PlayedModel"}
@@ -42,6 +48,15 @@ def test_classes_that_held_times_are_gone() -> None:
         if isinstance(node, ast.ClassDef) and node.name in GONE
     ]
     assert not found
+
+
+def test_no_two_classes_have_one_name() -> None:
+    found = Counter(node.name for _, tree in trees(*FLOORS) for node in tree.body if isinstance(node, ast.ClassDef))
+    assert [name for name, count in found.items() if count > 1 and not name.startswith("_")] == []
+
+
+def test_names_of_modules_say_what_is_in_them() -> None:
+    assert [path for path, _ in trees(*FLOORS) if path.stem in SAY_NOTHING] == []
 
 
 def test_only_times_hold_an_array_of_seconds() -> None:

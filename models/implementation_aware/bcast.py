@@ -28,7 +28,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from collwise.models.implementation_aware.parts import Gamma, Part, by_algorithm, ceil_log2, floor_log2
+from collwise.models.implementation_aware.message_counts import Gamma, Messages, by_algorithm, ceil_log2, floor_log2
 from collwise.models.implementation_aware.trees import (
     binary_subtrees,
     binomial_subtrees,
@@ -39,55 +39,55 @@ from collwise.models.interface import Points, segment_count
 from collwise.models.piecewise import Array
 
 
-def _printed(points: Points, steps: Array) -> list[Part]:
+def _printed(points: Points, steps: Array) -> list[Messages]:
     """`steps` messages of one segment each; none for a single process."""
-    return [Part("main", np.where(points.procs > 1, steps, 0.0), points.bytes_each)]
+    return [Messages("main", np.where(points.procs > 1, steps, 0.0), points.bytes_each)]
 
 
-def _pipeline(procs: Array, fill: Array, steady: Array, segment_bytes: Array) -> list[Part]:
+def _pipeline(procs: Array, fill: Array, steady: Array, segment_bytes: Array) -> list[Messages]:
     """`fill` steps until the last process has its first segment, `steady` ones until it has its last."""
     several = procs > 1
     return [
-        Part("fill", np.where(several, fill, 0.0), segment_bytes),
-        Part("steady", np.where(several, steady, 0.0), segment_bytes),
+        Messages("fill", np.where(several, fill, 0.0), segment_bytes),
+        Messages("steady", np.where(several, steady, 0.0), segment_bytes),
     ]
 
 
-def linear_as_printed(points: Points, gamma: Gamma) -> Sequence[Part]:
+def linear_as_printed(points: Points, gamma: Gamma) -> Sequence[Messages]:
     """Formula (1): (P - 1) (alpha + m beta)."""
-    return [Part("main", points.procs - 1, points.message_bytes)]
+    return [Messages("main", points.procs - 1, points.message_bytes)]
 
 
-def linear(points: Points, gamma: Gamma) -> Sequence[Part]:
+def linear(points: Points, gamma: Gamma) -> Sequence[Messages]:
     """Formula (1) for rendezvous; gamma(P) (alpha + m beta), formula (3), for eager messages."""
     eager = points.message_bytes < points.eager_limit_bytes
     count = np.where(eager, gamma(points.procs, points.message_bytes), points.procs - 1)
-    return [Part("main", np.where(points.procs > 1, count, 0.0), points.message_bytes)]
+    return [Messages("main", np.where(points.procs > 1, count, 0.0), points.message_bytes)]
 
 
-def linear_nonblocking(points: Points, gamma: Gamma) -> Sequence[Part]:
+def linear_nonblocking(points: Points, gamma: Gamma) -> Sequence[Messages]:
     """Formula (3): gamma(P) (alpha + m beta), for each segment."""
     return _printed(points, points.segments * gamma(points.procs, points.bytes_each))
 
 
-def chain_as_printed(points: Points, gamma: Gamma) -> Sequence[Part]:
+def chain_as_printed(points: Points, gamma: Gamma) -> Sequence[Messages]:
     """Formula (8): (P + n_s - 2) (alpha + m_s beta)."""
     return _printed(points, points.procs + points.segments - 2)
 
 
-def chain(points: Points, gamma: Gamma) -> Sequence[Part]:
+def chain(points: Points, gamma: Gamma) -> Sequence[Messages]:
     """Formula (8): P - 1 steps to fill the chain, then n_s - 1."""
     segment = points.bytes_each
     return _pipeline(points.procs, points.procs - 1, points.segments - 1, segment)
 
 
-def k_chain_as_printed(points: Points, gamma: Gamma) -> Sequence[Part]:
+def k_chain_as_printed(points: Points, gamma: Gamma) -> Sequence[Messages]:
     """Formula (11): (floor((P - 1) / K) + gamma(K + 1) n_s - 1) (alpha + m_s beta)."""
     length = np.floor((points.procs - 1) / points.fanout)
     return _printed(points, length + gamma(points.fanout + 1, points.segment_bytes) * points.segments - 1)
 
 
-def k_chain(points: Points, gamma: Gamma) -> Sequence[Part]:
+def k_chain(points: Points, gamma: Gamma) -> Sequence[Messages]:
     """Formula (11): the root's first step and the longest chain fill it, then gamma(K + 1) (n_s - 1)."""
     segment = points.bytes_each
     fanout = np.minimum(points.fanout, np.maximum(points.procs - 1, 1))
@@ -96,12 +96,12 @@ def k_chain(points: Points, gamma: Gamma) -> Sequence[Part]:
     return _pipeline(points.procs, root_step + length - 1, root_step * (points.segments - 1), segment)
 
 
-def binary_as_printed(points: Points, gamma: Gamma) -> Sequence[Part]:
+def binary_as_printed(points: Points, gamma: Gamma) -> Sequence[Messages]:
     """Formula (10): gamma(3) (floor(log2 P) + n_s - 1) (alpha + m_s beta)."""
     return _printed(points, gamma(3, points.segment_bytes) * (floor_log2(points.procs) + points.segments - 1))
 
 
-def binary(points: Points, gamma: Gamma) -> Sequence[Part]:
+def binary(points: Points, gamma: Gamma) -> Sequence[Messages]:
     """Formula (10): the slowest way down the tree to fill, then gamma(3) (n_s - 1)."""
     segment = points.bytes_each
     step = gamma(np.minimum(points.procs, 3), segment)
@@ -109,14 +109,14 @@ def binary(points: Points, gamma: Gamma) -> Sequence[Part]:
     return _pipeline(points.procs, fill, step * (points.segments - 1), segment)
 
 
-def binomial_as_printed(points: Points, gamma: Gamma) -> Sequence[Part]:
+def binomial_as_printed(points: Points, gamma: Gamma) -> Sequence[Messages]:
     """Formula (7): (n_s gamma(h + 1) + sum of gamma(k) for k = 2..h, - 1) (alpha + m_s beta), h = floor(log2 P)."""
     height = floor_log2(points.procs)
     below = _gamma_sum(height, gamma, points.segment_bytes)
     return _printed(points, points.segments * gamma(height + 1, points.segment_bytes) + below - 1)
 
 
-def binomial(points: Points, gamma: Gamma) -> Sequence[Part]:
+def binomial(points: Points, gamma: Gamma) -> Sequence[Messages]:
     """Formula (7): the slowest way down the tree to fill, then gamma(c + 1) (n_s - 1), c = ceil(log2 P).
 
     c is the number of the root's children. Where all children of a process have a segment at once, the way down a full
@@ -136,14 +136,14 @@ def _gamma_sum(last: Array, gamma: Gamma, message_bytes: Array) -> Array:
     return total
 
 
-def split_binary_as_printed(points: Points, gamma: Gamma) -> Sequence[Part]:
+def split_binary_as_printed(points: Points, gamma: Gamma) -> Sequence[Messages]:
     """Formula (9): 2 (floor(log2 P) + n_s / 2 - 1) (alpha + m_s beta) + (alpha + m / 2 beta)."""
     forwarding = 2 * (floor_log2(points.procs) + points.segments / 2 - 1)
     several = np.where(points.procs > 1, 1.0, 0.0)
-    return [*_printed(points, forwarding), Part("main", several, points.message_bytes / 2)]
+    return [*_printed(points, forwarding), Messages("main", several, points.message_bytes / 2)]
 
 
-def split_binary(points: Points, gamma: Gamma) -> Sequence[Part]:
+def split_binary(points: Points, gamma: Gamma) -> Sequence[Messages]:
     """Formula (9): the slowest way down the tree to fill, 2 (n - 1) for the n segments of a half, then the exchange.
 
     Between two processes there is one child, and n - 1.
@@ -156,12 +156,12 @@ def split_binary(points: Points, gamma: Gamma) -> Sequence[Part]:
     return [*forwarding, *split_binary_exchange(points, gamma)]
 
 
-def split_binary_exchange(points: Points, gamma: Gamma) -> Sequence[Part]:
+def split_binary_exchange(points: Points, gamma: Gamma) -> Sequence[Messages]:
     """The second phase of split-binary, which an experiment of its own measures: alpha + m / 2 beta."""
-    return [Part("exchange", np.where(points.procs > 1, 1.0, 0.0), points.message_bytes / 2)]
+    return [Messages("exchange", np.where(points.procs > 1, 1.0, 0.0), points.message_bytes / 2)]
 
 
-def knomial(points: Points, gamma: Gamma) -> Sequence[Part]:
+def knomial(points: Points, gamma: Gamma) -> Sequence[Messages]:
     """K-nomial tree: the slowest way down to fill, then gamma(c + 1) (n_s - 1) for the root's c children."""
     segment = points.bytes_each
     subtrees = knomial_subtrees(max(points.fanout, 2))
@@ -171,7 +171,7 @@ def knomial(points: Points, gamma: Gamma) -> Sequence[Part]:
     return _pipeline(points.procs, fill, gamma(children + 1, segment) * (points.segments - 1), segment)
 
 
-def two_tree(points: Points, gamma: Gamma) -> Sequence[Part]:
+def two_tree(points: Points, gamma: Gamma) -> Sequence[Messages]:
     """Two binary trees: 2 floor(log2(P - 1)) + 2 steps to fill both, then 2 (n - 1) for the n segments of a half.
 
     While the trees fill, some steps of the schedule have no message to wait for; how many varies with P, by up to a
@@ -183,7 +183,7 @@ def two_tree(points: Points, gamma: Gamma) -> Sequence[Part]:
     return _pipeline(points.procs, fill, 2 * (segments - 1), half / segments)
 
 
-def scatter_allgather(points: Points, gamma: Gamma) -> Sequence[Part]:
+def scatter_allgather(points: Points, gamma: Gamma) -> Sequence[Messages]:
     """Scatter, then recursive doubling: its i-th step exchanges 2^(i-1) blocks of m / P.
 
     Where a group of w = 2^(i-1) processes meets a smaller one, of r, those without a partner get its blocks from the
@@ -197,20 +197,20 @@ def scatter_allgather(points: Points, gamma: Gamma) -> Sequence[Part]:
     longest, passed_on = np.zeros_like(block), np.zeros_like(block)
     for step in range(_steps(points)):
         width = 2.0**step
-        parts.append(Part("main", np.where(width < points.procs, 1.0, 0.0), width * block))
+        parts.append(Messages("main", np.where(width < points.procs, 1.0, 0.0), width * block))
         smaller = np.mod(points.procs, 2 * width) - width
         ratio = np.where(smaller > 0, width / np.maximum(smaller, 1.0), 1.0)
         longest = np.maximum(longest, np.where(ratio > 1, np.maximum(floor_log2(ratio), 1.0), 0.0))
         passed_on = passed_on + np.ceil(np.log2(ratio)) * smaller * block
-    return [*parts, Part("main", longest, passed_on / np.maximum(longest, 1.0))]
+    return [*parts, Messages("main", longest, passed_on / np.maximum(longest, 1.0))]
 
 
-def scatter_ring_allgather(points: Points, gamma: Gamma) -> Sequence[Part]:
+def scatter_ring_allgather(points: Points, gamma: Gamma) -> Sequence[Messages]:
     """Scatter, then P - 1 steps with a block of m / P each."""
-    return [*_scatter("scatter", points), Part("ring", points.procs - 1, points.message_bytes / points.procs)]
+    return [*_scatter("scatter", points), Messages("ring", points.procs - 1, points.message_bytes / points.procs)]
 
 
-def _scatter(name: str, points: Points) -> list[Part]:
+def _scatter(name: str, points: Points) -> list[Messages]:
     """2^(f-1), ..., 2, 1 blocks of m / P go down the binomial tree to the deepest process, f = floor(log2 P).
 
     The blocks of the ranks from 2^f on leave the root before. With rendezvous the others wait for that; eager
@@ -222,7 +222,7 @@ def _scatter(name: str, points: Points) -> list[Part]:
         width = 2.0**step
         carried = np.clip(points.procs - width, 0.0, width) * block
         waited_for = (points.procs >= 2 * width) | (carried >= points.eager_limit_bytes)
-        parts.append(Part(name, np.where(waited_for & (points.procs > width), 1.0, 0.0), carried))
+        parts.append(Messages(name, np.where(waited_for & (points.procs > width), 1.0, 0.0), carried))
     return parts
 
 
@@ -231,14 +231,14 @@ def _steps(points: Points) -> int:
     return int(np.max(ceil_log2(points.procs), initial=0.0))
 
 
-def traditional_binomial(points: Points, gamma: Gamma) -> Sequence[Part]:
+def traditional_binomial(points: Points, gamma: Gamma) -> Sequence[Messages]:
     """Section III-C: ceil(log2 P) (alpha + m beta)."""
-    return [Part("main", ceil_log2(points.procs), points.message_bytes)]
+    return [Messages("main", ceil_log2(points.procs), points.message_bytes)]
 
 
-def traditional_binary(points: Points, gamma: Gamma) -> Sequence[Part]:
+def traditional_binary(points: Points, gamma: Gamma) -> Sequence[Messages]:
     """Section III-C: 2 (ceil(log2(P + 1)) - 1) (alpha + m beta)."""
-    return [Part("main", 2 * (ceil_log2(points.procs + 1) - 1), points.message_bytes)]
+    return [Messages("main", 2 * (ceil_log2(points.procs + 1) - 1), points.message_bytes)]
 
 
 AS_PRINTED = by_algorithm(

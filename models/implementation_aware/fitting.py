@@ -15,8 +15,8 @@ import numpy as np
 from collwise.common.errors import CollwiseError
 from collwise.models.hockney import Hockney
 from collwise.models.implementation_aware import bcast, gather
+from collwise.models.implementation_aware.message_counts import Gamma, Messages
 from collwise.models.implementation_aware.model import protocol_sums
-from collwise.models.implementation_aware.parts import Gamma, Part
 from collwise.models.interface import Points
 from collwise.models.parameters import AlgorithmFit, Observation
 from collwise.models.piecewise import Array
@@ -133,7 +133,7 @@ def _equations(
             fanout,
             eager_limit_bytes=eager_limit_bytes,
         )
-        parts: list[Part] = []
+        parts: list[Messages] = []
         if experiment == "exchange":
             parts += bcast.split_binary_exchange(points, gamma)
         elif experiment != "gather":
@@ -141,7 +141,7 @@ def _equations(
         if experiment in ("bcast_gather", "gather"):
             name = "main" if model == AS_PRINTED else "closing_gather"
             closing = gather.linear(Points.of(procs, [one.gather_bytes for one in some]), gamma)
-            parts += [Part(name, part.count, part.bytes_each) for part in closing]
+            parts += [Messages(name, part.count, part.bytes_each) for part in closing]
         for name, (counts, totals) in protocol_sums(model, collective, parts, points).items():
             for index, count, total in zip(indices, counts, totals, strict=True):
                 if count:

@@ -10,16 +10,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from collwise.models.implementation_aware.parts import Gamma, Part, by_algorithm, ceil_log2
+from collwise.models.implementation_aware.message_counts import Gamma, Messages, by_algorithm, ceil_log2
 from collwise.models.interface import Points
 
 
-def linear(points: Points, gamma: Gamma) -> Sequence[Part]:
+def linear(points: Points, gamma: Gamma) -> Sequence[Messages]:
     """Formula (12): (P - 1) (alpha + m beta)."""
-    return [Part("main", points.procs - 1, points.message_bytes)]
+    return [Messages("main", points.procs - 1, points.message_bytes)]
 
 
-def linear_sync(points: Points, gamma: Gamma) -> Sequence[Part]:
+def linear_sync(points: Points, gamma: Gamma) -> Sequence[Messages]:
     """Formulas (13) and (14).
 
     Eager parts of a block come at once: (P - 1) (alpha + m / 2 beta). With rendezvous each of the two parts is a
@@ -30,33 +30,33 @@ def linear_sync(points: Points, gamma: Gamma) -> Sequence[Part]:
     second = points.message_bytes - first
     both_eager = np.maximum(first, second) < points.eager_limit_bytes
     return [
-        Part("main", np.where(both_eager, points.procs - 1, 0.0), points.message_bytes / 2),
-        Part("main", np.where(both_eager, 0.0, points.procs - 1), first),
-        Part("main", np.where(both_eager, 0.0, points.procs - 1), second),
+        Messages("main", np.where(both_eager, points.procs - 1, 0.0), points.message_bytes / 2),
+        Messages("main", np.where(both_eager, 0.0, points.procs - 1), first),
+        Messages("main", np.where(both_eager, 0.0, points.procs - 1), second),
     ]
 
 
-def linear_sync_as_printed(points: Points, gamma: Gamma) -> Sequence[Part]:
+def linear_sync_as_printed(points: Points, gamma: Gamma) -> Sequence[Messages]:
     """Formulas (13) and (14) with equal halves, whichever the size of a half asks for."""
     half = points.message_bytes / 2
     messages = np.where(half < points.eager_limit_bytes, 1.0, 2.0)
-    return [Part("main", messages * (points.procs - 1), half)]
+    return [Messages("main", messages * (points.procs - 1), half)]
 
 
-def binomial(points: Points, gamma: Gamma) -> Sequence[Part]:
+def binomial(points: Points, gamma: Gamma) -> Sequence[Messages]:
     """Formula (15), step by step: the i-th moves 2^(i-1) blocks, or what the last child has when P ends sooner."""
     steps = int(np.max(ceil_log2(points.procs), initial=0.0))
     parts = []
     for step in range(steps):
         blocks = np.clip(points.procs - 2.0**step, 0.0, 2.0**step)
-        parts.append(Part("main", np.where(blocks > 0, 1.0, 0.0), blocks * points.message_bytes))
+        parts.append(Messages("main", np.where(blocks > 0, 1.0, 0.0), blocks * points.message_bytes))
     return parts
 
 
-def binomial_as_printed(points: Points, gamma: Gamma) -> Sequence[Part]:
+def binomial_as_printed(points: Points, gamma: Gamma) -> Sequence[Messages]:
     """Formula (15): ceil(log2 P) alpha + (P - 1) m beta."""
     steps = ceil_log2(points.procs)
-    return [Part("main", steps, (points.procs - 1) * points.message_bytes / np.maximum(steps, 1))]
+    return [Messages("main", steps, (points.procs - 1) * points.message_bytes / np.maximum(steps, 1))]
 
 
 AS_PRINTED = by_algorithm(linear, linear_sync_as_printed, binomial_as_printed)

@@ -4,48 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from collwise.models.hockney import Hockney
-from collwise.models.implementation_aware.parts import EAGER, RENDEZVOUS, Part
+from collwise.models.implementation_aware.message_counts import EAGER, RENDEZVOUS, Messages
 from collwise.models.interface import Points
-from collwise.models.parameters import ModelParameters, reach_of
+from collwise.models.parameters import FittedToObservations, ModelParameters
 from collwise.models.piecewise import Array
 from collwise.models.registry import BY_PARTS, TRADITIONAL, RegisteredModel
 
 
 @dataclass(frozen=True)
-class ImplementationAware(RegisteredModel):
+class ImplementationAware(FittedToObservations, RegisteredModel):
     """One of the models that a parameter file serves: 'by_parts', 'as_printed' or 'traditional'."""
 
     parameters: ModelParameters
     name: str
 
     @property
-    def platform(self) -> str:
-        """The platform that the parameters were fitted on."""
-        return self.parameters.platform
-
-    @property
-    def processes_per_node(self) -> int | None:
-        """The processes per node for which the parameters hold."""
-        return self.parameters.processes_per_node
-
-    def reach(self, collective: str) -> tuple[int, float]:
-        """The largest P and m of the experiments."""
-        return reach_of(self.parameters.observations.get(collective, {}))
-
-    @property
     def segment_bytes(self) -> int:  # type: ignore[override]
         """The common segment size of the experiments."""
         return self.parameters.segment_bytes
-
-    def document(self) -> dict[str, Any]:
-        """Its parameters as a parameter file has them, in plain dictionaries and lists."""
-        return self.parameters.as_document()
 
     def algorithms(self, collective: str) -> tuple[str, ...]:
         """The algorithms with a formula and parameters; none for a collective without any."""
@@ -67,7 +48,7 @@ class ImplementationAware(RegisteredModel):
         known = self.parameters
         limit = known.eager_limit_bytes
         points = Points.of(procs, message_bytes, segment_bytes, fanout, eager_limit_bytes=limit)
-        parts: Sequence[Part] = formula(points, known.gamma)
+        parts: Sequence[Messages] = formula(points, known.gamma)
         seconds = np.zeros(points.procs.shape)
         if self.name == TRADITIONAL:
             for part in parts:
@@ -81,7 +62,9 @@ class ImplementationAware(RegisteredModel):
         return seconds
 
 
-def protocol_sums(model: str, collective: str, parts: Sequence[Part], points: Points) -> dict[str, tuple[Array, Array]]:
+def protocol_sums(
+    model: str, collective: str, parts: Sequence[Messages], points: Points
+) -> dict[str, tuple[Array, Array]]:
     """For each part and protocol ('main/eager') the number of messages and their total bytes, arrays over the points.
 
     By parts, each message's own size decides its protocol. As printed, an algorithm is taken for eager or rendezvous

@@ -11,45 +11,45 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from collwise.models.implementation_aware.parts import Gamma, Part, by_algorithm, ceil_log2, floor_log2
+from collwise.models.implementation_aware.message_counts import Gamma, Messages, by_algorithm, ceil_log2, floor_log2
 from collwise.models.interface import Points
 from collwise.models.piecewise import Array
 
 
-def linear(points: Points, gamma: Gamma) -> Sequence[Part]:
+def linear(points: Points, gamma: Gamma) -> Sequence[Messages]:
     """A message, then P - 2 that wait at the root. The C code knows no segments here."""
     return _parts(points, np.ones_like(points.procs), points.procs - 2, np.zeros_like(points.procs), whole=True)
 
 
-def pipeline(points: Points, gamma: Gamma) -> Sequence[Part]:
+def pipeline(points: Points, gamma: Gamma) -> Sequence[Messages]:
     """P - 1 steps to fill the chain, then n_s - 1."""
     return _parts(points, points.procs - 1, np.zeros_like(points.procs), points.segments - 1)
 
 
-def chain(points: Points, gamma: Gamma) -> Sequence[Part]:
+def chain(points: Points, gamma: Gamma) -> Sequence[Messages]:
     """The longest of K chains, K - 1 messages more at the root; K of them for each further segment."""
     fanout = np.minimum(points.fanout, np.maximum(points.procs - 1, 1))
     return _parts(points, np.ceil((points.procs - 1) / fanout), fanout - 1, fanout * (points.segments - 1))
 
 
-def binary(points: Points, gamma: Gamma) -> Sequence[Part]:
+def binary(points: Points, gamma: Gamma) -> Sequence[Messages]:
     """Two messages at each of floor(log2 P) levels, then for each further segment; one each between two processes."""
     children = np.minimum(points.procs - 1, 2)
     fill = floor_log2(points.procs) * children
     return _parts(points, fill, np.zeros_like(fill), children * (points.segments - 1))
 
 
-def binomial(points: Points, gamma: Gamma) -> Sequence[Part]:
+def binomial(points: Points, gamma: Gamma) -> Sequence[Messages]:
     """ceil(log2 P) steps, the largest subtree last; the root receives as many messages for each further segment."""
     children = ceil_log2(points.procs)
     return _parts(points, children, np.zeros_like(children), children * (points.segments - 1))
 
 
-def _parts(points: Points, fill: Array, inflow: Array, steady: Array, whole: bool = False) -> list[Part]:
+def _parts(points: Points, fill: Array, inflow: Array, steady: Array, whole: bool = False) -> list[Messages]:
     bytes_each = points.message_bytes / (1.0 if whole else points.segments)
     counts = {"fill": fill, "inflow": inflow, "steady": steady}
     return [
-        Part(name, np.where(points.procs > 1, np.maximum(count, 0.0), 0.0), bytes_each)
+        Messages(name, np.where(points.procs > 1, np.maximum(count, 0.0), 0.0), bytes_each)
         for name, count in counts.items()
     ]
 

@@ -8,14 +8,14 @@ from functools import cache
 import numpy as np
 
 from collwise.models.implementation_aware.bcast import linear
-from collwise.models.implementation_aware.parts import EAGER, RENDEZVOUS, Gamma, Part, by_algorithm
+from collwise.models.implementation_aware.message_counts import EAGER, RENDEZVOUS, Gamma, Messages, by_algorithm
 from collwise.models.interface import Points
 
 # The messages that a process waits for: eager ones and the blocks in them, rendezvous ones and the blocks in them.
 _Way = tuple[int, int, int, int]
 
 
-def binomial(points: Points, gamma: Gamma) -> Sequence[Part]:
+def binomial(points: Points, gamma: Gamma) -> Sequence[Messages]:
     """Down the in-order binomial tree, the slowest way.
 
     A parent serves the furthest child first, whose subtree is the largest where P does not cut it short. Rendezvous
@@ -32,7 +32,7 @@ def binomial(points: Points, gamma: Gamma) -> Sequence[Part]:
     parts = []
     for protocol, messages, blocks in ((EAGER, values[0], values[1]), (RENDEZVOUS, values[2], values[3])):
         each = blocks / np.maximum(messages, 1.0) * points.message_bytes
-        parts.append(Part("main", messages, each, protocol))
+        parts.append(Messages("main", messages, each, protocol))
     return parts
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from collwise.models.implementation_aware.parts import Gamma
+from collwise.models.implementation_aware.message_counts import Gamma
 from collwise.models.interface import Points
 from collwise.models.piecewise import Array
 

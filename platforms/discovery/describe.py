@@ -14,7 +14,7 @@ from collwise.platforms.description import Platform, Source
 from collwise.platforms.discovery.facts import ESTIMATED, GIVEN, MISSING, READ, Fact, Facts, estimated
 from collwise.platforms.discovery.links import NOMINAL_GBITS, UNKNOWN_NETWORK
 from collwise.platforms.loader import interconnect
-from collwise.platforms.new import Node, new_platform
+from collwise.platforms.new_platform import Node, new_platform
 
 _UNKNOWN = "nothing says it"
 # Facts about topologies, and the keys of descriptions that they are.

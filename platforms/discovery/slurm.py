@@ -33,7 +33,7 @@ Record = dict[str, str]
 
 
 @dataclass
-class Configuration:
+class SlurmConfiguration:
     """The records of Slurm's configuration: by kind, in their order, and the settings of the whole cluster."""
 
     where: str
@@ -86,7 +86,7 @@ def slurm_facts(source: str, partition: str | None = None) -> Facts:
     )
 
 
-def _node_facts(found: Configuration, sockets: int | None, cores: int | None) -> Iterator[Fact]:
+def _node_facts(found: SlurmConfiguration, sockets: int | None, cores: int | None) -> Iterator[Fact]:
     """Sockets and cores. Parameters of slurmd can make it count memory domains or caches as sockets."""
     settings = found.settings.get("slurmdparameters", "").lower()
     if cores is not None:
@@ -97,17 +97,17 @@ def _node_facts(found: Configuration, sockets: int | None, cores: int | None) ->
         yield read("CPUs", sockets, found.where)
 
 
-def _memory_fact(found: Configuration, nodes: Sequence[_Nodes]) -> Iterator[Fact]:
+def _memory_fact(found: SlurmConfiguration, nodes: Sequence[_Nodes]) -> Iterator[Fact]:
     """The least memory that Slurm gives to jobs on one of the nodes; no fact unless all of them have RealMemory."""
     known = [one.memory for one in nodes if one.memory is not None]
     if len(known) == len(nodes):
         yield read("bytes of memory", min(known), f"{found.where}: RealMemory")
 
 
-def _live() -> Configuration:
+def _live() -> SlurmConfiguration:
     if shutil.which("scontrol") is None:
         raise UsageError("--slurm live: scontrol not found on PATH (valid: on a machine of the cluster, or FILE,...)")
-    found = Configuration("scontrol")
+    found = SlurmConfiguration("scontrol")
     for what in _SHOWN:
         try:
             done = subprocess.run(
@@ -126,7 +126,7 @@ def _live() -> Configuration:
     return found
 
 
-def _from_files(source: str) -> Configuration:
+def _from_files(source: str) -> SlurmConfiguration:
     files: list[Path] = []
     for word in source.split(","):
         path = Path(word)
@@ -141,7 +141,7 @@ def _from_files(source: str) -> Configuration:
             files.append(path)
         else:
             raise UsageError(f"--slurm: no file {path} (valid: live, a folder with slurm.conf, or FILE,...)")
-    found = Configuration(source.replace(",", ", "))
+    found = SlurmConfiguration(source.replace(",", ", "))
     for file in files:
         _add(found, _with_includes(file))
     return found
@@ -160,7 +160,7 @@ def _with_includes(file: Path, depth: int = 0) -> str:
     return "\n".join(lines)
 
 
-def _add(found: Configuration, text: str) -> None:
+def _add(found: SlurmConfiguration, text: str) -> None:
     """Adds the records and settings of a configuration file, or of what scontrol prints."""
     record: dict[str, str] | None = None
     for line in text.replace("\\\n", " ").splitlines():
@@ -183,7 +183,7 @@ def _without_comment(line: str) -> str:
     return "" if line.lstrip().startswith("#") else re.split(r"\s#\s", line)[0]
 
 
-def _nodes(found: Configuration) -> Iterator[_Nodes]:
+def _nodes(found: SlurmConfiguration) -> Iterator[_Nodes]:
     """The nodes that exist, each with the defaults that were set before it."""
     defaults: dict[str, str] = {}
     for record in found.records[_NODE]:
@@ -220,7 +220,7 @@ def _names(text: str, key: str) -> list[str]:
         raise UsageError(f"--slurm: malformed list '{text}' ({key}; valid: n1, n[1-16,18])") from None
 
 
-def _selected(found: Configuration, nodes: list[_Nodes], partition: str | None) -> tuple[list[_Nodes], str]:
+def _selected(found: SlurmConfiguration, nodes: list[_Nodes], partition: str | None) -> tuple[list[_Nodes], str]:
     """The nodes of a partition, by default of the default one, else of any, and words that say which these are.
 
     Raises UsageError, with the near names, for an unknown partition, and for one without nodes.
@@ -252,7 +252,7 @@ def _in_partitions(nodes: Sequence[_Nodes], partitions: Sequence[Record]) -> lis
     return [replace(one, names=names) for one, names in kept if names]
 
 
-def _tree_facts(found: Configuration, nodes: set[str]) -> list[Fact]:
+def _tree_facts(found: SlurmConfiguration, nodes: set[str]) -> list[Fact]:
     """The topology of the nodes' switches: one switch, a fat tree of two or three levels, or a dragonfly."""
     plugin = found.settings.get("topologyplugin", "")
     if "torus" in plugin or "hypercube" in plugin:
@@ -287,7 +287,7 @@ def _tree_facts(found: Configuration, nodes: set[str]) -> list[Fact]:
     return [read("topology", kind, f"{where}: {len(leaves)} switches with nodes"), *made]
 
 
-def _ports(found: Configuration, nodes: Sequence[_Nodes]) -> Iterator[Port]:
+def _ports(found: SlurmConfiguration, nodes: Sequence[_Nodes]) -> Iterator[Port]:
     """The network that the features of most nodes and the type of the switch name; features also name its rate."""
     having: Counter[str] = Counter()
     for one in nodes:

@@ -48,7 +48,7 @@ class CollectivesInUse:
 
 
 @dataclass(frozen=True)
-class Call:
+class ProgramCall:
     """A collective that an application calls, with its message bytes, and how often it does."""
 
     collective: str
@@ -113,10 +113,10 @@ class ApplicationRunner(Runner):
             keep(Timing(total, float(record["seconds"])))
             keep(Timing(within, mean, greatest_seconds=most))
 
-    def calls(self, procs: int, processes_per_node: int) -> list[Call]:
+    def calls(self, procs: int, processes_per_node: int) -> list[ProgramCall]:
         """The collectives that the application calls with its arguments. Raises CollwiseError when it does not run."""
         records = self._run(procs, processes_per_node, (*self._arguments, "--calls", "1"))
-        return [Call(**record) for record in records]
+        return [ProgramCall(**record) for record in records]
 
     def _run(self, procs: int, per_node: int, arguments: Sequence[str]) -> list[dict[str, Any]]:
         """The records that an execution prints, at least one. Raises CollwiseError when it fails."""

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from collwise.common.errors import UsageError, note
+from collwise.simulator.sweeps.executor_option import BATCH_SYSTEMS, DASK, EXECUTORS, Place
 from collwise.simulator.sweeps.executors import Cancelled, ExecutorPool, Started
-from collwise.simulator.sweeps.places import BATCH_SYSTEMS, DASK, EXECUTORS, Place
 
 _REACH_SECONDS = 10
 _LOST_SECONDS = 5

@@ -46,7 +46,6 @@ from typing import TYPE_CHECKING, Any
 from collwise.common.lazy import names_of
 
 if TYPE_CHECKING:
-    from collwise.answers import Sweep as Sweep, WhatIf as WhatIf
     from collwise.arguments import platform as platform, session as session
     from collwise.common.errors import CollwiseError as CollwiseError, UsageError as UsageError
     from collwise.common.program import __version__ as __version__
@@ -59,6 +58,7 @@ if TYPE_CHECKING:
         measured_guidelines as measured_guidelines,
     )
     from collwise.hierarchy import search_tasks as search_tasks, time_tasks as time_tasks
+    from collwise.platform_changes import live_map as live_map, sweep as sweep, whatif as whatif
     from collwise.predictions import FittedModel as FittedModel, fit as fit, predict as predict
     from collwise.programs import (
         ProfileResult as ProfileResult,
@@ -67,7 +67,6 @@ if TYPE_CHECKING:
         profile as profile,
         run_program as run_program,
     )
-    from collwise.questions import live_map as live_map, sweep as sweep, whatif as whatif
     from collwise.store_contents import (
         configurations as configurations,
         prune as prune,
@@ -76,6 +75,7 @@ if TYPE_CHECKING:
     )
     from collwise.timings import measure as measure, search_algorithms as search_algorithms, simulate as simulate
     from collwise.tuning import Tuned as Tuned, tune as tune
+    from collwise.whatif_results import Sweep as Sweep, WhatIf as WhatIf
 
 
 def _complete(found: Any) -> None:
@@ -87,7 +87,7 @@ def _complete(found: Any) -> None:
 
 
 _MODULES = {
-    "answers": ("Sweep", "WhatIf"),
+    "whatif_results": ("Sweep", "WhatIf"),
     "arguments": ("platform", "session"),
     "comparisons": ("compare", "figure"),
     "common.errors": ("CollwiseError", "UsageError"),
@@ -97,7 +97,7 @@ _MODULES = {
     "hierarchy": ("search_tasks", "time_tasks"),
     "predictions": ("FittedModel", "fit", "predict"),
     "programs": ("ProfileResult", "application", "gain", "profile", "run_program"),
-    "questions": ("live_map", "sweep", "whatif"),
+    "platform_changes": ("live_map", "sweep", "whatif"),
     "store_contents": ("configurations", "prune", "results", "stored"),
     "timings": ("measure", "search_algorithms", "simulate"),
     "tuning": ("Tuned", "tune"),

@@ -25,7 +25,7 @@ def recovery(platform: PlatformLike | None = None, *, context: SimulationContext
     """
     import pandas as pd
 
-    from collwise.platforms.truth import point_to_point
+    from collwise.platforms.linear_costs import point_to_point
     from collwise.validation.fitting.models_by_name import parameters_on
     from collwise.validation.fitting.recovery import LMO_TOLERANCE, PLATFORMS, TOLERANCE, objection, recover, requests
 

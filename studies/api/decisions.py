@@ -17,9 +17,8 @@ from collwise.simulator.execution.installations import find_installation
 from collwise.simulator.timing import Timing
 from collwise.validation.libraries import installed
 from collwise.validation.libraries.baselines import Baseline, baseline as find_baseline
-from collwise.validation.libraries.decision import Decision
 from collwise.validation.libraries.formats import FORMATS, HAN, Exported, exported
-from collwise.validation.libraries.installed import Check, Point
+from collwise.validation.libraries.installed import CheckedDecision, Point
 from collwise.validation.libraries.mpich_check import check_selection, telling_calls
 from collwise.validation.libraries.mpich_file import VERSIONS as MPICH_VERSIONS
 from collwise.validation.libraries.openmpi_check import check_all
@@ -33,7 +32,7 @@ from collwise.validation.select.decisions import (
     left_out_text,
     wide_steps_texts,
 )
-from collwise.validation.times.choice import Choice
+from collwise.validation.times.choice import Choice, Decision
 from collwise.validation.times.defaults import AGREEMENT, TIE_LIMIT, TOLERANCE_PERCENT, sizes_of
 
 if TYPE_CHECKING:
@@ -328,7 +327,7 @@ class UntunedDecisions:
 
     baseline: Baseline
     decisions: Mapping[Point, Decision]
-    checks: tuple[Check, ...] | None = None
+    checks: tuple[CheckedDecision, ...] | None = None
 
 
 def defaults(

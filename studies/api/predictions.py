@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -14,7 +14,14 @@ from collwise.arguments import Names, Numbers, PlatformLike
 from collwise.common.errors import UsageError, check_name, note, warn
 from collwise.common.files import writable_folder
 from collwise.common.project import results_folder
-from collwise.models.registry import CRITICAL_PATH, IMPLEMENTATION_AWARE, PROCEDURE_NAMES, no_parameters
+from collwise.models.registry import (
+    CRITICAL_PATH,
+    IMPLEMENTATION_AWARE,
+    MODELS,
+    PROCEDURE_NAMES,
+    coverage,
+    no_parameters,
+)
 from collwise.platforms import HostPlatform, known, load
 from collwise.platforms.smpi import warn_of_free_messages
 from collwise.simulator.bench import Bench, Measured, Simulated
@@ -32,7 +39,7 @@ from collwise.validation.select.consumers import (
 )
 from collwise.validation.times.defaults import LEAST_DECIDED, SEGMENTS, sizes_of
 from collwise.validation.times.grid import Grid, candidates
-from collwise.validation.times.points import asked_points, warn_of_doubtful
+from collwise.validation.times.memory_limits import asked_points, warn_of_doubtful
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -332,3 +339,24 @@ def _with_formula(model: CollectiveModel, collective: str, given: Names | None) 
     if missing:
         note(f"model {model.name} has no formula for {collective} {', '.join(missing)}; left out")
     return [name for name in asked if name in covered]
+
+
+def models(collectives: Names | None = None) -> pd.DataFrame:
+    """Lists the models of collectives with the procedures that estimate them; or those with formulas for collectives.
+
+    If a model has no formula or schedule, predict leaves the algorithm out and
+    says so. Models that end in _as_printed have formulas where those without it have.
+
+    Returns a DataFrame: `name`, `what` it is, `procedures` and `paper`; or `collective`, `algorithm`, and whether it
+    has `formulas`, by model.
+    """
+    import pandas as pd
+
+    if collectives is not None:
+        frame = pd.DataFrame([asdict(row) for row in coverage(arguments.collectives(collectives))])
+        frame.attrs["title"] = "Models with formulas or schedules"
+        return frame
+    known = [(name, kind.title, kind.procedures, kind.paper) for name, kind in MODELS.items()]
+    frame = pd.DataFrame(known, columns=["name", "what", "procedures", "paper"])
+    frame.attrs["title"] = "Models of collectives"
+    return frame

@@ -15,9 +15,9 @@ from collwise.arguments import DecisionsLike, Names, NewFile, Numbers, Paths, Pl
 from collwise.common.errors import UsageError, note, warn
 from collwise.common.files import write_text
 from collwise.common.units import counted
+from collwise.platform_changes import Changes, changes_of
 from collwise.platforms.changes import changed
 from collwise.platforms.smpi import warn_of_free_messages
-from collwise.questions import Changes, changes_of
 from collwise.simulator.execution.interposed import LibraryOptions, run_interposed
 from collwise.simulator.execution.local_machine import LocalMachine
 from collwise.simulator.execution.profiles import Profile, differing_calls, profile_of_runs, read_profile

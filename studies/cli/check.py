@@ -303,10 +303,10 @@ def _check_models(plan: plans.ThreeWayPlan, asked: bool) -> None:
 
 def _highest_rate(main: plans.Scenario) -> float:
     """The rate of the main test bed."""
-    from collwise.validation.testbed.check import Check, highest_rate
+    from collwise.validation.testbed.check import BedCheck, highest_rate
     from collwise.validation.three_way.pipeline import USUAL_NAME
 
-    def tell(rate: float, found: Check) -> None:
+    def tell(rate: float, found: BedCheck) -> None:
         scaling = " and ".join(f"{one.scaling:.0%}" for one in found.exchanges)
         note(
             f"{main.nodes} nodes at {format_rate(rate)}: an alltoall at half the rate takes {scaling} of twice the time"

@@ -126,9 +126,8 @@ SECTIONS = {
 COMPLETION_VARIABLE = "_COLLWISE_COMPLETE"
 """A shell that completes a command line sets it (collwise setup completion); the launcher then sets nothing up."""
 _MODULES = {
-    "select": "export compare",
-    "simulate": "measure fit predict",
     "tune": "demo",
+    "verbs": "simulate measure fit predict select export compare",
 }
 """The commands that are in a module of collwise.studies.cli of another name than their own.
 

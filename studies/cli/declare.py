@@ -24,7 +24,7 @@ from collwise.studies.cli.option_texts import text_of
 from collwise.studies.cli.types import FOLDER, FORCE, Written
 
 
-class Place(NamedTuple):
+class Filling(NamedTuple):
     """The options or argument that fill a parameter of a command, and the value it gets. Both take its name.
 
     `parameters` takes the words of the command as well.
@@ -34,8 +34,8 @@ class Place(NamedTuple):
     value: Callable[[str, Mapping[str, Any]], Any]
 
 
-def _single(make: Callable[[str, str], click.Parameter]) -> Place:
-    return Place(lambda name, command: [make(name, command)], lambda name, given: given[name])
+def _single(make: Callable[[str, str], click.Parameter]) -> Filling:
+    return Filling(lambda name, command: [make(name, command)], lambda name, given: given[name])
 
 
 class _ProjectOption(click.Option):
@@ -108,7 +108,7 @@ def group(make: Callable[..., Any], **members: Any) -> Any:
     def value(_: str, given: Mapping[str, Any]) -> Any:
         return make(**{name: member.value(name, given) for name, member in members.items()})
 
-    return Place(parameters, value)
+    return Filling(parameters, value)
 
 
 def command(

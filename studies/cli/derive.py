@@ -150,7 +150,7 @@ def shows(words: str, name: str | None = None, parent: click.Group | None = None
 
 def _place(parameter: inspect.Parameter) -> Any:
     """The option or argument that fills a parameter: its default value, or by its name, or by its annotation."""
-    if isinstance(parameter.default, declare.Place):
+    if isinstance(parameter.default, declare.Filling):
         return parameter.default
     if parameter.name in _GROUPS:
         return _GROUPS[parameter.name]

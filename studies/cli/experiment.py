@@ -290,8 +290,8 @@ def calibrate(
         return _published(platform, procs, where.ppn, output)
     declare.refuse_options(("platform", "procs"), "--published; a description to start from is --nominal")
     from collwise.validation.calibration.calibration import measure_points, refit
+    from collwise.validation.calibration.calibration_points import read_points, write_points
     from collwise.validation.calibration.plan import QUICK, USUAL
-    from collwise.validation.calibration.points import read_points, write_points
 
     whole = _nominal(where, nominal, name)
     described = replace(whole, nodes=nodes or whole.nodes)

@@ -17,8 +17,8 @@ from collwise.models.registry import MODEL_NAMES
 from collwise.simulator.execution.cluster import REACH_SECONDS, TRANSPORTS
 from collwise.simulator.execution.installations import MPI_LIBRARIES
 from collwise.simulator.sweeps.context import ENGINES, SimulationContext
+from collwise.simulator.sweeps.executor_option import BATCH_SYSTEMS, DASK, LOCAL, parse_place
 from collwise.simulator.sweeps.method import SYNCHRONISATIONS, TIMINGS, Method, Precision
-from collwise.simulator.sweeps.places import BATCH_SYSTEMS, DASK, LOCAL, parse_place
 from collwise.studies.cli import types
 from collwise.studies.cli.declare import flag, group, option, refuse_options
 from collwise.studies.cli.output import CSV, confirm, sweep_progress

@@ -36,7 +36,7 @@ from collwise.platforms.discovery.facts import ESTIMATED, LIVE, MISSING, Facts, 
 from collwise.platforms.discovery.machine import machine_facts
 from collwise.platforms.discovery.slurm import slurm_facts
 from collwise.platforms.hosts import MOST_HOSTS
-from collwise.platforms.names import interconnect_names
+from collwise.platforms.shipped import interconnect_names
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.cli import types
@@ -338,7 +338,6 @@ def new(
     Without --interconnect nothing is calibrated, and messages cost processors nothing. docs/platforms.md explains the
     topologies, and which figures of the interconnects are estimates.
     """
-
     _check_name(name)
     made = new_platform(name, nodes, Node(**node), link_bytes_per_second, latency_seconds, interconnect, **topology)
     path = output or types.checked_new_file(Path(f"{name}.toml"))
@@ -355,7 +354,6 @@ def _known(
     machine: bool, hardware: Path | None, sys: Path | None, slurm: str | None, partition: str | None, ask: bool
 ) -> Facts:
     """The facts of the sources that were named; without any, those of this machine, unless questions are asked."""
-
     if partition is not None and slurm is None:
         raise UsageError("--partition is for --slurm")
     if machine and (hardware is not None or sys is not None):
@@ -395,7 +393,6 @@ def describe(
     A node tells its CPUs, cores and network (hwloc, /sys), Slurm the nodes and switches. Options override what is
     read. The command says which figures are read, estimated and missing, and what to measure next.
     """
-
     _check_name(name)
     path = output or types.checked_new_file(Path(f"{name}.toml"))
     known = _known(**sources)

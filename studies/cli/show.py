@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import collwise
-from collwise import known, predictions
+from collwise import predictions
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.common.errors import UsageError
 from collwise.common.units import format_seconds, format_size
@@ -40,7 +40,7 @@ def show() -> None:
 
 
 message = derived(predictions.message, "show message mine.parameters.toml 0,1 --sizes 1KiB", parent=show)
-models = derived(known.models, "show models --collective bcast", parent=show)
+models = derived(predictions.models, "show models --collective bcast", parent=show)
 
 
 @shows("show algorithms bcast", parent=show)
@@ -84,7 +84,6 @@ def parameters_text(algorithm: Algorithm) -> str:
 
 def ids_text(algorithm: Algorithm) -> str:
     """'1' if all versions of Open MPI have one id, else '4.1: 3, 5.0: 3'."""
-
     ids = algorithm.openmpi
     if set(ids) == set(OPENMPI_VERSIONS) and len(set(ids.values())) == 1:
         return str(next(iter(ids.values())))

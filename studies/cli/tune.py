@@ -11,7 +11,7 @@ import collwise
 from collwise.common.errors import CollwiseError
 from collwise.common.program import program_name
 from collwise.common.project import find_project, results_folder
-from collwise.platforms.names import interconnect_names, known
+from collwise.platforms.shipped import interconnect_names, known
 from collwise.simulator.sweeps.context import SCHEDULE, SMPI
 from collwise.studies.cli import options, types
 from collwise.studies.cli.declare import argument, command, group, option

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from collwise.common.units import format_size
 from collwise.studies.figures.style import PALETTE, seconds_axis
 from collwise.validation.calibration.calibration import CalibrationResult
-from collwise.validation.calibration.points import Kind, of_kind
+from collwise.validation.calibration.calibration_points import Kind, of_kind
 from collwise.validation.calibration.segmented_regression import Segment
 
 _TITLES = {

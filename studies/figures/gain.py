@@ -11,7 +11,7 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
 from collwise.common.units import format_size
-from collwise.studies.figures.cells import NO_CHOICE, NOT_TIMED, Blank, explain_cells, fill_blanks, heat
+from collwise.studies.figures.map_cells import NO_CHOICE, NOT_TIMED, Blank, explain_cells, fill_blanks, heat
 from collwise.studies.figures.maps import named_cells
 from collwise.validation.measurement.gain import LIBCOLLWISE, RULES, GainRow
 

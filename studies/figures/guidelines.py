@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from collwise.common.units import format_size
 from collwise.studies.figures.style import MARKERS, PALETTE, panel_grid
 from collwise.validation.guidelines.checks import Call
-from collwise.validation.guidelines.criteria import Times
+from collwise.validation.guidelines.criteria import Launches
 from collwise.validation.guidelines.guideline import guidelines_of
 from collwise.validation.guidelines.workflow import GuidelinesResult
 
@@ -54,8 +54,8 @@ def _draw(axis: Axes, found: GuidelinesResult, collective: str, procs: int) -> N
 def _points(
     axis: Axes,
     calls: Sequence[Call],
-    times: Mapping[Call, Times],
-    default: Mapping[Call, Times],
+    times: Mapping[Call, Launches],
+    default: Mapping[Call, Launches],
     style: tuple[str, str, str],
     joined: bool = False,
 ) -> None:

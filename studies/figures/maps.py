@@ -20,7 +20,7 @@ from collwise.common.errors import UsageError
 from collwise.common.units import format_size
 from collwise.models.piecewise import Array
 from collwise.models.switch_points import NOBODY, Indices
-from collwise.studies.figures.cells import (
+from collwise.studies.figures.map_cells import (
     MOST_EVEN,
     NO_CHOICE,
     NO_FORMULA,

@@ -9,12 +9,12 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
-from collwise.studies.figures.cells import NO_FORMULA, explain_cells, fill_blanks, heat
+from collwise.studies.figures.map_cells import NO_FORMULA, explain_cells, fill_blanks, heat
 from collwise.studies.figures.maps import collective_maps, named_cells
 from collwise.studies.figures.picks import markers_and_lines
 from collwise.studies.figures.style import algorithm_style, panel_grid, seconds_axis
 from collwise.validation.compare.scores import AllScores, Scores
-from collwise.validation.three_way.kinds import label
+from collwise.validation.three_way.flat_or_hierarchical import label
 from collwise.validation.three_way.verdicts import LIMITS, MEDIAN_ERROR, SIMULATED
 from collwise.validation.times.choice import LIBRARY_DECIDES
 

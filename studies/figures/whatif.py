@@ -22,7 +22,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLo
 
 from collwise.models.piecewise import Array
 from collwise.models.switch_points import NOBODY, Indices
-from collwise.studies.figures.cells import (
+from collwise.studies.figures.map_cells import (
     NOT_TIMED,
     borders,
     explain_cells,

@@ -1,4 +1,4 @@
-"""Curves as papers draw them: panels of lines over the message size or the process count, in styles of their own."""
+"""Curves of times, and panels of them as papers draw them: over the message size or P, in styles of their own."""
 
 from __future__ import annotations
 
@@ -11,11 +11,26 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from collwise.studies.figures.style import MARKERS, PALETTE, seconds_axis, size_axis
+from collwise.validation.times.times import Times
 
 Curves = Mapping[str, pd.Series]
 """The lines of a panel by name; the index is along x."""
 Styles = dict[str, dict[str, Any]]
 """How the line of each name is drawn, the same in all panels."""
+
+
+def methods(times: Times) -> dict[str, pd.DataFrame]:
+    """Seconds of each choice that competes, by its label: a row for each P, a column for each message size."""
+    labels = (times.grid.labels[choice] for choice in times.choices)
+    return {
+        label: pd.DataFrame(seconds, times.procs, times.message_bytes)
+        for label, seconds in zip(labels, times.array, strict=True)
+    }
+
+
+def over_sizes(times: Times, procs: int | None = None) -> pd.DataFrame:
+    """Seconds on P processes, by default the largest P: a row for each message size, a column for each label."""
+    return pd.DataFrame({label: of.loc[procs or times.procs[-1]] for label, of in methods(times).items()})
 
 
 def in_order(names: Iterable[str], **others: Any) -> Styles:

@@ -1,19 +1,23 @@
-"""Decisions: a table of rules for each collective, and what the choices lose by the times that they rest on."""
+"""Decisions: rules for each collective, and what the choices lose; exported rules: how they are used."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
+from collwise import arguments
 from collwise.common.program import program_name
 from collwise.common.units import counted, format_seconds, format_size
-from collwise.decisions import Decisions
+from collwise.decisions import Decisions, ExportedRules
 from collwise.studies.present.shown import MOST_ROWS, Shown, Table, problem_of
 from collwise.validation.libraries.baselines import BASELINES
+from collwise.validation.libraries.formats import FORMATS, how_to_use
 from collwise.validation.libraries.left_to_library import beats_own, summary_over_untuned, with_untuned
 from collwise.validation.libraries.sayable import for_consumer
-from collwise.validation.select.consumers import OPENMPI, openmpi_version
+from collwise.validation.libraries.variables import ucc_summary
+from collwise.validation.select.consumers import OPENMPI, openmpi_consumer, openmpi_version
 from collwise.validation.select.decisions import (
     DecisionTable,
     decisions_document,
@@ -119,3 +123,34 @@ def _undecided_text(undecided: int, points: int) -> str:
         f"undecided at {undecided} of {counted(points, 'point')}: the interval of the fastest choice overlaps another "
         "one's; more --launches of measure make intervals narrower"
     )
+
+
+def rules(found: ExportedRules) -> Shown:
+    """The command that uses the file, sentences on the rules, and what the installed library ran."""
+    wrong = sum(not matches for _, matches in found.checks)
+    problem = f"for {wrong} of {len(found.checks)} checks no call was seen that runs as the rules say" if wrong else ""
+    parts = [found.text.rstrip()] if found.path is None else [*_lines(found, found.path)]
+    checks = [line for line, _ in found.checks]
+    facts = {"format_name": found.format_name, "version": found.version, "text": found.text, "checks": checks}
+    return Shown([*parts, *checks], rule_rows(found.tables), facts, problem=problem)
+
+
+def _lines(rules: ExportedRules, path: Path) -> Iterator[str]:
+    known = FORMATS[rules.format_name]
+    collectives = f" for {arguments.several([one.collective for one in rules.tables])}" if rules.tables else ""
+    is_openmpi = rules.format_name == OPENMPI
+    yield f"{path}: {f'rules for Open MPI {rules.version}' if is_openmpi else known.title + collectives}; use them with"
+    yield f"  {how_to_use(rules.format_name, path)}"
+    if known.consumer.startswith(OPENMPI):
+        yield "On InfiniBand untuned Open MPI may run hcoll, which this leaves out: measure both (docs/exports.md)"
+    for table in rules.tables:
+        # Rules for Open MPI leave P in wide steps to the library, as a warning says.
+        if not (known.consumer.startswith(OPENMPI) and table.wide_steps()):
+            yield table.between_procs
+        if table.between is not None:
+            yield f"{table.collective}, slower than the best between the sizes: {table.between}"
+    if is_openmpi:
+        said, _ = for_consumer(rules.tables, openmpi_consumer(rules.version))
+        yield from filter(None, (summary_over_untuned(one, openmpi_consumer(rules.version)) for one in said))
+    if rules.format_name == "ucc":
+        yield ucc_summary(rules.tables, rules.text)

@@ -75,22 +75,22 @@ PRESENTERS = {
     "ApplicationTimes": "application",
     "DataFrame": "frame",
     "Decisions": "decisions",
-    "Deleted": "written",
-    "ExportedRules": "rules",
+    "Deleted": "times.deleted",
+    "ExportedRules": "decisions.rules",
     "FittedModel": "fitted",
     "Guidelines": "guidelines",
     "MeasuredGain": "gain",
     "OwnChecked": "combinations",
     "ProfileResult": "profile",
-    "Script": "written",
+    "Script": "times.script",
     "Searched": "search",
-    "Sweeps": "sweep",
+    "Sweeps": "whatif.sweeps",
     "TaskSearches": "tasks",
     "Tuned": "tuned",
     "UntunedDecisions": "untuned",
     "WhatIfs": "whatif",
 }
-"""The module of collwise.studies.present whose function `shown` presents a type."""
+"""The module of collwise.studies.present that presents a type, by `shown` or another function."""
 
 
 def describe(timing: Timing) -> str:
@@ -106,8 +106,8 @@ def shown(result: Any) -> Shown:
     """The output for a result, which may be an output already. Raises KeyError for a type without a presenter."""
     if isinstance(result, Shown):
         return result
-    module = import_module(f"collwise.studies.present.{PRESENTERS[type(result).__name__]}")
-    presented: Shown = module.shown(result)
+    module, _, function = PRESENTERS[type(result).__name__].partition(".")
+    presented: Shown = getattr(import_module(f"collwise.studies.present.{module}"), function or "shown")(result)
     return presented
 
 

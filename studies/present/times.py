@@ -1,4 +1,4 @@
-"""Times of algorithms: a table for each collective, a column for each algorithm."""
+"""Times of algorithms: a table for each collective; scripts that measure them elsewhere; times that were deleted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 from collwise.algorithms.catalogue import Algorithm, Catalogue
 from collwise.common.units import counted, format_seconds, format_size
+from collwise.store_contents import Deleted
 from collwise.studies.present.shown import Shown, Table, cut, drawing
+from collwise.timings import Script
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.files import AllTimes
 from collwise.validation.times.grid import CASE_COLUMNS
@@ -148,3 +150,14 @@ def _left_out(algorithm: Algorithm, times: Times) -> Iterator[str]:
 def _label(algorithm: Algorithm, count: int) -> str:
     """'knomial, radix 8'; 'knomial' without a number of its own."""
     return f"{algorithm.name}, {algorithm.count_parameter} {count}" if count else algorithm.name
+
+
+def script(found: Script) -> Shown:
+    """How to run a script that measures where collwise is not installed."""
+    line = f"{found.path}: {counted(found.cases, 'case')}; run it there by: {found.words}"
+    return Shown([line], [{"file": str(found.path), "cases": found.cases}])
+
+
+def deleted(found: Deleted) -> Shown:
+    """The number of times that were deleted."""
+    return Shown([f"deleted: {found} times" if found else "nothing to delete"], [{"deleted": int(found)}])

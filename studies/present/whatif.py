@@ -1,15 +1,20 @@
-"""Answers of `whatif`: the best choices and their times before and after, and what limits them."""
+"""Answers of `whatif`, choices and times before and after, and of `sweep`, where the best choice changes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from collwise.answers import WhatIf, WhatIfs
 from collwise.common.units import format_seconds, format_size
 from collwise.studies.present.shown import Shown, Table, cut, problem_of
 from collwise.studies.reports.markdown import percent
+from collwise.whatif_results import Sweep, Sweeps, WhatIf, WhatIfs
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _MOST_ROWS = 120
 
@@ -57,3 +62,37 @@ def _parts(answer: WhatIf, frame: pd.DataFrame) -> Iterator[Table | str]:
 
 def _slower(slowdown: float) -> str:
     return percent(slowdown, sign=True)
+
+
+def sweeps(found: Sweeps) -> Shown:
+    """The cross-over points of each collective; figures are a map for each message size, and times at one point."""
+    first = next(iter(found.values()))
+    facts = {
+        "collective": ",".join(found),
+        "platform": first.platform.name,
+        "changes": [vars(change) for change in first.factors.others],
+        "sweep": first.factors.name,
+        "unit": first.unit(),
+        "made_by": first.times.maker,
+        "crossovers": found.crossovers().to_dict("records"),
+    }
+    figures: dict[str, Callable[[], Figure]] = {}
+    for name, one in found.items():
+        stem = f"{one.platform.name}-{name}-{one.factors.name}"
+        figures |= {f"{stem}-{m}": partial(one.map, m) for m in one.times.message_bytes} | {stem: one.figure}
+    parts = [part for one in found.values() for part in _crossovers(one)]
+    return Shown(parts, found.frame().to_dict("records"), facts, figures, problem_of(found.failed))
+
+
+def _crossovers(swept: Sweep) -> Iterator[Table | str]:
+    rows = [
+        (row.procs, format_size(row.message_bytes), f"x{row.factor:.3g}", row.below, row.above)
+        for row in swept.crossovers().itertuples()
+    ]
+    factors, times = swept.factors, swept.times
+    name = factors.name.replace("_", " ")
+    span = f"x{factors.values[0]:g} to x{factors.values[-1]:g} of {swept.unit()}"
+    title = f"{swept.what}, {name} {span}, {times.maker}"
+    heads = ("P", "m", "from", "best below", "best from there on")
+    yield Table(title, heads, rows, left=0, keys=2) if rows else f"{title}: no choice changes"
+    yield from swept.summary()

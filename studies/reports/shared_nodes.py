@@ -15,7 +15,7 @@ from collwise.studies.reports.texts import Texts
 from collwise.validation.compare.scores import AllScores
 from collwise.validation.hierarchy.overlap import TaskStudy
 from collwise.validation.hierarchy.space import label
-from collwise.validation.three_way.kinds import (
+from collwise.validation.three_way.flat_or_hierarchical import (
     COMPONENTS,
     FLAT,
     HIERARCHICAL,

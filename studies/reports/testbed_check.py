@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collwise.common.units import format_seconds, format_size
-from collwise.validation.testbed.check import Check
+from collwise.validation.testbed.check import BedCheck
 
 COLUMNS = ("", "measured", "by the shape", "share")
 
 
-def check_rows(found: Check) -> list[tuple[str, ...]]:
+def check_rows(found: BedCheck) -> list[tuple[str, ...]]:
     """Rates of streams and times of exchanges; the network alone gives a share of 100 %."""
     rates = [("one stream", found.one_way, found.one_way_expected)]
     rates += [("each node to the next, all at once", found.together, found.together_expected)]
@@ -30,7 +30,7 @@ def check_rows(found: Check) -> list[tuple[str, ...]]:
     return rows
 
 
-def check_words(found: Check) -> list[str]:
+def check_words(found: BedCheck) -> list[str]:
     """A line on the latency and the processors' load, and one for each problem, or 'ok'."""
     beside = f"latency {format_seconds(found.latency_seconds)}; processors {found.busy_share:.0%} busy with all streams"
     return [beside, *(["ok"] if found.ok else [f"not ok: {problem}" for problem in found.problems])]

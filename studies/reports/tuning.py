@@ -19,7 +19,7 @@ from collwise.common.program import program_name
 from collwise.common.units import format_size
 from collwise.models.piecewise import Array
 from collwise.platforms.description import Description
-from collwise.platforms.names import known
+from collwise.platforms.shipped import known
 from collwise.platforms.smpi import charges_overheads
 from collwise.studies.cli.output import own_command
 from collwise.studies.figures.maps import collective_maps
@@ -202,7 +202,11 @@ def _use(tuned: Tuned) -> Section:
         steps=_steps(tuned),
         notes=[
             Notes("What the rules do not cover", _limits(tuned), folded=True),
-            Notes("How gains are counted", TEXTS.paragraphs("counted", error=CHECKED["median_error"], limit=1 - _SLOWER), folded=True),
+            Notes(
+                "How gains are counted",
+                TEXTS.paragraphs("counted", error=CHECKED["median_error"], limit=1 - _SLOWER),
+                folded=True,
+            ),
             Notes(
                 "Choices that the rules say otherwise than the table of libcollwise",
                 TEXTS.paragraphs("few", few=few, element_bytes=ELEMENT_BYTES, most_listed=_MOST_SUBSTITUTIONS),

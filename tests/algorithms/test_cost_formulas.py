@@ -14,7 +14,7 @@ import pytest
 from collwise.algorithms.catalogue import Catalogue
 from collwise.models.hockney import Hockney
 from collwise.models.implementation_aware import bcast, gather, scatter
-from collwise.models.implementation_aware.parts import Formula, Gamma
+from collwise.models.implementation_aware.message_counts import Formula, Gamma
 from collwise.models.interface import Points
 from collwise.models.point_to_point import PointToPointModel
 

@@ -9,7 +9,7 @@ import pytest
 
 from collwise.common.errors import UsageError
 from collwise.models.hockney import Hockney as FittedHockney
-from collwise.models.implementation_aware.parts import Gamma
+from collwise.models.implementation_aware.message_counts import Gamma
 from collwise.models.parameters import ModelParameters
 from collwise.models.point_to_point import PointToPointModel
 from collwise.validation.fitting.models_by_name import load_model, load_models

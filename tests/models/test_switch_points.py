@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from collwise.models.hockney import Hockney
+from collwise.models.implementation_aware.message_counts import Gamma
 from collwise.models.implementation_aware.model import ImplementationAware
-from collwise.models.implementation_aware.parts import Gamma
 from collwise.models.parameters import AlgorithmFit, ModelParameters
 from collwise.models.piecewise import Array
 from collwise.models.registry import BY_PARTS, MODELS

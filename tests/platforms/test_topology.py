@@ -9,8 +9,8 @@ from hypothesis import given, strategies as st
 
 from collwise.common.errors import UsageError
 from collwise.platforms import Dragonfly, FatTree, Platform, Topology, Torus, known, load
+from collwise.platforms.linear_costs import point_to_point
 from collwise.platforms.topology import routes_among, vertices
-from collwise.platforms.truth import point_to_point
 
 HOP = 1e-6
 RATE = 1e9

@@ -14,7 +14,7 @@ from collwise.models.hockney import Hockney
 from collwise.models.lmo import LMO
 from collwise.models.point_to_point import PointToPointModel
 from collwise.platforms import load
-from collwise.platforms.truth import point_to_point
+from collwise.platforms.linear_costs import point_to_point
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.timing import Case

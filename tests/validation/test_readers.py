@@ -22,7 +22,7 @@ from collwise.simulator.execution.interposed import LibraryOptions
 from collwise.simulator.execution.profiles import read_profile
 from collwise.simulator.store import Store
 from collwise.simulator.timing import Case, Configuration, Timing
-from collwise.validation.calibration.points import read_points
+from collwise.validation.calibration.calibration_points import read_points
 from collwise.validation.fitting.models_by_name import load_models
 from collwise.validation.libraries.openmpi_file import parse_rules
 from collwise.validation.libraries.pgmpi import parse_profile

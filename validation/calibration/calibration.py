@@ -13,6 +13,7 @@ from collwise.simulator.execution.targets import ExecutionTarget
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.sweeps.runner import Progress
+from collwise.validation.calibration.calibration_points import CalibrationPoint, Kind, case_of_kind, of_kind
 from collwise.validation.calibration.plan import (
     CalibrationGrid,
     limit_plan,
@@ -21,7 +22,6 @@ from collwise.validation.calibration.plan import (
     simulate_plan,
     size_plan,
 )
-from collwise.validation.calibration.points import CalibrationPoint, Kind, case_of_kind, of_kind
 from collwise.validation.calibration.segmented_regression import value_at
 from collwise.validation.calibration.smpi_parameters import Segments, clock_seconds, eager_limit, fit_platform
 

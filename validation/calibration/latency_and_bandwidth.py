@@ -10,7 +10,7 @@ import numpy as np
 
 from collwise.common.errors import UsageError
 from collwise.platforms.smpi import ENVELOPE_BYTES
-from collwise.validation.calibration.points import Kind
+from collwise.validation.calibration.calibration_points import Kind
 from collwise.validation.calibration.segmented_regression import Segment, fit_segments
 
 LEAST_SECONDS, LEAST_SECONDS_PER_BYTE = 1e-9, 1e-15

@@ -16,7 +16,7 @@ from collwise.simulator.sweeps.experiment_runner import measured_experiments
 from collwise.simulator.sweeps.method import Precision
 from collwise.simulator.sweeps.runner import Progress, run_cases
 from collwise.simulator.timing import Case
-from collwise.validation.calibration.points import CalibrationPoint, Kind, case_of_kind, point_of
+from collwise.validation.calibration.calibration_points import CalibrationPoint, Kind, case_of_kind, point_of
 
 LEAST_BYTES = 1
 MOST_BYTES = 4 * 2**20

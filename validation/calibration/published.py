@@ -18,7 +18,7 @@ import numpy as np
 from collwise.common.errors import UsageError
 from collwise.common.units import format_size
 from collwise.models.implementation_aware import gather
-from collwise.models.implementation_aware.parts import Gamma
+from collwise.models.implementation_aware.message_counts import Gamma
 from collwise.models.interface import Points
 from collwise.platforms import Platform
 from collwise.simulator.store import Store

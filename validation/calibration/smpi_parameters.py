@@ -16,6 +16,7 @@ from collwise.common.errors import UsageError
 from collwise.platforms import Calibration, Platform, Source
 from collwise.platforms.description import FactorRow, OverheadRow
 from collwise.platforms.smpi import ENVELOPE_BYTES
+from collwise.validation.calibration.calibration_points import CalibrationPoint, Kind, of_kind
 from collwise.validation.calibration.latency_and_bandwidth import (
     LEAST_SECONDS,
     LEAST_SECONDS_PER_BYTE,
@@ -24,7 +25,6 @@ from collwise.validation.calibration.latency_and_bandwidth import (
     fit_network,
     rounded,
 )
-from collwise.validation.calibration.points import CalibrationPoint, Kind, of_kind
 from collwise.validation.calibration.port_parameters import fit_ports, with_loopback
 from collwise.validation.calibration.segmented_regression import Segment, fit_segments, value_at
 

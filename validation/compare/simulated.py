@@ -13,7 +13,7 @@ from collwise.validation.compare.deciders import timed_besides, untuned
 from collwise.validation.compare.scores import Scores, compare
 from collwise.validation.libraries.baselines import Baseline, remarks_on
 from collwise.validation.times.grid import Grid
-from collwise.validation.times.points import warn_of_doubtful
+from collwise.validation.times.memory_limits import warn_of_doubtful
 from collwise.validation.times.sources import simulate
 from collwise.validation.times.times import Times
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,16 @@ import numpy.typing as npt
 from collwise.common.errors import CollwiseError
 from collwise.models.hockney import Hockney
 from collwise.models.implementation_aware.fitting import HUBER_RELATIVE, huber
-from collwise.models.parameters import CLASSES, EAGER, LOCAL, RENDEZVOUS, Observation, PathFit, PathParameters, reach_of
+from collwise.models.parameters import (
+    CLASSES,
+    EAGER,
+    LOCAL,
+    RENDEZVOUS,
+    FittedToObservations,
+    Observation,
+    PathFit,
+    PathParameters,
+)
 from collwise.models.piecewise import Array
 from collwise.models.registry import CRITICAL_PATH
 from collwise.simulator.schedule.library import ANSWERING, LEAVING, ON_WAY, Schedule
@@ -205,30 +214,12 @@ def _pairs(vector: Array) -> dict[str, Hockney]:
 
 
 @dataclass(frozen=True)
-class CriticalPath(PlayedModel):
+class CriticalPath(FittedToObservations, PlayedModel):
     """The model with the parameters of a platform. Is a CollectiveModel."""
 
     parameters: PathParameters
     name: str = CRITICAL_PATH
     _known: dict[Case, float] = field(default_factory=dict, compare=False, repr=False)
-
-    @property
-    def platform(self) -> str:
-        """The platform that the parameters were fitted on."""
-        return self.parameters.platform
-
-    @property
-    def processes_per_node(self) -> int | None:
-        """The processes per node for which the parameters hold."""
-        return self.parameters.processes_per_node
-
-    def reach(self, collective: str) -> tuple[int, float]:
-        """The largest P and m of the experiments."""
-        return reach_of(self.parameters.observations.get(collective, {}))
-
-    def document(self) -> dict[str, Any]:
-        """Its parameters as a parameter file has them, in plain dictionaries and lists."""
-        return self.parameters.as_document()
 
     def algorithms(self, collective: str) -> tuple[str, ...]:
         """The algorithms with parameters of their own; none for a collective without any."""

@@ -1,7 +1,7 @@
 """Checks that fitting finds the known parameters of a platform's description, by every procedure.
 
 Point-to-point times of an exact platform are os + latency + or, straight in m; the parameters of the models follow from
-these (platforms/truth.py). A procedure is tried only if the platform is as its paper assumes: see `objection`.
+these (platforms/linear_costs.py). A procedure is tried only if the platform is as its paper assumes: see `objection`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from collwise.models.parameters import FittedParameters, Parameters
 from collwise.models.piecewise import Array, PiecewiseLinear
 from collwise.models.plogp import HeterogeneousPLogP, PLogP
 from collwise.platforms import HostPlatform
-from collwise.platforms.truth import PointToPoint, point_to_point
+from collwise.platforms.linear_costs import PointToPoint, point_to_point
 
 # Eager sizes at which functions of the message size are compared; the first stands for an empty message.
 SIZES = (1, 1024, 65536)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from collwise.validation.guidelines.criteria import Share, Times, Verdict
+from collwise.validation.guidelines.criteria import Launches, Share, Verdict
 
 MONOTONY, SPLIT = "monotony", "split-robustness"
 PATTERN = "pattern"
@@ -31,8 +31,8 @@ class Comparison:
 
     guideline: str
     call: Call
-    time: Times
-    other: Times
+    time: Launches
+    other: Launches
     verdict: Verdict
     other_bytes: int
     calls: int = 1
@@ -81,8 +81,8 @@ class Checked:
 
 
 def check(
-    own: Mapping[Call, Times],
-    mockups: Mapping[tuple[str, Call], Times],
+    own: Mapping[Call, Launches],
+    mockups: Mapping[tuple[str, Call], Launches],
     criterion: Share,
     kinds: Sequence[str] = KINDS,
 ) -> Checked:
@@ -102,16 +102,16 @@ def check(
     return Checked(tuple(found))
 
 
-_Candidate = tuple[str, Call, Times, int, int]
+_Candidate = tuple[str, Call, Launches, int, int]
 
 
-def _pattern(own: Mapping[Call, Times], mockups: Mapping[tuple[str, Call], Times]) -> Iterator[_Candidate]:
+def _pattern(own: Mapping[Call, Launches], mockups: Mapping[tuple[str, Call], Launches]) -> Iterator[_Candidate]:
     for (guideline, call), other in mockups.items():
         if call in own:
             yield guideline, call, other, call.message_bytes, 1
 
 
-def _monotony(own: Mapping[Call, Times]) -> Iterator[_Candidate]:
+def _monotony(own: Mapping[Call, Launches]) -> Iterator[_Candidate]:
     """t(m) <= t(m') for all m < m'."""
     for call in own:
         for larger in _same(own, call):
@@ -119,7 +119,7 @@ def _monotony(own: Mapping[Call, Times]) -> Iterator[_Candidate]:
                 yield MONOTONY, call, own[larger], larger.message_bytes, 1
 
 
-def _split(own: Mapping[Call, Times]) -> Iterator[_Candidate]:
+def _split(own: Mapping[Call, Launches]) -> Iterator[_Candidate]:
     """t(m) <= k t(m / k) for all k for which m / k is a size."""
     for call in own:
         for part in _same(own, call):
@@ -128,5 +128,5 @@ def _split(own: Mapping[Call, Times]) -> Iterator[_Candidate]:
                 yield SPLIT, call, own[part].times(calls), part.message_bytes, calls
 
 
-def _same(own: Mapping[Call, Times], call: Call) -> Iterator[Call]:
+def _same(own: Mapping[Call, Launches], call: Call) -> Iterator[Call]:
     return (one for one in own if (one.collective, one.procs) == (call.collective, call.procs))

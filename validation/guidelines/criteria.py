@@ -16,7 +16,7 @@ _MOST_EXACT = 60
 
 
 @dataclass(frozen=True)
-class Times:
+class Launches:
     """The time of a call: the median of each launch, in seconds, or a single exact time. Empty with an `error`."""
 
     medians: tuple[float, ...]
@@ -29,9 +29,9 @@ class Times:
 
         return median(self.medians) if self.medians else math.nan
 
-    def times(self, factor: float) -> Times:
+    def times(self, factor: float) -> Launches:
         """The time of so many such calls one after another."""
-        return Times(tuple(factor * one for one in self.medians), self.error)
+        return Launches(tuple(factor * one for one in self.medians), self.error)
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Share:
         """The criterion in words, for the head of a table: 'faster by more than 10 %'."""
         return f"faster by more than {self.share * 100:g} %"
 
-    def judge(self, pairs: Sequence[tuple[Times, Times]]) -> list[Verdict]:
+    def judge(self, pairs: Sequence[tuple[Launches, Launches]]) -> list[Verdict]:
         """A verdict on each pair; all pairs of one check come together, so that it can correct for their number."""
         return [Verdict(right.seconds < (1 - self.share) * left.seconds) for left, right in pairs]
 
@@ -92,7 +92,7 @@ class RankTest(Share):
             f"{CORRECTIONS[self.correction]}{also}"
         )
 
-    def judge(self, pairs: Sequence[tuple[Times, Times]]) -> list[Verdict]:
+    def judge(self, pairs: Sequence[tuple[Launches, Launches]]) -> list[Verdict]:
         """A verdict on each pair; one with a call that failed is not slower, and does not count for the correction."""
         known = [index for index, (left, right) in enumerate(pairs) if left.medians and right.medians]
         values = [_p_value(pairs[index][0].medians, pairs[index][1].medians) for index in known]

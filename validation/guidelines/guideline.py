@@ -18,7 +18,7 @@ REDUCE_LOCAL = "reduce_local"
 
 
 @dataclass(frozen=True)
-class Part:
+class MockUpPart:
     """A collective of a mock-up. `message_bytes` turns P and the guideline's message size into those of the part."""
 
     collective: str
@@ -31,7 +31,7 @@ class Guideline:
 
     name: str
     collective: str
-    parts: tuple[Part, ...]
+    parts: tuple[MockUpPart, ...]
 
     @property
     def label(self) -> str:
@@ -58,7 +58,9 @@ _SIZES: Mapping[str, Callable[[int, int], int]] = {
 _TABLE = tomllib.loads(Path(__file__).with_name("guidelines.toml").read_text(encoding="utf-8"))
 
 GUIDELINES = {
-    name: Guideline(name, row["collective"], tuple(Part(part, _SIZES[size]) for part, size in row["parts"].items()))
+    name: Guideline(
+        name, row["collective"], tuple(MockUpPart(part, _SIZES[size]) for part, size in row["parts"].items())
+    )
     for name, row in _TABLE.items()
 }
 """All guidelines by name."""

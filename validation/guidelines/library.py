@@ -19,7 +19,7 @@ from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext, smpi_
 from collwise.simulator.sweeps.method import Method
 from collwise.simulator.sweeps.mpi_runner import measure
 from collwise.simulator.timing import Case, Timing, is_mock_up
-from collwise.validation.guidelines.criteria import Times
+from collwise.validation.guidelines.criteria import Launches
 from collwise.validation.libraries.baselines import Baseline, library_decisions
 from collwise.validation.measurement.gain import verify_algorithms
 from collwise.validation.times.choice import Choice
@@ -31,7 +31,7 @@ _MOST_SECONDS = 600.0
 TITLES = {"ompi": "Open MPI", "mpich": "MPICH", "mvapich2": "MVAPICH2", "impi": "Intel MPI"}
 """The libraries that SMPI's selectors stand for."""
 
-CaseTimes = dict[Case, Times]
+CaseTimes = dict[Case, Launches]
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def simulated_library(platform: HostPlatform, context: SimulationContext, select
 def recorded_library(platform: HostPlatform, context: SimulationContext, baseline: Baseline, ppn: int = 0) -> Library:
     """A library whose decisions are known: the schedule engine plays what it runs untuned.
 
-    It has no limit like that of SMPI's selectors on the number of processes. Times of algorithms that the catalogue
+    It has no limit like that of SMPI's selectors on the number of processes. Launches of algorithms that the catalogue
     lacks, and of mock-ups that need these, are empty.
     """
     name, per_node = f"{platform.name}-{baseline.name}", _per_node(platform, ppn)
@@ -93,7 +93,7 @@ def recorded_library(platform: HostPlatform, context: SimulationContext, baselin
                 played[case] = following(case, decision.choice)
             else:
                 what = f"{decision.algorithm} for {case.collective}"
-                found[case] = Times((), f"{baseline.title} runs {what}, which the catalogue does not have")
+                found[case] = Launches((), f"{baseline.title} runs {what}, which the catalogue does not have")
         timings = _exact(bench.time(list(dict.fromkeys(played.values())), name))
         return found | {case: timings[what] for case, what in played.items()}
 
@@ -156,14 +156,14 @@ def _per_node(platform: HostPlatform, ppn: int) -> Callable[[int], int]:
 
 
 def _exact(timings: Mapping[Case, Timing]) -> CaseTimes:
-    return {case: Times((one.seconds,)) if one.ok else Times((), one.error) for case, one in timings.items()}
+    return {case: Launches((one.seconds,)) if one.ok else Launches((), one.error) for case, one in timings.items()}
 
 
 def _medians(cases: Sequence[Case], launches: Sequence[Sequence[Timing]]) -> CaseTimes:
     found = {}
     for case, timings in zip(cases, zip(*launches, strict=True), strict=True):
         problem = next((one.error for one in timings if not one.ok), "")
-        found[case] = Times(() if problem else tuple(one.median_seconds for one in timings), problem)
+        found[case] = Launches(() if problem else tuple(one.median_seconds for one in timings), problem)
     return found
 
 

@@ -14,8 +14,8 @@ from collwise.platforms import HostPlatform
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.timing import Case
 from collwise.validation.guidelines.checks import Call, Checked, check
-from collwise.validation.guidelines.criteria import Share, Times
-from collwise.validation.guidelines.guideline import GUIDELINES, REDUCE_LOCAL, Guideline, Part, guidelines_of
+from collwise.validation.guidelines.criteria import Launches, Share
+from collwise.validation.guidelines.guideline import GUIDELINES, REDUCE_LOCAL, Guideline, MockUpPart, guidelines_of
 from collwise.validation.select.decisions import DecisionTable
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.defaults import SEGMENTS
@@ -99,8 +99,8 @@ def check_tables(
         )
         for guideline, call in mockups
     }
-    own = {call: Times((seconds[call],)) for call in chosen}
-    checked = check(own, {key: Times((one,)) for key, one in sums.items()}, Share(tolerance))
+    own = {call: Launches((seconds[call],)) for call in chosen}
+    checked = check(own, {key: Launches((one,)) for key, one in sums.items()}, Share(tolerance))
     combinations = tuple(
         Combination(
             GUIDELINES[one.guideline], one.call, chosen[one.call], one.time.seconds,
@@ -115,7 +115,7 @@ def check_tables(
     return OwnChecked(checked, combinations, chosen, from_table)
 
 
-def _call(part: Part, call: Call) -> Call:
+def _call(part: MockUpPart, call: Call) -> Call:
     return Call(part.collective, call.procs, part.message_bytes(call.procs, call.message_bytes))
 
 
@@ -133,7 +133,7 @@ def _competing(tables: Mapping[str, DecisionTable], call: Call, ppn: int, segmen
     return Grid.of(call.collective, [call.procs], [call.message_bytes], ppn, segments).cases()
 
 
-def _part(part: Part, call: Call, best: Mapping[Call, Case]) -> tuple[str, int, Choice | None]:
+def _part(part: MockUpPart, call: Call, best: Mapping[Call, Case]) -> tuple[str, int, Choice | None]:
     at = _call(part, call)
     if part.collective == REDUCE_LOCAL:
         return part.collective, at.message_bytes, None

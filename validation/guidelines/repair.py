@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from collwise.common.errors import UsageError, unknown_name
 from collwise.validation.guidelines.checks import PATTERN, Call, Checked
 from collwise.validation.guidelines.guideline import GUIDELINES, Guideline, guidelines_of
-from collwise.validation.libraries.pgmpi import Profile, Range
+from collwise.validation.libraries.pgmpi import PgmpiProfile, Range
 
 
 @dataclass(frozen=True)
@@ -92,14 +92,14 @@ def _steps(group: Sequence[RepairedRange]) -> Iterator[tuple[int, str]]:
     yield end, "default"
 
 
-def profiles(found: Sequence[RepairedRange]) -> tuple[Profile, ...]:
+def profiles(found: Sequence[RepairedRange]) -> tuple[PgmpiProfile, ...]:
     """PGMPITuneLib's profile of each collective and process count with a repair."""
     made = []
     for (collective, procs), group in itertools.groupby(found, key=lambda one: (one.collective, one.procs)):
         mine = list(group)
         names = {_identity(one.guideline): one.guideline.profile_name for one in mine}
         made.append(
-            Profile(
+            PgmpiProfile(
                 f"MPI_{collective.capitalize()}", procs, dict(sorted(names.items())),
                 tuple(Range(one.first, one.last, _identity(one.guideline)) for one in mine),
             )
@@ -112,7 +112,7 @@ def _identity(guideline: Guideline) -> int:
     return guidelines_of(guideline.collective).index(guideline) + 1
 
 
-def rules_of(profiles: Mapping[str, Profile]) -> str:
+def rules_of(profiles: Mapping[str, PgmpiProfile]) -> str:
     """The table for libcollwise of profiles that PGMPITuneLib wrote, by the names of their files.
 
     Raises UsageError, naming the file, for an unknown mock-up and for another profile of a function and process count.
@@ -130,7 +130,7 @@ def rules_of(profiles: Mapping[str, Profile]) -> str:
     return rules_text(sorted(found, key=lambda one: (one.collective, one.procs, one.first)))
 
 
-def ranges_of(profile: Profile) -> tuple[RepairedRange, ...]:
+def ranges_of(profile: PgmpiProfile) -> tuple[RepairedRange, ...]:
     """The ranges of a profile that PGMPITuneLib wrote. Raises UsageError for a mock-up that the catalogue lacks."""
     known = {
         one.profile_name: one for one in GUIDELINES.values() if f"MPI_{one.collective.capitalize()}" == profile.function

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from collwise.common.errors import CollwiseError, warn
 from collwise.simulator.timing import Case
 from collwise.validation.guidelines.checks import KINDS, PATTERN, Call, Checked, Comparison, check
-from collwise.validation.guidelines.criteria import RankTest, Share, Times
+from collwise.validation.guidelines.criteria import Launches, RankTest, Share
 from collwise.validation.guidelines.guideline import GUIDELINES, guidelines_of
 from collwise.validation.guidelines.library import CaseTimes, Library
 from collwise.validation.guidelines.repair import Repair, RepairedRange, ranges, repairs, rules_text
@@ -40,12 +40,12 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Tuned:
+class Repaired:
     """The times of calls by default and with the repairs, in turn, and the check of the repaired library."""
 
     rules: str
-    default: Mapping[Call, Times]
-    own: Mapping[Call, Times]
+    default: Mapping[Call, Launches]
+    own: Mapping[Call, Launches]
     checked: Checked
     seconds: float
 
@@ -73,13 +73,13 @@ class GuidelinesResult:
 
     library: Library
     plan: Plan
-    own: Mapping[Call, Times]
-    mockups: Mapping[tuple[str, Call], Times]
+    own: Mapping[Call, Launches]
+    mockups: Mapping[tuple[str, Call], Launches]
     before: Checked
     repairs: tuple[Repair, ...]
     ranges: tuple[RepairedRange, ...]
     seconds: float
-    tuned: Tuned | None = None
+    tuned: Repaired | None = None
     unused: Mapping[tuple[str, Call], str] = field(default_factory=dict)
 
     @property
@@ -170,7 +170,7 @@ def run(library: Library, plan: Plan) -> GuidelinesResult:
     _warn_of_few_launches(library, plan, max(len(own_cases), len(mockup_cases)))
     every = [*own_cases.values(), *mockup_cases.values()]
 
-    def checked(found: CaseTimes) -> tuple[dict[Call, Times], dict[tuple[str, Call], Times], Checked]:
+    def checked(found: CaseTimes) -> tuple[dict[Call, Launches], dict[tuple[str, Call], Launches], Checked]:
         own = {call: found[case] for call, case in own_cases.items()}
         mockups = {key: found[case] for key, case in mockup_cases.items()}
         return own, mockups, check(own, mockups, plan.criterion, plan.kinds)
@@ -188,7 +188,7 @@ def run(library: Library, plan: Plan) -> GuidelinesResult:
         default, repaired = library.times_in_turn(every, rules, chosen)
         after, _, again = checked(repaired)
         plain = {call: default[case] for call, case in own_cases.items()}
-        tuned = Tuned(rules, plain, after, again, time.monotonic() - done)
+        tuned = Repaired(rules, plain, after, again, time.monotonic() - done)
     return GuidelinesResult(library, plan, own, mockups, before, mended, joined, done - started, tuned, unused)
 
 

@@ -14,9 +14,8 @@ from collwise.algorithms.catalogue import Catalogue
 from collwise.common.errors import UsageError, check_name
 from collwise.common.units import counted
 from collwise.validation.libraries import mpich_untuned, openmpi_untuned
-from collwise.validation.libraries.decision import Decision
 from collwise.validation.libraries.openmpi_3 import DECIDED, decide as decide_by_openmpi_3
-from collwise.validation.times.choice import Choice
+from collwise.validation.times.choice import Choice, Decision
 from collwise.validation.times.grid import Grid, case_of
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ _TIME_LIMIT_SECONDS = 200.0
 
 
 @dataclass(frozen=True)
-class Check:
+class CheckedDecision:
     """A call, the algorithm that the baseline names for it, and the one that the installed library has."""
 
     point: Point
@@ -53,7 +53,7 @@ def installed_library(baseline: Baseline) -> Installation:
     return found
 
 
-def check(baseline: Baseline, points: Sequence[Point]) -> list[Check]:
+def check(baseline: Baseline, points: Sequence[Point]) -> list[CheckedDecision]:
     """Asks the installed library about calls. Raises UsageError where it is not installed, CollwiseError if it fails.
 
     Open MPI is not asked about collectives that its component tuned leaves to others.
@@ -61,10 +61,13 @@ def check(baseline: Baseline, points: Sequence[Point]) -> list[Check]:
     installation = installed_library(baseline)
     if installation.library == "mpich":
         tables = selection_tables(installation)
-        return [Check(point, baseline.decide(*point).algorithm, mpichs_algorithm(tables, *point)) for point in points]
+        return [
+            CheckedDecision(point, baseline.decide(*point).algorithm, mpichs_algorithm(tables, *point))
+            for point in points
+        ]
     asked = [point for point in points if point[0] not in BASIC]
     found = zip(asked, openmpis_algorithms(asked), strict=True)
-    return [Check(point, decided_name(*point), name) for point, name in found]
+    return [CheckedDecision(point, decided_name(*point), name) for point, name in found]
 
 
 def openmpis_algorithms(points: Sequence[Point]) -> list[str]:

@@ -14,9 +14,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from collwise.algorithms.catalogue import elements
 from collwise.common.errors import UsageError
-from collwise.validation.libraries.decision import Decision, elements
-from collwise.validation.times.choice import Choice
+from collwise.validation.times.choice import Choice, Decision
 
 Tree = dict[str, Any]
 

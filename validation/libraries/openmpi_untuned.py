@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
+from collwise.algorithms.catalogue import elements
 from collwise.common.units import parse_size
-from collwise.validation.libraries.decision import Decision, elements
-from collwise.validation.times.choice import Choice
+from collwise.validation.times.choice import Choice, Decision
 
 TABLE_PATH = Path(__file__).with_name("openmpi.toml")
 

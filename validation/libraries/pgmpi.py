@@ -30,7 +30,7 @@ class Range:
 
 
 @dataclass(frozen=True)
-class Profile:
+class PgmpiProfile:
     """A profile: the MPI function, the process count, the mock-ups' names by id, and the ranges, ascending.
 
     Raises UsageError for ranges that overlap, are not ascending or name a mock-up that the profile does not have.
@@ -58,7 +58,7 @@ class Profile:
         return None if found is None else self.mockups[found.mockup]
 
 
-def profile_of(tables: Sequence[DecisionTable], procs: int) -> Profile:
+def profile_of(tables: Sequence[DecisionTable], procs: int) -> PgmpiProfile:
     """The profile of a table for P processes. Raises UsageError for several tables, or if P has no mock-up."""
     if len(tables) > 1:
         names = ", ".join(one.collective for one in tables)
@@ -74,10 +74,10 @@ def profile_of(tables: Sequence[DecisionTable], procs: int) -> Profile:
     if not ranges:
         raise UsageError(f"no mock-up is chosen for {one.collective} with P = {procs}; a profile names mock-ups only")
     function = f"MPI_{one.collective.capitalize()}"
-    return Profile(function, procs, {identity: name for name, identity in ids.items()}, tuple(ranges))
+    return PgmpiProfile(function, procs, {identity: name for name, identity in ids.items()}, tuple(ranges))
 
 
-def profile_text(profile: Profile) -> str:
+def profile_text(profile: PgmpiProfile) -> str:
     """The text of a .prf file."""
     lines = [_TITLE, profile.function, f"{profile.procs} # nb. of processes"]
     lines += [f"{len(profile.mockups)} # nb. of mock-up impl."]
@@ -89,7 +89,7 @@ def profile_text(profile: Profile) -> str:
     return "\n".join(lines) + "\n"
 
 
-def parse_profile(text: str, source: str = "profile") -> Profile:
+def parse_profile(text: str, source: str = "profile") -> PgmpiProfile:
     """Reads a .prf file. Raises UsageError with `source` and the line."""
     reader = _Lines(source, text)
     (function,) = reader.take("the name of an MPI function", 1)
@@ -106,7 +106,7 @@ def parse_profile(text: str, source: str = "profile") -> Profile:
         ranges.append(Range(*(reader.whole(word, "three whole numbers") for word in words)))
     reader.end()
     try:
-        return Profile(function, procs, mockups, tuple(ranges))
+        return PgmpiProfile(function, procs, mockups, tuple(ranges))
     except UsageError as problem:
         raise UsageError(f"{source}: {problem}") from None
 

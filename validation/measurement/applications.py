@@ -233,7 +233,7 @@ class _Tuning:
         """The fastest algorithm by simulated time for each call, also among those by node if `by_node`."""
         from collwise.validation.select.consumers import COLLWISE, algorithms_for, sees_sizes
         from collwise.validation.select.select import select
-        from collwise.validation.times.points import warn_of_doubtful
+        from collwise.validation.times.memory_limits import warn_of_doubtful
         from collwise.validation.times.sources import simulate
 
         catalogue = Catalogue.load()

@@ -46,7 +46,7 @@ class Exchange:
 
 
 @dataclass(frozen=True)
-class Check:
+class BedCheck:
     """Rates of TCP payload in bytes/s, measured and `expected` from the shape, latency, and an alltoall.
 
     `together` is the sum over simultaneous streams from each node to the next, which use both directions of each port,
@@ -103,7 +103,7 @@ def payload_bytes_per_second(bits_per_second: float) -> float:
     return bits_per_second / 8 * _PAYLOAD_SHARE
 
 
-def check(bed: Bed) -> Check:
+def check(bed: Bed) -> BedCheck:
     """Measures a test bed, for 10 to 20 s; makes a second one of half the rate for that time.
 
     Raises UsageError when something runs there, CollwiseError when nothing can be measured.
@@ -119,7 +119,7 @@ def check(bed: Bed) -> Check:
         across = stream_rates(bed, [(1, last)], _ACROSS_SECONDS).bytes_per_second[0] if two else None
         together = stream_rates(bed, ring, _STREAM_SECONDS)
         latency = latency_seconds(bed, 1, 2)
-    return Check(
+    return BedCheck(
         one_way=one_way,
         one_way_expected=port if shape.switch_of(1) == shape.switch_of(2) else across_expected,
         together=sum(together.bytes_per_second),
@@ -136,8 +136,8 @@ def highest_rate(
     shape: Shape,
     rates: Sequence[float],
     name: str,
-    on_check: Callable[[float, Check], None],
-    measured: Callable[[Bed], Check] = check,
+    on_check: Callable[[float, BedCheck], None],
+    measured: Callable[[Bed], BedCheck] = check,
 ) -> float:
     """The first of these rates, in bits per second, at which a test bed of that shape passes its check with a margin.
 

@@ -28,12 +28,12 @@ from collwise.validation.fitting.models_by_name import measured_models
 from collwise.validation.hierarchy.overlap import TaskStudy, study_tasks
 from collwise.validation.hierarchy.space import Space
 from collwise.validation.testbed.bed import temporarily_up
-from collwise.validation.testbed.check import Check, check
+from collwise.validation.testbed.check import BedCheck, check
 from collwise.validation.testbed.platform import simulated_platform
 from collwise.validation.testbed.target import TestBed
 from collwise.validation.three_way.diagnosing import Diagnoser
 from collwise.validation.three_way.disagreements import Diagnosis, Disagreement, disagreements, spread
-from collwise.validation.three_way.kinds import COMPONENTS, can_be_simulated, with_component
+from collwise.validation.three_way.flat_or_hierarchical import COMPONENTS, can_be_simulated, with_component
 from collwise.validation.three_way.plan import Scenario, ThreeWayPlan
 from collwise.validation.three_way.verdicts import (
     ENGINES,
@@ -83,7 +83,7 @@ class Validation:
     platforms: dict[str, HostPlatform] = field(default_factory=dict)
     """The platforms that were simulated, by name of the test bed; elsewhere by their own."""
     repeated: Repeatability = field(default_factory=lambda: repeatability([]))
-    checked: Check | None = None
+    checked: BedCheck | None = None
     """Whether the network or the processors limit messages on the main test bed; None with a quick plan."""
     disagreements: list[Disagreement] = field(default_factory=list)
     diagnoses: list[Diagnosis] = field(default_factory=list)

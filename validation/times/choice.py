@@ -1,4 +1,4 @@
-"""A choice for a call of a collective: an algorithm with its parameters."""
+"""A choice for a call of a collective: an algorithm with its parameters; and what a library decides."""
 
 from __future__ import annotations
 
@@ -28,3 +28,11 @@ class Choice:
 
 LIBRARY_DECIDES = Choice("library decides")
 """The choice of a library's rules where its own decision is to hold; no algorithm of the catalogue."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A library's name of the algorithm that it runs, and the same choice; None if the catalogue has none."""
+
+    algorithm: str
+    choice: Choice | None

@@ -21,7 +21,7 @@ SIZES = (8, 64, 512, 1024, 4096, 10_000, 32768, 98304)
 
 
 @dataclass(frozen=True)
-class Finding:
+class StatedViolation:
     """A violation that the text states: the guidelines, any of which may be the one, and the message sizes.
 
     `gain` is the default's time over the tuned one's, where the text has a number; `explanation` says why simulations
@@ -42,7 +42,7 @@ class Finding:
     explanation: str = "open"
 
 
-FINDINGS = tuple(row_of(Finding, one) for one in tables_of("hunold2018")["findings"])
+FINDINGS = tuple(row_of(StatedViolation, one) for one in tables_of("hunold2018")["findings"])
 
 
 @dataclass(frozen=True)
@@ -112,13 +112,13 @@ def checked(setting: Setting, context: SimulationContext) -> GuidelinesResult:
     return one
 
 
-def settings_of(finding: Finding) -> tuple[Setting, ...]:
+def settings_of(finding: StatedViolation) -> tuple[Setting, ...]:
     """The settings that simulate what the paper ran."""
     key = (finding.machine, finding.library, (finding.nodes, finding.per_node))
     return tuple(one for one in SETTINGS if (one.machine, one.library, one.printed) == key)
 
 
-def compared(found: Mapping[Setting, GuidelinesResult], findings: Sequence[Finding] = FINDINGS) -> pd.DataFrame:
+def compared(found: Mapping[Setting, GuidelinesResult], findings: Sequence[StatedViolation] = FINDINGS) -> pd.DataFrame:
     """The paper's statements beside each simulation of them, a row each; only of settings that were simulated."""
     return pd.DataFrame([
         _row(finding, setting, found[setting])
@@ -128,7 +128,7 @@ def compared(found: Mapping[Setting, GuidelinesResult], findings: Sequence[Findi
     ])  # fmt: skip
 
 
-def _row(finding: Finding, setting: Setting, simulated: GuidelinesResult) -> dict[str, object]:
+def _row(finding: StatedViolation, setting: Setting, simulated: GuidelinesResult) -> dict[str, object]:
     """The finding agrees if half of the checked sizes show it, and the ratio exceeds 1 by half as much as stated."""
     compared = [
         one

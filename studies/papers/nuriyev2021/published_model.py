@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from collwise.common.units import format_seconds
 from collwise.models.hockney import Hockney
 from collwise.models.implementation_aware import bcast
-from collwise.models.implementation_aware.parts import Formula, Gamma, Part
+from collwise.models.implementation_aware.message_counts import Formula, Gamma, Messages
 from collwise.models.interface import Points
 from collwise.models.piecewise import Array
 from collwise.models.registry import AS_PRINTED, MODELS
@@ -90,39 +90,39 @@ OUTSIDE, INSIDE, DROPPED = "- 1 after the sum", "- 1 inside the sum", "no - 1"
 def binomial_bcast(sign: str, rounding: str, minus_one: str) -> Formula:
     """Formula (7): n_s gamma(h + 1), `sign`, the sum of gamma(k) for k = 2..h; h is log2 P rounded."""
 
-    def formula(points: Points, gamma: Gamma) -> Sequence[Part]:
+    def formula(points: Points, gamma: Gamma) -> Sequence[Messages]:
         exact = math.log2(float(np.max(points.procs)))
         height = math.floor(exact) if rounding == FLOOR else math.ceil(exact)
         first = points.segments * gamma(height + 1)
         each = 1.0 if minus_one == INSIDE else 0.0
         below = sum(float(gamma(height - i + 1)) - each for i in range(1, height))
         steps = (first + below if sign == PLUS else first * below) - (1.0 if minus_one == OUTSIDE else 0.0)
-        return [Part("main", steps, points.message_bytes / points.segments)]
+        return [Messages("main", steps, points.message_bytes / points.segments)]
 
     return formula
 
 
-def _split_binary_whole_segments(points: Points, gamma: Gamma) -> Sequence[Part]:
+def _split_binary_whole_segments(points: Points, gamma: Gamma) -> Sequence[Messages]:
     """Formula (9) with ceil(n_s / 2) segments in a half."""
     height = np.floor(np.log2(points.procs))
     segment = points.message_bytes / points.segments
-    forwarding = Part("main", 2 * (height + np.ceil(points.segments / 2) - 1), segment)
-    return [forwarding, Part("main", np.ones_like(segment), points.message_bytes / 2)]
+    forwarding = Messages("main", 2 * (height + np.ceil(points.segments / 2) - 1), segment)
+    return [forwarding, Messages("main", np.ones_like(segment), points.message_bytes / 2)]
 
 
-def _k_chain_ceil(points: Points, gamma: Gamma) -> Sequence[Part]:
+def _k_chain_ceil(points: Points, gamma: Gamma) -> Sequence[Messages]:
     """Formula (11) with the longest chain, ceil((P - 1) / K)."""
     length = np.ceil((points.procs - 1) / points.fanout)
     steps = length + gamma(points.fanout + 1) * points.segments - 1
-    return [Part("main", steps, points.message_bytes / points.segments)]
+    return [Messages("main", steps, points.message_bytes / points.segments)]
 
 
 def _linear_sync(rendezvous: Callable[[Array], NDArray[np.bool_]]) -> Formula:
     """Formula (13) where `rendezvous(m / 2)` says so, else (14)."""
 
-    def formula(points: Points, gamma: Gamma) -> Sequence[Part]:
+    def formula(points: Points, gamma: Gamma) -> Sequence[Messages]:
         half = points.message_bytes / 2
-        return [Part("main", (points.procs - 1) * np.where(rendezvous(half), 2.0, 1.0), half)]
+        return [Messages("main", (points.procs - 1) * np.where(rendezvous(half), 2.0, 1.0), half)]
 
     return formula
 

@@ -23,7 +23,7 @@ from collwise.platforms import load, load_description
 from collwise.platforms.changes import Change, changed
 from collwise.simulator.bench import Simulated
 from collwise.simulator.sweeps.context import SCHEDULE, SMPI, SMPI_ALGORITHM_1, SimulationContext
-from collwise.studies.papers.curves import over_sizes
+from collwise.studies.papers.figures import over_sizes
 from collwise.studies.papers.nuriyev2021.published_model import (
     ADOPTED,
     EAGER_LIMIT_BYTES,

@@ -25,7 +25,7 @@ from collwise.models.point_to_point import PointToPointModel
 from collwise.models.registry import MODELS as KNOWN
 from collwise.platforms import HostPlatform, load
 from collwise.platforms.description import HeterogeneousPlatform
-from collwise.platforms.truth import point_to_point
+from collwise.platforms.linear_costs import point_to_point
 from collwise.simulator.bench import Simulated
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.papers.published import row_of, tables_of

@@ -28,8 +28,8 @@ from collwise.models.fitting.lmo import lmo_by_triplets
 from collwise.models.fitting.rounds import with_effort
 from collwise.models.lmo import Thresholds
 from collwise.models.point_to_point import PointToPointModel
-from collwise.platforms.truth import point_to_point
-from collwise.studies.papers.curves import over_sizes
+from collwise.platforms.linear_costs import point_to_point
+from collwise.studies.papers.figures import over_sizes
 from collwise.studies.papers.oflynn2009 import analysis as thesis
 from collwise.studies.papers.oflynn2009.analysis import BINOMIAL, LINEAR, MODELS, NONBLOCKING, percent, shown
 from collwise.studies.papers.oflynn2009.figures import size_curves

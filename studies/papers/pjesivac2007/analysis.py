@@ -26,7 +26,7 @@ from collwise.models.plogp import PLogP
 from collwise.models.registry import MODELS
 from collwise.platforms import HostPlatform
 from collwise.platforms.description import Platform
-from collwise.platforms.truth import point_to_point
+from collwise.platforms.linear_costs import point_to_point
 from collwise.simulator.bench import Simulated
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.papers.published import row_of, tables_of

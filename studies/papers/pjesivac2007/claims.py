@@ -21,7 +21,7 @@ from collwise.models.collectives.steps import steps_of
 from collwise.models.interface import Points
 from collwise.models.piecewise import Array
 from collwise.models.plogp import PLogP
-from collwise.studies.papers.curves import methods
+from collwise.studies.papers.figures import methods
 from collwise.studies.papers.pjesivac2007 import analysis as paper
 from collwise.studies.papers.pjesivac2007.analysis import CUT, KIB, PUBLISHED, SIZES, Claim, Figure1
 from collwise.validation.compare.scores import Scores
@@ -40,7 +40,7 @@ _ABOUT, _REASONABLE, _SAME = 0.5, 0.25, 0.1
 
 
 @dataclass(frozen=True)
-class Finding:
+class CheckedClaim:
     """A claim of CLAIMS, what simulation shows, and whether the claim holds: YES, IN_PART or NO."""
 
     claim: str
@@ -73,10 +73,10 @@ def percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
-def at_share(claim: str, points: object, text: str) -> Finding:
+def at_share(claim: str, points: object, text: str) -> CheckedClaim:
     """A finding on a claim that holds at these points, booleans, whose share the text has as '{}'."""
     share = float(np.mean(np.asarray(points)))
-    return Finding(claim, text.format(percent(share)), by_share(share))
+    return CheckedClaim(claim, text.format(percent(share)), by_share(share))
 
 
 def of_models(text: str, shares: Mapping[str, float]) -> str:
@@ -84,19 +84,19 @@ def of_models(text: str, shares: Mapping[str, float]) -> str:
     return "; ".join(f"{name}: {text.format(percent(share))}" for name, share in shares.items())
 
 
-def parameters(found: Figure1) -> Iterator[Finding]:
+def parameters(found: Figure1) -> Iterator[CheckedClaim]:
     """The claims about figure 1, on one cluster."""
     sizes, limit = np.array(found.hockney.time.message_bytes), found.eager_limit_bytes
     beta, below = found.hockney.beta(sizes[sizes >= LARGE[0]]), sizes[sizes < limit]
     text = f"from {format_size(LARGE[0])} on {np.min(beta) * 1e9:.2f} to {np.max(beta) * 1e9:.2f} ns per byte"
-    yield Finding("hockney-beta", text, if_true(bool(np.ptp(beta) <= _SAME * np.max(beta))))
+    yield CheckedClaim("hockney-beta", text, if_true(bool(np.ptp(beta) <= _SAME * np.max(beta))))
     overheads = [found.measured.send_overhead, found.measured.receive_overhead]
     bends = [float(np.ptp(of(below)) / np.max(of(below))) for of in overheads]
     ends = [[float(of(size)) for of in overheads] for size in (below[-1], limit)]
     leaps = [abs(after / before - 1) for before, after in zip(*ends, strict=True)]
     before, after = (" and ".join(format_seconds(one) if one > 0 else "0" for one in end) for end in ends)
     text = f"o_s and o_r differ by {percent(bends[0])} and {percent(bends[1])} below the eager limit, and leap there "
-    yield Finding(
+    yield CheckedClaim(
         "plogp-overheads", text + f"from {before} to {after}", if_true(max(bends) > _SAME, max(leaps) > _SAME)
     )
 
@@ -106,14 +106,14 @@ def _methods(scores: Scores) -> tuple[dict[str, pd.DataFrame], dict[str, dict[st
     return methods(scores.right), {name: methods(times) for name, times in scores.times.items()}
 
 
-def same_order(claim: str, text: str, scores: Scores, labels: Iterable[str] | None = None) -> Finding:
+def same_order(claim: str, text: str, scores: Scores, labels: Iterable[str] | None = None) -> CheckedClaim:
     """Whether each model ranks the methods as simulation does; a tie agrees with any rank."""
     ours, models = _methods(scores)
     shares = {}
     for name, theirs in models.items():
         agree = [(ours[a] - ours[b]) * (theirs[a] - theirs[b]) >= 0 for a, b in combinations(labels or ours, 2)]
         shares[name] = float(np.mean(np.all(agree, axis=0)))
-    return Finding(claim, of_models(text, shares), by_share(min(shares.values())))
+    return CheckedClaim(claim, of_models(text, shares), by_share(min(shares.values())))
 
 
 def mean_errors(scores: Scores, label: str) -> dict[str, float]:
@@ -122,14 +122,14 @@ def mean_errors(scores: Scores, label: str) -> dict[str, float]:
     return {name: float(np.mean(np.abs(of[label] / ours[label] - 1))) for name, of in models.items()}
 
 
-def barriers(scores: Scores, measured: PLogP) -> Iterator[Finding]:
+def barriers(scores: Scores, measured: PLogP) -> Iterator[CheckedClaim]:
     """The claims about figure 2. T_min and T_max take PLogP as `measured`: what is fitted to T_min cannot test it."""
     (ours, models), procs = _methods(scores), np.array(scores.right.procs, dtype=float)
     linear, *rounds = (ours[name][0].to_numpy() for name in ("linear", "bruck", "recursive_doubling"))
     over = {name: float(of["linear"][0].iloc[-1] / linear[-1]) for name, of in models.items()}
     text = ", ".join(f"{name} {value:.2f}" for name, value in over.items())
     hockney, *others = over.values()
-    yield Finding(
+    yield CheckedClaim(
         "barrier-hockney",
         f"predicted over simulated time on {procs[-1]:.0f} processes: {text}",
         if_true(hockney >= 1 + _ABOUT and hockney > max(others)),
@@ -137,7 +137,7 @@ def barriers(scores: Scores, measured: PLogP) -> Iterator[Finding]:
     yield at_share("barrier-slower", [linear > seconds for seconds in rounds], "so at {} of the points")
     few, many = (_slope(procs[part], linear[part]) for part in (procs <= 16, procs >= 16))
     text = f"{format_seconds(few)} more with every process up to 16, {format_seconds(many)} from there"
-    yield Finding("barrier-slope", text, if_true(many < few * (1 - _SAME)))
+    yield CheckedClaim("barrier-slope", text, if_true(many < few * (1 - _SAME)))
     yield same_order("barrier-order", "same order at {} of P", scores)
     points, steps = Points.of(procs, 0), steps_of(measured)
     best, worst = (np.abs(barrier.linear(points, steps, conservative=one) - linear) for one in (False, True))
@@ -149,7 +149,9 @@ def _slope(x: Array, seconds: Array) -> float:
     return float(np.polyfit(x, seconds, 1)[0])
 
 
-def reductions(scores: Scores, conditions: Mapping[str, pd.DataFrame], eager_limit_bytes: int) -> Iterator[Finding]:
+def reductions(
+    scores: Scores, conditions: Mapping[str, pd.DataFrame], eager_limit_bytes: int
+) -> Iterator[CheckedClaim]:
     """The claims about figures 3 and 4; `conditions` are by model."""
     ours, models = _methods(scores)
     whole, cut = ("binomial", "pipeline"), ("binomial" + CUT, "pipeline" + CUT)
@@ -161,25 +163,29 @@ def reductions(scores: Scores, conditions: Mapping[str, pd.DataFrame], eager_lim
     end = ours[cut[1]].iloc[:, -1]
     largest, last = format_size(int(scores.right.message_bytes[-1])), float(end.iloc[-1])
     text = ", ".join(f"{format_seconds(seconds)} on {procs}" for procs, seconds in end.items())
-    yield Finding("reduce-constant", f"at {largest}: {text}", if_true(bool(np.ptp(end) <= _SAME * end.min())))
+    yield CheckedClaim("reduce-constant", f"at {largest}: {text}", if_true(bool(np.ptp(end) <= _SAME * end.min())))
     text = f"{format_seconds(last)} at {largest}, if that is the size meant"
-    yield Finding("reduce-40-ms", text, if_true(about(last, float(PUBLISHED["reduce_seconds"]))))
+    yield CheckedClaim("reduce-40-ms", text, if_true(about(last, float(PUBLISHED["reduce_seconds"]))))
     for name in whole:
         gain = large[name + CUT].to_numpy() / large[name].to_numpy() - 1
         text = f"from {above} on they change the time by {100 * np.min(gain):+.0f} to {100 * np.max(gain):+.0f} %"
-        yield Finding(f"reduce-cut-{name}", text, by_share(float(np.mean(gain < 0))))
+        yield CheckedClaim(f"reduce-cut-{name}", text, by_share(float(np.mean(gain < 0))))
     never = {name: float(np.mean(of[cut[0]] >= of[whole[0]] * (1 - 1e-9))) for name, of in models.items()}
-    yield Finding("reduce-never", of_models("never faster at {} of the points", never), by_share(min(never.values())))
+    yield CheckedClaim(
+        "reduce-never", of_models("never faster at {} of the points", never), by_share(min(never.values()))
+    )
     helps = {name: float(np.mean(one.whole > one.segmented)) for name, one in conditions.items()}
     as_said = [(share > 0) == name.endswith(paper.MEASURED) for name, share in helps.items()]
-    yield Finding("reduce-conditions", of_models("holds at {} of the sizes", helps), if_true(*as_said))
+    yield CheckedClaim("reduce-conditions", of_models("holds at {} of the sizes", helps), if_true(*as_said))
     yield same_order("reduce-order", "same order at {}", scores, whole)
     middle, beyond = (_steepening(ours[whole[0]], of, eager_limit_bytes) for of in ((KIB, 8 * KIB), LARGE))
     text = f"a byte costs {100 * middle:+.0f} % between 1 and 8 KiB, and {100 * beyond:+.0f} % from {above} on, "
     text += "against the other sizes"
-    yield Finding("reduce-bend", text, if_true(middle > _SAME, beyond > _SAME))
+    yield CheckedClaim("reduce-bend", text, if_true(middle > _SAME, beyond > _SAME))
     errors, plogp = mean_errors(scores, cut[1]), list(models)[-1]
-    yield Finding("reduce-plogp", of_models("mean error {}", errors), if_true(errors[plogp] <= min(errors.values())))
+    yield CheckedClaim(
+        "reduce-plogp", of_models("mean error {}", errors), if_true(errors[plogp] <= min(errors.values()))
+    )
 
 
 def _steepening(seconds: pd.DataFrame, part: tuple[int, int], eager_limit_bytes: int) -> float:
@@ -191,16 +197,16 @@ def _steepening(seconds: pd.DataFrame, part: tuple[int, int], eager_limit_bytes:
     return float(np.max(slopes)) - 1
 
 
-def exchanges(scores: Scores) -> Iterator[Finding]:
+def exchanges(scores: Scores) -> Iterator[CheckedClaim]:
     """The claims about figure 5."""
     (ours, models), most = _methods(scores), scores.right.procs[-1]
     hockney, *_ = models.values()
     under = -float(np.mean(hockney["pairwise"].loc[most] / ours["pairwise"].loc[most] - 1))
     text = f"on {most} processes {100 * under:z.1f} % below the simulated time on average"
-    yield Finding("alltoall-hockney", text, if_true(under > _SAME))
+    yield CheckedClaim("alltoall-hockney", text, if_true(under > _SAME))
     _, *errors = mean_errors(scores, "pairwise").items()
     as_said = [error <= _REASONABLE for _, error in errors]
-    yield Finding("alltoall-others", of_models("mean error {}", dict(errors)), if_true(*as_said))
+    yield CheckedClaim("alltoall-others", of_models("mean error {}", dict(errors)), if_true(*as_said))
 
 
 # Decision maps and penalty maps.
@@ -266,12 +272,12 @@ class Map:
         return np.where(settled.any(axis=1), sizes[settled.argmax(axis=1)], np.inf)
 
 
-def on_maps(scores: Scores, *figures: str) -> Iterator[Finding]:
+def on_maps(scores: Scores, *figures: str) -> Iterator[CheckedClaim]:
     """The claims about figures of decision maps and penalties, such as '6a', in the order of the text."""
     for name, claim in paper.CLAIMS.items():
         if claim.where in [f"6.3, figure {figure}" for figure in figures]:
             maps = [Map(scores, source) for source in claim.of]
-            yield Finding(name, *_SPECIAL.get(name, _usual)(claim, *maps))
+            yield CheckedClaim(name, *_SPECIAL.get(name, _usual)(claim, *maps))
 
 
 def _usual(claim: Claim, *maps: Map) -> tuple[str, str]:
@@ -351,7 +357,7 @@ def _range(sizes: Array) -> str:
     return " to ".join(dict.fromkeys(ends)) or "no size"
 
 
-def findings_table(found: Iterable[Finding], derived: Iterable[Finding] = ()) -> pd.DataFrame:
+def findings_table(found: Iterable[CheckedClaim], derived: Iterable[CheckedClaim] = ()) -> pd.DataFrame:
     """The claims with what simulation shows, and the reason for those that do not hold.
 
     `derived` are findings on the same claims with derived formulas; they add a column.

@@ -11,8 +11,7 @@ from matplotlib.figure import Figure
 
 from collwise.common.units import format_size
 from collwise.studies.figures.style import MARKERS, PALETTE, seconds_axis, size_axis
-from collwise.studies.papers.curves import methods
-from collwise.studies.papers.figures import Styles, in_order, legend_below, panels
+from collwise.studies.papers.figures import Styles, in_order, legend_below, methods, panels
 from collwise.studies.papers.pjesivac2007.analysis import Figure1
 from collwise.validation.compare.scores import Scores
 

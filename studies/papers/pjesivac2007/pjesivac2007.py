@@ -27,7 +27,7 @@ from collwise.common.units import format_seconds, format_size
 from collwise.platforms import load_description
 from collwise.studies.figures.maps import decision_figure, slowdown_figure
 from collwise.studies.papers.pjesivac2007 import analysis as paper, claims, figures as draw
-from collwise.studies.papers.pjesivac2007.claims import Finding
+from collwise.studies.papers.pjesivac2007.claims import CheckedClaim
 from collwise.studies.papers.study import Study
 from collwise.validation.compare.scores import CLOCK
 from collwise.validation.compare.simulated import beside_simulation, one_segment_is_none
@@ -36,10 +36,10 @@ from collwise.validation.times.sources import predicted
 
 here = Study("pjesivac2007", globals())
 boba, frodo = load_description("boba"), load_description("frodo")
-findings: list[Finding] = []
+findings: list[CheckedClaim] = []
 
 
-def show_findings(title: str, found: Iterable[Finding], derived: Iterable[Finding] = ()) -> None:
+def show_findings(title: str, found: Iterable[CheckedClaim], derived: Iterable[CheckedClaim] = ()) -> None:
     """Shows the findings and counts them; `derived` are findings on the same claims with derived formulas."""
     found = [*found]
     findings.extend(found)

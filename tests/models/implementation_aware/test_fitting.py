@@ -11,8 +11,8 @@ from collwise.common.errors import CollwiseError, UsageError
 from collwise.models.hockney import Hockney
 from collwise.models.implementation_aware import bcast, gather
 from collwise.models.implementation_aware.fitting import fit_algorithm, fit_gamma, fit_hockney
+from collwise.models.implementation_aware.message_counts import Gamma
 from collwise.models.implementation_aware.model import ImplementationAware
-from collwise.models.implementation_aware.parts import Gamma
 from collwise.models.interface import Points
 from collwise.models.parameters import AlgorithmFit, ModelParameters, Observation
 from collwise.models.registry import AS_PRINTED, BY_PARTS, IMPLEMENTATION_AWARE, MODELS, TRADITIONAL, models_of_family

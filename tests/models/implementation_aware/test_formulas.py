@@ -14,7 +14,7 @@ from hypothesis import given, strategies as st
 from numpy.typing import ArrayLike
 
 from collwise.models.implementation_aware import bcast, gather, reduce, scatter, trees
-from collwise.models.implementation_aware.parts import Formula, Gamma
+from collwise.models.implementation_aware.message_counts import Formula, Gamma
 from collwise.models.interface import Points
 from tests.needs import need
 

@@ -13,7 +13,7 @@ import pytest
 
 from collwise.common import errors
 from collwise.models.hockney import Hockney as Line, HockneyBySize
-from collwise.models.implementation_aware.parts import Gamma
+from collwise.models.implementation_aware.message_counts import Gamma
 from collwise.models.parameters import FittedParameters, ModelParameters, Observation
 from collwise.models.piecewise import PiecewiseLinear
 from collwise.platforms import load

@@ -10,7 +10,7 @@ import pytest
 from collwise.models.hockney import Hockney
 from collwise.models.parameters import FittedParameters
 from collwise.platforms import load
-from collwise.platforms.truth import point_to_point
+from collwise.platforms.linear_costs import point_to_point
 from tests.command_line import called, printed
 from tests.needs import needs
 

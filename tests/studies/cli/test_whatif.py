@@ -132,7 +132,10 @@ def test_smpi(capsys: Capture) -> None:
         ),
         ("slect", "unknown command 'slect'; did you mean select? Valid"),
         (f"{ASKED} --change nodes=8", "cannot hold P = 31 with 1 per node"),
-        (f"whatif sweep {POINTS} --factors bandwidth=x1:x2 --tolerance -1", "the tolerance must be a number of percent from"),
+        (
+            f"whatif sweep {POINTS} --factors bandwidth=x1:x2 --tolerance -1",
+            "the tolerance must be a number of percent from",
+        ),
         (f"whatif sweep {POINTS} --factors nodes=x1:x2", "unknown change to sweep over 'nodes'"),
     ],
 )

@@ -10,12 +10,12 @@ import pandas as pd
 from collwise.platforms import load
 from collwise.studies.papers.hunold2018 import analysis
 from collwise.validation.guidelines.checks import Call, check
-from collwise.validation.guidelines.criteria import Share, Times
+from collwise.validation.guidelines.criteria import Launches, Share
 from collwise.validation.guidelines.guideline import GUIDELINES
 from collwise.validation.guidelines.library import simulated_library
 from collwise.validation.guidelines.repair import ranges_of
 from collwise.validation.guidelines.workflow import GuidelinesResult, Plan
-from collwise.validation.libraries.pgmpi import Profile, Range
+from collwise.validation.libraries.pgmpi import PgmpiProfile, Range
 
 if TYPE_CHECKING:
     from collwise.simulator.sweeps.context import SimulationContext
@@ -73,7 +73,7 @@ def test_the_printed_profile_names_mockups_of_the_catalogue() -> None:
     names = {2: "scatter_as_bcast", 3: "scatter_as_scatterv"}
     numbers = {name: number for number, name in names.items()}
     ranges = tuple(Range(first, last, numbers[name]) for first, last, name in SCATTER_PROFILE)
-    found = ranges_of(Profile("MPI_Scatter", 1024, names, ranges))
+    found = ranges_of(PgmpiProfile("MPI_Scatter", 1024, names, ranges))
     assert [one.guideline.name for one in found] == ["GL21"] * 7 + ["GL22"]
 
 
@@ -94,8 +94,8 @@ def test_a_finding_agrees_in_part_where_few_sizes_or_little_gain_show_it() -> No
 
 
 def _library(ratios: tuple[float, ...]) -> GuidelinesResult:
-    own = {Call("gather", 32, 8 * 2**n): Times((ratio,)) for n, ratio in enumerate(ratios)}
-    mockups = {("GL12", call): Times((1.0,)) for call in own}
+    own = {Call("gather", 32, 8 * 2**n): Launches((ratio,)) for n, ratio in enumerate(ratios)}
+    mockups = {("GL12", call): Launches((1.0,)) for call in own}
     checked = check(own, mockups, Share(0.01))
     library = simulated_library(load("jupiter"), cast("SimulationContext", None), "ompi")
     plan = Plan({"gather": ()}, (32,), Share(0.01))

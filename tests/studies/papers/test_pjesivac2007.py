@@ -122,14 +122,14 @@ def test_if_true_and_about() -> None:
     assert not claims.about(-1, 1)
 
 
-def verdicts(found: list[claims.Finding]) -> dict[str, str]:
+def verdicts(found: list[claims.CheckedClaim]) -> dict[str, str]:
     return {finding.claim: finding.verdict for finding in found}
 
 
 # Two worlds: one as the paper describes it, one in which nothing is so.
 
 
-def barrier_world(as_published: bool) -> list[claims.Finding]:
+def barrier_world(as_published: bool) -> list[claims.CheckedClaim]:
     procs = np.array(paper.BARRIERS.procs, dtype=float)
     measured = PLogP(
         100.0, PiecewiseLinear((0.0,), (1.0,)), PiecewiseLinear((0.0,), (15.0,)), PiecewiseLinear((0.0,), (20.0,))
@@ -155,7 +155,7 @@ def scores_of(plan: Grid, ours: Mapping[str, Array], predicted: Mapping[str, Map
     return compare(times("simulated", ours), *(times(*pair) for pair in predicted.items()))
 
 
-def reduce_world(as_published: bool) -> list[claims.Finding]:
+def reduce_world(as_published: bool) -> list[claims.CheckedClaim]:
     m = np.array(paper.REDUCTIONS.message_bytes, dtype=float)
     bent = m + 0.5 * np.clip(m - KIB, 0, 7 * KIB) + 0.5 * np.maximum(m - 128 * KIB, 0)
     half = 1000 + m / 2
@@ -188,14 +188,14 @@ def reduce_world(as_published: bool) -> list[claims.Finding]:
     return list(claims.reductions(scores_of(paper.REDUCTIONS, ours, predicted), conditions, 128 * KIB))
 
 
-def alltoall_world(as_published: bool) -> list[claims.Finding]:
+def alltoall_world(as_published: bool) -> list[claims.CheckedClaim]:
     ones = np.ones((len(paper.EXCHANGES.procs), len(paper.EXCHANGES.message_bytes)))
     factors = (0.5, 1.1, 0.9) if as_published else (1.5, 2.0, 0.5)
     predicted = {name: {"pairwise": ones * factor} for name, factor in zip(NAMES, factors, strict=True)}
     return list(claims.exchanges(scores_of(paper.EXCHANGES, {"pairwise": ones}, predicted)))
 
 
-def parameter_world(as_published: bool) -> list[claims.Finding]:
+def parameter_world(as_published: bool) -> list[claims.CheckedClaim]:
     sizes = (1.0, 1024.0, 65536.0, 131072.0, 262144.0, 524288.0)
     bent, even = PiecewiseLinear(sizes, (1, 2, 50, 200, 400, 800)), PiecewiseLinear((0.0,), (3.0,))
     overhead = bent if as_published else even
@@ -272,7 +272,7 @@ def map_world(as_published: bool) -> Scores:
     return scores
 
 
-def everything(as_published: bool) -> list[claims.Finding]:
+def everything(as_published: bool) -> list[claims.CheckedClaim]:
     maps = map_world(as_published)
     return [
         *parameter_world(as_published),
@@ -295,7 +295,7 @@ def test_verdicts_come_out_either_way(as_published: bool, verdict: str) -> None:
 
 
 def test_open_claims() -> None:
-    found = claims.Finding("best-many", "", "no")
+    found = claims.CheckedClaim("best-many", "", "no")
     assert found.published is paper.CLAIMS["best-many"]
     assert found.published.open
     assert not paper.CLAIMS["best-few"].open

@@ -10,7 +10,7 @@ import pytest
 from collwise.simulator.timing import Case, Timing
 from collwise.studies.reports.validation_report import document, write_validation
 from collwise.validation.compare.scores import AllScores
-from collwise.validation.testbed.check import Check, Exchange
+from collwise.validation.testbed.check import BedCheck, Exchange
 from collwise.validation.testbed.platform import simulated_platform
 from collwise.validation.testbed.shape import Shape
 from collwise.validation.testbed.tcp_counters import TcpCounts
@@ -36,7 +36,7 @@ def made_up() -> Validation:
         scores=scores,
         platforms={place: simulated_platform(Shape(8)) for place in PLACES},
         repeated=Repeatability(10, 8, 9, 7, 0.01, 0.2, 0.02),
-        checked=Check(1.2e7, 1.2e7, 9e7, 9.6e7, 0.4, 3e-5, (Exchange(1000, 0.04, 0.06),)),
+        checked=BedCheck(1.2e7, 1.2e7, 9e7, 9.6e7, 0.4, 3e-5, (Exchange(1000, 0.04, 0.06),)),
         disagreements=found,
         diagnoses=[diagnosis],
         failed=failed,

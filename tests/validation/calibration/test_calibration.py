@@ -19,6 +19,7 @@ from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.cli.main import main
 from collwise.validation.calibration.calibration import alone_platform, measure_points, refit
+from collwise.validation.calibration.calibration_points import CalibrationPoint, Kind, case_of_kind, write_points
 from collwise.validation.calibration.plan import (
     QUICK,
     CalibrationGrid,
@@ -27,7 +28,6 @@ from collwise.validation.calibration.plan import (
     simulate_plan,
     size_plan,
 )
-from collwise.validation.calibration.points import CalibrationPoint, Kind, case_of_kind, write_points
 from collwise.validation.testbed.bed import Shape, down, up
 from collwise.validation.testbed.target import TestBed
 from tests.command_line import printed

@@ -15,7 +15,7 @@ from collwise.models.fitting.procedures import PROCEDURES, FitRequest, request
 from collwise.models.hockney import Hockney
 from collwise.models.parameters import FittedParameters
 from collwise.platforms import load, load_description
-from collwise.platforms.truth import PointToPoint, point_to_point
+from collwise.platforms.linear_costs import PointToPoint, point_to_point
 from collwise.simulator.bench import Simulated
 from collwise.simulator.store import Store
 from collwise.validation.fitting.models_by_name import SimulationContext, parameters_on

@@ -11,18 +11,18 @@ from hypothesis import given, strategies as st
 
 from collwise.common.errors import UsageError
 from collwise.validation.guidelines.checks import MONOTONY, PATTERN, SPLIT, Call, check
-from collwise.validation.guidelines.criteria import RankTest, Share, Times
+from collwise.validation.guidelines.criteria import Launches, RankTest, Share
 
 
-def exact(**seconds: float) -> dict[Call, Times]:
+def exact(**seconds: float) -> dict[Call, Launches]:
     """Times of a broadcast on 4 processes, by size ('m8')."""
-    return {Call("bcast", 4, int(name[1:])): Times((value,)) for name, value in seconds.items()}
+    return {Call("bcast", 4, int(name[1:])): Launches((value,)) for name, value in seconds.items()}
 
 
 def test_the_rule_of_the_paper_takes_the_median_of_medians() -> None:
-    slow, fast = Times((100.0, 10.0, 10.0, 1.0, 10.0)), Times((9.0, 8.9, 8.9, 0.1, 50.0))
+    slow, fast = Launches((100.0, 10.0, 10.0, 1.0, 10.0)), Launches((9.0, 8.9, 8.9, 0.1, 50.0))
     assert (slow.seconds, fast.seconds) == (10, 8.9)
-    assert [one.slower for one in Share(0.1).judge([(slow, fast), (fast, slow), (slow, Times((9.0,)))])] == [
+    assert [one.slower for one in Share(0.1).judge([(slow, fast), (fast, slow), (slow, Launches((9.0,)))])] == [
         True,
         False,
         False,
@@ -38,15 +38,15 @@ def test_shares_and_levels_that_make_no_sense_are_refused() -> None:
 
 def test_the_exact_rank_test_of_five_against_five() -> None:
     """All of five above all of five: one of C(10, 5) orders."""
-    (verdict,) = RankTest().judge([(Times((6.0, 7.0, 8.0, 9.0, 10.0)), Times((1.0, 2.0, 3.0, 4.0, 5.0)))])
+    (verdict,) = RankTest().judge([(Launches((6.0, 7.0, 8.0, 9.0, 10.0)), Launches((1.0, 2.0, 3.0, 4.0, 5.0)))])
     assert verdict.slower
     assert verdict.p_value == pytest.approx(1 / math.comb(10, 5))
 
 
 def test_the_correction_counts_all_comparisons() -> None:
     """Of many comparisons one that stands alone needs more launches: least_launches says how many."""
-    criterion, alike = RankTest(), [(Times((1.0, 3.0, 5.0)), Times((2.0, 4.0, 6.0)))]
-    apart = (Times((4.0, 5.0, 6.0)), Times((1.0, 2.0, 3.0)))
+    criterion, alike = RankTest(), [(Launches((1.0, 3.0, 5.0)), Launches((2.0, 4.0, 6.0)))]
+    apart = (Launches((4.0, 5.0, 6.0)), Launches((1.0, 2.0, 3.0)))
     assert criterion.judge([apart])[0].slower
     assert not criterion.judge([apart, *alike * 10])[0].slower
     assert criterion.least_launches(1) == 3
@@ -60,7 +60,10 @@ def test_equal_distributions_are_seldom_violations() -> None:
     found = 0
     for _ in range(20):
         pairs = [
-            (Times(tuple(random.gauss(1, 0.1) for _ in range(8))), Times(tuple(random.gauss(1, 0.1) for _ in range(8))))
+            (
+                Launches(tuple(random.gauss(1, 0.1) for _ in range(8))),
+                Launches(tuple(random.gauss(1, 0.1) for _ in range(8))),
+            )
             for _ in range(50)
         ]
         found += any(one.slower for one in RankTest().judge(pairs))
@@ -68,14 +71,14 @@ def test_equal_distributions_are_seldom_violations() -> None:
 
 
 def test_failed_calls_do_not_count() -> None:
-    apart = (Times((4.0, 5.0, 6.0)), Times((1.0, 2.0, 3.0)))
-    verdicts = RankTest().judge([(Times((), "failed"), Times((1.0,))), apart])
+    apart = (Launches((4.0, 5.0, 6.0)), Launches((1.0, 2.0, 3.0)))
+    verdicts = RankTest().judge([(Launches((), "failed"), Launches((1.0,))), apart])
     assert [one.slower for one in verdicts] == [False, True]
 
 
 def test_each_kind_is_found() -> None:
     own = exact(m8=10.0, m16=5.0, m64=30.0)
-    mockups = {("GL9", Call("bcast", 4, 16)): Times((4.0,)), ("GL10", Call("bcast", 4, 16)): Times((6.0,))}
+    mockups = {("GL9", Call("bcast", 4, 16)): Launches((4.0,)), ("GL10", Call("bcast", 4, 16)): Launches((6.0,))}
     found = check(own, mockups, Share(0.01))
     assert [(one.guideline, one.call.message_bytes, one.other_bytes, one.calls) for one in found.violations] == [
         (MONOTONY, 8, 16, 1),
@@ -87,7 +90,7 @@ def test_each_kind_is_found() -> None:
 
 
 def test_calls_of_other_process_counts_and_collectives_are_not_compared() -> None:
-    slow, quick = Times((9.0,)), Times((1.0,))
+    slow, quick = Launches((9.0,)), Launches((1.0,))
     own = {Call("bcast", 4, 8): slow, Call("bcast", 8, 16): quick, Call("gather", 4, 16): quick}
     assert not check(own, {}, Share(0.0)).comparisons
 
@@ -96,7 +99,7 @@ def test_calls_of_other_process_counts_and_collectives_are_not_compared() -> Non
 def test_times_that_grow_less_than_the_size_keep_both(seconds: list[float]) -> None:
     """Ascending times violate no monotony; monotony and splitting agree with their definitions on any times."""
     sizes = [2**number for number in range(len(seconds))]
-    own = {Call("scan", 4, size): Times((one,)) for size, one in zip(sizes, seconds, strict=True)}
+    own = {Call("scan", 4, size): Launches((one,)) for size, one in zip(sizes, seconds, strict=True)}
     found = check(own, {}, Share(0.0)).comparisons
     expected = {
         (MONOTONY, small, large)

@@ -12,12 +12,12 @@ from collwise.common.errors import UsageError, warn
 from collwise.simulator.timing import Case
 from collwise.studies.present.guidelines import new_rows
 from collwise.validation.guidelines.checks import MONOTONY, PATTERN, SPLIT, Call, check
-from collwise.validation.guidelines.criteria import RankTest, Share, Times
+from collwise.validation.guidelines.criteria import Launches, RankTest, Share
 from collwise.validation.guidelines.guideline import GUIDELINES, REDUCE_LOCAL
 from collwise.validation.guidelines.library import Library
 from collwise.validation.guidelines.repair import RepairedRange, profiles, ranges, ranges_of, repairs, rules_text
 from collwise.validation.guidelines.workflow import Plan, run
-from collwise.validation.libraries.pgmpi import Profile, Range, parse_profile, profile_text
+from collwise.validation.libraries.pgmpi import PgmpiProfile, Range, parse_profile, profile_text
 from collwise.validation.times.choice import Choice
 from collwise.validation.times.grid import BUILTIN
 
@@ -57,8 +57,8 @@ def test_guidelines_are_those_of_the_catalogue() -> None:
 
 @given(st.dictionaries(st.sampled_from(SIZES), st.sampled_from(["GL21", "GL22"]), min_size=1))
 def test_tables_and_profiles_replace_the_violated_sizes_only(chosen: Mapping[int, str]) -> None:
-    own = {Call("scatter", procs, size): Times((10.0,)) for procs in (4, 8) for size in SIZES}
-    mockups = {(name, Call("scatter", 4, size)): Times((5.0,)) for size, name in chosen.items()}
+    own = {Call("scatter", procs, size): Launches((10.0,)) for procs in (4, 8) for size in SIZES}
+    mockups = {(name, Call("scatter", 4, size)): Launches((5.0,)) for size, name in chosen.items()}
     found = ranges(repairs(check(own, mockups, Share(0.1), [PATTERN])), {"scatter": SIZES})
     rules = rules_text(found, {4: 2, 8: 2})
     (profile,) = profiles(found)
@@ -75,22 +75,22 @@ def test_tables_and_profiles_replace_the_violated_sizes_only(chosen: Mapping[int
 
 
 def test_neighbouring_sizes_join_and_others_do_not() -> None:
-    own = {Call("scatter", 4, size): Times((10.0,)) for size in SIZES}
-    mockups = {("GL21", Call("scatter", 4, size)): Times((5.0,)) for size in (8, 16, 64)}
+    own = {Call("scatter", 4, size): Launches((10.0,)) for size in SIZES}
+    mockups = {("GL21", Call("scatter", 4, size)): Launches((5.0,)) for size in (8, 16, 64)}
     found = ranges(repairs(check(own, mockups, Share(0.1))), {"scatter": SIZES})
     assert [(one.first, one.last) for one in found] == [(8, 16), (64, 64)]
 
 
 def test_the_fastest_violated_mockup_repairs() -> None:
     call = Call("gather", 4, 8)
-    mockups = {("GL11", call): Times((5.0,)), ("GL12", call): Times((4.0,)), ("GL13", call): Times((20.0,))}
-    (one,) = repairs(check({call: Times((10.0,))}, mockups, Share(0.1)))
+    mockups = {("GL11", call): Launches((5.0,)), ("GL12", call): Launches((4.0,)), ("GL13", call): Launches((20.0,))}
+    (one,) = repairs(check({call: Launches((10.0,))}, mockups, Share(0.1)))
     assert one.guideline.name == "GL12"
 
 
 def test_the_profile_of_the_paper() -> None:
     """Listing 1: scatter_as_bcast has number 2 there, and is known by its name."""
-    profile = Profile("MPI_Scatter", 1024, {2: "scatter_as_bcast"}, (Range(1, 1, 2), Range(512, 1024, 2)))
+    profile = PgmpiProfile("MPI_Scatter", 1024, {2: "scatter_as_bcast"}, (Range(1, 1, 2), Range(512, 1024, 2)))
     assert ranges_of(profile) == (
         RepairedRange("scatter", 1024, 1, 1, GUIDELINES["GL21"]),
         RepairedRange("scatter", 1024, 512, 1024, GUIDELINES["GL21"]),
@@ -99,9 +99,9 @@ def test_the_profile_of_the_paper() -> None:
 
 def test_profiles_of_other_mockups_are_refused() -> None:
     with pytest.raises(UsageError, match="did you mean scatter_as_bcast"):
-        ranges_of(Profile("MPI_Scatter", 4, {1: "scatter_as_bcats"}, (Range(1, 1, 1),)))
+        ranges_of(PgmpiProfile("MPI_Scatter", 4, {1: "scatter_as_bcats"}, (Range(1, 1, 1),)))
     with pytest.raises(UsageError, match="MPI_Barrier"):
-        ranges_of(Profile("MPI_Barrier", 4, {}, ()))
+        ranges_of(PgmpiProfile("MPI_Barrier", 4, {}, ()))
 
 
 class MadeUp:
@@ -111,16 +111,16 @@ class MadeUp:
         self.tuned, self.rules = tuned, ""
         self.library = Library("made up", "made up", "nowhere", lambda procs: 1, self.times, self.times_in_turn)
 
-    def times(self, cases: Sequence[Case]) -> dict[Case, Times]:
-        return {case: Times((self.seconds(case),)) for case in cases}
+    def times(self, cases: Sequence[Case]) -> dict[Case, Launches]:
+        return {case: Launches((self.seconds(case),)) for case in cases}
 
     def times_in_turn(
         self, cases: Sequence[Case], rules: str, chosen: Mapping[Case, Choice]
-    ) -> tuple[dict[Case, Times], dict[Case, Times]]:
+    ) -> tuple[dict[Case, Launches], dict[Case, Launches]]:
         self.rules = rules
         assert {case.message_bytes: choice.algorithm for case, choice in chosen.items()} == {16: "gl21_bcast"}
         repaired = {
-            case: Times((self.tuned,)) if case.experiment == BUILTIN and case.message_bytes == 16 else one
+            case: Launches((self.tuned,)) if case.experiment == BUILTIN and case.message_bytes == 16 else one
             for case, one in self.times(cases).items()
         }
         return self.times(cases), repaired
@@ -173,7 +173,7 @@ def test_a_violation_that_only_the_repaired_library_has_is_reported_with_its_cau
 
 
 def test_too_few_launches_are_told_of_before_anything_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
-    def measured(cases: Sequence[Case]) -> dict[Case, Times]:
+    def measured(cases: Sequence[Case]) -> dict[Case, Launches]:
         raise KeyboardInterrupt
 
     warn.cache_clear()

@@ -15,7 +15,7 @@ from collwise.algorithms.catalogue_check import LIBRARIES_PATH
 from collwise.common.errors import UsageError
 from collwise.studies.cli.main import main
 from collwise.validation.libraries.formats import exported
-from collwise.validation.libraries.pgmpi import Profile, Range, parse_profile, profile_text
+from collwise.validation.libraries.pgmpi import PgmpiProfile, Range, parse_profile, profile_text
 from collwise.validation.select.consumers import algorithms_for
 from collwise.validation.select.decisions import DecisionTable, decisions_document
 from collwise.validation.times.choice import Choice
@@ -49,16 +49,16 @@ def test_the_papers_profile_reads_and_writes_back() -> None:
 
 
 @st.composite
-def profiles(draw: st.DrawFn) -> Profile:
+def profiles(draw: st.DrawFn) -> PgmpiProfile:
     ids = draw(st.lists(st.integers(0, 30), min_size=1, max_size=4, unique=True))
     bounds = sorted(draw(st.sets(st.integers(0, 2**40), max_size=12)))
     pairs = zip(bounds[::2], bounds[1::2], strict=False)
     ranges = tuple(Range(low, high, draw(st.sampled_from(ids))) for low, high in pairs)
-    return Profile("MPI_Bcast", draw(st.integers(1, 10**6)), {one: f"bcast_as_{one}" for one in ids}, ranges)
+    return PgmpiProfile("MPI_Bcast", draw(st.integers(1, 10**6)), {one: f"bcast_as_{one}" for one in ids}, ranges)
 
 
 @given(profiles())
-def test_what_is_written_reads_back(profile: Profile) -> None:
+def test_what_is_written_reads_back(profile: PgmpiProfile) -> None:
     assert parse_profile(profile_text(profile)) == profile
 
 

@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 from collwise.algorithms.catalogue import Algorithm, Catalogue, Collective
 from collwise.common.errors import UsageError
 from collwise.models.hockney import Hockney
+from collwise.models.implementation_aware.message_counts import Gamma
 from collwise.models.implementation_aware.model import ImplementationAware
-from collwise.models.implementation_aware.parts import Gamma
 from collwise.models.parameters import AlgorithmFit, ModelParameters
 from collwise.models.piecewise import Array
 from collwise.models.registry import BY_PARTS, MODELS

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from collwise.validation.testbed import bed as beds
-from collwise.validation.testbed.check import Check, Exchange, check, highest_rate, payload_bytes_per_second
+from collwise.validation.testbed.check import BedCheck, Exchange, check, highest_rate, payload_bytes_per_second
 from collwise.validation.testbed.shape import Shape
 from collwise.validation.testbed.throughput import StreamRates, latency_seconds, stream_rates
 
@@ -57,16 +57,16 @@ def test_a_check_of_a_real_bed(make: Make, name: str) -> None:
 
 
 def test_what_is_not_fit_is_said() -> None:
-    def found(together: float = 80e6, slower_seconds: float = 0.08) -> Check:
-        return Check(10e6, 10e6, together, 80e6, 0.4, 40e-6, (Exchange(70000, 0.04, slower_seconds),))
+    def found(together: float = 80e6, slower_seconds: float = 0.08) -> BedCheck:
+        return BedCheck(10e6, 10e6, together, 80e6, 0.4, 40e-6, (Exchange(70000, 0.04, slower_seconds),))
 
     assert found().ok
     assert "all streams together" in found(together=60e6).problems[0]
     assert "the network alone does not limit it" in found(slower_seconds=0.05).problems[0]
 
 
-def found_with(scaling: float) -> Check:
-    return Check(1.0, 1.0, 1.0, 1.0, 0.2, 1e-5, (Exchange(1000, 0.04, 0.08 * scaling),))
+def found_with(scaling: float) -> BedCheck:
+    return BedCheck(1.0, 1.0, 1.0, 1.0, 0.2, 1e-5, (Exchange(1000, 0.04, 0.08 * scaling),))
 
 
 def test_the_highest_rate_is_the_first_whose_check_holds_with_a_margin(make: Make, name: str) -> None:
@@ -74,7 +74,7 @@ def test_the_highest_rate_is_the_first_whose_check_holds_with_a_margin(make: Mak
     scaling = {3e7: 0.6, 2e7: 0.92, 1e7: 0.98}
     seen: list[float] = []
 
-    def measured(bed: beds.Bed) -> Check:
+    def measured(bed: beds.Bed) -> BedCheck:
         return found_with(scaling[bed.shape.bits_per_second])
 
     def rate_of(*rates: float) -> float:

@@ -20,7 +20,7 @@ from collwise.studies.cli.main import main
 from collwise.studies.reports.validation_report import document, write_validation
 from collwise.targets import TargetOptions
 from collwise.validation.three_way import pipeline
-from collwise.validation.three_way.kinds import POINT
+from collwise.validation.three_way.flat_or_hierarchical import POINT
 from collwise.validation.three_way.pipeline import ThreeWayComparison
 from collwise.validation.three_way.plan import cluster_plan
 from collwise.validation.three_way.verdicts import SIMULATED

@@ -13,7 +13,7 @@ import pytest
 from collwise.common.errors import UsageError
 from collwise.common.experiments import ROUNDTRIP, Experiment
 from collwise.platforms import Calibration, HeterogeneousPlatform, HostPlatform, XmlPlatform, load, load_description
-from collwise.platforms.truth import point_to_point
+from collwise.platforms.linear_costs import point_to_point
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.simulator.timing import Case, Timing

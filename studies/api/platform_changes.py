@@ -16,10 +16,10 @@ from collwise.validation.times.defaults import SEGMENTS_TEXT, TOLERANCE_PERCENT,
 from collwise.validation.times.grid import Grid
 
 if TYPE_CHECKING:
-    from collwise.answers import Sweeps, WhatIfs
     from collwise.platforms import HostPlatform
     from collwise.validation.whatif.live_map import LiveMap
     from collwise.validation.whatif.sweep import Factors
+    from collwise.whatif_results import Sweeps, WhatIfs
 
 Changes = str | Change | Sequence[str | Change]
 """Changes of a platform: 'bandwidth=x2', or several in a list."""
@@ -59,8 +59,8 @@ def whatif(
     >>> print(answer.summary()[0])
     The best choice changes at ... of 4 points.
     """
-    from collwise.answers import WhatIf, WhatIfs
     from collwise.validation.whatif.sweep import before_and_after
+    from collwise.whatif_results import WhatIf, WhatIfs
 
     where, made = arguments.platform(platform), changes_of(changes)
     grids = _grids(where, collective, procs, sizes, segments, (algorithms, exclude), ppn, made)
@@ -97,8 +97,8 @@ def sweep(
 ) -> Sweeps:
     """Finds the factors of a change from which on another choice is the best, and says why.
 
-    The change goes over a range of factors, such as bandwidth=x0.25:x8; `collwise whatif change --help` lists all changes.
-    With a tolerance, choices that are nearly as fast do not take turns.
+    The change goes over a range of factors, such as bandwidth=x0.25:x8; `collwise whatif change --help` lists all
+    changes. With a tolerance, choices that are nearly as fast do not take turns.
 
     Returns a Sweep for each collective, whose `times` have the dimension `factor`. Raises UsageError for wrong
     arguments, and for changes that a platform cannot express.
@@ -108,8 +108,8 @@ def sweep(
     >>> [(row.below, row.above, round(row.factor, 2)) for row in swept.crossovers().itertuples()]
     [('ring', 'rabenseifner', 0.28)]
     """
-    from collwise.answers import Sweep, Sweeps
     from collwise.validation.whatif.sweep import Factors, parse_factors, sweep_over
+    from collwise.whatif_results import Sweep, Sweeps
 
     arguments.check_percent("tolerance", tolerance)
     where = arguments.platform(platform)
@@ -183,8 +183,11 @@ def _grids(
     ppn: int | None,
     changes: Sequence[Change],
 ) -> list[Grid]:
-    """The points asked for, by collective, with algorithms but those excluded; by default those that fit on the platform before and after the change."""
-    from collwise.validation.times.points import asked_points, warn_of_doubtful
+    """The points asked for, by collective; by default those that fit on the platform before and after the change.
+
+    `algorithms` are the names asked for and those to exclude.
+    """
+    from collwise.validation.times.memory_limits import asked_points, warn_of_doubtful
 
     per_node = ppn or platform.default_processes_per_node
     if procs is None:

@@ -17,9 +17,9 @@ from collwise.models.hockney import Hockney
 from collwise.models.point_to_point import PointToPointModel
 from collwise.platforms import Platform, load
 from collwise.simulator.limits import buffers_of_node
-from collwise.studies.cli.simulate import simulate
+from collwise.studies.cli.verbs import simulate
 from collwise.validation.times.grid import Grid, candidates
-from collwise.validation.times.points import (
+from collwise.validation.times.memory_limits import (
     cases_within_memory,
     remark_on_sizes,
     warn_of_doubtful,

@@ -4,7 +4,7 @@ import pytest
 
 from collwise.algorithms.catalogue import Catalogue
 from collwise.validation.compare.scores import AllScores
-from collwise.validation.three_way.kinds import (
+from collwise.validation.three_way.flat_or_hierarchical import (
     can_be_simulated,
     choices_of_kind,
     component_table,

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from collwise.common.errors import UsageError
-from collwise.validation.calibration.points import CalibrationPoint, read_points, write_points
+from collwise.validation.calibration.calibration_points import CalibrationPoint, read_points, write_points
 
 POINTS = [
     CalibrationPoint("eager", 0, 1, 1, False, 65481, 1, (0.0,)),

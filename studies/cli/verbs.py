@@ -1,6 +1,8 @@
-"""collwise simulate, measure, fit and predict: they make times, and the models that predict them."""
+"""collwise simulate, measure, fit and predict make times; select, export and compare take them."""
 
 from __future__ import annotations
+
+import click
 
 import collwise
 from collwise.models.registry import PROCEDURE_NAMES
@@ -10,6 +12,8 @@ from collwise.studies.cli import options
 from collwise.studies.cli.declare import option
 from collwise.studies.cli.derive import derived
 from collwise.studies.cli.types import COLLECTIVES, NAMES, NEW_FILE, NEW_SCRIPT, PLATFORM, NamedChoice
+from collwise.validation.libraries.formats import FORMATS
+from collwise.validation.select.consumers import OPENMPI
 
 simulate = derived(
     collwise.simulate,
@@ -46,3 +50,13 @@ predict = derived(
     model=options.MODEL,
     figures=True,
 )
+
+select = derived(collwise.select, "select bcast.times --for openmpi-4.1 -o bcast.json")
+export = derived(
+    collwise.export,
+    "export bcast.json --version 4.1 -o mine.rules",
+    output=option(NEW_FILE),
+    format_name=option(NamedChoice("format", FORMATS), OPENMPI),
+    procs=option(click.IntRange(1)),
+)
+compare = derived(collwise.compare, "compare bcast.times bcast.json openmpi-4.1 --figures figures", figures=True)

@@ -22,7 +22,7 @@ EAGER, RENDEZVOUS = "eager", "rendezvous"
 
 
 @dataclass(frozen=True)
-class Part:
+class Messages:
     """`count` messages, one after another, of `bytes_each` bytes; arrays over the points evaluated.
 
     The size decides the protocol unless `protocol` names it.
@@ -69,10 +69,10 @@ def _gamma_table(values: tuple[tuple[float, ...], ...], bits: int) -> Array:
     return np.stack(rows)
 
 
-Formula = Callable[[Points, Gamma], Sequence[Part]]
+Formula = Callable[[Points, Gamma], Sequence[Messages]]
 
 
-def by_algorithm(*formulas: Callable[..., Sequence[Part]]) -> dict[str, Formula]:
+def by_algorithm(*formulas: Callable[..., Sequence[Messages]]) -> dict[str, Formula]:
     """The formulas by the algorithms that they are named after."""
     return {one.__name__.removesuffix("_as_printed").removeprefix("traditional_"): one for one in formulas}
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from collwise.models.implementation_aware.parts import Gamma, ceil_log2, floor_log2
+from collwise.models.implementation_aware.message_counts import Gamma, ceil_log2, floor_log2
 from collwise.models.interface import Points, segment_count
 
 ONE_SIZE = Gamma((8192.0,), ((1.0, 1.2, 1.35, 1.6),))

@@ -23,6 +23,11 @@ if TYPE_CHECKING:
         Wire as Wire,
     )
     from collwise.platforms.description_file import write_description as write_description
+    from collwise.platforms.from_figures import (
+        Node as Node,
+        new_platform as new_platform,
+        with_overheads as with_overheads,
+    )
     from collwise.platforms.hosts import (
         HostPlatform as HostPlatform,
         ReorderedPlatform as ReorderedPlatform,
@@ -32,11 +37,6 @@ if TYPE_CHECKING:
         interconnect as interconnect,
         load as load,
         load_description as load_description,
-    )
-    from collwise.platforms.new_platform import (
-        Node as Node,
-        new_platform as new_platform,
-        with_overheads as with_overheads,
     )
     from collwise.platforms.placement import PlacedPlatform as PlacedPlatform, placed as placed
     from collwise.platforms.shipped import interconnect_names as interconnect_names, known as known
@@ -66,7 +66,7 @@ _MODULES = {
     "hosts": ("HostPlatform", "ReorderedPlatform", "parse_radical"),
     "loader": ("interconnect", "load", "load_description"),
     "shipped": ("interconnect_names", "known"),
-    "new_platform": ("Node", "new_platform", "with_overheads"),
+    "from_figures": ("Node", "new_platform", "with_overheads"),
     "placement": ("PlacedPlatform", "placed"),
     "topology": ("CableFault", "Dragonfly", "FatTree", "Topology", "Torus"),
     "description_file": ("write_description",),

@@ -442,7 +442,7 @@ def test_a_command_gets_the_packages_that_it_needs(clone: Path, tools: Path) -> 
 def test_each_step_is_said_with_its_seconds(clone: Path, tools: Path) -> None:
     add_python(tools)
     said = call(clone / "collwise", "setup", "studio", path=tools).stderr.splitlines()
-    steps = [f"in .venv, for {tools}/python3", "for setup in .venv"]
+    steps = [f"in .venv, for {tools}/python3", "for setup studio in .venv"]
     lines = [f"collwise: installing Python packages {step}" for step in steps]
     found = [re.sub(r"\d+ s$", "N s", line) for line in said if "Python packages" in line]
     assert found == [lines[0], f"{lines[0]}: done in N s", lines[1], f"{lines[1]}: done in N s"]

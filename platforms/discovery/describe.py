@@ -13,8 +13,8 @@ from collwise.common.program import program_name
 from collwise.platforms.description import Platform, Source
 from collwise.platforms.discovery.facts import ESTIMATED, GIVEN, MISSING, READ, Fact, Facts, estimated
 from collwise.platforms.discovery.links import NOMINAL_GBITS, UNKNOWN_NETWORK
+from collwise.platforms.from_figures import Node, new_platform
 from collwise.platforms.loader import interconnect
-from collwise.platforms.new_platform import Node, new_platform
 
 _UNKNOWN = "nothing says it"
 # Facts about topologies, and the keys of descriptions that they are.

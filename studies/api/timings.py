@@ -86,7 +86,7 @@ def simulate(
         check_name("decision consumer", consumer, ALL_CONSUMERS)
     pieces = segments_for(consumer, arguments.sizes(segments))
     wanted = f"all,{GUIDELINES}" if algorithms is None and consumer == PGMPI else algorithms
-    competing = choices(asked, wanted, pieces, counts or {}, thresholds, between_segment)
+    competing = choices(asked, wanted, pieces, counts or {}, thresholds, between_segment=between_segment)
     asked_sizes = None if sizes is None else arguments.sizes(sizes)
     process_counts = arguments.counts(procs)
     if root >= min(process_counts):

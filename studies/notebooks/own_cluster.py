@@ -9,7 +9,7 @@
 # %%
 import collwise
 from collwise.platforms import interconnect_names
-from collwise.platforms.new_platform import Node, new_platform
+from collwise.platforms.from_figures import Node, new_platform
 from collwise.studies.figures.platform import platform_figure
 from collwise.studies.papers.study import Study
 

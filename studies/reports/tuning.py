@@ -38,7 +38,7 @@ TEXTS = Texts("tuning.md.j2")
 CHECKED = tomllib.loads(Path(__file__).with_name("checked.toml").read_text(encoding="utf-8"))
 """How far simulated times were right where they were checked by measured ones."""
 _COLUMNS = ("collective", "points", "faster on average", "at most", "slower at", "close at", "where most is gained")
-_FIGURES = ("decisions", "close", "procs", "algorithms")
+_FIGURES = ("decisions", "close")
 _SLOWER = 0.99
 _MOST_SUBSTITUTIONS = 20
 

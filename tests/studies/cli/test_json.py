@@ -36,8 +36,8 @@ QUICK = {
     "tune": "tune gros --collective bcast --procs 4 --sizes 8KiB --store s.sqlite -o tuned",
     "export": "export made.json -o made.rules",
     "compare": "compare made.times openmpi-4.1 made.json made.rules made.times",
-    "whatif": f"whatif change --platform gros {POINT} --change bandwidth=x2",
-    "sweep": f"whatif sweep --platform gros {POINT} --factors bandwidth=x1:x2",
+    "whatif change": f"whatif change --platform gros {POINT} --change bandwidth=x2",
+    "whatif sweep": f"whatif sweep --platform gros {POINT} --factors bandwidth=x1:x2",
     "search tasks": "search tasks --platform stampede2 --nodes 2 --ppn 2 --sizes 64KiB --segments 32KiB "
     "--engine schedule --algorithms binary --search exhaustive,tasks --store s.sqlite",
     "times import": "times import osu_bcast.txt --platform other --procs 4 --store s.sqlite",

@@ -64,7 +64,7 @@ def test_rules_of_yesterday(capsys: Capture) -> None:
 
 
 def test_a_sweep_and_its_figures(capsys: Capture) -> None:
-    asked = "sweep " + POINTS.replace("1KiB,1MiB", "1MiB")
+    asked = "whatif sweep " + POINTS.replace("1KiB,1MiB", "1MiB")
     code, shown, _ = run(f"{asked} --factors bandwidth=x0.5:x2 --figures drawn", capsys)
     assert code == 0
     assert "P = 31, m = 1 MiB: from bandwidth x0.829 (20.7 Gbit/s) on rabenseifner (" in shown
@@ -113,7 +113,8 @@ def test_several_collectives(capsys: Capture) -> None:
 
 @needs("smpi")
 def test_smpi(capsys: Capture) -> None:
-    asked = "whatif --platform gros --collective allreduce --procs 8 --sizes 64KiB --algorithms ring,rabenseifner"
+    algorithms = "--algorithms ring,rabenseifner"
+    asked = f"whatif change --platform gros --collective allreduce --procs 8 --sizes 64KiB {algorithms}"
     code, shown, _ = run(f"{asked} --change bandwidth=x0.5 --engine smpi", capsys)
     assert code == 0
     assert "SimGrid" in shown
@@ -125,7 +126,10 @@ def test_smpi(capsys: Capture) -> None:
         (ASKED, "Missing option '--change'"),
         (f"{ASKED} --change bandwith=x2", "unknown change 'bandwith'; did you mean bandwidth?"),
         (f"{ASKED} --change bandwidth=2", "change bandwidth=2: '2' is neither a factor nor a rate"),
-        ("whatif --platform gros --collective bcst --change nodes=8", "unknown collective 'bcst'; did you mean bcast?"),
+        (
+            ASKED.replace("allreduce", "alreduce") + " --change nodes=8",
+            "unknown collective 'alreduce'; did you mean allreduce or reduce?",
+        ),
         (
             "show schedule --platform gros --collective bcast,reduce --procs 4",
             "'bcast,reduce' is a list; valid: one collective",
@@ -151,6 +155,6 @@ def test_the_help_lists_every_change(capsys: Capture) -> None:
 
 
 def test_points_by_default_fit_on_both_platforms(capsys: Capture) -> None:
-    asked = "whatif --platform gros --collective barrier --change nodes=12 --json"
+    asked = "whatif change --platform gros --collective barrier --change nodes=12 --json"
     found = printed(run(asked, capsys)[1]).rows
     assert [point["procs"] for point in found] == [4, 8, 12]

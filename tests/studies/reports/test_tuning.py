@@ -109,7 +109,7 @@ def test_every_fold_opens_closes_and_is_open_in_print(page: Path, chromium: Brow
 def test_figures_are_drawn_and_have_words_for_them(page: Path, chromium: Browser) -> None:
     chromium.open(page.as_uri(), 400)
     figures = chromium.evaluate("[...document.images].map(one => [one.src, one.alt, one.naturalWidth, one.width])")
-    assert len(figures) == 3 * 2 + 1  # maps and times of two collectives, and the gains
+    assert len(figures) == 2 * 2 + 1  # two maps of each collective, and the gains
     for source, words, natural, wide in figures:
         assert source.startswith("data:image/svg+xml;base64,")
         assert natural > 0
@@ -221,7 +221,7 @@ def test_figures_beside_markdown_are_those_of_the_page(page: Path) -> None:
     text = page.with_suffix(".md").read_text(encoding="utf-8")
     html = page.read_text(encoding="utf-8")
     names = re.findall(r"\]\((exact-[\w-]+\.svg)\)", text)
-    assert len(names) == html.count("<img ") == 3 * 2 + 1
+    assert len(names) == html.count("<img ") == 2 * 2 + 1
     for name in names:
         data = (page.parent / name).read_bytes()
         ElementTree.fromstring(data)

@@ -25,15 +25,11 @@ sys.path.insert(0, str(DOCS.parent))
 from tests.browser import Browser, browser  # noqa: E402
 from tests.waiting import wait_for  # noqa: E402
 
-# The picture, the width of the window, the colours, and the beginning of the heading that it shows first.
-PICTURES = (
-    ("report-first", 1100, False, ""),
-    ("report-collective", 1100, False, "bcast"),
-    ("report-narrow-dark", 400, True, "what-the-rules-gain"),
-)
+# The picture, and the beginning of the heading that it shows first.
+PICTURES = (("report-first", ""), ("report-collective", "bcast"))
 # The notebook, its heading that the picture shows first, and how often its first slider is moved to the left.
 NOTEBOOKS = (("whatif", "Sliders", 8), ("model_accuracy", "What choices cost", 0))
-HEIGHT = 900
+WIDTH, HEIGHT = 1100, 900
 NOTEBOOK_HEIGHT = 1150
 NOTEBOOK_SECONDS = 600
 
@@ -61,8 +57,8 @@ def take_report(page: Path) -> None:
         text = page.read_text(encoding="utf-8").replace(str(page.resolve().parent), "/home/me/report")
         page = Path(folder, page.name)
         page.write_text(text, encoding="utf-8")
-        for name, width, dark, heading in PICTURES:
-            window.open(page.resolve().as_uri(), width, HEIGHT, dark)
+        for name, heading in PICTURES:
+            window.open(page.resolve().as_uri(), WIDTH, HEIGHT, dark=False)
             if heading:
                 window.evaluate(f"document.querySelector('[id^=\"{heading}\"]').scrollIntoView()")
             save(name, window)

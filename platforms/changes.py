@@ -25,6 +25,7 @@ from collwise.platforms.description_file import checked, read_description, write
 from collwise.platforms.hosts import HostPlatform
 from collwise.platforms.placement import PlacedPlatform, placed
 from collwise.platforms.topology import CableFault, Dragonfly, FatTree, Topology, Torus
+from collwise.platforms.xml_clusters import description_of
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -86,7 +87,7 @@ def changed(platform: HostPlatform, changes: Sequence[Change]) -> Changed:
             elif change.name == "placement":
                 placement = change.value
             else:
-                base = checked(CHANGES[change.name].apply(_described(base), change.value))
+                base = checked(CHANGES[change.name].apply(description_of(base), change.value))
         except UsageError as problem:
             raise UsageError(f"change {change.name}={change.value}: {problem}") from None
     if isinstance(base, Platform | HeterogeneousPlatform):
@@ -106,12 +107,6 @@ def _renamed(platform: Described, changes: Sequence[Change]) -> Described:
     words = re.sub(r"[^a-z0-9]+", "-", " ".join(change.label for change in changes).lower()).strip("-")
     title = f"{platform.title}, {', '.join(change.label for change in changes)}"
     return replace(platform, name=f"{platform.name}-{words}", title=title)
-
-
-def _described(platform: HostPlatform) -> Described:
-    if not isinstance(platform, Platform | HeterogeneousPlatform):
-        raise UsageError(f"platform '{platform.name}' is platform XML (valid: a description in TOML)")
-    return platform
 
 
 def _homogeneous(platform: Described, what: str) -> Platform:

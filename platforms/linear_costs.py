@@ -16,6 +16,7 @@ from collwise.common.errors import UsageError
 from collwise.platforms.description import Description, HeterogeneousPlatform, Platform
 from collwise.platforms.hosts import HostPlatform, ReorderedPlatform
 from collwise.platforms.smpi import ENVELOPE_BYTES
+from collwise.platforms.xml_clusters import description_of
 
 Array = NDArray[np.float64]
 
@@ -70,16 +71,13 @@ class PointToPoint:
 def point_to_point(platform: HostPlatform) -> PointToPoint:
     """The parameters of a described platform, for one process per node and one message at a time.
 
-    Raises UsageError for platform XML, for several switches, and for factors or overheads that change with the message
-    size.
+    Raises UsageError for platform XML without a description, for several switches, and for factors or overheads that
+    change with the message size.
     """
     if isinstance(platform, ReorderedPlatform):
         return _reordered(point_to_point(platform.base), np.asarray(platform.order))
-    if isinstance(platform, HeterogeneousPlatform):
-        return _heterogeneous(platform)
-    if isinstance(platform, Platform):
-        return _homogeneous(platform)
-    raise UsageError(f"platform '{platform.name}' is platform XML: its parameters are unknown (valid: a description)")
+    found = description_of(platform)
+    return _homogeneous(found) if isinstance(found, Platform) else _heterogeneous(found)
 
 
 def _homogeneous(platform: Platform) -> PointToPoint:

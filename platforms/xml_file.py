@@ -218,3 +218,18 @@ def _option_problems(option: _Element, options: dict[str, str]) -> Iterator[Prob
         valid = sorted(known for known in KNOWN_OPTIONS if known.startswith(prefix))
         what = f"unknown option '{name}'{nearest_names(name, valid)} (valid: {', '.join(valid)})"
         yield Problem(option.line, what)
+
+
+def bytes_per_second(text: str) -> float:
+    """The bandwidth of a link; nan for malformed text."""
+    return _quantity(text, _BANDWIDTH_UNITS)
+
+
+def seconds(text: str) -> float:
+    """The latency of a link; nan for malformed text."""
+    return _quantity(text, _TIME_UNITS)
+
+
+def flops(text: str) -> float:
+    """The speed of a host; nan for malformed text."""
+    return _quantity(text, _SPEED_UNITS)

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from collwise.common.errors import UsageError
 from collwise.platforms import HeterogeneousPlatform, HostPlatform, Platform, Ports
 from collwise.platforms.description import PACKET_BYTES, Calibration, FactorRow, OverheadRow
 from collwise.platforms.hosts import ReorderedPlatform
 from collwise.platforms.placement import PlacedPlatform
 from collwise.platforms.smpi import CROSS_TRAFFIC, ENVELOPE_BYTES
 from collwise.platforms.topology import routes_among
+from collwise.platforms.xml_clusters import description_of
 from collwise.simulator.schedule.tables import DEFERRED, EAGER, RENDEZVOUS, Doubles, NetworkTables
 
 _QUEUED_PACKETS = 2
@@ -39,7 +39,7 @@ def network_tables(
     leave when their receives are posted, the sender of a rendezvous message waits until it has arrived, not only for
     its handshake, and neither empty messages nor the receivers of synchronous ones of eager size have overheads.
 
-    Raises UsageError for platform XML, which does not say which links share what, and if there are too few nodes.
+    Raises UsageError for platform XML without a description, and if there are too few nodes.
     """
     positions = platform.positions(procs, processes_per_node)
     used = list(dict.fromkeys(positions))
@@ -138,13 +138,13 @@ def _with_topology(
 
 
 def ports_of(platform: HostPlatform) -> Ports | None:
-    """The ports that a platform describes. Raises UsageError for platform XML."""
+    """The ports that a platform describes. Raises UsageError for platform XML without a description."""
     described = _described(platform)[1]
     return described.ports if isinstance(described, Platform) else None
 
 
 def sockets_of(platform: HostPlatform) -> tuple[float | None, float | None]:
-    """The rate and the latency between sockets that a platform describes. Raises UsageError for platform XML."""
+    """The rate and the latency between sockets that a platform describes. Raises the errors of `ports_of`."""
     described = _described(platform)[1]
     if not isinstance(described, Platform):
         return None, None
@@ -209,12 +209,7 @@ def _described(platform: HostPlatform) -> tuple[Sequence[int], Platform | Hetero
     order: Sequence[int] = range(len(platform.hosts))
     if isinstance(platform, ReorderedPlatform):
         order, platform = platform.order, platform.base
-    if not isinstance(platform, Platform | HeterogeneousPlatform):
-        raise UsageError(
-            f"platform '{platform.name}' is platform XML, which the schedule engine does not read "
-            "(valid: a description in TOML; SMPI simulates platform XML)"
-        )
-    return order, platform
+    return order, description_of(platform)
 
 
 def _classes_of(

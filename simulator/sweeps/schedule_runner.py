@@ -49,7 +49,7 @@ class ScheduleRunner(DividedRunner):
     ) -> None:
         """`library` is needed for mock-ups only; `like_smpi` applies the rules in which SMPI's network differs.
 
-        Raises UsageError for platform XML.
+        Raises UsageError for platform XML without a description.
         """
         super().__init__(pool)
         self.platform = platform

@@ -10,7 +10,9 @@ from collwise import arguments
 from collwise.arguments import DecisionsLike, Names, Numbers, PlatformLike
 from collwise.common.errors import UsageError
 from collwise.platforms.changes import Change, changed, parse_change
+from collwise.platforms.placement import PlacedPlatform
 from collwise.platforms.smpi import warn_of_free_messages
+from collwise.platforms.xml_clusters import description_of
 from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
 from collwise.validation.times.defaults import SEGMENTS_TEXT, TOLERANCE_PERCENT, sizes_of
 from collwise.validation.times.grid import Grid
@@ -62,7 +64,7 @@ def whatif(
     from collwise.validation.whatif.sweep import before_and_after
     from collwise.whatif_results import WhatIf, WhatIfs
 
-    where, made = arguments.platform(platform), changes_of(changes)
+    where, made = _described(platform), changes_of(changes)
     grids = _grids(where, collective, procs, sizes, segments, (algorithms, exclude), ppn, made)
     tables = None if rules is None else {one.collective: one for one in arguments.decisions(rules).tables}
     if tables is not None and (lacking := [one.collective for one in grids if one.collective not in tables]):
@@ -112,7 +114,7 @@ def sweep(
     from collwise.whatif_results import Sweep, Sweeps
 
     arguments.check_percent("tolerance", tolerance)
-    where = arguments.platform(platform)
+    where = _described(platform)
     others = changes_of(changes)
     over = replace(factors if isinstance(factors, Factors) else parse_factors(factors), others=others)
     grids = _grids(where, collective, procs, sizes, segments, (algorithms, exclude), ppn, others)
@@ -155,7 +157,7 @@ def live_map(
     """
     from collwise.validation.whatif.live_map import LiveMap
 
-    where = arguments.platform(platform)
+    where = _described(platform)
     (grid,) = _grids(where, collective, procs, sizes, segments, (algorithms, ()), ppn, ())
     return LiveMap(where, grid, jobs)
 
@@ -171,6 +173,14 @@ def default_procs(platform: HostPlatform, processes_per_node: int) -> tuple[int,
     most = platform.max_procs(processes_per_node)
     powers = [2**k for k in range(most.bit_length()) if _LEAST_PROCS <= 2**k < most]
     return (*powers, most)
+
+
+def _described(platform: PlatformLike) -> HostPlatform:
+    """The platform, with a description that can be changed. Raises UsageError for platform XML without one."""
+    found = arguments.platform(platform)
+    if isinstance(found, PlacedPlatform):
+        return replace(found, base=description_of(found.base))
+    return description_of(found)
 
 
 def _grids(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -13,7 +14,8 @@ from collwise.arguments import Names, Numbers, PlatformLike, TimesLike
 from collwise.common.errors import UsageError, check_name, note, unknown_name, warn
 from collwise.common.files import writable_folder, write_text
 from collwise.decisions import Decisions, ExportedRules, export, select
-from collwise.platforms import HostPlatform, Node, Platform, interconnect_names, known, new_platform, write_description
+from collwise.platforms import HostPlatform, Node, interconnect_names, known, new_platform, write_description
+from collwise.platforms.xml_clusters import description_of
 from collwise.simulator.sweeps.context import SCHEDULE, SimulationContext
 from collwise.timings import simulate
 from collwise.validation.libraries.baselines import BASELINES, DEFAULT, Baseline
@@ -256,6 +258,7 @@ def _write(tuned: Tuned) -> None:
         write_text(tuned.file(_TABLE), collwise_rules(tuned.decisions.tables))
     tuned.decisions.save(tuned.file("-decisions.json"))
     tuned.times.save(tuned.file(".times"))
-    if isinstance(tuned.platform, Platform) and tuned.name not in known():
-        write_text(tuned.file(".toml"), write_description(tuned.platform))
+    if tuned.platform is not None and tuned.name not in known():
+        with suppress(UsageError):  # SMPI simulates platform XML that has no description, too.
+            write_text(tuned.file(".toml"), write_description(description_of(tuned.platform)))
     write_report(tuned)

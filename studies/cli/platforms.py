@@ -37,6 +37,7 @@ from collwise.platforms.discovery.machine import machine_facts
 from collwise.platforms.discovery.slurm import slurm_facts
 from collwise.platforms.hosts import MOST_HOSTS
 from collwise.platforms.shipped import interconnect_names
+from collwise.platforms.xml_clusters import description_of
 from collwise.simulator.store import Store
 from collwise.simulator.sweeps.context import SimulationContext
 from collwise.studies.cli import types
@@ -122,10 +123,7 @@ def write(
     if output.suffix == ".toml":
         if isinstance(platform, PlacedPlatform):
             note("a description has no placement; give --placement to the commands that read it")
-        described = getattr(platform, "base", platform)
-        if not isinstance(described, Platform | HeterogeneousPlatform):
-            raise UsageError(f"{output}: platform XML has no description; valid: a file that ends in .xml")
-        text = write_description(described)
+        text = write_description(description_of(getattr(platform, "base", platform)))
     write_text(output, text)
     click.echo(f"{output}: {len(platform.hosts)} hosts")
 

@@ -146,8 +146,11 @@ def _han(tuned: Tuned) -> str:
 
 
 def changing(tuned: Tuned) -> str:
-    """The command that says whether the choices change with the cluster."""
-    platform = tuned.name if tuned.name in known() or tuned.folder is None else tuned.file(".toml")
+    """The command that says whether the choices change with the cluster; empty where that has no description."""
+    is_written = tuned.name not in known() and tuned.folder is not None
+    platform = tuned.file(".toml") if is_written else tuned.name
+    if is_written and not tuned.file(".toml").exists():
+        return ""
     procs = ",".join(map(str, next(iter(tuned.times.values())).procs))
     points = f"--platform {platform} --collective {','.join(tuned.times)} --procs {procs} --ppn {tuned.per_node}"
     return f"{program_name()} whatif change {points} --change bandwidth=x0.5"

@@ -259,10 +259,15 @@ def test_bad_changes_are_one_line(texts: list[str], message: str) -> None:
     assert "\n" not in str(raised.value)
 
 
-def test_platform_xml_cannot_be_changed(tmp_path: Path) -> None:
+def test_platform_xml_can_be_changed_where_it_has_a_description(tmp_path: Path) -> None:
     file = tmp_path / "gros.xml"
     file.write_text(GROS.xml_text())
-    with pytest.raises(UsageError, match="is platform XML"):
+    twice = changed(load(file), [Change("bandwidth", "x2")]).platform
+    assert twice.xml_text().count('bw="6250000000.0Bps"') == 1
+    file.write_text(load("jupiter").xml_text())
+    with pytest.raises(
+        UsageError, match=r"^change bandwidth=x2: platform 'gros' is platform XML that has no description"
+    ):
         changed(load(file), [Change("bandwidth", "x2")])
 
 

@@ -194,7 +194,7 @@ def test_what_changes_with_the_size_or_is_not_described_has_no_truth() -> None:
     for platform in (gros, bent):
         with pytest.raises(UsageError, match=r"^platform 'gros': factors or overheads that change with the message"):
             point_to_point(platform)
-    own = XmlPlatform("own", "own", "", ("a", "b"))
+    own = XmlPlatform("own", "own", "<platform/>", ("a", "b"))
     with pytest.raises(UsageError, match=r"^platform 'own' is platform XML"):
         point_to_point(own)
 

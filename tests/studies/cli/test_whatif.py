@@ -87,7 +87,11 @@ def test_the_changed_platform_can_be_written(capsys: Capture) -> None:
     assert "a description has no placement" in said
     assert load("small.toml").max_procs(1) == 40
     assert run("platforms write small.toml --change bandwidth=x2 -o other.xml", capsys)[0] == 0
-    assert "platform XML has no description" in run("platforms write other.xml -o other.toml", capsys)[2]
+    assert run("platforms write other.xml -o other.toml", capsys)[0] == 0
+    written = load("other.xml").xml_text().replace('id="gros-nodes-40-bandwidth-x2"', 'id="other"')
+    assert load("other.toml").xml_text() == written
+    assert run("platforms write jupiter -o hosts.xml", capsys)[0] == 0
+    assert "platform XML that has no description" in run("platforms write hosts.xml -o other.toml --force", capsys)[2]
 
 
 def test_several_collectives(capsys: Capture) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from collwise import arguments
 from collwise.arguments import Names, Numbers
 from collwise.common.errors import UsageError, check_name, note, unknown_name
+from collwise.common.units import counted
 from collwise.simulator.store import Store, StoredConfiguration
 from collwise.simulator.timing import Case, Timing
 
@@ -215,11 +216,20 @@ def prune(
 
 
 def import_times(
-    *files: Path, platform: str = "", procs: int | None = None, ppn: int = 1, store: str | Path | None = None
+    *files: Path,
+    platform: str = "",
+    procs: int | None = None,
+    ppn: int = 1,
+    library: str = "",
+    algorithm: str = "",
+    about: str = "",
+    store: str | Path | None = None,
 ) -> pd.DataFrame:
     """Reads times that were measured elsewhere into the store.
 
-    The files are results of a collwise script, OSU micro-benchmarks, Intel MPI Benchmarks (IMB-MPI1) or ReproMPI.
+    The files are results of a collwise script, OSU micro-benchmarks, Intel MPI Benchmarks (IMB-MPI1), ReproMPI,
+    netgauge's LogGP output, a short CSV, or a run of PICO: an archive or a folder, with its metadata beside it. Cells
+    that cannot be what they say are marked: they are stored as failed, with the reason.
 
     Returns a DataFrame with the numbers of `times`, and of those that `failed`, by file, collective, experiment and P.
     Raises UsageError naming file, line and what was expected; nothing of that file is stored then.
@@ -229,22 +239,41 @@ def import_times(
     from collwise.validation.measurement.imports import import_file
     from collwise.validation.measurement.imports.reading import MissingFacts
 
+    missing = MissingFacts(platform, procs or 0, ppn, library, algorithm, _facts(about))
     times, failed = Counter[tuple[str, str, str, int]](), Counter[tuple[str, str, str, int]]()
+    wrong = 0
     with Store(arguments.store_path(store)) as opened:
         for file in files:
-            imported = import_file(file, opened, MissingFacts(platform, procs or 0, ppn))
+            imported = import_file(file, opened, missing)
             for timing in imported.timings:
                 kind = (str(file), timing.case.collective, timing.case.experiment, timing.case.procs)
                 times[kind] += 1
                 failed[kind] += not timing.ok
-            if missing := imported.asked - len(imported.timings):
-                note(f"{file}: {missing} of {imported.asked} cases have no record: the run there ended early")
+            reasons = Counter(timing.error for timing in imported.timings if not timing.ok)
+            if imported.marked:
+                for reason, number in reasons.most_common():
+                    note(f"{file}: {counted(number, 'cell')} marked: {reason}")
+            else:
+                wrong += reasons.total()
+            if lacking := imported.asked - len(imported.timings):
+                note(f"{file}: {lacking} of {imported.asked} cases have no record: the run there ended early")
     rows = [(*kind, number, failed[kind]) for kind, number in times.items()]
     frame = pd.DataFrame(rows, columns=["file", "collective", "experiment", "procs", "times", "failed"])
     frame.attrs["title"] = str(opened.path)
-    if wrong := failed.total():
+    if wrong:
         frame.attrs["problem"] = f"{wrong} cases had failed there; they are stored as failed"
     return frame
+
+
+def _facts(about: str) -> tuple[tuple[str, str], ...]:
+    """'job=1; licence=MIT' as pairs. Raises UsageError."""
+    found = []
+    for part in filter(None, (part.strip() for part in about.split(";"))):
+        name, equals, value = (word.strip() for word in part.partition("="))
+        if not (name and equals and value):
+            raise UsageError(f"malformed fact '{part}' (valid: 'job=1234; source=our cluster; licence=MIT')")
+        found.append((name, value))
+    return tuple(found)
 
 
 def chosen_configurations(

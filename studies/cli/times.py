@@ -52,4 +52,5 @@ import_times = derived(
     procs=option(click.IntRange(1)),
     platform=option(default=""),
     ppn=option(click.IntRange(1), 1),
+    algorithm=option(default=""),
 )

@@ -8,42 +8,71 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collwise.common.errors import UsageError
-from collwise.simulator.timing import Timing
+from collwise.simulator.timing import Configuration, Timing
+from collwise.validation.measurement.imports.archives import is_archive
 from collwise.validation.measurement.imports.programs import READERS
 
 if TYPE_CHECKING:
     from collwise.simulator.store import Store
     from collwise.validation.measurement.imports.reading import MissingFacts
 
-FORMATS = "results of a collwise script, OSU micro-benchmarks, Intel MPI Benchmarks (IMB-MPI1), ReproMPI"
+FORMATS = (
+    "results of a collwise script, OSU micro-benchmarks, Intel MPI Benchmarks (IMB-MPI1), ReproMPI, netgauge's LogGP "
+    "output, a CSV of times (collective,algorithm,procs,bytes,us), or a run of PICO (archive or folder)"
+)
 
 
 @dataclass(frozen=True)
 class Imported:
-    """The times in a file, and the number of cases that its run was to measure, which is larger if it ended early."""
+    """The times in a file, and the number of cases that its run was to measure, which is larger if it ended early.
+
+    Cases that failed are those of our own scripts, or else `marked` by the reader, since they cannot be what they say.
+    """
 
     timings: Sequence[Timing]
     asked: int
+    marked: bool = True
 
 
 def import_file(path: Path, store: Store, missing: MissingFacts) -> Imported:
-    """Reads a whole file, then stores and returns its times. `missing` supplies what the file does not say.
+    """Reads a whole file, archive or folder, then stores and returns its times.
 
-    Raises UsageError naming file, line and what was expected; nothing of the file is stored then.
+    `missing` supplies what the file does not say. Raises UsageError naming file, line and what was expected; nothing of
+    the file is stored then.
     """
     from collwise.validation.measurement.imports import results
     from collwise.validation.measurement.imports.reading import Lines
 
-    lines = Lines.of(path, missing)
-    if results.recognised(lines):
+    asked = 0
+    if not _is_run(path) and results.recognised(lines := Lines.of(path, missing)):
         found, asked = results.read(lines)
     else:
-        read = next((read for title, read in READERS.items() if any(map(title.match, lines.lines))), None)
-        if read is None:
-            raise UsageError(f"{path}: in no format that is known; valid: {FORMATS}")
-        found, asked = read(lines), 0
+        found = read_file(path, missing)
     timings: list[Timing] = []
     for configuration, recorded in found:
         store.add(configuration, recorded)
         timings += {timing.case: timing for timing in recorded}.values()
-    return Imported(timings, asked or len(timings))
+    return Imported(timings, asked or len(timings), marked=not asked)
+
+
+def read_file(path: Path, missing: MissingFacts) -> list[tuple[Configuration, list[Timing]]]:
+    """The times of another program's file, archive or folder, by their configurations; nothing is stored.
+
+    Raises UsageError naming file, line and what was expected.
+    """
+    from collwise.validation.measurement.imports import pico, table
+    from collwise.validation.measurement.imports.reading import Lines
+
+    if _is_run(path):
+        return pico.read(path, missing)
+    lines = Lines.of(path, missing)
+    if table.recognised(lines):
+        return table.read(lines)
+    read = next((read for title, read in READERS.items() if any(map(title.match, lines.lines))), None)
+    if read is None:
+        raise UsageError(f"{path}: in no format that is known; valid: {FORMATS}")
+    return read(lines)
+
+
+def _is_run(path: Path) -> bool:
+    return path.is_dir() or is_archive(path)

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import math
 import re
 import statistics
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
+from collwise.common.experiments import PRTT
 from collwise.simulator.sweeps.method import half_width
 from collwise.simulator.timing import Case, Configuration, Timing
 from collwise.validation.measurement.imports.reading import COLLECTIVES, Lines, collective_of
 
+_LONGEST_SECONDS = 3600.0
 Found = list[tuple[Configuration, list[Timing]]]
 
 _OSU_TITLE = re.compile(r"^\s*#\s*OSU MPI (?P<what>.+?) (?:Latency )?Test(?:\s+v?(?P<version>[\d.]+))?\s*$")
 _OSU_COLUMNS = re.compile(r"^\s*#\s*(?P<size>Size\s+)?(?P<rest>(?:Avg )?Latency ?\(us\).*)$", re.IGNORECASE)
-_OSU_NAMES = re.compile(r"(Avg|Min|Max|P50|P90|P99)?\s*(?:Tail )?(?:Lat|Latency) ?\(us\)|(Iterations)", re.IGNORECASE)
+_OSU_NAMES = re.compile(
+    r"(Avg|Min|Max|P50|P90|P99)?\s*(?:Tail )?(?:Lat|Latency) ?\(us\)|(Iterations|Validation)", re.IGNORECASE
+)
+_TAG = re.compile(r"^(?:\[\d+,\d+\]<std(?:out|err)>: ?|\d+: )")
+_LAUNCH = re.compile(r"(?:mpirun|mpiexec|srun|prterun|aprun|jsrun)\b.*?\s(?:-np?|--np|--ntasks|--n)[ =](\d+)\b.*\bosu_")
 # Names in titles that are not the collectives' own.
 _OSU_COLLECTIVES = {
     "broadcast": "bcast",
@@ -26,20 +34,27 @@ _OSU_COLLECTIVES = {
 def _read_osu(lines: Lines) -> Found:
     """Output of the OSU micro-benchmarks: collectives, with and without -f, and osu_latency. Times in microseconds.
 
-    Each table has a configuration. Its times are those of the slowest process, or else means over processes.
+    Each table has a configuration. Its times are those of the slowest process, or else means over processes. Logs of
+    jobs may have launchers' marks before lines, the commands that started a benchmark, which say P, and other words.
     """
     found: Found = []
     columns: list[str] = []
     what, version = "", ""
+    given = lines = replace(lines, lines=tuple(_TAG.sub("", line) for line in lines.lines))
     for number, line in enumerate(lines.lines, 1):
-        if title := _OSU_TITLE.match(line):
+        if launch := _LAUNCH.search(line):
+            lines = replace(given, missing=replace(given.missing, procs=given.procs(int(launch[1]))))
+            what = ""
+        elif title := _OSU_TITLE.match(line):
             what, version, columns = _osu_benchmark(lines, number, title["what"]), title["version"] or "-", []
         elif what and (heading := _OSU_COLUMNS.match(line)):
             names = [(match[1] or match[2] or "avg").lower() for match in _OSU_NAMES.finditer(heading["rest"])]
             columns = (["size"] if heading["size"] else []) + names
             timing = "root" if what == "-" else "maximum" if "max" in columns else "mean over processes"
             found.append((lines.configuration(f"OSU micro-benchmarks {version}", {"timing": timing}), []))
-        elif what and line.strip() and not line.lstrip().startswith("#"):
+        elif what and not line.strip() and found and found[-1][1]:
+            what = ""
+        elif what and line.strip()[:1].isdigit():
             if not columns:
                 raise lines.objection(number, "the line '# Size  Avg Latency(us)' before the numbers")
             found[-1][1].append(_osu_timing(lines, number, columns, what))
@@ -61,17 +76,24 @@ def _osu_benchmark(lines: Lines, number: int, what: str) -> str:
 
 
 def _osu_timing(lines: Lines, number: int, columns: list[str], what: str) -> Timing:
-    row = lines.numbers(number, lines.lines[number - 1].split(), columns)
+    words = lines.lines[number - 1].split()
+    passed = True
+    if "validation" in columns and len(words) == len(columns):
+        place = columns.index("validation")
+        passed = words.pop(place) == "Pass"
+        columns = [name for name in columns if name != "validation"]
+    row = lines.numbers(number, words, columns)
     size = lines.whole(number, row.get("size", 0.0), "a size")
     repetitions = lines.whole(number, row.get("iterations", 1.0), "a number of iterations", 1)
     case = lines.case(what, lines.procs(2 if what == "-" else 0), size)
-    return lines.mean(case, row.get("max", row["avg"]) * 1e-6, repetitions)
+    timing = lines.mean(case, row.get("max", row["avg"]) * 1e-6, repetitions)
+    return timing if passed else replace(timing, seconds=math.nan, error="the benchmark found wrong data")
 
 
 _IMB_TITLE = re.compile(r"^\s*#\s*Benchmarking\s+(\S+)")
 _IMB_PROCS = re.compile(r"^\s*#\s*#processes\s*=\s*(\d+)")
 _IMB_COLUMNS = re.compile(r"^\s*(#bytes\s+)?#repetitions\s")
-_IMB_VERSION = re.compile(r"^\s*#\s*Intel\(R\) MPI Benchmarks\s+(.+?)(?:,|\s*$)")
+_IMB_VERSION = re.compile(r"^\s*#\s*Intel ?\(R\) MPI Benchmarks?(?: Suite)?\s+V?(.+?)(?:,|\s*$)")
 _IMB_PINGPONG = "PingPong"
 
 
@@ -116,6 +138,7 @@ def _imb_timing(lines: Lines, number: int, columns: list[str], what: str, procs:
 _REPRO_TITLE = re.compile(r"^\s*test(?=.*\smsize(\s|$)).*\s(mean_)?runtime_sec(\s|$)")
 _REPRO_FACT = re.compile(r"^#@(\w+)=(.*)$")
 _REPRO_RUN_TIME, _REPRO_MEAN = "runtime_sec", "mean_runtime_sec"
+_REPRO_ERROR = "errorcode"
 _REPRO_COUNTS = ("valid_nrep", "nrep", "total_nrep")
 _REPRO_DETAILS = ("clocktype", "clock", "sync", "datatype", "operation")
 
@@ -123,7 +146,8 @@ _REPRO_DETAILS = ("clocktype", "clock", "sync", "datatype", "operation")
 def _read_repro(lines: Lines) -> Found:
     """Output of ReproMPI, as in Hunold & Carpen-Amarie 2018, listing 2, and its summary. Times in seconds.
 
-    The times are the mean of the runs of every collective and size, or the mean that a summary gives.
+    The times are the mean of the runs of every collective and size, or the mean that a summary gives. Runs with an
+    error code, which did not begin in their window, do not count.
     """
     facts: dict[str, str] = {}
     samples: dict[Case, list[float]] = {}
@@ -139,12 +163,16 @@ def _read_repro(lines: Lines) -> Found:
                 raise lines.objection(number, "the line 'test nrep msize runtime_sec' before the numbers")
             case, row = _repro_row(lines, number, columns, facts)
             if _REPRO_RUN_TIME in row:
-                samples.setdefault(case, []).append(row[_REPRO_RUN_TIME])
+                valid = samples.setdefault(case, [])
+                valid += [] if row.get(_REPRO_ERROR) else [row[_REPRO_RUN_TIME]]
             else:
                 count = next((int(row[name]) for name in _REPRO_COUNTS if name in row), 1)
                 means[case] = lines.mean(case, row[_REPRO_MEAN], count)
     timings = list(means.values())
     for case, all_ in samples.items():
+        if not all_:
+            timings.append(Timing(case, math.nan, error="no run began in its window"))
+            continue
         mean = statistics.fmean(all_)
         timings.append(Timing(case, mean, half_width_seconds=half_width(all_), repetitions=len(all_)))
     if not timings:
@@ -166,9 +194,46 @@ def _repro_row(lines: Lines, number: int, columns: list[str], facts: dict[str, s
     return lines.case(collective, procs, lines.whole(number, row["msize"], "a size")), row
 
 
+_NETGAUGE_TITLE = re.compile(r"^#\s*size n PRTT\(1,0,s\) PRTT\(n,0,s\) PRTT\(n,PRTT\(1,0,s\),s\) L o_s o_r g G lsqu")
+_NETGAUGE_COLUMNS = ["size", "n", "prtt_1_0", "prtt_n_0", "prtt_n_d", "L", "o_s", "o_r", "g", "G", "lsqu"]
+
+
+def _read_netgauge(lines: Lines) -> Found:
+    """The file that netgauge's pattern loggp writes (netgauge -x loggp -o FILE). Times in microseconds.
+
+    Its PRTT(n, d, s) are the experiments of that name: n messages of s bytes with a delay d between them, then one
+    back. L, o, g and G, which it computes from them, are not read. Of several rows of a size the last one counts.
+    """
+    timings: dict[Case, Timing] = {}
+    for number, line in enumerate(lines.lines, 1):
+        if line.strip()[:1].isdigit() or line.strip().startswith("-"):
+            words = line.split()
+            row = lines.numbers(number, words[:5], _NETGAUGE_COLUMNS[:5])
+            if len(words) != len(_NETGAUGE_COLUMNS):
+                raise lines.objection(number, f"{len(_NETGAUGE_COLUMNS)} columns ({', '.join(_NETGAUGE_COLUMNS)})")
+            size = lines.whole(number, row["size"], "a size")
+            count = lines.whole(number, row["n"], "a number of messages", 1)
+            for sent, delay, name in (
+                (1, 0.0, "prtt_1_0"),
+                (count, 0.0, "prtt_n_0"),
+                (count, row["prtt_1_0"], "prtt_n_d"),
+            ):
+                seconds = row[name] * 1e-6
+                if not 0 < seconds < _LONGEST_SECONDS:
+                    raise lines.objection(number, "microseconds above 0, up to an hour")
+                case = Case(
+                    "-", "-", 2, size, experiment=PRTT, reply_bytes=size, count=sent, delay_seconds=delay * 1e-6
+                )
+                timings[case] = Timing(case, seconds, seconds, math.inf)
+    if not timings:
+        raise lines.objection(len(lines.lines) + 1, "a row of numbers")
+    return [(lines.configuration("netgauge loggp", {}), list(timings.values()))]
+
+
 READERS: Mapping[re.Pattern[str], Callable[[Lines], Found]] = {
     _OSU_TITLE: _read_osu,
     _IMB_TITLE: _read_imb,
     _REPRO_TITLE: _read_repro,
+    _NETGAUGE_TITLE: _read_netgauge,
 }
 """Each program's reader by the line that its output has."""

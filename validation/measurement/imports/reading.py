@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import math
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +12,8 @@ from collwise.common.errors import UsageError
 from collwise.common.experiments import ROUNDTRIP
 from collwise.common.files import read_text
 from collwise.simulator.timing import Case, Configuration, Timing
-from collwise.validation.times.grid import BUILTIN
+from collwise.validation.measurement.imports.algorithm_names import choice_of
+from collwise.validation.times.grid import BUILTIN, case_of
 
 # Our names by MPI's name in lower case without 'MPI_' and underscores. In all of these programs, as here, the size is
 # that of one block where a collective has a block per process or pair, and that of the whole vector in reductions.
@@ -25,11 +28,19 @@ _MOST_BYTES = 1 << 40
 
 @dataclass(frozen=True)
 class MissingFacts:
-    """Facts that files of other programs do not contain: the platform's name, often P, and the processes per node."""
+    """Facts that files of other programs do not contain.
+
+    They are the platform's name, often P, the processes per node, the MPI library with its version, the algorithm that
+    was forced, by the catalogue's name or the library's id (empty: none), and what else is to be kept `about` the
+    times, such as job, source and licence.
+    """
 
     platform: str = ""
     procs: int = 0
     processes_per_node: int = 1
+    library: str = ""
+    algorithm: str = ""
+    about: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -42,8 +53,8 @@ class Lines:
 
     @classmethod
     def of(cls, path: Path, missing: MissingFacts) -> Lines:
-        """Raises UsageError when the file cannot be read, is empty or is not text."""
-        text = read_text(path)
+        """The lines of a text, which gzip may have packed. Raises UsageError if it cannot be read, or is empty."""
+        text = _unpacked(path) if path.suffix == ".gz" else read_text(path)
         if not text.strip():
             raise UsageError(f"{path}: the file is empty")
         return cls(path, tuple(text.splitlines()), missing)
@@ -82,9 +93,17 @@ class Lines:
         return stated or given
 
     def case(self, collective: str, procs: int, message_bytes: int) -> Case:
-        """A call of a library's own collective, whose algorithm is unknown; '-': a message to the last one and back."""
+        """A call of a library's own collective, by the algorithm that was forced if one was; '-': a roundtrip.
+
+        Raises UsageError for a forced algorithm that the library does not have.
+        """
         experiment = ROUNDTRIP if collective == "-" else BUILTIN
         per_node = min(self.missing.processes_per_node, procs)
+        if self.missing.algorithm and collective != "-":
+            choice, objection = choice_of(collective, self.missing.algorithm, self.missing.library, procs)
+            if objection:
+                raise UsageError(f"--algorithm {self.missing.algorithm}: {objection}")
+            return case_of(collective, choice, procs, message_bytes, per_node)
         return Case(collective, "-", procs, message_bytes, processes_per_node=per_node, experiment=experiment)
 
     def mean(self, case: Case, seconds: float, repetitions: int) -> Timing:
@@ -95,10 +114,22 @@ class Lines:
         return Timing(case, seconds, half_width_seconds=unknown, repetitions=repetitions)
 
     def configuration(self, program: str, details: dict[str, str]) -> Configuration:
-        """The configuration of another program's times. Raises UsageError when the platform has no name."""
+        """The configuration of another program's times, with what is said about them.
+
+        Its maker is the MPI library, if that is known, else the program. Raises UsageError if the platform has no name.
+        """
         if not self.missing.platform:
             raise UsageError(f"{self.path} does not say where it was measured; name it: --platform NAME")
-        return Configuration("measured", self.missing.platform, program, tuple(sorted(details.items())))
+        library = self.missing.library
+        facts = {**details, **dict(self.missing.about), **({"program": program} if library else {})}
+        return Configuration("measured", self.missing.platform, library or program, tuple(sorted(facts.items())))
+
+
+def _unpacked(path: Path) -> str:
+    try:
+        return gzip.decompress(path.read_bytes()).decode("utf-8")
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as problem:
+        raise UsageError(f"cannot read {path}: {problem}; it is no whole text that gzip packed") from None
 
 
 def collective_of(name: str) -> str | None:

@@ -1,0 +1,114 @@
+"""What libraries and other programs call the algorithms of the catalogue; what it has not keeps its own name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from collwise.algorithms.catalogue import Algorithm, Catalogue
+from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
+
+WHOLE_BYTES = 1 << 30
+"""A first part that no block exceeds, so that there is no second one."""
+
+NEEDS_LIBRARY = "an id needs the library that has it"
+"""The beginning of the objection to an id of a library that is not known."""
+_OPENMPI: Mapping[str, Sequence[str]] = MappingProxyType(
+    {
+        "bcast": (
+            "linear basic_linear",
+            "chain",
+            "pipeline",
+            "split_binary split_binary_tree",
+            "binary binary_tree",
+            "binomial binomial_tree",
+            "knomial knomial_tree",
+            "scatter_allgather",
+            "scatter_allgather_ring",
+        ),
+        "gather": ("linear basic_linear", "binomial", "linear_sync linear_synch"),
+        "scatter": ("linear basic_linear", "binomial", "linear_nb"),
+        "allgather": ("linear", "bruck", "recursive_doubling", "ring", "neighbor", "two_proc", "sparbit"),
+        "allgatherv": ("default", "bruck", "ring", "neighbor", "two_proc", "sparbit"),
+        "alltoall": ("linear", "pairwise", "modified_bruck", "linear_sync", "two_proc"),
+        "alltoallv": ("linear basic_linear", "pairwise"),
+        "reduce": ("linear", "chain", "pipeline", "binary", "binomial", "in_order in_order_binary", "rabenseifner"),
+        "allreduce": (
+            "linear basic_linear",
+            "nonoverlapping non_overlapping",
+            "recursive_doubling",
+            "ring",
+            "segmented_ring",
+            "rabenseifner",
+        ),
+        "reduce_scatter": ("non_overlapping nonoverlapping", "recursive_halving", "ring", "butterfly"),
+    }
+)
+"""The names of coll/tuned's variables by collective, in the order of ids, which begin at 1; some have several."""
+_MPICH = {"rabenseifner": "reduce_scatter_allgather"}
+"""Names under which others force MPICH's algorithms, where they are not its own."""
+_VERSION = re.compile(r"Open ?MPI\s*v?(\d+)\.(\d+)", re.IGNORECASE)
+_LEAST_VERSION = (4, 0)
+_OPENMPI_3 = {"bcast": 6, "allreduce": 5, "reduce": 6}
+"""The largest ids of Open MPI 3, where later versions have more."""
+
+
+def openmpi_choice(collective: str, name: str, procs: int) -> Choice | None:
+    """The choice of an algorithm that Open MPI's variables call so; None where the catalogue has none.
+
+    It has neither segments nor a fan-out nor a limit of requests, as rules with zeros say.
+    """
+    plain = name.lower().replace("-", "_")
+    found = next((place for place, names in enumerate(_OPENMPI.get(collective, ()), 1) if plain in names.split()), 0)
+    return None if not found else _choice_of_id(collective, found, procs)
+
+
+def mpich_choice(collective: str, name: str) -> Choice | None:
+    """The choice of an algorithm that MPICH's variables call so; None where the catalogue has none."""
+    entries = Catalogue.load().collective(collective).algorithms.values()
+    wanted = (name, _MPICH.get(name, name))
+    return next((Choice(one.name) for one in entries if one.mpich in wanted), None)
+
+
+def choice_of(collective: str, name: str, library: str, procs: int) -> tuple[Choice, str]:
+    """The choice that a name or an id stands for, and an objection to it, which is empty if there is none.
+
+    A number is an id of the library: Open MPI or Intel MPI. A name is one of the catalogue, or of an algorithm that it
+    does not have. No name, 'default' and '-' are the library's own decision.
+    """
+    if name.lower() in ("", "-", "default"):
+        return LIBRARY_DECIDES, ""
+    if not name.isdecimal():
+        return Choice(name), ""
+    number = int(name)
+    if found := _VERSION.search(library):
+        version = (int(found[1]), int(found[2]))
+        last = len(_OPENMPI.get(collective, ()))
+        last = _OPENMPI_3.get(collective, last) if version < _LEAST_VERSION else last
+        if not 1 <= number <= last:
+            return Choice(f"id {number}"), f"{library} has no algorithm {number} of {collective}; its last is {last}"
+        return _choice_of_id(collective, number, procs) or Choice(f"id {number}"), ""
+    entries = Catalogue.load().collective(collective).algorithms.values()
+    if "intel" in library.lower():
+        known = next((Choice(one.name) for one in entries if one.name_in("intel") == name), None)
+        return known or Choice(f"id {number}"), ""
+    return Choice(f"id {number}"), f"{NEEDS_LIBRARY} (Open MPI 4.1, Intel MPI), not '{library}'"
+
+
+def entry_of(collective: str, choice: Choice) -> Algorithm | None:
+    """The catalogue's entry of a choice's algorithm, if there is one."""
+    return Catalogue.load().find(collective, choice.algorithm)
+
+
+def _choice_of_id(collective: str, number: int, procs: int) -> Choice | None:
+    entries = Catalogue.load().collective(collective).algorithms.values()
+    # No id changed its meaning since 4.0.
+    name = next((one.name for one in entries if number in one.openmpi.values()), None)
+    if name is None:
+        return None
+    if (collective, name) == ("gather", "linear_sync"):
+        return Choice(name, WHOLE_BYTES)
+    if (collective, name) == ("alltoall", "linear_sync"):
+        return Choice(name, fanout=max(1, procs - 1))
+    return Choice(name)

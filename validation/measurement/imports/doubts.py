@@ -1,0 +1,123 @@
+"""Cells of others' measurements that cannot be what they are called: each is marked, with the reason."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
+
+from collwise.simulator.timing import Case, Timing
+from collwise.validation.libraries.mpich_untuned import decide as decide_by_mpich
+from collwise.validation.libraries.openmpi_untuned import NEEDS_ELEMENTS, decide as decide_by_openmpi, least_elements
+from collwise.validation.measurement.imports.algorithm_names import entry_of
+from collwise.validation.times.choice import Choice
+from collwise.validation.times.grid import BUILTIN, choice_of
+
+_LEAST_MESSAGE_SECONDS = 0.49e-6
+"""No message between two nodes is published to take less: a put on Tofu D (Ajima et al., CLUSTER 2018)."""
+_IN_ROUNDS = ("bcast", "allreduce", "allgather", "reduce_scatter", "barrier")
+"""Collectives of which the last process hears from the first one only after ceil(log2 nodes) messages."""
+_FLOOR, _UNKNOWN_FLOOR = 0.02, 0.2
+"""How far times of one algorithm are apart within a run, with and without intervals: relative."""
+_ALIKE, _LEAST_SIZES = 0.8, 4
+"""The share of sizes at which a column equals the default one, and the least number of them that tells."""
+SAME_CODE = {("alltoall", "linear_sync"): "linear"}
+"""Algorithms that are another one where they have no limit of messages under way."""
+
+
+_USUAL_ELEMENT_BYTES = 4
+"""The elements of reductions in OSU's and Intel's benchmarks, and PICO's; broadcasts there have bytes, or these."""
+
+
+def doubted(timings: Sequence[Timing], library: str, to_last: bool, element_bytes: int = 0) -> list[Timing]:
+    """The timings of one run, where those that cannot be have the reason as their error, and no time.
+
+    They are: times of 0; a collective that is faster than its least number of messages one after another, where times
+    end with the last process (`to_last`); algorithms that do not run on P processes, or with so few elements, so that
+    the library ran another one; and all algorithms of a collective where the force did not act: at most sizes those
+    that were forced equal the library's own decision. `element_bytes` 0: those of the usual benchmarks.
+    """
+    singly = [_marked(one, _reason(one, library, to_last, element_bytes)) for one in timings]
+    kinds = sorted(singly, key=_kind)
+    unforced: dict[Case, str] = {}
+    for (collective, procs, _), group in groupby(kinds, _kind):
+        found = list(group)
+        if reason := _no_force(collective, procs, found, library):
+            unforced |= {one.case: reason for one in found if _is_forced(one)}
+    return [_marked(one, unforced.get(one.case, "")) for one in singly]
+
+
+def _kind(timing: Timing) -> tuple[str, int, int]:
+    return timing.case.collective, timing.case.procs, timing.case.processes_per_node
+
+
+def _marked(timing: Timing, reason: str) -> Timing:
+    return replace(timing, seconds=math.nan, error=reason) if reason and timing.ok else timing
+
+
+def _is_forced(timing: Timing) -> bool:
+    case = timing.case
+    return case.experiment == "collective" and entry_of(case.collective, choice_of(case)) is not None
+
+
+def _reason(timing: Timing, library: str, to_last: bool, element_bytes: int) -> str:
+    case = timing.case
+    if timing.seconds == 0:
+        return "0 s: the call did nothing"
+    rounds = math.ceil(math.log2(case.nodes)) if to_last and case.collective in _IN_ROUNDS else 0
+    if timing.seconds < rounds * _LEAST_MESSAGE_SECONDS:
+        return f"less than {rounds} messages one after another can take ({rounds * _LEAST_MESSAGE_SECONDS:.3g} s)"
+    if not _is_forced(timing):
+        return ""
+    entry = entry_of(case.collective, choice_of(case))
+    if entry is not None and (objection := entry.objection(case.procs, case.message_bytes)):
+        return f"{case.algorithm} {objection}: another algorithm ran"
+    if not library.startswith("Open MPI"):
+        return ""
+    has = case.message_bytes // (element_bytes or (1 if case.collective == "bcast" else _USUAL_ELEMENT_BYTES))
+    needed = least_elements(case.collective, case.algorithm, case.procs)
+    if has < needed:
+        instead = NEEDS_ELEMENTS[case.collective, case.algorithm][1]
+        return f"{case.algorithm} needs {needed} elements, this message has {has}: {instead} ran"
+    return ""
+
+
+def _no_force(collective: str, procs: int, timings: Sequence[Timing], library: str) -> str:
+    """The reason why no algorithm of a collective ran as forced; empty if they did, or nothing tells."""
+    default = {one.case.message_bytes: one for one in timings if one.case.experiment == BUILTIN and one.ok}
+    columns: dict[str, dict[int, Timing]] = {}
+    for one in filter(_is_forced, timings):
+        case = one.case
+        name = SAME_CODE.get((case.collective, case.algorithm), case.algorithm)
+        if one.ok and case.message_bytes in default:
+            columns.setdefault(name, {})[case.message_bytes] = one
+    known = {name: column for name, column in columns.items() if len(column) >= _LEAST_SIZES}
+    alike = [name for name, column in known.items() if _equal_share(column, default) >= _ALIKE]
+    said = f"the force did not act: within the floor {', '.join(alike)} equal the library's own decision"
+    if len(alike) > 1 and 2 * len(alike) >= len(known):
+        return said
+    if len(alike) == 1 == len(known):
+        sizes = sorted(known[alike[0]])
+        others = [size for size in sizes if _decided(library, collective, procs, size) not in (None, alike[0])]
+        return said if 2 * len(others) >= len(sizes) else ""
+    return ""
+
+
+def _equal_share(column: Mapping[int, Timing], default: Mapping[int, Timing]) -> float:
+    alike = 0
+    for size, one in column.items():
+        widths = [each.half_width_seconds for each in (one, default[size])]
+        known = all(map(math.isfinite, widths))
+        floor = max(_FLOOR, sum(widths) / default[size].seconds) if known else _UNKNOWN_FLOOR
+        alike += abs(one.seconds / default[size].seconds - 1) <= floor
+    return alike / len(column)
+
+
+def _decided(library: str, collective: str, procs: int, message_bytes: int) -> str | None:
+    """The algorithm that the library runs untuned, by its published rules; None where these are not known."""
+    decide = decide_by_openmpi if library.startswith("Open MPI") else decide_by_mpich if "MPICH" in library else None
+    if decide is None:
+        return None
+    choice: Choice | None = decide(collective, procs, message_bytes).choice
+    return choice.algorithm if choice is not None else None

@@ -1,0 +1,291 @@
+"""Runs of PICO (HLC-Lab): an archive or a folder, the metadata beside it, and the ranks' hosts.
+
+A run is RUN/TEST/COUNT_ALGORITHM_TYPE.csv, a line an iteration. The column `highest` is the longest time over all ranks
+in nanoseconds, after a barrier. COUNT elements are the whole buffer: of it gather, scatter, allgather and alltoall have
+blocks of COUNT / P.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+import statistics
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+
+from collwise.common.errors import UsageError
+from collwise.simulator.execution.cluster import format_hosts
+from collwise.simulator.timing import Case, Configuration, Timing
+from collwise.validation.measurement.imports.algorithm_names import mpich_choice, openmpi_choice
+from collwise.validation.measurement.imports.archives import files_in
+from collwise.validation.measurement.imports.doubts import doubted
+from collwise.validation.measurement.imports.reading import MissingFacts, collective_of
+from collwise.validation.times.choice import LIBRARY_DECIDES, Choice
+from collwise.validation.times.grid import case_of
+
+TIMING = "maximum over processes after a barrier, median of iterations"
+SOURCE = "HLC-Lab/pico"
+_RESULT = re.compile(
+    r"(?:.*/)?(?P<run>[^/]+)/(?P<test>\d+)/(?P<count>\d+)_(?P<algorithm>[^/]+)_"
+    r"(?P<type>int8|int16|int32|int64|float|double|char)\.csv"
+)
+_BYTES = {"int8": 1, "char": 1, "int16": 2, "int32": 4, "float": 4, "int64": 8, "double": 8}
+_ALLOCATION = re.compile(r"(?:.*/)?(?P<run>[^/]+)/alloc(?:_\d+)?\.csv")
+_METADATA = "_metadata.csv"
+_NEEDED = ("timestamp", "test_id", "nnodes", "tasks_per_node", "collective_type", "mpi_lib", "mpi_lib_version")
+_LIBRARIES = {"OMPI": "Open MPI", "CRAY_MPICH": "Cray MPICH", "MPICH": "MPICH", "FJMPI": "Fujitsu MPI"}
+_FUJITSU = "FJMPI"
+_BLOCKS = ("gather", "scatter", "allgather", "alltoall")
+_WARM_UP_SHARE = 5
+_REFUSED = "invalid-value"
+_SUMMARY = "Average runtime"
+_NS = 1e-9
+_Z = 1.96
+_LONGEST_NS = 3.6e12
+
+
+@dataclass(frozen=True)
+class _Test:
+    """What the metadata say of a test: its library, collective, and the ranks on each of its hosts."""
+
+    machine: str
+    row: Mapping[str, str]
+    collective: str
+    hosts: tuple[str, ...]
+    counted: bool
+
+    @property
+    def procs(self) -> int:
+        return len(self.hosts)
+
+    @property
+    def per_node(self) -> int:
+        return max(Counter(self.hosts).values())
+
+    @property
+    def library(self) -> str:
+        name = self.row["mpi_lib"]
+        return f"{_LIBRARIES.get(name, name)} {self.row['mpi_lib_version']}"
+
+
+def read(path: Path, missing: MissingFacts) -> list[tuple[Configuration, list[Timing]]]:
+    """The times of all runs in a folder or an archive, each by its configuration; cells that cannot be are marked.
+
+    `missing` may name the platform, which else is that of the metadata's file, and facts about the times. Raises
+    UsageError, naming file and row, for archives and files that are no such run, and where metadata are missing.
+    """
+    files = files_in(path)
+    tests: dict[tuple[str, str], list[tuple[re.Match[str], str]]] = {}
+    for name in files:
+        if match := _RESULT.fullmatch(name):
+            tests.setdefault((match["run"], match["test"]), []).append((match, name))
+    if not tests:
+        raise UsageError(f"{path}: no results of PICO in it (RUN/TEST/COUNT_ALGORITHM_int32.csv)")
+    metadata = dict(_metadata(path, files))
+    licence = _licence(path)
+    found: dict[Configuration, list[Timing]] = {}
+    for (run, number), results in sorted(tests.items(), key=lambda each: (each[0][0], int(each[0][1]))):
+        test = _test(path, files, metadata, run, number)
+        configuration = _configuration(test, run, missing, licence)
+        timings: dict[Case, Timing] = {}
+        for match, name in sorted(results, key=lambda each: (int(each[0]["count"]), each[0]["algorithm"])):
+            timing = _timing(path, files, name, match, test)
+            timings[timing.case] = timing
+        whole = doubted(list(timings.values()), test.library, to_last=True, element_bytes=_element_bytes(results))
+        found.setdefault(configuration, []).extend(whole)
+    return list(found.items())
+
+
+def _element_bytes(results: Sequence[tuple[re.Match[str], str]]) -> int:
+    return max(_BYTES[match["type"]] for match, _ in results)
+
+
+def _configuration(test: _Test, run: str, missing: MissingFacts, licence: str) -> Configuration:
+    facts = {
+        "job": run,
+        "timing": TIMING,
+        "hosts": format_hosts(test.hosts) if test.counted else f"{test.row['nnodes']}, not counted",
+        "source": SOURCE,
+        "licence": licence,
+        "notes": test.row.get("notes", ""),
+        "operation": test.row.get("MPI_Op", ""),
+        **dict(missing.about),
+    }
+    kept = {name: value for name, value in facts.items() if value not in ("", "null")}
+    return Configuration("measured", missing.platform or test.machine, test.library, tuple(sorted(kept.items())))
+
+
+def _metadata(path: Path, files: Mapping[str, bytes]) -> Iterator[tuple[tuple[str, str], tuple[str, dict[str, str]]]]:
+    """The rows of all metadata in it, beside it and above it, by run and test, with the machine of the file's name."""
+    texts = [(name, _text(path, name, data)) for name, data in files.items() if name.endswith(_METADATA)]
+    around = (path.resolve().parent, path.resolve().parent.parent)
+    texts += [
+        (str(file), _text(file, file.name, file.read_bytes()))
+        for folder in around
+        for file in sorted(folder.glob(f"*{_METADATA}"))
+    ]
+    for name, text in reversed(texts):
+        reader = csv.DictReader(io.StringIO(text))
+        lacking = [column for column in _NEEDED if column not in (reader.fieldnames or ())]
+        if lacking:
+            raise UsageError(f"{name}:1: expected PICO's metadata; it has no column {', '.join(lacking)}")
+        machine = PurePosixPath(name).name.removesuffix(_METADATA)
+        for row in reader:
+            yield (str(row["timestamp"]), str(row["test_id"])), (machine, {key: row[key] or "" for key in row if key})
+
+
+def _test(
+    path: Path,
+    files: Mapping[str, bytes],
+    metadata: Mapping[tuple[str, str], tuple[str, dict[str, str]]],
+    run: str,
+    number: str,
+) -> _Test:
+    if (run, number) not in metadata:
+        raise UsageError(
+            f"{path}: no metadata of test {number} of run {run}; expected a row of it in MACHINE{_METADATA} in, beside "
+            "or above it"
+        )
+    machine, row = metadata[run, number]
+    collective = collective_of(row["collective_type"])
+    nodes = re.findall(r"\d+", row["nnodes"])
+    if collective is None or not nodes or not row["tasks_per_node"].isdecimal():
+        what = ", ".join(f"{name} '{row[name]}'" for name in ("collective_type", "nnodes", "tasks_per_node"))
+        raise UsageError(f"{machine}{_METADATA}: test {number} of run {run}: {what}; expected a collective and numbers")
+    said = math.prod(map(int, nodes)) * int(row["tasks_per_node"])
+    allocations = {
+        name: _hosts(path, name, _text(path, name, data))
+        for name, data in files.items()
+        if (match := _ALLOCATION.fullmatch(name)) and match["run"] == run
+    }
+    fitting = [hosts for hosts in allocations.values() if len(hosts) == said] or list(allocations.values())
+    if len(fitting) > 1:
+        raise UsageError(f"{path}: test {number} of run {run}: none of {', '.join(allocations)} has {said} ranks")
+    if fitting:
+        return _Test(machine, row, collective, fitting[0], True)
+    per_node = int(row["tasks_per_node"])
+    return _Test(machine, row, collective, tuple(f"n{rank // per_node}" for rank in range(said)), False)
+
+
+def _hosts(path: Path, name: str, text: str) -> tuple[str, ...]:
+    """The host of each rank, in the order of ranks."""
+    found: dict[int, str] = {}
+    lines = text.splitlines()
+    if not lines or lines[0].split(",")[:2] != ["MPI_Rank", "allocation"]:
+        raise UsageError(f"{path}: {name}:1: expected the columns MPI_Rank,allocation")
+    for number, line in enumerate(lines[1:], 2):
+        rank, _, host = line.partition(",")
+        if not rank.isdecimal() or not host or int(rank) in found:
+            raise UsageError(
+                f"{path}: {name}:{number}: expected a rank and its host, each rank once, not '{line[:80]}'"
+            )
+        found[int(rank)] = host.split(".")[0]
+    if not found or max(found) != len(found) - 1:
+        raise UsageError(
+            f"{path}: {name}: expected all ranks from 0 on; {len(found)} are there, up to {max(found, default=0)}"
+        )
+    return tuple(found[rank] for rank in range(len(found)))
+
+
+def _timing(path: Path, files: Mapping[str, bytes], name: str, match: re.Match[str], test: _Test) -> Timing:
+    count, whole = int(match["count"]), test.collective not in _BLOCKS
+    elements = count if whole else count // test.procs
+    size = elements * _BYTES[match["type"]]
+    choice = _choice(test, match["algorithm"])
+    case = case_of(test.collective, choice, test.procs, size, test.per_node)
+    values = _values(path, name, _text(path, name, files[name]))
+    kept = values if test.row["mpi_lib"] == _FUJITSU else values[len(values) // _WARM_UP_SHARE :]
+    median = statistics.median(kept)
+    timing = Timing(
+        case,
+        median * _NS,
+        half_width_seconds=_half_width(kept) * _NS,
+        repetitions=len(kept),
+        median_seconds=median * _NS,
+        least_seconds=min(kept) * _NS,
+        greatest_seconds=max(kept) * _NS,
+    )
+    complaint = files.get(name.removesuffix(".csv") + ".err", b"")
+    reason = ""
+    if elements == 0:
+        reason = f"{count} elements for {test.procs} processes: no whole block"
+    elif _REFUSED.encode() in complaint:
+        reason = "the library refused the name of the algorithm: its own decision ran"
+    elif complaint.strip():
+        reason = "an error was printed beside the times"
+    return replace(timing, seconds=math.nan, error=reason) if reason else timing
+
+
+def _choice(test: _Test, algorithm: str) -> Choice:
+    """The choice of a file's name; other implementations than the library's keep their own names."""
+    prefix, _, fujitsu = algorithm.partition("-")
+    if test.row["mpi_lib"] == _FUJITSU and prefix == "default":
+        name, library = fujitsu, "ompi"
+    else:
+        name, _, library = algorithm.rpartition("_")
+    if name == "default":
+        return LIBRARY_DECIDES
+    found = None
+    if library == "ompi":
+        found = openmpi_choice(test.collective, name, test.procs)
+    elif library == "mpich":
+        found = mpich_choice(test.collective, name)
+    return found or Choice(algorithm)
+
+
+def _values(path: Path, name: str, text: str) -> list[float]:
+    lines = text.splitlines()
+    columns = lines[0].split(",") if lines else []
+    if "highest" not in columns:
+        raise UsageError(f"{path}: {name}:1: expected a column 'highest', not '{','.join(columns)[:80]}'")
+    place = columns.index("highest")
+    if lines[-1].startswith(_SUMMARY):
+        lines.pop()
+    found = []
+    for number, line in enumerate(lines[1:], 2):
+        words = line.split(",")
+        try:
+            value = float(words[place]) if len(words) == len(columns) else math.nan
+        except ValueError:
+            value = math.nan
+        if not 0 <= value <= _LONGEST_NS:
+            raise UsageError(f"{path}: {name}:{number}: expected nanoseconds up to an hour, not '{line[:80]}'")
+        found.append(value)
+    if not found:
+        raise UsageError(f"{path}: {name}:2: expected a time")
+    return found
+
+
+def _half_width(values: Sequence[float]) -> float:
+    """Half of the 95 % confidence interval of the median, by order statistics; of few values half of their range.
+
+    It is infinite, which says that it is not known, for a single value.
+    """
+    ordered, number = sorted(values), len(values)
+    if number == 1:
+        return math.inf
+    reach = _Z * math.sqrt(number) / 2
+    low = max(math.floor(number / 2 - reach), 0)
+    high = min(math.ceil(number / 2 + reach), number - 1)
+    return (ordered[high] - ordered[low]) / 2
+
+
+def _licence(path: Path) -> str:
+    """The first line of the licence beside or above it, and whose it is."""
+    for folder in (path.resolve().parent, path.resolve().parent.parent):
+        file = folder / "LICENSE"
+        if file.is_file():
+            lines = [line.strip() for line in _text(file, file.name, file.read_bytes()).splitlines() if line.strip()]
+            return "; ".join([*lines[:1], *(line for line in lines[1:] if line.startswith("Copyright"))][:2])
+    return ""
+
+
+def _text(path: Path, name: str, data: bytes) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise UsageError(f"{path}: {name}: not text") from None

@@ -1,0 +1,134 @@
+"""A short CSV of times with facts above it, for times from anywhere: docs/clusters.md describes it."""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+from collwise.common.errors import UsageError, check_name
+from collwise.common.experiments import SATURATION
+from collwise.simulator.timing import Case, Configuration, Timing
+from collwise.validation.measurement.imports.algorithm_names import NEEDS_LIBRARY, choice_of
+from collwise.validation.measurement.imports.doubts import doubted
+from collwise.validation.measurement.imports.reading import COLLECTIVES, Lines
+from collwise.validation.times.choice import LIBRARY_DECIDES
+from collwise.validation.times.grid import case_of
+
+UNITS = {"seconds": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+"""The columns of which one has the times, and the seconds that 1 in it is."""
+NEEDED = ("collective", "algorithm", "procs", "bytes")
+OPTIONAL = ("ppn", "segment", "fanout", "half_width", "repetitions", "least", "greatest", "mark")
+FACTS = ("machine", "library", "timing", "job", "hosts", "notes", "source", "commit", "licence")
+"""The facts that may stand above the table, '# name: value' each; others are kept, too."""
+LATENCY, STREAM = "latency", "stream"
+"""Messages between two processes in place of a collective: half of a roundtrip; 64 messages and a short reply."""
+STREAM_COUNT, STREAM_REPLY_BYTES = 64, 4
+"""The messages in a row of osu_bw, and the size of its reply."""
+_TO_LAST = "maximum"
+_FACT = re.compile(r"^#\s*([a-z_]+)\s*:\s*(.*?)\s*$")
+_LONGEST_SECONDS, _SHORTEST_SECONDS = 3600.0, 1e-9
+"""A call of a collective that takes longer, or less, has a wrong unit."""
+
+
+def recognised(lines: Lines) -> bool:
+    """Whether the first line that is no comment names the columns of such a table."""
+    title = next((line for line in lines.lines if line.strip() and not line.startswith("#")), "")
+    return "collective" in (names := [name.strip() for name in title.split(",")]) and "algorithm" in names
+
+
+def read(lines: Lines) -> list[tuple[Configuration, list[Timing]]]:
+    """The times of a table. Raises UsageError naming the line for what it does not know, and for impossible times."""
+    facts = dict(lines.missing.about)
+    columns: list[str] = []
+    timings: dict[Case, Timing] = {}
+    maker = lines.missing.library
+    for number, line in enumerate(lines.lines, 1):
+        if match := _FACT.match(line):
+            facts.setdefault(match[1], match[2])
+        elif line.strip() and not line.startswith("#"):
+            words = [word.strip() for word in next(csv.reader([line]))]
+            if not columns:
+                columns = _columns(lines, number, words)
+                maker = maker or facts.get("library", "")
+                continue
+            if len(words) != len(columns):
+                raise lines.objection(number, f"{len(columns)} columns ({', '.join(columns)})")
+            timing = _timing(lines, number, dict(zip(columns, words, strict=True)), maker)
+            if timing.case in timings:
+                raise lines.objection(number, "each case once; an earlier row has this one")
+            timings[timing.case] = timing
+    if not timings:
+        raise lines.objection(len(lines.lines) + 1, "a row of times")
+    to_last = facts.get("timing", _TO_LAST).startswith(_TO_LAST)
+    found = doubted(list(timings.values()), maker, to_last)
+    platform = lines.missing.platform or facts.pop("machine", "")
+    facts = {name: value for name, value in facts.items() if name not in ("machine", "library") and value}
+    known = replace(lines, missing=replace(lines.missing, platform=platform, library=maker, about=()))
+    return [(known.configuration("times of a CSV", facts), found)]
+
+
+def _columns(lines: Lines, number: int, names: list[str]) -> list[str]:
+    valid = (*NEEDED, *UNITS, *OPTIONAL)
+    for name in names:
+        try:
+            check_name("column", name, valid)
+        except UsageError as problem:
+            raise UsageError(f"{lines.path}:{number}: {problem}") from None
+    missing = [name for name in NEEDED if name not in names]
+    if missing or len(set(names)) < len(names) or len([name for name in names if name in UNITS]) != 1:
+        raise lines.objection(number, f"each of {', '.join(NEEDED)} and one of {', '.join(UNITS)}, once,")
+    return names
+
+
+def _timing(lines: Lines, number: int, row: Mapping[str, str], library: str) -> Timing:
+    unit = next(name for name in UNITS if name in row)
+
+    def numbered(name: str, without: float) -> float:
+        text = row.get(name, "")
+        return lines.numbers(number, [text], [name])[name] if text else without
+
+    def whole(name: str, without: int = 0, least: int = 0) -> int:
+        return lines.whole(number, numbered(name, without), name, least)
+
+    def seconds(name: str, without: float) -> float:
+        return numbered(name, without) * (UNITS[unit] if math.isfinite(numbered(name, without)) else 1)
+
+    procs = whole("procs", lines.missing.procs, 1)
+    per_node = min(whole("ppn", lines.missing.processes_per_node, 1), procs)
+    size, time, mark = whole("bytes"), seconds(unit, math.nan), row.get("mark", "")
+    if math.isnan(time) and not mark:
+        raise lines.objection(number, f"a time in the column {unit}, or a reason in the column mark,")
+    if time > _LONGEST_SECONDS or 0 < time < _SHORTEST_SECONDS:
+        raise lines.objection(number, f"a time from 1 ns to 1 hour (is the unit {unit}?)")
+    name, algorithm = row["collective"], row["algorithm"]
+    if name in (LATENCY, STREAM):
+        case = lines.case("-", procs, size)
+        if name == STREAM:
+            case = replace(case, experiment=SATURATION, count=STREAM_COUNT, reply_bytes=STREAM_REPLY_BYTES)
+        objection, times = "", 2 if name == LATENCY else 1
+    elif name in COLLECTIVES.values():
+        choice, objection = choice_of(name, algorithm, library, procs)
+        if choice != LIBRARY_DECIDES:
+            segment = whole("segment", choice.segment_bytes)
+            choice = replace(choice, segment_bytes=segment, fanout=whole("fanout", choice.fanout))
+        case, times = case_of(name, choice, procs, size, per_node), 1
+    else:
+        raise lines.objection(number, f"one of {', '.join((*COLLECTIVES.values(), LATENCY, STREAM))}")
+    if objection.startswith(NEEDS_LIBRARY):
+        raise UsageError(f"{lines.path}:{number}: {objection}; say it above the table: # library: Open MPI 4.1.5")
+    reason = mark or objection
+    time *= times
+    return Timing(
+        case,
+        math.nan if reason else time,
+        root_seconds=time if name == LATENCY and not reason else math.nan,
+        half_width_seconds=seconds("half_width", math.inf) * times,
+        repetitions=whole("repetitions", 1, 1),
+        error=reason,
+        median_seconds=time,
+        least_seconds=seconds("least", math.nan),
+        greatest_seconds=seconds("greatest", math.nan),
+    )
